@@ -1,0 +1,58 @@
+# Every task of the project; `make help` lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SCIENCE := src/treetop/encoding/*,src/treetop/privacy/*,src/treetop/oracles/*,src/treetop/trie/*,src/treetop/mechanisms/*
+COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 pyproject.toml
+
+.PHONY: help demo test lint unit check-slow bench lock docs clean
+
+help:  ## list the tasks
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit("Treetop needs Python 3.11 or newer, found " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: requirements/runtime.txt pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/runtime.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.runtime
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@touch $@
+
+demo: $(VENV)/.runtime  ## all mechanisms on the built-in federation
+	$(BIN)/treetop demo --seed 1
+
+test: lint unit  ## everything that must pass before a change lands
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache > /dev/null || $(BIN)/lint-imports --no-cache
+
+unit: $(VENV)/.dev
+	@rm -f .coverage .coverage.*
+	$(BIN)/coverage run -m pytest -q
+	@$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --include='$(SCIENCE)' --fail-under=100
+
+check-slow: $(VENV)/.dev  ## the long checks; record their result in docs/check_slow.md
+	$(BIN)/python -m pytest -q -m slow
+
+bench: $(VENV)/.dev  ## measure ratios and rewrite docs/benchmarks.md
+	$(BIN)/python -m benchmarks.report
+
+docs: $(VENV)/.dev  ## rewrite the generated reference pages
+	$(BIN)/python docs/generate.py
+
+lock: $(VENV)/.dev  ## pin every dependency with its hashes, without addresses
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(COMPILE) --extra plot --group build --output-file requirements/runtime.txt
+	$(COMPILE) --extra plot --group build --group dev --output-file requirements/dev.txt
+
+clean:  ## remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*

@@ -1,0 +1,1 @@
+"""Treetop: federated heavy hitters under local differential privacy."""

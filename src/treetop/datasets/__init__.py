@@ -1,0 +1,1 @@
+"""Federations: which party's users hold which items."""

@@ -1,0 +1,110 @@
+"""Federations: for every party, how many of its users hold which item."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from treetop.errors import InvalidInput
+
+DEFAULT_ENCODING = "words"
+
+
+@dataclass(frozen=True, eq=False)
+class PartyItems:
+    """One party's histogram: places in the federation's list of items, and the users of each."""
+
+    name: str
+    items: NDArray[np.int64]
+    users: NDArray[np.int64]
+
+    @property
+    def total(self) -> int:
+        """Return the number of users."""
+        return int(self.users.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Federation:
+    """Several parties over one list of distinct items."""
+
+    name: str
+    items: list[str]
+    parties: tuple[PartyItems, ...]
+    notes: tuple[str, ...] = ()
+    """What was done to the data on the way in, for the user to read."""
+    encoding: str = DEFAULT_ENCODING
+    """The encoding that suits the items, unless the user asks for another."""
+
+    @cached_property
+    def users(self) -> int:
+        """Return the users of all parties."""
+        return sum(party.total for party in self.parties)
+
+
+def federation_from_rows(
+    name: str, parties: pa.ChunkedArray, items: pa.ChunkedArray, users: pa.ChunkedArray | None
+) -> Federation:
+    """Build a federation of rows (party, item, users); without users every row is one."""
+    counted = users is not None
+    column = users if users is not None else pa.array(np.ones(len(items), dtype=np.int64))
+    rows = pa.table({"party": parties, "item": items, "users": column})
+    summed = rows.group_by(["party", "item"], use_threads=False).aggregate([("users", "sum")])
+    repeated = len(rows) - len(summed)
+    notes = (f"{repeated:,} repeated (party, item) rows were added up",) if counted and repeated else ()
+    summed = summed.filter(pc.greater(summed["users_sum"], 0))
+    encoded = pc.dictionary_encode(summed["item"]).combine_chunks()
+    return Federation(name, encoded.dictionary.to_pylist(), _parties(rows, summed, encoded.indices), notes)
+
+
+def _parties(rows: pa.Table, summed: pa.Table, places: pa.Array) -> tuple[PartyItems, ...]:
+    """Split the summed rows by party, in the order in which the parties are first named."""
+    names = pc.unique(rows["party"])
+    owners = np.asarray(pc.index_in(summed["party"], names)).astype(np.int64)
+    order = np.argsort(owners, kind="stable")
+    ends = np.cumsum(np.bincount(owners, minlength=len(names)))[:-1]
+    items = np.split(np.asarray(places).astype(np.int64)[order], ends)
+    users = np.split(np.asarray(summed["users_sum"]).astype(np.int64)[order], ends)
+    for party, held in zip(names.to_pylist(), items, strict=True):
+        if not len(held):
+            raise InvalidInput(f"party {party!r} is empty: expected one user at least, found none")
+    return tuple(map(PartyItems, names.to_pylist(), items, users))
+
+
+def federation_from_mapping(data: Mapping[Any, Any], name: str = "data") -> Federation:
+    """Build a federation of {party: iterable of items} or {party: {item: users}}."""
+    parties: list[str] = []
+    items: list[str] = []
+    users: list[int] = []
+    for party, held in data.items():
+        histogram = _histogram(str(party), held)
+        parties += [str(party)] * len(histogram)
+        items += [str(item) for item in histogram]
+        users += histogram.values()
+    if not parties:
+        raise InvalidInput("a federation needs one party at least, found none")
+    text = pa.string()
+    return federation_from_rows(
+        name,
+        pa.chunked_array([pa.array(parties, text)]),
+        pa.chunked_array([pa.array(items, text)]),
+        pa.chunked_array([pa.array(users, pa.int64())]),
+    )
+
+
+def _histogram(party: str, held: object) -> dict[Any, int]:
+    if isinstance(held, str) or not isinstance(held, Iterable):
+        raise InvalidInput(f"party {party!r} must hold items or a mapping of items to users, found {held!r}")
+    counts = dict(held) if isinstance(held, Mapping) else Counter(held)
+    for item, users in counts.items():
+        if item is None or isinstance(users, bool) or not isinstance(users, int | np.integer) or users < 0:
+            raise InvalidInput(f"party {party!r}, item {item!r}: expected a whole number of users, found {users!r}")
+    if not counts:
+        raise InvalidInput(f"party {party!r} is empty: expected one user at least, found none")
+    return {item: int(users) for item, users in counts.items()}

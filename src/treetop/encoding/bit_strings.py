@@ -1,0 +1,81 @@
+"""Codes and prefixes as arrays of unsigned integers, whatever their length.
+
+A code is an item's m-bit string read as an integer; a prefix of length l is its first l bits. Up to 64 bits
+they are machine words, above that arrays of Python integers: the same expressions work on both.
+"""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treetop.errors import InvalidInput
+
+Codes = NDArray[Any]
+
+SHORTEST, LONGEST = 8, 256
+MACHINE_WORD = 64
+
+
+def checked_bits(bits: int) -> int:
+    """Return m, or refuse a code length that Treetop does not handle."""
+    if not SHORTEST <= bits <= LONGEST:
+        raise InvalidInput(f"bits must be from {SHORTEST} to {LONGEST}, found {bits}")
+    return bits
+
+
+def code_array(values: Iterable[int], bits: int) -> Codes:
+    """Return the values as an array that holds codes of m bits."""
+    dtype = np.uint64 if bits <= MACHINE_WORD else object
+    return np.array(list(values), dtype=dtype)
+
+
+def root_prefix(bits: int) -> Codes:
+    """Return level 0 of a trie over m-bit codes: the empty prefix."""
+    return code_array([0], bits)
+
+
+def prefixes_of(codes: Codes, bits: int, length: int) -> Codes:
+    """Return the first `length` of the `bits` bits of every code."""
+    return codes >> (bits - length) if length else codes * 0
+
+
+def extended(prefixes: Codes, step: int) -> Codes:
+    """Return every prefix followed by every `step`-bit string, in ascending order if the prefixes are."""
+    endings = np.arange(1 << step).astype(prefixes.dtype)
+    children: Codes = (prefixes[:, None] << step) | endings
+    return children.ravel()
+
+
+def first_and_last_code(prefixes: Codes, bits: int, length: int) -> tuple[Codes, Codes]:
+    """Return the smallest and the largest code below each prefix."""
+    if length == 0:
+        return prefixes, prefixes * 0 + ((1 << bits) - 1)
+    below = bits - length
+    return prefixes << below, (prefixes << below) | ((1 << below) - 1)
+
+
+def bit_lengths(codes: Iterable[int]) -> NDArray[np.int64]:
+    """Return the number of bits of each code without its leading zeros."""
+    return np.array([int(code).bit_length() for code in codes], dtype=np.int64)
+
+
+def hamming_distances(code: Any, others: Codes) -> NDArray[np.int64]:
+    """Return in how many bits each of the others differs from one code."""
+    differing: Codes = np.bitwise_count(others ^ code)
+    return differing.astype(np.int64)
+
+
+def keys_of(prefixes: Codes) -> NDArray[np.uint64]:
+    """Return 64-bit keys for hashing: the prefix itself, or a digest where it is longer."""
+    if prefixes.dtype != object:
+        return prefixes.astype(np.uint64)
+    return np.array([_folded(int(prefix)) for prefix in prefixes], dtype=np.uint64)
+
+
+def _folded(prefix: int) -> int:
+    if prefix < 1 << MACHINE_WORD:
+        return prefix
+    return int.from_bytes(blake2b(prefix.to_bytes(LONGEST // 8, "big"), digest_size=8).digest(), "big")

@@ -1,0 +1,191 @@
+"""Items as bit strings and back: words, ids, text and hashed text.
+
+Every codec maps an item to an m-bit code. `encode` never fails on an item: it says which items do not fit
+and which were shortened, and the caller tells the user.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treetop.encoding.bit_strings import Codes, checked_bits, code_array
+from treetop.errors import InvalidInput, UnknownName
+
+DEFAULT_HASH_KEY = "treetop"
+LONGEST_HASH_KEY = 64
+LETTERS = 26
+A = ord("a")
+
+
+@dataclass(frozen=True)
+class EncodedItems:
+    """The code of every item that fits, and what was lost on the way."""
+
+    codes: Codes
+    """One per item; meaningless where `fits` is false."""
+    fits: NDArray[np.bool_]
+    shortened: int
+    """Items too long for their code, which they share with every item that begins alike."""
+
+
+class ItemCodec(ABC):
+    """Run by the device on its own item, and by whoever reads an answer."""
+
+    name: ClassVar[str]
+
+    def __init__(self, bits: int) -> None:
+        self.bits = checked_bits(bits)
+
+    @abstractmethod
+    def encode(self, items: Sequence[str]) -> EncodedItems:
+        """Return the codes of many items at once."""
+
+    @abstractmethod
+    def decode(self, code: int) -> str | None:
+        """Return the item that a code stands for, or None where the code alone does not tell."""
+
+    def show(self, code: int) -> str:
+        """Return the item that a code stands for, or `#` and its hexadecimal digits."""
+        item = self.decode(code)
+        return f"#{code:0{-(-self.bits // 4)}x}" if item is None else item
+
+
+class Words(ItemCodec):
+    """Letters a..z as the digits 1..26 of a bijective base-26 integer, right-aligned.
+
+    As many first letters count as fit into m bits: 10 at m = 48. Items are lower-cased first.
+    """
+
+    name = "words"
+
+    def __init__(self, bits: int) -> None:
+        super().__init__(bits)
+        self.letters = 0
+        while self._largest(self.letters + 1) < 1 << bits:
+            self.letters += 1
+
+    @staticmethod
+    def _largest(letters: int) -> int:
+        return sum(LETTERS**place for place in range(1, letters + 1))
+
+    def encode(self, items: Sequence[str]) -> EncodedItems:
+        """Run by the device: v = 26 v + digit over the first letters."""
+        words = [item.lower() for item in items]
+        fits = np.array([word.isascii() and word.isalpha() for word in words], dtype=np.bool_)
+        lengths = np.array([len(word) for word in words], dtype=np.int64)
+        kept = [word[: self.letters] if fit else "" for word, fit in zip(words, fits, strict=True)]
+        shortened = int(np.count_nonzero(fits & (lengths > self.letters)))
+        return EncodedItems(self._numbers(kept), fits, shortened)
+
+    def _numbers(self, words: list[str]) -> Codes:
+        letters = np.frombuffer("".join(words).encode("ascii"), dtype=np.uint8)
+        lengths = np.array([len(word) for word in words], dtype=np.int64)
+        starts = np.cumsum(lengths) - lengths
+        codes = code_array([0] * len(words), self.bits)
+        for place in range(int(lengths.max(initial=0))):
+            longer = lengths > place
+            digits = letters[starts[longer] + place].astype(codes.dtype) - (A - 1)
+            codes[longer] = codes[longer] * LETTERS + digits
+        return codes
+
+    def decode(self, code: int) -> str | None:
+        """Return the word, or None for zero and for codes past the last word."""
+        if not 0 < code <= self._largest(self.letters):
+            return None
+        letters: list[str] = []
+        while code:
+            code, digit = divmod(code - 1, LETTERS)
+            letters.append(chr(A + digit))
+        return "".join(reversed(letters))
+
+
+class Ids(ItemCodec):
+    """Non-negative integers in decimal digits, right-aligned."""
+
+    name = "ids"
+
+    def encode(self, items: Sequence[str]) -> EncodedItems:
+        """Run by the device: the integer itself, where it is below 2^m."""
+        digits = [item.isascii() and item.isdigit() and len(item) <= self.bits for item in items]
+        numbers = [int(item) if all_digits else 0 for item, all_digits in zip(items, digits, strict=True)]
+        fits = [fit and number < 1 << self.bits for fit, number in zip(digits, numbers, strict=True)]
+        kept = (number if fit else 0 for number, fit in zip(numbers, fits, strict=True))
+        return EncodedItems(code_array(kept, self.bits), np.array(fits, dtype=np.bool_), 0)
+
+    def decode(self, code: int) -> str | None:
+        """Return the integer in decimal digits."""
+        return str(code)
+
+
+class Text(ItemCodec):
+    """UTF-8 bytes, left-aligned and padded with zero bytes; long texts keep their first whole characters."""
+
+    name = "text"
+
+    def __init__(self, bits: int) -> None:
+        super().__init__(bits)
+        if bits % 8:
+            raise InvalidInput(f"the encoding 'text' needs bits in multiples of 8, found {bits}")
+        self.bytes = bits // 8
+
+    def encode(self, items: Sequence[str]) -> EncodedItems:
+        """Run by the device: the first m/8 bytes. Empty texts and texts with a zero byte do not fit."""
+        whole = [item.encode("utf-8", errors="surrogatepass") for item in items]
+        kept = [self._first_characters(text) for text in whole]
+        fits = np.array([bool(text) and b"\0" not in text for text in kept], dtype=np.bool_)
+        shortened = sum(len(text) > self.bytes for text, fit in zip(whole, fits, strict=True) if fit)
+        return EncodedItems(code_array(map(self._number, kept), self.bits), fits, shortened)
+
+    def _first_characters(self, text: bytes) -> bytes:
+        return text[: self.bytes].decode("utf-8", errors="ignore").encode("utf-8")
+
+    def _number(self, text: bytes) -> int:
+        return int.from_bytes(text.ljust(self.bytes, b"\0"), "big")
+
+    def decode(self, code: int) -> str | None:
+        """Return the text, or None where the bytes are not one that `encode` makes."""
+        text = code.to_bytes(self.bytes, "big").rstrip(b"\0")
+        try:
+            return None if b"\0" in text or not text else text.decode("utf-8")
+        except UnicodeDecodeError:
+            return None
+
+
+class Hashed(ItemCodec):
+    """The first m bits of a keyed BLAKE2b of the UTF-8 bytes; only a dictionary of items reads it back."""
+
+    name = "hashed"
+
+    def __init__(self, bits: int, key: str = DEFAULT_HASH_KEY) -> None:
+        super().__init__(bits)
+        self._key = key.encode("utf-8")
+        if not 1 <= len(self._key) <= LONGEST_HASH_KEY:
+            raise InvalidInput(f"hash_key must be 1 to {LONGEST_HASH_KEY} bytes of UTF-8, found {len(self._key)}")
+
+    def encode(self, items: Sequence[str]) -> EncodedItems:
+        """Run by the device: every item fits, and two items may share a code."""
+        codes = code_array(map(self._number, items), self.bits)
+        return EncodedItems(codes, np.ones(len(items), dtype=np.bool_), 0)
+
+    def _number(self, item: str) -> int:
+        digest = blake2b(item.encode("utf-8", errors="surrogatepass"), key=self._key).digest()
+        return int.from_bytes(digest, "big") >> (8 * len(digest) - self.bits)
+
+    def decode(self, code: int) -> str | None:  # noqa: ARG002  a hash tells nothing
+        """Return None: a hash alone does not tell."""
+        return None
+
+
+CODECS: dict[str, type[ItemCodec]] = {codec.name: codec for codec in (Words, Ids, Text, Hashed)}
+
+
+def codec_named(name: str, bits: int, hash_key: str = DEFAULT_HASH_KEY) -> ItemCodec:
+    """Return the codec of that name for codes of m bits."""
+    if name not in CODECS:
+        raise UnknownName("encoding", name, CODECS)
+    return Hashed(bits, hash_key) if name == Hashed.name else CODECS[name](bits)

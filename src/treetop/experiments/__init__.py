@@ -1,0 +1,1 @@
+"""Answers, grids of runs and their results."""

@@ -1,0 +1,1 @@
+"""The algorithms, in the paper's order and symbols, as dialogues."""

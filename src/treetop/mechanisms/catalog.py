@@ -1,0 +1,52 @@
+"""Mechanisms by name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from treetop.errors import UnknownName
+from treetop.mechanisms.dialogue import Dialogue
+from treetop.mechanisms.fedpem import fedpem_party, fedpem_server
+from treetop.mechanisms.gtf import gtf_party, gtf_server
+from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.requests import Findings
+from treetop.mechanisms.roster import Member, Roster
+from treetop.mechanisms.tap import tap_party, tap_server
+from treetop.mechanisms.taps import taps_party, taps_server
+from treetop.trie.global_ranking import GlobalRanking
+
+DEFAULT_MECHANISM = "taps"
+
+_EVERY = frozenset({"bits", "levels", "groups", "hash_key"})
+_ADAPTIVE = _EVERY | {
+    "shared_share", "phase_one_share", "extension", "extension_factor", "drift_range", "shared_trie",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """The two sides of a dialogue and the settings that they read."""
+
+    name: str
+    server: Callable[[Parameters, Roster], Dialogue[GlobalRanking]]
+    party: Callable[[Parameters, Roster, Member], Dialogue[Findings]]
+    reads: frozenset[str]
+    shares: bool
+    """Whether parties learn from each other before the end."""
+
+
+MECHANISMS = {
+    mechanism.name: mechanism
+    for mechanism in (
+        Mechanism("fedpem", fedpem_server, fedpem_party, _EVERY | {"extension_factor"}, shares=False),
+        Mechanism("gtf", gtf_server, gtf_party, _EVERY, shares=False),
+        Mechanism("tap", tap_server, tap_party, _ADAPTIVE, shares=True),
+        Mechanism("taps", taps_server, taps_party, _ADAPTIVE | {"beta", "pruning"}, shares=True),
+    )
+}
+
+
+def mechanism_named(name: str) -> Mechanism:
+    """Return the mechanism of that name."""
+    if name not in MECHANISMS:
+        raise UnknownName("mechanism", name, MECHANISMS)
+    return MECHANISMS[name]

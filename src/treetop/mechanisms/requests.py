@@ -1,0 +1,97 @@
+"""All that can be asked in a dialogue, and what parties and server say to each other."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+from treetop.mechanisms.dialogue import Request
+from treetop.oracles.frequency_oracle import FrequencyOracle
+from treetop.oracles.tallies import Tally
+from treetop.trie.candidate_domain import CandidateDomain
+from treetop.trie.consensus_pruning import PruningCandidates
+from treetop.trie.global_ranking import CountedPrefixes
+from treetop.trie.user_groups import Group, GroupSizes
+
+Message = TypeVar("Message")
+
+
+class Upload(Protocol):
+    """What a party sends to the server."""
+
+    @property
+    def bits(self) -> int:
+        """Return its length as the paper counts it: prefixes, and 32 bits for each count."""
+        ...
+
+
+UploadKind = TypeVar("UploadKind", bound=Upload)
+
+
+@dataclass(frozen=True)
+class DivideUsers(Request[None]):
+    """Party to its devices: put every user into exactly one group, whatever she holds."""
+
+    sizes: GroupSizes
+    independent: bool = False
+    """Every user draws her own group with the sizes as weights, instead of sizes that come out exactly."""
+
+
+@dataclass(frozen=True)
+class CollectReports(Request[Tally]):
+    """Party to the devices of one group: report your prefix through this oracle."""
+
+    group: Group
+    domain: CandidateDomain
+    oracle: FrequencyOracle[Any]
+
+
+@dataclass(frozen=True)
+class TellServer(Request[None]):
+    """Party to server: a partial result."""
+
+    upload: Upload
+
+
+@dataclass(frozen=True)
+class HearServer(Request[Message], Generic[Message]):
+    """Party: wait for what the server says next."""
+
+
+@dataclass(frozen=True)
+class AskParties(Request[dict[str, UploadKind]], Generic[UploadKind]):
+    """Server to some parties: take this message, each its own, and answer with your next upload."""
+
+    messages: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class LevelTrace:
+    """What happened at one level of one party, for whoever wants to know why."""
+
+    level: int
+    length: int
+    candidates: int
+    reports: int
+    oracle: str
+    kept: int
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Record(Request[None]):
+    """Party to its own log."""
+
+    trace: LevelTrace
+
+
+@dataclass(frozen=True)
+class Findings:
+    """A party's last upload: its local heavy hitters, and in TAPS its dictionary D_i for the next party."""
+
+    heavy_hitters: CountedPrefixes
+    pruning: Mapping[int, PruningCandidates] = field(default_factory=dict)
+
+    @property
+    def bits(self) -> int:
+        """Return the bits of all that is sent."""
+        return self.heavy_hitters.bits + sum(told.bits for told in self.pruning.values())

@@ -1,0 +1,1 @@
+"""Frequency oracles: one private value in, one noisy report out; many reports in, frequencies out."""

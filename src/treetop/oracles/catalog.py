@@ -1,0 +1,34 @@
+"""Oracles by name."""
+
+from typing import Any
+
+from treetop.errors import UnknownName
+from treetop.oracles.frequency_oracle import FrequencyOracle
+from treetop.oracles.k_randomized_response import KRandomizedResponse
+from treetop.oracles.optimized_local_hashing import OptimizedLocalHashing
+from treetop.oracles.optimized_unary_encoding import OptimizedUnaryEncoding
+from treetop.privacy.epsilon import Epsilon
+
+AUTO = "auto"
+ORACLES: dict[str, type[FrequencyOracle[Any]]] = {
+    oracle.name: oracle for oracle in (KRandomizedResponse, OptimizedUnaryEncoding, OptimizedLocalHashing)
+}
+ORACLE_NAMES = (*ORACLES, AUTO)
+
+
+def checked_oracle_name(name: str) -> str:
+    """Return a name that `oracle_named` knows, or refuse it."""
+    if name not in ORACLE_NAMES:
+        raise UnknownName("oracle", name, ORACLE_NAMES)
+    return name
+
+
+def oracle_named(name: str, epsilon: Epsilon, candidates: int) -> FrequencyOracle[Any]:
+    """Return the oracle for a domain of that many candidates and the dummy.
+
+    `auto` is k-RR while d < 3 e^eps + 2, where its variance is the smaller one, and OLH from there on.
+    """
+    size = candidates + 1
+    if name == AUTO:
+        name = KRandomizedResponse.name if size < 3 * epsilon.odds + 2 else OptimizedLocalHashing.name
+    return ORACLES[checked_oracle_name(name)](epsilon, size)

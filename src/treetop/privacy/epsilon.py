@@ -1,0 +1,28 @@
+"""The privacy budget: finite and positive, or no object at all."""
+
+import math
+from typing import Self
+
+from treetop.errors import InvalidInput
+
+LARGEST = 700.0
+"""e^epsilon is still a finite double here; beyond about 20 a report hides nothing anyway."""
+
+
+class Epsilon(float):
+    """The budget of one report, in the definition of epsilon-LDP."""
+
+    def __new__(cls, value: float | str) -> Self:
+        """Refuse what is not a finite positive number."""
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise InvalidInput(f"epsilon must be a number, found {value!r}") from None
+        if not math.isfinite(number) or not 0 < number <= LARGEST:
+            raise InvalidInput(f"epsilon must be a finite number above 0 and at most {LARGEST:g}, found {value}")
+        return super().__new__(cls, number)
+
+    @property
+    def odds(self) -> float:
+        """Return e^epsilon: how much likelier one value may make a report than another."""
+        return math.exp(self)

@@ -1,0 +1,1 @@
+"""Answers from a population held in memory."""

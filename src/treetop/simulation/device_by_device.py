@@ -1,0 +1,60 @@
+"""The reference simulation: every user is in a group, holds a value and perturbs it."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treetop.encoding.bit_strings import keys_of, prefixes_of
+from treetop.mechanisms.requests import CollectReports, DivideUsers
+from treetop.oracles.frequency_oracle import Keys
+from treetop.oracles.tallies import Tally
+from treetop.simulation.population import Places
+from treetop.simulation.respondents import Respondents
+from treetop.trie.candidate_domain import CandidateDomain
+from treetop.trie.user_groups import Group
+
+NO_CODE_KEY = np.uint64(2**64 - 1)
+"""What users without a code hash: any value that no candidate has will do."""
+CELLS_AT_ONCE = 1 << 22
+
+
+class DeviceByDeviceRespondents(Respondents):
+    """Users who are shuffled, dealt to the groups and perturbed one and all, in vectors."""
+
+    def divide(self, request: DivideUsers) -> None:
+        """Shuffle the users; groups are consecutive stretches of them."""
+        super().divide(request)
+        users = np.repeat(np.arange(len(self.party.counts), dtype=np.int32), self.party.counts)
+        self.randomness.shuffle(users)
+        ends = np.cumsum(list(self.sizes.values())).tolist()
+        self._members = dict(zip(self.sizes, np.split(users, ends[:-1]), strict=True))
+
+    def _answer(self, request: CollectReports, group: Group) -> Tally:
+        oracle, domain = request.oracle, request.domain
+        value_of = self._slots(domain) if oracle.needs_candidates else self._keys(domain)
+        keys = keys_of(domain.prefixes)
+        total = Tally(np.zeros(len(domain) + oracle.needs_candidates, dtype=np.int64), 0)
+        for members in _some_at_once(self._members[group], oracle.size):
+            reports = oracle.perturb(value_of[members], self.randomness)
+            total += oracle.tally(reports, keys)
+        return total
+
+    def _slots(self, domain: CandidateDomain) -> Places:
+        """Return the slot of every code of the party: its candidate's, or the dummy's."""
+        starts, ends = self.party.places(domain.prefixes, domain.length)
+        places = np.arange(len(self.party.counts))
+        slots = np.searchsorted(starts, places, side="right") - 1
+        return np.where((slots >= 0) & (places < ends[slots]), slots, len(domain))
+
+    def _keys(self, domain: CandidateDomain) -> Keys:
+        """Return the key of every code's prefix."""
+        prefixes = prefixes_of(self.party.codes, self.party.bits, domain.length)
+        return np.append(keys_of(prefixes), NO_CODE_KEY)
+
+
+def _some_at_once(members: NDArray[np.int32], size: int) -> Iterator[NDArray[np.int32]]:
+    """Yield stretches of members whose unary reports would fit into bounded memory."""
+    length = max(1, CELLS_AT_ONCE // size)
+    for start in range(0, len(members), length):
+        yield members[start : start + length]

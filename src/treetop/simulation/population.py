@@ -1,0 +1,140 @@
+"""Parties as sorted codes and running sums of users: all that a simulation needs to know of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treetop.datasets.federation import Federation, PartyItems
+from treetop.encoding.bit_strings import Codes, first_and_last_code
+from treetop.encoding.item_codecs import EncodedItems, ItemCodec
+from treetop.errors import InvalidInput
+from treetop.mechanisms.roster import Member, Roster
+
+USERS_BELOW = 10**9
+"""numpy's hypergeometric draws stop here."""
+
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PartyPopulation:
+    """One party's users in ascending order of their codes; those whose item has no code stand last."""
+
+    name: str
+    bits: int
+    codes: Codes
+    users_before: Places
+    """users_before[i] users hold a code before place i; two entries more than codes."""
+
+    @classmethod
+    def of(cls, party: PartyItems, encoded: EncodedItems, bits: int) -> "PartyPopulation":
+        """Sort a party's items by code; items that share a code become one."""
+        fits = encoded.fits[party.items]
+        codes, place = np.unique(encoded.codes[party.items[fits]], return_inverse=True)
+        users = np.zeros(len(codes) + 1, dtype=np.int64)
+        np.add.at(users, place, party.users[fits])
+        users[-1] = party.users[~fits].sum()
+        if party.total >= USERS_BELOW:
+            raise InvalidInput(
+                f"party {party.name!r} has {party.total:,} users: a simulated party must have "
+                f"fewer than {USERS_BELOW:,}"
+            )
+        return cls(party.name, bits, codes, np.concatenate([[0], np.cumsum(users)]))
+
+    @property
+    def users(self) -> int:
+        """Return |U^i|, users without a code included: their devices answer, too."""
+        return int(self.users_before[-1])
+
+    @property
+    def counts(self) -> Places:
+        """Return the users of every code, and in the last place those without one."""
+        return np.diff(self.users_before)
+
+    def places(self, prefixes: Codes, length: int) -> tuple[Places, Places]:
+        """Return where the codes below each prefix begin and end."""
+        first, last = first_and_last_code(prefixes, self.bits, length)
+        return np.searchsorted(self.codes, first), np.searchsorted(self.codes, last, side="right")
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Every code of the federation, the most popular one first; equal ones by the smaller code."""
+
+    codes: Codes
+    users: Places
+
+
+class Population:
+    """A federation's users under one encoding."""
+
+    def __init__(self, federation: Federation, codec: ItemCodec) -> None:
+        encoded = codec.encode(federation.items)
+        self.federation, self.codec = federation, codec
+        self.parties = tuple(PartyPopulation.of(party, encoded, codec.bits) for party in federation.parties)
+        self.notes = _notes(federation, encoded, codec)
+        self._encoded = encoded
+
+    @cached_property
+    def roster(self) -> Roster:
+        """Return the parties' names and sizes."""
+        return Roster.of(Member(party.name, party.users) for party in self.parties)
+
+    @cached_property
+    def truth(self) -> Truth:
+        """Return what is to be found."""
+        everything = np.concatenate([party.codes for party in self.parties])
+        codes, place = np.unique(everything, return_inverse=True)
+        users = np.zeros(len(codes), dtype=np.int64)
+        np.add.at(users, place, np.concatenate([party.counts[:-1] for party in self.parties]))
+        order = np.argsort(-users, kind="stable")
+        return Truth(codes[order], users[order])
+
+    def check_k(self, k: int) -> None:
+        """Refuse to look for more items than there are."""
+        if k > len(self.truth.codes):
+            raise InvalidInput(f"k must be at most the {len(self.truth.codes):,} distinct items, found {k}")
+
+    def show(self, codes: Codes) -> list[str]:
+        """Return the items that codes stand for, read back from the federation's own items if need be."""
+        return [self._read_back.get(int(code)) or self.codec.show(int(code)) for code in codes]
+
+    @cached_property
+    def _read_back(self) -> dict[int, str]:
+        """Return the dictionary of a codec that cannot decode; the first of several items names a code."""
+        if self.codec.name != "hashed":
+            return {}
+        codes = self._encoded.codes.tolist()
+        return dict(zip(reversed(codes), reversed(self.federation.items), strict=True))
+
+
+def _notes(federation: Federation, encoded: EncodedItems, codec: ItemCodec) -> tuple[str, ...]:
+    """Say what the encoding could not keep apart, and what it could not hold."""
+    unfit = int(np.count_nonzero(~encoded.fits))
+    if unfit == len(federation.items):
+        raise InvalidInput(
+            f"no item fits the encoding {codec.name!r} with {codec.bits} bits, found for example "
+            f"{federation.items[0]!r}"
+        )
+    distinct = len(np.unique(encoded.codes[encoded.fits]))
+    shared = len(federation.items) - unfit - distinct
+    notes = [*federation.notes]
+    if unfit:
+        notes.append(_unfit_note(federation, encoded, codec, unfit))
+    if encoded.shortened:
+        notes.append(f"{encoded.shortened:,} items are too long for their code and were cut to what fits")
+    if shared:
+        notes.append(f"{shared:,} items share the code of another item and are counted with it")
+    return tuple(notes)
+
+
+def _unfit_note(federation: Federation, encoded: EncodedItems, codec: ItemCodec, unfit: int) -> str:
+    users = sum(int(party.users[~encoded.fits[party.items]].sum()) for party in federation.parties)
+    example: Sequence[int] = np.flatnonzero(~encoded.fits).tolist()
+    return (
+        f"{unfit:,} items ({users:,} users) do not fit the encoding {codec.name!r}, for example "
+        f"{federation.items[example[0]]!r}: their users answer 'none of these'"
+    )

@@ -1,0 +1,138 @@
+"""Drives one server dialogue and its parties over a population."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from treetop.errors import UnknownName
+from treetop.mechanisms.catalog import Mechanism
+from treetop.mechanisms.dialogue import Dialogue, Request
+from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.requests import (
+    AskParties,
+    CollectReports,
+    DivideUsers,
+    Findings,
+    HearServer,
+    LevelTrace,
+    Record,
+    TellServer,
+    Upload,
+)
+from treetop.simulation.device_by_device import DeviceByDeviceRespondents
+from treetop.simulation.exact_sampling import ExactRespondents
+from treetop.simulation.population import Population
+from treetop.simulation.respondents import Respondents
+from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking
+
+SIMULATORS: dict[str, type[Respondents]] = {
+    "exact": ExactRespondents,
+    "devices": DeviceByDeviceRespondents,
+}
+
+
+def simulator_named(name: str) -> type[Respondents]:
+    """Return the simulator of that name."""
+    if name not in SIMULATORS:
+        raise UnknownName("simulator", name, SIMULATORS)
+    return SIMULATORS[name]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What one run found, and what it took."""
+
+    ranking: GlobalRanking
+    findings: Mapping[str, CountedPrefixes]
+    uplink_bits: Mapping[str, int]
+    traces: Mapping[str, list[LevelTrace]]
+    seconds: float
+
+
+@dataclass
+class PartyRun:
+    """One party's dialogue between two messages of the server."""
+
+    dialogue: Dialogue[Findings]
+    respondents: Respondents
+    traces: list[LevelTrace] = field(default_factory=list)
+    uplink_bits: int = 0
+    findings: Findings | None = None
+    _answer: Any = None
+
+    def deliver(self, message: object) -> Upload:
+        """Hand over a message and go on until the party has something to say to the server."""
+        while True:
+            try:
+                request = self.dialogue.send(self._answer)
+            except StopIteration as end:
+                self.findings = end.value
+                return self._sent(end.value)
+            self._answer = None
+            if isinstance(request, TellServer):
+                return self._sent(request.upload)
+            self._answer = message if isinstance(request, HearServer) else self._respond(request)
+
+    def _sent(self, upload: Upload) -> Upload:
+        self.uplink_bits += upload.bits
+        return upload
+
+    def _respond(self, request: Request[Any]) -> object:
+        match request:
+            case CollectReports():
+                return self.respondents.collect(request)
+            case DivideUsers():
+                self.respondents.divide(request)
+            case Record():
+                self.traces.append(request.trace)
+            case _:
+                raise AssertionError(f"a party cannot ask {request}")
+        return None
+
+
+def run(
+    mechanism: Mechanism,
+    parameters: Parameters,
+    population: Population,
+    *,
+    seed: int,
+    repetition: int = 0,
+    simulator: str = "exact",
+) -> Outcome:
+    """Run a mechanism once; the same seed and repetition give the same outcome, byte for byte."""
+    population.check_k(parameters.k)
+    respondents = simulator_named(simulator)
+    roster = population.roster
+    parties: dict[str, PartyRun] = {}
+    for place, party in enumerate(population.parties):
+        stream = np.random.SeedSequence(seed, spawn_key=(repetition, place))
+        member = next(member for member in roster.members if member.name == party.name)
+        dialogue = mechanism.party(parameters, roster, member)
+        parties[party.name] = PartyRun(dialogue, respondents(party, np.random.default_rng(stream)))
+    begin = perf_counter()
+    ranking = drive(mechanism.server(parameters, roster), parties)
+    return _outcome(ranking, parties, perf_counter() - begin)
+
+
+def drive(server: Dialogue[GlobalRanking], parties: Mapping[str, PartyRun]) -> GlobalRanking:
+    """Answer the server's questions from the parties' dialogues until it knows the result."""
+    answer: dict[str, Upload] | None = None
+    while True:
+        try:
+            request = server.send(answer)
+        except StopIteration as end:
+            ranking: GlobalRanking = end.value
+            return ranking
+        if not isinstance(request, AskParties):
+            raise AssertionError(f"a server cannot ask {request}")
+        answer = {name: parties[name].deliver(message) for name, message in request.messages.items()}
+
+
+def _outcome(ranking: GlobalRanking, parties: Mapping[str, PartyRun], seconds: float) -> Outcome:
+    findings = {name: party.findings.heavy_hitters for name, party in parties.items() if party.findings}
+    bits = {name: party.uplink_bits for name, party in parties.items()}
+    traces = {name: party.traces for name, party in parties.items()}
+    return Outcome(ranking, findings, bits, traces, seconds)

@@ -1,0 +1,1 @@
+"""One step of prefix-tree growth, as pure functions."""

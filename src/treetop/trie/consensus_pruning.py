@@ -1,0 +1,89 @@
+"""Which candidates other parties' findings rule out (section 6.2 of the paper).
+
+Party i-1 names its 2k least and its 2k most frequent prefixes of a level; party i asks two small sets of its own
+users about them and prunes only what both agree on.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from treetop.encoding.bit_strings import Codes
+from treetop.oracles.tallies import Frequencies
+from treetop.trie.candidate_domain import CandidateDomain
+from treetop.trie.global_ranking import COUNT_BITS
+from treetop.trie.level_estimates import LevelEstimates
+
+TAU = 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class PruningCandidates:
+    """Delta_h (paper label eq_delta): what one party tells the next about level h."""
+
+    length: int
+    infrequent: Codes
+    """Delta_{h,0}: the 2k least frequent, the least frequent one first."""
+    frequent: Codes
+    """Delta_{h,1}: the 2k most frequent, the most frequent one first."""
+    frequencies: Frequencies
+    """Of the frequent ones, in the same order."""
+
+    @classmethod
+    def of(cls, estimates: LevelEstimates, k: int) -> "PruningCandidates":
+        """Take both ends of the whole estimated domain of a level."""
+        infrequent = estimates.prefixes[::-1][: 2 * k]
+        return cls(estimates.length, infrequent, estimates.prefixes[: 2 * k], estimates.frequencies[: 2 * k])
+
+    @property
+    def bits(self) -> int:
+        """Return what sending them costs: prefixes of both lists and 32 bits for each frequency."""
+        return (len(self.infrequent) + len(self.frequent)) * self.length + len(self.frequent) * COUNT_BITS
+
+
+def ascending(estimates: LevelEstimates) -> Codes:
+    """Return the validated prefixes by rising frequency: Delta^_{h,0} or Delta^_{h,1}."""
+    return estimates.prefixes[::-1]
+
+
+def by_contrast(told: PruningCandidates, validated: LevelEstimates) -> Codes:
+    """Return Delta^_{h,c} (eq_frequency_contrast_set): the largest contrast phi = f_told / (f_validated + tau) first.
+
+    Both estimates are clipped at 0 before tau is added; equal contrasts by the smaller prefix.
+    """
+    own = dict(zip(validated.prefixes.tolist(), np.clip(validated.frequencies, 0, None), strict=True))
+    f_validated = np.array([own[prefix] for prefix in told.frequent.tolist()])
+    phi = np.clip(told.frequencies, 0, None) / (f_validated + TAU)
+    by_prefix = np.argsort(told.frequent, kind="stable")
+    return told.frequent[by_prefix][np.argsort(-phi[by_prefix], kind="stable")]
+
+
+def consensus(first: Codes, second: Codes, k: int, epsilon: float, gamma: float) -> Codes:
+    """Return first[:k'] intersected with second[:k'] for the k' of eq_k^prime; the smallest k' on a tie.
+
+    The score is  |intersection| / (k' (1 + eps)^k')  -  gamma alpha^2,  alpha = (k' - |intersection| + 1) / (k' + 1).
+    """
+    common = intersection_sizes(first, second, min(k, len(first)))
+    k_prime = np.arange(1, len(common) + 1)
+    alpha = (k_prime - common + 1) / (k_prime + 1)
+    score = common / (k_prime * (1 + epsilon) ** k_prime) - gamma * alpha**2
+    best = int(np.argmax(score)) + 1
+    return np.intersect1d(first[:best], second[:best])
+
+
+def intersection_sizes(first: Codes, second: Codes, longest: int) -> Frequencies:
+    """Return |first[:k'] intersected with second[:k']| for k' = 1 .. longest."""
+    rank = {prefix: place for place, prefix in enumerate(second.tolist())}
+    enters = [max(place, rank[prefix]) for place, prefix in enumerate(first.tolist()[:longest])]
+    return np.cumsum(np.bincount(enters, minlength=longest)[:longest]).astype(np.float64)
+
+
+def pruned_domain(
+    domain: CandidateDomain, infrequent: Codes, contrasting: Codes, least: int
+) -> tuple[CandidateDomain, bool]:
+    """Return Lambda_h without the pruning set, and whether it was pruned.
+
+    A domain left with fewer than d_min candidates is not pruned at all.
+    """
+    remaining = domain.without(np.concatenate([infrequent, contrasting]))
+    return (remaining, True) if len(remaining) >= least else (domain, False)

@@ -1,0 +1,86 @@
+"""Party estimates -> global top k."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treetop.encoding.bit_strings import Codes
+from treetop.oracles.tallies import Frequencies
+from treetop.trie.level_estimates import LevelEstimates
+
+COUNT_BITS = 32
+
+
+@dataclass(frozen=True, eq=False)
+class CountedPrefixes:
+    """Prefixes that a party uploads, each with its estimated number of users."""
+
+    length: int
+    prefixes: Codes
+    counts: Frequencies
+    variances: Frequencies
+    reports: int
+    domain: int
+    """Slots of the domain that they were estimated in: with `reports`, all that their error depends on."""
+
+    @classmethod
+    def of(cls, estimates: LevelEstimates, users: int) -> "CountedPrefixes":
+        """Scale frequencies to the party's users; the variance adds the drawing of the group to the noise.
+
+        Var = n^2 [Var_full(f) + f (1 - f) / r (1 - r / n)], with f clipped to [0, 1].
+        """
+        n, r = users, estimates.reports
+        f = np.clip(estimates.frequencies, 0, 1)
+        noise = estimates.oracle.variance(f, r)
+        drawing = f * (1 - f) / max(r, 1) * (1 - r / max(n, 1))
+        counts = estimates.frequencies * n
+        return cls(estimates.length, estimates.prefixes, counts, n**2 * (noise + drawing), r, estimates.oracle.size)
+
+    def __len__(self) -> int:
+        return len(self.prefixes)
+
+    @property
+    def bits(self) -> int:
+        """Return what sending them costs: their own bits and 32 for each count."""
+        return len(self) * (self.length + COUNT_BITS)
+
+    def top(self, number: int) -> Codes:
+        """Return the first prefixes, the most frequent one first."""
+        return self.prefixes[:number]
+
+
+@dataclass(frozen=True, eq=False)
+class GlobalRanking:
+    """Prefixes of the whole federation, the most frequent one first."""
+
+    prefixes: Codes
+    counts: Frequencies
+    variances: Frequencies
+    parties: NDArray[np.int64]
+    """How many parties uploaded each prefix; the others add nothing to its count."""
+
+    def __len__(self) -> int:
+        return len(self.prefixes)
+
+    def at(self, places: NDArray[np.int64]) -> "GlobalRanking":
+        """Return the prefixes at these places, in this order."""
+        return GlobalRanking(self.prefixes[places], self.counts[places], self.variances[places], self.parties[places])
+
+    def top(self, k: int) -> "GlobalRanking":
+        """Return the k most frequent; equal counts by the smaller prefix."""
+        return self.at(np.argsort(-self.counts, kind="stable")[:k])
+
+
+def summed(uploads: Sequence[CountedPrefixes]) -> GlobalRanking:
+    """Add up what the parties sent for each prefix, in ascending order of prefixes."""
+    everything = np.concatenate([upload.prefixes for upload in uploads])
+    prefixes, place = np.unique(everything, return_inverse=True)
+    counts = _added_up(place, [upload.counts for upload in uploads], len(prefixes))
+    variances = _added_up(place, [upload.variances for upload in uploads], len(prefixes))
+    return GlobalRanking(prefixes, counts, variances, np.bincount(place, minlength=len(prefixes)))
+
+
+def _added_up(place: NDArray[np.int64], values: list[Frequencies], length: int) -> Frequencies:
+    return np.bincount(place, np.concatenate(values), length).astype(np.float64)

@@ -1,0 +1,71 @@
+"""Which users answer at which level: a party's users are divided once, each into exactly one group."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+
+class Role(Enum):
+    """What the users of a group are asked."""
+
+    ESTIMATE = "estimate"
+    VALIDATE_INFREQUENT = "validate infrequent"
+    VALIDATE_FREQUENT = "validate frequent"
+
+
+@dataclass(frozen=True)
+class Group:
+    """The users of one level with one role: U_h, or the validation sets U^_{h,0} and U^_{h,1} of TAPS."""
+
+    level: int
+    role: Role = Role.ESTIMATE
+
+    def __str__(self) -> str:
+        return f"the group of level {self.level} ({self.role.value})"
+
+
+GroupSizes = dict[Group, int]
+
+
+def floor_of_share(share: float, whole: int) -> int:
+    """Return floor(share * whole) for the share as it is written: 0.29 of 100 is 29."""
+    return int(Fraction(str(share)) * whole)
+
+
+def even_split(users: int, parts: int) -> list[int]:
+    """Return sizes that differ by one at most; the first parts get the remainder."""
+    return [users // parts + (part < users % parts) for part in range(parts)]
+
+
+def equal_groups(users: int, levels: int) -> GroupSizes:
+    """FedPEM: g groups of equal size."""
+    return {Group(h): size for h, size in enumerate(even_split(users, levels), start=1)}
+
+
+def two_phase_groups(users: int, levels: int, shared_levels: int, phase_one_share: float) -> GroupSizes:
+    """TAP: round(share n) users over the g_s levels of phase I, the rest over the levels of phase II."""
+    phase_one = round(phase_one_share * users) if shared_levels else 0
+    sizes = even_split(phase_one, shared_levels) if shared_levels else []
+    sizes += even_split(users - phase_one, levels - shared_levels)
+    return {Group(h): size for h, size in enumerate(sizes, start=1)}
+
+
+def with_validation_sets(sizes: GroupSizes, pruned_levels: Sequence[int], beta: float) -> GroupSizes:
+    """TAPS: at a pruned level floor(beta n), floor(beta n) and the rest, disjoint."""
+    divided: GroupSizes = {}
+    for group, size in sizes.items():
+        validating = floor_of_share(beta, size) if group.level in pruned_levels else 0
+        if group.level in pruned_levels:
+            divided[Group(group.level, Role.VALIDATE_INFREQUENT)] = validating
+            divided[Group(group.level, Role.VALIDATE_FREQUENT)] = validating
+        divided[group] = size - 2 * validating
+    return divided
+
+
+def ramped_groups(users: int, levels: int) -> GroupSizes:
+    """GTF: level i from 0 gets floor(n / 2g + i n / (g (g + 1))) users, the last one also the remainder."""
+    n, g = users, levels
+    sizes = [n * (g + 1 + 2 * i) // (2 * g * (g + 1)) for i in range(g)]
+    sizes[-1] += n - sum(sizes)
+    return {Group(h): size for h, size in enumerate(sizes, start=1)}
