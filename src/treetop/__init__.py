@@ -1,1 +1,37 @@
-"""Treetop: federated heavy hitters under local differential privacy."""
+"""Treetop: which items are most popular across all of us, when nobody may see what any single person holds?
+
+The names below load on first use, so that importing a part of the package costs that part alone.
+"""
+
+from importlib import import_module, metadata
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from treetop.datasets.federation import Federation
+    from treetop.datasets.histogram_file import load
+    from treetop.datasets.synthetic import synthetic
+    from treetop.errors import InvalidInput, TreetopError
+    from treetop.experiments.answer import Answer
+    from treetop.experiments.evaluate import evaluate
+    from treetop.experiments.find import find
+
+__all__ = ["Answer", "Federation", "InvalidInput", "TreetopError", "evaluate", "find", "load", "synthetic"]
+
+_HOMES = {
+    "Answer": "treetop.experiments.answer",
+    "Federation": "treetop.datasets.federation",
+    "InvalidInput": "treetop.errors",
+    "TreetopError": "treetop.errors",
+    "evaluate": "treetop.experiments.evaluate",
+    "find": "treetop.experiments.find",
+    "load": "treetop.datasets.histogram_file",
+    "synthetic": "treetop.datasets.synthetic",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return metadata.version("treetop")
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'treetop' has no attribute {name!r}")

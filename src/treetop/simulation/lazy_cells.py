@@ -8,7 +8,6 @@ used is uniform among them, so the used ones fall to the parts hypergeometricall
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from treetop.simulation.population import Places
 
@@ -36,30 +35,27 @@ class LazyCells:
         return np.diff(self._users_before[edges])
 
     def _split_at(self, places: Places) -> None:
-        """Make every place an edge."""
+        """Make every place an edge, and deal the used users of a cell to its parts."""
         edges = np.union1d(self._edges, places)
-        if len(edges) > len(self._edges):
-            firsts = np.searchsorted(edges, self._edges)
-            self._used = self._deal(edges, firsts, self._used)
-            self._edges = edges
+        if len(edges) == len(self._edges):
+            return
+        firsts = np.searchsorted(edges, self._edges)
+        used = np.zeros(len(edges) - 1, dtype=np.int64)
+        used[firsts[:-1]] = self._used
+        self._deal(used, self._users_before[edges], firsts[:-1], firsts[1:])
+        self._edges, self._used = edges, used
 
-    def _deal(self, edges: Places, firsts: Places, used: Places) -> Places:
-        """Deal each cell's used users to its parts: to its two halves at random, then to theirs, and so on.
-
-        `firsts` are the places in `edges` of the cells' edges, whose users are already known.
-        """
-        while len(firsts) < len(edges):
-            left, right = firsts[:-1], firsts[1:]
-            middles = (left + right + 1) // 2
-            below, above = self._users_before[edges[middles]], self._users_before[edges[right]]
-            in_left = below - self._users_before[edges[left]]
-            to_left = self._hypergeometric(in_left, above - below, used)
-            divided = middles < right
-            firsts = np.union1d(firsts, middles)
-            used = np.stack([to_left, used - to_left], axis=1).ravel()[
-                np.stack([np.ones_like(divided), divided], axis=1).ravel()
-            ]
-        return used
-
-    def _hypergeometric(self, good: Places, bad: Places, sample: Places) -> NDArray[np.int64]:
-        return self._randomness.hypergeometric(good, bad, sample)
+    def _deal(self, used: Places, before: Places, left: Places, right: Places) -> None:
+        """Deal what lies in part `left` to the parts left .. right - 1: to two halves, then to theirs, and so on."""
+        while True:
+            divided = (right - left > 1) & (used[left] > 0)
+            left, right = left[divided], right[divided]
+            if not len(left):
+                return
+            middle = (left + right) // 2
+            stay = self._randomness.hypergeometric(
+                before[middle] - before[left], before[right] - before[middle], used[left]
+            )
+            used[middle] = used[left] - stay
+            used[left] = stay
+            left, right = np.concatenate([left, middle]), np.concatenate([middle, right])

@@ -93,6 +93,11 @@ class Population:
         order = np.argsort(-users, kind="stable")
         return Truth(codes[order], users[order])
 
+    def true_counts(self, codes: Codes) -> list[int]:
+        """Return how many users of the federation really hold each code."""
+        users = dict(zip(self.truth.codes.tolist(), self.truth.users.tolist(), strict=True))
+        return [users.get(code, 0) for code in codes.tolist()]
+
     def check_k(self, k: int) -> None:
         """Refuse to look for more items than there are."""
         if k > len(self.truth.codes):

@@ -1,0 +1,104 @@
+"""`treetop find`: one answer."""
+
+from rich.table import Table
+
+from treetop.cli.bars import bar, rounded
+from treetop.cli.options import (
+    Encoding,
+    EpsilonOption,
+    Files,
+    Json,
+    K,
+    MechanismOption,
+    Oracle,
+    Seed,
+    Set,
+    Simulator,
+    read_settings,
+)
+from treetop.cli.screen import note, out, print_json, waiting
+from treetop.datasets.catalog import federation_named
+from treetop.experiments.answer import Answer
+from treetop.experiments.find import find as find_answer
+from treetop.mechanisms.catalog import DEFAULT_MECHANISM
+from treetop.metrics.noise_advice import CLEAR, Advice
+from treetop.oracles.catalog import AUTO
+from treetop.privacy.guarantee import Guarantee
+
+
+def find(
+    files: Files,
+    k: K = 10,
+    epsilon: EpsilonOption = 2.0,
+    mechanism: MechanismOption = DEFAULT_MECHANISM,
+    oracle: Oracle = AUTO,
+    encoding: Encoding = None,
+    seed: Seed = None,
+    settings: Set = None,
+    simulator: Simulator = "exact",
+    json: Json = False,
+) -> None:
+    """Find the k most popular items of a federation in one simulated run."""
+    with waiting("reading and running"):
+        answer = find_answer(
+            federation_named(files),
+            k=k,
+            epsilon=epsilon,
+            mechanism=mechanism,
+            oracle=oracle,
+            encoding=encoding,
+            seed=seed,
+            simulator=simulator,
+            **read_settings(settings),
+        )
+    for text in answer.notes:
+        note(text)
+    if json:
+        print_json(answer.to_json())
+    else:
+        show(answer)
+
+
+def show(answer: Answer) -> None:
+    """Print an answer for a person."""
+    out.print(f"[bold]{answer.title}[/bold]")
+    out.print(_table(answer))
+    out.print(f"F1 {answer.truth.f1:.2f}, NCR {answer.truth.ncr:.2f} against the true top {answer.parameters.k}.")
+    bits = [party.uplink_bits for party in answer.parties]
+    out.print(
+        f"{answer.users:,} users in {len(answer.parties)} parties; each party sent {min(bits):,} to {max(bits):,} bits."
+    )
+    out.print(f"Privacy: {Guarantee(answer.parameters.epsilon, answer.parameters.oracle)}.")
+    if not answer.items:
+        out.print("Nothing rose above the noise: there are too few users for this epsilon.")
+    if answer.advice is not None:
+        out.print(advice_line(answer, answer.advice))
+
+
+def _table(answer: Answer) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name, side in (("", "right"), ("item", "left"), ("", "left"), ("users", "right"), ("share", "right")):
+        table.add_column(name, justify=side)  # type: ignore[arg-type]
+    table.add_column("true", justify="right")
+    table.add_column("parties", justify="right")
+    largest = max((row.count + row.stderr for row in answer.items), default=0.0)
+    for rank, row in enumerate(answer.items, start=1):
+        drawn = bar(row.count, row.stderr, largest)
+        number, share = rounded(row.count, row.stderr), f"{row.frequency:.2%}"
+        parties = f"{row.parties}/{len(answer.parties)}"
+        table.add_row(str(rank), row.item, drawn, number, share, f"{row.true_count:,}", parties)
+    return table
+
+
+def advice_line(answer: Answer, advice: Advice) -> str:
+    """Say how many users, or which epsilon, would lift the last item out of the noise."""
+    users = _two_digits(answer.users * advice.users_factor)
+    epsilon = "no epsilon up to 10 would" if advice.epsilon is None else f"epsilon {advice.epsilon:g} would, too"
+    return (
+        f"Noise swamps item {len(answer.items)}: its estimate is below {CLEAR:g} standard errors. "
+        f"About {users:,} users like these would show it; {epsilon}."
+    )
+
+
+def _two_digits(number: float) -> int:
+    return int(float(f"{number:.1e}"))

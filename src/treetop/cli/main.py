@@ -1,0 +1,61 @@
+"""The command `treetop`."""
+
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+import treetop
+from treetop.cli.demo import demo
+from treetop.cli.evaluate import evaluate
+from treetop.cli.find import find
+from treetop.cli.screen import err
+from treetop.errors import TreetopError
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="treetop",
+    help="Which items are most popular across all of us, when nobody may see what any single person holds?",
+    invoke_without_command=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(demo)
+app.command()(find)
+app.command()(evaluate)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"treetop {treetop.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    context: typer.Context,
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version and leave.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Find federated heavy hitters under local differential privacy."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """Run a command; bad input ends in one clear line and exit code 2, Ctrl-C in 130."""
+    try:
+        code = app(standalone_mode=False)
+    except (TreetopError, typer.TyperException) as refusal:
+        _refuse(refusal)
+    if code == INTERRUPTED:
+        err.print("interrupted")
+    sys.exit(code)
+
+
+def _refuse(refusal: Exception) -> NoReturn:
+    reason = refusal.format_message() if hasattr(refusal, "format_message") else str(refusal)
+    err.print(f"error: {' '.join(reason.split())}", style="red", markup=False, soft_wrap=True)
+    sys.exit(2)

@@ -1,0 +1,105 @@
+"""Options that several commands share, spelt and explained once."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, TypeVar
+
+import typer
+
+from treetop.encoding.item_codecs import CODECS
+from treetop.errors import InvalidInput
+from treetop.mechanisms.catalog import MECHANISMS
+from treetop.mechanisms.parameters import SETTINGS
+from treetop.oracles.catalog import ORACLE_NAMES
+from treetop.simulation.run import SIMULATORS
+
+Value = TypeVar("Value")
+
+
+def _completing(names: Sequence[str]) -> Callable[[str], list[str]]:
+    """Offer names to the shell, also behind a comma."""
+
+    def complete(incomplete: str) -> list[str]:
+        head, comma, last = incomplete.rpartition(",")
+        return [head + comma + name for name in names if name.startswith(last)]
+
+    return complete
+
+
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE...",
+        help="Parquet or CSV with the columns party, item and optionally users; or one file per party; or the word "
+        "syn (syn:SEED) for the built-in federation.",
+        show_default=False,
+    ),
+]
+K = Annotated[int, typer.Option("--k", help="How many items to look for.")]
+EpsilonOption = Annotated[float, typer.Option("--epsilon", help="Privacy budget of every user's one report.")]
+Oracle = Annotated[
+    str,
+    typer.Option(
+        "--oracle",
+        help=f"Frequency oracle: {', '.join(ORACLE_NAMES)}.",
+        autocompletion=_completing(ORACLE_NAMES),
+    ),
+]
+MechanismOption = Annotated[
+    str,
+    typer.Option(
+        "--mechanism", help=f"Mechanism: {', '.join(MECHANISMS)}.", autocompletion=_completing(list(MECHANISMS))
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        help=f"How items become bits: {', '.join(CODECS)}.",
+        show_default="words; ids for syn",
+        autocompletion=_completing(list(CODECS)),
+    ),
+]
+Seed = Annotated[int | None, typer.Option("--seed", help="Same seed, same answer.", show_default="drawn and printed")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help=f"A parameter or reading of the paper, again for each: {', '.join(SETTINGS)}.",
+        show_default=False,
+        autocompletion=_completing([f"{name}=" for name in SETTINGS]),
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON alone; notes and progress go to standard error.")]
+Workers = Annotated[
+    int, typer.Option("--workers", help="Processes that share the repetitions; the numbers do not depend on it.")
+]
+Simulator = Annotated[
+    str,
+    typer.Option(
+        "--simulator",
+        help="exact: tallies drawn from their law; devices: every user perturbed, slower, the same law.",
+        autocompletion=_completing(list(SIMULATORS)),
+    ),
+]
+
+
+def read_settings(pairs: Sequence[str] | None) -> dict[str, object]:
+    """Return the settings of `--set name=value`, each named once."""
+    settings: dict[str, object] = {}
+    for pair in pairs or ():
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise InvalidInput(f"--set expects NAME=VALUE, found {pair!r}")
+        if name in settings:
+            raise InvalidInput(f"--set names {name!r} twice")
+        settings[name] = value
+    return settings
+
+
+def read_list(option: str, text: str, kind: Callable[[str], Value], what: str) -> tuple[Value, ...]:
+    """Return the values of a comma-separated option."""
+    try:
+        return tuple(kind(part.strip()) for part in text.split(","))
+    except ValueError:
+        raise InvalidInput(f"{option} expects {what} separated by commas, found {text!r}") from None

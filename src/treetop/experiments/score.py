@@ -1,0 +1,28 @@
+"""One run held against the truth."""
+
+from dataclasses import dataclass
+
+from treetop.metrics.retrieval import f1, local_recall, ncr
+from treetop.simulation.population import Population
+from treetop.simulation.run import Outcome
+
+
+@dataclass(frozen=True)
+class Score:
+    """How good one run was and what it cost."""
+
+    f1: float
+    ncr: float
+    local_recall: float
+    uplink_bits: float
+    """Mean per party."""
+    seconds: float
+
+
+def score(outcome: Outcome, population: Population, k: int) -> Score:
+    """Compare what a run found with the k most popular items."""
+    truth = population.truth.codes[:k].tolist()
+    found = outcome.ranking.prefixes.tolist()
+    local = [upload.top(k).tolist() for upload in outcome.findings.values()]
+    bits = sum(outcome.uplink_bits.values()) / len(outcome.uplink_bits)
+    return Score(f1(found, truth), ncr(found, truth), local_recall(local, truth), bits, outcome.seconds)

@@ -1,0 +1,60 @@
+"""What would be needed to see an item through the noise."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from treetop.oracles.catalog import oracle_named
+from treetop.privacy.epsilon import Epsilon
+
+CLEAR = 3.0
+"""An item of fewer standard errors is hard to tell from the best of what noise alone would show."""
+LARGEST_EPSILON = 10.0
+STEP = 0.25
+
+
+@dataclass(frozen=True)
+class LastLevel:
+    """All that the noise of a party's last level depends on."""
+
+    users: int
+    reports: int
+    domain: int
+
+
+@dataclass(frozen=True)
+class Advice:
+    """How many times the users, or which epsilon, would lift an item to `CLEAR` standard errors."""
+
+    users_factor: float
+    epsilon: float | None
+    """None where even a very large epsilon would not do."""
+
+
+def advice(count: float, stderr: float, levels: Sequence[LastLevel], oracle: str, epsilon: Epsilon) -> Advice | None:
+    """Return what would do, or None where the item is clear already.
+
+    Frequencies stay as they are when users are added, so standard errors shrink with the square root of the users.
+    """
+    if count >= CLEAR * stderr:
+        return None
+    factor = (CLEAR * stderr / max(count, stderr / CLEAR)) ** 2
+    return Advice(factor, _epsilon_for(factor, levels, oracle, epsilon))
+
+
+def _epsilon_for(factor: float, levels: Sequence[LastLevel], oracle: str, epsilon: Epsilon) -> float | None:
+    """Return the smallest larger epsilon, in steps, whose noise is that many times smaller in variance."""
+    wanted = _noise(levels, oracle, epsilon) / factor
+    tried = epsilon + STEP - epsilon % STEP
+    while tried <= LARGEST_EPSILON:
+        if _noise(levels, oracle, Epsilon(tried)) <= wanted:
+            return tried
+        tried += STEP
+    return None
+
+
+def _noise(levels: Sequence[LastLevel], oracle: str, epsilon: Epsilon) -> float:
+    """Return the variance of the summed count of an item that nobody holds."""
+    oracles = [oracle_named(oracle, epsilon, level.domain - 1) for level in levels]
+    return sum(
+        float(level.users**2 * known.variance(0.0, level.reports)) for level, known in zip(levels, oracles, strict=True)
+    )
