@@ -2,7 +2,7 @@
 
 from rich.table import Table
 
-from treetop.cli.bars import bar, rounded
+from treetop.cli.bars import WIDTH, bar, rounded
 from treetop.cli.options import (
     Encoding,
     EpsilonOption,
@@ -77,10 +77,11 @@ def show(answer: Answer) -> None:
 
 def _table(answer: Answer) -> Table:
     table = Table(box=None, pad_edge=False)
-    for name, side in (("", "right"), ("item", "left"), ("", "left"), ("users", "right"), ("share", "right")):
-        table.add_column(name, justify=side)  # type: ignore[arg-type]
-    table.add_column("true", justify="right")
-    table.add_column("parties", justify="right")
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("item", overflow="fold")
+    table.add_column("", no_wrap=True, min_width=WIDTH)
+    for name in ("users", "share", "true", "parties"):
+        table.add_column(name, justify="right", no_wrap=True)
     largest = max((row.count + row.stderr for row in answer.items), default=0.0)
     for rank, row in enumerate(answer.items, start=1):
         drawn = bar(row.count, row.stderr, largest)

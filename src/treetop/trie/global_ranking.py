@@ -34,7 +34,7 @@ class CountedPrefixes:
         n, r = users, estimates.reports
         f = np.clip(estimates.frequencies, 0, 1)
         noise = estimates.oracle.variance(f, r)
-        drawing = f * (1 - f) / max(r, 1) * (1 - r / max(n, 1))
+        drawing = f * (1 - f) / max(r, 1) * (1 - r / n)
         counts = estimates.frequencies * n
         return cls(estimates.length, estimates.prefixes, counts, n**2 * (noise + drawing), r, estimates.oracle.size)
 
