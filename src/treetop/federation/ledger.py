@@ -6,7 +6,7 @@ that an older ledger put back in its place is noticed.
 """
 
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from hashlib import sha256
 from typing import Any
@@ -111,11 +111,11 @@ def _written(counter: int, entries: dict[bytes, Entry]) -> bytes:
 
 
 def _as_json(entry: Entry) -> dict[str, object]:
-    changed = {
-        "task": entry.task.hex(), "domain": entry.domain.hex(), "epsilon": str(entry.epsilon),
-        "group": [entry.group.level, entry.group.role.value], "sent": entry.sent and entry.sent.hex(),
+    return {
+        "task": entry.task.hex(), "attribute": entry.attribute, "group": [entry.group.level, entry.group.role.value],
+        "domain": entry.domain.hex(), "epsilon": str(entry.epsilon),
+        "sent": entry.sent and entry.sent.hex(), "delivered": entry.delivered,
     }  # fmt: skip
-    return {**asdict(entry), **changed}
 
 
 def _read(data: bytes | None) -> tuple[int, dict[bytes, Entry]]:

@@ -38,10 +38,10 @@ def perturb(oracle: str, value: int, d: int, epsilon: float | str, reports: int)
         raise InvalidInput(f"a value must be from 0 to d - 1 = {d - 1}, found {value}")
     if reports < 0:
         raise InvalidInput(f"reports must be 0 at least, found {reports}")
-    return perturbed(oracle, value, d, Budget(str(epsilon)), reports, SystemEntropy())
+    return perturbed(oracle, value, d, Budget(str(epsilon)), reports, entropy=SystemEntropy())
 
 
-def perturbed(oracle: str, value: int, d: int, budget: Budget, reports: int, entropy: Entropy) -> Any:
+def perturbed(oracle: str, value: int, d: int, budget: Budget, reports: int, *, entropy: Entropy) -> Any:
     """Run by simulated devices: as `perturb`, with the randomness passed in."""
     if oracle == "krr":
         return _in_stretches(SlotLaw.of(budget, d), value, reports, entropy)
