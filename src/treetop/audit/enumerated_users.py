@@ -35,15 +35,15 @@ class User:
 
 
 class Conduct:
-    """What users do with a question; the mutants in the tests do something else."""
+    """What users do with a question; the broken ones in the tests do something else."""
 
     def group_law(self, sizes: GroupSizes, value: int) -> dict[tuple[Group, ...], Fraction]:  # noqa: ARG002
         """Return how likely a user answers in which groups: one of them, by the public weights."""
         total = sum(sizes.values())
         return {(group,): Fraction(size, total) for group, size in sizes.items() if size}
 
-    def reports_to_each_question(self) -> int:
-        """Return how many independent reports a question gets."""
+    def reports(self, user: User) -> int:  # noqa: ARG002
+        """Return how many independent reports a question gets from a user."""
         return 1
 
 
@@ -69,7 +69,7 @@ class EnumeratedRespondents(Respondents):
         support = np.zeros(len(request.domain) + 1, dtype=np.int64)
         reports = 0
         for user, groups in zip(self.users, self._groups, strict=True):
-            for _ in range(self.conduct.reports_to_each_question() if group in groups else 0):
+            for _ in range(self.conduct.reports(user) if group in groups else 0):
                 support[self.choices.choose(self._options(user, request.domain))] += 1
                 reports += 1
         return Tally(support, reports)

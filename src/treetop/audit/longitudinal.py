@@ -49,6 +49,6 @@ def longitudinal_check(number: int, trials: int) -> Check:
         counts.append(Counter(named for named, _ in answers))
         costs |= {cost for _, cost in answers}
     bound = epsilon_bound(counts[0], counts[1], trials)
-    claim = f"tasks answered: {number}, {2 * trials:,} devices: shown together; the ledger says {total} exactly, then refuses"
+    claim = f"{2 * trials:,} devices, tasks answered by each: {number}; the ledger says {total} exactly, then refuses"
     exact = costs == {total} and refuses_one_more([*tasks, audited("krr", BUDGET, 1)])
     return Check(f"longitudinal_{number}", exact and bound <= total, claim, bound, float(total))

@@ -1,6 +1,6 @@
 """The seeded hash of OLH in Python integers: bit for bit the one that a party counts with.
 
-Both are pinned to the same vectors (tests/vectors/bucket_hash.json).
+Both are pinned to the same vectors (tests/vectors/olh_hash.json).
 """
 
 from hashlib import blake2b

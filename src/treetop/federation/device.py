@@ -69,8 +69,7 @@ class Device:
 
     def _settle_hashed(self, task: DeviceTask, entry: Entry) -> bytes:
         draw = HashSampler(task.budget).draw(self._entropy)
-        prefix = self._read_value(task).prefix(task.bits, task.lengths[entry.group.level])
-        report = draw.report(NO_CODE_KEY if prefix is None else key_of(prefix))
+        report = draw.report(_hashed_key(self._read_value(task), task, entry.group))
         return self._settle(task, entry, task.bucket_count, report)
 
     def _settle_slot(self, task: DeviceTask, entry: Entry, question: Question) -> bytes:
@@ -90,3 +89,8 @@ class Device:
         batch = encoded_batch(envelope, [report])
         self._ledger.settle(task.digest, batch)
         return batch
+
+
+def _hashed_key(value: PrivateValue, task: DeviceTask, group: Group) -> int:
+    prefix = value.prefix(task.bits, task.lengths[group.level])
+    return NO_CODE_KEY if prefix is None else key_of(prefix)
