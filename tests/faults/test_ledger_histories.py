@@ -76,7 +76,7 @@ def live(seed: int, steps: int) -> None:
 
 
 def test_no_history_breaks_the_caps() -> None:
-    for seed in range(400):
+    for seed in range(200):
         live(seed, 25)
 
 

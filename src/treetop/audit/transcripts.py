@@ -106,9 +106,9 @@ def worst_odds(scene: Scene, budget: Budget, k: int) -> tuple[Odds, int]:
     return largest_odds(columns), len(columns)
 
 
-def end_to_end_check(name: str, scene: Scene, budgets: Sequence[Budget]) -> Check:
+def end_to_end_check(name: str, scene: Scene, budgets: Sequence[Budget], ks: Sequence[int] = (1, 2)) -> Check:
     """Check that no transcript of a tiny run tells two values of the target apart by more than e^epsilon."""
-    found = [(budget, *worst_odds(scene, budget, k)) for budget in budgets for k in (1, 2)]
+    found = [(budget, *worst_odds(scene, budget, k)) for budget in budgets for k in ks]
     transcripts = sum(count for _, _, count in found)
     claim = f"{scene}: no ratio over {transcripts:,} complete transcripts exceeds e^epsilon"
     excess = max(odds.excess(budget) for budget, odds, _ in found)

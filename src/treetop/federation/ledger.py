@@ -124,7 +124,13 @@ def _read(data: bytes | None) -> tuple[int, dict[bytes, Entry]]:
     text, _, rest = data.partition(b"\n")
     if rest != sha256(text).hexdigest().encode("ascii") + b"\n":
         raise LedgerRefused("checksum", "that of its content", "another: the file is damaged")
-    content = json.loads(text)
+    try:
+        return _from_content(json.loads(text))
+    except (ValueError, TypeError, KeyError) as error:
+        raise LedgerRefused("content", "what a ledger writes", type(error).__name__) from None
+
+
+def _from_content(content: dict[str, Any]) -> tuple[int, dict[bytes, Entry]]:
     if content["version"] != _VERSION:
         raise LedgerRefused("version", str(_VERSION), str(content["version"]))
     entries = [_from_json(entry) for entry in content["entries"]]

@@ -1,5 +1,6 @@
 import os
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -27,6 +28,17 @@ def test_a_forked_process_starts_its_own_pool(monkeypatch: pytest.MonkeyPatch) -
     left = entropy._pool[8:16]
     monkeypatch.setattr(os, "getpid", lambda: -1)
     assert entropy.read(8) != left
+
+
+def test_threads_share_no_bytes() -> None:
+    entropy, taken = SystemEntropy(), list[bytes]()
+    entropy.read(8)
+    left = entropy._pool[8:16]
+    thread = Thread(target=lambda: taken.append(entropy.read(8)))
+    thread.start()
+    thread.join()
+    assert taken[0] != left
+    assert entropy.read(8) == left
 
 
 def test_files_are_replaced_whole(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ class OverlappingValidation(Conduct):
         return groups if group.role is Role.ESTIMATE else (group, Group(group.level))
 
 
-SIZES = (*range(2, 40), 161)
+SIZES = (*range(2, 12), 41, 161)
 ONE = [Budget("1")]
 
 
@@ -173,7 +173,7 @@ class Mutant:
 
 
 def taps(conduct: Conduct | None = None) -> Check:
-    return end_to_end_check("end_to_end_taps", Scene("taps", conduct=conduct or Conduct()), ONE)
+    return end_to_end_check("end_to_end_taps", Scene("taps", conduct=conduct or Conduct()), ONE, ks=[1])
 
 
 MUTANTS: dict[str, Mutant] = {

@@ -1,5 +1,6 @@
 from dataclasses import replace
 from fractions import Fraction
+from hashlib import sha256
 
 import pytest
 
@@ -100,11 +101,12 @@ def test_every_damaged_byte_is_noticed(place: int) -> None:
             Ledger(MemoryLedger(broken), MemoryCounter())
 
 
-def test_another_version_is_refused() -> None:
-    from hashlib import sha256
-
-    text = b'{"counter":0,"entries":[],"version":2}'
-    with pytest.raises(LedgerRefused, match="version"):
+@pytest.mark.parametrize(
+    "text",
+    [b'{"counter":0,"entries":[],"version":2}', b'{"counter":0,"entries":[{}],"version":1}', b"[]", b"nothing", b"{}"],
+)
+def test_a_ledger_of_another_kind_is_refused(text: bytes) -> None:
+    with pytest.raises(LedgerRefused):
         Ledger(MemoryLedger(text + b"\n" + sha256(text).hexdigest().encode() + b"\n"), MemoryCounter())
 
 

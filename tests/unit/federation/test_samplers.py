@@ -73,3 +73,16 @@ def test_draws_take_the_bytes_that_the_documents_say() -> None:
 def test_draws_show_nothing() -> None:
     for draw in (SlotDraw(True, 77), BitsDraw((77,), 1), HashDraw(77, SlotDraw(True, 77), 4)):
         assert "77" not in repr(draw)
+
+
+def test_the_randomness_of_simulations_is_another_type() -> None:
+    """P4: a seeded generator does not fit where a device wants entropy, nor the other way round."""
+    import numpy as np
+
+    from treetop.oracles.k_randomized_response import KRandomizedResponse
+    from treetop.privacy.epsilon import Epsilon
+
+    with pytest.raises(AttributeError):
+        SlotSampler(ONE, 5).draw(np.random.default_rng(1))  # type: ignore[arg-type]
+    with pytest.raises(AttributeError):
+        KRandomizedResponse(Epsilon(1), 5).perturb(np.zeros(3), FixedEntropy(1))  # type: ignore[arg-type]

@@ -130,3 +130,12 @@ def test_one_bad_body_does_not_hide_the_others() -> None:
     with pytest.raises(ReportRefused):
         batch.reports()
     assert [KRR.body.decode(body) for body in batch.bodies[::2]] == [1, 2]
+
+
+@given(st.lists(st.integers(0, 299), min_size=2, max_size=30), st.data())
+def test_splitting_and_joining_batches_changes_no_report(reports: list[int], data: st.DataObject) -> None:
+    """S9: the same reports, however they travel."""
+    cut = data.draw(st.integers(1, len(reports) - 1))
+    parts = [decoded_batch(encoded_batch(KRR, part)) for part in (reports[:cut], reports[cut:])]
+    assert [report for part in parts for report in part.reports()] == reports
+    assert decoded_batch(encoded_batch(KRR, reports)).bodies == parts[0].bodies + parts[1].bodies

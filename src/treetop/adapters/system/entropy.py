@@ -1,12 +1,13 @@
 """The operating system's randomness, read in pools."""
 
 import os
+from threading import local
 
 POOL_BYTES = 1 << 12
 
 
-class SystemEntropy:
-    """Run by the device: os.urandom; no byte is handed out twice."""
+class SystemEntropy(local):
+    """Run by the device: os.urandom; no byte is handed out twice. Every thread has a pool of its own."""
 
     def __init__(self) -> None:
         self._pool, self._taken, self._owner = b"", 0, os.getpid()
