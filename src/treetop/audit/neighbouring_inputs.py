@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from treetop.adapters.memory.ledger import MemoryCounter, MemoryLedger
-from treetop.federation.budgets import Budget
+from treetop.federation.budgets import LARGEST, Budget
 from treetop.federation.device import Device, ValueSource
 from treetop.federation.domain_checks import Publication, Question
 from treetop.federation.ledger import Caps, Ledger
@@ -57,6 +57,11 @@ def audited(oracle: OracleName, budget: Budget, bits_of_level: int = 2) -> Audit
     return Audited(task, question, Publication(0, (0,)))
 
 
-def fresh_ledger(cap: int = 16) -> Ledger:
-    """Return the ledger of a new device whose user allows what the audit asks for."""
-    return Ledger(MemoryLedger(), MemoryCounter(), Caps(Budget(str(cap)).amount, Budget(str(cap)).amount))
+def fresh_ledger() -> Ledger:
+    """Return the ledger of a new device."""
+    return opened_ledger(MemoryLedger(), MemoryCounter())
+
+
+def opened_ledger(store: MemoryLedger, counter: MemoryCounter) -> Ledger:
+    """Return the ledger of a device that starts again, whose user allows what the audit asks for."""
+    return Ledger(store, counter, Caps(LARGEST, LARGEST))

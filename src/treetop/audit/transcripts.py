@@ -86,24 +86,27 @@ class Scene:
 
 def worst_odds(scene: Scene, budget: Budget, k: int) -> tuple[Odds, int]:
     """Return the largest ratio over all transcripts and all pairs of the target's values, and how many there are."""
-    known = mechanism_named(scene.mechanism)
     parameters = tiny_parameters(budget, k)
-    sides = (known.party, scene.second_party or known.party)
+    server = mechanism_named(scene.mechanism).server
 
     def run(choices: Choices) -> None:
-        parties = {
-            member.name: PartyRun(
-                side(parameters, ROSTER, member),
-                EnumeratedRespondents(users, budget, choices, scene.conduct),
-            )
-            for member, side, users in zip(ROSTER.members, sides, (FIRST_PARTY, SECOND_PARTY), strict=True)
-        }
-        drive(known.server(parameters, ROSTER), parties)
+        drive(server(parameters, ROSTER), _parties(scene, parameters, budget, choices))
 
     columns = [transcript.probabilities for transcript in every_transcript(run, len(VALUES))]
     if any(sum(column) != 1 for column in zip(*columns, strict=True)):
         raise AssertionError("the probabilities of all transcripts add up to one")
     return largest_odds(columns), len(columns)
+
+
+def _parties(scene: Scene, parameters: Parameters, budget: Budget, choices: Choices) -> dict[str, PartyRun]:
+    honest = mechanism_named(scene.mechanism).party
+    cast = zip(ROSTER.members, (honest, scene.second_party or honest), (FIRST_PARTY, SECOND_PARTY), strict=True)
+    return {
+        member.name: PartyRun(
+            side(parameters, ROSTER, member), EnumeratedRespondents(users, budget, choices, scene.conduct)
+        )
+        for member, side, users in cast
+    }
 
 
 def end_to_end_check(name: str, scene: Scene, budgets: Sequence[Budget], ks: Sequence[int] = (1, 2)) -> Check:
