@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import product
 
 from treetop.audit.audit_report import Check
-from treetop.audit.exact_ratios import Odds, largest_odds
+from treetop.audit.exact_ratios import Odds, largest_odds, within
 from treetop.audit.neighbouring_inputs import Audited, DeviceFactory, audited, fresh_ledger
 from treetop.audit.scripted_entropy import Exhausted, ScriptedEntropy, word
 from treetop.errors import TreetopError
@@ -60,5 +60,4 @@ def device_law_check(factory: DeviceFactory = Device) -> Check:
         for budget in (Budget("1"), Budget("4")) for bits in (1, 2)
     ]  # fmt: skip
     claim = "a device's answer, or its silence, is never more than e^epsilon likelier for one value than another"
-    excess = max(odds.excess(budget) for budget, odds in cases)
-    return Check("exact_device", all(odds.within(budget) for budget, odds in cases), claim, excess, 0.0)
+    return within("exact_device", claim, cases)

@@ -4,25 +4,18 @@ from collections.abc import Iterable
 
 from treetop.audit import bits_laws, hash_laws, slot_laws
 from treetop.audit.audit_report import Check
-from treetop.audit.exact_ratios import TIGHT, Odds
+from treetop.audit.exact_ratios import TIGHT, Cases, Odds, within
 from treetop.federation.budgets import Budget
 from treetop.federation.samplers import BitsSampler, HashSampler, SlotSampler
 
 BUDGETS = tuple(Budget(text) for text in ("0.1", "0.5", "1", "2", "3", "4", "5", "8", "16"))
 UNARY_SIZES = range(2, 9)
 MANY_BUCKETS = 1000
-Cases = list[tuple[Budget, Odds]]
 
 
 def slot_sizes(quick: bool) -> tuple[int, ...]:
     """Return the d of the k-RR check: 2 .. 321, 1025 and 4097, or those that take seconds."""
     return (*range(2, 258), 321, 1025) if quick else (*range(2, 322), 1025, 4097)
-
-
-def within(name: str, claim: str, cases: Cases) -> Check:
-    """Check that no ratio exceeds e^epsilon; the number is the largest ln(ratio) - epsilon."""
-    excess = max(odds.excess(budget) for budget, odds in cases)
-    return Check(name, all(odds.within(budget) for budget, odds in cases), claim, excess, 0.0)
 
 
 def tight(name: str, cases: Cases) -> Check:
@@ -54,7 +47,7 @@ def oue_checks(factory: bits_laws.SamplerFactory = BitsSampler) -> list[Check]:
 
 def olh_checks(quick: bool, factory: hash_laws.SamplerFactory = HashSampler) -> list[Check]:
     """Check OLH over a toy family of seeds; the budgets with thousands of buckets get one seed."""
-    cases: Cases = []
+    cases: list[tuple[Budget, Odds]] = []
     for budget in BUDGETS:
         many = factory(budget).slots > MANY_BUCKETS
         if not (many and quick):

@@ -1,10 +1,11 @@
 """Ratios of probabilities in integers and rationals, and how they are judged."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, log1p
 
+from treetop.audit.audit_report import Check
 from treetop.federation.budgets import Budget, exponential_bounds
 
 TIGHT = Fraction(1, 1 << 40)
@@ -46,3 +47,13 @@ def largest_odds(columns: Iterable[Iterable[Fraction]]) -> Odds:
         if found.larger * worst.smaller > worst.larger * found.smaller or found.infinite:
             worst = found
     return worst
+
+
+Cases = Sequence[tuple[Budget, Odds]]
+
+
+def within(name: str, claim: str, cases: Cases) -> Check:
+    """Check that no ratio exceeds e^epsilon; the number is the largest ln(ratio) - epsilon."""
+    excess = max(odds.excess(budget) for budget, odds in cases)
+    kept = all(odds.within(budget) for budget, odds in cases)
+    return Check(name, kept, f"{claim} (number: ln of the largest ratio, less epsilon)", excess, 0.0)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from treetop.audit.audit_report import Check
 from treetop.audit.choices import Choices, every_transcript
 from treetop.audit.enumerated_users import BITS, Conduct, EnumeratedRespondents, User
-from treetop.audit.exact_ratios import Odds, largest_odds
+from treetop.audit.exact_ratios import Odds, largest_odds, within
 from treetop.encoding.bit_strings import code_array
 from treetop.federation.budgets import Budget
 from treetop.mechanisms.catalog import mechanism_named
@@ -114,8 +114,7 @@ def end_to_end_check(name: str, scene: Scene, budgets: Sequence[Budget], ks: Seq
     found = [(budget, *worst_odds(scene, budget, k)) for budget in budgets for k in ks]
     transcripts = sum(count for _, _, count in found)
     claim = f"{scene}: no ratio over {transcripts:,} complete transcripts exceeds e^epsilon"
-    excess = max(odds.excess(budget) for budget, odds, _ in found)
-    return Check(name, all(odds.within(budget) for budget, odds, _ in found), claim, excess, 0.0)
+    return within(name, claim, [(budget, odds) for budget, odds, _ in found])
 
 
 def end_to_end_checks(quick: bool) -> list[Check]:

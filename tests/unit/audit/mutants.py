@@ -9,7 +9,8 @@ from treetop.audit.audit_report import Check
 from treetop.audit.device_conduct import group_check, refusal_check, retry_check
 from treetop.audit.device_laws import device_law_check
 from treetop.audit.enumerated_users import Conduct, User
-from treetop.audit.exact_epsilon import slot_cases, within
+from treetop.audit.exact_epsilon import slot_cases
+from treetop.audit.exact_ratios import within
 from treetop.audit.slot_laws import Sampler
 from treetop.audit.transcripts import Scene, end_to_end_check
 from treetop.errors import PromiseBroken
