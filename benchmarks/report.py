@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import evaluation, simulation
+from benchmarks import device_perturbation, evaluation, simulation
 from benchmarks.measuring import Measured
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
@@ -32,7 +32,7 @@ def page(rows: list[Measured]) -> str:
 
 
 def main() -> None:
-    rows = [row for module in (simulation, evaluation) for row in module.measure()]
+    rows = [row for module in (simulation, device_perturbation, evaluation) for row in module.measure()]
     text = page(rows)
     print(text)
     PAGE.write_text(text)

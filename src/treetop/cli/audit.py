@@ -1,24 +1,24 @@
 """`treetop audit`: does this installation keep its privacy promise?"""
 
-import json as json_text
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from treetop.audit.audit_report import AuditReport, Check
 from treetop.audit.run import parts, run_audit
+from treetop.cli.options import Json
+from treetop.cli.screen import err, out, print_json
 
 
 def audit(
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes and samples: about a minute.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Check the privacy promise, exactly and by experiment; exit 1 if any claim fails."""
     report = _audited_with_progress(quick)
     if json:
-        typer.echo(json_text.dumps(report.as_json(), indent=2))
+        print_json(report.as_json())
     else:
         _show(report)
     if not report.passed:
@@ -27,18 +27,17 @@ def audit(
 
 def _audited_with_progress(quick: bool) -> AuditReport:
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=err, transient=True) as progress:
         task = progress.add_task("audit", total=sum(part.seconds for part in parts(quick)))
         return run_audit(quick, lambda title, done: progress.update(task, description=title, completed=done))
 
 
 def _show(report: AuditReport) -> None:
-    console = Console(highlight=False, soft_wrap=True)
     for check in report.checks:
-        console.print(_line(check))
+        out.print(_line(check), soft_wrap=True)
     failed = sum(not check.passed for check in report.checks)
     verdict = "[green]PASS[/]" if report.passed else "[red]FAIL[/]"
-    console.print(f"{verdict}  {len(report.checks) - failed} of {len(report.checks)} claims hold")
+    out.print(f"{verdict}  {len(report.checks) - failed} of {len(report.checks)} claims hold")
 
 
 def _line(check: Check) -> str:
