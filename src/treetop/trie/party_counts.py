@@ -41,8 +41,10 @@ class PartyCounts:
 
     def top(self, number: int) -> Codes:
         """Return the party's own most frequent candidates with a positive estimate."""
-        order = np.argsort(-self.frequencies, kind="stable")[:number]
-        return self.prefixes[order[self.frequencies[order] > 0]]
+        number = min(number, len(self.prefixes))
+        least = np.partition(self.frequencies, len(self.prefixes) - number)[len(self.prefixes) - number]
+        places = np.flatnonzero((self.frequencies >= least) & (self.frequencies > 0))
+        return self.prefixes[places[np.argsort(-self.frequencies[places], kind="stable")[:number]]]
 
     def of(self, prefixes: Codes) -> CountedPrefixes:
         """Return the signed counts of prefixes that the server asks for, the party's own most frequent one first."""
