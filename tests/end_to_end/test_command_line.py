@@ -41,7 +41,7 @@ def test_find_prints_one_object_and_nothing_else() -> None:
     assert [list(party) for party in answer["parties"]] == [["name", "users", "uplink_bits"]] * 4
     assert list(answer["truth"]) == ["f1", "ncr"]
     defaults = {name: answer[name] for name in ("mechanism", "oracle", "encoding", "k", "epsilon", "seed")}
-    assert defaults == {"mechanism": "taps", "oracle": "auto", "encoding": "words", "k": 5, "epsilon": 2.0, "seed": 3}
+    assert defaults == {"mechanism": "canopy", "oracle": "auto", "encoding": "words", "k": 5, "epsilon": 2.0, "seed": 3}
     assert "note: 3 items are too long" in first.stderr
 
 
@@ -96,7 +96,7 @@ def test_evaluate_prints_a_table_for_a_person() -> None:
 
 def test_demo_shows_truth_estimates_and_means() -> None:
     done = treetop("demo", "--seed", "1")
-    for word in ("truth", "fedpem", "gtf", "tap", "taps", "±", "F1", "NCR", "✓", "seed 1"):
+    for word in ("truth", "fedpem", "gtf", "tap", "taps", "canopy", "±", "F1", "NCR", "✓", "seed 1"):
         assert word in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
     answers = read(treetop("demo", "--seed", "1", "--json"))
@@ -119,7 +119,7 @@ def test_demo_shows_truth_estimates_and_means() -> None:
         (["find", "syn", "--set", "betta=0.1"], "did you mean 'beta'?"),
         (["find", "syn", "--set", "beta"], "--set expects NAME=VALUE, found 'beta'"),
         (["find", "syn", "--set", "bits=20", "--set", "levels=5", "--encoding", "text"], "multiples of 8, found 20"),
-        (["find", "syn", "--set", "levels=2"], "ask for more levels"),
+        (["find", "syn", "--mechanism", "tap", "--set", "levels=2"], "ask for more levels"),
         (["evaluate", "syn", "--repeats", "0"], "repeats must be"),
         (["evaluate", "syn", "--workers", "0"], "workers must be"),
         (["evaluate", "syn", "--output", "rows.json"], "expected an output ending in .parquet or .csv"),

@@ -79,7 +79,7 @@ def show(answer: Answer) -> None:
     )
     out.print(f"Privacy: {Guarantee(answer.parameters.epsilon, answer.parameters.oracle)}.")
     for text in answer.choices:
-        out.print(f"{answer.mechanism}: {text}", style="dim", markup=False, soft_wrap=True)
+        out.print(f"{answer.mechanism}: {text}", style="dim", markup=False)
     if not answer.items:
         out.print("Nothing rose above the noise: there are too few users for this epsilon.")
     if answer.advice is not None:
