@@ -6,6 +6,7 @@ from typing import Annotated, NoReturn
 import typer
 
 import treetop
+from treetop.cli.count import count
 from treetop.cli.demo import demo
 from treetop.cli.evaluate import evaluate
 from treetop.cli.find import find
@@ -24,6 +25,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(find)
 app.command()(evaluate)
+app.command()(count)
 
 
 def _print_version(wanted: bool) -> None:

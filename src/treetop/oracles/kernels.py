@@ -7,13 +7,15 @@ into vectors; the tests hold each against plain numpy.
 from typing import Any
 
 import numpy as np
-from numba import config, njit, uint32
+from numba import njit, uint32
+from numba.core import config
 from numba.core.codegen import get_host_cpu_features
 
 from treetop.oracles.hash_family import FIRST, SECOND, THIRD
 
 # LLVM prefers 256-bit vectors even where there are 512-bit ones; numba reads this when it first compiles anything.
-config.CPU_FEATURES = config.CPU_FEATURES or get_host_cpu_features().replace("+avx512f", "+avx512f,-prefer-256-bit")
+HOST = get_host_cpu_features().replace("+avx512f", "+avx512f,-prefer-256-bit")
+config.CPU_FEATURES = config.CPU_FEATURES or HOST  # type: ignore[attr-defined]
 
 FIFTEEN, THIRTEEN, SIXTEEN, ONE = np.uint32(15), np.uint32(13), np.uint32(16), np.uint32(1)
 TABLES = 4

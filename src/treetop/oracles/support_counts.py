@@ -26,7 +26,8 @@ def slot_support(reports: NDArray[Any], size: int) -> Counts:
     _refuse_large("slot", reports, size)
     tables = np.zeros((TABLES, size), dtype=np.uint32)
     add_slots(reports, tables)
-    return tables.sum(axis=0, dtype=np.int64)
+    support: Counts = tables.sum(axis=0, dtype=np.int64)
+    return support
 
 
 def bit_support(packed: NDArray[np.uint8], size: int) -> Counts:
@@ -39,7 +40,7 @@ def bit_support(packed: NDArray[np.uint8], size: int) -> Counts:
     blocks = packed[:counted].reshape(groups * AT_ONCE, rows * width).view(np.uint64)
     planes = np.zeros((4 + groups.bit_length(), blocks.shape[1]), dtype=np.uint64)
     add_bits(blocks, planes)
-    support = _counters(planes, width) + _bits(packed[counted:]).sum(axis=0, dtype=np.int64)
+    support: Counts = _counters(planes, width) + _bits(packed[counted:]).sum(axis=0, dtype=np.int64)
     if support[size:].any():
         raise InvalidInput(f"a report of {size} bits has others set behind them")
     return support[:size]

@@ -49,7 +49,7 @@ def _arrow_column(column: NDArray[Any], field: pa.Field) -> pa.Array:
     if column.dtype != dtype or column.shape[1:] != row:
         found = f"{column.dtype} of shape {column.shape}"
         raise InvalidInput(f"column {field.name!r} must be {dtype} in rows of shape {row}, found {found}")
-    data = np.ascontiguousarray(column)
+    data = np.array(column, order="C")  # a copy: the caller may use the array again
     return pa.Array.from_buffers(field.type, len(data), [None, pa.py_buffer(data)])
 
 
@@ -77,5 +77,5 @@ def checksum(columns: Columns) -> int:
     """Return the CRC-32 of the values of all columns, one column after the other."""
     crc = 0
     for column in columns:
-        crc = zlib.crc32(np.ascontiguousarray(column).view(np.uint8).reshape(-1), crc)
+        crc = zlib.crc32(np.ascontiguousarray(column).data, crc)
     return crc
