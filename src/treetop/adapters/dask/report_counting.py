@@ -23,7 +23,7 @@ class DaskEngine:
         question = self.client.submit(_unchanged, candidates, pure=False)
         futures = self.client.map(count_file, distinct(files), candidates=question, pure=False)
         try:
-            results = as_completed(futures, with_results=True)
+            results = as_completed(futures, loop=self.client.loop, with_results=True)
             return sum((tally for _, tally in results), candidates.nothing())
         finally:
             self.client.cancel(futures)
