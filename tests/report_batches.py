@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from treetop.adapters.report_files.columns import Columns
 from treetop.adapters.report_files.counting import Candidates
 from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.adapters.report_files.writer import ReportFileWriter
+from treetop.oracles.hash_family import buckets, premixed
 
 TASK = "5eed" * 16
 KINDS = {
@@ -30,6 +32,12 @@ def random_reports(kind: ReportKind, reports: int, seed: int = 1) -> Columns:
     if kind.oracle == "krr":
         return (values,)
     return randomness.integers(2**32, size=reports, dtype=np.uint32), values
+
+
+def support_by_numpy(seeds: Any, reported: Any, keys: Any, count: int) -> Any:
+    """The naive twin of OLH counting: the hash as its file has it, one candidate after the other."""
+    words = zip(*premixed(keys), strict=True)
+    return np.array([np.count_nonzero(buckets(seeds, low, high, count) == reported) for low, high in words])
 
 
 def asking(kind: ReportKind) -> Candidates:

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
-from tests.report_batches import KEYS, KINDS, asking, random_reports, written
+from tests.report_batches import KEYS, KINDS, asking, random_reports, support_by_numpy, written
 
 from treetop.adapters.dask.report_counting import DaskEngine, connected
 from treetop.adapters.report_files.counting import Candidates, CountingEngine
 from treetop.adapters.report_files.embedded import EmbeddedEngine
 from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.errors import InvalidInput, ReportFileRefused
-from treetop.oracles.hash_family import buckets, premixed
 from treetop.oracles.tallies import Tally
 
 SIZES = (2500, 1, 0, 1700, 900)
@@ -56,8 +55,7 @@ def plainly(kind: ReportKind) -> Tally:
     elif kind.oracle == "oue":
         support = np.unpackbits(columns[0], axis=1, bitorder="little")[:, : kind.slots].sum(axis=0)
     else:
-        words = zip(*premixed(KEYS), strict=True)
-        support = np.array([np.count_nonzero(buckets(columns[0], *w, kind.slots) == columns[1]) for w in words])
+        support = support_by_numpy(columns[0], columns[1], KEYS, kind.slots)
     return Tally(support, sum(SIZES))
 
 
