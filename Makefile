@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+BENCH := .venv-bench
 SCIENCE := src/treetop/encoding/*,src/treetop/privacy/*,src/treetop/oracles/*,src/treetop/trie/*,src/treetop/mechanisms/*
 # Laws and whole processes take the time; they run on two cores and without measuring coverage.
 LONG := tests/statistical tests/end_to_end tests/faults tests/unit/audit
@@ -46,8 +47,14 @@ unit: $(VENV)/.dev
 check-slow: $(VENV)/.dev  ## the long checks; record their result in docs/check_slow.md
 	$(BIN)/python -m pytest -q -m slow
 
-bench: $(VENV)/.dev  ## measure ratios and rewrite docs/benchmarks.md
-	$(BIN)/python -m benchmarks.report
+$(BENCH)/.bench: requirements/bench.txt pyproject.toml
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.txt
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+bench: $(BENCH)/.bench  ## measure ratios against peers and limits and rewrite docs/benchmarks.md
+	$(BENCH)/bin/python -m benchmarks.report
 
 docs: $(VENV)/.dev  ## rewrite the generated reference pages
 	$(BIN)/python docs/generate.py
@@ -56,6 +63,7 @@ lock: $(VENV)/.dev  ## pin every dependency with its hashes, without addresses
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(COMPILE) --extra plot --group build --output-file requirements/runtime.txt
 	$(COMPILE) --extra plot --group build --group dev --output-file requirements/dev.txt
+	$(COMPILE) --group build --group bench --output-file requirements/bench.txt
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) $(BENCH) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*

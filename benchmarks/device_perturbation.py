@@ -7,6 +7,7 @@ from treetop.adapters.system.entropy import SystemEntropy
 from treetop.adapters.system.vectorised_device import perturbed
 from treetop.federation.budgets import Budget
 
+TITLE = "The device path"
 LIMIT = 3.0
 TIMES = 5
 CASES = (

@@ -1,43 +1,67 @@
-"""`make bench`: measure everything, print the table and write docs/benchmarks.md."""
+"""`make bench`: measure everything, print the table and write docs/benchmarks.md.
+
+`python -m benchmarks.report NAME...` measures some rooms only and prints them, without writing the page.
+"""
 
 import platform
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 
-from benchmarks import device_perturbation, evaluation, simulation
-from benchmarks.measuring import Measured
+from benchmarks import clients, counting, device_perturbation, evaluation, heavy_hitters, report_files, simulation
+from benchmarks.measuring import Failed, Row
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+MODULES: dict[str, ModuleType] = {
+    module.__name__.rpartition(".")[2]: module
+    for module in (counting, report_files, clients, device_perturbation, heavy_hitters, simulation, evaluation)
+}
 INTRODUCTION = """# Benchmarks
 
-Written by `make bench`. Every line is a ratio of two CPU times in one run (the last one of wall time on two cores),
-the best of several tries, because machines are noisy and ratios less so. Loading, encoding and the truth are not
-counted.
+Written by `make bench`, in an environment of its own (`requirements/bench.txt`). Every line is a ratio of two times of
+one run, the best of several tries, because machines are noisy and ratios less so. Times are CPU times of one process
+unless the line says wall. "Times as fast" lines divide the other's time by ours. Peers are called through their public
+functions; where a peer would take hours, it does a part, and its time is scaled to the same work.
 """
+HEAD = ["| what | ratio | must be | is | ours / the other |", "|---|---|---|---|---|"]
 
 
-def line(row: Measured) -> str:
-    limit = "" if row.limit is None else f"≤ {row.limit:g}"
-    verdict = "" if row.limit is None else "yes" if row.passed else "**no**"
-    times = f"{row.seconds * 1000:,.0f} ms / {row.reference_seconds * 1000:,.0f} ms"
-    return f"| {row.what} | {row.ratio:.2f} | {limit} | {verdict} | {times} |"
+def line(row: Row) -> str:
+    if isinstance(row, Failed):
+        return f"| {row.what} | could not run | | | {row.error} |"
+    upper = "" if row.limit is None else f"≤ {row.limit:g}"
+    lower = "" if row.at_least is None else f"≥ {row.at_least:g}"
+    verdict = "" if not upper + lower else "yes" if row.passed else "**no**"
+    times = f"{shown(row.seconds)} / {shown(row.reference_seconds)}" if row.seconds else ""
+    return f"| {row.what} | {row.ratio:,.2f} | {upper}{lower} | {verdict} | {times} |"
 
 
-def page(rows: list[Measured]) -> str:
-    versions = f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}."
-    table = ["| what | ratio | must be | is | times |", "|---|---|---|---|---|", *map(line, rows)]
-    return "\n".join([INTRODUCTION, versions, "", *table, ""])
+def shown(seconds: float) -> str:
+    if seconds < 0.01:
+        return f"{seconds * 1000:.2f} ms"
+    return f"{seconds * 1000:,.0f} ms" if seconds < 1000 else f"{seconds / 3600:,.1f} h"
 
 
-def main() -> None:
-    rows = [row for module in (simulation, device_perturbation, evaluation) for row in module.measure()]
-    text = page(rows)
-    print(text)
-    PAGE.write_text(text)
-    sys.exit(0 if all(row.passed for row in rows) else 1)
+def section(module: ModuleType, rows: list[Row]) -> list[str]:
+    limits = getattr(module, "LIMITS", "")
+    return [f"## {module.TITLE}", "", *HEAD, *map(line, rows), "", *([limits.strip(), ""] if limits else [])]
+
+
+def main(names: list[str]) -> None:
+    parts = [INTRODUCTION, f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}.", ""]
+    passed = True
+    for name in names or MODULES:
+        rows = MODULES[name].measure()
+        lines = section(MODULES[name], rows)
+        print("\n".join(lines), flush=True)
+        parts.extend(lines)
+        passed = passed and all(row.passed for row in rows)
+    if not names:
+        PAGE.write_text("\n".join(parts).rstrip() + "\n")
+    sys.exit(0 if passed else 1)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

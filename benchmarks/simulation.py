@@ -14,6 +14,7 @@ from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
 
+TITLE = "Simulated runs"
 USERS = (1_476_546, 1_263_768, 1_246_972, 1_117_376, 774_626, 604_082)
 """The six parties of UBA."""
 ITEMS = 160_000

@@ -64,3 +64,14 @@ class ReportRefused(TreetopError):
 
 class ValueUnavailable(TreetopError):
     """The device could not read its own value; the message never says why."""
+
+
+class ReportFileRefused(TreetopError):
+    """A file of reports that is damaged or of another task; nothing of it was counted."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"{path}: {reason}; nothing was counted")
+
+    def __reduce__(self) -> tuple[type["ReportFileRefused"], tuple[str, str]]:
+        return type(self), (self.path, self.reason)

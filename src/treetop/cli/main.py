@@ -7,6 +7,7 @@ import typer
 
 import treetop
 from treetop.cli.audit import audit
+from treetop.cli.count import count
 from treetop.cli.demo import demo
 from treetop.cli.evaluate import evaluate
 from treetop.cli.find import find
@@ -26,6 +27,7 @@ app.command()(demo)
 app.command()(find)
 app.command()(evaluate)
 app.command()(audit)
+app.command()(count)
 
 
 def _print_version(wanted: bool) -> None:

@@ -13,7 +13,7 @@ from treetop.oracles.frequency_oracle import Keys
 
 Words32 = NDArray[np.uint32]
 
-_FIRST, _SECOND, _THIRD = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77), np.uint32(0xC2B2AE3D)
+FIRST, SECOND, THIRD = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77), np.uint32(0xC2B2AE3D)
 
 
 def premixed(keys: Keys) -> tuple[Words32, Words32]:
@@ -27,8 +27,13 @@ def premixed(keys: Keys) -> tuple[Words32, Words32]:
 
 def buckets(seeds: Words32, low: Any, high: Any, count: int) -> Words32:
     """Return the bucket of a premixed key under every seed."""
-    mixed: Words32 = (seeds ^ low) * _FIRST
-    mixed = ((mixed ^ (mixed >> np.uint32(15))) + high) * _SECOND
-    mixed = (mixed ^ (mixed >> np.uint32(13))) * _THIRD
+    mixed: Words32 = (seeds ^ low) * FIRST
+    mixed = ((mixed ^ (mixed >> np.uint32(15))) + high) * SECOND
+    mixed = (mixed ^ (mixed >> np.uint32(13))) * THIRD
     mixed ^= mixed >> np.uint32(16)
     return ((mixed.astype(np.uint64) * np.uint64(count)) >> np.uint64(32)).astype(np.uint32)
+
+
+def bucket_starts(count: int) -> NDArray[np.uint64]:
+    """Return ceil(b 2^32 / d') for b from 0 to d': bucket b holds the hashes from its start to before the next."""
+    return (np.arange(count + 1, dtype=np.uint64) * np.uint64(1 << 32) + np.uint64(count - 1)) // np.uint64(count)

@@ -56,13 +56,9 @@ class OptimizedLocalHashing(FrequencyOracle[HashedReports]):
 
     def tally(self, reports: HashedReports, keys: Keys) -> Tally:
         """Run by the party: how many reports hash each candidate into the reported bucket."""
-        words = zip(*premixed(keys), strict=True)
-        support = [np.count_nonzero(self._supports(reports, low, high)) for low, high in words]
-        return Tally(np.array(support, dtype=np.int64), len(reports.seeds))
+        from treetop.oracles.support_counts import hash_support  # noqa: PLC0415  numba loads only where one counts
 
-    def _supports(self, reports: HashedReports, low: Any, high: Any) -> NDArray[np.bool_]:
-        supported: NDArray[np.bool_] = buckets(reports.seeds, low, high, self.bucket_count) == reports.buckets
-        return supported
+        return Tally(hash_support(*reports, keys, self.bucket_count), len(reports.seeds))
 
     def sample_tally(self, holders: Counts, randomness: Generator) -> Tally:
         """Draw Bin(n_v, p) + Bin(n - n_v, 1 / d') for each candidate: exact for an ideal hash."""

@@ -1,0 +1,36 @@
+"""Making reports: ours by the vector, as the simulated devices do, against the peers, who have one call each."""
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measuring import Row, best_of
+from benchmarks.peers import compared, multi_freq_reporting, pure_ldp_reporting
+from treetop.oracles.catalog import ORACLES
+from treetop.privacy.epsilon import Epsilon
+
+TITLE = "Making reports"
+LIMITS = """
+What limits: ours, numpy's random numbers (k-RR and OLH draw two or three for each report, OUE one for each bit); the
+peers', one Python call for each report. A real device makes one report, and there none of this matters.
+"""
+PEERS = {"krr": ("DE", "GRR"), "oue": ("UE", "UE"), "olh": ("LH", "LH")}
+SIZE = 64
+
+
+def measure() -> list[Row]:
+    return [row for name in PEERS for row in against_peers(name)]
+
+
+def against_peers(name: str) -> list[Row]:
+    oracle: Any = ORACLES[name](Epsilon(2.0), SIZE)
+    randomness = np.random.default_rng(1)
+    reports = 200_000
+    values = randomness.integers(SIZE - 1, size=reports).astype(np.int64 if oracle.needs_candidates else np.uint64)
+    ours = best_of(5, lambda: oracle.perturb(values, randomness))
+    pure, multi = PEERS[name]
+    what = f"{name}, {SIZE} slots, {ours / reports * 1e9:,.0f} ns a report, times as fast as"
+    return [
+        compared(f"{what} pure-ldp", ours, lambda: pure_ldp_reporting(pure, SIZE, 5000) * reports),
+        compared(f"{what} multi-freq-ldpy", ours, lambda: multi_freq_reporting(multi, SIZE, 5000) * reports),
+    ]

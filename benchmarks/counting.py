@@ -1,0 +1,107 @@
+"""Counting reports that are in memory: ours, numpy, the peers, and a C loop as the limit; one core each."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks.measuring import Row, best_of, best_of_each, times_as_fast
+from benchmarks.olh_limit import Limit
+from benchmarks.peers import compared, multi_freq_counting, pure_ldp_counting
+from treetop.oracles.frequency_oracle import Keys
+from treetop.oracles.hash_family import buckets, premixed
+from treetop.oracles.optimized_local_hashing import HashedReports, OptimizedLocalHashing
+from treetop.oracles.support_counts import bit_support, hash_support, slot_support
+from treetop.privacy.epsilon import Epsilon
+
+TITLE = "Counting in memory, one core"
+LIMITS = """
+What limits: **OLH is arithmetic.** Candidates (12 KB) stay in the first cache and a report is read once for 1,024 of
+them, so there is next to nothing to load; the C loop, which keeps candidates in registers and loads three words for 64
+pairs, is hardly faster, and a pair costs 14 vector instructions, three of them multiplications. **OUE is arithmetic in
+the first cache, near memory**: about 12 GB/s of packed bits, when merely summing the words runs at 25 to 30 GB/s.
+**k-RR is one store for each report**: with 80 % of the reports on one slot, one table takes 3.5 times as long as four,
+because a slot that is reported twice in a row waits for its own last store; from 2,000 slots on, four tables no longer
+fit the first cache. **The peers and the loops of numpy**: Python, one call
+or one object for each report or pair (peers), and temporary arrays that go through memory for every step of the hash
+(numpy).
+"""
+RANDOM = np.random.default_rng(1)
+ORACLE = OptimizedLocalHashing(Epsilon(2.0), 1001)
+
+
+def measure() -> list[Row]:
+    return [*olh(), *krr(200, np.uint8), *krr(2000, np.uint16), *oue()]
+
+
+def hashed(reports: int) -> tuple[HashedReports, Keys]:
+    keys = RANDOM.integers(2**64, size=1000, dtype=np.uint64)
+    return ORACLE.perturb(RANDOM.choice(keys, size=reports), RANDOM), keys
+
+
+def olh() -> list[Row]:
+    """Pairs: 100,000 reports x 1,000 candidates, of which numpy does 2 % and the peers less."""
+    reports, keys = hashed(100_000)
+    few = HashedReports(reports.seeds[:2000], reports.buckets[:2000])
+    count, limit = ORACLE.bucket_count, Limit()
+    assert np.array_equal(limit.support(*reports, keys, count), hash_support(*reports, keys, count))
+    ours, c_loop, numpy_loop = best_of_each(
+        9,
+        lambda: hash_support(*reports, keys, count),
+        lambda: limit.support(*reports, keys, count),
+        lambda: with_numpy(few, keys),
+    )
+    pairs, size = 1e8, 64
+    what = f"OLH, {pairs / ours / 1e9:.2f} G pairs/s"
+    return [
+        times_as_fast(f"{what} / a C loop with {limit.vectors}", ours, c_loop, 0.75),
+        times_as_fast(f"{what}, times as fast as numpy", ours, numpy_loop * 50, 30),
+        compared(f"{what}, times as fast as pure-ldp", ours, lambda: pairs * per_pair(pure_ldp_counting, size), 1000),
+        compared(
+            f"{what}, times as fast as multi-freq-ldpy", ours, lambda: pairs * per_pair(multi_freq_counting, size)
+        ),
+    ]
+
+
+def with_numpy(reports: HashedReports, keys: Keys) -> None:
+    """The hash as its file has it, one candidate after the other."""
+    for low, high in zip(*premixed(keys), strict=True):
+        np.count_nonzero(buckets(reports.seeds, low, high, ORACLE.bucket_count) == reports.buckets)
+
+
+def per_pair(counting: Callable[[str, int, int], float], size: int) -> float:
+    """Return a peer's seconds for one pair of report and candidate."""
+    return counting("LH", size, 1000) / size
+
+
+def krr(size: int, dtype: type[np.unsignedinteger]) -> list[Row]:
+    slots = RANDOM.integers(size, size=10_000_000).astype(dtype)
+    wide = slots.astype(np.int64)
+    ours, same, best = best_of_each(
+        5,
+        lambda: slot_support(slots, size),
+        lambda: np.bincount(slots, minlength=size),
+        lambda: np.bincount(wide, minlength=size),
+    )
+    what = f"k-RR, {size} slots, {1e7 / ours / 1e9:.2f} G reports/s, times as fast as"
+    rows: list[Row] = [
+        times_as_fast(f"{what} numpy.bincount", ours, same, 2.5),
+        times_as_fast(f"{what} numpy.bincount of int64, which it prefers", ours, best),
+    ]
+    if size == 200:
+        rows += [
+            compared(f"{what} pure-ldp", ours, lambda: pure_ldp_counting("DE", size, 20_000) * 1e7),
+            compared(f"{what} multi-freq-ldpy", ours, lambda: multi_freq_counting("GRR", size, 20_000) * 1e7),
+        ]
+    return rows
+
+
+def oue(size: int = 256) -> list[Row]:
+    packed = RANDOM.integers(256, size=(2_000_000, size // 8), dtype=np.uint8)
+    ours = best_of(5, lambda: bit_support(packed, size))
+    unpacked = best_of(2, lambda: np.unpackbits(packed[:200_000], axis=1).sum(axis=0)) * 10
+    what = f"OUE, {size} slots, {packed.size / ours / 1e9:.1f} GB/s, times as fast as"
+    return [
+        compared(f"{what} multi-freq-ldpy", ours, lambda: multi_freq_counting("UE", size, 20_000) * 2e6, 30),
+        compared(f"{what} pure-ldp", ours, lambda: pure_ldp_counting("UE", size, 20_000) * 2e6),
+        times_as_fast(f"{what} numpy, unpacked", ours, unpacked),
+    ]

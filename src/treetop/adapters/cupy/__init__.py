@@ -1,0 +1,1 @@
+"""Counting on an NVIDIA graphics card (`treetop[gpu]`)."""

@@ -1,0 +1,1 @@
+"""Reports in Parquet files: written in a stream, checked before they are counted."""

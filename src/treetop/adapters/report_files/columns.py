@@ -1,0 +1,81 @@
+"""Reports as Arrow columns and as numpy arrays: one fixed schema for each oracle, asserted both ways."""
+
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from treetop.adapters.report_files.report_kind import ReportKind
+from treetop.errors import InvalidInput
+
+Columns = tuple[NDArray[Any], ...]
+"""krr: slots; oue: rows of packed bits, the first slot in the lowest bit; olh: seeds and buckets."""
+
+
+def _smallest(slots: int) -> pa.DataType:
+    """Return the smallest unsigned integer that holds every slot."""
+    return pa.from_numpy_dtype(np.min_scalar_type(slots - 1))
+
+
+_FIELDS: dict[str, Callable[[int], list[tuple[str, pa.DataType]]]] = {
+    "krr": lambda slots: [("slot", _smallest(slots))],
+    "oue": lambda slots: [("bits", pa.binary((slots + 7) // 8))],
+    "olh": lambda slots: [("seed", pa.uint32()), ("bucket", _smallest(slots))],
+}
+
+
+def schema_of(kind: ReportKind) -> pa.Schema:
+    """Return the only schema that reports of this kind have."""
+    return pa.schema([pa.field(name, form, nullable=False) for name, form in _FIELDS[kind.oracle](kind.slots)])
+
+
+def report_bytes(schema: pa.Schema) -> int:
+    """Return the bytes of one report in memory."""
+    return sum(field.type.bit_width // 8 for field in schema)
+
+
+def to_arrow(columns: Sequence[NDArray[Any]], schema: pa.Schema) -> pa.Table:
+    """Return the arrays as a table of the schema, or refuse arrays of another type or shape."""
+    if len(columns) != len(schema) or len({len(column) for column in columns}) != 1:
+        raise InvalidInput(f"expected {len(schema)} columns of one length, found {[len(c) for c in columns]}")
+    return pa.table([_arrow_column(*pair) for pair in zip(columns, schema, strict=True)], schema=schema)
+
+
+def _arrow_column(column: NDArray[Any], field: pa.Field) -> pa.Array:
+    dtype, row = numpy_form(field.type)
+    if column.dtype != dtype or column.shape[1:] != row:
+        found = f"{column.dtype} of shape {column.shape}"
+        raise InvalidInput(f"column {field.name!r} must be {dtype} in rows of shape {row}, found {found}")
+    data = np.array(column, order="C")  # a copy: the caller may use the array again
+    return pa.Array.from_buffers(field.type, len(data), [None, pa.py_buffer(data)])
+
+
+def numpy_form(form: pa.DataType) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """Return the element type and the shape of a row that an Arrow type has in numpy."""
+    if pa.types.is_fixed_size_binary(form):
+        return np.dtype(np.uint8), (form.byte_width,)
+    return np.dtype(form.to_pandas_dtype()), ()
+
+
+def to_arrays(table: pa.Table) -> Columns:
+    """Return the columns as numpy arrays, without copying where a column is in one piece."""
+    return tuple(_array(column.combine_chunks()) for column in table.columns)
+
+
+def _array(column: pa.Array) -> NDArray[Any]:
+    if column.null_count:
+        raise InvalidInput("a report is missing")
+    dtype, row = numpy_form(column.type)
+    values = np.frombuffer(column.buffers()[1], dtype=dtype).reshape(-1, *row)
+    return values[column.offset : column.offset + len(column)]
+
+
+def checksum(columns: Columns) -> int:
+    """Return the CRC-32 of the values of all columns, one column after the other."""
+    crc = 0
+    for column in columns:
+        crc = zlib.crc32(np.ascontiguousarray(column).data, crc)
+    return crc

@@ -1,0 +1,73 @@
+"""Counting report files: the question, the function that every engine runs, and the engines' one protocol."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from treetop.adapters.report_files.columns import Columns
+from treetop.adapters.report_files.reader import ReportFile, refusing
+from treetop.adapters.report_files.report_kind import ReportKind
+from treetop.errors import InvalidInput
+from treetop.oracles.frequency_oracle import Keys
+from treetop.oracles.support_counts import bit_support, hash_support, slot_support
+from treetop.oracles.tallies import Counts, Tally
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """What is counted: reports of one kind, and for OLH the keys whose support is asked for."""
+
+    kind: ReportKind
+    keys: Keys = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
+
+    def __post_init__(self) -> None:
+        if self.keys.dtype != np.uint64 or self.keys.ndim != 1:
+            raise InvalidInput(f"keys must be a row of uint64, found {self.keys.dtype} of shape {self.keys.shape}")
+        if len(self.keys) and self.kind.oracle != "olh":
+            raise InvalidInput(f"{self.kind.oracle} counts its slots and takes no keys, found {len(self.keys)}")
+
+    def nothing(self) -> Tally:
+        """Return the tally of no reports."""
+        slots = len(self.keys) if self.kind.oracle == "olh" else self.kind.slots
+        return Tally(np.zeros(slots, dtype=np.int64), 0)
+
+
+class CountingEngine(Protocol):
+    """Run by the party: counts whole files, all of them or none."""
+
+    def count(self, files: Sequence[Path], candidates: Candidates) -> Tally:
+        """Return the tally of all reports in the files, whatever their order."""
+        ...
+
+
+_SUPPORT: dict[str, Callable[[Columns, Candidates], Counts]] = {
+    "krr": lambda columns, asked: slot_support(columns[0], asked.kind.slots),
+    "oue": lambda columns, asked: bit_support(columns[0], asked.kind.slots),
+    "olh": lambda columns, asked: hash_support(columns[0], columns[1], asked.keys, asked.kind.slots),
+}
+
+
+def count_row_group(file: ReportFile, group: int, candidates: Candidates) -> Tally:
+    """Run by one worker: the tally of one row group, read, checked and counted."""
+    columns = file.columns(group)
+    with refusing(file.path):
+        return Tally(_SUPPORT[candidates.kind.oracle](columns, candidates), len(columns[0]))
+
+
+def count_file(path: Path, candidates: Candidates) -> Tally:
+    """Run by one worker: the tally of one file, one row group in memory at a time."""
+    file = ReportFile.opened(path, candidates.kind)
+    tallies = (count_row_group(file, group, candidates) for group in range(len(file.groups)))
+    return sum(tallies, candidates.nothing())
+
+
+def distinct(files: Sequence[Path]) -> list[Path]:
+    """Return the files as absolute paths, or refuse one that would be counted twice."""
+    paths = [Path(file).resolve() for file in files]
+    for place, path in enumerate(paths):
+        if path in paths[:place]:
+            raise InvalidInput(f"{path} is named twice and would be counted twice")
+    return paths

@@ -1,0 +1,60 @@
+"""Reading report files: what is not exactly what was written, or not what was asked for, is refused by name."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from treetop.adapters.report_files.columns import Columns, checksum, schema_of, to_arrays
+from treetop.adapters.report_files.report_kind import ReportKind
+from treetop.adapters.report_files.seal import RowGroup, unsealed
+from treetop.errors import InvalidInput, ReportFileRefused
+
+
+@contextmanager
+def refusing(path: Path) -> Iterator[None]:
+    """Turn whatever is wrong with a file into a refusal that names it."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError) as reason:
+        raise ReportFileRefused(str(path), " ".join(str(reason).split())) from reason
+
+
+@dataclass(frozen=True)
+class ReportFile:
+    """A report file whose metadata were checked; its values are checked as they are read."""
+
+    path: Path
+    kind: ReportKind
+    groups: tuple[RowGroup, ...]
+
+    @classmethod
+    def opened(cls, path: Path, kind: ReportKind | None = None) -> "ReportFile":
+        """Open a file, which must hold reports of this kind if one is given."""
+        with refusing(path), pq.ParquetFile(path, pre_buffer=False) as file:
+            contents = unsealed(file.metadata.metadata)
+            _same("kind", kind or contents.kind, contents.kind)
+            _same("schema", schema_of(contents.kind), file.schema_arrow.remove_metadata())
+            _same("row groups", len(contents.groups), file.num_row_groups)
+            return cls(path, contents.kind, contents.groups)
+
+    def columns(self, group: int) -> Columns:
+        """Return the reports of one row group."""
+        with refusing(self.path), pq.ParquetFile(self.path, pre_buffer=False) as file:
+            columns = to_arrays(file.read_row_group(group, use_threads=False))
+            _same("reports", self.groups[group].rows, len(columns[0]))
+            _same("checksum", self.groups[group].checksum, checksum(columns))
+            return columns
+
+    @property
+    def reports(self) -> int:
+        """Return how many reports the file holds."""
+        return sum(group.rows for group in self.groups)
+
+
+def _same(what: str, expected: object, found: object) -> None:
+    if expected != found:
+        raise InvalidInput(f"{what}: expected {expected}, found {found}")

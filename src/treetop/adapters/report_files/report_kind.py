@@ -1,0 +1,34 @@
+"""What the reports of one file are: of which task and level, through which oracle, over how many slots."""
+
+import re
+from dataclasses import dataclass
+
+from treetop.errors import InvalidInput, UnknownName
+from treetop.oracles.catalog import ORACLES
+from treetop.oracles.optimized_local_hashing import MOST_BUCKETS
+
+MOST_SLOTS = 1 << 23
+DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class ReportKind:
+    """Reports of different kinds are never counted together."""
+
+    task: str
+    """SHA-256 of the task, in lower-case hexadecimal digits."""
+    level: int
+    oracle: str
+    slots: int
+    """d with the dummy for k-RR and OUE, d' for OLH."""
+
+    def __post_init__(self) -> None:
+        if self.oracle not in ORACLES:
+            raise UnknownName("oracle", self.oracle, ORACLES)
+        if not DIGEST.fullmatch(self.task):
+            raise InvalidInput(f"a task is named by 64 hexadecimal digits, found {self.task!r}")
+        most = MOST_BUCKETS if self.oracle == "olh" else MOST_SLOTS
+        if not 2 <= self.slots <= most:
+            raise InvalidInput(f"{self.oracle} has from 2 to {most} slots, found {self.slots}")
+        if self.level < 1:
+            raise InvalidInput(f"levels are counted from 1, found {self.level}")
