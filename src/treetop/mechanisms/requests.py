@@ -37,6 +37,14 @@ class DivideUsers(Request[None]):
 
 
 @dataclass(frozen=True)
+class DrawGroup(Request[None]):
+    """Party to its devices not asked yet: each join this group with this probability, whatever you hold."""
+
+    group: Group
+    share: float
+
+
+@dataclass(frozen=True)
 class CollectReports(Request[Tally]):
     """Party to the devices of one group: report your prefix through this oracle."""
 
@@ -86,12 +94,15 @@ class Record(Request[None]):
 
 @dataclass(frozen=True)
 class Findings:
-    """A party's last upload: its local heavy hitters, and in TAPS its dictionary D_i for the next party."""
+    """A party's last upload: its heavy hitters or its counts of the server's, and in TAPS D_i for the next party."""
 
     heavy_hitters: CountedPrefixes
     pruning: Mapping[int, PruningCandidates] = field(default_factory=dict)
+    outside: CountedPrefixes | None = None
+    """With a catalogue: the users whose item is not on it."""
 
     @property
     def bits(self) -> int:
         """Return the bits of all that is sent."""
-        return self.heavy_hitters.bits + sum(told.bits for told in self.pruning.values())
+        outside = 0 if self.outside is None else self.outside.bits
+        return self.heavy_hitters.bits + sum(told.bits for told in self.pruning.values()) + outside

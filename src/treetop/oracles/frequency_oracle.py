@@ -55,6 +55,16 @@ class FrequencyOracle(ABC, Generic[Reports]):
         """Draw the tally of users of whom holders[v] hold slot v from its exact distribution."""
 
     @property
+    def slots(self) -> int:
+        """Return how many slots a tally counts: all d, unless an oracle has no report for the dummy."""
+        return self.size
+
+    @property
+    def report_cells(self) -> int:
+        """Return how many numbers a report holds in memory."""
+        return 1
+
+    @property
     def guarantee(self) -> Guarantee:
         """Return what one report gives away."""
         return Guarantee(self.epsilon, self.name)

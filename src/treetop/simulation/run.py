@@ -15,6 +15,7 @@ from treetop.mechanisms.requests import (
     AskParties,
     CollectReports,
     DivideUsers,
+    DrawGroup,
     Findings,
     HearServer,
     LevelTrace,
@@ -86,6 +87,8 @@ class PartyRun:
                 return self.respondents.collect(request)
             case DivideUsers():
                 self.respondents.divide(request)
+            case DrawGroup():
+                self.respondents.draw(request)
             case Record():
                 self.traces.append(request.trace)
             case _:
