@@ -18,32 +18,11 @@ MODEL = HERE.parent / "src" / "treetop" / "encoding" / "public_text_model.json"
 SIZE = 24_000
 """Texts that the model is counted on; the words of the corpus themselves come on top, each as it stands."""
 END = "end"
-WORDS = [
-    "common",
-    "verbs",
-    "verbforms",
-    "nouns",
-    "adjectives",
-    "adverbs",
-    "contracted",
-    "chat",
-    "science",
-    "news",
-    "places",
-    "names",
-    "names",
-    "brands",
-    "wares",
-    "paths",
-    "french",
-    "german",
-    "spanish",
-    "other",
-    "cyrillic",
-    "greek",
-    "scripts",
-    "emoji",
-]
+WORDS = (
+    *("common", "verbs", "verbforms", "nouns", "adjectives", "adverbs", "contracted", "chat", "science", "news"),
+    *("places", "names", "names", "brands", "wares", "paths", "french", "german", "spanish", "other", "cyrillic"),
+    *("greek", "scripts", "emoji"),
+)
 Kinds = dict[str, list[str]]
 Draw = Callable[[str], str]
 

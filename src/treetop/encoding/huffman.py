@@ -17,7 +17,7 @@ class HuffmanCode:
 
 def code_lengths(weights: Sequence[int]) -> list[int]:
     """Return the length of every symbol's word: join the two lightest groups until one is left."""
-    groups = [(weight, symbol, (symbol,)) for symbol, weight in enumerate(weights)]
+    groups: list[tuple[int, int, tuple[int, ...]]] = [(w, symbol, (symbol,)) for symbol, w in enumerate(weights)]
     heapq.heapify(groups)
     lengths = [0] * len(weights)
     while len(groups) > 1:
