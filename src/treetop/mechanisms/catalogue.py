@@ -5,12 +5,13 @@ of users outside comes with the same small error as an item's. Otherwise it is o
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
-from treetop.encoding.bit_strings import Codes, code_array
+from treetop.encoding.bit_strings import Codes
 from treetop.mechanisms.dialogue import Dialogue, ask
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.requests import AskParties, CollectReports, DrawGroup, Findings, HearServer, TellServer
@@ -45,9 +46,10 @@ class CatalogueSurvey:
         """Return k-RR for a tiny catalogue, OLH otherwise, unless told; either counts "none of these", too."""
         return listed_oracle(parameters.oracle, parameters.epsilon, self.size)
 
+    @cached_property
     def codes(self) -> Codes:
         """Return the codes of all items, and of "none of these"."""
-        return code_array(range(self.size + 1), self.bits)
+        return np.arange(self.size + 1, dtype=np.uint64)
 
     def party(self, parameters: Parameters, roster: Roster, party: Member) -> Dialogue[Findings]:  # noqa: ARG002
         """Run by a party: every user reports once; send all counts rounded, then those asked for as they are."""
@@ -56,11 +58,11 @@ class CatalogueSurvey:
         yield from ask(TellServer(QuantisedCounts.of(counted.counts[: self.size], counted.deviation, signed)))
         heard = yield from ask(HearServer[SharedCandidates]())
         yield from record_level(1, counted, len(heard.prefixes))
-        return Findings(counted.of(heard.prefixes), outside=counted.of(self.codes()[self.outside :]))
+        return Findings(counted.of(heard.prefixes), outside=counted.of(self.codes[self.outside :]))
 
     def count(self, parameters: Parameters, party: Member) -> Dialogue[PartyCounts]:
         """Run by a party: ask everybody, and count all items and the users outside."""
-        codes, oracle = self.codes(), self.oracle(parameters)
+        codes, oracle = self.codes, self.oracle(parameters)
         domain = CandidateDomain(self.bits, codes[: self.size])
         yield from ask(DrawGroup(Group(1), EVERYBODY))
         tally = yield from ask(CollectReports(Group(1), domain, oracle))
@@ -71,7 +73,7 @@ class CatalogueSurvey:
         uploads = yield from ask(AskParties[QuantisedCounts](dict.fromkeys(roster.names)))
         level = SummedLevel.of(uploads, roster, self.size)
         candidates = scored(level.counts, level.variances, ZETA, parameters.score)
-        best = np.sort(self.codes()[candidates.best(parameters.k)])
+        best = np.sort(self.codes[candidates.best(parameters.k)])
         plain_sum, oracle = parameters.score == "sum", self.oracle(parameters)
         return (yield from closing_round(roster, best, self.size, oracle, plain_sum=plain_sum))
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
-from math import comb, erfc, exp, fsum, gamma, pow, sqrt
+from math import comb, erfc, exp, fsum, gamma, log, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -22,9 +22,9 @@ ENOUGH_SUPPORT = 10.0
 def chi_square_tail(degrees: int, x: float) -> float:
     """Return P(chi2_j > x) by its finite series for whole j; 0 degrees are a constant 0."""
     if degrees % 2:
-        terms = fsum(pow(x / 2, i - 0.5) / gamma(i + 0.5) for i in range(1, degrees // 2 + 1))
+        terms = fsum(exp((i - 0.5) * log(x / 2)) / gamma(i + 0.5) for i in range(1, degrees // 2 + 1))
         return erfc(sqrt(x / 2)) + exp(-x / 2) * terms
-    return exp(-x / 2) * fsum(pow(x / 2, i) / gamma(i + 1) for i in range(degrees // 2))
+    return exp(-x / 2) * fsum((x / 2) ** i / gamma(i + 1) for i in range(degrees // 2))
 
 
 def best_set_tail(parties: int, z: float) -> float:
