@@ -68,7 +68,8 @@ class PartyPopulation:
             return prefixes_of(self.codes, self.bits, domain.length)
         if self.chunks is None:
             raise AssertionError("chunks are asked for, but the population was not encoded as hashed texts")
-        return (self.codes << CHUNK_BITS) | self.chunks[:, domain.chunk].astype(self.codes.dtype)
+        values: Codes = (self.codes << CHUNK_BITS) | self.chunks[:, domain.chunk].astype(self.codes.dtype)
+        return values
 
     def places(self, prefixes: Codes, length: int) -> tuple[Places, Places]:
         """Return where the codes below each prefix begin and end."""

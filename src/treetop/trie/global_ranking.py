@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +74,8 @@ class GlobalRanking:
     significant: NDArray[np.bool_] | None = None
     """Whether noise alone would hardly show each prefix; None where that is not tested."""
     outside: UsersOutside | None = None
+    texts: NDArray[Any] | None = None
+    """With hashed names: the text that was read for each hash, as bytes, or None; otherwise nothing."""
 
     def __len__(self) -> int:
         return len(self.prefixes)
@@ -86,6 +89,7 @@ class GlobalRanking:
             variances=self.variances[places],
             parties=self.parties[places],
             significant=None if self.significant is None else self.significant[places],
+            texts=None if self.texts is None else self.texts[places],
         )
 
     def top(self, k: int) -> "GlobalRanking":

@@ -15,7 +15,7 @@ def _noisy(
 ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     counts = np.random.default_rng(seed).standard_normal((chunks, 256))
     counts[np.arange(chunks), list(chunks_of(text, chunks))] += signal
-    return log_likelihood_gains(counts, np.ones(chunks), signal)
+    return log_likelihood_gains(counts, 1.0, np.full(chunks, signal))
 
 
 def test_two_chunks_are_walked_in_the_order_of_the_naive_twin() -> None:
@@ -27,7 +27,7 @@ def test_two_chunks_are_walked_in_the_order_of_the_naive_twin() -> None:
             used = 1 if text_of(bytes(pair[:1])) is not None else 2
             scores[text] = gains[0, pair[0]] + gains[1, pair[1]] - used * 8 * log(2)
     expected = sorted(scores, key=lambda text: -scores[text])
-    assert list(likely_texts(gains, 10**6)) == expected
+    assert likely_texts(gains, 256**2) == expected
 
 
 @pytest.mark.parametrize("text", [b"from", b"isabella", "café".encode()])
@@ -42,6 +42,6 @@ def test_nothing_accepted_within_the_limits_is_nothing() -> None:
 
 
 def test_a_walk_ends_when_every_code_was_tried() -> None:
-    texts = list(likely_texts(np.zeros((1, 256)), 10**5))
+    texts = likely_texts(np.zeros((1, 256)))
     assert len(texts) == len(set(texts))
     assert all(text_of(chunks_of(text, 1)) == text for text in texts)
