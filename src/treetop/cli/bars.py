@@ -2,7 +2,7 @@
 
 from rich.text import Text
 
-WIDTH = 24
+WIDTH = 20
 
 
 def bar(count: float, stderr: float, largest: float, width: int = WIDTH) -> Text:

@@ -2,7 +2,7 @@
 
 from rich.table import Table
 
-from treetop.cli.bars import bar, rounded
+from treetop.cli.bars import WIDTH, bar, rounded
 from treetop.cli.options import (
     CatalogueFile,
     Encoding,
@@ -79,7 +79,7 @@ def show(answer: Answer) -> None:
     )
     out.print(f"Privacy: {Guarantee(answer.parameters.epsilon, answer.parameters.oracle)}.")
     for text in answer.choices:
-        out.print(f"{answer.mechanism}: {text}", style="dim", markup=False, soft_wrap=True)
+        out.print(f"{answer.mechanism}: {text}", style="dim", markup=False)
     if not answer.items:
         out.print("Nothing rose above the noise: there are too few users for this epsilon.")
     if answer.advice is not None:
@@ -100,22 +100,22 @@ def _show_standing(answer: Answer) -> None:
 
 
 def _mark(significant: bool | None) -> str:
-    return {True: STANDS_OUT, False: NOISE, None: ""}[significant]
+    return {True: f" {STANDS_OUT}", False: f" {NOISE}", None: ""}[significant]
 
 
 def _table(answer: Answer) -> Table:
     table = Table(box=None, pad_edge=False)
-    columns = (("", "right"), ("", "left"), ("item", "left"), ("", "left"), ("users", "right"), ("share", "right"))
-    for name, side in columns:
-        table.add_column(name, justify=side)  # type: ignore[arg-type]
-    table.add_column("true", justify="right")
-    table.add_column("parties", justify="right")
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("item", overflow="fold")
+    table.add_column("", no_wrap=True, min_width=WIDTH)
+    for name in ("users", "share", "true", "parties"):
+        table.add_column(name, justify="right", no_wrap=True)
     largest = max((row.count + row.stderr for row in answer.items), default=0.0)
     for rank, row in enumerate(answer.items, start=1):
         drawn = bar(row.count, row.stderr, largest)
         number, share = rounded(row.count, row.stderr), f"{row.frequency:.2%}"
         parties = f"{row.parties}/{len(answer.parties)}"
-        table.add_row(str(rank), _mark(row.significant), row.item, drawn, number, share, f"{row.true_count:,}", parties)
+        table.add_row(f"{rank}{_mark(row.significant)}", row.item, drawn, number, share, f"{row.true_count:,}", parties)
     return table
 
 

@@ -180,7 +180,7 @@ def _parties(outcome: Outcome, population: Population, k: int) -> tuple[AnswerPa
             party.name,
             party.users,
             outcome.uplink_bits[party.name],
-            tuple(population.show(outcome.findings[party.name].top(k))),
+            tuple(population.show(outcome.local_tops[party.name][:k])),
             tuple(outcome.traces[party.name]),
         )
         for party in population.parties

@@ -38,7 +38,7 @@ def canopy_party(parameters: Parameters, roster: Roster, party: Member) -> Dialo
         yield from ask(TellServer(QuantisedCounts.of(counted.counts, counted.deviation, plan.signed)))
         heard = yield from ask(HearServer[SharedCandidates]())
         yield from record_level(h, counted, len(heard.prefixes))
-    return Findings(counted.of(heard.prefixes))
+    return Findings(counted.of(heard.prefixes), local=counted.top(parameters.k))
 
 
 def canopy_server(parameters: Parameters, roster: Roster) -> Dialogue[GlobalRanking]:

@@ -94,8 +94,8 @@ def canopy_choices(parameters: Parameters) -> tuple[str, ...]:
 
 
 _WEIGHTS = {
-    "adaptive": "few where the kept prefixes cover nearly everybody, more where they do not; most at the last",
-    "ramp": "public weights that grow with the level, so that devices may answer at any time",
+    "adaptive": "more where kept prefixes leave many uncovered, most at the last",
+    "ramp": "public weights that grow with the level",
     "equal": "the same public weight for every level, twice that for the last",
 }
 

@@ -4,7 +4,7 @@ A device that knows the catalogue, which is public, reports "none of these" for 
 of users outside comes with the same small error as an item's. Otherwise it is one level of Canopy.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
 from typing import Any
@@ -55,10 +55,15 @@ class CatalogueSurvey:
         """Run by a party: every user reports once; send all counts rounded, then those asked for as they are."""
         counted = yield from self.count(parameters, party)
         signed = parameters.score == "sum"
-        yield from ask(TellServer(QuantisedCounts.of(counted.counts[: self.size], counted.deviation, signed)))
+        yield from ask(TellServer(QuantisedCounts.of(self.items(counted).counts, counted.deviation, signed)))
         heard = yield from ask(HearServer[SharedCandidates]())
         yield from record_level(1, counted, len(heard.prefixes))
-        return Findings(counted.of(heard.prefixes), outside=counted.of(self.codes[self.outside :]))
+        outside = counted.of(self.codes[self.outside :])
+        return Findings(counted.of(heard.prefixes), outside=outside, local=self.items(counted).top(parameters.k))
+
+    def items(self, counted: PartyCounts) -> PartyCounts:
+        """Return the counts of the items alone."""
+        return replace(counted, prefixes=counted.prefixes[: self.size], frequencies=counted.frequencies[: self.size])
 
     def count(self, parameters: Parameters, party: Member) -> Dialogue[PartyCounts]:
         """Run by a party: ask everybody, and count all items and the users outside."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
+from treetop.encoding.bit_strings import Codes
 from treetop.mechanisms.dialogue import Request
 from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.oracles.tallies import Tally
@@ -100,6 +101,13 @@ class Findings:
     pruning: Mapping[int, PruningCandidates] = field(default_factory=dict)
     outside: CountedPrefixes | None = None
     """With a catalogue: the users whose item is not on it."""
+    local: Codes | None = None
+    """The party's own top k where it uploads counts of others; it stays with the party."""
+
+    @property
+    def local_top(self) -> Codes:
+        """Return the party's own items, the most frequent one first."""
+        return self.heavy_hitters.prefixes if self.local is None else self.local
 
     @property
     def bits(self) -> int:

@@ -8,8 +8,8 @@ from treetop.errors import PromiseBroken
 class OncePerUser:
     """Run by whoever collects reports: remembers which groups of a partition have answered."""
 
-    def __init__(self) -> None:
-        self._waiting: set[Hashable] = set()
+    def __init__(self, groups: frozenset[Hashable] = frozenset()) -> None:
+        self._waiting: set[Hashable] = set(groups)
         self._answered: set[Hashable] = set()
 
     def admit(self, group: Hashable) -> None:

@@ -37,7 +37,7 @@ class CountedPrefixes:
         n, r = users, estimates.reports
         f = np.clip(estimates.frequencies, 0, 1)
         noise = estimates.oracle.variance(f, r)
-        drawing = f * (1 - f) / max(r, 1) * (1 - r / max(n, 1))
+        drawing = f * (1 - f) / max(r, 1) * (1 - r / n)
         counts, variances = estimates.frequencies * n, n**2 * (noise + drawing)
         return cls(estimates.length, estimates.prefixes, counts, variances, r, estimates.oracle.size, asked_for)
 

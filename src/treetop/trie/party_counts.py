@@ -39,6 +39,13 @@ class PartyCounts:
         s = self.users * np.sqrt(self.oracle.variance(0.0, self.reports))
         return float(np.float32(max(s, FINEST * self.users)))
 
+    def top(self, number: int) -> Codes:
+        """Return the party's own most frequent candidates with a positive estimate."""
+        number = min(number, len(self.prefixes))
+        least = np.partition(self.frequencies, len(self.prefixes) - number)[len(self.prefixes) - number]
+        places = np.flatnonzero((self.frequencies >= least) & (self.frequencies > 0))
+        return self.prefixes[places[np.argsort(-self.frequencies[places], kind="stable")[:number]]]
+
     def of(self, prefixes: Codes) -> CountedPrefixes:
         """Return the signed counts of prefixes that the server asks for, the party's own most frequent one first."""
         places = np.searchsorted(self.prefixes, np.sort(prefixes if self.reports else prefixes[:0]))

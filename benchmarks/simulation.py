@@ -1,0 +1,64 @@
+"""The cost of simulated runs against shuffling the users once."""
+
+import numpy as np
+
+from benchmarks.measuring import Measured, best_of, ratio
+from treetop.datasets.federation import Federation, PartyItems
+from treetop.encoding.item_codecs import codec_named
+from treetop.mechanisms.catalog import mechanism_named
+from treetop.mechanisms.parameters import Parameters
+from treetop.privacy.epsilon import Epsilon
+from treetop.simulation.population import Population
+from treetop.simulation.run import run
+
+USERS = (1_476_546, 1_263_768, 1_246_972, 1_117_376, 774_626, 604_082)
+"""The six parties of UBA."""
+ITEMS = 160_000
+GROWN = 461
+"""6.48 M users become 2.99 G, every party below 10^9."""
+
+
+def population(times: int = 1) -> Population:
+    """Six parties with 160,000 items each, ranks by Zipf's law, ids of up to 40 bits."""
+    randomness = np.random.default_rng(0)
+    items = [str(item) for item in randomness.choice(2**40, 200_000, replace=False).tolist()]
+    weights = 1 / np.arange(1, ITEMS + 1)
+    parties = tuple(
+        PartyItems(
+            f"party_{place}",
+            randomness.permutation(len(items))[:ITEMS],
+            1 + randomness.multinomial(users * times - ITEMS, weights / weights.sum()),
+        )
+        for place, users in enumerate(USERS)
+    )
+    return Population(Federation("six parties", items, parties), codec_named("ids", 48))
+
+
+def measure() -> list[Measured]:
+    parameters = Parameters(10, Epsilon(4), "krr")
+    users = np.arange(6_500_000, dtype=np.int32)
+    randomness = np.random.default_rng(1)
+    shuffle = best_of(5, lambda: randomness.permutation(users))
+    small, large = population(), population(GROWN)
+
+    def one_run(name: str, crowd: Population, simulator: str = "exact") -> None:
+        run(mechanism_named(name), parameters, crowd, seed=1, simulator=simulator)
+
+    rows = [
+        ratio(
+            f"{name}, exact, 6.5 M users / shuffling 6.5 M int32",
+            lambda name=name: one_run(name, small),
+            shuffle,
+            limit,
+        )
+        for name, limit in (("fedpem", None), ("gtf", None), ("tap", None), ("taps", 0.4))
+    ]
+    devices = ratio(
+        "taps, device by device, 6.5 M users / the same shuffle",
+        lambda: one_run("taps", small, "devices"),
+        shuffle,
+        10,
+        3,
+    )
+    grown = ratio("taps, exact, 3 G users / 6.5 M users", lambda: one_run("taps", large), rows[-1].seconds, 1.5)
+    return [*rows, devices, grown]

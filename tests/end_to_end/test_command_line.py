@@ -1,0 +1,188 @@
+"""The command as its users run it: real processes, JSON to the contract, bad input in one line."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = str(ROOT / "examples" / "coffee_shops.csv")
+FIND_KEYS = ["mechanism", "oracle", "encoding", "k", "epsilon", "seed", "items", "parties", "truth"]
+ROW_KEYS = [
+    "data", "mechanism", "oracle", "encoding", "epsilon", "k", "levels", "repeats", "f1", "f1_se", "ncr", "ncr_se",
+    "local_recall", "uplink_bits", "seconds",
+]  # fmt: skip
+
+
+def treetop(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "treetop", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert not check or done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def read(done: subprocess.CompletedProcess[str]) -> Any:
+    return json.loads(done.stdout)
+
+
+def test_find_prints_one_object_and_nothing_else() -> None:
+    first, again = (treetop("find", EXAMPLE, "--k", "5", "--seed", "3", "--json") for _ in range(2))
+    assert first.stdout == again.stdout
+    answer = read(first)
+    assert list(answer) == FIND_KEYS
+    assert [list(item) for item in answer["items"]] == [["item", "count", "frequency", "stderr"]] * 5
+    assert [list(party) for party in answer["parties"]] == [["name", "users", "uplink_bits"]] * 4
+    assert list(answer["truth"]) == ["f1", "ncr"]
+    defaults = {name: answer[name] for name in ("mechanism", "oracle", "encoding", "k", "epsilon", "seed")}
+    assert defaults == {"mechanism": "canopy", "oracle": "auto", "encoding": "words", "k": 5, "epsilon": 2.0, "seed": 3}
+    assert "note: 3 items are too long" in first.stderr
+
+
+def test_find_draws_bars_for_a_person() -> None:
+    done = treetop("find", EXAMPLE, "--seed", "1")
+    assert "cappuccino" in done.stdout
+    assert "█" in done.stdout
+    assert "F1" in done.stdout
+    assert "every user answers once" in " ".join(done.stdout.split())
+    assert "Noise swamps item 10" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("simulator", ["exact", "devices"])
+def test_find_reaches_every_reading(simulator: str) -> None:
+    options = ["--set", "extension=printed", "--set", "levels=12", "--set", "groups=independent"]
+    answer = read(treetop("find", "syn", "--simulator", simulator, "--seed", "1", "--json", *options))
+    assert answer["encoding"] == "ids"
+    assert len(answer["items"]) == 10
+
+
+def test_without_a_seed_one_is_drawn_and_repeats_the_answer() -> None:
+    first = read(treetop("find", EXAMPLE, "--json"))
+    assert read(treetop("find", EXAMPLE, "--json", "--seed", str(first["seed"]))) == first
+
+
+def test_evaluate_prints_rows_and_writes_them(tmp_path: Path) -> None:
+    output = tmp_path / "rows.csv"
+    grid = ["--mechanisms", "tap,gtf", "--epsilons", "1,2", "--ks", "5", "--oracles", "krr,olh", "--repeats", "3"]
+    done = treetop("evaluate", EXAMPLE, *grid, "--seed", "1", "--workers", "2", "--json", "--output", str(output))
+    rows = read(done)
+    assert [list(row) for row in rows] == [ROW_KEYS] * 8
+    assert [(row["mechanism"], row["oracle"], row["epsilon"]) for row in rows[:3]] == [
+        ("tap", "krr", 1.0),
+        ("tap", "krr", 2.0),
+        ("tap", "olh", 1.0),
+    ]
+    assert {row["data"] for row in rows} == {"coffee_shops"}
+    assert len(output.read_text().splitlines()) == 9
+    alone = read(treetop("evaluate", EXAMPLE, *grid, "--seed", "1", "--json"))
+    for row in rows + alone:
+        del row["seconds"]
+    assert rows == alone
+
+
+def test_evaluate_prints_a_table_for_a_person() -> None:
+    done = treetop("evaluate", EXAMPLE, "--repeats", "2", "--ks", "3")
+    assert "fedpem" in done.stdout
+    assert "note: seed" in done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_demo_shows_truth_estimates_and_means() -> None:
+    done = treetop("demo", "--seed", "1")
+    for word in ("truth", "fedpem", "gtf", "tap", "taps", "canopy", "±", "F1", "NCR", "✓", "seed 1"):
+        assert word in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    answers = read(treetop("demo", "--seed", "1", "--json"))
+    assert list(answers) == ["truth", "answers", "rows"]
+    assert len(answers["truth"]) == 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["find", "nowhere.csv"], "nowhere.csv: expected a .parquet or .csv file, found nothing there"),
+        (["find"], "Missing argument"),
+        (["find", "syn", "--epsilon", "inf"], "epsilon must be a finite number"),
+        (["find", "syn", "--epsilon", "much"], "--epsilon"),
+        (["find", "syn", "--k", "0"], "k must be a whole number of at least 1, found 0"),
+        (["find", "syn", "--k", "99999"], "k must be at most the 17,911 distinct items, found 99999"),
+        (["find", "syn", "--mechanism", "tpas"], "did you mean 'taps'?"),
+        (["find", "syn", "--oracle", "oeu"], "did you mean 'oue'?"),
+        (["find", "syn", "--encoding", "word"], "did you mean 'words'?"),
+        (["find", "syn", "--set", "betta=0.1"], "did you mean 'beta'?"),
+        (["find", "syn", "--set", "beta"], "--set expects NAME=VALUE, found 'beta'"),
+        (["find", "syn", "--set", "bits=20", "--set", "levels=5", "--encoding", "text"], "multiples of 8, found 20"),
+        (["find", "syn", "--mechanism", "tap", "--set", "levels=2"], "ask for more levels"),
+        (["evaluate", "syn", "--repeats", "0"], "repeats must be"),
+        (["evaluate", "syn", "--workers", "0"], "workers must be"),
+        (["evaluate", "syn", "--output", "rows.json"], "expected an output ending in .parquet or .csv"),
+        (["evaluate", "syn", "--ks", "ten"], "--ks expects whole numbers separated by commas, found 'ten'"),
+        (["demo", "--k", "-3"], "k must be a whole number of at least 1, found -3"),
+        (["fnid", "syn"], "No such command 'fnid'"),
+        (["find", "syn", "--kk", "3"], "No such option"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(arguments: list[str], words: str) -> None:
+    done = treetop(*arguments, check=False)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert words in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1 or arguments[0] == "evaluate"
+    assert done.stderr.strip().splitlines()[-1].startswith("error: ")
+
+
+def test_version_help_and_completion() -> None:
+    assert treetop("--version").stdout.startswith("treetop 0.")
+    assert "demo" in treetop().stdout
+    assert "--install-completion" in treetop("--help").stdout
+    environment = {**os.environ, "_TREETOP_COMPLETE": "complete_bash", "COMP_WORDS": "treetop ev", "COMP_CWORD": "1"}
+    script = str(Path(sys.executable).with_name("treetop"))
+    done = subprocess.run([script], capture_output=True, text=True, check=False, env=environment, timeout=60)
+    assert done.stdout.strip() == "evaluate"
+
+
+def workers_of(process: int) -> list[int]:
+    """Return the live processes whose parent is this one."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return [int(child) for child in children]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to see child processes")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_end_by_force_leaves_no_orphans_and_ctrl_c_keeps_finished_rows(tmp_path: Path, how: signal.Signals) -> None:
+    output = tmp_path / "rows.csv"
+    grid = ["--mechanisms", "fedpem,tap,taps", "--epsilons", "1,2,3,4,5", "--repeats", "40", "--workers", "2"]
+    command = [sys.executable, "-m", "treetop", "evaluate", "syn", *grid, "--seed", "1", "--output", str(output)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    children: list[int] = []
+    deadline = time.monotonic() + 60
+    while len(children) < 3 and time.monotonic() < deadline:  # two workers and the resource tracker
+        children = workers_of(process.pid)
+        time.sleep(0.05)
+    time.sleep(5)
+    process.send_signal(how)
+    _, errors = process.communicate(timeout=30)
+    if how == signal.SIGINT:
+        assert process.returncode == 130
+        assert "interrupted" in errors
+        rows = output.read_text().splitlines()
+        assert 2 <= len(rows) < 16
+        assert rows[1].startswith('"syn","fedpem","krr","ids",1,10,24,40,')
+    gone = time.monotonic() + 10
+    while any(Path(f"/proc/{child}").exists() for child in children) and time.monotonic() < gone:
+        time.sleep(0.1)
+    assert not [child for child in children if Path(f"/proc/{child}").exists()]
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+def test_the_examples_run(example: Path) -> None:
+    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout

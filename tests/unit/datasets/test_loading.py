@@ -1,0 +1,212 @@
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from treetop.datasets.catalog import federation_named
+from treetop.datasets.federation import Federation
+from treetop.datasets.histogram_file import load
+from treetop.datasets.histogram_table import as_federation
+from treetop.errors import InvalidInput
+
+ROWS = {"party": ["a", "a", "b"], "item": ["x", "y", "x"], "users": [3, 1, 2]}
+EXPECTED = {"a": {"x": 3, "y": 1}, "b": {"x": 2}}
+
+
+def contents(federation: Federation) -> dict[str, dict[str, int]]:
+    return {
+        party.name: {federation.items[i]: int(n) for i, n in zip(party.items, party.users, strict=True)}
+        for party in federation.parties
+    }
+
+
+def csv(folder: Path, text: str, name: str = "data.csv") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(InvalidInput) as caught:
+        load(path)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_a_csv_of_parties_items_and_users(tmp_path: Path) -> None:
+    federation = load(csv(tmp_path, "party,item,users\na,x,3\na,y,1\nb,x,2\n"))
+    assert contents(federation) == EXPECTED
+    assert (federation.name, federation.notes, federation.users) == ("data", (), 6)
+
+
+def test_without_users_every_row_is_one(tmp_path: Path) -> None:
+    federation = load(csv(tmp_path, "item,party\nx,a\nx,a\ny,a\nx,b\n"))
+    assert contents(federation) == {"a": {"x": 2, "y": 1}, "b": {"x": 1}}
+    assert federation.notes == ()
+
+
+def test_one_file_per_party(tmp_path: Path) -> None:
+    one, two = csv(tmp_path, "item,users\nx,3\ny,1\n", "a.csv"), csv(tmp_path, "item\nx\nx\n", "b.csv")
+    federation = load(one, two)
+    assert contents(federation) == EXPECTED
+    assert federation.name == "a+b"
+
+
+def test_files_that_would_become_one_party_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    one, two = csv(tmp_path, "item\nx\n", "a.csv"), csv(tmp_path / "sub", "item\nx\n", "a.csv")
+    with pytest.raises(InvalidInput, match="need different names, found .*a.csv"):
+        load(one, two)
+
+
+def test_a_parquet_file(tmp_path: Path) -> None:
+    path = tmp_path / "words.parquet"
+    pa.parquet.write_table(pa.table(ROWS), path)
+    assert contents(load(path)) == EXPECTED
+
+
+def test_integer_and_dictionary_items_are_text(tmp_path: Path) -> None:
+    path = tmp_path / "ids.parquet"
+    party = pa.array(["a", "a"]).dictionary_encode()
+    pa.parquet.write_table(pa.table({"party": party, "item": [7, 8], "users": [1.0, 2.0]}), path)
+    assert contents(load(path)) == {"a": {"7": 1, "8": 2}}
+
+
+def test_items_are_taken_as_written(tmp_path: Path) -> None:
+    federation = load(csv(tmp_path, 'party,item,users\na,007,1\na,null,2\na,"x,y",3\na,1e3, 4 \n'))
+    assert contents(federation) == {"a": {"007": 1, "null": 2, "x,y": 3, "1e3": 4}}
+
+
+def test_repeated_rows_are_added_up_and_that_is_said(tmp_path: Path) -> None:
+    federation = load(csv(tmp_path, "party,item,users\na,x,1\na,x,2\nb,x,2\na,y,1\n"))
+    assert contents(federation) == EXPECTED
+    assert federation.notes == ("1 repeated (party, item) rows were added up",)
+
+
+def test_other_columns_are_ignored_and_that_is_said(tmp_path: Path) -> None:
+    federation = load(csv(tmp_path, "party,item,day\na,x,1\n"))
+    assert federation.notes == ("data: ignored the columns day",)
+
+
+def test_rows_of_zero_users_hold_nothing(tmp_path: Path) -> None:
+    assert contents(load(csv(tmp_path, "party,item,users\na,x,1\na,y,0\n"))) == {"a": {"x": 1}}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("party,thing\na,x\n", "expected the column 'item' (and 'party', 'users'), found party, thing"),
+        ("party,item,users\na,1,\n", "row 1: expected a whole number of users from 0, found none"),
+        ("party,item,users\na,x,1\na,y,-2\n", "row 2: expected a whole number of users from 0, found -2"),
+        ("party,item,users\na,x,1.5\n", "row 1: expected a whole number of users from 0, found 1.5"),
+        ("party,item,users\na,x,nan\n", "row 1: expected a whole number of users from 0, found nan"),
+        ("party,item,users\na,x,1e30\n", "row 1: expected a whole number of users from 0, found 1e30"),
+        ("party,item,users\na,x,many\n", "expected whole numbers in 'users', found other values"),
+        ("party,item,users\n,x,1\n", "row 1: expected a value for 'party', found none"),
+        ("party,item,users\na,x,1\na,,1\n", "row 2: expected a value for 'item', found none"),
+        ("party,item,users\na,x,1\nb,x,0\n", "party 'b' is empty: expected one user at least, found none"),
+        ("party,item,users\n", "expected one row at least, found an empty table"),
+        ("", "does not read as CSV: Empty CSV file"),
+        ("party,item,users\na,x\n", "does not read as CSV"),
+    ],
+)
+def test_bad_tables_are_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+    assert message in refusal(csv(tmp_path, text))
+
+
+def test_files_that_are_not_what_their_ending_says(tmp_path: Path) -> None:
+    assert "ends in .parquet, but is no Parquet file" in refusal(csv(tmp_path, "party,item\na,x\n", "data.parquet"))
+    good = tmp_path / "good.parquet"
+    pa.parquet.write_table(pa.table(ROWS), good)
+    renamed = tmp_path / "data.csv"
+    renamed.write_bytes(good.read_bytes())
+    assert "ends in .csv, but is a Parquet file" in refusal(renamed)
+    cut = tmp_path / "cut.parquet"
+    cut.write_bytes(good.read_bytes()[:100])
+    assert "is a damaged Parquet file" in refusal(cut)
+    assert "does not read as CSV" in refusal(_bytes(tmp_path, b"party,item\na,\xff\xfe\n"))
+
+
+def _bytes(folder: Path, content: bytes) -> Path:
+    path = folder / "binary.csv"
+    path.write_bytes(content)
+    return path
+
+
+def test_paths_that_are_no_files(tmp_path: Path) -> None:
+    assert "found a folder" in refusal(tmp_path)
+    assert "found nothing there" in refusal(tmp_path / "nowhere.csv")
+    assert "found the ending '.txt'" in refusal(csv(tmp_path, "x", "data.txt"))
+    with pytest.raises(InvalidInput, match="one file at least"):
+        load()
+
+
+def test_null_and_float_columns_are_refused(tmp_path: Path) -> None:
+    for column, values, message in (
+        ("item", ["x", None], "row 2: expected a value for 'item'"),
+        ("item", [1.5, 2.5], "column 'item' must hold text or integers, found double"),
+        ("item", [b"\xff", b"x"], "column 'item' does not read as text"),
+        ("users", [1, None], "row 2: expected a whole number of users from 0, found none"),
+        ("users", [[1], [2]], "expected whole numbers in 'users'"),
+    ):
+        path = tmp_path / "bad.parquet"
+        table: dict[str, Any] = {"party": ["a", "a"], "item": ["x", "y"], "users": [1, 1]}
+        pa.parquet.write_table(pa.table({**table, column: values}), path)
+        assert message in refusal(path)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"a": ["x", "x", "x", "y"], "b": ("x", "x")},
+        {"a": {"x": 3, "y": 1}, "b": Counter(["x", "x"])},
+        {"a": {"x": np.int64(3), "y": 1}, "b": iter(["x", "x"])},
+        pa.table(ROWS),
+        pd.DataFrame(ROWS),
+        pl.DataFrame(ROWS),
+    ],
+    ids=["lists", "mappings", "numpy", "pyarrow", "pandas", "polars"],
+)
+def test_python_data_of_every_kind(data: Any) -> None:
+    assert contents(as_federation(data)) == EXPECTED
+
+
+def test_a_federation_is_taken_as_it_is() -> None:
+    federation = as_federation({"a": ["x"]})
+    assert as_federation(federation) is federation
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({}, "one party at least, found none"),
+        ({"a": []}, "party 'a' is empty"),
+        ({"a": "word"}, "must hold items or a mapping"),
+        ({"a": 5}, "must hold items or a mapping"),
+        ({"a": {"x": 1.5}}, "party 'a', item 'x': expected a whole number of users, found 1.5"),
+        ({"a": {"x": -1}}, "found -1"),
+        ({"a": {"x": True}}, "found True"),
+        ({"a": {None: 1}}, "item None"),
+        ({"a": {"x": 0}}, "party 'a' is empty"),
+        (42, "found int"),
+    ],
+)
+def test_bad_python_data_is_refused(data: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        as_federation(data)
+
+
+def test_federations_by_name(tmp_path: Path) -> None:
+    assert federation_named(["syn"]).name == "syn"
+    assert federation_named(["syn:7"]).name == "syn:7"
+    assert federation_named([str(csv(tmp_path, "item\nx\n"))]).name == "data"
+    for words, message in ((["syn", "a.csv"], "whole federation of its own"), (["syn:x"], "syn:SEED")):
+        with pytest.raises(InvalidInput, match=message):
+            federation_named(words)

@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+from tests.unit.trie.test_domains_and_rankings import counted
+
+from treetop.encoding.bit_strings import code_array
+from treetop.mechanisms.gtf import filter_alike, positives_to_extend, summed_shares
+from treetop.oracles.catalog import oracle_named
+from treetop.privacy.epsilon import Epsilon
+from treetop.trie.level_estimates import LevelEstimates
+
+
+def naive_filter(ranked: list[int], k: int) -> list[int]:
+    """The filter as READINGS tells it, one deletion at a time."""
+    deleted: set[int] = set()
+    deletions, kept = 0, []
+    for place, code in enumerate(ranked):
+        if len(kept) == k:
+            break
+        if place in deleted:
+            continue
+        kept.append(place)
+        for later in range(place + 1, len(ranked)):
+            shorter = min(max(code.bit_length(), 1), max(ranked[later].bit_length(), 1))
+            alike = (code ^ ranked[later]).bit_count() <= shorter / 2
+            if alike and len(ranked) - deletions > k:
+                deleted.add(later)
+                deletions += 1
+    return kept
+
+
+def test_shares_by_hand() -> None:
+    # party one: 100 users, 10 reports: counts in reports are 40 and 2 of 42; only counts above k = 3 score
+    one, two = counted([1, 5], [400, 20]), counted([5, 9], [100, 300])
+    scores = summed_shares(code_array([1, 5, 9], 48), [one, two], [100, 100], 3)
+    assert scores == pytest.approx([40 / 42, 10 / 40, 30 / 40])
+
+
+def test_the_filter_by_hand() -> None:
+    # 0b1111 and 0b1101 differ in 1 bit <= 4 / 2: the second goes; 0b0010 has 2 bits and differs in 3 > 1: it stays
+    assert filter_alike(code_array([0b1111, 0b1101, 0b0010], 48), 2).tolist() == [0, 2]
+
+
+def test_the_filter_leaves_k_items() -> None:
+    assert filter_alike(code_array([8, 9, 10, 11], 48), 4).tolist() == [0, 1, 2, 3]
+
+
+def test_zero_counts_as_one_bit() -> None:
+    assert filter_alike(code_array([0, 1, 2], 48), 1).tolist() == [0]
+    assert naive_filter([0, 1, 2], 1) == [0]
+
+
+@pytest.mark.parametrize("bits", [16, 80])
+def test_the_filter_agrees_with_its_naive_twin(bits: int) -> None:
+    randomness = np.random.default_rng(3)
+    for _ in range(100):
+        ranked = [int(code) for code in randomness.permutation(2**8)[: randomness.integers(0, 40)]]
+        k = int(randomness.integers(1, 12))
+        assert filter_alike(code_array(ranked, bits), k).tolist() == naive_filter(ranked, k)
+
+
+@pytest.mark.parametrize(("frequencies", "extended"), [([0.5, 0.1, -0.1], 2), ([0.5, 0.4, 0.3], 2), ([-0.1, -0.2], 1)])
+def test_only_positive_prefixes_are_extended_but_one_always(frequencies: list[float], extended: int) -> None:
+    codes = code_array(range(len(frequencies)), 48)
+    oracle = oracle_named("krr", Epsilon(1), 3)
+    assert positives_to_extend(LevelEstimates(4, codes, np.array(frequencies), 9, oracle), k=2) == extended

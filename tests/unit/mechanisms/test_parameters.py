@@ -1,0 +1,102 @@
+from typing import Any
+
+import pytest
+
+from treetop.errors import InvalidInput, UnknownName
+from treetop.mechanisms.catalog import MECHANISMS, mechanism_named
+from treetop.mechanisms.parameters import SETTINGS, Parameters
+from treetop.mechanisms.roster import Member, Roster
+from treetop.privacy.epsilon import Epsilon
+
+
+def parameters(**settings: object) -> Parameters:
+    return Parameters(10, Epsilon(4)).with_settings(settings)
+
+
+def test_the_defaults_are_the_papers() -> None:
+    p = parameters()
+    assert (p.bits, p.levels, p.shared_levels, p.beta, p.phase_one_share) == (48, 24, 6, 0.1, 0.1)
+    assert p.lengths[-1] == p.pem_lengths[-1] == 48
+    assert p.pem_lengths[0] == 4
+
+
+def test_pruned_levels_of_algorithm_4() -> None:
+    assert parameters().pruned_levels == (7, 8, 9, 10, 11, 12, 18, 19, 20, 21, 22, 23, 24)
+    assert parameters(levels=4).pruned_levels == (2, 3, 4)
+    assert parameters(levels=2).pruned_levels == (2,)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "read"),
+    [
+        ("levels", "12", 12),
+        ("levels", 12.0, 12),
+        ("beta", "0.25", 0.25),
+        ("extension", "printed", "printed"),
+        ("pruning", "False", False),
+        ("pruning", True, True),
+        ("shared_trie", "no", False),
+        ("hash_key", "salt", "salt"),
+        ("groups", "independent", "independent"),
+    ],
+)
+def test_settings_are_read_from_text_and_values(name: str, value: object, read: object) -> None:
+    assert getattr(parameters(**{name: value}), name) == read
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("levels", "0"), ("levels", "2.5"), ("levels", 2.5), ("levels", True), ("levels", "many"), ("levels", None),
+        ("bits", 7), ("bits", float("inf")), ("beta", 0), ("beta", 0.26), ("beta", "nan"), ("beta", False),
+        ("shared_share", 1), ("phase_one_share", 0), ("extension", "Floor"), ("extension_factor", 0),
+        ("pruning", "maybe"), ("hash_key", ""), ("hash_key", 5), ("drift_range", "negative"),
+    ],
+)  # fmt: skip
+def test_bad_settings_say_what_was_expected_and_found(name: str, value: Any) -> None:
+    with pytest.raises(InvalidInput, match=f"setting '{name}' expects .*, found"):
+        parameters(**{name: value})
+
+
+def test_a_direct_construction_is_checked_too() -> None:
+    with pytest.raises(InvalidInput, match="setting 'beta' expects"):
+        Parameters(10, Epsilon(4), beta=0.5)
+
+
+def test_unknown_settings_are_refused() -> None:
+    with pytest.raises(UnknownName, match=r"unknown setting 'level'.*did you mean 'levels'"):
+        parameters(level=3)
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, True])
+def test_k_is_a_whole_number_from_1(k: Any) -> None:
+    with pytest.raises(InvalidInput, match=f"k must be a whole number of at least 1, found {k}"):
+        Parameters(k, Epsilon(4))
+
+
+def test_more_levels_than_bits_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="from 1 to the 16 bits"):
+        parameters(bits=16, levels=24)
+
+
+def test_every_setting_is_documented_and_read_by_somebody() -> None:
+    for name, known in SETTINGS.items():
+        assert known.help.endswith("."), name
+        assert any(name in mechanism.reads for mechanism in MECHANISMS.values()), name
+
+
+def test_mechanisms_by_name() -> None:
+    assert mechanism_named("gtf").name == "gtf"
+    with pytest.raises(UnknownName, match="did you mean 'fedpem'"):
+        mechanism_named("fedpen")
+
+
+def test_the_roster_is_ordered_by_users_then_name() -> None:
+    b, c, a = Member("b", 5), Member("c", 9), Member("a", 5)
+    roster = Roster.of([b, c, a])
+    assert roster.names == ("c", "a", "b")
+    assert roster.all_users == 19
+    assert (roster.previous(c), roster.previous(a), roster.previous(b)) == (None, c, a)
+    assert [roster.is_last(member) for member in (c, a, b)] == [False, False, True]
+    with pytest.raises(InvalidInput, match="one party at least, found none"):
+        Roster.of([])

@@ -1,0 +1,48 @@
+import pytest
+
+from treetop.metrics.noise_advice import LARGEST_EPSILON, LastLevel, advice
+from treetop.metrics.retrieval import f1, local_recall, ncr
+from treetop.oracles.catalog import oracle_named
+from treetop.privacy.epsilon import Epsilon
+
+
+def test_f1_by_hand() -> None:
+    assert f1([1, 2, 3, 4], [1, 2, 5, 6]) == 0.5
+    assert f1([1, 2], [1, 2, 3, 4]) == pytest.approx(2 * 1 * 0.5 / 1.5)  # precision 1, recall 1/2
+    assert f1([], [1, 2]) == 0
+
+
+def test_ncr_by_hand() -> None:
+    assert ncr([1, 2, 3], [1, 2, 3]) == 1
+    assert ncr([9, 1], [1, 2, 3]) == 3 / 6  # the best scores k = 3 of 3 + 2 + 1
+    assert ncr([3], [1, 2, 3]) == 1 / 6
+
+
+def test_local_recall_looks_at_the_first_k_of_every_party() -> None:
+    assert local_recall([[1, 9, 2], [8, 7], []], [1, 2]) == pytest.approx((0.5 + 0 + 0) / 3)
+
+
+LEVELS = [LastLevel(users=100_000, reports=4_000, domain=41)]
+
+
+def noise(epsilon: float) -> float:
+    return float(100_000 * oracle_named("krr", Epsilon(epsilon), 40).variance(0.0, 4_000) ** 0.5)
+
+
+def test_a_clear_item_needs_no_advice() -> None:
+    assert advice(3 * 500, 500, LEVELS, "krr", Epsilon(1)) is None
+
+
+def test_advice_by_hand() -> None:
+    given = advice(1000, 1000, LEVELS, "krr", Epsilon(1))  # one standard error where three are wanted
+    assert given is not None
+    assert given.users_factor == pytest.approx(9)
+    assert given.epsilon is not None
+    assert noise(given.epsilon) <= noise(1) / 3 < noise(given.epsilon - 0.25)
+
+
+def test_some_items_no_epsilon_will_show() -> None:
+    given = advice(1, 1000, LEVELS, "krr", Epsilon(LARGEST_EPSILON))
+    assert given is not None
+    assert given.epsilon is None
+    assert given.users_factor == pytest.approx(81)

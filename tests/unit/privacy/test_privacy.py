@@ -1,0 +1,45 @@
+import math
+import pickle
+
+import pytest
+
+from treetop.errors import InvalidInput, PromiseBroken
+from treetop.privacy.epsilon import Epsilon
+from treetop.privacy.guarantee import Guarantee
+from treetop.privacy.once_per_user import OncePerUser
+
+
+@pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, -math.inf, 701, "0", "nan"])
+def test_an_epsilon_that_promises_nothing_does_not_construct(value: float) -> None:
+    with pytest.raises(InvalidInput, match="finite number above 0"):
+        Epsilon(value)
+
+
+@pytest.mark.parametrize("value", ["two", None, [2]])
+def test_an_epsilon_is_a_number(value: str) -> None:
+    with pytest.raises(InvalidInput, match="must be a number, found"):
+        Epsilon(value)
+
+
+def test_an_epsilon_is_its_number_and_survives_a_pickle() -> None:
+    epsilon = pickle.loads(pickle.dumps(Epsilon("0.5")))  # noqa: S301
+    assert epsilon == 0.5
+    assert isinstance(epsilon, Epsilon)
+    assert epsilon.odds == math.exp(0.5)
+
+
+def test_the_guarantee_reads_as_a_sentence() -> None:
+    assert str(Guarantee(Epsilon(2), "krr")) == (
+        "every user answers once; no report is more than e^2 = 7.39 times likelier for one item than for another (krr)"
+    )
+    assert "answers 3 times" in str(Guarantee(Epsilon(2), "krr", reports_per_user=3))
+
+
+def test_a_group_answers_once() -> None:
+    once = OncePerUser(frozenset({"a", "b"}))
+    once.spend("a")
+    once.spend("b")
+    with pytest.raises(PromiseBroken, match="a has answered already"):
+        once.spend("a")
+    with pytest.raises(PromiseBroken, match="c is not a group"):
+        once.spend("c")

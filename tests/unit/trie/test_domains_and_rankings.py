@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+from treetop.encoding.bit_strings import code_array
+from treetop.errors import InvalidInput
+from treetop.oracles.catalog import oracle_named
+from treetop.oracles.tallies import Tally
+from treetop.privacy.epsilon import Epsilon
+from treetop.trie.candidate_domain import CandidateDomain
+from treetop.trie.global_ranking import CountedPrefixes, summed
+from treetop.trie.level_estimates import LevelEstimates
+
+
+def counted(prefixes: list[int], counts: list[float], variances: list[float] | None = None) -> CountedPrefixes:
+    spread = np.array(variances if variances is not None else [1.0] * len(counts))
+    return CountedPrefixes(4, code_array(prefixes, 48), np.array(counts), spread, 10, 5)
+
+
+def test_construct_appends_every_ending_to_sorted_prefixes() -> None:
+    domain = CandidateDomain.extending(code_array([3, 0], 48), 2, 4)
+    assert domain.prefixes.tolist() == [0, 1, 2, 3, 12, 13, 14, 15]
+    assert (domain.length, len(domain)) == (4, 8)
+
+
+@pytest.mark.parametrize("prefixes", [[1, 1], [2, 1]])
+def test_a_domain_is_sorted_and_distinct_or_no_object(prefixes: list[int]) -> None:
+    with pytest.raises(InvalidInput, match="distinct and in ascending order"):
+        CandidateDomain(4, code_array(prefixes, 48))
+
+
+def test_a_domain_beyond_the_limit_is_refused_with_the_way_out() -> None:
+    with pytest.raises(InvalidInput, match=r"24 bits from 1 prefixes makes 16,777,216 candidates.*more levels"):
+        CandidateDomain.extending(code_array([0], 48), 0, 24)
+
+
+def test_the_dummy_is_estimated_but_not_ranked() -> None:
+    domain = CandidateDomain(2, code_array([0, 1, 3], 48))
+    oracle = oracle_named("krr", Epsilon(1), 3)
+    ranked = LevelEstimates.of(domain, oracle, Tally(np.array([10, 40, 10, 40]), 100))
+    assert ranked.prefixes.tolist() == [1, 0, 3]  # equal estimates by the smaller prefix
+    assert len(ranked) == 3
+    assert ranked.top(2).prefixes.tolist() == [1, 0]
+    assert ranked.positive().prefixes.tolist() == [1]
+    assert ranked.sigma == pytest.approx(float(np.sqrt(oracle.variance(0.0, 100))))
+
+
+def test_counts_are_scaled_to_the_party_and_their_variance_includes_the_drawing() -> None:
+    oracle = oracle_named("krr", Epsilon(2), 3)
+    ranked = LevelEstimates(4, code_array([1, 2], 48), np.array([0.5, -0.1]), 100, oracle)
+    upload = CountedPrefixes.of(ranked, users=1000)
+    assert upload.counts.tolist() == [500, -100]
+    drawing = 0.5 * 0.5 / 100 * (1 - 100 / 1000)
+    assert upload.variances[0] == pytest.approx(1000**2 * (oracle.variance(0.5, 100) + drawing))
+    assert upload.variances[1] == pytest.approx(1000**2 * oracle.variance(0.0, 100))
+    assert (upload.bits, upload.reports, upload.domain, len(upload)) == (2 * (4 + 32), 100, 4, 2)
+
+
+def test_a_party_without_reports_knows_nothing() -> None:
+    oracle = oracle_named("krr", Epsilon(2), 3)
+    upload = CountedPrefixes.of(LevelEstimates(4, code_array([1], 48), np.array([0.0]), 0, oracle), users=5)
+    assert upload.variances.tolist() == [np.inf]
+
+
+def test_the_server_adds_up_and_takes_the_largest() -> None:
+    ranking = summed([counted([7, 1], [5, 2], [4, 1]), counted([1, 3], [3, 5], [2, 9])])
+    assert ranking.prefixes.tolist() == [1, 3, 7]
+    assert ranking.counts.tolist() == [5, 5, 5]
+    assert ranking.variances.tolist() == [3, 9, 4]
+    assert ranking.parties.tolist() == [2, 1, 1]
+    assert ranking.top(2).prefixes.tolist() == [1, 3]  # equal counts by the smaller prefix
+    assert len(summed([counted([], [])]).top(3)) == 0
