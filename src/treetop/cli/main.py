@@ -9,6 +9,7 @@ import treetop
 from treetop.cli.demo import demo
 from treetop.cli.evaluate import evaluate
 from treetop.cli.find import find
+from treetop.cli.plan import plan
 from treetop.cli.screen import err
 from treetop.errors import TreetopError
 
@@ -24,6 +25,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(find)
 app.command()(evaluate)
+app.command()(plan)
 
 
 def _print_version(wanted: bool) -> None:

@@ -18,6 +18,7 @@ from treetop.oracles.tallies import Frequencies
 from treetop.trie.candidate_domain import ChunkDomain
 from treetop.trie.global_ranking import CountedPrefixes
 from treetop.trie.level_estimates import LevelEstimates
+from treetop.trie.level_weights import joining_share
 from treetop.trie.party_counts import PartyCounts
 from treetop.trie.quantised_counts import QuantisedCounts
 from treetop.trie.text_recovery import Gains, log_likelihood_gains, recovered_text
@@ -27,13 +28,18 @@ Texts = dict[int, bytes]
 """The text of every hash that has been read."""
 
 
+def chunk_weights(chunks: int) -> list[float]:
+    """Return how often each chunk is drawn."""
+    return [1.0] * chunks
+
+
 def count_texts(parameters: Parameters, plan: HashedPlan, party: Member) -> Dialogue[list[PartyCounts]]:
     """Run by a party: everybody left draws a chunk, the same chance for each; send those of the unread hashes."""
     wanted = yield from ask(HearServer[TextsWanted]())
     counted: list[PartyCounts] = []
     for chunk in range(plan.chunks):
         domain = ChunkDomain.behind(wanted.hashes, parameters.bits, chunk)
-        group, share = Group(plan.search.L + 1 + chunk), 1 / (plan.chunks - chunk)
+        group, share = Group(plan.search.L + 1 + chunk), joining_share(chunk_weights(plan.chunks), chunk + 1)
         counts = yield from count_level(party, group, share, domain, parameters.oracle_for(len(domain)))
         yield from record_level(group.level, counts, len(wanted.unread))
         counted.append(counts)

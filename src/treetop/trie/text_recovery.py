@@ -23,7 +23,8 @@ from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES, ReadingPlace, r
 from treetop.oracles.tallies import Frequencies
 
 MOST_TEXTS = 100_000
-WIDTH = 20_000
+NARROW, WIDE = 256, 20_000
+"""Most texts are found among few beginnings; only the others are worth a long walk."""
 CHUNK_COST = CHUNK_BITS * log(2)
 
 Gains = Frequencies
@@ -57,13 +58,14 @@ def log_likelihood_gains(counts: Frequencies, variance: float, expected: Frequen
 
 def recovered_text(gains: Gains, accepts: Callable[[bytes], bool], most_texts: int = MOST_TEXTS) -> bytes | None:
     """Run by the server: the likeliest text that is accepted, or None if none of the first `most_texts` is."""
-    for text in likely_texts(gains)[:most_texts]:
-        if accepts(text):
-            return text
+    for width in (NARROW, WIDE):
+        for text in likely_texts(gains, width)[:most_texts]:
+            if accepts(text):
+                return text
     return None
 
 
-def likely_texts(gains: Gains, width: int = WIDTH) -> list[bytes]:
+def likely_texts(gains: Gains, width: int = WIDE) -> list[bytes]:
     """Return the texts that the walk reaches, by falling likelihood."""
     filling = [*np.cumsum(gains[::-1, 0])[::-1].tolist(), 0.0]
     beginnings = Beginnings(np.zeros(1), [ReadingPlace()], [b""])
