@@ -23,7 +23,7 @@ from treetop.datasets.item_catalogue import load_catalogue
 from treetop.experiments.answer import Answer
 from treetop.experiments.find import find as find_answer
 from treetop.mechanisms.catalog import DEFAULT_MECHANISM
-from treetop.metrics.noise_advice import CLEAR, Advice
+from treetop.metrics.noise_advice import Advice
 from treetop.oracles.catalog import AUTO
 from treetop.privacy.guarantee import Guarantee
 
@@ -124,7 +124,7 @@ def advice_line(answer: Answer, advice: Advice) -> str:
     users = _two_digits(answer.users * advice.users_factor)
     epsilon = "no epsilon up to 10 would" if advice.epsilon is None else f"epsilon {advice.epsilon:g} would, too"
     return (
-        f"Noise swamps item {len(answer.items)}: its estimate is below {CLEAR:g} standard errors. "
+        f"Noise swamps item {len(answer.items)}: its estimate is below {advice.clear:.2g} standard errors. "
         f"About {users:,} users like these would show it; {epsilon}."
     )
 

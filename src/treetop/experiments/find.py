@@ -16,7 +16,7 @@ from treetop.experiments.score import score
 from treetop.mechanisms.catalog import DEFAULT_MECHANISM, Mechanism, catalogue_mechanism, mechanism_named
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.summed_level import NO_REPORTS
-from treetop.metrics.noise_advice import Advice, LastLevel, advice
+from treetop.metrics.noise_advice import CLEAR, Advice, LastLevel, advice
 from treetop.oracles.catalog import AUTO
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
@@ -197,4 +197,5 @@ def _advice(outcome: Outcome, population: Population, parameters: Parameters) ->
         for party in population.parties
         if outcome.findings[party.name].reports
     ]
-    return advice(count, variance**0.5, levels, parameters.oracle, parameters.epsilon)
+    clear = CLEAR if outcome.ranking.z is None else outcome.ranking.z
+    return advice(count, variance**0.5, levels, parameters.oracle, parameters.epsilon, clear=clear)

@@ -97,12 +97,16 @@ class Parameters:
         level_lengths(self.bits, self.levels)
 
     def with_settings(self, settings: Mapping[str, object]) -> "Parameters":
-        """Return these parameters with some settings changed, each parsed and checked."""
+        """Return these parameters with some settings changed, each parsed and checked.
+
+        Where a code has fewer bits than there are levels, and these were not asked for, a level is one bit.
+        """
         for name in settings:
             if name not in SETTINGS:
                 raise UnknownName("setting", name, SETTINGS)
         changed: dict[str, Any] = {name: SETTINGS[name].parse(name, value) for name, value in settings.items()}
-        return replace(self, **changed)
+        levels = min(self.levels, changed.get("bits", self.bits))
+        return replace(self, **{"levels": levels, **changed})
 
     @property
     def shared_levels(self) -> int:

@@ -16,7 +16,7 @@ from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, UsersOutside, summed
 from treetop.trie.party_counts import PartyCounts
 from treetop.trie.quantised_counts import QuantisedCounts
-from treetop.trie.significance import NoiseScores, normal_scores, significant
+from treetop.trie.significance import NoiseScores, normal_scores, significant, threshold
 from treetop.trie.user_groups import Group
 
 NO_REPORTS = "no reports: left out of the sum"
@@ -89,9 +89,10 @@ def closing_round(
         return replace(ranking, significant=np.empty(0, dtype=np.bool_))
     users = {member.name: member.users for member in roster.members}
     sizes = [users[name] for name, found in findings.items() if found.heavy_hitters.reports]
-    marks = significant(noise_scores(present, sizes, oracle), candidates, plain_sum)
+    z = threshold(len(present), candidates, plain_sum)
+    marks = significant(noise_scores(present, sizes, oracle), z, plain_sum)
     outside = users_outside([found.outside for found in findings.values() if found.outside is not None])
-    return replace(ranking, significant=marks, outside=outside).top(len(best))
+    return replace(ranking, significant=marks, z=z, outside=outside).top(len(best))
 
 
 def noise_scores(uploads: list[CountedPrefixes], sizes: list[int], oracle: FrequencyOracle[Any]) -> NoiseScores:

@@ -73,6 +73,8 @@ class GlobalRanking:
     """How many parties uploaded each prefix; the others add nothing to its count."""
     significant: NDArray[np.bool_] | None = None
     """Whether noise alone would hardly show each prefix; None where that is not tested."""
+    z: float | None = None
+    """How many standard deviations that takes."""
     outside: UsersOutside | None = None
     texts: NDArray[Any] | None = None
     """With hashed names: the text that was read for each hash, as bytes, or None; otherwise nothing."""

@@ -74,17 +74,23 @@ class NoiseScores:
     """r_i q of every party."""
 
 
-def significant(noise: NoiseScores, candidates: int, plain_sum: bool = False) -> NDArray[np.bool_]:
+def tests_sum(parties: int, plain_sum: bool) -> bool:
+    """Return whether the plain sum is tested: where asked for, and above ten parties."""
+    return plain_sum or parties > MOST_SETS_OF
+
+
+def threshold(parties: int, candidates: int, plain_sum: bool = False) -> float:
+    """Return z: how many standard deviations an item must reach."""
+    return sum_threshold(candidates) if tests_sum(parties, plain_sum) else best_set_threshold(parties, candidates)
+
+
+def significant(noise: NoiseScores, z: float, plain_sum: bool = False) -> NDArray[np.bool_]:
     """Return for every item whether its best lower bound, with z in place of zeta, is positive.
 
-    The counts are w_i s_i. Plain sums are tested where asked for and above ten parties, over those parties whose
-    noise is nearly normal.
+    The counts are w_i s_i; a plain sum takes those parties whose noise is nearly normal.
     """
     counts, variances = noise.scores * noise.deviations, noise.deviations**2
-    parties = len(variances)
-    if parties <= MOST_SETS_OF and not plain_sum:
-        best = lower_confidence(counts, variances, best_set_threshold(parties, candidates))
-    else:
-        enough = noise.expected_support >= ENOUGH_SUPPORT
-        best = summed_bound(counts[:, enough], variances[enough], sum_threshold(candidates))
-    return best.scores > 0
+    if not tests_sum(len(variances), plain_sum):
+        return lower_confidence(counts, variances, z).scores > 0
+    enough = noise.expected_support >= ENOUGH_SUPPORT
+    return summed_bound(counts[:, enough], variances[enough], z).scores > 0
