@@ -20,7 +20,7 @@ from treetop.simulation.run import SIMULATORS, Outcome, PartyRun, run
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.user_groups import Group
 
-SMALL: dict[str, object] = {"bits": 8, "step_bits": 2}
+SMALL: dict[str, Any] = {"bits": 8, "step_bits": 2}
 
 
 def parameters(k: int = 3, epsilon: float = 3.0, oracle: str = "auto", **settings: object) -> Parameters:
@@ -28,7 +28,7 @@ def parameters(k: int = 3, epsilon: float = 3.0, oracle: str = "auto", **setting
 
 
 def go(crowd: Population, simulator: str = "exact", seed: int = 1, **settings: object) -> Outcome:
-    asked = parameters(**{**SMALL, **settings})  # type: ignore[arg-type]
+    asked = parameters(**{**SMALL, **settings})
     return run(mechanism_named("canopy"), asked, crowd, seed=seed, simulator=simulator)
 
 
@@ -86,7 +86,7 @@ class TestPlan:
     ],
     ids=str,
 )
-def test_every_option_gives_an_answer(settings: dict[str, object], simulator: str) -> None:
+def test_every_option_gives_an_answer(settings: dict[str, Any], simulator: str) -> None:
     outcome = go(three_parties(), simulator, **settings)
     assert len(outcome.ranking) == 3
     assert outcome.ranking.significant is not None
@@ -141,7 +141,7 @@ def answering(outcomes: Mapping[str, PartyRun], server: Dialogue[Any], silent: s
 
 @pytest.mark.parametrize("since", [1, 3, 5])
 def test_a_party_that_falls_silent_is_left_out(since: int) -> None:
-    crowd, asked = three_parties(), parameters(**SMALL)  # type: ignore[arg-type]
+    crowd, asked = three_parties(), parameters(**SMALL)
     roster = crowd.roster
     canopy = mechanism_named("canopy")
     parties = {
