@@ -16,7 +16,7 @@ from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.oracles.tallies import Frequencies
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, summed
 from treetop.trie.lower_confidence import scored
-from treetop.trie.significance import significant
+from treetop.trie.significance import significant, threshold
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +66,12 @@ def named_ranking(
     pooled = [PooledCounts.of(found, sizes[name], oracle) for name, found in present.items()]
     ranking = summed([party.counted for party in pooled])
     noise = noise_scores([found.heavy_hitters for found in present.values()], [sizes[name] for name in present], oracle)
-    marks = significant(noise, candidates, parameters.score == "sum")
+    plain_sum = parameters.score == "sum"
+    z = threshold(len(present), candidates, plain_sum)
+    marks = significant(noise, z, plain_sum)
     texts = texts_of(ranking, read)
     order = by_score(pooled, texts, marks, zeta, parameters)
-    return replace(ranking, significant=marks, texts=texts).at(order[: parameters.k]).top(parameters.k)
+    return replace(ranking, significant=marks, z=z, texts=texts).at(order[: parameters.k]).top(parameters.k)
 
 
 def texts_of(ranking: GlobalRanking, read: Texts) -> NDArray[Any]:

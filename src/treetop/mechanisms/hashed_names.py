@@ -22,7 +22,7 @@ from treetop.mechanisms.roster import Member, Roster
 from treetop.mechanisms.summed_level import SharedCandidates, SummedLevel, count_level, record_level
 from treetop.mechanisms.text_reading import count_texts, names_wanted, pooled_chunks, read_texts
 from treetop.oracles.tallies import Frequencies
-from treetop.trie.global_ranking import GlobalRanking
+from treetop.trie.global_ranking import GlobalRanking, ReadText
 from treetop.trie.level_weights import joining_share
 from treetop.trie.lower_confidence import scored
 from treetop.trie.quantised_counts import QuantisedCounts
@@ -51,7 +51,8 @@ class HashedNames:
         texts = (yield from count_texts(parameters, plan, party)) if self.texts else []
         wanted = yield from ask(HearServer[NamesWanted]())
         yield from record_level(plan.search.L, counted, len(wanted.hashes))
-        return NamedFindings(counted.of(wanted.hashes), texts=pooled_chunks(texts, wanted) if texts else None)
+        named = pooled_chunks(texts, wanted) if texts else None
+        return NamedFindings(counted.of(wanted.hashes), local=counted.top(parameters.k), texts=named)
 
     def server(self, parameters: Parameters, roster: Roster) -> Dialogue[GlobalRanking]:
         """Run by the server: search the hashes, read their texts, rank by all reports that name an item."""
@@ -64,7 +65,7 @@ class HashedNames:
             level = SummedLevel.of(uploads, roster, len(Lambda))
             best = best_places(parameters, plan, level, plan.search.kept if h < plan.search.L else plan.asked)
             A = Lambda[best]
-        read = {code: self.listed[code] for code in A.tolist() if code in self.listed}
+        read = {code: ReadText(self.listed[code], "listed") for code in A.tolist() if code in self.listed}
         if self.texts:
             expected = {name: expected_holders(sent, best) for name, sent in uploads.items()}
             read |= yield from read_texts(parameters, roster, A, read, expected)

@@ -16,7 +16,7 @@ from treetop.mechanisms.roster import Member, Roster
 from treetop.mechanisms.summed_level import count_level, record_level
 from treetop.oracles.tallies import Frequencies
 from treetop.trie.candidate_domain import ChunkDomain
-from treetop.trie.global_ranking import CountedPrefixes
+from treetop.trie.global_ranking import CountedPrefixes, ReadText
 from treetop.trie.level_estimates import LevelEstimates
 from treetop.trie.level_weights import joining_share
 from treetop.trie.party_counts import PartyCounts
@@ -24,7 +24,7 @@ from treetop.trie.quantised_counts import QuantisedCounts
 from treetop.trie.text_recovery import Gains, log_likelihood_gains, recovered_text
 from treetop.trie.user_groups import Group
 
-Texts = dict[int, bytes]
+Texts = dict[int, ReadText]
 """The text of every hash that has been read."""
 
 
@@ -61,7 +61,7 @@ def read_texts(
         gains += gains_of(sent, expected[name][unread])
     codec = Hashed(parameters.bits, parameters.hash_key)
     found = {code: text_behind(code, rows, codec) for code, rows in zip(wanted.unread.tolist(), gains, strict=True)}
-    return {code: text for code, text in found.items() if text is not None}
+    return {code: ReadText(text, "recovered") for code, text in found.items() if text is not None}
 
 
 def gains_of(sent: ChunkCounts, expected: Frequencies) -> Gains:
@@ -91,7 +91,9 @@ def is_utf_8(text: bytes) -> bool:
 def names_wanted(parameters: Parameters, hashes: Codes, read: Texts) -> NamesWanted:
     """Run by the server: the hashes, and the chunks of every text that it has read, from a list or by the walk."""
     codes = sorted(read)
-    chunks = np.frombuffer(b"".join(chunks_of(read[code], parameters.text_chunks) for code in codes), dtype=np.uint8)
+    chunks = np.frombuffer(
+        b"".join(chunks_of(read[code].text, parameters.text_chunks) for code in codes), dtype=np.uint8
+    )
     return NamesWanted(hashes, code_array(codes, parameters.bits), chunks.reshape(len(codes), parameters.text_chunks))
 
 

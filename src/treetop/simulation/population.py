@@ -140,6 +140,16 @@ class Population:
         return [self._read_back.get(int(code)) or self.codec.show(int(code)) for code in codes]
 
     @cached_property
+    def popular_texts(self) -> dict[int, bytes]:
+        """Return for every code the text of its most popular item: what a hash should be read as."""
+        users = np.zeros(len(self.federation.items), dtype=np.int64)
+        for party in self.federation.parties:
+            np.add.at(users, party.items, party.users)
+        order = np.argsort(users, kind="stable")
+        items = [self.federation.items[place].encode("utf-8", errors="surrogatepass") for place in order.tolist()]
+        return dict(zip(self._encoded.codes[order].tolist(), items, strict=True))
+
+    @cached_property
     def _read_back(self) -> dict[int, str]:
         """Return the dictionary of a codec that cannot decode; the first of several items names a code."""
         if self.codec.name != "hashed":

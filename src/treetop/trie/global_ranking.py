@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,17 @@ class UsersOutside:
     variance: float
 
 
+Source = Literal["listed", "recovered", "unknown"]
+
+
+@dataclass(frozen=True)
+class ReadText:
+    """The text of a hash, and whether a word list named it or reports did."""
+
+    text: bytes
+    source: Source
+
+
 @dataclass(frozen=True, eq=False)
 class GlobalRanking:
     """Prefixes of the whole federation, the most frequent one first."""
@@ -77,7 +88,7 @@ class GlobalRanking:
     """How many standard deviations that takes."""
     outside: UsersOutside | None = None
     texts: NDArray[Any] | None = None
-    """With hashed names: the text that was read for each hash, as bytes, or None; otherwise nothing."""
+    """With hashed names: the `ReadText` of each hash, or None where none was read; otherwise nothing."""
 
     def __len__(self) -> int:
         return len(self.prefixes)
