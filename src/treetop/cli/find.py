@@ -1,5 +1,7 @@
 """`treetop find`: one answer."""
 
+from typing import Any
+
 from rich.table import Table
 
 from treetop.cli.bars import WIDTH, bar, rounded
@@ -15,6 +17,9 @@ from treetop.cli.options import (
     Seed,
     Set,
     Simulator,
+    TextRecovery,
+    Way,
+    WordList,
     read_settings,
 )
 from treetop.cli.screen import note, out, print_json, waiting
@@ -37,13 +42,17 @@ def find(
     mechanism: MechanismOption = DEFAULT_MECHANISM,
     oracle: Oracle = AUTO,
     encoding: Encoding = None,
+    way: Way = None,
     catalogue: CatalogueFile = None,
+    word_list: WordList = None,
+    text_recovery: TextRecovery = None,
     seed: Seed = None,
     settings: Set = None,
     simulator: Simulator = "exact",
     json: Json = False,
 ) -> None:
     """Find the k most popular items of a federation in one simulated run."""
+    chosen: dict[str, Any] = read_settings(settings)
     with waiting("reading and running"):
         answer = find_answer(
             federation_named(files),
@@ -54,8 +63,11 @@ def find(
             encoding=encoding,
             seed=seed,
             simulator=simulator,
+            way=way,
             catalogue=None if catalogue is None else load_catalogue(catalogue),
-            **read_settings(settings),
+            word_list=None if word_list is None else load_catalogue(word_list),
+            text_recovery=text_recovery,
+            **chosen,
         )
     for text in answer.notes:
         note(text)
@@ -115,7 +127,16 @@ def _table(answer: Answer) -> Table:
         drawn = bar(row.count, row.stderr, largest)
         number, share = rounded(row.count, row.stderr), f"{row.frequency:.2%}"
         parties = f"{row.parties}/{len(answer.parties)}"
-        table.add_row(f"{rank}{_mark(row.significant)}", row.item, drawn, number, share, f"{row.true_count:,}", parties)
+        table.add_row(
+            f"{rank}{_mark(row.significant)}",
+            row.item,
+            drawn,
+            number,
+            share,
+            f"{row.true_count:,}",
+            parties,
+            row.source or "",
+        )
     return table
 
 

@@ -51,7 +51,9 @@ def plan(
 def _show(planned: Plan) -> None:
     p = planned.parameters
     parties = "1 party" if len(planned.users) == 1 else f"{len(planned.users)} parties"
-    out.print(f"[bold]{planned.all_users:,} users in {parties}, ε = {p.epsilon:g}, k = {p.k}: one report each[/bold]")
+    asked = f"{planned.all_users:,} users in {parties}, ε = {p.epsilon:g}, k = {p.k}"
+    bits = max(row.report_bits for row in planned.rows)
+    out.print(f"[bold]{asked}[/bold]; everybody gives one report of about {bits} bits.\n")
     out.print(_table(planned))
     out.print(
         "found: an item that this share of users hold, in every party, is among the k found in 9 of 10 runs, unless k "
@@ -69,12 +71,12 @@ def _table(planned: Plan) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("mode", no_wrap=True)
     table.add_column("an item is named by", no_wrap=True)
-    for name in ("found", "marked", "± users", "kbit up", "report"):
+    for name in ("found", "marked", "± users", "kbit up"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in planned.rows:
         error = "-" if row.stderr is None else f"{row.stderr:,.0f}"
         shares = (_share(row.found), _share(row.marked), error)
-        table.add_row(row.mode, row.what, *shares, f"{row.uplink_bits / 1000:,.0f}", f"{row.report_bits} bit")
+        table.add_row(row.mode, row.what, *shares, f"{row.uplink_bits / 1000:,.0f}")
     return table
 
 

@@ -10,7 +10,6 @@ from treetop.datasets.item_catalogue import ItemCatalogue
 from treetop.encoding.bit_strings import Codes
 from treetop.errors import InvalidInput
 from treetop.experiments.answer import Answer, AnswerItem, AnswerParty, OutsideShare
-from treetop.experiments.encode import populate as populate
 from treetop.experiments.score import score
 from treetop.experiments.ways import Told, choose
 from treetop.mechanisms.catalog import DEFAULT_MECHANISM, Mechanism

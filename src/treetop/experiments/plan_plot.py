@@ -13,7 +13,7 @@ from treetop.privacy.epsilon import Epsilon
 
 EPSILONS = {0.5: ("#D55E00", ":"), 1.0: ("#E69F00", "-."), 2.0: ("#0072B2", "-"), 4.0: ("#009E73", "--")}
 """Okabe and Ito's colours, told apart by everybody, each with a line of its own."""
-SHOWN = {0: "Catalogue", 1: "Canopy, 48-bit code", 3: "Hashed names, word list", 4: "Hashed names, texts recovered"}
+SHOWN = {0: "Catalogue", 1: "Canopy", 3: "Hashed names", 4: "Hashed names"}
 FEWEST, MOST, POINTS = 1e3, 1e8, 26
 
 
@@ -44,12 +44,12 @@ def _draw_mode(axes: Axes, planned: Plan, place: int, title: str) -> None:
     if found_here is not None:
         label = f"this plan, ε = {planned.parameters.epsilon:g}"
         axes.scatter([planned.all_users], [found_here], color="black", marker="D", s=36, zorder=3, label=label)
-    _dress(axes, f"{title} ({planned.rows[place].what.split(',')[0]})")
+    _dress(axes, f"{title}: {planned.rows[place].what}")
 
 
 def _dress(axes: Axes, title: str) -> None:
     axes.set_title(title, loc="left", fontsize=10)
-    axes.set_ylim(1e-5, 1)
+    axes.set_ylim(3e-5, 1)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g} %"))
     axes.grid(True, which="major", color="#DDDDDD", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)

@@ -9,13 +9,11 @@ from treetop.datasets.federation import Federation
 from treetop.datasets.item_catalogue import ItemCatalogue
 from treetop.encoding.hashed_text import HashedText, hash_bits_for
 from treetop.encoding.item_codecs import CODECS, Hashed
-from treetop.encoding.listed_items import ListedItems
 from treetop.errors import InvalidInput, UnknownName
-from treetop.experiments.encode import populate
+from treetop.experiments.encode import catalogued, populate
 from treetop.mechanisms.catalog import (
     DEFAULT_MECHANISM,
     Mechanism,
-    catalogue_mechanism,
     hashed_names_mechanism,
     mechanism_named,
 )
@@ -61,7 +59,7 @@ def choose(federation: Federation, parameters: Parameters, told: Told, settings:
     way, reason = way_of(federation, parameters, told)
     _refuse_what_has_no_place(way, told)
     if way == CATALOGUE:
-        mechanism, population = catalogued(federation, told)
+        mechanism, population = catalogued(federation, told.catalogue or (), told.mechanism, told.encoding)
         return Chosen(mechanism, population, parameters, reason)
     if way == TRIE:
         encoding = told.encoding or fitting_encoding(federation, parameters) or federation.encoding
@@ -96,8 +94,8 @@ def fitting_encoding(federation: Federation, parameters: Parameters) -> str | No
 def _refuse_what_has_no_place(way: str, told: Told) -> None:
     """Say which of the things told belongs to another way."""
     given = {
-        f"the mechanism {told.mechanism!r}": told.mechanism != DEFAULT_MECHANISM and way != TRIE,
-        f"the encoding {told.encoding!r}": told.encoding is not None and way != TRIE,
+        f"the mechanism {told.mechanism!r}": told.mechanism != DEFAULT_MECHANISM and way == HASHED,
+        f"the encoding {told.encoding!r}": told.encoding not in (None, Hashed.name) and way == HASHED,
         "a catalogue": told.catalogue is not None and way != CATALOGUE,
         "a word list": told.word_list is not None and way != HASHED,
         "text recovery": told.text_recovery is not None and way != HASHED,
@@ -111,14 +109,6 @@ def _refuse_what_has_no_place(way: str, told: Told) -> None:
 
 def _listed(items: Items) -> ItemCatalogue:
     return items if isinstance(items, ItemCatalogue) else ItemCatalogue.of(items)
-
-
-def catalogued(federation: Federation, told: Told) -> tuple[Mechanism, Population]:
-    """Encode a federation by a catalogue."""
-    known = _listed(told.catalogue or ())
-    codec = ListedItems(known.items)
-    population = Population(replace(federation, notes=(*federation.notes, *known.notes)), codec)
-    return catalogue_mechanism(len(known.items), codec.bits), population
 
 
 def hashed(

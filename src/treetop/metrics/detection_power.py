@@ -9,7 +9,7 @@ level. Other items are left out of the account: k more popular ones would take i
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import inf, log, prod, sqrt
+from math import exp2, inf, log2, prod, sqrt
 from statistics import NormalDist
 from typing import Any
 
@@ -110,11 +110,11 @@ def least_frequency(power_at: Callable[[float], float], power: float = POWER) ->
     """Return the smallest frequency with that power, or infinity where not even everybody's item has it."""
     if power_at(1.0) < power:
         return inf
-    return 2.0 ** bisected(lambda exponent: power_at(2.0**exponent) >= power, -40.0, 0.0)
+    return exp2(bisected(lambda exponent: power_at(exp2(exponent)) >= power, -40.0, 0.0))
 
 
 def least_factor(is_enough: Callable[[float], bool], largest: float) -> float:
-    """Return the least factor of at least 1e-6 that is enough, or infinity where the largest is not."""
+    """Return the least factor of at least 2^-20 that is enough, or infinity where the largest is not."""
     if not is_enough(largest):
         return inf
-    return 2.0 ** bisected(lambda exponent: is_enough(2.0**exponent), log(1e-6, 2), log(largest, 2))
+    return exp2(bisected(lambda exponent: is_enough(exp2(exponent)), -20.0, log2(largest)))
