@@ -65,7 +65,7 @@ def find(
         *missing_notes(outcome),
     )
     found = answer(outcome, population, parameters, mechanism=chosen, seed=seed, notes=notes)
-    return replace(found, choices=(f"chosen: {taken.reason}", *found.choices))
+    return replace(found, choices=(*found.choices, f"chosen because {taken.reason}"))
 
 
 def checked_seed(seed: int | None) -> int:

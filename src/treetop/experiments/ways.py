@@ -70,17 +70,17 @@ def choose(federation: Federation, parameters: Parameters, told: Told, settings:
 def way_of(federation: Federation, parameters: Parameters, told: Told) -> tuple[str, str]:
     """Return the way and the reason for it, in words."""
     if told.way is not None:
-        return told.way, "as told"
+        return told.way, f"the way {told.way!r} was told"
     if told.catalogue is not None:
         return CATALOGUE, "the items are known, and nothing needs to be searched"
     if told.mechanism != DEFAULT_MECHANISM or told.encoding is not None:
-        return TRIE, "mechanism or encoding as told"
+        return TRIE, "mechanism or encoding were told"
     if told.word_list is not None or told.text_recovery is not None:
         return HASHED, "names are to be read back"
     encoding = fitting_encoding(federation, parameters)
     if encoding is None:
         return HASHED, f"too few items fit a code of {parameters.bits} bits that can be read back"
-    return TRIE, f"items fit the encoding {encoding!r} with {parameters.bits} bits"
+    return TRIE, f"the items fit the encoding {encoding!r} with {parameters.bits} bits"
 
 
 def fitting_encoding(federation: Federation, parameters: Parameters) -> str | None:
