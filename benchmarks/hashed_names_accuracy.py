@@ -46,7 +46,9 @@ def table(names: Sequence[str], targets: Sequence[float], recovered: bool, runs:
         rows.append(row)
         print(f"| {name} | {_cells(row)} | {_most(row) / 1000:.0f} | {_seconds(row):.1f} |", flush=True)
     means = [float(np.mean([_mean(row[place]) for row in rows])) for place in range(len(EPSILONS))]
-    errors = [float(np.sqrt(sum(_error(row[place]) ** 2 for row in rows))) / len(rows) for place in range(len(EPSILONS))]
+    errors = [
+        float(np.sqrt(sum(_error(row[place]) ** 2 for row in rows))) / len(rows) for place in range(len(EPSILONS))
+    ]
     print("| mean | " + " | ".join(f"{m:.3f} ± {e:.3f}" for m, e in zip(means, errors, strict=True)) + " | | |")
     met = all(mean >= target for mean, target in zip(means, targets, strict=True))
     met = met and max(_most(row) for row in rows) <= MOST_BITS

@@ -61,7 +61,7 @@ def modes_of(parameters: Parameters, catalogue_size: int) -> tuple[Mode, ...]:
 
 def _catalogue(parameters: Parameters, size: int) -> Mode:
     oracle = listed_oracle(parameters.oracle, parameters.epsilon, size)
-    stage = Stage(oracle, EVERYBODY, size, parameters.k, ZETA)
+    stage = Stage(oracle, EVERYBODY, size, parameters.k, ZETA, others=1 / size)
     bits = round(UNARY_BITS[False] * size) + COUNT_BITS * (parameters.k + 2)
     return Mode("catalogue", f"{size:,} known items", (stage,), bits)
 

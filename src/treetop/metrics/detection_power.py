@@ -32,6 +32,8 @@ class Stage:
     going_on: int
     zeta: float
     """Of the lower-confidence score that ranks its candidates."""
+    others: float = 0.0
+    """Frequency of the other candidates on average, where the item's own candidate has no share of it."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +89,10 @@ def edge(stage: Stage, users: Sequence[float]) -> float:
 
 
 def passing_power(stage: Stage, users: Sequence[float], frequency: float, z: float) -> float:
-    """Return the probability that an item's count lies z standard deviations of pure noise above zero."""
+    """Return the probability that an item's count lies z standard deviations of pure noise above the others."""
     error = count_error(stage, users, frequency)
-    return NormalDist().cdf((frequency * sum(users) - z * error.absent) / error.present)
+    excess = (frequency - stage.others) * sum(users)
+    return NormalDist().cdf((excess - z * error.absent) / error.present)
 
 
 def detection_power(stages: Sequence[Stage], users: Sequence[float], frequency: float) -> float:
