@@ -1,8 +1,8 @@
 """F1 of hashed names against their targets: `python -m benchmarks.hashed_names_accuracy [RUNS]`.
 
 k = 10, a 24-bit hash, exact simulation. With a word list that names every item, all users search; without one, 30 % of
-users report a part of their text, and an item counts only if its whole text is read rightly. The targets were set before
-this was measured; nothing was tuned on these data, and the public text code was not built from them.
+users report a part of their text, and an item counts only if its whole text is read rightly. The targets were set
+before this was measured; nothing was tuned on these data, and the public text code was not built from them.
 """
 
 import sys
@@ -61,7 +61,7 @@ def _mean(scores: list[Score]) -> float:
 
 
 def _error(scores: list[Score]) -> float:
-    return float(np.std([found.f1 for found in scores], ddof=1)) / len(scores) ** 0.5
+    return float(np.std([found.f1 for found in scores], ddof=1) / np.sqrt(len(scores)))
 
 
 def _cells(row: list[list[Score]]) -> str:

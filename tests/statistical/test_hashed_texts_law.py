@@ -1,8 +1,8 @@
 """Chunk reports: the exact simulation and the devices agree in law, also where items share a hash.
 
-Two items share an 8-bit hash and differ in a chunk; a third has a hash of its own. Over 400 repetitions per simulator the
-mean support of every candidate value that somebody holds is compared; 4.9 standard errors of the difference leave a
-false alarm below 1e-6 a comparison. A simulator that lost the second of two items with one hash would be off by far more.
+Two items share an 8-bit hash and differ in a chunk; a third has a hash of its own. Over 400 repetitions per simulator
+the mean support of every candidate value that somebody holds is compared; 4.9 standard errors of the difference leave a
+false alarm below 1e-6 a comparison. A simulator that lost the second of two items with one hash would be far off.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """An item of the planned frequency is found in nine of ten runs.
 
 Each check runs many exact simulations of one item above a flat background of items that are too rare to be found. With
-250 runs and a true power of 0.90 the standard error is 0.019; the band 0.80 to 0.97 is left by chance with a probability
-below 1e-4, and a frequency 30 % lower, whose power is below 0.6, is rejected nearly always.
+250 runs and a true power of 0.90 the standard error is 0.019; the band 0.80 to 0.97 is left by chance with a
+probability below 1e-3, and a frequency 30 % lower, whose power is below 0.6, is nearly always rejected.
 """
 
 from typing import Any
