@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SCIENCE := src/treetop/encoding/*,src/treetop/privacy/*,src/treetop/oracles/*,src/treetop/trie/*,src/treetop/mechanisms/*
+# Laws and whole processes take the time; they run on two cores and without measuring coverage.
+LONG := tests/statistical tests/end_to_end
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 pyproject.toml
 
 .PHONY: help demo test lint unit check-slow bench lock docs clean
@@ -36,9 +38,10 @@ lint: $(VENV)/.dev
 
 unit: $(VENV)/.dev
 	@rm -f .coverage .coverage.*
-	$(BIN)/coverage run -m pytest -q
+	$(BIN)/coverage run -m pytest -q $(foreach room,$(LONG),--ignore=$(room))
 	@$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --include='$(SCIENCE)' --fail-under=100
+	$(BIN)/python -m pytest -q -n 2 $(LONG)
 
 check-slow: $(VENV)/.dev  ## the long checks; record their result in docs/check_slow.md
 	$(BIN)/python -m pytest -q -m slow

@@ -21,8 +21,5 @@ def measure() -> list[Measured]:
         seed=1,
     )
     seconds = perf_counter() - begin
-    return [
-        Measured(
-            "4 mechanisms x 5 epsilons x 3 ks x 50 runs on SYN / 3 minutes", seconds / SECONDS, 1, seconds, SECONDS
-        )
-    ]
+    what = "4 mechanisms x 5 epsilons x 3 ks x 50 runs on SYN / 3 minutes"
+    return [Measured(what, seconds / SECONDS, 1, seconds, SECONDS)]

@@ -1,11 +1,14 @@
 """The cost of simulated runs against shuffling the users once."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from benchmarks.measuring import Measured, best_of, ratio
 from treetop.datasets.federation import Federation, PartyItems
 from treetop.encoding.item_codecs import codec_named
-from treetop.mechanisms.catalog import mechanism_named
+from treetop.experiments.find import catalogued
+from treetop.mechanisms.catalog import DEFAULT_MECHANISM, mechanism_named
 from treetop.mechanisms.parameters import Parameters
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
@@ -35,30 +38,29 @@ def population(times: int = 1) -> Population:
 
 
 def measure() -> list[Measured]:
-    parameters = Parameters(10, Epsilon(4), "krr")
     users = np.arange(6_500_000, dtype=np.int32)
     randomness = np.random.default_rng(1)
     shuffle = best_of(5, lambda: randomness.permutation(users))
     small, large = population(), population(GROWN)
-
-    def one_run(name: str, crowd: Population, simulator: str = "exact") -> None:
-        run(mechanism_named(name), parameters, crowd, seed=1, simulator=simulator)
-
     rows = [
-        ratio(
-            f"{name}, exact, 6.5 M users / shuffling 6.5 M int32",
-            lambda name=name: one_run(name, small),
-            shuffle,
-            limit,
-        )
+        ratio(f"{name}, exact, 6.5 M users / shuffling 6.5 M int32", one_run(name, small), shuffle, limit)
         for name, limit in (("fedpem", None), ("gtf", None), ("tap", None), ("taps", 0.4))
     ]
-    devices = ratio(
-        "taps, device by device, 6.5 M users / the same shuffle",
-        lambda: one_run("taps", small, "devices"),
-        shuffle,
-        10,
-        3,
-    )
-    grown = ratio("taps, exact, 3 G users / 6.5 M users", lambda: one_run("taps", large), rows[-1].seconds, 1.5)
-    return [*rows, devices, grown]
+    devices = one_run("taps", small, "devices")
+    return [
+        *rows,
+        ratio("canopy, exact, 6.5 M users / the same shuffle", one_run("canopy", small, oracle="auto"), shuffle, 1),
+        ratio("catalogue of 160,000 items, exact, 6.5 M users / the same shuffle", one_survey(small), shuffle, 1),
+        ratio("taps, device by device, 6.5 M users / the same shuffle", devices, shuffle, 10, times=3),
+        ratio("taps, exact, 3 G users / 6.5 M users", one_run("taps", large), rows[-1].seconds, 1.5),
+    ]
+
+
+def one_survey(crowd: Population) -> Callable[[], object]:
+    survey, listed = catalogued(crowd.federation, crowd.federation.items[:ITEMS], DEFAULT_MECHANISM, None)
+    return lambda: run(survey, Parameters(10, Epsilon(4)), listed, seed=1)
+
+
+def one_run(name: str, crowd: Population, simulator: str = "exact", oracle: str = "krr") -> Callable[[], object]:
+    parameters = Parameters(10, Epsilon(4), oracle)
+    return lambda: run(mechanism_named(name), parameters, crowd, seed=1, simulator=simulator)

@@ -1,7 +1,7 @@
 """What every mechanism must do, whoever answers its questions."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -103,7 +103,7 @@ class Noiseless(ExactRespondents):
         held = self.party.users_before[ends] - self.party.users_before[starts]
         holders = np.append(held, self.party.users - held.sum())
         support = holders * request.oracle.p + (self.party.users - holders) * request.oracle.q
-        return Tally(support, self.party.users)
+        return Tally(cast(Any, support), self.party.users)
 
 
 @pytest.mark.parametrize("name", ["fedpem", "tap", "taps", "canopy"])

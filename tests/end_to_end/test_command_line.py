@@ -63,6 +63,28 @@ def test_find_reaches_every_reading(simulator: str) -> None:
     assert len(answer["items"]) == 10
 
 
+def test_a_catalogue_is_surveyed(tmp_path: Path) -> None:
+    listed = tmp_path / "drinks.txt"
+    listed.write_text("cappuccino\ncocoa\nchai\nlatte\nchai\n", encoding="utf-8")
+    done = treetop("find", EXAMPLE, "--catalogue", str(listed), "--k", "3", "--epsilon", "4", "--seed", "1")
+    text = " ".join(done.stdout.split())
+    assert "● 3 of 3 items stand out from noise" in text
+    assert "of users hold an item that is not in the catalogue" in text
+    assert "a catalogue of 4 items" in text
+    assert "names 1 items again" in done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    answer = read(treetop("find", EXAMPLE, "--catalogue", str(listed), "--k", "3", "--seed", "1", "--json"))
+    assert list(answer) == FIND_KEYS
+    assert (answer["mechanism"], answer["encoding"]) == ("catalogue", "catalogue")
+
+
+def test_choices_are_told_with_the_answer() -> None:
+    text = " ".join(treetop("find", EXAMPLE, "--seed", "1").stdout.split())
+    for words in ("canopy: 6 levels of at most 8 bits", "30 prefixes kept", "oracle olh", "kbit up per party"):
+        assert words in text
+    assert "note: canopy: 6 levels" in treetop("find", EXAMPLE, "--seed", "1", "--json").stderr
+
+
 def test_without_a_seed_one_is_drawn_and_repeats_the_answer() -> None:
     first = read(treetop("find", EXAMPLE, "--json"))
     assert read(treetop("find", EXAMPLE, "--json", "--seed", str(first["seed"]))) == first
@@ -107,6 +129,12 @@ def test_demo_shows_truth_estimates_and_means() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (
+            ["find", "syn", "--catalogue", "nowhere.txt"],
+            "nowhere.txt: expected a .txt, .csv or .parquet file, found none",
+        ),
+        (["find", "syn", "--catalogue", EXAMPLE, "--mechanism", "tap"], "with a catalogue nothing is searched"),
+        (["find", "syn", "--set", "upload_budget=10"], "upload_budget must be at least"),
         (["find", "nowhere.csv"], "nowhere.csv: expected a .parquet or .csv file, found nothing there"),
         (["find"], "Missing argument"),
         (["find", "syn", "--epsilon", "inf"], "epsilon must be a finite number"),

@@ -59,7 +59,8 @@ def lazy_law(counts: list[int], strategy: Strategy, groups: int, kind: type[Enum
     path: list[int] | None = []
     while path is not None:
         randomness = kind(path)
-        cells, answers = LazyCells(before, cast(Any, randomness)), []
+        cells = LazyCells(before, cast(Any, randomness))
+        answers: list[Counts] = []
         for _ in range(groups):
             ranges, size = strategy(answers)
             starts, ends = (np.array(side) for side in zip(*ranges, strict=True))

@@ -32,8 +32,8 @@ def sampled(oracle: FrequencyOracle[Any], runs: int, seed: int) -> np.ndarray[An
 
 def perturbed(oracle: FrequencyOracle[Any], runs: int, seed: int) -> np.ndarray[Any, Any]:
     randomness = np.random.default_rng(seed)
-    values = np.repeat(np.arange(len(HOLDERS)), HOLDERS)
-    values = values if oracle.needs_candidates else values.astype(np.uint64) + np.uint64(1000)
+    slots = np.repeat(np.arange(len(HOLDERS)), HOLDERS)
+    values = slots if oracle.needs_candidates else slots.astype(np.uint64) + np.uint64(1000)
     keys = np.arange(len(HOLDERS) - 1, dtype=np.uint64) + np.uint64(1000)
     return np.array([oracle.tally(oracle.perturb(values, randomness), keys).support for _ in range(runs)])
 

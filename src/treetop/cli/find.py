@@ -102,7 +102,8 @@ def _show_standing(answer: Answer) -> None:
     """Say how many items stand out from noise, and how many users hold something that is not in the catalogue."""
     marks = [row.significant for row in answer.items if row.significant is not None]
     if marks:
-        out.print(f"{STANDS_OUT} {sum(marks)} of {len(marks)} items stand out from noise, {NOISE} the others need not.")
+        others = f"; {NOISE} may be noise" if not all(marks) else ""
+        out.print(f"{STANDS_OUT} {sum(marks)} of {len(marks)} items stand out from noise{others}.")
     if answer.outside is not None:
         outside = answer.outside
         out.print(

@@ -5,8 +5,6 @@ with all its users at once; where an item lives in few parties, the lower-confid
 A user answers one level, drawn whatever she holds, and the candidates come from earlier sanitised reports only.
 """
 
-import numpy as np
-
 from treetop.encoding.bit_strings import Codes, root_prefix
 from treetop.mechanisms.canopy_plan import CanopyPlan
 from treetop.mechanisms.dialogue import Dialogue, ask
@@ -16,6 +14,7 @@ from treetop.mechanisms.roster import Member, Roster
 from treetop.mechanisms.summed_level import (
     SharedCandidates,
     SummedLevel,
+    best_prefixes,
     closing_round,
     count_level,
     record_level,
@@ -53,7 +52,7 @@ def canopy_server(parameters: Parameters, roster: Roster) -> Dialogue[GlobalRank
         level = SummedLevel.of(uploads, roster, len(Lambda))
         if h < plan.L:
             A, uncovered = kept_prefixes(parameters, plan, Lambda.prefixes, level)
-    best = best_prefixes(parameters, plan, Lambda.prefixes, level)
+    best = best_prefixes(level, Lambda.prefixes, parameters.k, plan.zeta, parameters.score)
     oracle = parameters.oracle_for(len(Lambda))
     return (yield from closing_round(roster, best, len(Lambda), oracle, plain_sum=plan.signed))
 
@@ -67,11 +66,3 @@ def kept_prefixes(parameters: Parameters, plan: CanopyPlan, Lambda: Codes, level
     N, margin = level.users, plan.zeta * level.deviation
     A = A[: cover_cut(candidates.counts[A], N - margin)]
     return Lambda[A], uncovered_share(candidates.counts[A], margin, N)
-
-
-def best_prefixes(parameters: Parameters, plan: CanopyPlan, Lambda: Codes, level: SummedLevel) -> Codes:
-    """Run by the server: the k best of the last level; none where nobody was left to report."""
-    if not level.users:
-        return Lambda[:0]
-    candidates = scored(level.counts, level.variances, plan.zeta, parameters.score)
-    return np.sort(Lambda[candidates.best(parameters.k)])

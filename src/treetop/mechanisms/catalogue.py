@@ -16,12 +16,11 @@ from treetop.mechanisms.dialogue import Dialogue, ask
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.requests import AskParties, CollectReports, DrawGroup, Findings, HearServer, TellServer
 from treetop.mechanisms.roster import Member, Roster
-from treetop.mechanisms.summed_level import SharedCandidates, SummedLevel, closing_round, record_level
+from treetop.mechanisms.summed_level import SharedCandidates, SummedLevel, best_prefixes, closing_round, record_level
 from treetop.oracles.catalog import listed_oracle
 from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import GlobalRanking
-from treetop.trie.lower_confidence import scored
 from treetop.trie.party_counts import PartyCounts
 from treetop.trie.quantised_counts import QuantisedCounts
 from treetop.trie.user_groups import Group
@@ -77,8 +76,7 @@ class CatalogueSurvey:
         """Run by the server: the k best by the lower-confidence score, and how many users are outside."""
         uploads = yield from ask(AskParties[QuantisedCounts](dict.fromkeys(roster.names)))
         level = SummedLevel.of(uploads, roster, self.size)
-        candidates = scored(level.counts, level.variances, ZETA, parameters.score)
-        best = np.sort(self.codes[candidates.best(parameters.k)])
+        best = best_prefixes(level, self.codes, parameters.k, ZETA, parameters.score)
         plain_sum, oracle = parameters.score == "sum", self.oracle(parameters)
         return (yield from closing_round(roster, best, self.size, oracle, plain_sum=plain_sum))
 

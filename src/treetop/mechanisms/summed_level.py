@@ -14,6 +14,7 @@ from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.oracles.tallies import Frequencies
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, UsersOutside, summed
+from treetop.trie.lower_confidence import Score, scored
 from treetop.trie.party_counts import PartyCounts
 from treetop.trie.quantised_counts import QuantisedCounts
 from treetop.trie.significance import NoiseScores, normal_scores, significant, threshold
@@ -76,23 +77,29 @@ def record_level(level: int, counted: PartyCounts, kept: int) -> Dialogue[None]:
     yield from ask(Record(LevelTrace(level, counted.length, len(counted.prefixes), counted.reports, name, kept, note)))
 
 
+def best_prefixes(level: SummedLevel, prefixes: Codes, k: int, zeta: float, score: Score) -> Codes:
+    """Run by the server: the k best in ascending order; none where nobody reported."""
+    if not level.users:
+        return prefixes[:0]
+    return np.sort(prefixes[scored(level.counts, level.variances, zeta, score).best(k)])
+
+
 def closing_round(
     roster: Roster, best: Codes, candidates: int, oracle: FrequencyOracle[Any], *, plain_sum: bool
 ) -> Dialogue[GlobalRanking]:
     """Run by the server: the signed counts of the best items from every party; sums, errors and significance."""
     messages = dict.fromkeys(roster.names, SharedCandidates(best))
-    findings = yield from ask(AskParties[Findings](messages))
-    uploads = [found.heavy_hitters for found in findings.values()]
-    present = [upload for upload in uploads if upload.reports]
-    ranking = summed(uploads)
+    answers = yield from ask(AskParties[Findings](messages))
+    present = {name: found for name, found in answers.items() if found.heavy_hitters.reports}
     if not present:
-        return replace(ranking, significant=np.empty(0, dtype=np.bool_))
-    users = {member.name: member.users for member in roster.members}
-    sizes = [users[name] for name, found in findings.items() if found.heavy_hitters.reports]
+        nothing = np.empty(0)
+        return GlobalRanking(best[:0], nothing, nothing, nothing.astype(np.int64), nothing.astype(np.bool_))
+    uploads = [found.heavy_hitters for found in present.values()]
+    sizes = [member.users for name in present for member in roster.members if member.name == name]
     z = threshold(len(present), candidates, plain_sum)
-    marks = significant(noise_scores(present, sizes, oracle), z, plain_sum)
-    outside = users_outside([found.outside for found in findings.values() if found.outside is not None])
-    return replace(ranking, significant=marks, z=z, outside=outside).top(len(best))
+    marks = significant(noise_scores(uploads, sizes, oracle), z, plain_sum)
+    outside = users_outside([found.outside for found in present.values() if found.outside is not None])
+    return replace(summed(uploads), significant=marks, z=z, outside=outside).top(len(best))
 
 
 def noise_scores(uploads: list[CountedPrefixes], sizes: list[int], oracle: FrequencyOracle[Any]) -> NoiseScores:

@@ -20,6 +20,9 @@ from treetop.privacy.guarantee import Guarantee
 Keys = NDArray[np.uint64]
 Reports = TypeVar("Reports")
 
+CACHED = 64
+"""Room given to a small report, so that those counted together fit into a processor's cache."""
+
 
 class FrequencyOracle(ABC, Generic[Reports]):
     """One question with d slots, the dummy counted in d, asked under epsilon-LDP."""
@@ -61,8 +64,8 @@ class FrequencyOracle(ABC, Generic[Reports]):
 
     @property
     def report_cells(self) -> int:
-        """Return how many numbers a report holds in memory."""
-        return 1
+        """Return how much room a report takes while it is counted, in numbers."""
+        return CACHED
 
     @property
     def guarantee(self) -> Guarantee:

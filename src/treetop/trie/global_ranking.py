@@ -49,10 +49,6 @@ class CountedPrefixes:
         """Return what sending them costs: their own bits, unless the server named them, and 32 for each count."""
         return len(self) * ((0 if self.asked_for else self.length) + COUNT_BITS)
 
-    def top(self, number: int) -> Codes:
-        """Return the first prefixes, the most frequent one first."""
-        return self.prefixes[:number]
-
 
 @dataclass(frozen=True)
 class UsersOutside:

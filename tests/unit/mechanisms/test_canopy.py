@@ -9,11 +9,11 @@ import treetop
 from treetop.errors import InvalidInput, PromiseBroken
 from treetop.mechanisms.canopy import canopy_server
 from treetop.mechanisms.canopy_plan import CanopyPlan, canopy_choices, canopy_levels
-from treetop.mechanisms.catalog import mechanism_named
+from treetop.mechanisms.catalog import Mechanism, catalogue_mechanism, mechanism_named
 from treetop.mechanisms.dialogue import Dialogue
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.requests import AskParties, CollectReports, DivideUsers, DrawGroup
-from treetop.mechanisms.roster import Member
+from treetop.mechanisms.roster import Member, Roster
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
 from treetop.simulation.run import SIMULATORS, Outcome, PartyRun, run
@@ -155,6 +155,12 @@ def test_a_party_that_falls_silent_is_left_out(since: int) -> None:
     assert len(ranking) == 3
     assert ranking.parties.tolist() == [2, 2, 2]
     assert ranking.prefixes[0] == crowd.truth.codes[0]
+
+
+@pytest.mark.parametrize("mechanism", [mechanism_named("canopy"), catalogue_mechanism(4, 8)], ids=lambda m: m.name)
+def test_a_federation_that_never_answers_gives_an_empty_ranking(mechanism: Mechanism) -> None:
+    ranking = answering({}, mechanism.server(parameters(**SMALL), Roster.of([Member("b", 9)])), "b", 1)
+    assert len(ranking) == 0
 
 
 def test_a_federation_of_one_user_finds_nothing_and_says_so() -> None:

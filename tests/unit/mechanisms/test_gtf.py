@@ -12,7 +12,8 @@ from treetop.trie.level_estimates import LevelEstimates
 def naive_filter(ranked: list[int], k: int) -> list[int]:
     """The filter as READINGS tells it, one deletion at a time."""
     deleted: set[int] = set()
-    deletions, kept = 0, []
+    deletions = 0
+    kept: list[int] = []
     for place, code in enumerate(ranked):
         if len(kept) == k:
             break

@@ -1,0 +1,53 @@
+"""Writes the reference pages that come from the code: `make docs`. A test checks that they are up to date."""
+
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from treetop.cli.main import app
+from treetop.mechanisms.catalog import MECHANISMS
+from treetop.mechanisms.parameters import SETTINGS, Parameters
+from treetop.privacy.epsilon import Epsilon
+
+REFERENCE = Path(__file__).parent / "reference"
+
+
+def settings_page() -> str:
+    """Return every setting with its symbol, default and readers."""
+    defaults = Parameters(10, Epsilon(2))
+    rows = [
+        f"| `{name}` | {_code(known.symbol)} | `{getattr(defaults, name)}` | {known.expects} | {known.help} | "
+        f"{', '.join(m.name for m in MECHANISMS.values() if name in m.reads)} |"
+        for name, known in SETTINGS.items()
+    ]
+    head = (
+        "# Settings\n\nEvery parameter and reading of the paper that `--set name=value` and Python reach. A mechanism "
+        " that does not read a setting says so.\n\n"
+        "| name | in the paper | default | expects | what it is | read by |\n|---|---|---|---|---|---|\n"
+    )
+    return head + "\n".join(rows) + "\n"
+
+
+def _code(symbol: str) -> str:
+    return f"`{symbol}`" if symbol else ""
+
+
+def command_page() -> str:
+    """Return the help text of every command."""
+    runner = CliRunner()
+    names = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]
+    parts = ["# Commands\n"]
+    for name in names:
+        text = runner.invoke(app, [name, "--help"], env={"COLUMNS": "100", "TERMINAL_WIDTH": "100"}).output
+        parts.append(f"## treetop {name}\n\n```\n{text.strip()}\n```\n")
+    return "\n".join(parts)
+
+
+def pages() -> dict[Path, str]:
+    """Return what every generated page must say."""
+    return {REFERENCE / "settings.md": settings_page(), REFERENCE / "commands.md": command_page()}
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        path.write_text(text)

@@ -1,0 +1,66 @@
+"""Documents say what is."""
+
+import importlib.util
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def generator() -> Any:
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    for path, text in generator().pages().items():
+        assert path.read_text() == text, f"{path.name} is stale: run `make docs`"
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
+
+
+def test_the_paper_map_names_files_that_exist() -> None:
+    for name in re.findall(r"`((?:src|tests|benchmarks)/[\w/.]+)`", (ROOT / "docs" / "paper_map.md").read_text()):
+        assert (ROOT / name).exists(), name
+
+
+@pytest.mark.parametrize("name", ["runtime.txt", "dev.txt"])
+def test_every_locked_requirement_has_a_hash_and_no_address(name: str) -> None:
+    text = (ROOT / "requirements" / name).read_text()
+    assert "://" not in text
+    for requirement in re.split(r"\n(?=\S)", text.strip()):
+        assert re.match(r"[\w.\-\[\]]+==\S+", requirement), requirement
+        assert "--hash=sha256:" in requirement, requirement
+
+
+def test_every_runtime_dependency_is_justified() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    extras = [name for names in project["optional-dependencies"].values() for name in names]
+    for requirement in project["dependencies"] + extras:
+        match = re.match(r"[\w\-]+", requirement)
+        assert match is not None
+        assert f"| {match[0]} |" in page, requirement
+
+
+def test_the_readme_shows_what_make_demo_prints() -> None:
+    from typer.testing import CliRunner
+
+    from treetop.cli.main import app
+
+    shown = CliRunner().invoke(app, ["demo", "--seed", "1", "--workers", "1"]).output
+    readme = (ROOT / "README.md").read_text()
+    first_table = shown[: shown.index("Means of")].strip()
+    assert "\n".join(line.rstrip() for line in first_table.splitlines()) in readme
