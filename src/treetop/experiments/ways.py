@@ -93,18 +93,18 @@ def fitting_encoding(federation: Federation, parameters: Parameters) -> str | No
 
 def _refuse_what_has_no_place(way: str, told: Told) -> None:
     """Say which of the things told belongs to another way."""
-    given = {
+    if way == CATALOGUE and told.catalogue is None:
+        raise InvalidInput("the way 'catalogue' expects a catalogue, found none")
+    misplaced = {
         f"the mechanism {told.mechanism!r}": told.mechanism != DEFAULT_MECHANISM and way == HASHED,
         f"the encoding {told.encoding!r}": told.encoding not in (None, Hashed.name) and way == HASHED,
         "a catalogue": told.catalogue is not None and way != CATALOGUE,
         "a word list": told.word_list is not None and way != HASHED,
         "text recovery": told.text_recovery is not None and way != HASHED,
-        "no catalogue": told.catalogue is None and way == CATALOGUE,
     }
-    for what, is_given in given.items():
+    for what, is_given in misplaced.items():
         if is_given:
-            expected = "a catalogue" if what == "no catalogue" else "none"
-            raise InvalidInput(f"the way {way!r} expects {expected}, found {what}")
+            raise InvalidInput(f"the way {way!r} has no place for {what}: leave one of them out")
 
 
 def _listed(items: Items) -> ItemCatalogue:
@@ -138,5 +138,5 @@ def _too_long(federation: Federation, codec: HashedText) -> tuple[str, ...]:
         return ()
     return (
         f"{number:,} items have a text code longer than {8 * codec.chunks} bits: found, they show as a hash unless a "
-        "word list names them (text_chunks makes room)",
+        "word list names them (--set text_chunks=16 makes room)",
     )

@@ -74,3 +74,8 @@ def mechanism_named(name: str) -> Mechanism:
     if name not in MECHANISMS:
         raise UnknownName("mechanism", name, MECHANISMS)
     return MECHANISMS[name]
+
+
+def every_mechanism() -> tuple[Mechanism, ...]:
+    """Return those with a name of their own and the two that `find` makes for a query, to ask what they read."""
+    return (*MECHANISMS.values(), catalogue_mechanism(1, 8), hashed_names_mechanism({}, texts=True))

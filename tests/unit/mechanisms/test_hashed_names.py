@@ -155,12 +155,12 @@ def test_only_utf_8_is_a_text() -> None:
     ("options", "reason"),
     [
         ({"way": "hash"}, "unknown way"),
-        ({"way": "catalogue"}, "expects a catalogue, found no catalogue"),
-        ({"way": "hashed", "mechanism": "taps"}, "found the mechanism 'taps'"),
-        ({"way": "hashed", "encoding": "words"}, "found the encoding 'words'"),
-        ({"way": "trie", "word_list": ["a"]}, "found a word list"),
-        ({"way": "trie", "text_recovery": True}, "found text recovery"),
-        ({"way": "trie", "catalogue": ["a"]}, "found a catalogue"),
+        ({"way": "catalogue"}, "expects a catalogue, found none"),
+        ({"way": "hashed", "mechanism": "taps"}, "no place for the mechanism 'taps'"),
+        ({"way": "hashed", "encoding": "words"}, "no place for the encoding 'words'"),
+        ({"way": "trie", "word_list": ["a"]}, "no place for a word list"),
+        ({"way": "trie", "text_recovery": True}, "no place for text recovery"),
+        ({"way": "trie", "catalogue": ["a"]}, "no place for a catalogue"),
         ({"word_list": "a text"}, "must be a list of items"),
     ],
 )
