@@ -127,7 +127,7 @@ def _table(answer: Answer) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     largest = max((row.count + row.stderr for row in answer.items), default=0.0)
     for rank, row in enumerate(answer.items, start=1):
-        drawn = bar(row.count, row.stderr, largest, NARROW if sources else WIDTH)
+        drawn = bar(row.count, row.stderr, largest, NARROW if row.source else WIDTH)
         number, share = rounded(row.count, row.stderr), f"{row.frequency:.2%}"
         parties = f"{row.parties}/{len(answer.parties)}"
         table.add_row(

@@ -2,8 +2,9 @@
 
 Every byte has its own code word after every other byte, so that any byte string can be written; how often one byte
 follows another was counted once, on text of our own (tools/build_text_model.py), and is shipped as data. A text's code
-is filled up with zeros to `chunks` bytes. A longer code is cut: its text can still be searched for by its hash and read
-back from a word list, but not recovered from its chunks.
+is filled up with zeros to whole chunks and repeated until it has taken all of them, so that no report is spent on
+filling. A code of more chunks is cut: its text can still be searched for by its hash and read back from a word list,
+but not recovered from its chunks.
 """
 
 import json
@@ -35,10 +36,8 @@ class ReadChunk(NamedTuple):
     text: bytes
     place: ReadingPlace
     ended: bool
-    bits: int
-    """How many of the 8 bits belong to the code; the others are filling."""
-    sound: bool
-    """Whether the filling is zero."""
+    sound: bool = True
+    """Whether the bits behind the end are zero."""
 
 
 @cache
@@ -82,15 +81,26 @@ def code_bits(text: bytes) -> tuple[int, int]:
 
 
 def chunks_of(text: bytes, chunks: int = DEFAULT_CHUNKS) -> bytes:
-    """Run by the device: the first `chunks` bytes of its text's code, filled up with zeros."""
+    """Run by the device: its text's code, repeated from its beginning until there are so many bytes, or cut there."""
     code, length = code_bits(text)
-    room = chunks * CHUNK_BITS
-    return (code << room - length if length <= room else code >> length - room).to_bytes(chunks, "big")
+    taken = -(-length // CHUNK_BITS)
+    return _repeated((code << taken * CHUNK_BITS - length).to_bytes(taken, "big"), chunks)
+
+
+def _repeated(code: bytes, chunks: int) -> bytes:
+    return (code * -(-chunks // len(code)))[:chunks]
 
 
 def is_recoverable(text: bytes, chunks: int = DEFAULT_CHUNKS) -> bool:
     """Return whether the whole code fits its chunks."""
     return code_bits(text)[1] <= chunks * CHUNK_BITS
+
+
+@cache
+def endings(place: ReadingPlace) -> tuple[tuple[int, bytes], ...]:
+    """Return the chunks that end a text from where the bits before them led, each with the text's last bytes."""
+    read = ((chunk, read_chunk(place, chunk)) for chunk in range(CHUNK_VALUES))
+    return tuple((chunk, end.text) for chunk, end in read if end.ended and end.sound)
 
 
 @cache
@@ -102,13 +112,13 @@ def read_chunk(place: ReadingPlace, chunk: int) -> ReadChunk:
         child = code_after(before).tree[node][chunk >> bit & 1]
         if child == -1 - END:
             sound = chunk & ((1 << bit) - 1) == 0
-            return ReadChunk(bytes(text), ReadingPlace(), True, CHUNK_BITS - bit, sound)
+            return ReadChunk(bytes(text), ReadingPlace(), True, sound)
         if child < 0:
             text.append(-1 - child)
             before, node = -1 - child, 0
         else:
             node = child
-    return ReadChunk(bytes(text), ReadingPlace(before, node), False, CHUNK_BITS, True)
+    return ReadChunk(bytes(text), ReadingPlace(before, node), False)
 
 
 def text_of(chunks: bytes) -> bytes | None:
@@ -118,5 +128,5 @@ def text_of(chunks: bytes) -> bytes | None:
         read = read_chunk(place, chunk)
         text, place = text + read.text, read.place
         if read.ended:
-            return text if read.sound and not any(chunks[number + 1 :]) else None
+            return text if read.sound and _repeated(chunks[: number + 1], len(chunks)) == chunks else None
     return None

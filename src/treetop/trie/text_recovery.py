@@ -1,14 +1,14 @@
 """Chunk estimates -> the text they came from: a walk over the likeliest whole codes, checked against the hash.
 
-For a hash H every chunk j of the code has 256 possible values with noisy estimates. A whole code is one value for each
-chunk; its log-likelihood is the sum of its values' gains, and the public code gives it the prior 2^-length, which is
-what makes it a code. So texts are tried by falling
+For a hash H every chunk j of the code has 256 possible values with noisy estimates. A code of c chunks is repeated
+until it has taken them all, so its log-likelihood is the sum of the gains of its values wherever they stand, and the public
+code gives it the prior 2^-length, which is what makes it a code. So texts are tried by falling
 
-    sum_j gain[j, v_j]  -  8 ln 2 * (chunks that the text takes),
+    sum_j gain[j, v_(j mod c)]  -  8 ln 2 * c,
 
-chunks behind the end being zero, and the first text whose hash is H is accepted. The walk goes chunk by chunk and keeps
-the `width` likeliest beginnings; all beginnings of one length could gain the same by what follows, so that no text is
-lost whose beginnings are all among them.
+and the first text whose hash is H is accepted. For each c the walk goes chunk by chunk and keeps the `width` likeliest
+beginnings; all beginnings of one length could gain the same by what follows, so that no text is lost whose beginnings
+are all among them.
 """
 
 from collections.abc import Callable
@@ -19,11 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES, ReadingPlace, read_chunk
+from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES, ReadingPlace, endings, read_chunk
 from treetop.oracles.tallies import Frequencies
 
 MOST_TEXTS = 100_000
-NARROW, WIDE = 256, 20_000
+NARROW, WIDE = 128, 3_000
 """Most texts are found among few beginnings; only the others are worth a long walk."""
 CHUNK_COST = CHUNK_BITS * log(2)
 
@@ -67,28 +67,35 @@ def recovered_text(gains: Gains, accepts: Callable[[bytes], bool], most_texts: i
 
 def likely_texts(gains: Gains, width: int = WIDE) -> list[bytes]:
     """Return the texts that the walk reaches, by falling likelihood."""
-    filling = [*np.cumsum(gains[::-1, 0])[::-1].tolist(), 0.0]
-    beginnings = Beginnings(np.zeros(1), [ReadingPlace()], [b""])
-    whole: list[WholeText] = []
-    for chunk, row in enumerate(gains):
-        beginnings = _next_chunk(beginnings, row, filling[chunk + 1], width, whole)
+    whole = [found for length in range(1, len(gains) + 1) for found in _texts_of(length, gains, width)]
     return [text for _, text in sorted(whole)]
 
 
-def _next_chunk(open_: Beginnings, row: Frequencies, filling: float, width: int, whole: list[WholeText]) -> Beginnings:
-    """Read one chunk more behind the likeliest beginnings; those that end go to the whole ones."""
+def _texts_of(length: int, gains: Gains, width: int) -> list[WholeText]:
+    """Return the likeliest texts whose code takes that many chunks."""
+    rows = [gains[place::length].sum(axis=0) - CHUNK_COST for place in range(length)]
+    beginnings = Beginnings(np.zeros(1), [ReadingPlace()], [b""])
+    for row in rows[:-1]:
+        beginnings = _going_on(beginnings, row, width)
+    last = rows[-1].tolist()
+    return [
+        WholeText(-score - last[value], text + end)
+        for score, place, text in zip(beginnings.scores.tolist(), beginnings.places, beginnings.texts, strict=True)
+        for value, end in endings(place)
+    ]
+
+
+def _going_on(open_: Beginnings, row: Frequencies, width: int) -> Beginnings:
+    """Read one chunk more behind the likeliest beginnings, and keep those that do not end in it."""
     values = np.argsort(-row, kind="stable")
-    parents, ranks, scores = _likeliest_pairs(open_.scores, row[values] - CHUNK_COST, width)
+    parents, ranks, scores = _likeliest_pairs(open_.scores, row[values], width)
     going_on, places, texts = [], [], []
     for number, (parent, value) in enumerate(zip(parents.tolist(), values[ranks].tolist(), strict=True)):
         read = read_chunk(open_.places[parent], value)
-        text = open_.texts[parent] + read.text
         if not read.ended:
             going_on.append(number)
             places.append(read.place)
-            texts.append(text)
-        elif read.sound:
-            whole.append(WholeText(-float(scores[number] + filling), text))
+            texts.append(open_.texts[parent] + read.text)
     return Beginnings(scores[going_on], places, texts)
 
 

@@ -6,7 +6,6 @@ from types import ModuleType
 
 from treetop.encoding.huffman import code_lengths, huffman_code
 from treetop.encoding.text_code import (
-    END,
     ReadingPlace,
     chunks_of,
     code_after,
@@ -59,16 +58,15 @@ def test_a_code_too_long_is_cut_and_says_so() -> None:
     assert chunks_of(text) == chunks_of(text, 40)[:12]
 
 
+def test_a_short_code_is_repeated() -> None:
+    chunks = chunks_of(b"tree")
+    taken = -(-code_bits(b"tree")[1] // 8)
+    assert chunks[taken : 2 * taken] == chunks[:taken]
+    assert text_of(chunks) == b"tree"
+
+
 def test_filling_that_is_not_zero_is_no_code() -> None:
     chunks = chunks_of(b"tree")
-    assert text_of(chunks[:-1] + b"\1") is None
-    last = max(place for place, chunk in enumerate(chunks) if chunk)
-    spoiled = bytearray(chunks)
-    spoiled[last] |= 1
-    assert text_of(bytes(spoiled)) != b"tree"
-
-
-def test_a_chunk_can_end_the_text_with_filling() -> None:
-    word, bits = code_after(END).words[END]
-    read = read_chunk(ReadingPlace(), (word << 16 >> bits) & 255 if bits > 8 else word << (8 - bits))
-    assert read.ended == (bits <= 8)
+    assert text_of(chunks[:-1] + bytes([chunks[-1] ^ 1])) is None
+    unsound = next(value for value in range(256) if (end := read_chunk(ReadingPlace(), value)).ended and not end.sound)
+    assert text_of(bytes([unsound]) * 12) is None

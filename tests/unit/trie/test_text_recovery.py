@@ -25,6 +25,7 @@ def test_two_chunks_are_walked_in_the_order_of_the_naive_twin() -> None:
         text = text_of(bytes(pair))
         if text is not None:
             used = 1 if text_of(bytes(pair[:1])) is not None else 2
+            assert used == 2 or pair[0] == pair[1]
             scores[text] = gains[0, pair[0]] + gains[1, pair[1]] - used * 8 * log(2)
     expected = sorted(scores, key=lambda text: -scores[text])
     assert likely_texts(gains, 256**2) == expected
