@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from treetop.experiments.answer import Answer
     from treetop.experiments.evaluate import evaluate
     from treetop.experiments.find import find
+    from treetop.experiments.plan import plan
 
-__all__ = ["Answer", "Federation", "InvalidInput", "TreetopError", "evaluate", "find", "load", "synthetic"]
+__all__ = ["Answer", "Federation", "InvalidInput", "TreetopError", "evaluate", "find", "load", "plan", "synthetic"]
 
 _HOMES = {
     "Answer": "treetop.experiments.answer",
@@ -25,6 +26,7 @@ _HOMES = {
     "evaluate": "treetop.experiments.evaluate",
     "find": "treetop.experiments.find",
     "load": "treetop.datasets.histogram_file",
+    "plan": "treetop.experiments.plan",
     "synthetic": "treetop.datasets.synthetic",
 }
 

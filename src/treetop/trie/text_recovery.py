@@ -1,8 +1,8 @@
 """Chunk estimates -> the text they came from: a walk over the likeliest whole codes, checked against the hash.
 
 For a hash H every chunk j of the code has 256 possible values with noisy estimates. A code of c chunks is repeated
-until it has taken them all, so its log-likelihood is the sum of the gains of its values wherever they stand, and the public
-code gives it the prior 2^-length, which is what makes it a code. So texts are tried by falling
+until it has taken them all, so its log-likelihood is the sum of the gains of its values wherever they stand, and the
+public code gives it the prior 2^-length, which is what makes it a code. So texts are tried by falling
 
     sum_j gain[j, v_(j mod c)]  -  8 ln 2 * c,
 
@@ -23,7 +23,7 @@ from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES, ReadingPlace, e
 from treetop.oracles.tallies import Frequencies
 
 MOST_TEXTS = 100_000
-NARROW, WIDE = 128, 3_000
+NARROW, WIDE = 128, 1_000
 """Most texts are found among few beginnings; only the others are worth a long walk."""
 CHUNK_COST = CHUNK_BITS * log(2)
 
