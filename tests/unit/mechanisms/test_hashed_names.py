@@ -11,6 +11,7 @@ from treetop.encoding.hashed_text import HashedText, hash_bits_for, shared_hash_
 from treetop.encoding.text_code import chunks_of
 from treetop.errors import InvalidInput
 from treetop.experiments.answer import Answer
+from treetop.mechanisms.catalog import hashed_names_mechanism
 from treetop.mechanisms.hashed_messages import ChunkCounts
 from treetop.mechanisms.hashed_plan import HashedPlan
 from treetop.mechanisms.parameters import Parameters
@@ -123,6 +124,13 @@ def test_plans_keep_the_upload_budget() -> None:
     assert narrow.search.lengths == (0, 8, 16, 24)
     assert HashedPlan.of(replace(ten, bits=32), texts=True).search.L == 3
     assert HashedPlan.of(replace(ten, kept=7), texts=True).search.kept == 7
+
+
+def test_what_is_said_before_anything_is_known() -> None:
+    mechanism = hashed_names_mechanism({}, texts=True)
+    said = mechanism.choices(Parameters(10, Epsilon(2), bits=24))
+    assert said[0] == "a name is the first 24 bits of its salted hash"
+    assert mechanism.levels(Parameters(10, Epsilon(2), bits=24)) == 2
 
 
 def test_chunk_domains_hash_all_three() -> None:
