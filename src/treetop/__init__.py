@@ -15,8 +15,20 @@ if TYPE_CHECKING:
     from treetop.experiments.answer import Answer
     from treetop.experiments.evaluate import evaluate
     from treetop.experiments.find import find
+    from treetop.experiments.plan import plan
 
-__all__ = ["Answer", "Federation", "InvalidInput", "TreetopError", "evaluate", "find", "load", "perturb", "synthetic"]
+__all__ = [
+    "Answer",
+    "Federation",
+    "InvalidInput",
+    "TreetopError",
+    "evaluate",
+    "find",
+    "load",
+    "perturb",
+    "plan",
+    "synthetic",
+]
 
 _HOMES = {
     "Answer": "treetop.experiments.answer",
@@ -27,6 +39,7 @@ _HOMES = {
     "find": "treetop.experiments.find",
     "load": "treetop.datasets.histogram_file",
     "perturb": "treetop.adapters.system.vectorised_device",
+    "plan": "treetop.experiments.plan",
     "synthetic": "treetop.datasets.synthetic",
 }
 

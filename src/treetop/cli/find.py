@@ -1,5 +1,7 @@
 """`treetop find`: one answer."""
 
+from typing import Any
+
 from rich.table import Table
 
 from treetop.cli.bars import WIDTH, bar, rounded
@@ -15,6 +17,9 @@ from treetop.cli.options import (
     Seed,
     Set,
     Simulator,
+    TextRecovery,
+    Way,
+    WordList,
     read_settings,
 )
 from treetop.cli.screen import note, out, print_json, waiting
@@ -28,6 +33,8 @@ from treetop.oracles.catalog import AUTO
 from treetop.privacy.guarantee import Guarantee
 
 STANDS_OUT, NOISE = "●", "○"
+NARROW = 8
+"""A bar beside long names."""
 
 
 def find(
@@ -37,13 +44,17 @@ def find(
     mechanism: MechanismOption = DEFAULT_MECHANISM,
     oracle: Oracle = AUTO,
     encoding: Encoding = None,
+    way: Way = None,
     catalogue: CatalogueFile = None,
+    word_list: WordList = None,
+    text_recovery: TextRecovery = None,
     seed: Seed = None,
     settings: Set = None,
     simulator: Simulator = "exact",
     json: Json = False,
 ) -> None:
     """Find the k most popular items of a federation in one simulated run."""
+    chosen: dict[str, Any] = read_settings(settings)
     with waiting("reading and running"):
         answer = find_answer(
             federation_named(files),
@@ -54,8 +65,11 @@ def find(
             encoding=encoding,
             seed=seed,
             simulator=simulator,
+            way=way,
             catalogue=None if catalogue is None else load_catalogue(catalogue),
-            **read_settings(settings),
+            word_list=None if word_list is None else load_catalogue(word_list),
+            text_recovery=text_recovery,
+            **chosen,
         )
     for text in answer.notes:
         note(text)
@@ -113,10 +127,19 @@ def _table(answer: Answer) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     largest = max((row.count + row.stderr for row in answer.items), default=0.0)
     for rank, row in enumerate(answer.items, start=1):
-        drawn = bar(row.count, row.stderr, largest)
+        drawn = bar(row.count, row.stderr, largest, NARROW if row.source else WIDTH)
         number, share = rounded(row.count, row.stderr), f"{row.frequency:.2%}"
         parties = f"{row.parties}/{len(answer.parties)}"
-        table.add_row(f"{rank}{_mark(row.significant)}", row.item, drawn, number, share, f"{row.true_count:,}", parties)
+        table.add_row(
+            f"{rank}{_mark(row.significant)}",
+            row.item,
+            drawn,
+            number,
+            share,
+            f"{row.true_count:,}",
+            parties,
+            row.source or "",
+        )
     return table
 
 

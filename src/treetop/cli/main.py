@@ -11,6 +11,7 @@ from treetop.cli.count import count
 from treetop.cli.demo import demo
 from treetop.cli.evaluate import evaluate
 from treetop.cli.find import find
+from treetop.cli.plan import plan
 from treetop.cli.screen import err
 from treetop.errors import TreetopError
 
@@ -28,6 +29,7 @@ app.command()(find)
 app.command()(evaluate)
 app.command()(audit)
 app.command()(count)
+app.command()(plan)
 
 
 def _print_version(wanted: bool) -> None:
