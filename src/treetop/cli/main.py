@@ -9,6 +9,7 @@ import treetop
 from treetop.cli.demo import demo
 from treetop.cli.evaluate import evaluate
 from treetop.cli.find import find
+from treetop.cli.reproduce import reproduce
 from treetop.cli.screen import err
 from treetop.errors import TreetopError
 
@@ -24,6 +25,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(find)
 app.command()(evaluate)
+app.command()(reproduce)
 
 
 def _print_version(wanted: bool) -> None:
