@@ -6,6 +6,7 @@ from typing import Annotated, NoReturn
 import typer
 
 import treetop
+from treetop.cli.build_data import build_data
 from treetop.cli.demo import demo
 from treetop.cli.evaluate import evaluate
 from treetop.cli.find import find
@@ -26,6 +27,7 @@ app.command()(demo)
 app.command()(find)
 app.command()(evaluate)
 app.command()(reproduce)
+app.command("build-data")(build_data)
 
 
 def _print_version(wanted: bool) -> None:

@@ -27,7 +27,7 @@ STYLE: Any = {
     "axes.grid": True,
     "grid.alpha": 0.25,
     "grid.linewidth": 0.5,
-    "lines.linewidth": 1.3,
+    "lines.linewidth": 1.2,
     "lines.markersize": 3.5,
     "svg.fonttype": "path",
     "svg.hashsalt": "treetop",
@@ -61,7 +61,8 @@ def _values(specification: Specification, dimension: str) -> Sequence[Any]:
 
 def _lines(specification: Specification) -> list[tuple[str, int | None]]:
     """Return the lines of a panel: one per series, or per series and k where no panel fixes k."""
-    ks: Sequence[int | None] = [None] if "k" in _dimensions(specification) else specification.ks
+    one = "k" in _dimensions(specification) or len(specification.ks) == 1
+    ks: Sequence[int | None] = [None] if one else specification.ks
     return [(series.label, k) for k, series in product(ks, specification.series)]
 
 
@@ -72,11 +73,12 @@ def _draw_panel(axes: Axes, specification: Specification, reproduction: Reproduc
         points = [Point(place["federation"], place.get("case", ""), each, chosen) for each in specification.epsilons]
         found = [lookup(point, label, specification.metrics[0]) for point in points]
         _draw_line(axes, specification.epsilons, found, _look(specification, number))
-    names = [NAMED_IN_PANELS[name].format(value) for name, value in place.items() if value != ""]
     known = reproduction.provenances[place["federation"]]
+    shown = {**place, "federation": place["federation"] + ("*" if known.substitute else "")}
+    names = [NAMED_IN_PANELS[name].format(value) for name, value in shown.items() if value != ""]
     if known.missing:
         axes.text(0.5, 0.5, "data missing", transform=axes.transAxes, ha="center", va="center", color="0.4")
-    axes.set_title(", ".join(names) + ("*" if known.substitute else ""), pad=3)
+    axes.set_title(", ".join(names), pad=3)
 
 
 def _draw_line(axes: Axes, epsilons: Sequence[float], found: Sequence[Measured | None], look: dict[str, Any]) -> None:
@@ -84,8 +86,8 @@ def _draw_line(axes: Axes, epsilons: Sequence[float], found: Sequence[Measured |
     if not known:
         return
     places, means = [epsilon for epsilon, _ in known], [measured.mean for _, measured in known]
-    low = [measured.mean - BAND * (measured.stderr or 0.0) for _, measured in known]
-    high = [measured.mean + BAND * (measured.stderr or 0.0) for _, measured in known]
+    low = [max(0.0, measured.mean - BAND * (measured.stderr or 0.0)) for _, measured in known]
+    high = [min(1.0, measured.mean + BAND * (measured.stderr or 0.0)) for _, measured in known]
     axes.plot(places, means, **look)
     axes.fill_between(places, low, high, color=look["color"], alpha=0.2, linewidth=0)
 

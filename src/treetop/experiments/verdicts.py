@@ -21,14 +21,14 @@ NEGLIGIBLE = 0.02
 RULE = (
     "Every claim is split into comparisons, one for each federation, privacy budget, k and case that it speaks of; "
     "a claim to be better than several others is compared with the best of them there. A comparison is for the claim "
-    f"if the difference has the claimed sign and is larger than {CLEAR:g} standard errors of the difference, against it "
-    "if it has the opposite sign and is that large, and open otherwise. The claim does not hold if one comparison is "
-    f"against it, if the mean of all differences is against it by more than {CLEAR:g} standard errors, or if that mean "
-    f"plus {CLEAR:g} standard errors stays below {NEGLIGIBLE:g}, so that an advantage worth the name can be ruled out. It "
-    f"holds if no comparison is against it and the mean difference is for it by more than {CLEAR:g} standard errors. It "
-    "cannot be checked if noise leaves the mean difference open, if the data are missing or only a substitute for the "
-    "paper's data is there, or if cells were run once only and have no standard error. Comparisons on substitutes are "
-    "shown, and are left out of the verdict."
+    f"if the difference has the claimed sign and is larger than {CLEAR:g} standard errors of the difference, against "
+    "it if it has the opposite sign and is that large, and open otherwise. The claim does not hold if one comparison "
+    f"is against it, if the mean of all differences is against it by more than {CLEAR:g} standard errors, or if that "
+    f"mean plus {CLEAR:g} standard errors stays below {NEGLIGIBLE:g}, so that an advantage worth the name can be ruled "
+    f"out. It holds if no comparison is against it and the mean difference is for it by more than {CLEAR:g} standard "
+    "errors. It cannot be checked if noise leaves the mean difference open, if the data are missing or only a "
+    "substitute for the paper's data is there, or if cells were run once only and have no standard error. Comparisons "
+    "on substitutes are shown, and are left out of the verdict."
 )
 
 
