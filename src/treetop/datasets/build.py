@@ -96,7 +96,8 @@ class Builder:
 
 def built_parties(recipe: Recipe, counts: Mapping[str, Counter[str]]) -> list[BuiltParty]:
     """Return how many users each party got, and how many it asked for."""
-    asked: dict[str, int | None] = {party.name: party.users for party in recipe.parties} | recipe.split
+    asked: dict[str, int | None] = {party.name: party.users for party in recipe.parties}
+    asked.update(recipe.split)
     return [BuiltParty(name, held.total(), len(held), asked[name]) for name, held in counts.items()]
 
 
