@@ -37,7 +37,7 @@ class FederationVariants:
             raise InvalidInput(f"{folder}: expected a folder of histograms, found none")
         self.seed = seed
         self.provenances: dict[str, Provenance] = {name: provenance(folder, name) for name in names}
-        self._whole = {name: read(found) for name, found in self.provenances.items() if not found.missing}
+        self._whole = {name: read(found) for name, found in self.provenances.items() if found.path is not None}
 
     @property
     def missing(self) -> frozenset[str]:
