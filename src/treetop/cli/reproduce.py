@@ -16,17 +16,17 @@ from treetop.experiments.cell_journal import RunSettings, begun_settings
 from treetop.experiments.find import checked_seed
 from treetop.experiments.report import require_plots, write_report
 from treetop.experiments.reproduce import FULL_REPEATS, QUICK_REPEATS, Reproducer, Reproduction
-from treetop.experiments.specification import all_specifications, specifications_named
+from treetop.experiments.specification import specification_names, specifications_named
 from treetop.experiments.tables import grounds
 from treetop.experiments.verdicts import FAILS, HOLDS
 
 Names = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[NAME]...",
-        help="Tables and figures; all of them where none is named: " + ", ".join(all_specifications()) + ".",
+        metavar="NAME",
+        help="Tables and figures; all of them where none is named: " + ", ".join(specification_names()) + ".",
         show_default=False,
-        autocompletion=lambda incomplete: [name for name in all_specifications() if name.startswith(incomplete)],
+        autocompletion=lambda incomplete: [name for name in specification_names() if name.startswith(incomplete)],
     ),
 ]
 Data = Annotated[

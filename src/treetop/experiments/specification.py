@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from itertools import product
 
 from treetop.datasets.toml_records import record_from_text
@@ -15,6 +16,7 @@ from treetop.mechanisms.catalog import mechanism_named
 from treetop.mechanisms.parameters import Parameters
 from treetop.privacy.epsilon import Epsilon
 
+ENDING = ".toml"
 KINDS = ("figure", "table", "federations")
 METRICS = ("f1", "ncr", "local_recall", "uplink_bits", "seconds")
 FEDERATIONS = ("RDB", "YCM", "TYS", "UBA", "SYN")
@@ -132,12 +134,21 @@ def _refuse_twice(name: str, labels: list[str]) -> None:
         raise InvalidInput(f"{name}: every label must be used once, found {', '.join(labels)}")
 
 
+def specification_names() -> tuple[str, ...]:
+    """Return the names of all tables and figures, in the paper's order, without reading them."""
+    return tuple(path.name.removesuffix(ENDING).partition("_")[2] for path in _paths())
+
+
 def all_specifications() -> dict[str, Specification]:
     """Read the specifications that come with the package, in the paper's order."""
-    folder = files("treetop.experiments") / "specifications"
-    paths = sorted((path for path in folder.iterdir() if path.name.endswith(".toml")), key=lambda path: path.name)
-    read = [record_from_text(path.read_text(encoding="utf-8"), Specification, path.name) for path in paths]
+    read = [record_from_text(path.read_text(encoding="utf-8"), Specification, path.name) for path in _paths()]
     return {specification.name: specification for specification in read}
+
+
+def _paths() -> list[Traversable]:
+    """Return the files, which a number in front of each keeps in order."""
+    folder = files("treetop.experiments") / "specifications"
+    return sorted((path for path in folder.iterdir() if path.name.endswith(ENDING)), key=lambda path: path.name)
 
 
 def specifications_named(names: Sequence[str]) -> tuple[Specification, ...]:

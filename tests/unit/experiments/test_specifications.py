@@ -4,7 +4,13 @@ import pytest
 
 from treetop.datasets.toml_records import record_from_text
 from treetop.errors import InvalidInput
-from treetop.experiments.specification import Specification, all_specifications, distinct_cells, specifications_named
+from treetop.experiments.specification import (
+    Specification,
+    all_specifications,
+    distinct_cells,
+    specification_names,
+    specifications_named,
+)
 
 PAPER = Path(__file__).parents[4] / "shared" / "paper" / "paper.tex"
 SPECIFICATIONS = all_specifications()
@@ -75,6 +81,10 @@ def test_cells_shared_by_several_figures_are_run_once() -> None:
 def test_step_sizes_are_numbers_of_levels() -> None:
     levels = {planned.cell.parameters.levels for planned in SPECIFICATIONS["step_size"].planned()}
     assert levels == {24, 12, 8}
+
+
+def test_a_file_is_named_after_what_it_specifies() -> None:
+    assert specification_names() == tuple(SPECIFICATIONS)
 
 
 def test_names_are_in_the_papers_order_and_unknown_ones_are_refused() -> None:
