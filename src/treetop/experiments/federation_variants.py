@@ -19,6 +19,15 @@ SUBSET_STREAM = 1_000_003
 
 
 @dataclass(frozen=True)
+class PartyFacts:
+    """One row of the paper's dataset table."""
+
+    name: str
+    users: int
+    items: int
+
+
+@dataclass(frozen=True)
 class FederationFacts:
     """Numbers of a federation that the paper's dataset table prints."""
 
@@ -27,6 +36,8 @@ class FederationFacts:
     items: int
     common: int
     """Items that every party holds."""
+    by_party: tuple[PartyFacts, ...]
+    """The party with most users first."""
 
 
 class FederationVariants:
@@ -62,5 +73,7 @@ class FederationVariants:
         """Count users, parties and items."""
         federation = self.federation(variant)
         held = [party.items for party in federation.parties]
-        common = reduce(np.intersect1d, held)
-        return FederationFacts(federation.users, len(held), len(np.unique(np.concatenate(held))), len(common))
+        common, items = reduce(np.intersect1d, held), np.unique(np.concatenate(held))
+        parties = [PartyFacts(party.name, party.total, len(party.items)) for party in federation.parties]
+        ordered = tuple(sorted(parties, key=lambda party: (-party.users, party.name)))
+        return FederationFacts(federation.users, len(held), len(items), len(common), ordered)

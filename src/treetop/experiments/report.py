@@ -9,6 +9,7 @@ from pathlib import Path
 
 from treetop.errors import InvalidInput
 from treetop.experiments.cell_journal import write_whole
+from treetop.experiments.federation_tables import federation_tables
 from treetop.experiments.report_html import page
 from treetop.experiments.report_markdown import summary_text
 from treetop.experiments.report_parts import ReportHead, Section
@@ -38,7 +39,8 @@ def write_report(reproduction: Reproduction, folder: Path, command: str) -> None
 
 def _section(specification: Specification, reproduction: Reproduction, folder: Path) -> Section:
     picture = _picture(specification, reproduction, folder) if specification.kind == "figure" else ""
-    return Section(specification, tuple(tables_of(specification, reproduction)), picture)
+    tables = federation_tables if specification.kind == "federations" else tables_of
+    return Section(specification, tuple(tables(specification, reproduction)), picture)
 
 
 def _picture(specification: Specification, reproduction: Reproduction, folder: Path) -> str:

@@ -7,7 +7,7 @@ from treetop.experiments.commands import commands_for
 from treetop.experiments.paper_values import printed
 from treetop.experiments.point import Point
 from treetop.experiments.reproduce import Reproduction
-from treetop.experiments.specification import Specification, Variant
+from treetop.experiments.specification import Specification
 from treetop.experiments.verdicts import AGAINST, FOR, OPEN, Lookup, Measured, Verdict, mean_difference
 
 METRIC_NAMES = {
@@ -50,8 +50,6 @@ class ReportTable:
 
 def tables_of(specification: Specification, reproduction: Reproduction) -> list[ReportTable]:
     """Return the tables of one specification; a figure's numbers are a table, too."""
-    if specification.kind == "federations":
-        return [federations_table(specification, reproduction)]
     if specification.kind == "figure":
         return [_figure_numbers(specification, reproduction)]
     return [_metric_table(specification, metric, reproduction) for metric in specification.metrics]
@@ -93,7 +91,7 @@ def _metric_row(
         )
         for label in labels
     )
-    heads = (_name(point.federation, reproduction), point.case)[: 2 if len(specification.cases) > 1 else 1]
+    heads = (federation_name(point.federation, reproduction), point.case)[: 2 if len(specification.cases) > 1 else 1]
     planned = [specification.cell_at(point, series) for series in specification.series]
     known = point.federation not in _missing(reproduction)
     commands = commands_for(planned, reproduction, specification.name) if known else []
@@ -122,7 +120,7 @@ def _figure_row(
     lookup, metric, first = reproduction.measurements.lookup(specification), specification.metrics[0], points[0]
     entries = tuple(_figure_entry(specification, lookup, point, label, metric) for point in points)
     case = (first.case,) if len(specification.cases) > 1 else ()
-    heads = (_name(first.federation, reproduction), *case, str(first.k), label)
+    heads = (federation_name(first.federation, reproduction), *case, str(first.k), label)
     series = specification.series_named(label)
     known = first.federation not in _missing(reproduction)
     planned = [specification.cell_at(point, series) for point in points] if known else []
@@ -138,33 +136,12 @@ def _missing(reproduction: Reproduction) -> set[str]:
     return {name for name, found in reproduction.provenances.items() if found.missing}
 
 
-def _name(federation: str, reproduction: Reproduction) -> str:
+def federation_name(federation: str, reproduction: Reproduction) -> str:
     """Return a federation's name, marked where it is not the paper's."""
     found = reproduction.provenances[federation]
     if found.missing:
         return f"{federation} (missing)"
     return f"{federation} (substitute)" if found.substitute else federation
-
-
-def federations_table(specification: Specification, reproduction: Reproduction) -> ReportTable:
-    """Return what is in the data, beside the paper's dataset table."""
-    columns = ("users", "parties", "items", "items of all parties")
-    rows = tuple(_federation_row(specification, name, reproduction) for name in specification.federations)
-    return ReportTable("what the federations hold", ("federation", "file"), columns, rows)
-
-
-def _federation_row(specification: Specification, name: str, reproduction: Reproduction) -> TableRow:
-    found, facts = reproduction.provenances[name], reproduction.measurements.facts.get(Variant(name))
-    paper = printed(specification.paper, "users", Point(name, "", 0.0, 0)).values
-    ours = (facts.users, facts.parties, facts.items, facts.common) if facts else (None,) * 4
-    theirs = (paper.get("total"), paper.get("parties"), None, paper.get("common"))
-    entries = tuple(Entry(_whole(mine), _whole(printed)) for mine, printed in zip(ours, theirs, strict=True))
-    source = found.path.name if found.path else NOTHING if found.missing else "syn"
-    return TableRow((_name(name, reproduction), source), entries, (), found.remark)
-
-
-def _whole(value: float | str | None) -> str:
-    return "" if value is None else f"{value:,.0f}" if not isinstance(value, str) else value
 
 
 def grounds(verdict: Verdict) -> str:
