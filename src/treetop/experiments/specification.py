@@ -83,6 +83,8 @@ class Specification:
     cases: tuple[Case, ...] = (Case(),)
     panel_rows: str = "federation"
     panel_columns: str = "k"
+    federations_across: bool = False
+    """Whether a table has a row for each series and a column for each federation."""
     computed: tuple[str, ...] = ()
     """Oracles whose uplink without a trie is computed for comparison, not run."""
     note: str = ""

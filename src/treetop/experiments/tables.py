@@ -7,7 +7,7 @@ from treetop.experiments.commands import commands_for
 from treetop.experiments.paper_values import printed
 from treetop.experiments.point import Point
 from treetop.experiments.reproduce import Reproduction
-from treetop.experiments.specification import Specification
+from treetop.experiments.specification import Series, Specification
 from treetop.experiments.verdicts import AGAINST, FOR, OPEN, Lookup, Measured, Verdict, mean_difference
 
 METRIC_NAMES = {
@@ -52,7 +52,8 @@ def tables_of(specification: Specification, reproduction: Reproduction) -> list[
     """Return the tables of one specification; a figure's numbers are a table, too."""
     if specification.kind == "figure":
         return [_figure_numbers(specification, reproduction)]
-    return [_metric_table(specification, metric, reproduction) for metric in specification.metrics]
+    table = _table_across if specification.federations_across else _metric_table
+    return [table(specification, metric, reproduction) for metric in specification.metrics]
 
 
 def number(measured: Measured | None, metric: str, computed: bool = False) -> str:
@@ -77,6 +78,21 @@ def _metric_table(specification: Specification, metric: str, reproduction: Repro
     heads = ("federation", "case") if len(specification.cases) > 1 else ("federation",)
     rows = tuple(_metric_row(specification, metric, point, labels, reproduction) for point in specification.points())
     return ReportTable(METRIC_NAMES[metric], heads, tuple(labels), rows)
+
+
+def _table_across(specification: Specification, metric: str, reproduction: Reproduction) -> ReportTable:
+    columns = tuple(federation_name(name, reproduction) for name in specification.federations)
+    rows = tuple(_row_across(specification, metric, series, reproduction) for series in specification.series)
+    return ReportTable(METRIC_NAMES[metric], ("series",), columns, rows)
+
+
+def _row_across(specification: Specification, metric: str, series: Series, reproduction: Reproduction) -> TableRow:
+    lookup, points = reproduction.measurements.lookup(specification), list(specification.points())
+    entries = tuple(_entry(specification, lookup, point, series.label, metric) for point in points)
+    planned = [
+        specification.cell_at(point, series) for point in points if point.federation not in _missing(reproduction)
+    ]
+    return TableRow((series.label,), entries, tuple(commands_for(planned, reproduction, specification.name)))
 
 
 def _metric_row(
@@ -118,7 +134,7 @@ def _figure_row(
     specification: Specification, points: Sequence[Point], label: str, reproduction: Reproduction
 ) -> TableRow:
     lookup, metric, first = reproduction.measurements.lookup(specification), specification.metrics[0], points[0]
-    entries = tuple(_figure_entry(specification, lookup, point, label, metric) for point in points)
+    entries = tuple(_entry(specification, lookup, point, label, metric) for point in points)
     case = (first.case,) if len(specification.cases) > 1 else ()
     heads = (federation_name(first.federation, reproduction), *case, str(first.k), label)
     series = specification.series_named(label)
@@ -127,7 +143,7 @@ def _figure_row(
     return TableRow(heads, entries, tuple(commands_for(planned, reproduction, specification.name)))
 
 
-def _figure_entry(specification: Specification, lookup: Lookup, point: Point, label: str, metric: str) -> Entry:
+def _entry(specification: Specification, lookup: Lookup, point: Point, label: str, metric: str) -> Entry:
     paper = printed(specification.paper, metric, point)
     return Entry(number(lookup(point, label, metric), metric), printed_number(paper.values.get(label), metric))
 
