@@ -120,3 +120,17 @@ def test_build_data_makes_a_histogram_that_reproduce_takes(tmp_path: Path) -> No
     assert "1,300" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     recipe.write_text('name = "rdb"\nkind = "text"\nsped = 1\n')
     assert "key 'sped'" in refused("build-data", str(recipe), "--output", str(target))
+
+
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the histograms of public corpora are not part of the project")
+def test_everything_runs_on_the_histograms_of_public_corpora(tmp_path: Path) -> None:
+    words = command("reproduce", "--data", str(SHARED), "--output", str(tmp_path / "out"), "--quick", "--json")
+    done = subprocess.run([*words, "--seed", "1"], capture_output=True, text=True, check=True, timeout=1800)
+    said = json.loads(done.stdout)
+    assert said["missing"] == []
+    assert said["substitutes"] == ["UBA"]
+    assert {claim["verdict"] for claim in said["claims"]} == {"holds", "does not hold", "cannot be checked"}

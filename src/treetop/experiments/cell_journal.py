@@ -38,7 +38,10 @@ class CellJournal:
         whole = data[: data.rfind(b"\n") + 1]
         if len(whole) < len(data):
             os.truncate(self.path, len(whole))
-        return dict(self._entry(number, line) for number, line in enumerate(whole.splitlines(), start=1))
+        finished: dict[str, tuple[Score, ...]] = {}
+        for number, line in enumerate(whole.splitlines(), start=1):
+            finished.setdefault(*self._entry(number, line))  # a finished cell never changes
+        return finished
 
     def _entry(self, number: int, line: bytes) -> tuple[str, tuple[Score, ...]]:
         try:

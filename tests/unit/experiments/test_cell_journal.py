@@ -16,6 +16,7 @@ def test_what_is_written_is_read_back_exactly(tmp_path: Path) -> None:
     assert journal.read() == {}
     journal.append("a", SCORES)
     journal.append("b", SCORES[:1])
+    journal.append("b", SCORES)
     assert journal.read() == {"a": SCORES, "b": SCORES[:1]}
     assert begun_settings(journal.path.parent) == SETTINGS
 
