@@ -3,6 +3,7 @@
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
 from treetop.cli.bars import WIDTH, bar, rounded
 from treetop.cli.options import (
@@ -25,7 +26,7 @@ from treetop.cli.options import (
 from treetop.cli.screen import note, out, print_json, waiting
 from treetop.datasets.catalog import federation_named
 from treetop.datasets.item_catalogue import load_catalogue
-from treetop.experiments.answer import Answer
+from treetop.experiments.answer import Answer, AnswerItem
 from treetop.experiments.find import find as find_answer
 from treetop.mechanisms.catalog import DEFAULT_MECHANISM
 from treetop.metrics.noise_advice import Advice
@@ -119,28 +120,26 @@ def _mark(significant: bool | None) -> str:
 
 
 def _table(answer: Answer) -> Table:
+    sourced = any(row.source for row in answer.items)
+    width = NARROW if sourced else WIDTH
     table = Table(box=None, pad_edge=False)
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("item", overflow="fold")
-    table.add_column("", no_wrap=True, min_width=WIDTH)
+    table.add_column("", no_wrap=True, min_width=width)
     for name in ("users", "share", "true", "parties"):
         table.add_column(name, justify="right", no_wrap=True)
+    if sourced:
+        table.add_column("name", no_wrap=True)
     largest = max((row.count + row.stderr for row in answer.items), default=0.0)
     for rank, row in enumerate(answer.items, start=1):
-        drawn = bar(row.count, row.stderr, largest, NARROW if row.source else WIDTH)
-        number, share = rounded(row.count, row.stderr), f"{row.frequency:.2%}"
-        parties = f"{row.parties}/{len(answer.parties)}"
-        table.add_row(
-            f"{rank}{_mark(row.significant)}",
-            row.item,
-            drawn,
-            number,
-            share,
-            f"{row.true_count:,}",
-            parties,
-            row.source or "",
-        )
+        cells = _cells(row, len(answer.parties), bar(row.count, row.stderr, largest, width))
+        table.add_row(f"{rank}{_mark(row.significant)}", *cells, *([row.source] if sourced else []))
     return table
+
+
+def _cells(row: AnswerItem, parties: int, drawn: Text) -> tuple[str | Text, ...]:
+    number, share = rounded(row.count, row.stderr), f"{row.frequency:.2%}"
+    return (row.item, drawn, number, share, f"{row.true_count:,}", f"{row.parties}/{parties}")
 
 
 def advice_line(answer: Answer, advice: Advice) -> str:
