@@ -3,7 +3,7 @@
 The names below load on first use, so that importing a part of the package costs that part alone.
 """
 
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return metadata.version("treetop")
+        return import_module("importlib.metadata").version("treetop")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'treetop' has no attribute {name!r}")
