@@ -10,13 +10,13 @@ from types import ModuleType
 
 import numpy as np
 
-from benchmarks import clients, counting, evaluation, heavy_hitters, report_files, simulation
+from benchmarks import clients, counting, device_perturbation, evaluation, heavy_hitters, report_files, simulation
 from benchmarks.measuring import Failed, Row
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 MODULES: dict[str, ModuleType] = {
     module.__name__.rpartition(".")[2]: module
-    for module in (counting, report_files, clients, heavy_hitters, simulation, evaluation)
+    for module in (counting, report_files, clients, device_perturbation, heavy_hitters, simulation, evaluation)
 }
 INTRODUCTION = """# Benchmarks
 

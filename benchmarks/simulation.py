@@ -7,7 +7,8 @@ import numpy as np
 from benchmarks.measuring import Measured, best_of, ratio
 from treetop.datasets.federation import Federation, PartyItems
 from treetop.encoding.item_codecs import codec_named
-from treetop.mechanisms.catalog import mechanism_named
+from treetop.experiments.find import catalogued
+from treetop.mechanisms.catalog import DEFAULT_MECHANISM, mechanism_named
 from treetop.mechanisms.parameters import Parameters
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
@@ -49,11 +50,18 @@ def measure() -> list[Measured]:
     devices = one_run("taps", small, "devices")
     return [
         *rows,
+        ratio("canopy, exact, 6.5 M users / the same shuffle", one_run("canopy", small, oracle="auto"), shuffle, 1),
+        ratio("catalogue of 160,000 items, exact, 6.5 M users / the same shuffle", one_survey(small), shuffle, 1),
         ratio("taps, device by device, 6.5 M users / the same shuffle", devices, shuffle, 10, times=3),
         ratio("taps, exact, 3 G users / 6.5 M users", one_run("taps", large), rows[-1].seconds, 1.5),
     ]
 
 
-def one_run(name: str, crowd: Population, simulator: str = "exact") -> Callable[[], object]:
-    parameters = Parameters(10, Epsilon(4), "krr")
+def one_survey(crowd: Population) -> Callable[[], object]:
+    survey, listed = catalogued(crowd.federation, crowd.federation.items[:ITEMS], DEFAULT_MECHANISM, None)
+    return lambda: run(survey, Parameters(10, Epsilon(4)), listed, seed=1)
+
+
+def one_run(name: str, crowd: Population, simulator: str = "exact", oracle: str = "krr") -> Callable[[], object]:
+    parameters = Parameters(10, Epsilon(4), oracle)
     return lambda: run(mechanism_named(name), parameters, crowd, seed=1, simulator=simulator)

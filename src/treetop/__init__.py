@@ -7,6 +7,7 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from treetop.adapters.system.vectorised_device import perturb
     from treetop.datasets.federation import Federation
     from treetop.datasets.histogram_file import load
     from treetop.datasets.synthetic import synthetic
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from treetop.experiments.evaluate import evaluate
     from treetop.experiments.find import find
 
-__all__ = ["Answer", "Federation", "InvalidInput", "TreetopError", "evaluate", "find", "load", "synthetic"]
+__all__ = ["Answer", "Federation", "InvalidInput", "TreetopError", "evaluate", "find", "load", "perturb", "synthetic"]
 
 _HOMES = {
     "Answer": "treetop.experiments.answer",
@@ -25,6 +26,7 @@ _HOMES = {
     "evaluate": "treetop.experiments.evaluate",
     "find": "treetop.experiments.find",
     "load": "treetop.datasets.histogram_file",
+    "perturb": "treetop.adapters.system.vectorised_device",
     "synthetic": "treetop.datasets.synthetic",
 }
 

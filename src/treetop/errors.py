@@ -26,6 +26,46 @@ class PromiseBroken(TreetopError):
     """A step that would have made a user answer twice; it was not taken."""
 
 
+class BudgetExceeded(PromiseBroken):
+    """An answer that would cost more than the user allows; it was not given."""
+
+    def __init__(self, kind: str, expected: str, found: str) -> None:
+        self.kind, self.expected, self.found = kind, expected, found
+        super().__init__(f"the {kind} cap is epsilon {expected}, this answer would bring it to {found}")
+
+
+class LedgerRefused(PromiseBroken):
+    """A ledger that is damaged or older than the device remembers; nothing is answered from it."""
+
+    def __init__(self, what: str, expected: str, found: str) -> None:
+        self.what, self.expected, self.found = what, expected, found
+        super().__init__(f"the ledger's {what} should be {expected}, found {found}")
+
+
+class PeerViolation(TreetopError):
+    """The other side broke the protocol; nothing of its message was used."""
+
+    def __init__(self, what: str, expected: object, found: object) -> None:
+        self.what, self.expected, self.found = what, expected, found
+        super().__init__(f"{what}: expected {expected}, found {found}")
+
+
+class QuestionRefused(PeerViolation):
+    """A question that a device does not answer, for reasons that are public."""
+
+
+class ReportRefused(TreetopError):
+    """One report that cannot be counted; the others of its batch stand."""
+
+    def __init__(self, what: str, expected: object, found: object) -> None:
+        self.what, self.expected, self.found = what, expected, found
+        super().__init__(f"report refused, {what}: expected {expected}, found {found}")
+
+
+class ValueUnavailable(TreetopError):
+    """The device could not read its own value; the message never says why."""
+
+
 class ReportFileRefused(TreetopError):
     """A file of reports that is damaged or of another task; nothing of it was counted."""
 

@@ -41,7 +41,7 @@ def test_find_prints_one_object_and_nothing_else() -> None:
     assert [list(party) for party in answer["parties"]] == [["name", "users", "uplink_bits"]] * 4
     assert list(answer["truth"]) == ["f1", "ncr"]
     defaults = {name: answer[name] for name in ("mechanism", "oracle", "encoding", "k", "epsilon", "seed")}
-    assert defaults == {"mechanism": "taps", "oracle": "auto", "encoding": "words", "k": 5, "epsilon": 2.0, "seed": 3}
+    assert defaults == {"mechanism": "canopy", "oracle": "auto", "encoding": "words", "k": 5, "epsilon": 2.0, "seed": 3}
     assert "note: 3 items are too long" in first.stderr
 
 
@@ -61,6 +61,28 @@ def test_find_reaches_every_reading(simulator: str) -> None:
     answer = read(treetop("find", "syn", "--simulator", simulator, "--seed", "1", "--json", *options))
     assert answer["encoding"] == "ids"
     assert len(answer["items"]) == 10
+
+
+def test_a_catalogue_is_surveyed(tmp_path: Path) -> None:
+    listed = tmp_path / "drinks.txt"
+    listed.write_text("cappuccino\ncocoa\nchai\nlatte\nchai\n", encoding="utf-8")
+    done = treetop("find", EXAMPLE, "--catalogue", str(listed), "--k", "3", "--epsilon", "4", "--seed", "1")
+    text = " ".join(done.stdout.split())
+    assert "● 3 of 3 items stand out from noise" in text
+    assert "of users hold an item that is not in the catalogue" in text
+    assert "a catalogue of 4 items" in text
+    assert "names 1 items again" in done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    answer = read(treetop("find", EXAMPLE, "--catalogue", str(listed), "--k", "3", "--seed", "1", "--json"))
+    assert list(answer) == FIND_KEYS
+    assert (answer["mechanism"], answer["encoding"]) == ("catalogue", "catalogue")
+
+
+def test_choices_are_told_with_the_answer() -> None:
+    text = " ".join(treetop("find", EXAMPLE, "--seed", "1").stdout.split())
+    for words in ("canopy: 6 levels of at most 8 bits", "30 prefixes kept", "oracle olh", "kbit up per party"):
+        assert words in text
+    assert "note: canopy: 6 levels" in treetop("find", EXAMPLE, "--seed", "1", "--json").stderr
 
 
 def test_without_a_seed_one_is_drawn_and_repeats_the_answer() -> None:
@@ -96,7 +118,7 @@ def test_evaluate_prints_a_table_for_a_person() -> None:
 
 def test_demo_shows_truth_estimates_and_means() -> None:
     done = treetop("demo", "--seed", "1")
-    for word in ("truth", "fedpem", "gtf", "tap", "taps", "±", "F1", "NCR", "✓", "seed 1"):
+    for word in ("truth", "fedpem", "gtf", "tap", "taps", "canopy", "±", "F1", "NCR", "✓", "seed 1"):
         assert word in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
     answers = read(treetop("demo", "--seed", "1", "--json"))
@@ -107,6 +129,12 @@ def test_demo_shows_truth_estimates_and_means() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (
+            ["find", "syn", "--catalogue", "nowhere.txt"],
+            "nowhere.txt: expected a .txt, .csv or .parquet file, found none",
+        ),
+        (["find", "syn", "--catalogue", EXAMPLE, "--mechanism", "tap"], "with a catalogue nothing is searched"),
+        (["find", "syn", "--set", "upload_budget=10"], "upload_budget must be at least"),
         (["find", "nowhere.csv"], "nowhere.csv: expected a .parquet or .csv file, found nothing there"),
         (["find"], "Missing argument"),
         (["find", "syn", "--epsilon", "inf"], "epsilon must be a finite number"),
@@ -119,7 +147,7 @@ def test_demo_shows_truth_estimates_and_means() -> None:
         (["find", "syn", "--set", "betta=0.1"], "did you mean 'beta'?"),
         (["find", "syn", "--set", "beta"], "--set expects NAME=VALUE, found 'beta'"),
         (["find", "syn", "--set", "bits=20", "--set", "levels=5", "--encoding", "text"], "multiples of 8, found 20"),
-        (["find", "syn", "--set", "levels=2"], "ask for more levels"),
+        (["find", "syn", "--mechanism", "tap", "--set", "levels=2"], "ask for more levels"),
         (["evaluate", "syn", "--repeats", "0"], "repeats must be"),
         (["evaluate", "syn", "--workers", "0"], "workers must be"),
         (["evaluate", "syn", "--output", "rows.json"], "expected an output ending in .parquet or .csv"),

@@ -27,7 +27,7 @@ PARTIES = {
 
 def answers(name: str, oracle: str, simulator: str, groups: str, epsilon: float = 1.5) -> tuple[Any, Any]:
     crowd = population(PARTIES)
-    settings = {"bits": 8, "levels": 4, "groups": groups}
+    settings = {"bits": 8, "levels": 4, "step_bits": 2, "groups": groups}
     parameters = Parameters(2, Epsilon(epsilon), oracle).with_settings(settings)
     seed = 1 if simulator == "exact" else 2
     rankings = [

@@ -1,4 +1,4 @@
-"""`treetop demo`: the paper's mechanisms on the paper's synthetic federation."""
+"""`treetop demo`: Canopy and the paper's mechanisms on the paper's synthetic federation."""
 
 from dataclasses import asdict
 from typing import Any
@@ -16,6 +16,7 @@ from treetop.experiments.find import checked_seed, find, populate
 from treetop.experiments.grid import Grid, cells_of
 from treetop.experiments.results import Row
 from treetop.mechanisms.catalog import MECHANISMS
+from treetop.oracles.catalog import AUTO
 from treetop.simulation.population import Population
 
 REPEATS = 20
@@ -24,7 +25,7 @@ REPEATS = 20
 def demo(
     k: K = 10,
     epsilon: EpsilonOption = 4.0,
-    oracle: Oracle = "krr",
+    oracle: Oracle = AUTO,
     seed: Seed = None,
     workers: Workers = 2,
     json: Json = False,
@@ -87,4 +88,4 @@ def _cell(answer: Answer, rank: int, truth: set[str]) -> str:
         return "-"
     row = answer.items[rank]
     mark = "[green]✓[/green]" if row.item in truth else "[red]✗[/red]"
-    return f"{row.item} {mark}\n[dim]{row.count:,.0f} ± {row.stderr:,.0f}[/dim]"
+    return f"{row.item} {mark}\n[dim]{row.count:,.0f}±{row.stderr:,.0f}[/dim]"

@@ -12,7 +12,7 @@ from treetop.cli.screen import note, out, print_json, progress_bar, waiting
 from treetop.datasets.catalog import federation_named
 from treetop.experiments.evaluate import in_order
 from treetop.experiments.execute import execute
-from treetop.experiments.find import checked_seed, populate, setting_notes, sharing_notes
+from treetop.experiments.find import checked_seed, oracle_notes, populate, setting_notes, sharing_notes
 from treetop.experiments.grid import Grid, cells_of
 from treetop.experiments.results import Row, checked_output, write
 from treetop.mechanisms.catalog import MECHANISMS, mechanism_named
@@ -67,6 +67,10 @@ def evaluate(
 def _tell(population: Population, grid: Grid, settings: dict[str, object]) -> None:
     note(f"seed {grid.seed}")
     for text in population.notes:
+        note(text)
+    for text in dict.fromkeys(
+        text for cell in grid.cells for text in oracle_notes(mechanism_named(cell.mechanism), cell.parameters)
+    ):
         note(text)
     for name in dict.fromkeys(cell.mechanism for cell in grid.cells):
         for text in (

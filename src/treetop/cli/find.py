@@ -4,6 +4,7 @@ from rich.table import Table
 
 from treetop.cli.bars import WIDTH, bar, rounded
 from treetop.cli.options import (
+    CatalogueFile,
     Encoding,
     EpsilonOption,
     Files,
@@ -18,12 +19,15 @@ from treetop.cli.options import (
 )
 from treetop.cli.screen import note, out, print_json, waiting
 from treetop.datasets.catalog import federation_named
+from treetop.datasets.item_catalogue import load_catalogue
 from treetop.experiments.answer import Answer
 from treetop.experiments.find import find as find_answer
 from treetop.mechanisms.catalog import DEFAULT_MECHANISM
-from treetop.metrics.noise_advice import CLEAR, Advice
+from treetop.metrics.noise_advice import Advice
 from treetop.oracles.catalog import AUTO
 from treetop.privacy.guarantee import Guarantee
+
+STANDS_OUT, NOISE = "●", "○"
 
 
 def find(
@@ -33,6 +37,7 @@ def find(
     mechanism: MechanismOption = DEFAULT_MECHANISM,
     oracle: Oracle = AUTO,
     encoding: Encoding = None,
+    catalogue: CatalogueFile = None,
     seed: Seed = None,
     settings: Set = None,
     simulator: Simulator = "exact",
@@ -49,11 +54,14 @@ def find(
             encoding=encoding,
             seed=seed,
             simulator=simulator,
+            catalogue=None if catalogue is None else load_catalogue(catalogue),
             **read_settings(settings),
         )
     for text in answer.notes:
         note(text)
     if json:
+        for text in answer.choices:
+            note(f"{answer.mechanism}: {text}")
         print_json(answer.to_json())
     else:
         show(answer)
@@ -63,16 +71,37 @@ def show(answer: Answer) -> None:
     """Print an answer for a person."""
     out.print(f"[bold]{answer.title}[/bold]")
     out.print(_table(answer))
+    _show_standing(answer)
     out.print(f"F1 {answer.truth.f1:.2f}, NCR {answer.truth.ncr:.2f} against the true top {answer.parameters.k}.")
     bits = [party.uplink_bits for party in answer.parties]
     out.print(
         f"{answer.users:,} users in {len(answer.parties)} parties; each party sent {min(bits):,} to {max(bits):,} bits."
     )
     out.print(f"Privacy: {Guarantee(answer.parameters.epsilon, answer.parameters.oracle)}.")
+    for text in answer.choices:
+        out.print(f"{answer.mechanism}: {text}", style="dim", markup=False)
     if not answer.items:
         out.print("Nothing rose above the noise: there are too few users for this epsilon.")
     if answer.advice is not None:
         out.print(advice_line(answer, answer.advice))
+
+
+def _show_standing(answer: Answer) -> None:
+    """Say how many items stand out from noise, and how many users hold something that is not in the catalogue."""
+    marks = [row.significant for row in answer.items if row.significant is not None]
+    if marks:
+        others = f"; {NOISE} may be noise" if not all(marks) else ""
+        out.print(f"{STANDS_OUT} {sum(marks)} of {len(marks)} items stand out from noise{others}.")
+    if answer.outside is not None:
+        outside = answer.outside
+        out.print(
+            f"{outside.share:.2%} ± {outside.stderr:.2%} of users hold an item that is not in the catalogue "
+            f"(true: {outside.true_share:.2%})."
+        )
+
+
+def _mark(significant: bool | None) -> str:
+    return {True: f" {STANDS_OUT}", False: f" {NOISE}", None: ""}[significant]
 
 
 def _table(answer: Answer) -> Table:
@@ -87,7 +116,7 @@ def _table(answer: Answer) -> Table:
         drawn = bar(row.count, row.stderr, largest)
         number, share = rounded(row.count, row.stderr), f"{row.frequency:.2%}"
         parties = f"{row.parties}/{len(answer.parties)}"
-        table.add_row(str(rank), row.item, drawn, number, share, f"{row.true_count:,}", parties)
+        table.add_row(f"{rank}{_mark(row.significant)}", row.item, drawn, number, share, f"{row.true_count:,}", parties)
     return table
 
 
@@ -96,7 +125,7 @@ def advice_line(answer: Answer, advice: Advice) -> str:
     users = _two_digits(answer.users * advice.users_factor)
     epsilon = "no epsilon up to 10 would" if advice.epsilon is None else f"epsilon {advice.epsilon:g} would, too"
     return (
-        f"Noise swamps item {len(answer.items)}: its estimate is below {CLEAR:g} standard errors. "
+        f"Noise swamps item {len(answer.items)}: its estimate is below {advice.clear:.2g} standard errors. "
         f"About {users:,} users like these would show it; {epsilon}."
     )
 

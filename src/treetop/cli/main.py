@@ -6,6 +6,7 @@ from typing import Annotated, NoReturn
 import typer
 
 import treetop
+from treetop.cli.audit import audit
 from treetop.cli.count import count
 from treetop.cli.demo import demo
 from treetop.cli.evaluate import evaluate
@@ -25,6 +26,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(find)
 app.command()(evaluate)
+app.command()(audit)
 app.command()(count)
 
 

@@ -1,6 +1,7 @@
 """Options that several commands share, spelt and explained once."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
@@ -57,6 +58,16 @@ Encoding = Annotated[
         help=f"How items become bits: {', '.join(CODECS)}.",
         show_default="words; ids for syn",
         autocompletion=_completing(list(CODECS)),
+    ),
+]
+CatalogueFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--catalogue",
+        metavar="FILE",
+        help="The items are known: one per line (.txt), or the column item of a CSV or Parquet file. Nothing is "
+        "searched; every user reports her item once.",
+        show_default=False,
     ),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="Same seed, same answer.", show_default="drawn and printed")]

@@ -49,6 +49,11 @@ class ItemCodec(ABC):
     def decode(self, code: int) -> str | None:
         """Return the item that a code stands for, or None where the code alone does not tell."""
 
+    @property
+    def title(self) -> str:
+        """Return what an item is held against, in words."""
+        return f"the encoding {self.name!r} with {self.bits} bits"
+
     def show(self, code: int) -> str:
         """Return the item that a code stands for, or `#` and its hexadecimal digits."""
         item = self.decode(code)

@@ -28,6 +28,17 @@ class AnswerItem:
     """How many parties named it; the others add nothing to the count."""
     true_count: int
     """Known here because the data are."""
+    significant: bool | None = None
+    """Whether noise alone would hardly show it (5 % of runs mark an item that nobody holds); None: not tested."""
+
+
+@dataclass(frozen=True)
+class OutsideShare:
+    """The estimated share of users whose item is not in the catalogue."""
+
+    share: float
+    stderr: float
+    true_share: float
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,10 @@ class Answer:
     users: int
     advice: Advice | None
     notes: tuple[str, ...]
+    choices: tuple[str, ...] = ()
+    """What was chosen from public quantities, and why."""
+    outside: OutsideShare | None = None
+    """With a catalogue: who holds something else."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that `treetop find --json` prints."""
@@ -78,8 +93,9 @@ class Answer:
 
     def to_arrow(self) -> pa.Table:
         """Return the items as a pyarrow table."""
-        names = ("item", "count", "frequency", "stderr", "parties", "true_count")
-        return pa.table({name: [getattr(row, name) for row in self.items] for name in names})
+        names = ("item", "count", "frequency", "stderr", "parties", "true_count", "significant")
+        columns = {name: [getattr(row, name) for row in self.items] for name in names}
+        return pa.table({**columns, "significant": pa.array(columns["significant"], pa.bool_())})
 
     def to_pandas(self) -> Any:
         """Return the items as a pandas DataFrame; pandas must be installed."""

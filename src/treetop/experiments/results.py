@@ -15,6 +15,7 @@ import pyarrow.parquet
 from treetop.errors import InvalidInput
 from treetop.experiments.grid import Cell
 from treetop.experiments.score import Score
+from treetop.mechanisms.catalog import mechanism_named
 from treetop.simulation.population import Population
 
 ENDINGS = (".parquet", ".csv")
@@ -50,7 +51,7 @@ def row_of(population: Population, cell: Cell, scores: Sequence[Score]) -> Row:
         encoding=population.codec.name,
         epsilon=float(cell.parameters.epsilon),
         k=cell.parameters.k,
-        levels=cell.parameters.levels,
+        levels=mechanism_named(cell.mechanism).levels(cell.parameters),
         repeats=len(scores),
         f1=_mean([score.f1 for score in scores]),
         f1_se=_standard_error([score.f1 for score in scores]),

@@ -23,6 +23,6 @@ def score(outcome: Outcome, population: Population, k: int) -> Score:
     """Compare what a run found with the k most popular items."""
     truth = population.truth.codes[:k].tolist()
     found = outcome.ranking.prefixes.tolist()
-    local = [upload.top(k).tolist() for upload in outcome.findings.values()]
+    local = [top[:k].tolist() for top in outcome.local_tops.values()]
     bits = sum(outcome.uplink_bits.values()) / len(outcome.uplink_bits)
     return Score(f1(found, truth), ncr(found, truth), local_recall(local, truth), bits, outcome.seconds)

@@ -4,6 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from treetop.errors import UnknownName
+from treetop.mechanisms.canopy import canopy_party, canopy_server
+from treetop.mechanisms.canopy_plan import canopy_choices, canopy_levels
+from treetop.mechanisms.catalogue import CatalogueSurvey
 from treetop.mechanisms.dialogue import Dialogue
 from treetop.mechanisms.fedpem import fedpem_party, fedpem_server
 from treetop.mechanisms.gtf import gtf_party, gtf_server
@@ -14,12 +17,13 @@ from treetop.mechanisms.tap import tap_party, tap_server
 from treetop.mechanisms.taps import taps_party, taps_server
 from treetop.trie.global_ranking import GlobalRanking
 
-DEFAULT_MECHANISM = "taps"
+DEFAULT_MECHANISM = "canopy"
 
 _EVERY = frozenset({"bits", "levels", "groups", "hash_key"})
 _ADAPTIVE = _EVERY | {
     "shared_share", "phase_one_share", "extension", "extension_factor", "drift_range", "shared_trie",
 }  # fmt: skip
+_CANOPY = frozenset({"bits", "hash_key", "step_bits", "kept", "score", "weights", "upload_budget"})
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,9 @@ class Mechanism:
     reads: frozenset[str]
     shares: bool
     """Whether parties learn from each other before the end."""
+    levels: Callable[[Parameters], int] = lambda parameters: parameters.levels
+    choices: Callable[[Parameters], tuple[str, ...]] = lambda _: ()
+    """What was chosen from public quantities and why, in words."""
 
 
 MECHANISMS = {
@@ -41,8 +48,16 @@ MECHANISMS = {
         Mechanism("gtf", gtf_server, gtf_party, _EVERY, shares=False),
         Mechanism("tap", tap_server, tap_party, _ADAPTIVE, shares=True),
         Mechanism("taps", taps_server, taps_party, _ADAPTIVE | {"beta", "pruning"}, shares=True),
+        Mechanism("canopy", canopy_server, canopy_party, _CANOPY, True, canopy_levels, canopy_choices),
     )
 }
+
+
+def catalogue_mechanism(size: int, bits: int) -> Mechanism:
+    """Return the mechanism for a catalogue of that many known items, with codes of that many bits."""
+    survey = CatalogueSurvey(size, bits)
+    reads = frozenset({"score"})
+    return Mechanism("catalogue", survey.server, survey.party, reads, False, lambda _: 1, survey.choices)
 
 
 def mechanism_named(name: str) -> Mechanism:

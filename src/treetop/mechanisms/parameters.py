@@ -13,6 +13,8 @@ from treetop.oracles.catalog import AUTO, checked_oracle_name, oracle_named
 from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.adaptive_extension import DriftRange, Extension, ExtensionRule
+from treetop.trie.level_weights import Weights
+from treetop.trie.lower_confidence import Score
 from treetop.trie.user_groups import floor_of_share
 
 
@@ -57,6 +59,20 @@ class Parameters:
         "fixed", "U_h", "Groups of exact sizes, or every user draws her own from the same weights.",
         choice("fixed", "independent"),
     )  # fmt: skip
+    step_bits: int = setting(8, "b", "Canopy: bits that a level adds to a prefix, at most.", whole_number(1, 16))
+    kept: int = setting(0, "t", "Canopy: prefixes that a level keeps; 0 is max(2k, 30).", whole_number(0, 1 << 20))
+    score: Score = setting(
+        "lower_confidence", "", "Canopy: rank by the best lower bound over sets of parties, or by plain sums.",
+        choice("lower_confidence", "sum"),
+    )  # fmt: skip
+    weights: Weights = setting(
+        "adaptive", "w_h", "Canopy: users of a level, from what is still uncovered, or from public weights.",
+        choice("adaptive", "ramp", "equal"),
+    )  # fmt: skip
+    upload_budget: int = setting(
+        0, "", "Canopy: bits a party may expect to send; lowers step_bits until they fit. 0: no limit.",
+        whole_number(0, 1 << 40),
+    )  # fmt: skip
     hash_key: str = setting(DEFAULT_HASH_KEY, "", "Key of the hashed encoding.", text("a text that is not empty"))
 
     def __post_init__(self) -> None:
@@ -69,12 +85,16 @@ class Parameters:
         level_lengths(self.bits, self.levels)
 
     def with_settings(self, settings: Mapping[str, object]) -> "Parameters":
-        """Return these parameters with some settings changed, each parsed and checked."""
+        """Return these parameters with some settings changed, each parsed and checked.
+
+        Where a code has fewer bits than there are levels, and these were not asked for, a level is one bit.
+        """
         for name in settings:
             if name not in SETTINGS:
                 raise UnknownName("setting", name, SETTINGS)
         changed: dict[str, Any] = {name: SETTINGS[name].parse(name, value) for name, value in settings.items()}
-        return replace(self, **changed)
+        levels = min(self.levels, changed.get("bits", self.bits))
+        return replace(self, **{"levels": levels, **changed})
 
     @property
     def shared_levels(self) -> int:

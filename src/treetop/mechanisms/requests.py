@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
+from treetop.encoding.bit_strings import Codes
 from treetop.mechanisms.dialogue import Request
 from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.oracles.tallies import Tally
@@ -34,6 +35,14 @@ class DivideUsers(Request[None]):
     sizes: GroupSizes
     independent: bool = False
     """Every user draws her own group with the sizes as weights, instead of sizes that come out exactly."""
+
+
+@dataclass(frozen=True)
+class DrawGroup(Request[None]):
+    """Party to its devices not asked yet: each join this group with this probability, whatever you hold."""
+
+    group: Group
+    share: float
 
 
 @dataclass(frozen=True)
@@ -86,12 +95,22 @@ class Record(Request[None]):
 
 @dataclass(frozen=True)
 class Findings:
-    """A party's last upload: its local heavy hitters, and in TAPS its dictionary D_i for the next party."""
+    """A party's last upload: its heavy hitters or its counts of the server's, and in TAPS D_i for the next party."""
 
     heavy_hitters: CountedPrefixes
     pruning: Mapping[int, PruningCandidates] = field(default_factory=dict)
+    outside: CountedPrefixes | None = None
+    """With a catalogue: the users whose item is not on it."""
+    local: Codes | None = None
+    """The party's own top k where it uploads counts of others; it stays with the party."""
+
+    @property
+    def local_top(self) -> Codes:
+        """Return the party's own items, the most frequent one first."""
+        return self.heavy_hitters.prefixes if self.local is None else self.local
 
     @property
     def bits(self) -> int:
         """Return the bits of all that is sent."""
-        return self.heavy_hitters.bits + sum(told.bits for told in self.pruning.values())
+        outside = 0 if self.outside is None else self.outside.bits
+        return self.heavy_hitters.bits + sum(told.bits for told in self.pruning.values()) + outside

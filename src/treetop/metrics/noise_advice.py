@@ -23,22 +23,32 @@ class LastLevel:
 
 @dataclass(frozen=True)
 class Advice:
-    """How many times the users, or which epsilon, would lift an item to `CLEAR` standard errors."""
+    """How many times the users, or which epsilon, would lift an item to so many standard errors."""
 
     users_factor: float
     epsilon: float | None
     """None where even a very large epsilon would not do."""
+    clear: float = CLEAR
+    """The standard errors it takes."""
 
 
-def advice(count: float, stderr: float, levels: Sequence[LastLevel], oracle: str, epsilon: Epsilon) -> Advice | None:
+def advice(
+    count: float,
+    stderr: float,
+    levels: Sequence[LastLevel],
+    oracle: str,
+    epsilon: Epsilon,
+    *,
+    clear: float = CLEAR,
+) -> Advice | None:
     """Return what would do, or None where the item is clear already.
 
     Frequencies stay as they are when users are added, so standard errors shrink with the square root of the users.
     """
-    if count >= CLEAR * stderr:
+    if count >= clear * stderr:
         return None
-    factor = (CLEAR * stderr / max(count, stderr / CLEAR)) ** 2
-    return Advice(factor, _epsilon_for(factor, levels, oracle, epsilon))
+    factor = (clear * stderr / max(count, stderr / clear)) ** 2
+    return Advice(factor, _epsilon_for(factor, levels, oracle, epsilon), clear)
 
 
 def _epsilon_for(factor: float, levels: Sequence[LastLevel], oracle: str, epsilon: Epsilon) -> float | None:

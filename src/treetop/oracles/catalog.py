@@ -5,7 +5,7 @@ from typing import Any
 from treetop.errors import UnknownName
 from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.oracles.k_randomized_response import KRandomizedResponse
-from treetop.oracles.optimized_local_hashing import OptimizedLocalHashing
+from treetop.oracles.optimized_local_hashing import ListedLocalHashing, OptimizedLocalHashing
 from treetop.oracles.optimized_unary_encoding import OptimizedUnaryEncoding
 from treetop.privacy.epsilon import Epsilon
 
@@ -21,6 +21,12 @@ def checked_oracle_name(name: str) -> str:
     if name not in ORACLE_NAMES:
         raise UnknownName("oracle", name, ORACLE_NAMES)
     return name
+
+
+def listed_oracle(name: str, epsilon: Epsilon, candidates: int) -> FrequencyOracle[Any]:
+    """Return the oracle for a list that devices know, by the rule of `oracle_named`: its dummy is always counted."""
+    oracle = oracle_named(name, epsilon, candidates)
+    return ListedLocalHashing(epsilon, oracle.size) if oracle.name == OptimizedLocalHashing.name else oracle
 
 
 def oracle_named(name: str, epsilon: Epsilon, candidates: int) -> FrequencyOracle[Any]:

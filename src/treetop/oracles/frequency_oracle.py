@@ -20,6 +20,9 @@ from treetop.privacy.guarantee import Guarantee
 Keys = NDArray[np.uint64]
 Reports = TypeVar("Reports")
 
+CACHED = 64
+"""Room given to a small report, so that those counted together fit into a processor's cache."""
+
 
 class FrequencyOracle(ABC, Generic[Reports]):
     """One question with d slots, the dummy counted in d, asked under epsilon-LDP."""
@@ -53,6 +56,16 @@ class FrequencyOracle(ABC, Generic[Reports]):
     @abstractmethod
     def sample_tally(self, holders: Counts, randomness: Generator) -> Tally:
         """Draw the tally of users of whom holders[v] hold slot v from its exact distribution."""
+
+    @property
+    def slots(self) -> int:
+        """Return how many slots a tally counts: all d, unless an oracle has no report for the dummy."""
+        return self.size
+
+    @property
+    def report_cells(self) -> int:
+        """Return how much room a report takes while it is counted, in numbers."""
+        return CACHED
 
     @property
     def guarantee(self) -> Guarantee:

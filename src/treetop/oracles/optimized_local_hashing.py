@@ -32,6 +32,11 @@ class OptimizedLocalHashing(FrequencyOracle[HashedReports]):
     needs_candidates = False
 
     @property
+    def slots(self) -> int:
+        """Return d - 1: nothing is counted for the dummy."""
+        return self.size - 1
+
+    @property
     def bucket_count(self) -> int:
         """Return d' = ceil(e^eps + 1)."""
         return int(min(np.ceil(self.epsilon.odds + 1), MOST_BUCKETS))
@@ -57,4 +62,13 @@ class OptimizedLocalHashing(FrequencyOracle[HashedReports]):
 
     def sample_tally(self, holders: Counts, randomness: Generator) -> Tally:
         """Draw Bin(n_v, p) + Bin(n - n_v, 1 / d') for each candidate: exact for an ideal hash."""
-        return independent_support(holders, self.size - 1, self.p, self.q, randomness)
+        return independent_support(holders, self.slots, self.p, self.q, randomness)
+
+
+class ListedLocalHashing(OptimizedLocalHashing):
+    """OLH over a list that devices know: a value that is not on it becomes one agreed key, which is counted, too."""
+
+    @property
+    def slots(self) -> int:
+        """Return d: the agreed key is the dummy's."""
+        return self.size

@@ -23,6 +23,11 @@ class OptimizedUnaryEncoding(FrequencyOracle[NDArray[np.bool_]]):
         """Return p = 1 / 2 and q = 1 / (e^eps + 1)."""
         return 0.5, 1 / (self.epsilon.odds + 1)
 
+    @property
+    def report_cells(self) -> int:
+        """Return d: a report is a row of bits."""
+        return self.size
+
     def perturb(self, values: NDArray[Any], randomness: Generator) -> NDArray[np.bool_]:
         """Run by simulated devices: one row of d bits for each value."""
         bits = randomness.random((len(values), self.size)) < self.q

@@ -1,12 +1,13 @@
 """The reference simulation: every user is in a group, holds a value and perturbs it."""
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treetop.encoding.bit_strings import keys_of, prefixes_of
-from treetop.mechanisms.requests import CollectReports, DivideUsers
+from treetop.mechanisms.requests import CollectReports
 from treetop.oracles.frequency_oracle import Keys
 from treetop.oracles.tallies import Tally
 from treetop.simulation.population import Places
@@ -22,20 +23,24 @@ CELLS_AT_ONCE = 1 << 22
 class DeviceByDeviceRespondents(Respondents):
     """Users who are shuffled, dealt to the groups and perturbed one and all, in vectors."""
 
-    def divide(self, request: DivideUsers) -> None:
-        """Shuffle the users; groups are consecutive stretches of them."""
-        super().divide(request)
+    @cached_property
+    def _users(self) -> NDArray[np.int32]:
+        """Return the place of every user's code, in random order: groups are consecutive stretches of them."""
         users = np.repeat(np.arange(len(self.party.counts), dtype=np.int32), self.party.counts)
         self.randomness.shuffle(users)
-        ends = np.cumsum(list(self.sizes.values())).tolist()
-        self._members = dict(zip(self.sizes, np.split(users, ends[:-1]), strict=True))
+        return users
+
+    def _members(self, group: Group) -> NDArray[np.int32]:
+        groups = list(self.sizes)
+        first = sum(self.sizes[earlier] for earlier in groups[: groups.index(group)])
+        return self._users[first : first + self.sizes[group]]
 
     def _answer(self, request: CollectReports, group: Group) -> Tally:
         oracle, domain = request.oracle, request.domain
         value_of = self._slots(domain) if oracle.needs_candidates else self._keys(domain)
-        keys = keys_of(domain.prefixes)
-        total = Tally(np.zeros(len(domain) + oracle.needs_candidates, dtype=np.int64), 0)
-        for members in _some_at_once(self._members[group], oracle.size):
+        keys = np.append(keys_of(domain.prefixes), NO_CODE_KEY)[: oracle.slots]
+        total = Tally(np.zeros(oracle.slots, dtype=np.int64), 0)
+        for members in _some_at_once(self._members(group), oracle.report_cells):
             reports = oracle.perturb(value_of[members], self.randomness)
             total += oracle.tally(reports, keys)
         return total
@@ -53,8 +58,8 @@ class DeviceByDeviceRespondents(Respondents):
         return np.append(keys_of(prefixes), NO_CODE_KEY)
 
 
-def _some_at_once(members: NDArray[np.int32], size: int) -> Iterator[NDArray[np.int32]]:
-    """Yield stretches of members whose unary reports would fit into bounded memory."""
-    length = max(1, CELLS_AT_ONCE // size)
+def _some_at_once(members: NDArray[np.int32], report_cells: int) -> Iterator[NDArray[np.int32]]:
+    """Yield stretches of members whose reports fit into bounded memory."""
+    length = max(1, CELLS_AT_ONCE // report_cells)
     for start in range(0, len(members), length):
         yield members[start : start + length]

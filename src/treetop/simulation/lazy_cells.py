@@ -23,20 +23,27 @@ class LazyCells:
 
     def draw_group(self, starts: Places, ends: Places, size: int) -> Places:
         """Draw `size` users nobody has asked yet; return how many of them lie in each of some disjoint ranges."""
-        self._split_at(np.concatenate([starts, ends]))
+        self._split_at(starts, ends)
         unused = self._users(self._edges) - self._used
         drawn = self._randomness.multivariate_hypergeometric(unused, size, method="marginals")
         self._used = self._used + drawn
         before = np.concatenate([[0], np.cumsum(drawn)])
-        inside: Places = before[np.searchsorted(self._edges, ends)] - before[np.searchsorted(self._edges, starts)]
+        inside: Places = before[self._cell_at(ends)] - before[self._cell_at(starts)]
         return inside
+
+    def _cell_at(self, edges: Places) -> Places:
+        """Return which cell begins at each edge; where every place is an edge there is nothing to look up."""
+        return edges if len(self._edges) == len(self._users_before) else np.searchsorted(self._edges, edges)
 
     def _users(self, edges: Places) -> Places:
         return np.diff(self._users_before[edges])
 
-    def _split_at(self, places: Places) -> None:
+    def _split_at(self, starts: Places, ends: Places) -> None:
         """Make every place an edge, and deal the used users of a cell to its parts."""
-        edges = np.union1d(self._edges, places)
+        merged = np.sort(
+            np.concatenate([self._edges, starts, ends]), kind="stable"
+        )  # three ascending runs: merged fast
+        edges = merged[np.concatenate([[True], merged[1:] > merged[:-1]])]
         if len(edges) == len(self._edges):
             return
         firsts = np.searchsorted(edges, self._edges)

@@ -57,7 +57,13 @@ class PartyPopulation:
     def places(self, prefixes: Codes, length: int) -> tuple[Places, Places]:
         """Return where the codes below each prefix begin and end."""
         first, last = first_and_last_code(prefixes, self.bits, length)
-        return np.searchsorted(self.codes, first), np.searchsorted(self.codes, last, side="right")
+        starts = np.searchsorted(self.codes, first)
+        if length < self.bits:
+            return starts, np.searchsorted(self.codes, last, side="right")
+        within = starts < len(self.codes)
+        held = np.zeros(len(starts), dtype=np.int64)  # a whole code has one place, or none
+        held[within] = self.codes[starts[within]] == first[within]
+        return starts, starts + held
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,10 +126,7 @@ def _notes(federation: Federation, encoded: EncodedItems, codec: ItemCodec) -> t
     """Say what the encoding could not keep apart, and what it could not hold."""
     unfit = int(np.count_nonzero(~encoded.fits))
     if unfit == len(federation.items):
-        raise InvalidInput(
-            f"no item fits the encoding {codec.name!r} with {codec.bits} bits, found for example "
-            f"{federation.items[0]!r}"
-        )
+        raise InvalidInput(f"no item fits {codec.title}, found for example {federation.items[0]!r}")
     distinct = len(np.unique(encoded.codes[encoded.fits]))
     shared = len(federation.items) - unfit - distinct
     notes = [*federation.notes]
@@ -140,6 +143,6 @@ def _unfit_note(federation: Federation, encoded: EncodedItems, codec: ItemCodec,
     users = sum(int(party.users[~encoded.fits[party.items]].sum()) for party in federation.parties)
     example: Sequence[int] = np.flatnonzero(~encoded.fits).tolist()
     return (
-        f"{unfit:,} items ({users:,} users) do not fit the encoding {codec.name!r}, for example "
+        f"{unfit:,} items ({users:,} users) do not fit {codec.title}, for example "
         f"{federation.items[example[0]]!r}: their users answer 'none of these'"
     )

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 
 from numpy.random import Generator
 
-from treetop.mechanisms.requests import CollectReports, DivideUsers
+from treetop.mechanisms.requests import CollectReports, DivideUsers, DrawGroup
 from treetop.oracles.tallies import Tally
 from treetop.privacy.once_per_user import OncePerUser
 from treetop.simulation.population import PartyPopulation
@@ -16,11 +16,22 @@ class Respondents(ABC):
 
     def __init__(self, party: PartyPopulation, randomness: Generator) -> None:
         self.party, self.randomness = party, randomness
+        self.sizes: GroupSizes = {}
+        self._once = OncePerUser()
 
     def divide(self, request: DivideUsers) -> None:
         """Fix the size of every group; the members are random."""
-        self.sizes = self._drawn(request.sizes) if request.independent else dict(request.sizes)
-        self._once = OncePerUser(frozenset(self.sizes))
+        for group, size in (self._drawn(request.sizes) if request.independent else request.sizes).items():
+            self._admit(group, size)
+
+    def draw(self, request: DrawGroup) -> None:
+        """Let every user who is in no group yet join this one with the same probability."""
+        undecided = self.party.users - sum(self.sizes.values())
+        self._admit(request.group, int(self.randomness.binomial(undecided, request.share)))
+
+    def _admit(self, group: Group, size: int) -> None:
+        self._once.admit(group)
+        self.sizes[group] = size
 
     def _drawn(self, sizes: GroupSizes) -> GroupSizes:
         """Let every user draw her group with the sizes as weights."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from treetop.encoding.bit_strings import Codes
 from treetop.errors import UnknownName
 from treetop.mechanisms.catalog import Mechanism
 from treetop.mechanisms.dialogue import Dialogue, Request
@@ -15,6 +16,7 @@ from treetop.mechanisms.requests import (
     AskParties,
     CollectReports,
     DivideUsers,
+    DrawGroup,
     Findings,
     HearServer,
     LevelTrace,
@@ -47,6 +49,7 @@ class Outcome:
 
     ranking: GlobalRanking
     findings: Mapping[str, CountedPrefixes]
+    local_tops: Mapping[str, Codes]
     uplink_bits: Mapping[str, int]
     traces: Mapping[str, list[LevelTrace]]
     seconds: float
@@ -86,6 +89,8 @@ class PartyRun:
                 return self.respondents.collect(request)
             case DivideUsers():
                 self.respondents.divide(request)
+            case DrawGroup():
+                self.respondents.draw(request)
             case Record():
                 self.traces.append(request.trace)
             case _:
@@ -133,6 +138,7 @@ def drive(server: Dialogue[GlobalRanking], parties: Mapping[str, PartyRun]) -> G
 
 def _outcome(ranking: GlobalRanking, parties: Mapping[str, PartyRun], seconds: float) -> Outcome:
     findings = {name: party.findings.heavy_hitters for name, party in parties.items() if party.findings}
+    local_tops = {name: party.findings.local_top for name, party in parties.items() if party.findings}
     bits = {name: party.uplink_bits for name, party in parties.items()}
     traces = {name: party.traces for name, party in parties.items()}
-    return Outcome(ranking, findings, bits, traces, seconds)
+    return Outcome(ranking, findings, local_tops, bits, traces, seconds)

@@ -1,7 +1,7 @@
 """Party estimates -> global top k."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,11 @@ class CountedPrefixes:
     reports: int
     domain: int
     """Slots of the domain that they were estimated in: with `reports`, all that their error depends on."""
+    asked_for: bool = False
+    """Whether the server named the prefixes, so that the counts alone are sent."""
 
     @classmethod
-    def of(cls, estimates: LevelEstimates, users: int) -> "CountedPrefixes":
+    def of(cls, estimates: LevelEstimates, users: int, asked_for: bool = False) -> "CountedPrefixes":
         """Scale frequencies to the party's users; the variance adds the drawing of the group to the noise.
 
         Var = n^2 [Var_full(f) + f (1 - f) / r (1 - r / n)], with f clipped to [0, 1].
@@ -35,20 +37,24 @@ class CountedPrefixes:
         f = np.clip(estimates.frequencies, 0, 1)
         noise = estimates.oracle.variance(f, r)
         drawing = f * (1 - f) / max(r, 1) * (1 - r / n)
-        counts = estimates.frequencies * n
-        return cls(estimates.length, estimates.prefixes, counts, n**2 * (noise + drawing), r, estimates.oracle.size)
+        counts, variances = estimates.frequencies * n, n**2 * (noise + drawing)
+        return cls(estimates.length, estimates.prefixes, counts, variances, r, estimates.oracle.size, asked_for)
 
     def __len__(self) -> int:
         return len(self.prefixes)
 
     @property
     def bits(self) -> int:
-        """Return what sending them costs: their own bits and 32 for each count."""
-        return len(self) * (self.length + COUNT_BITS)
+        """Return what sending them costs: their own bits, unless the server named them, and 32 for each count."""
+        return len(self) * ((0 if self.asked_for else self.length) + COUNT_BITS)
 
-    def top(self, number: int) -> Codes:
-        """Return the first prefixes, the most frequent one first."""
-        return self.prefixes[:number]
+
+@dataclass(frozen=True)
+class UsersOutside:
+    """The users of the whole federation whose item is not in a catalogue."""
+
+    count: float
+    variance: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +66,25 @@ class GlobalRanking:
     variances: Frequencies
     parties: NDArray[np.int64]
     """How many parties uploaded each prefix; the others add nothing to its count."""
+    significant: NDArray[np.bool_] | None = None
+    """Whether noise alone would hardly show each prefix; None where that is not tested."""
+    z: float | None = None
+    """How many standard deviations that takes."""
+    outside: UsersOutside | None = None
 
     def __len__(self) -> int:
         return len(self.prefixes)
 
     def at(self, places: NDArray[np.int64]) -> "GlobalRanking":
         """Return the prefixes at these places, in this order."""
-        return GlobalRanking(self.prefixes[places], self.counts[places], self.variances[places], self.parties[places])
+        return replace(
+            self,
+            prefixes=self.prefixes[places],
+            counts=self.counts[places],
+            variances=self.variances[places],
+            parties=self.parties[places],
+            significant=None if self.significant is None else self.significant[places],
+        )
 
     def top(self, k: int) -> "GlobalRanking":
         """Return the k most frequent; equal counts by the smaller prefix."""

@@ -31,12 +31,13 @@ def grid(repeats: int = 7) -> Grid:
 
 def test_find_answers_with_error_bars() -> None:
     answer = treetop.find(DATA, k=3, epsilon=4, seed=1, **SMALL)
-    assert (answer.mechanism, answer.encoding, answer.seed, answer.users) == ("taps", "ids", 1, answer.users)
+    assert (answer.mechanism, answer.encoding, answer.seed, answer.users) == ("canopy", "ids", 1, answer.users)
     assert len(answer.items) == 3
     assert all(row.stderr > 0 and row.frequency == row.count / answer.users for row in answer.items)
     assert [party.name for party in answer.parties] == ["a", "b"]
-    assert len(answer.parties[0].trace) == 4
-    assert answer.to_arrow().column_names == ["item", "count", "frequency", "stderr", "parties", "true_count"]
+    assert len(answer.parties[0].trace) == 1
+    columns = ["item", "count", "frequency", "stderr", "parties", "true_count", "significant"]
+    assert answer.to_arrow().column_names == columns
     assert answer.to_pandas()["item"].tolist() == [row.item for row in answer.items]
 
 
@@ -92,7 +93,7 @@ def test_bad_questions_are_refused(changes: dict[str, Any], error: type[Exceptio
 def test_evaluate_gives_a_table_with_its_seed() -> None:
     table = treetop.evaluate(DATA, ks=[2, 3], repeats=3, seed=4, **SMALL)
     assert table.column_names == COLUMNS
-    assert table.num_rows == 8
+    assert table.num_rows == 10
     assert table.schema.metadata[b"seed"] == b"4"
     assert set(table["encoding"].to_pylist()) == {"ids"}
 

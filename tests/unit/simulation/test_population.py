@@ -39,7 +39,8 @@ def test_true_counts_of_any_codes() -> None:
 def test_what_an_encoding_loses_is_said() -> None:
     crowd = population({"a": {"The": 1, "the": 2, "abcdefghijkl": 1, "abcdefghijkm": 1, "c++": 5}}, 48, "words")
     assert crowd.notes == (
-        "1 items (5 users) do not fit the encoding 'words', for example 'c++': their users answer 'none of these'",
+        "1 items (5 users) do not fit the encoding 'words' with 48 bits, for example 'c++': "
+        "their users answer 'none of these'",
         "2 items are too long for their code and were cut to what fits",
         "2 items share the code of another item and are counted with it",
     )

@@ -1,0 +1,1 @@
+"""Ports held in memory: for simulated devices, audits and tests."""

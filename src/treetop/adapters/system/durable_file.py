@@ -1,0 +1,31 @@
+"""Files that are replaced as a whole and outlast a power cut."""
+
+import os
+from pathlib import Path
+
+
+def replace_durably(path: Path, content: bytes) -> None:
+    """Write beside the file, flush, rename over it, flush the folder: all of it or nothing."""
+    beside = path.with_name(path.name + ".new")
+    with beside.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+    _flush_folder(path.parent)
+
+
+def _flush_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def content_of(path: Path) -> bytes | None:
+    """Return what a file holds, or None where there is none."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,156 @@
+"""What a device does around its report: once, in order, and on public grounds only."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from hashlib import sha256
+
+from treetop.adapters.memory.ledger import MemoryCounter, MemoryLedger
+from treetop.adapters.system.entropy import SystemEntropy
+from treetop.audit.audit_report import Check
+from treetop.audit.neighbouring_inputs import (
+    BITS,
+    ENROLMENT,
+    Audited,
+    DeviceFactory,
+    audited,
+    fresh_ledger,
+    opened_ledger,
+)
+from treetop.audit.scripted_entropy import CountingEntropy
+from treetop.errors import TreetopError
+from treetop.federation.budgets import Budget
+from treetop.federation.device import Device
+from treetop.federation.domain_checks import Publication, Question
+from treetop.federation.task import ORACLE_NAMES, DeviceTask, WeightedGroup
+from treetop.trie.user_groups import Group
+
+BUDGET = Budget("1")
+VALUES = (*range(0, 1 << BITS, 15), None)
+
+
+class ReplayedEntropy:
+    """The same bytes for every value: what differs then is the value's doing."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed, self._read = seed, 0
+
+    def read(self, count: int) -> bytes:
+        """Return the next bytes of a fixed stream."""
+        self._read += 1
+        stream = b"".join(sha256(f"{self._seed} {self._read} {block}".encode()).digest() for block in range(count + 1))
+        return stream[:count]
+
+
+def retry_check(retries: int, factory: DeviceFactory = Device) -> Check:
+    """Check that asking again, with a restart of the device each time, gives the same bytes."""
+    most = 0
+    for oracle in ORACLE_NAMES:
+        asked, entropy = audited(oracle, BUDGET), SystemEntropy()
+        store, counter = MemoryLedger(), MemoryCounter()
+        restarts = (factory(lambda: 0, entropy, opened_ledger(store, counter)) for _ in range(retries))
+        most = max(most, len({asked.answer(device) for device in restarts}))
+    claim = f"asked {retries:,} times, and restarted as often, a device has one answer"
+    return Check("same_bytes_on_retry", most == 1, claim, most, 1)
+
+
+def single_report_check(factory: DeviceFactory = Device) -> Check:
+    """Check that a device asked about every level and list of a task answers one of them only."""
+    asked = second_level()
+    device = factory(lambda: 0, SystemEntropy(), fresh_ledger())
+    answers: set[bytes] = set()
+    for question in _questions(asked):
+        try:
+            answers.add(device.answer(asked.task, ENROLMENT, question, asked.published))
+        except TreetopError:
+            continue
+    claim = "asked about other levels and lists, a device gives no second report"
+    return Check("one_report_per_task", len(answers) == 1, claim, len(answers), 1)
+
+
+def second_level() -> Audited:
+    """Return a task whose group answers at level 2, where several lists would be allowed."""
+    group, published = Group(2), Publication(2, (0, 1, 2))
+    lengths = (0, 2, 4, BITS)
+    task = DeviceTask("audit", "audit", BUDGET, "krr", 10, lengths, (WeightedGroup(group, 1),))
+    return Audited(task, Question(task.digest, group, 4, tuple(range(12))), published)
+
+
+def _questions(asked: Audited) -> Iterable[Question]:
+    """Return the whole list, two that were openly pruned, and some that no device may answer."""
+    whole = asked.question
+    yield whole
+    yield replace(whole, prefixes=whole.prefixes[1:], pruned=whole.prefixes[:1])
+    yield replace(whole, prefixes=whole.prefixes[:-1], pruned=whole.prefixes[-1:])
+    yield replace(whole, prefixes=whole.prefixes[:1])
+    yield replace(whole, group=Group(1), length=2, prefixes=(0, 1, 2, 3))
+    yield replace(whole, group=Group(3), length=BITS, prefixes=tuple(range(1 << BITS)))
+
+
+def randomness_check(streams: int, factory: DeviceFactory = Device) -> Check:
+    """Check that how many random bytes are read, and how many are sent, is the same for every value."""
+    differing = 0
+    for oracle in ORACLE_NAMES:
+        for stream in range(streams):
+            footprints = {_footprint(factory, audited(oracle, BUDGET), value, stream) for value in VALUES}
+            differing += len(footprints) - 1
+    claim = "random bytes read and bytes sent do not depend on the value"
+    return Check("constant_footprint", differing == 0, claim, differing, 0)
+
+
+def _footprint(factory: DeviceFactory, asked: Audited, value: int | None, stream: int) -> tuple[int, int]:
+    entropy = CountingEntropy(ReplayedEntropy(stream).read)
+    report = asked.answer(factory(lambda: value, entropy, fresh_ledger()))
+    return entropy.taken, len(report)
+
+
+def group_check(streams: int, factory: DeviceFactory = Device) -> Check:
+    """Check that the group stands in the ledger when the value is read, and is the same for every value."""
+    task = replace(audited("olh", BUDGET).task, groups=tuple(WeightedGroup(Group(level), level) for level in (1, 2)))
+    differing = 0
+    for stream in range(streams):
+        groups = {_group_when_read(factory, task, value, stream) for value in VALUES}
+        differing += len(groups) - 1 + (None in groups)
+    claim = "the level is settled and written down before the value is read"
+    return Check("level_before_value", differing == 0, claim, differing, 0)
+
+
+def _group_when_read(factory: DeviceFactory, task: DeviceTask, value: int | None, stream: int) -> Group | None:
+    ledger, seen = fresh_ledger(), list[Group | None]()
+
+    def read() -> int | None:
+        entry = ledger.entry(task.digest)
+        seen.append(None if entry is None else entry.group)
+        return value
+
+    factory(read, ReplayedEntropy(stream), ledger).answer_once(task)
+    return seen[0]
+
+
+def refusal_check(factory: DeviceFactory = Device) -> Check:
+    """Check that a question is refused for every value or for none, and before the value is read."""
+    asked = second_level()
+    differing = 0
+    for question in _questions(asked):
+        refusals = {_refusal(factory, replace(asked, question=question), value) for value in VALUES}
+        differing += len(refusals) - 1
+    claim = "whether a device refuses depends on public data only"
+    return Check("refusal_by_public_data", differing == 0, claim, differing, 0)
+
+
+def _refusal(factory: DeviceFactory, asked: Audited, value: int | None) -> str:
+    try:
+        asked.answer(factory(lambda: value, ReplayedEntropy(1), fresh_ledger()))
+    except TreetopError as refused:
+        return str(refused)
+    return "answered"
+
+
+def conduct_checks(quick: bool) -> list[Check]:
+    """Check all of it."""
+    return [
+        retry_check(1_000 if quick else 10_000),
+        single_report_check(),
+        randomness_check(20 if quick else 200),
+        group_check(20 if quick else 200),
+        refusal_check(),
+    ]

@@ -1,0 +1,54 @@
+"""Many tasks about one value: what they show together, and what the ledger says that they cost."""
+
+from collections import Counter
+from fractions import Fraction
+
+from treetop.adapters.memory.ledger import MemoryCounter, MemoryLedger
+from treetop.adapters.system.entropy import SystemEntropy
+from treetop.audit.audit_report import Check
+from treetop.audit.empirical_epsilon import Counts, epsilon_bound
+from treetop.audit.neighbouring_inputs import FIRST, SECOND, Audited, audited
+from treetop.errors import BudgetExceeded
+from treetop.federation.budgets import Budget
+from treetop.federation.device import Device
+from treetop.federation.ledger import Caps, Ledger
+from treetop.federation.wire_format import decoded_batch
+
+BUDGET = Budget("0.5")
+
+
+def answered(tasks: list[Audited], value: int, entropy: SystemEntropy) -> tuple[int, Fraction]:
+    """Let a device answer all tasks; return how many reports name slot 0, and what its ledger says they cost."""
+    ledger = Ledger(MemoryLedger(), MemoryCounter(), Caps(lifetime=BUDGET.amount * len(tasks)))
+    device = Device(lambda: value, entropy, ledger)
+    reports = [decoded_batch(asked.answer(device)).reports()[0] for asked in tasks]
+    return sum(report == 0 for report in reports), ledger.spent("audit")
+
+
+def refuses_one_more(tasks: list[Audited]) -> bool:
+    """Return whether a device whose lifetime cap is spent refuses the next task."""
+    ledger = Ledger(MemoryLedger(), MemoryCounter(), Caps(lifetime=BUDGET.amount * (len(tasks) - 1)))
+    device = Device(lambda: FIRST, SystemEntropy(), ledger)
+    for asked in tasks[:-1]:
+        asked.answer(device)
+    try:
+        tasks[-1].answer(device)
+    except BudgetExceeded:
+        return True
+    return False
+
+
+def longitudinal_check(number: int, trials: int) -> Check:
+    """Check that so many tasks show no more than the ledger's exact sum, and that the sum is right."""
+    tasks = [audited("krr", BUDGET, 1).named(f"task {place}") for place in range(number)]
+    total, entropy = BUDGET.amount * number, SystemEntropy()
+    counts: list[Counts] = []
+    costs: set[Fraction] = set()
+    for value in (FIRST, SECOND << 1):
+        answers = [answered(tasks, value, entropy) for _ in range(trials)]
+        counts.append(Counter(named for named, _ in answers))
+        costs |= {cost for _, cost in answers}
+    bound = epsilon_bound(counts[0], counts[1], trials)
+    claim = f"{2 * trials:,} devices, tasks answered by each: {number}; the ledger says {total} exactly, then refuses"
+    exact = costs == {total} and refuses_one_more([*tasks, audited("krr", BUDGET, 1)])
+    return Check(f"longitudinal_{number}", exact and bound <= total, claim, bound, float(total))

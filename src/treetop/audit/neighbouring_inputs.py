@@ -1,0 +1,67 @@
+"""Values that no report may tell apart, and tasks small enough to audit devices with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from treetop.adapters.memory.ledger import MemoryCounter, MemoryLedger
+from treetop.federation.budgets import LARGEST, Budget
+from treetop.federation.device import Device, ValueSource
+from treetop.federation.domain_checks import Publication, Question
+from treetop.federation.ledger import Caps, Ledger
+from treetop.federation.lots import Enrolment
+from treetop.federation.ports import Entropy
+from treetop.federation.task import DeviceTask, OracleName, WeightedGroup
+from treetop.trie.user_groups import Group
+
+BITS = 8
+ENROLMENT = Enrolment(b"device 1", b"beacon")
+FIRST, SECOND = 0, 1 << (BITS - 2)
+"""Codes in slots 0 and 1 of the audited domain."""
+OUTSIDE: int | None = None
+"""An item without a code: the dummy's slot."""
+DeviceFactory = Callable[[ValueSource, Entropy, Ledger], Device]
+
+
+@dataclass(frozen=True)
+class Audited:
+    """One task, and in rounds the one question of it that is asked."""
+
+    task: DeviceTask
+    question: Question
+    published: Publication
+
+    @property
+    def values(self) -> tuple[int | None, ...]:
+        """Return a value in every slot, the dummy's too."""
+        step = BITS - self.question.length
+        return (*(prefix << step for prefix in self.question.prefixes), OUTSIDE)
+
+    def answer(self, device: Device) -> bytes:
+        """Ask a device, as its party would."""
+        if self.task.one_shot:
+            return device.answer_once(self.task)
+        return device.answer(self.task, ENROLMENT, self.question, self.published)
+
+    def named(self, name: str) -> "Audited":
+        """Return the same question as another task."""
+        task = replace(self.task, name=name)
+        return Audited(task, replace(self.question, task=task.digest), self.published)
+
+
+def audited(oracle: OracleName, budget: Budget, bits_of_level: int = 2) -> Audited:
+    """Return a task about the first bits of a code: 2^bits candidates and the dummy, all in one group."""
+    group = Group(1)
+    lengths = (0, bits_of_level, BITS)
+    task = DeviceTask("audit", "audit", budget, oracle, 10, lengths, (WeightedGroup(group, 1),))
+    question = Question(task.digest, group, bits_of_level, tuple(range(1 << bits_of_level)))
+    return Audited(task, question, Publication(0, (0,)))
+
+
+def fresh_ledger() -> Ledger:
+    """Return the ledger of a new device."""
+    return opened_ledger(MemoryLedger(), MemoryCounter())
+
+
+def opened_ledger(store: MemoryLedger, counter: MemoryCounter) -> Ledger:
+    """Return the ledger of a device that starts again, whose user allows what the audit asks for."""
+    return Ledger(store, counter, Caps(LARGEST, LARGEST))

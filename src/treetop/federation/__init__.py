@@ -1,0 +1,1 @@
+"""Answers from real devices; no sockets, no files, standard library only."""

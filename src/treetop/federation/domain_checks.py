@@ -1,0 +1,142 @@
+"""What a device checks before it answers a published candidate list (rounds mode).
+
+Everything here is a function of public data: the value has not been read, so a refusal says nothing about it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from itertools import pairwise
+
+from treetop.errors import QuestionRefused
+from treetop.federation.task import DeviceTask
+from treetop.trie.user_groups import Group, Role
+
+_DOMAIN_DOMAIN = b"treetop domain 1\0"
+
+
+@dataclass(frozen=True)
+class Publication:
+    """The prefixes that the candidates must descend from, as the task's public log has them."""
+
+    length: int
+    prefixes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """Party to the devices of one group: which of these prefixes does your value begin with?"""
+
+    task: bytes
+    group: Group
+    length: int
+    prefixes: tuple[int, ...]
+    pruned: tuple[int, ...] = ()
+    """Children of published prefixes that were left out on purpose (TAPS), 2k at most."""
+
+    @property
+    def slots(self) -> int:
+        """Return d: the candidates and the dummy."""
+        return len(self.prefixes) + 1
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Return the 32 bytes that stand for this list in envelope and ledger."""
+        width = (self.length + 7) >> 3
+        head = b"".join(
+            number.to_bytes(4, "big")
+            for number in (self.group.level, _role_number(self.group), self.length, len(self.prefixes))
+        )
+        candidates = b"".join(prefix.to_bytes(width, "big") for prefix in self.prefixes)
+        return sha256(_DOMAIN_DOMAIN + self.task + head + candidates).digest()
+
+    def slot_of(self, prefix: int | None) -> int:
+        """Run by the device: the candidate's place, or the dummy's."""
+        dummy = len(self.prefixes)
+        return dummy if prefix is None else self._places.get(prefix, dummy)
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {prefix: place for place, prefix in enumerate(self.prefixes)}
+
+
+def _role_number(group: Group) -> int:
+    return tuple(Role).index(group.role)
+
+
+def check_question(task: DeviceTask, own: Group, question: Question, published: Publication) -> None:
+    """Run by the device: refuse a question that its task does not allow."""
+    _require(not task.one_shot, "mode of the task", "rounds", "one-shot: there is no candidate list to answer")
+    _require(question.task == task.digest, "task", task.digest.hex(), question.task.hex())
+    _require(question.group == own, "group", own, question.group)
+    wanted = task.lengths[own.level]
+    _require(question.length == wanted, "length of the candidates", wanted, question.length)
+    _check_prefixes("candidates", question.prefixes, question.length)
+    _check_prefixes("pruned candidates", question.pruned, question.length)
+    _check_prefixes("published prefixes", published.prefixes, published.length)
+    _check_size(task, question)
+    _check_descent(task, question, published)
+
+
+def _require(holds: bool, what: str, expected: object, found: object) -> None:
+    if not holds:
+        raise QuestionRefused(what, expected, found)
+
+
+def _check_prefixes(what: str, prefixes: Sequence[int], length: int) -> None:
+    whole = all(type(prefix) is int for prefix in prefixes)
+    _require(whole, what, "whole numbers", "something else")
+    rising = all(one < two for one, two in pairwise(prefixes))
+    _require(rising, what, "distinct and in ascending order", "otherwise")
+    in_range = not prefixes or (prefixes[0] >= 0 and prefixes[-1].bit_length() <= length)
+    _require(in_range, what, f"of {length} bits", "others")
+
+
+def _check_size(task: DeviceTask, question: Question) -> None:
+    least = smallest_domain(task, question.group)
+    found = len(question.prefixes)
+    _require(found >= least, "number of candidates", f"{least} at least", found)
+    _require(question.slots <= task.most_slots, "slots", f"{task.most_slots} at most", question.slots)
+    if question.group.role is not Role.ESTIMATE:
+        _require(found <= 2 * task.k, "candidates of a validation set", f"{2 * task.k} at most", found)
+        _require(not question.pruned, "pruned candidates of a validation set", "none", len(question.pruned))
+
+
+def smallest_domain(task: DeviceTask, group: Group) -> int:
+    """Return d_min: all of level 1; later twice the children of one prefix, or 2k for a smaller validation list."""
+    step = task.lengths[group.level] - task.lengths[group.level - 1]
+    least = 1 << step if group.level == 1 else 2 << step
+    return least if group.role is Role.ESTIMATE else min(least, 2 * task.k)
+
+
+def _check_descent(task: DeviceTask, question: Question, published: Publication) -> None:
+    if question.group.role is Role.ESTIMATE:
+        _check_children(task, question, published)
+    else:
+        _check_descendants(question, published)
+
+
+def _check_children(task: DeviceTask, question: Question, published: Publication) -> None:
+    """All children of the published prefixes are asked about, less 2k at most that were pruned openly."""
+    before = task.lengths[question.group.level - 1]
+    _require(published.length == before, "length of the published prefixes", before, published.length)
+    count = len(published.prefixes) << (question.length - before)
+    _require(count <= task.most_slots + 2 * task.k, "children of the published prefixes", "fewer", count)
+    _require(len(question.pruned) <= 2 * task.k, "pruned candidates", f"{2 * task.k} at most", len(question.pruned))
+    children = tuple(_children(published, question.length))
+    asked = tuple(sorted(question.prefixes + question.pruned))
+    _require(asked == children, "candidates and pruned ones together", "all children of the published", "others")
+
+
+def _children(published: Publication, length: int) -> Iterator[int]:
+    step = length - published.length
+    return ((prefix << step) | ending for prefix in published.prefixes for ending in range(1 << step))
+
+
+def _check_descendants(question: Question, published: Publication) -> None:
+    step = question.length - published.length
+    _require(step >= 0, "length of the published prefixes", f"{question.length} at most", published.length)
+    known = set(published.prefixes)
+    below = all(prefix >> step in known for prefix in question.prefixes)
+    _require(below, "candidates of a validation set", "descendants of the published prefixes", "others")

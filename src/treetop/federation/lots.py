@@ -1,0 +1,46 @@
+"""Which group a device answers in: settled before its value is read, by public weights alone."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+from treetop.federation.ports import Entropy
+from treetop.federation.samplers import uniform_below
+from treetop.federation.task import DeviceTask
+from treetop.trie.user_groups import Group
+
+
+def drawn_group(task: DeviceTask, entropy: Entropy) -> Group:
+    """Run by the device: draw a group with its own randomness, so that nobody else chooses it (one-shot)."""
+    ticket = uniform_below(sum(entry.weight for entry in task.groups), entropy)
+    for entry in task.groups:
+        if ticket < entry.weight:
+            return entry.group
+        ticket -= entry.weight
+    raise AssertionError("a ticket belongs to a group")
+
+
+@dataclass(frozen=True)
+class Enrolment:
+    """What settles a device's group in rounds mode: the beacon is published after enrolment has closed."""
+
+    identifier: bytes
+    beacon: bytes
+
+
+def assigned_group(task: DeviceTask, enrolment: Enrolment) -> Group:
+    """Run by the device and by its party, who must agree: neither can choose the group."""
+    return drawn_group(task, _PublicStream(task.digest + sha256(enrolment.beacon).digest() + enrolment.identifier))
+
+
+class _PublicStream:
+    """Bytes that everybody can compute: SHA-256 of a public text and a running number."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text, self._number, self._left = text, 0, b""
+
+    def read(self, count: int) -> bytes:
+        while len(self._left) < count:
+            self._left += sha256(self._number.to_bytes(8, "big") + self._text).digest()
+            self._number += 1
+        taken, self._left = self._left[:count], self._left[count:]
+        return taken

@@ -1,0 +1,43 @@
+"""What a device needs from the machine it runs on."""
+
+from typing import Protocol
+
+
+class Entropy(Protocol):
+    """Randomness that nobody can predict or replay: the operating system's, never a seeded generator."""
+
+    def read(self, count: int) -> bytes:
+        """Return that many fresh random bytes."""
+        ...
+
+
+class LedgerStore(Protocol):
+    """The one place where a device's ledger lies."""
+
+    def load(self) -> bytes | None:
+        """Return what was last stored, or None on a new device."""
+        ...
+
+    def replace(self, ledger: bytes) -> None:
+        """Store all of it or nothing; once this returns it outlasts a power cut."""
+        ...
+
+
+class CounterStore(Protocol):
+    """A second place, which remembers how often the ledger was written."""
+
+    def read(self) -> int:
+        """Return the highest number stored, 0 on a new device."""
+        ...
+
+    def advance(self, counter: int) -> None:
+        """Store a higher number; once this returns it outlasts a power cut."""
+        ...
+
+
+class Outbox(Protocol):
+    """The way to the party."""
+
+    def send(self, batch: bytes) -> None:
+        """Return once the party has acknowledged the batch; sending it again does no harm."""
+        ...

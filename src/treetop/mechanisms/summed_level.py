@@ -1,0 +1,121 @@
+"""The steps that Canopy and the catalogue share: one level counted by all parties, and the closing round."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from treetop.encoding.bit_strings import Codes
+from treetop.mechanisms.dialogue import Dialogue, ask
+from treetop.mechanisms.requests import AskParties, CollectReports, DrawGroup, Findings, LevelTrace, Record
+from treetop.mechanisms.roster import Member, Roster
+from treetop.oracles.frequency_oracle import FrequencyOracle
+from treetop.oracles.tallies import Frequencies
+from treetop.trie.candidate_domain import CandidateDomain
+from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, UsersOutside, summed
+from treetop.trie.lower_confidence import Score, scored
+from treetop.trie.party_counts import PartyCounts
+from treetop.trie.quantised_counts import QuantisedCounts
+from treetop.trie.significance import NoiseScores, normal_scores, significant, threshold
+from treetop.trie.user_groups import Group
+
+NO_REPORTS = "no reports: left out of the sum"
+
+
+@dataclass(frozen=True, eq=False)
+class SharedCandidates:
+    """Server to every party: the prefixes that go on; users not asked yet join the next level with this probability.
+
+    In the closing round nobody joins any more: the prefixes are those whose signed counts are wanted.
+    """
+
+    prefixes: Codes
+    share: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class SummedLevel:
+    """Run by the server: the counts of all candidates by the parties that had reports."""
+
+    counts: Frequencies
+    """c_i(x), candidates x parties."""
+    variances: Frequencies
+    """s_i^2 with the rounding."""
+    users: int
+    """N, the users of these parties."""
+
+    @classmethod
+    def of(cls, uploads: Mapping[str, QuantisedCounts], roster: Roster, candidates: int) -> "SummedLevel":
+        """Read what the parties sent; a party without reports, or without an answer, is left out."""
+        present = {name: sent for name, sent in uploads.items() if not sent.missing}
+        users = sum(member.users for member in roster.members if member.name in present)
+        counts = [sent.counts[:candidates] for sent in present.values()]
+        variances = np.array([sent.variance for sent in present.values()])
+        return cls(np.array(counts).reshape(len(present), candidates).T, variances, users)
+
+    @property
+    def deviation(self) -> float:
+        """Return s = sqrt(sum_i s_i^2)."""
+        return float(np.sqrt(self.variances.sum()))
+
+
+def count_level(
+    party: Member, group: Group, share: float, domain: CandidateDomain, oracle: FrequencyOracle[Any]
+) -> Dialogue[PartyCounts]:
+    """Run by the party: ask users not asked before, each by this chance, and count all candidates."""
+    yield from ask(DrawGroup(group, share))
+    tally = yield from ask(CollectReports(group, domain, oracle))
+    frequencies = oracle.estimate(tally)[: len(domain)]
+    return PartyCounts(domain.length, domain.prefixes, frequencies, tally.reports, oracle, party.users)
+
+
+def record_level(level: int, counted: PartyCounts, kept: int) -> Dialogue[None]:
+    """Run by the party: note what happened."""
+    note = "" if counted.reports else NO_REPORTS
+    name = counted.oracle.name
+    yield from ask(Record(LevelTrace(level, counted.length, len(counted.prefixes), counted.reports, name, kept, note)))
+
+
+def best_prefixes(level: SummedLevel, prefixes: Codes, k: int, zeta: float, score: Score) -> Codes:
+    """Run by the server: the k best in ascending order; none where nobody reported."""
+    if not level.users:
+        return prefixes[:0]
+    return np.sort(prefixes[scored(level.counts, level.variances, zeta, score).best(k)])
+
+
+def closing_round(
+    roster: Roster, best: Codes, candidates: int, oracle: FrequencyOracle[Any], *, plain_sum: bool
+) -> Dialogue[GlobalRanking]:
+    """Run by the server: the signed counts of the best items from every party; sums, errors and significance."""
+    messages = dict.fromkeys(roster.names, SharedCandidates(best))
+    answers = yield from ask(AskParties[Findings](messages))
+    present = {name: found for name, found in answers.items() if found.heavy_hitters.reports}
+    if not present:
+        nothing = np.empty(0)
+        return GlobalRanking(best[:0], nothing, nothing, nothing.astype(np.int64), nothing.astype(np.bool_))
+    uploads = [found.heavy_hitters for found in present.values()]
+    sizes = [member.users for name in present for member in roster.members if member.name == name]
+    z = threshold(len(present), candidates, plain_sum)
+    marks = significant(noise_scores(uploads, sizes, oracle), z, plain_sum)
+    outside = users_outside([found.outside for found in present.values() if found.outside is not None])
+    return replace(summed(uploads), significant=marks, z=z, outside=outside).top(len(best))
+
+
+def noise_scores(uploads: list[CountedPrefixes], sizes: list[int], oracle: FrequencyOracle[Any]) -> NoiseScores:
+    """Run by the server: read every count back as support among that party's reports, in ascending prefixes."""
+    p, q = oracle.p, oracle.q
+    n, r = np.array(sizes, dtype=np.float64), np.array([float(upload.reports) for upload in uploads])
+    counts = np.array([upload.counts[np.argsort(upload.prefixes)] for upload in uploads]).T
+    support = np.rint(r * (q + (p - q) * counts / n))
+    deviations = n * np.sqrt([oracle.variance(0.0, upload.reports) for upload in uploads])
+    return NoiseScores(normal_scores(support, r, q), deviations, r * q)
+
+
+def users_outside(counted: list[CountedPrefixes]) -> UsersOutside | None:
+    """Run by the server: add up the users that no candidate stands for, where parties count them."""
+    if not counted:
+        return None
+    return UsersOutside(
+        float(sum(upload.counts.sum() for upload in counted)), float(sum(upload.variances.sum() for upload in counted))
+    )

@@ -1,0 +1,74 @@
+"""Which candidates the whole federation holds for sure: the lower-confidence score of Canopy.
+
+True counts are never negative, so the sum over any set S of parties, less zeta standard deviations, is a lower
+confidence bound of the total. The score of a candidate is the best of these bounds.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treetop.oracles.tallies import Frequencies
+
+Score = Literal["lower_confidence", "sum"]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredCandidates:
+    """For every candidate its score, and c(x): its count summed over the set of parties that gives the score."""
+
+    scores: Frequencies
+    counts: Frequencies
+
+    def best(self, number: int) -> NDArray[np.int64]:
+        """Return the places of the highest scores, falling; equal ones by the smaller place."""
+        return np.argsort(-self.scores, kind="stable")[:number]
+
+
+def scored(counts: Frequencies, variances: Frequencies, zeta: float, score: Score) -> ScoredCandidates:
+    """Score every row of counts (candidates x parties) by the rule of that name."""
+    rule = lower_confidence if score == "lower_confidence" else summed_bound
+    return rule(counts, variances, zeta)
+
+
+def summed_bound(counts: Frequencies, variances: Frequencies, zeta: float) -> ScoredCandidates:
+    """Take S = all parties: the plain sum, as good as one trie over all users pooled."""
+    total = counts.sum(axis=1)
+    return ScoredCandidates(total - zeta * np.sqrt(variances.sum()), total)
+
+
+def lower_confidence(counts: Frequencies, variances: Frequencies, zeta: float) -> ScoredCandidates:
+    """Return the maximum over non-empty sets S of  sum_S c_i - zeta sqrt(sum_S s_i^2)  for every candidate.
+
+    The bound is a convex function of (sum_S c_i, sum_S s_i^2), so over all sets its maximum is at a corner of their
+    convex hull: a prefix of the parties sorted by falling c_i / s_i^2. The empty set being one of them, a best
+    non-empty set is such a prefix, or a single party.
+    """
+    order = np.argsort(-counts / variances, axis=1, kind="stable")
+    sums = np.cumsum(np.take_along_axis(counts, order, axis=1), axis=1)
+    bounds = sums - zeta * np.sqrt(np.cumsum(variances[order], axis=1))
+    prefixes = _best_of_each_row(bounds, sums)
+    singles = _best_of_each_row(counts - zeta * np.sqrt(variances), counts)
+    single = singles.scores > prefixes.scores
+    return ScoredCandidates(
+        np.where(single, singles.scores, prefixes.scores), np.where(single, singles.counts, prefixes.counts)
+    )
+
+
+def _best_of_each_row(bounds: Frequencies, sums: Frequencies) -> ScoredCandidates:
+    best = np.argmax(bounds, axis=1)[:, None]
+    scores, counts = (np.take_along_axis(values, best, axis=1)[:, 0] for values in (bounds, sums))
+    return ScoredCandidates(scores, counts)
+
+
+def cover_cut(counts: Frequencies, needed: float) -> int:
+    """Return j, the first place at which the counts summed so far reach what is needed; all where they never do."""
+    reached = np.cumsum(counts) >= needed
+    return int(np.argmax(reached)) + 1 if reached.any() else len(counts)
+
+
+def uncovered_share(counts: Frequencies, margin: float, users: int) -> float:
+    """Return 1 - sum over kept candidates of max(0, c(x) - zeta s) / N: what is surely not below them at most."""
+    return 1 - float(np.clip(counts - margin, 0, None).sum()) / users

@@ -1,0 +1,184 @@
+"""Device, vectorised and simulated samplers follow one law: that of the shipped thresholds."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tests.fixed_entropy import FixedEntropy
+from tests.statistical.settings import chi_square_limit
+
+from treetop.adapters.system.vectorised_device import perturbed
+from treetop.federation.budgets import Budget
+from treetop.federation.samplers import BitsSampler, HashSampler, SlotSampler
+from treetop.federation.thresholds import WORDS, bucket_count, flip_threshold, keep_threshold
+from treetop.oracles.catalog import ORACLES
+from treetop.oracles.hash_family import buckets, premixed
+from treetop.privacy.epsilon import Epsilon
+
+DRAWS, MANY_DRAWS = 1_000_000, 10_000_000
+D, VALUE, EPSILON = 9, 3, "2"
+BUDGET = Budget(EPSILON)
+Counts = NDArray[np.int64]
+
+
+def krr_law() -> NDArray[np.float64]:
+    keep = keep_threshold(BUDGET, D) / WORDS
+    law = np.full(D, (1 - keep) / (D - 1))
+    law[VALUE] = keep
+    return law
+
+
+def of_devices(draws: int) -> Counts:
+    entropy, sampler = FixedEntropy(11), SlotSampler(BUDGET, D)
+    return np.bincount([sampler.draw(entropy).report(VALUE) for _ in range(draws)], minlength=D)
+
+
+def of_vectors(draws: int) -> Counts:
+    return np.bincount(perturbed("krr", VALUE, D, BUDGET, draws, entropy=FixedEntropy(12)), minlength=D)
+
+
+def of_simulated_devices(draws: int) -> Counts:
+    oracle = ORACLES["krr"](Epsilon(EPSILON), D)
+    return np.bincount(oracle.perturb(np.full(draws, VALUE), np.random.default_rng(13)), minlength=D)
+
+
+def of_the_exact_sampler(draws: int) -> Counts:
+    oracle = ORACLES["krr"](Epsilon(EPSILON), D)
+    holders = np.zeros(D, dtype=np.int64)
+    holders[VALUE] = draws
+    return oracle.sample_tally(holders, np.random.default_rng(14)).support
+
+
+def chi_square(counts: Counts, law: NDArray[np.float64]) -> float:
+    expected = law * counts.sum()
+    return float(((counts - expected) ** 2 / expected).sum())
+
+
+SAMPLERS = [of_devices, of_vectors, of_simulated_devices, of_the_exact_sampler]
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_krr_samplers_follow_the_shipped_thresholds(sampler: Callable[[int], Counts]) -> None:
+    assert chi_square(sampler(DRAWS), krr_law()) < chi_square_limit(D - 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_krr_samplers_follow_the_shipped_thresholds_in_many_draws(sampler: Callable[[int], Counts]) -> None:
+    assert chi_square(sampler(MANY_DRAWS), krr_law()) < chi_square_limit(D - 1)
+
+
+def test_the_test_sees_a_dummy_that_is_not_counted() -> None:
+    """Power: keep computed for d - 1 slots, at a million draws."""
+    mistaken = keep_threshold(BUDGET, D - 1) / WORDS
+    law = np.full(D, (1 - mistaken) / (D - 1))
+    law[VALUE] = mistaken
+    wrong = np.random.default_rng(15).multinomial(DRAWS, law)
+    assert chi_square(wrong, krr_law()) > chi_square_limit(D - 1)
+
+
+def test_the_test_sees_a_shift_of_half_a_percent() -> None:
+    law = krr_law()
+    law[VALUE] += 0.005
+    law[0] -= 0.005
+    assert chi_square(np.random.default_rng(16).multinomial(DRAWS, law), krr_law()) > chi_square_limit(D - 1)
+
+
+def set_law() -> NDArray[np.float64]:
+    law = np.full(D, flip_threshold(BUDGET) / WORDS)
+    law[VALUE] = 0.5
+    return law
+
+
+def test_oue_samplers_follow_the_shipped_thresholds() -> None:
+    entropy, sampler, draws = FixedEntropy(21), BitsSampler(BUDGET, D), DRAWS // D
+    of_device = np.sum([sampler.draw(entropy).report(VALUE) for _ in range(draws)], axis=0)
+    of_vector = perturbed("oue", VALUE, D, BUDGET, DRAWS, entropy=FixedEntropy(22)).sum(axis=0)
+    for counts, reports in ((of_device, draws), (of_vector, DRAWS)):
+        p = set_law()
+        assert float(((counts - reports * p) ** 2 / (reports * p * (1 - p))).sum()) < chi_square_limit(D)
+
+
+def test_oue_bits_are_independent() -> None:
+    bits = perturbed("oue", VALUE, D, BUDGET, DRAWS, entropy=FixedEntropy(23)).astype(np.float64)
+    correlations = np.corrcoef(bits.T)[np.triu_indices(D, 1)]
+    assert float(DRAWS * (correlations**2).sum()) < chi_square_limit(D * (D - 1) // 2)
+
+
+def bucket_law() -> NDArray[np.float64]:
+    """How likely the reported bucket is the true one, and each of the others by its distance from it."""
+    count = bucket_count(BUDGET)
+    keep = keep_threshold(BUDGET, count) / WORDS
+    return np.array([keep, *[(1 - keep) / (count - 1)] * (count - 1)])
+
+
+def distances(seeds: NDArray[np.uint32], reported: NDArray[np.uint32]) -> Counts:
+    count = bucket_count(BUDGET)
+    low, high = premixed(np.array([VALUE], dtype=np.uint64))
+    truths = buckets(seeds, low, high, count)
+    return np.bincount((reported.astype(np.int64) - truths) % count, minlength=count)
+
+
+def hashed_by_devices(draws: int) -> Counts:
+    entropy, sampler = FixedEntropy(31), HashSampler(BUDGET)
+    reports = np.array([sampler.draw(entropy).report(VALUE) for _ in range(draws)], dtype=np.uint32)
+    return distances(reports[:, 0], reports[:, 1])
+
+
+def hashed_in_vectors(draws: int) -> Counts:
+    return distances(*perturbed("olh", VALUE, D, BUDGET, draws, entropy=FixedEntropy(32)))
+
+
+HASHING = [(hashed_by_devices, DRAWS // 5), (hashed_in_vectors, DRAWS)]
+
+
+@pytest.mark.parametrize(("sampler", "draws"), HASHING)
+def test_olh_samplers_follow_the_shipped_thresholds(sampler: Callable[[int], Counts], draws: int) -> None:
+    """One by one a fifth of the draws: the lies are those of k-RR, which a million draws have tested."""
+    assert chi_square(sampler(draws), bucket_law()) < chi_square_limit(bucket_count(BUDGET) - 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", [hashed_by_devices, hashed_in_vectors])
+def test_olh_samplers_follow_the_shipped_thresholds_in_many_draws(sampler: Callable[[int], Counts]) -> None:
+    assert chi_square(sampler(MANY_DRAWS), bucket_law()) < chi_square_limit(bucket_count(BUDGET) - 1)
+
+
+def test_olh_seeds_are_uniform() -> None:
+    seeds, _ = perturbed("olh", VALUE, D, BUDGET, DRAWS, entropy=FixedEntropy(33))
+    counts = np.bincount(seeds >> np.uint32(24), minlength=256)
+    assert chi_square(counts, np.full(256, 1 / 256)) < chi_square_limit(255)
+
+
+def test_any_other_value_is_supported_once_in_so_many_buckets() -> None:
+    """S6: the hash, not the perturbation, makes estimates unbiased."""
+    seeds, reported = perturbed("olh", VALUE, D, BUDGET, DRAWS, entropy=FixedEntropy(34))
+    count = bucket_count(BUDGET)
+    supported = []
+    for other in (0, 7, 1 << 40):
+        low, high = premixed(np.array([other], dtype=np.uint64))
+        supported.append(int(np.count_nonzero(buckets(seeds, low, high, count) == reported)))
+    expected, variance = DRAWS / count, DRAWS / count * (1 - 1 / count)
+    assert sum((found - expected) ** 2 / variance for found in supported) < chi_square_limit(3)
+
+
+def test_levels_are_drawn_by_weight_whatever_the_value() -> None:
+    """S7, through whole devices."""
+    from tests.tasks import GROUPS, new_ledger, task
+
+    from treetop.federation.device import Device
+
+    entropy, one = FixedEntropy(41), task()
+    table: Counter[tuple[int, int]] = Counter()
+    for number in range(8_000):
+        ledger, value = new_ledger(), number % 2 * 200
+        Device(lambda value=value: value, entropy, ledger).answer_once(one)  # type: ignore[misc]
+        entry = ledger.entry(one.digest)
+        assert entry is not None
+        table[value, entry.group.level] += 1
+    weights = np.array([entry.weight for entry in GROUPS]) / sum(entry.weight for entry in GROUPS)
+    for value in (0, 200):
+        counts = np.array([table[value, entry.group.level] for entry in GROUPS])
+        assert chi_square(counts, weights) < chi_square_limit(len(GROUPS) - 1)

@@ -1,0 +1,84 @@
+"""The audit has teeth: every mutant is caught by the check that is meant for it, and the shipped code passes it."""
+
+from dataclasses import replace
+from functools import cache
+from math import inf, log
+
+import pytest
+from tests.fixed_entropy import FixedEntropy
+from tests.unit.audit.mutants import MORE_MUTANTS, MUTANTS, DummyUncounted
+
+from treetop.audit import empirical_epsilon
+from treetop.audit.audit_report import Check
+from treetop.audit.empirical_epsilon import device_check
+from treetop.federation import device
+from treetop.federation.budgets import Budget
+from treetop.federation.device import Device
+from treetop.federation.domain_checks import Question
+from treetop.federation.ledger import Entry
+from treetop.federation.task import DeviceTask
+
+ALL = {**MUTANTS, **MORE_MUTANTS}
+
+
+@cache
+def of_mutant(name: str) -> Check:
+    return ALL[name].check()
+
+
+@cache
+def of_shipped_code(check: str) -> Check:
+    return next(mutant.honest() for mutant in ALL.values() if mutant.caught_by == check)
+
+
+def test_there_are_twelve_mutants() -> None:
+    assert len(MUTANTS) == 12
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_mutant_is_caught_by_its_check(name: str) -> None:
+    check = of_mutant(name)
+    assert check.name == ALL[name].caught_by
+    assert not check.passed
+    assert check.measured > check.limit
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_shipped_code_passes_the_same_check(name: str) -> None:
+    check = of_shipped_code(ALL[name].caught_by)
+    assert check.name == ALL[name].caught_by
+    assert check.passed
+
+
+def test_the_excess_is_what_theory_says() -> None:
+    assert of_mutant("silent when outside").measured == inf
+    assert of_mutant("private domain").measured == inf
+    assert of_mutant("two reports").measured == pytest.approx(1, abs=1e-9)
+    assert of_mutant("overlapping validation sets").measured == pytest.approx(1, abs=1e-9)
+    assert of_mutant("value-dependent level").measured == pytest.approx(log(9), abs=1e-9)
+    assert 0 < of_mutant("float threshold").measured < 1e-9
+
+
+class TwiceTheBudget(Device):
+    """A device that answers with an epsilon of 2 where 1 was agreed."""
+
+    def _settle_slot(self, task: DeviceTask, entry: Entry, question: Question) -> bytes:
+        return super()._settle_slot(replace(task, budget=Budget("2")), entry, question)
+
+    def _settle(self, task: DeviceTask, entry: Entry, slots: int, report: object) -> bytes:
+        return super()._settle(replace(task, budget=Budget("1")), entry, slots, report)
+
+
+def test_the_empirical_audit_sees_a_large_excess(monkeypatch: pytest.MonkeyPatch) -> None:
+    """P10: from outside, without a look at the code."""
+    monkeypatch.setattr(empirical_epsilon, "SystemEntropy", lambda: FixedEntropy(1))
+    check = device_check("krr", Budget("1"), 3_000, TwiceTheBudget)
+    assert not check.passed
+    assert check.measured > 1.5
+
+
+def test_the_empirical_audit_sees_an_uncounted_dummy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An excess of ln(4 / 3) at d = 5, which 15,000 reports of each value show with 99.9 % power."""
+    monkeypatch.setattr(empirical_epsilon, "SystemEntropy", lambda: FixedEntropy(2))
+    monkeypatch.setattr(device, "SlotSampler", DummyUncounted)
+    assert not device_check("krr", Budget("1"), 15_000).passed

@@ -1,0 +1,54 @@
+import json
+from collections.abc import Callable
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from treetop.audit.audit_report import AuditReport, Check
+from treetop.cli import audit as command
+
+GOOD, BAD = Check("fine", True, "a claim", 0.5, 1), Check("broken", False, "another", 2, 1)
+
+
+def app() -> typer.Typer:
+    made = typer.Typer()
+    made.command()(command.audit)
+    return made
+
+
+def found(*checks: Check) -> Callable[[bool, Callable[[str, float], None]], AuditReport]:
+    def run(quick: bool, tick: Callable[[str, float], None]) -> AuditReport:
+        tick("something", 1)
+        return AuditReport(checks)
+
+    return run
+
+
+def test_a_pass_is_one_line_for_each_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "run_audit", found(GOOD))
+    result = CliRunner().invoke(app(), ["--quick"])
+    assert result.exit_code == 0
+    assert [line.split()[0] for line in result.stdout.splitlines()] == ["pass", "PASS"]
+
+
+def test_a_failure_exits_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "run_audit", found(GOOD, BAD))
+    result = CliRunner().invoke(app(), [])
+    assert result.exit_code == 1
+    assert "1 of 2 claims hold" in result.stdout
+
+
+def test_json_is_all_that_standard_output_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "run_audit", found(GOOD, BAD))
+    result = CliRunner().invoke(app(), ["--json"])
+    assert result.exit_code == 1
+    printed = json.loads(result.stdout)
+    assert printed["verdict"] == "fail"
+    assert printed["checks"][0] == {"name": "fine", "passed": True, "claim": "a claim", "measured": 0.5, "limit": 1}
+
+
+@pytest.mark.slow
+def test_the_quick_audit_passes() -> None:
+    result = CliRunner().invoke(app(), ["--quick", "--json"])
+    assert json.loads(result.stdout)["verdict"] == "pass"

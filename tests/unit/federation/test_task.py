@@ -1,0 +1,81 @@
+import json
+from dataclasses import replace
+
+import pytest
+from tests.fixed_entropy import FixedEntropy
+from tests.tasks import GROUPS, task
+
+from treetop.errors import InvalidInput, UnknownName
+from treetop.federation.budgets import Budget
+from treetop.federation.lots import Enrolment, assigned_group, drawn_group
+from treetop.federation.task import DeviceTask, WeightedGroup
+from treetop.trie.user_groups import Group, Role
+
+
+def test_a_task_is_read_back_from_its_one_canonical_form() -> None:
+    one = task()
+    assert DeviceTask.from_canonical_bytes(one.canonical_bytes()) == one
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "another"}, {"attribute": "another"}, {"budget": Budget("1.5")}, {"oracle": "krr"}, {"k": 4},
+        {"lengths": (0, 2, 4, 6, 9)}, {"groups": GROUPS[:3]}, {"most_slots": 100},
+    ],
+)  # fmt: skip
+def test_every_field_changes_the_digest(change: dict[str, object]) -> None:
+    assert replace(task(), **change).digest != task().digest  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": ""}, {"attribute": ""}, {"k": 0}, {"k": True}, {"lengths": (0,)}, {"lengths": (1, 2)},
+        {"lengths": (0, 2, 2)}, {"lengths": (0, 300)},
+        {"lengths": ()}, {"groups": ()}, {"groups": GROUPS + GROUPS[:1]},
+        {"groups": (WeightedGroup(Group(1), 0),)}, {"groups": (WeightedGroup(Group(5), 1),)},
+        {"groups": (WeightedGroup(Group(0), 1),)}, {"groups": (WeightedGroup(Group(1, Role.VALIDATE_FREQUENT), 1),)},
+        {"most_slots": 1}, {"most_slots": 1 << 30},
+    ],
+)  # fmt: skip
+def test_a_task_that_cannot_be_asked_is_no_task(change: dict[str, object]) -> None:
+    with pytest.raises(InvalidInput, match="cannot be asked"):
+        replace(task(), **change)  # type: ignore[arg-type]
+
+
+def test_an_unknown_oracle_is_named() -> None:
+    with pytest.raises(UnknownName, match="did you mean 'krr'"):
+        task("krrr")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b"", b"[]", b"{}", b"null", b"\xff", b"[" * 100_000, task().canonical_bytes() + b" ",
+        task().canonical_bytes().replace(b'"k":3', b'"k":3,"extra":1'),
+        task().canonical_bytes().replace(b'"k":3', b'"k": 3'),
+        task().canonical_bytes().replace(b'"k":3', b'"k":3.0'),
+        task().canonical_bytes().replace(b'"epsilon":"1"', b'"epsilon":"1.0"'),
+        task().canonical_bytes().replace(b'"estimate"', b'"guess"'),
+        json.dumps(json.loads(task().canonical_bytes())).encode(),
+    ],
+)  # fmt: skip
+def test_anything_but_the_canonical_form_is_refused(broken: bytes) -> None:
+    with pytest.raises(InvalidInput):
+        DeviceTask.from_canonical_bytes(broken)
+
+
+def test_groups_are_drawn_by_weight() -> None:
+    entropy, one = FixedEntropy(3), task()
+    drawn = [drawn_group(one, entropy).level for _ in range(10_000)]
+    assert [round(drawn.count(level) / 1_000) for level in (1, 2, 3, 4)] == [1, 2, 3, 4]
+
+
+def test_party_and_device_agree_on_an_assigned_group() -> None:
+    one = task("krr")
+    groups = [assigned_group(one, Enrolment(str(number).encode(), b"beacon")) for number in range(2_000)]
+    assert groups == [assigned_group(one, Enrolment(str(number).encode(), b"beacon")) for number in range(2_000)]
+    assert [round(groups.count(Group(level)) / 200) for level in (1, 2, 3, 4)] == [1, 2, 3, 4]
+    other = [assigned_group(one, Enrolment(str(number).encode(), b"another beacon")) for number in range(2_000)]
+    assert other != groups

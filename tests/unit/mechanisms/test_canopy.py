@@ -1,0 +1,229 @@
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.populations import population, three_parties, zipf
+
+import treetop
+from treetop.errors import InvalidInput, PromiseBroken
+from treetop.mechanisms.canopy import canopy_server
+from treetop.mechanisms.canopy_plan import CanopyPlan, canopy_choices, canopy_levels
+from treetop.mechanisms.catalog import Mechanism, catalogue_mechanism, mechanism_named
+from treetop.mechanisms.dialogue import Dialogue
+from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.requests import AskParties, CollectReports, DivideUsers, DrawGroup
+from treetop.mechanisms.roster import Member, Roster
+from treetop.privacy.epsilon import Epsilon
+from treetop.simulation.population import Population
+from treetop.simulation.run import SIMULATORS, Outcome, PartyRun, run
+from treetop.trie.candidate_domain import CandidateDomain
+from treetop.trie.user_groups import Group
+
+SMALL: dict[str, Any] = {"bits": 8, "step_bits": 2}
+
+
+def parameters(k: int = 3, epsilon: float = 3.0, oracle: str = "auto", **settings: object) -> Parameters:
+    return Parameters(k, Epsilon(epsilon), oracle).with_settings(settings)
+
+
+def go(crowd: Population, simulator: str = "exact", seed: int = 1, **settings: object) -> Outcome:
+    asked = parameters(**{**SMALL, **settings})
+    return run(mechanism_named("canopy"), asked, crowd, seed=seed, simulator=simulator)
+
+
+class TestPlan:
+    def test_the_defaults_of_the_page(self) -> None:
+        plan = CanopyPlan.of(parameters(k=10))
+        assert plan.lengths == (0, 8, 16, 24, 32, 40, 48)
+        assert (plan.L, plan.kept, plan.step_bits) == (6, 30, 8)
+        assert canopy_levels(parameters(k=10)) == 6
+        assert plan.zeta == pytest.approx(2.66, abs=0.005)
+        assert max(plan.most_candidates) == 7680
+        assert plan.expected_bits(10) < 75_000
+
+    def test_more_items_keep_more_prefixes(self) -> None:
+        assert CanopyPlan.of(parameters(k=40)).kept == 80
+        assert CanopyPlan.of(parameters(k=40, kept=7)).kept == 7
+
+    def test_bits_are_divided_evenly(self) -> None:
+        assert CanopyPlan.of(parameters(bits=20)).lengths == (0, 7, 14, 20)
+        assert CanopyPlan.of(parameters(bits=8, step_bits=16)).lengths == (0, 8)
+
+    def test_a_budget_lowers_the_step(self) -> None:
+        plan = CanopyPlan.of(parameters(k=10, upload_budget=40_000))
+        assert plan.step_bits < 8
+        assert plan.expected_bits(10) <= 40_000
+        assert CanopyPlan.stepping(parameters(k=10), plan.step_bits + 1).expected_bits(10) > 40_000
+
+    def test_a_budget_that_nothing_fits_is_refused(self) -> None:
+        with pytest.raises(InvalidInput, match=r"upload_budget must be at least .* found 100"):
+            CanopyPlan.of(parameters(upload_budget=100))
+
+    def test_choices_say_why(self) -> None:
+        text = "\n".join(canopy_choices(parameters(k=10, epsilon=2)))
+        for words in ("6 levels", "48 bits name", "30 prefixes", "max(2k, 30)", "7,680", "olh", "24.17", "70 kbit"):
+            assert words in text
+        told = "\n".join(canopy_choices(parameters(kept=5, oracle="oue", upload_budget=9000, weights="ramp")))
+        for words in ("as told", "an upload of 9,000 bits", "public weights that grow"):
+            assert words in told
+        assert "krr there: 9 slots are fewer" in "\n".join(canopy_choices(parameters(bits=8, kept=2, step_bits=2)))
+
+
+@pytest.mark.parametrize("simulator", SIMULATORS)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"weights": "ramp"},
+        {"weights": "equal"},
+        {"score": "sum"},
+        {"kept": 4},
+        {"upload_budget": 900},
+        {"oracle": "krr"},
+        {"oracle": "oue"},
+        {"step_bits": 8},
+    ],
+    ids=str,
+)
+def test_every_option_gives_an_answer(settings: dict[str, Any], simulator: str) -> None:
+    outcome = go(three_parties(), simulator, **settings)
+    assert len(outcome.ranking) == 3
+    assert outcome.ranking.significant is not None
+    assert outcome.ranking.prefixes[0] == three_parties().truth.codes[0]
+
+
+def test_every_user_answers_one_level() -> None:
+    crowd = three_parties()
+    outcome = go(crowd)
+    for party in crowd.parties:
+        assert sum(trace.reports for trace in outcome.traces[party.name]) == party.users
+
+
+def test_all_parties_count_the_same_candidates() -> None:
+    traces = go(three_parties()).traces
+    assert len({tuple((t.length, t.candidates, t.kept) for t in trace) for trace in traces.values()}) == 1
+
+
+def test_fixed_weights_do_not_react() -> None:
+    """With public weights the shares of all levels are known before the first report."""
+    for rule, shares in (("ramp", [0.5, 2 / 3, 1.0, 2.0]), ("equal", [1.0, 1.0, 1.0, 2.0])):
+        crowd = population({"a": zipf(400_000, 40)})
+        reports = [trace.reports for trace in go(crowd, weights=rule).traces["a"]]
+        expected = np.array(shares) / sum(shares) * crowd.roster.all_users
+        assert np.all(np.abs(reports - expected) < 6.2 * np.sqrt(expected))
+
+
+def test_the_real_length_of_the_upload_is_counted() -> None:
+    outcome = go(three_parties())
+    for party, bits in outcome.uplink_bits.items():
+        candidates = sum(trace.candidates for trace in outcome.traces[party])
+        assert bits >= candidates + 4 * 32 + outcome.findings[party].bits
+        assert outcome.findings[party].bits == 3 * 32
+
+
+def answering(outcomes: Mapping[str, PartyRun], server: Dialogue[Any], silent: str, since: int) -> Any:
+    """Drive a server while one party stops answering from some round on."""
+    answer, round_ = None, 0
+    while True:
+        try:
+            request = server.send(answer)
+        except StopIteration as end:
+            return end.value
+        assert isinstance(request, AskParties)
+        round_ += 1
+        answer = {
+            name: outcomes[name].deliver(message)
+            for name, message in request.messages.items()
+            if name != silent or round_ < since
+        }
+
+
+@pytest.mark.parametrize("since", [1, 3, 5])
+def test_a_party_that_falls_silent_is_left_out(since: int) -> None:
+    crowd, asked = three_parties(), parameters(**SMALL)
+    roster = crowd.roster
+    canopy = mechanism_named("canopy")
+    parties = {
+        party.name: PartyRun(
+            canopy.party(asked, roster, Member(party.name, party.users)),
+            SIMULATORS["exact"](party, np.random.default_rng(place)),
+        )
+        for place, party in enumerate(crowd.parties)
+    }
+    ranking = answering(parties, canopy_server(asked, roster), "b", since)
+    assert len(ranking) == 3
+    assert ranking.parties.tolist() == [2, 2, 2]
+    assert ranking.prefixes[0] == crowd.truth.codes[0]
+
+
+@pytest.mark.parametrize("mechanism", [mechanism_named("canopy"), catalogue_mechanism(4, 8)], ids=lambda m: m.name)
+def test_a_federation_that_never_answers_gives_an_empty_ranking(mechanism: Mechanism) -> None:
+    ranking = answering({}, mechanism.server(parameters(**SMALL), Roster.of([Member("b", 9)])), "b", 1)
+    assert len(ranking) == 0
+
+
+def test_a_federation_of_one_user_finds_nothing_and_says_so() -> None:
+    missing = 0
+    for seed in range(20):
+        answer = treetop.find({"a": ["7"]}, k=1, encoding="ids", seed=seed, bits=16)
+        assert not any(row.significant for row in answer.items)
+        if not answer.items:
+            missing += 1
+            assert any("had no reports at level" in note and "2" in note for note in answer.notes)
+    assert missing > 0
+
+
+def test_tiny_parties_change_little_and_are_named() -> None:
+    big = {"a": zipf(60_000, 40), "b": zipf(40_000, 30)}
+    plain = treetop.find(big, k=5, encoding="ids", seed=1, **SMALL)
+    answer = treetop.find({**big, "one": {"9": 1}, "four": {"8": 4}}, k=5, encoding="ids", seed=1, **SMALL)
+    assert {row.item for row in answer.items} == {row.item for row in plain.items}
+    assert any("party 'one' had no reports at level" in note for note in answer.notes)
+
+
+def test_many_missing_parties_are_counted() -> None:
+    tiny = {f"t{place}": {"9": 1} for place in range(9)}
+    answer = treetop.find({"a": zipf(60_000, 40), **tiny}, k=2, encoding="ids", seed=1, **SMALL)
+    assert "4 more parties had no reports at some levels" in answer.notes
+
+
+def test_fifty_one_parties_with_75_million_users() -> None:
+    crowd = {f"p{place}": {str(3 * r): 1_500_000 // (r + 1) for r in range(200)} for place in range(51)}
+    answer = treetop.find(crowd, k=10, epsilon=1, encoding="ids", seed=1)
+    assert answer.users > 75_000_000
+    assert answer.truth.f1 == 1.0
+    assert all(row.significant for row in answer.items)
+
+
+def test_one_party_is_told_so() -> None:
+    answer = treetop.find({"a": zipf(50_000, 30)}, k=3, encoding="ids", seed=1, **SMALL)
+    assert answer.truth.f1 == 1.0
+    assert "canopy: there is one party only and nobody to share with" in answer.notes
+
+
+def test_krr_is_advised_against() -> None:
+    answer = treetop.find({"a": zipf(5000, 30)}, k=3, encoding="ids", oracle="krr", seed=1, **SMALL)
+    assert any("krr is far noisier" in note for note in answer.notes)
+
+
+@pytest.mark.parametrize("simulator", SIMULATORS)
+def test_nobody_joins_two_groups(simulator: str) -> None:
+    (party,) = population({"a": {"1": 50, "2": 30}}).parties
+    respondents = SIMULATORS[simulator](party, np.random.default_rng(0))
+    oracle = parameters().oracle_for(4)
+    domain = CandidateDomain(2, np.arange(4, dtype=np.uint64))
+    for level, share in ((1, 0.5), (2, 1.0), (3, 1.0)):
+        respondents.draw(DrawGroup(Group(level), share))
+    assert sum(respondents.sizes.values()) == 80
+    assert respondents.sizes[Group(3)] == 0
+    with pytest.raises(PromiseBroken, match="has its users already"):
+        respondents.draw(DrawGroup(Group(2), 1.0))
+    with pytest.raises(PromiseBroken, match="has its users already"):
+        respondents.divide(DivideUsers({Group(1): 80}))
+    tallies = [respondents.collect(CollectReports(Group(level), domain, oracle)) for level in (1, 2, 3)]
+    assert [tally.reports for tally in tallies] == list(respondents.sizes.values())
+    with pytest.raises(PromiseBroken, match="has answered already"):
+        respondents.collect(CollectReports(Group(1), domain, oracle))
+    with pytest.raises(PromiseBroken, match="is not a group"):
+        respondents.collect(CollectReports(Group(4), domain, oracle))

@@ -1,0 +1,165 @@
+"""Writes the device's vectors: `python -m tests.vectors.generate_device_vectors`. They change only when a format does.
+
+A device in any language is held to these files: thresholds, draws from given random bytes, bodies, batches, tasks
+and candidate lists, and what must be refused.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from treetop.audit.scripted_entropy import ScriptedEntropy
+from treetop.federation.budgets import Budget
+from treetop.federation.domain_checks import Question
+from treetop.federation.lots import Enrolment, assigned_group, drawn_group
+from treetop.federation.report_bodies import BODIES
+from treetop.federation.samplers import BitsSampler, HashedReport, HashSampler, SlotSampler
+from treetop.federation.task import DeviceTask, OracleName, WeightedGroup
+from treetop.federation.thresholds import MOST_SLOTS, bucket_count, flip_threshold, keep_threshold
+from treetop.federation.wire_format import NO_DOMAIN, Envelope, encoded_batch
+from treetop.trie.user_groups import Group, Role
+
+HERE = Path(__file__).parent
+EPSILONS = ("0.001", "0.1", "0.5", "1", "2", "3", "4", "5", "8", "16")
+Vector = dict[str, Any]
+
+
+def stream(length: int, start: int) -> bytes:
+    """Bytes that look random and that anybody can write down again: a quadratic sequence."""
+    return bytes((start + 167 * place + 13 * place * place) % 256 for place in range(length))
+
+
+def thresholds() -> list[Vector]:
+    """64-bit integers stand in decimal texts, since many languages read JSON numbers as doubles."""
+    return [
+        {
+            "epsilon": epsilon, "flip": str(flip_threshold(Budget(epsilon))), "buckets": bucket_count(Budget(epsilon)),
+            "keep": {str(d): str(keep_threshold(Budget(epsilon), d)) for d in (2, 3, 5, 41, 321, 4097, MOST_SLOTS)},
+        }
+        for epsilon in EPSILONS
+    ]  # fmt: skip
+
+
+def drawn(oracle: OracleName, epsilon: str, slots: int, value: int, script: bytes) -> Vector:
+    budget, entropy = Budget(epsilon), ScriptedEntropy(script)
+    report: Any
+    if oracle == "olh":
+        sampler = HashSampler(budget)
+        report, slots = sampler.draw(entropy).report(value), sampler.slots
+    else:
+        slot_sampler = SlotSampler if oracle == "krr" else BitsSampler
+        report = slot_sampler(budget, slots).draw(entropy).report(value)
+    return {
+        "oracle": oracle, "epsilon": epsilon, "slots": slots, "value": str(value), "randomness": script.hex(),
+        "bytes_taken": entropy.taken, "body": BODIES[oracle](slots).encode(report).hex(),
+    }  # fmt: skip
+
+
+def draws() -> list[Vector]:
+    keep = keep_threshold(Budget("1"), 5)
+    edges = [(keep - 1).to_bytes(8, "big") + b"\2", keep.to_bytes(8, "big") + b"\2", b"\xff" * 8 + b"\7\6\5\4\3"]
+    cases = [drawn("krr", "1", 5, value, script) for script in edges for value in range(5)]
+    for start in range(0, 250, 10):
+        cases.append(drawn("krr", "2", 321, start, stream(100, start)))
+        cases.append(drawn("krr", "4", 70_000, 69_999 - start, stream(200, start)))
+        cases.append(drawn("oue", "1", 11, start % 11, stream(88, start)))
+        cases.append(drawn("olh", "2", 2, start << 32, stream(100, start)))
+        cases.append(drawn("olh", "8", 2, start, stream(200, start)))
+    return cases
+
+
+TASK = DeviceTask(
+    "favourite fruit", "fruit", Budget("2.5"), "krr", 10, (0, 2, 4, 6, 8),
+    (WeightedGroup(Group(1), 1), WeightedGroup(Group(2), 9), WeightedGroup(Group(3, Role.VALIDATE_INFREQUENT), 2),
+     WeightedGroup(Group(3, Role.VALIDATE_FREQUENT), 2), WeightedGroup(Group(3), 6), WeightedGroup(Group(4), 10)), 500,
+)  # fmt: skip
+ONE_SHOT = DeviceTask(
+    "Lieblingsobst: Äpfel?", "fruit", Budget("2"), "olh", 10, (0, 8, 48, 256),
+    tuple(WeightedGroup(Group(level), level) for level in (1, 2, 3)),
+)  # fmt: skip
+
+
+def tasks() -> Vector:
+    whole = ONE_SHOT.canonical_bytes().decode()
+    good = [{"canonical": task.canonical_bytes().decode(), "digest": task.digest.hex()} for task in (TASK, ONE_SHOT)]
+    bad = [
+        "", "{}", "[]", whole + " ", whole.replace(":", ": "), whole.replace('"k":10', '"k":10.0'),
+        whole.replace('"k":10', '"k":"10"'), whole.replace('"k":10', '"k":10,"note":""'), whole.replace('"2"', '"2.0"'),
+        whole.replace('"2"', '"17"'), whole.replace('"2"', '"-1"'), whole.replace('"olh"', '"rappor"'),
+        whole.replace("[0,8,48,256]", "[0,48,8,256]"), whole.replace("[0,8,48,256]", "[1,8,48,256]"),
+        whole.replace('[1,"estimate",1]', '[1,"estimate",0]'), whole.replace('[1,"estimate",1]', '[9,"estimate",1]'),
+        whole.replace('[1,"estimate",1]', '[1,"validate frequent",1]'), whole.replace('"fruit"', '""'),
+    ]  # fmt: skip
+    return {"good": good, "bad": bad}
+
+
+def groups() -> list[Vector]:
+    cases: list[Vector] = []
+    for number in range(20):
+        script, enrolment = stream(40, 7 * number), Enrolment(f"device {number}".encode(), b"beacon")
+        own, given = drawn_group(TASK, ScriptedEntropy(script)), assigned_group(TASK, enrolment)
+        cases.append({
+            "randomness": script.hex(), "drawn": [own.level, own.role.value],
+            "identifier": enrolment.identifier.hex(), "beacon": enrolment.beacon.hex(),
+            "assigned": [given.level, given.role.value],
+        })  # fmt: skip
+    return cases
+
+
+def domains() -> list[Vector]:
+    lists = [
+        (Group(1), 2, (0, 1, 2, 3)),
+        (Group(3, Role.VALIDATE_FREQUENT), 6, (4, 5, 63)),
+        (Group(4), 256, (0, (1 << 256) - 1)),
+    ]
+    return [
+        {"level": group.level, "role": group.role.value, "length": length, "prefixes": [str(p) for p in prefixes],
+         "digest": Question(TASK.digest, group, length, prefixes).digest.hex()}
+        for group, length, prefixes in lists
+    ]  # fmt: skip
+
+
+def batches() -> Vector:
+    domain = bytes(range(32))
+    krr = Envelope(TASK.digest, Group(3, Role.VALIDATE_FREQUENT), domain, "krr", 300)
+    oue = Envelope(TASK.digest, Group(1), domain, "oue", 11)
+    olh = Envelope(ONE_SHOT.digest, Group(3), NO_DOMAIN, "olh", 9)
+    wide = Envelope(ONE_SHOT.digest, Group(3), NO_DOMAIN, "olh", 2982)
+    written = [
+        encoded_batch(krr, [0, 299, 17]), encoded_batch(oue, [(True, False) * 5 + (True,), (False,) * 11]),
+        encoded_batch(olh, [HashedReport(0xDEADBEEF, 8), HashedReport(0, 0)]),
+        encoded_batch(wide, [HashedReport(1, 2981)]),
+    ]  # fmt: skip
+    one, hashed = encoded_batch(krr, [5]), encoded_batch(olh, [HashedReport(1, 1)])
+    bad = [
+        b"", one[:76], one[:-1], one + b"\0", b"\0" + one[1:], b"\2" + one[1:],
+        _with(one, 33, b"\0\0"), _with(one, 35, b"\3"), _with(one, 36, bytes(32)), _with(one, 68, b"\0"),
+        _with(one, 68, b"\4"), _with(one, 69, b"\0\0\0\1"), _with(one, 69, b"\xff\0\0\0"), _with(one, 73, b"\0\0\0\0"),
+        _with(one, 73, b"\0\0\0\2"), _with(one, 73, b"\xff\xff\xff\xff"), _with(one, 77, b"\1\x2c"),
+        _with(one, 77, b"\xff\xff"), _with(hashed, 36, b"\1"), _with(hashed, 35, b"\1"), _with(hashed, 81, b"\x09"),
+        _with(encoded_batch(oue, [(False,) * 11]), 78, b"\1"), _with(encoded_batch(oue, [(False,) * 11]), 78, b"\x10"),
+    ]  # fmt: skip
+    return {"good": [batch.hex() for batch in written], "bad": [batch.hex() for batch in bad]}
+
+
+def _with(data: bytes, place: int, new: bytes) -> bytes:
+    return data[:place] + new + data[place + len(new) :]
+
+
+FILES = {
+    "thresholds.json": thresholds, "draws.json": draws, "tasks.json": tasks, "groups.json": groups,
+    "domains.json": domains, "batches.json": batches,
+}  # fmt: skip
+
+
+def text_of(name: str) -> str:
+    return json.dumps(FILES[name](), indent=1) + "\n"
+
+
+def main() -> None:
+    for name in FILES:
+        (HERE / name).write_text(text_of(name))
+
+
+if __name__ == "__main__":
+    main()
