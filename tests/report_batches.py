@@ -27,7 +27,7 @@ def random_reports(kind: ReportKind, reports: int, seed: int = 1) -> Columns:
     randomness = np.random.default_rng(seed)
     narrow = np.min_scalar_type(kind.slots - 1)
     if kind.oracle == "oue":
-        return (np.packbits(randomness.random((reports, kind.slots)) < 0.3, axis=1, bitorder="little"),)
+        return (np.packbits(randomness.random((reports, kind.slots)) < 0.3, axis=1),)
     values = randomness.integers(kind.slots, size=reports).astype(narrow)
     if kind.oracle == "krr":
         return (values,)

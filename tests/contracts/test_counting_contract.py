@@ -53,7 +53,7 @@ def plainly(kind: ReportKind) -> Tally:
     if kind.oracle == "krr":
         support = np.bincount(columns[0], minlength=kind.slots)
     elif kind.oracle == "oue":
-        support = np.unpackbits(columns[0], axis=1, bitorder="little")[:, : kind.slots].sum(axis=0)
+        support = np.unpackbits(columns[0], axis=1)[:, : kind.slots].sum(axis=0)
     else:
         support = support_by_numpy(columns[0], columns[1], KEYS, kind.slots)
     return Tally(support, sum(SIZES))

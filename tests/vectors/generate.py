@@ -1,9 +1,14 @@
 """Writes the test vectors: `python -m tests.vectors.generate`. They change only when a format does."""
 
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
+from tests.report_batches import KEYS, KINDS, asking, random_reports, written
 from tests.unit.oracles.test_hash_family import by_hand
+
+from treetop.adapters.report_files.counting import count_file
+from treetop.adapters.report_files.report_kind import ReportKind
 
 HERE = Path(__file__).parent
 
@@ -18,7 +23,27 @@ def olh_hash() -> list[dict[str, int]]:
     return [{"seed": s, "key": k, "buckets": c, "bucket": by_hand(s, k, c)} for s, k, c in cases]
 
 
+def report_files() -> dict[str, object]:
+    """Small files of every kind with their tallies, and damaged copies with the reason of the refusal."""
+    folder = HERE / "report_files"
+    folder.mkdir(exist_ok=True)
+    good = {name: _good_file(folder / f"{name.replace(' ', '_')}.parquet", kind) for name, kind in KINDS.items()}
+    whole = (folder / "olh.parquet").read_bytes()
+    (folder / "truncated.parquet").write_bytes(whole[:-20])
+    (folder / "flipped.parquet").write_bytes(whole[:200] + bytes([whole[200] ^ 1]) + whole[201:])
+    written(folder / "foreign.parquet", replace(KINDS["olh"], task="f0" * 32), random_reports(KINDS["olh"], 100))
+    bad = {"truncated": "", "flipped": "checksum", "foreign": "kind"}
+    return {"keys": KEYS.tolist(), "good": good, "bad": bad}
+
+
+def _good_file(path: Path, kind: ReportKind) -> dict[str, object]:
+    written(path, kind, random_reports(kind, 100), rows_per_group=60)
+    tally = count_file(path, asking(kind))
+    return {"file": path.name, "kind": asdict(kind), "reports": tally.reports, "support": tally.support.tolist()}
+
+
 def main() -> None:
+    (HERE / "report_files.json").write_text(json.dumps(report_files()) + "\n")
     (HERE / "olh_hash.json").write_text(json.dumps(olh_hash(), indent=1) + "\n")
 
 

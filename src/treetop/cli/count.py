@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,8 +51,7 @@ def count(
     names = [str(key) for key in asked.keys.tolist()] or [str(slot) for slot in range(len(tally.support))]
     if json:
         support = dict(zip(names, tally.support.tolist(), strict=True))
-        print_json({"task": kind.task, "level": kind.level, "oracle": kind.oracle, "slots": kind.slots}
-                   | {"engine": engine, "reports": tally.reports, "support": support})  # fmt: skip
+        print_json(asdict(kind) | {"engine": engine, "reports": tally.reports, "support": support})
     else:
         out.print(_table(names, tally))
 

@@ -31,7 +31,7 @@ def slot_support(reports: NDArray[Any], size: int) -> Counts:
 
 
 def bit_support(packed: NDArray[np.uint8], size: int) -> Counts:
-    """Run by the party: how often every bit was set; a row is a report, its first slot in the lowest bit (OUE)."""
+    """Run by the party: how often every bit was set; a row is a report, its first slot in the highest bit (OUE)."""
     reports, width = packed.shape
     _refuse_many(reports)
     rows = _rows_of_a_block(width)
@@ -92,4 +92,4 @@ def _counters(planes: NDArray[np.uint64], width: int) -> Counts:
 
 
 def _bits(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    return np.unpackbits(rows, axis=1, bitorder="little")
+    return np.unpackbits(rows, axis=1)

@@ -12,7 +12,7 @@ from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.errors import InvalidInput
 
 Columns = tuple[NDArray[Any], ...]
-"""krr: slots; oue: rows of packed bits, the first slot in the lowest bit; olh: seeds and buckets."""
+"""krr: slots; oue: rows of packed bits, the first slot in the highest bit; olh: seeds and buckets."""
 
 
 def _smallest(slots: int) -> pa.DataType:
@@ -42,6 +42,18 @@ def to_arrow(columns: Sequence[NDArray[Any]], schema: pa.Schema) -> pa.Table:
     if len(columns) != len(schema) or len({len(column) for column in columns}) != 1:
         raise InvalidInput(f"expected {len(schema)} columns of one length, found {[len(c) for c in columns]}")
     return pa.table([_arrow_column(*pair) for pair in zip(columns, schema, strict=True)], schema=schema)
+
+
+def refuse_out_of_range(columns: Sequence[NDArray[Any]], kind: ReportKind) -> None:
+    """Refuse slots, buckets or bits that this kind does not have, so that they are never sealed."""
+    values = columns[-1]
+    if kind.oracle == "oue":
+        unused = (1 << -kind.slots % 8) - 1
+        outside = bool((values[:, -1] & unused).any())
+    else:
+        outside = int(values.max(initial=0)) >= kind.slots
+    if outside:
+        raise InvalidInput(f"a report is outside the {kind.slots} slots of its kind")
 
 
 def _arrow_column(column: NDArray[Any], field: pa.Field) -> pa.Array:

@@ -1,5 +1,6 @@
 """Counting report files: the question, the function that every engine runs, and the engines' one protocol."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,8 +67,8 @@ def count_file(path: Path, candidates: Candidates) -> Tally:
 
 def distinct(files: Sequence[Path]) -> list[Path]:
     """Return the files as absolute paths, or refuse one that would be counted twice."""
-    paths = [Path(file).resolve() for file in files]
-    for place, path in enumerate(paths):
-        if path in paths[:place]:
+    times = Counter(Path(file).resolve() for file in files)
+    for path, named in times.items():
+        if named > 1:
             raise InvalidInput(f"{path} is named twice and would be counted twice")
-    return paths
+    return list(times)

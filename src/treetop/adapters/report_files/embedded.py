@@ -19,7 +19,7 @@ class EmbeddedEngine:
     """Counts in this process; kernels and Parquet let go of the interpreter's lock."""
 
     def __init__(self, workers: int | None = None) -> None:
-        self.workers = workers or len(os.sched_getaffinity(0))
+        self.workers = workers or os.cpu_count() or 1
 
     def count(self, files: Sequence[Path], candidates: Candidates) -> Tally:
         """Return the tally of all reports in the files; the first damaged file ends the count."""

@@ -1,4 +1,4 @@
-"""What the reports of one file are: of which task and level, through which oracle, over how many slots."""
+"""What the reports of one file are: of which task, level and role, through which oracle, over which slots."""
 
 import re
 from dataclasses import dataclass
@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from treetop.errors import InvalidInput, UnknownName
 from treetop.oracles.catalog import ORACLES
 from treetop.oracles.optimized_local_hashing import MOST_BUCKETS
+from treetop.trie.user_groups import Role
 
 MOST_SLOTS = 1 << 23
 DIGEST = re.compile(r"[0-9a-f]{64}")
+NO_DOMAIN = "0" * 64
+ROLES = tuple(role.value for role in Role)
 
 
 @dataclass(frozen=True)
@@ -21,12 +24,18 @@ class ReportKind:
     oracle: str
     slots: int
     """d with the dummy for k-RR and OUE, d' for OLH."""
+    role: str = Role.ESTIMATE.value
+    domain: str = NO_DOMAIN
+    """SHA-256 of the candidate list whose slots these are; zeros where there is none."""
 
     def __post_init__(self) -> None:
         if self.oracle not in ORACLES:
             raise UnknownName("oracle", self.oracle, ORACLES)
-        if not DIGEST.fullmatch(self.task):
-            raise InvalidInput(f"a task is named by 64 hexadecimal digits, found {self.task!r}")
+        for what, digest in (("task", self.task), ("domain", self.domain)):
+            if not DIGEST.fullmatch(digest):
+                raise InvalidInput(f"a {what} is named by 64 hexadecimal digits, found {digest!r}")
+        if self.role not in ROLES:
+            raise UnknownName("role", self.role, ROLES)
         most = MOST_BUCKETS if self.oracle == "olh" else MOST_SLOTS
         if not 2 <= self.slots <= most:
             raise InvalidInput(f"{self.oracle} has from 2 to {most} slots, found {self.slots}")

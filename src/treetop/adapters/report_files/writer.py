@@ -9,7 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from treetop.adapters.report_files.columns import checksum, report_bytes, schema_of, to_arrays, to_arrow
+from treetop.adapters.report_files.columns import (
+    checksum,
+    refuse_out_of_range,
+    report_bytes,
+    schema_of,
+    to_arrays,
+    to_arrow,
+)
 from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.adapters.report_files.seal import Contents, RowGroup, sealed
 
@@ -38,7 +45,9 @@ class ReportFileWriter:
 
     def append(self, *columns: NDArray[Any]) -> None:
         """Take some more reports, as arrays of the kind's columns."""
-        self._waiting = pa.concat_tables([self._waiting, to_arrow(columns, self._schema)])
+        table = to_arrow(columns, self._schema)
+        refuse_out_of_range(columns, self.kind)
+        self._waiting = pa.concat_tables([self._waiting, table])
         while self._waiting.num_rows >= self._rows_per_group:
             self._write(self._waiting.slice(0, self._rows_per_group))
             self._waiting = self._waiting.slice(self._rows_per_group)

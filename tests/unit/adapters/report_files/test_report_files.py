@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.report_batches import KINDS, TASK, asking, random_reports, written
 
+import treetop.adapters.report_files.writer as writing
 from treetop.adapters.report_files.columns import schema_of, to_arrays
 from treetop.adapters.report_files.counting import Candidates, count_file
 from treetop.adapters.report_files.reader import ReportFile
@@ -100,6 +101,8 @@ def test_arrays_of_another_type_are_not_written(name: str, columns: list[Any], p
         ({"slots": 1}, "krr has from 2 to 8388608 slots, found 1"),
         ({"oracle": "olh", "slots": 65537}, "olh has from 2 to 65536 slots, found 65537"),
         ({"level": 0}, "levels are counted from 1, found 0"),
+        ({"domain": "none"}, "a domain is named by 64 hexadecimal digits, found 'none'"),
+        ({"role": "guess"}, "unknown role 'guess'"),
     ],
 )
 def test_kinds_that_cannot_be_are_refused(changed: dict[str, Any], problem: str) -> None:
@@ -115,7 +118,9 @@ def refused(path: Path, kind: ReportKind, problem: str) -> None:
     assert "nothing was counted" in str(refusal.value)
 
 
-@pytest.mark.parametrize("change", [{"task": "0" * 64}, {"level": 4}, {"slots": 42}, {"oracle": "oue"}])
+@pytest.mark.parametrize(
+    "change", [{"task": "0" * 64}, {"level": 4}, {"slots": 42}, {"oracle": "oue"}, {"domain": "1" * 64}]
+)
 def test_reports_of_another_task_level_or_oracle_are_refused(change: dict[str, Any], tmp_path: Path) -> None:
     kind = KINDS["krr"]
     path = written(tmp_path / "a.parquet", kind, random_reports(kind, 100))
@@ -172,9 +177,22 @@ def test_metadata_must_be_ours_unchanged_and_of_this_format(tmp_path: Path, true
         unsealed(None)
 
 
-def test_sealed_reports_outside_their_range_are_refused(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.parquet", KINDS["krr"], [np.full(10, 41, dtype=np.uint8)])
-    refused(path, KINDS["krr"], "expected a slot below 41, found 41")
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        ("krr", [np.full(10, 41, dtype=np.uint8)]),
+        ("oue", [np.full((10, 6), 255, dtype=np.uint8)]),
+        ("olh", [np.zeros(10, dtype=np.uint32), np.full(10, 9, dtype=np.uint8)]),
+    ],
+)
+def test_reports_outside_their_range_are_neither_written_nor_counted(
+    name: str, columns: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind, path = KINDS[name], tmp_path / "a.parquet"
+    with pytest.raises(InvalidInput, match="outside the"):
+        written(path, kind, columns)
+    monkeypatch.setattr(writing, "refuse_out_of_range", lambda *_: None)
+    refused(written(path, kind, columns), kind, "expected a|others set")
 
 
 def test_files_that_are_missing_truncated_or_something_else_are_refused(tmp_path: Path) -> None:
