@@ -103,13 +103,15 @@ def bits_of_devices(draws: int) -> Counts:
 def bits_of_vectors(draws: int) -> Counts:
     entropy = FixedEntropy(22)
     parts = [perturbed("oue", VALUE, D, BUDGET, draws // 10, entropy=entropy).sum(axis=0) for _ in range(10)]
-    return np.array(parts, dtype=np.int64).sum(axis=0)
+    total: Counts = np.array(parts, dtype=np.int64).sum(axis=0)
+    return total
 
 
 def bits_of_simulated_devices(draws: int) -> Counts:
     oracle, randomness = ORACLES["oue"](Epsilon(EPSILON), D), np.random.default_rng(24)
     parts = [oracle.perturb(np.full(draws // 10, VALUE), randomness).sum(axis=0) for _ in range(10)]
-    return np.array(parts, dtype=np.int64).sum(axis=0)
+    total: Counts = np.array(parts, dtype=np.int64).sum(axis=0)
+    return total
 
 
 def bits_of_the_exact_sampler(draws: int) -> Counts:
