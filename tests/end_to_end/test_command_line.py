@@ -203,7 +203,11 @@ def test_an_end_by_force_leaves_no_orphans_and_ctrl_c_keeps_finished_rows(tmp_pa
     ]
     command = [sys.executable, "-m", "treetop", "evaluate", "syn", *grid, "--seed", "1", "--output", str(output)]
     process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=hear_ctrl_c
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=hear_ctrl_c,  # noqa: PLW1509
     )
     children: list[int] = []
     deadline = time.monotonic() + 60
