@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.histograms import FOLDER, histogram, missing
-from treetop.experiments.find import populate
+from treetop.experiments.encode import populate
 from treetop.experiments.grid import cells_of
 from treetop.experiments.score import Score, score
 from treetop.mechanisms.catalog import mechanism_named

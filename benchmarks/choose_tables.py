@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.histograms import FOLDER, histogram, missing
-from treetop.experiments.find import catalogued, populate
+from treetop.experiments.encode import catalogued, populate
 from treetop.experiments.score import score
 from treetop.mechanisms.catalog import DEFAULT_MECHANISM, MECHANISMS, Mechanism, mechanism_named
 from treetop.mechanisms.parameters import Parameters

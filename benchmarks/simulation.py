@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.measuring import Measured, best_of, ratio
 from treetop.datasets.federation import Federation, PartyItems
 from treetop.encoding.item_codecs import codec_named
-from treetop.experiments.find import catalogued
+from treetop.experiments.encode import catalogued
 from treetop.mechanisms.catalog import DEFAULT_MECHANISM, mechanism_named
 from treetop.mechanisms.parameters import Parameters
 from treetop.privacy.epsilon import Epsilon

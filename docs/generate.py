@@ -5,7 +5,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from treetop.cli.main import app
-from treetop.mechanisms.catalog import MECHANISMS
+from treetop.mechanisms.catalog import every_mechanism
 from treetop.mechanisms.parameters import SETTINGS, Parameters
 from treetop.privacy.epsilon import Epsilon
 
@@ -17,7 +17,7 @@ def settings_page() -> str:
     defaults = Parameters(10, Epsilon(2))
     rows = [
         f"| `{name}` | {_code(known.symbol)} | `{getattr(defaults, name)}` | {known.expects} | {known.help} | "
-        f"{', '.join(m.name for m in MECHANISMS.values() if name in m.reads)} |"
+        f"{', '.join(m.name for m in every_mechanism() if name in m.reads)} |"
         for name, known in SETTINGS.items()
     ]
     head = (

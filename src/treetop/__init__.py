@@ -3,7 +3,7 @@
 The names below load on first use, so that importing a part of the package costs that part alone.
 """
 
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,8 +15,20 @@ if TYPE_CHECKING:
     from treetop.experiments.answer import Answer
     from treetop.experiments.evaluate import evaluate
     from treetop.experiments.find import find
+    from treetop.experiments.plan import plan
 
-__all__ = ["Answer", "Federation", "InvalidInput", "TreetopError", "evaluate", "find", "load", "perturb", "synthetic"]
+__all__ = [
+    "Answer",
+    "Federation",
+    "InvalidInput",
+    "TreetopError",
+    "evaluate",
+    "find",
+    "load",
+    "perturb",
+    "plan",
+    "synthetic",
+]
 
 _HOMES = {
     "Answer": "treetop.experiments.answer",
@@ -27,13 +39,14 @@ _HOMES = {
     "find": "treetop.experiments.find",
     "load": "treetop.datasets.histogram_file",
     "perturb": "treetop.adapters.system.vectorised_device",
+    "plan": "treetop.experiments.plan",
     "synthetic": "treetop.datasets.synthetic",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return metadata.version("treetop")
+        return import_module("importlib.metadata").version("treetop")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'treetop' has no attribute {name!r}")

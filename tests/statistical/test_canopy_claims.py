@@ -16,7 +16,7 @@ from tests.statistical.settings import FALSE_ALARM, Z
 from tests.statistical.test_mechanism_laws import agree
 
 from treetop.datasets.federation import federation_from_mapping
-from treetop.experiments.find import catalogued
+from treetop.experiments.encode import catalogued
 from treetop.mechanisms.catalog import Mechanism, mechanism_named
 from treetop.mechanisms.parameters import Parameters
 from treetop.oracles.catalog import oracle_named

@@ -15,6 +15,7 @@ from treetop.federation.samplers import BitsSampler, HashSampler, SlotSampler
 from treetop.federation.thresholds import WORDS, bucket_count, flip_threshold, keep_threshold
 from treetop.oracles.catalog import ORACLES
 from treetop.oracles.hash_family import buckets, premixed
+from treetop.oracles.optimized_local_hashing import HashedReports
 from treetop.privacy.epsilon import Epsilon
 
 DRAWS, MANY_DRAWS = 1_000_000, 10_000_000
@@ -92,13 +93,51 @@ def set_law() -> NDArray[np.float64]:
     return law
 
 
-def test_oue_samplers_follow_the_shipped_thresholds() -> None:
-    entropy, sampler, draws = FixedEntropy(21), BitsSampler(BUDGET, D), DRAWS // D
-    of_device = np.sum([sampler.draw(entropy).report(VALUE) for _ in range(draws)], axis=0)
-    of_vector = perturbed("oue", VALUE, D, BUDGET, DRAWS, entropy=FixedEntropy(22)).sum(axis=0)
-    for counts, reports in ((of_device, draws), (of_vector, DRAWS)):
-        p = set_law()
-        assert float(((counts - reports * p) ** 2 / (reports * p * (1 - p))).sum()) < chi_square_limit(D)
+def bits_of_devices(draws: int) -> Counts:
+    entropy, sampler, total = FixedEntropy(21), BitsSampler(BUDGET, D), np.zeros(D, dtype=np.int64)
+    for _ in range(draws):
+        total += sampler.draw(entropy).report(VALUE)
+    return total
+
+
+def bits_of_vectors(draws: int) -> Counts:
+    entropy = FixedEntropy(22)
+    parts = [perturbed("oue", VALUE, D, BUDGET, draws // 10, entropy=entropy).sum(axis=0) for _ in range(10)]
+    return np.array(parts, dtype=np.int64).sum(axis=0)
+
+
+def bits_of_simulated_devices(draws: int) -> Counts:
+    oracle, randomness = ORACLES["oue"](Epsilon(EPSILON), D), np.random.default_rng(24)
+    parts = [oracle.perturb(np.full(draws // 10, VALUE), randomness).sum(axis=0) for _ in range(10)]
+    return np.array(parts, dtype=np.int64).sum(axis=0)
+
+
+def bits_of_the_exact_sampler(draws: int) -> Counts:
+    holders = np.zeros(D, dtype=np.int64)
+    holders[VALUE] = draws
+    return ORACLES["oue"](Epsilon(EPSILON), D).sample_tally(holders, np.random.default_rng(25)).support
+
+
+def off_from_set_law(counts: Counts, reports: int) -> float:
+    p = set_law()
+    return float(((counts - reports * p) ** 2 / (reports * p * (1 - p))).sum())
+
+
+BITS = [bits_of_devices, bits_of_vectors, bits_of_simulated_devices, bits_of_the_exact_sampler]
+
+
+@pytest.mark.parametrize("sampler", BITS)
+def test_oue_samplers_follow_the_shipped_thresholds(sampler: Callable[[int], Counts]) -> None:
+    """Device by device 10^6 positions, the others 10^6 reports."""
+    draws = DRAWS // D if sampler is bits_of_devices else DRAWS
+    assert off_from_set_law(sampler(draws), draws) < chi_square_limit(D)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", BITS)
+def test_oue_samplers_follow_the_shipped_thresholds_in_many_draws(sampler: Callable[[int], Counts]) -> None:
+    draws = MANY_DRAWS // D if sampler is bits_of_devices else MANY_DRAWS
+    assert off_from_set_law(sampler(draws), draws) < chi_square_limit(D)
 
 
 def test_oue_bits_are_independent() -> None:
@@ -131,17 +170,22 @@ def hashed_in_vectors(draws: int) -> Counts:
     return distances(*perturbed("olh", VALUE, D, BUDGET, draws, entropy=FixedEntropy(32)))
 
 
-HASHING = [(hashed_by_devices, DRAWS // 5), (hashed_in_vectors, DRAWS)]
+def hashed_by_simulated_devices(draws: int) -> Counts:
+    values = np.full(draws, VALUE, dtype=np.uint64)
+    reports: HashedReports = ORACLES["olh"](Epsilon(EPSILON), D).perturb(values, np.random.default_rng(35))
+    return distances(reports.seeds, reports.buckets)
 
 
-@pytest.mark.parametrize(("sampler", "draws"), HASHING)
-def test_olh_samplers_follow_the_shipped_thresholds(sampler: Callable[[int], Counts], draws: int) -> None:
-    """One by one a fifth of the draws: the lies are those of k-RR, which a million draws have tested."""
-    assert chi_square(sampler(draws), bucket_law()) < chi_square_limit(bucket_count(BUDGET) - 1)
+HASHING = [hashed_by_devices, hashed_in_vectors, hashed_by_simulated_devices]
+
+
+@pytest.mark.parametrize("sampler", HASHING)
+def test_olh_samplers_follow_the_shipped_thresholds(sampler: Callable[[int], Counts]) -> None:
+    assert chi_square(sampler(DRAWS), bucket_law()) < chi_square_limit(bucket_count(BUDGET) - 1)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sampler", [hashed_by_devices, hashed_in_vectors])
+@pytest.mark.parametrize("sampler", HASHING)
 def test_olh_samplers_follow_the_shipped_thresholds_in_many_draws(sampler: Callable[[int], Counts]) -> None:
     assert chi_square(sampler(MANY_DRAWS), bucket_law()) < chi_square_limit(bucket_count(BUDGET) - 1)
 

@@ -10,9 +10,10 @@ from treetop.cli.options import EpsilonOption, Json, K, Oracle, Seed, Workers
 from treetop.cli.screen import out, print_json, progress_bar
 from treetop.datasets.synthetic import synthetic
 from treetop.experiments.answer import Answer
+from treetop.experiments.encode import populate
 from treetop.experiments.evaluate import in_order
 from treetop.experiments.execute import execute
-from treetop.experiments.find import checked_seed, find, populate
+from treetop.experiments.find import checked_seed, find
 from treetop.experiments.grid import Grid, cells_of
 from treetop.experiments.results import Row
 from treetop.mechanisms.catalog import MECHANISMS

@@ -1,6 +1,9 @@
 """`treetop find`: one answer."""
 
+from typing import Any
+
 from rich.table import Table
+from rich.text import Text
 
 from treetop.cli.bars import WIDTH, bar, rounded
 from treetop.cli.options import (
@@ -15,12 +18,15 @@ from treetop.cli.options import (
     Seed,
     Set,
     Simulator,
+    TextRecovery,
+    Way,
+    WordList,
     read_settings,
 )
 from treetop.cli.screen import note, out, print_json, waiting
 from treetop.datasets.catalog import federation_named
 from treetop.datasets.item_catalogue import load_catalogue
-from treetop.experiments.answer import Answer
+from treetop.experiments.answer import Answer, AnswerItem
 from treetop.experiments.find import find as find_answer
 from treetop.mechanisms.catalog import DEFAULT_MECHANISM
 from treetop.metrics.noise_advice import Advice
@@ -28,6 +34,8 @@ from treetop.oracles.catalog import AUTO
 from treetop.privacy.guarantee import Guarantee
 
 STANDS_OUT, NOISE = "●", "○"
+NARROW = 8
+"""A bar beside long names."""
 
 
 def find(
@@ -37,13 +45,17 @@ def find(
     mechanism: MechanismOption = DEFAULT_MECHANISM,
     oracle: Oracle = AUTO,
     encoding: Encoding = None,
+    way: Way = None,
     catalogue: CatalogueFile = None,
+    word_list: WordList = None,
+    text_recovery: TextRecovery = None,
     seed: Seed = None,
     settings: Set = None,
     simulator: Simulator = "exact",
     json: Json = False,
 ) -> None:
     """Find the k most popular items of a federation in one simulated run."""
+    chosen: dict[str, Any] = read_settings(settings)
     with waiting("reading and running"):
         answer = find_answer(
             federation_named(files),
@@ -54,8 +66,11 @@ def find(
             encoding=encoding,
             seed=seed,
             simulator=simulator,
+            way=way,
             catalogue=None if catalogue is None else load_catalogue(catalogue),
-            **read_settings(settings),
+            word_list=None if word_list is None else load_catalogue(word_list),
+            text_recovery=text_recovery,
+            **chosen,
         )
     for text in answer.notes:
         note(text)
@@ -105,19 +120,26 @@ def _mark(significant: bool | None) -> str:
 
 
 def _table(answer: Answer) -> Table:
+    sourced = any(row.source for row in answer.items)
+    width = NARROW if sourced else WIDTH
     table = Table(box=None, pad_edge=False)
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("item", overflow="fold")
-    table.add_column("", no_wrap=True, min_width=WIDTH)
+    table.add_column("", no_wrap=True, min_width=width)
     for name in ("users", "share", "true", "parties"):
         table.add_column(name, justify="right", no_wrap=True)
+    if sourced:
+        table.add_column("name", no_wrap=True)
     largest = max((row.count + row.stderr for row in answer.items), default=0.0)
     for rank, row in enumerate(answer.items, start=1):
-        drawn = bar(row.count, row.stderr, largest)
-        number, share = rounded(row.count, row.stderr), f"{row.frequency:.2%}"
-        parties = f"{row.parties}/{len(answer.parties)}"
-        table.add_row(f"{rank}{_mark(row.significant)}", row.item, drawn, number, share, f"{row.true_count:,}", parties)
+        cells = _cells(row, len(answer.parties), bar(row.count, row.stderr, largest, width))
+        table.add_row(f"{rank}{_mark(row.significant)}", *cells, *([row.source] if sourced else []))
     return table
+
+
+def _cells(row: AnswerItem, parties: int, drawn: Text) -> tuple[str | Text, ...]:
+    number, share = rounded(row.count, row.stderr), f"{row.frequency:.2%}"
+    return (row.item, drawn, number, share, f"{row.true_count:,}", f"{row.parties}/{parties}")
 
 
 def advice_line(answer: Answer, advice: Advice) -> str:

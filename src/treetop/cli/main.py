@@ -7,10 +7,13 @@ import typer
 
 import treetop
 from treetop.cli.audit import audit
+from treetop.cli.build_data import build_data
 from treetop.cli.count import count
 from treetop.cli.demo import demo
 from treetop.cli.evaluate import evaluate
 from treetop.cli.find import find
+from treetop.cli.plan import plan
+from treetop.cli.reproduce import reproduce
 from treetop.cli.screen import err
 from treetop.errors import TreetopError
 
@@ -25,7 +28,10 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(find)
+app.command()(plan)
 app.command()(evaluate)
+app.command()(reproduce)
+app.command("build-data")(build_data)
 app.command()(audit)
 app.command()(count)
 

@@ -8,6 +8,7 @@ import typer
 
 from treetop.encoding.item_codecs import CODECS
 from treetop.errors import InvalidInput
+from treetop.experiments.ways import WAYS
 from treetop.mechanisms.catalog import MECHANISMS
 from treetop.mechanisms.parameters import SETTINGS
 from treetop.oracles.catalog import ORACLE_NAMES
@@ -68,6 +69,33 @@ CatalogueFile = Annotated[
         help="The items are known: one per line (.txt), or the column item of a CSV or Parquet file. Nothing is "
         "searched; every user reports her item once.",
         show_default=False,
+    ),
+]
+WordList = Annotated[
+    Path | None,
+    typer.Option(
+        "--word-list",
+        metavar="FILE",
+        help="Names are hashed, and read back from this list: one per line (.txt), or the column item of a CSV or "
+        "Parquet file.",
+        show_default=False,
+    ),
+]
+TextRecovery = Annotated[
+    bool | None,
+    typer.Option(
+        "--text-recovery/--no-text-recovery",
+        help="Names are hashed, and some users report a part of their text, so that unlisted names can be read.",
+        show_default="only without a word list",
+    ),
+]
+Way = Annotated[
+    str | None,
+    typer.Option(
+        "--way",
+        help=f"How an item is named: {', '.join(WAYS)}.",
+        show_default="what suits the files and options",
+        autocompletion=_completing(WAYS),
     ),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="Same seed, same answer.", show_default="drawn and printed")]

@@ -23,7 +23,7 @@ def note(text: str) -> None:
 
 
 @contextmanager
-def progress_bar(what: str, total: int) -> Iterator[Progress]:
+def progress_bar(what: str, total: int | None) -> Iterator[Progress]:
     """Show a bar with the remaining time on standard error while something runs; `advance` its only task."""
     columns = (
         TextColumn("{task.description}"),

@@ -44,7 +44,8 @@ def synthetic(seed: int = DEFAULT_SEED, concentration: float = CONCENTRATION) ->
     randomness = np.random.default_rng(seed)
     ids = randomness.choice(IDS_BELOW, GROUPS * GROUP_SIZE, replace=False)
     parties = tuple(_party(f"syn_{place}", row, concentration, randomness) for place, row in enumerate(ROWS))
-    name = "syn" if seed == DEFAULT_SEED else f"syn:{seed}"
+    name = "syn" if (seed, concentration) == (DEFAULT_SEED, CONCENTRATION) else f"syn:{seed}"
+    name += f":{concentration:g}" if concentration != CONCENTRATION else ""
     return Federation(name, [str(item) for item in ids.tolist()], parties, encoding="ids")
 
 

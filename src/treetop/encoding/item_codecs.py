@@ -31,6 +31,8 @@ class EncodedItems:
     fits: NDArray[np.bool_]
     shortened: int
     """Items too long for their code, which they share with every item that begins alike."""
+    chunks: NDArray[np.uint8] | None = None
+    """With hashed texts: one row of code chunks for each item."""
 
 
 class ItemCodec(ABC):
@@ -174,11 +176,13 @@ class Hashed(ItemCodec):
 
     def encode(self, items: Sequence[str]) -> EncodedItems:
         """Run by the device: every item fits, and two items may share a code."""
-        codes = code_array(map(self._number, items), self.bits)
+        texts = (item.encode("utf-8", errors="surrogatepass") for item in items)
+        codes = code_array(map(self.hash_of, texts), self.bits)
         return EncodedItems(codes, np.ones(len(items), dtype=np.bool_), 0)
 
-    def _number(self, item: str) -> int:
-        digest = blake2b(item.encode("utf-8", errors="surrogatepass"), key=self._key).digest()
+    def hash_of(self, text: bytes) -> int:
+        """Return the code of a text's UTF-8 bytes."""
+        digest = blake2b(text, key=self._key).digest()
         return int.from_bytes(digest, "big") >> (8 * len(digest) - self.bits)
 
     def decode(self, code: int) -> str | None:  # noqa: ARG002  a hash tells nothing

@@ -9,6 +9,7 @@ from treetop.experiments.score import Score
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.requests import LevelTrace
 from treetop.metrics.noise_advice import Advice
+from treetop.trie.global_ranking import Source
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +31,8 @@ class AnswerItem:
     """Known here because the data are."""
     significant: bool | None = None
     """Whether noise alone would hardly show it (5 % of runs mark an item that nobody holds); None: not tested."""
+    source: Source | None = None
+    """With hashed names: whether a word list named it, its text was recovered, or it is an unknown hash."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,13 @@ class Answer:
             "epsilon": float(self.parameters.epsilon),
             "seed": self.seed,
             "items": [
-                {"item": row.item, "count": row.count, "frequency": row.frequency, "stderr": row.stderr}
+                {
+                    "item": row.item,
+                    "count": row.count,
+                    "frequency": row.frequency,
+                    "stderr": row.stderr,
+                    **({} if row.source is None else {"source": row.source}),
+                }
                 for row in self.items
             ],
             "parties": [

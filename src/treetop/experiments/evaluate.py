@@ -6,8 +6,9 @@ from typing import Any
 import pyarrow as pa
 
 from treetop.datasets.histogram_table import as_federation
+from treetop.experiments.encode import populate
 from treetop.experiments.execute import execute
-from treetop.experiments.find import checked_seed, populate
+from treetop.experiments.find import checked_seed
 from treetop.experiments.grid import Grid, cells_of
 from treetop.experiments.results import Row, table_of
 from treetop.mechanisms.catalog import MECHANISMS

@@ -23,6 +23,14 @@ Progress = Callable[[int], None]
 
 def execute(population: Population, grid: Grid, workers: int = 1, progress: Progress = lambda _: None) -> Iterator[Row]:
     """Yield the row of every cell as soon as all its repetitions are done; `progress` hears of finished runs."""
+    for place, scores in execute_cells(population, grid, workers, progress):
+        yield row_of(population, grid.cells[place], scores)
+
+
+def execute_cells(
+    population: Population, grid: Grid, workers: int = 1, progress: Progress = lambda _: None
+) -> Iterator[tuple[int, list[Score]]]:
+    """Yield the place of every cell and its scores in order, as soon as all its repetitions are done."""
     if workers < 1:
         raise InvalidInput(f"workers must be a whole number of at least 1, found {workers}")
     for cell in grid.cells:
@@ -33,8 +41,7 @@ def execute(population: Population, grid: Grid, workers: int = 1, progress: Prog
         waiting[place].update(scores)
         progress(len(scores))
         if len(waiting[place]) == grid.repeats:
-            ordered = [waiting[place][repetition] for repetition in range(grid.repeats)]
-            yield row_of(population, grid.cells[place], ordered)
+            yield place, [waiting[place][repetition] for repetition in range(grid.repeats)]
 
 
 def run_some(population: Population, grid: Grid, place: int, repetitions: range) -> dict[int, Score]:

@@ -5,15 +5,14 @@ from dataclasses import replace
 from secrets import randbelow
 from typing import Any
 
-from treetop.datasets.federation import Federation
 from treetop.datasets.histogram_table import as_federation
 from treetop.datasets.item_catalogue import ItemCatalogue
-from treetop.encoding.item_codecs import codec_named
-from treetop.encoding.listed_items import ListedItems
+from treetop.encoding.bit_strings import Codes
 from treetop.errors import InvalidInput
 from treetop.experiments.answer import Answer, AnswerItem, AnswerParty, OutsideShare
 from treetop.experiments.score import score
-from treetop.mechanisms.catalog import DEFAULT_MECHANISM, Mechanism, catalogue_mechanism, mechanism_named
+from treetop.experiments.ways import Told, choose
+from treetop.mechanisms.catalog import DEFAULT_MECHANISM, Mechanism
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.summed_level import NO_REPORTS
 from treetop.metrics.noise_advice import CLEAR, Advice, LastLevel, advice
@@ -21,6 +20,7 @@ from treetop.oracles.catalog import AUTO
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
 from treetop.simulation.run import Outcome, run
+from treetop.trie.global_ranking import Source
 
 SEEDS_BELOW = 2**32
 MOST_NAMED = 5
@@ -36,21 +36,25 @@ def find(
     encoding: str | None = None,
     seed: int | None = None,
     simulator: str = "exact",
+    way: str | None = None,
     catalogue: ItemCatalogue | Iterable[object] | None = None,
+    word_list: ItemCatalogue | Iterable[object] | None = None,
+    text_recovery: bool | None = None,
     **settings: object,
 ) -> Answer:
     """Return the k most popular items of a federation, found under epsilon-LDP by a simulated run.
 
     `data` is a Federation, {party: iterable of items}, {party: {item: users}} or a table with the columns `party`,
     `item` and optionally `users`. With a `catalogue` of known items nothing is searched: every user reports her item
-    once. Further settings are those of `--set`. Without a seed one is drawn.
+    once. Items that fit no short code are hashed, and their names read from a `word_list` or recovered from reports
+    (`text_recovery`); `way` says so outright: catalogue, trie or hashed. Further settings are those of `--set`. Without
+    a seed one is drawn.
     """
     federation = as_federation(data)
-    parameters = Parameters(k, Epsilon(epsilon), oracle).with_settings(settings)
-    if catalogue is None:
-        chosen, population = mechanism_named(mechanism), populate(federation, parameters, encoding)
-    else:
-        chosen, population = catalogued(federation, catalogue, mechanism, encoding)
+    asked = Parameters(k, Epsilon(epsilon), oracle).with_settings(settings)
+    told = Told(mechanism, encoding, way, catalogue, word_list, text_recovery)
+    taken = choose(federation, asked, told, settings)
+    chosen, population, parameters = taken.mechanism, taken.population, taken.parameters
     seed = checked_seed(seed)
     outcome = run(chosen, parameters, population, seed=seed, simulator=simulator)
     notes = (
@@ -60,26 +64,8 @@ def find(
         *oracle_notes(chosen, parameters),
         *missing_notes(outcome),
     )
-    return answer(outcome, population, parameters, mechanism=chosen, seed=seed, notes=notes)
-
-
-def catalogued(
-    federation: Federation, catalogue: ItemCatalogue | Iterable[object], mechanism: str, encoding: str | None
-) -> tuple[Mechanism, Population]:
-    """Encode a federation by a catalogue; mechanisms that search, and their encodings, have no place then."""
-    known = catalogue if isinstance(catalogue, ItemCatalogue) else ItemCatalogue.of(catalogue)
-    if mechanism != DEFAULT_MECHANISM or encoding is not None:
-        found = f"mechanism {mechanism!r}" if mechanism != DEFAULT_MECHANISM else f"encoding {encoding!r}"
-        raise InvalidInput(f"with a catalogue nothing is searched or encoded, found the {found}: leave it out")
-    codec = ListedItems(known.items)
-    population = Population(replace(federation, notes=(*federation.notes, *known.notes)), codec)
-    return catalogue_mechanism(len(known.items), codec.bits), population
-
-
-def populate(federation: Federation, parameters: Parameters, encoding: str | None) -> Population:
-    """Encode a federation, by default in the encoding that suits its items."""
-    codec = codec_named(encoding or federation.encoding, parameters.bits, parameters.hash_key)
-    return Population(federation, codec)
+    found = answer(outcome, population, parameters, mechanism=chosen, seed=seed, notes=notes)
+    return replace(found, choices=(*found.choices, f"chosen because {taken.reason}"))
 
 
 def checked_seed(seed: int | None) -> int:
@@ -164,14 +150,29 @@ def _outside(outcome: Outcome, population: Population) -> OutsideShare | None:
 
 def _items(outcome: Outcome, population: Population) -> tuple[AnswerItem, ...]:
     ranking, users = outcome.ranking, population.roster.all_users
-    names = population.show(ranking.prefixes)
+    names, sources = shown(outcome, population, ranking.prefixes)
     truths = population.true_counts(ranking.prefixes)
     marks = [None] * len(ranking) if ranking.significant is None else ranking.significant.tolist()
     numbers = zip(ranking.counts.tolist(), ranking.variances.tolist(), ranking.parties.tolist(), strict=True)
     return tuple(
-        AnswerItem(name, count, count / users, variance**0.5, parties, true, mark)
-        for name, true, mark, (count, variance, parties) in zip(names, truths, marks, numbers, strict=True)
+        AnswerItem(name, count, count / users, variance**0.5, parties, true, mark, source)
+        for name, source, true, mark, (count, variance, parties) in zip(
+            names, sources, truths, marks, numbers, strict=True
+        )
     )
+
+
+def shown(outcome: Outcome, population: Population, codes: Codes) -> tuple[list[str], list[Source | None]]:
+    """Return the names of codes and where they come from: hashes are read by what the run has read, and no further."""
+    if outcome.ranking.texts is None:
+        return population.show(codes), [None] * len(codes)
+    read = dict(zip(outcome.ranking.prefixes.tolist(), outcome.ranking.texts.tolist(), strict=True))
+    texts = [read.get(code) for code in codes.tolist()]
+    names = [
+        population.codec.show(code) if text is None else text.text.decode("utf-8", errors="replace")
+        for code, text in zip(codes.tolist(), texts, strict=True)
+    ]
+    return names, ["unknown" if text is None else text.source for text in texts]
 
 
 def _parties(outcome: Outcome, population: Population, k: int) -> tuple[AnswerParty, ...]:
@@ -180,7 +181,7 @@ def _parties(outcome: Outcome, population: Population, k: int) -> tuple[AnswerPa
             party.name,
             party.users,
             outcome.uplink_bits[party.name],
-            tuple(population.show(outcome.local_tops[party.name][:k])),
+            tuple(shown(outcome, population, outcome.local_tops[party.name][:k])[0]),
             tuple(outcome.traces[party.name]),
         )
         for party in population.parties

@@ -22,7 +22,17 @@ class Score:
 def score(outcome: Outcome, population: Population, k: int) -> Score:
     """Compare what a run found with the k most popular items."""
     truth = population.truth.codes[:k].tolist()
-    found = outcome.ranking.prefixes.tolist()
+    found = named_codes(outcome, population)
     local = [top[:k].tolist() for top in outcome.local_tops.values()]
     bits = sum(outcome.uplink_bits.values()) / len(outcome.uplink_bits)
     return Score(f1(found, truth), ncr(found, truth), local_recall(local, truth), bits, outcome.seconds)
+
+
+def named_codes(outcome: Outcome, population: Population) -> list[int]:
+    """Return the codes that a run found; a hash whose text was not read, or wrongly, counts as another code."""
+    codes: list[int] = outcome.ranking.prefixes.tolist()
+    if outcome.ranking.texts is None:
+        return codes
+    read = [None if found is None else found.text for found in outcome.ranking.texts.tolist()]
+    right = population.popular_texts
+    return [code if right.get(code) == text else -1 - code for code, text in zip(codes, read, strict=True)]

@@ -1,6 +1,6 @@
 """Mechanisms by name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from treetop.errors import UnknownName
@@ -10,6 +10,7 @@ from treetop.mechanisms.catalogue import CatalogueSurvey
 from treetop.mechanisms.dialogue import Dialogue
 from treetop.mechanisms.fedpem import fedpem_party, fedpem_server
 from treetop.mechanisms.gtf import gtf_party, gtf_server
+from treetop.mechanisms.hashed_names import HashedNames
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.requests import Findings
 from treetop.mechanisms.roster import Member, Roster
@@ -24,6 +25,7 @@ _ADAPTIVE = _EVERY | {
     "shared_share", "phase_one_share", "extension", "extension_factor", "drift_range", "shared_trie",
 }  # fmt: skip
 _CANOPY = frozenset({"bits", "hash_key", "step_bits", "kept", "score", "weights", "upload_budget"})
+_HASHED = frozenset({"bits", "hash_key", "kept", "score", "upload_budget", "expected_items"})
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,20 @@ def catalogue_mechanism(size: int, bits: int) -> Mechanism:
     return Mechanism("catalogue", survey.server, survey.party, reads, False, lambda _: 1, survey.choices)
 
 
+def hashed_names_mechanism(listed: Mapping[int, bytes], *, texts: bool) -> Mechanism:
+    """Return the mechanism for hashed names, with the hashes of a word list; `texts`: users report their texts, too."""
+    names = HashedNames(listed, texts)
+    reads = _HASHED | {"text_share", "text_chunks"} if texts else _HASHED
+    return Mechanism("hashed_names", names.server, names.party, reads, True, names.levels, names.choices)
+
+
 def mechanism_named(name: str) -> Mechanism:
     """Return the mechanism of that name."""
     if name not in MECHANISMS:
         raise UnknownName("mechanism", name, MECHANISMS)
     return MECHANISMS[name]
+
+
+def every_mechanism() -> tuple[Mechanism, ...]:
+    """Return those with a name of their own and the two that `find` makes for a query, to ask what they read."""
+    return (*MECHANISMS.values(), catalogue_mechanism(1, 8), hashed_names_mechanism({}, texts=True))

@@ -7,6 +7,7 @@ from typing import Any
 from treetop.encoding.bit_strings import LONGEST, SHORTEST
 from treetop.encoding.item_codecs import DEFAULT_HASH_KEY
 from treetop.encoding.levels import level_lengths, level_lengths_from, starting_bits
+from treetop.encoding.text_code import DEFAULT_CHUNKS
 from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.settings import Setting, choice, number, setting, text, whole_number, yes_or_no
 from treetop.oracles.catalog import AUTO, checked_oracle_name, oracle_named
@@ -73,6 +74,17 @@ class Parameters:
         0, "", "Canopy: bits a party may expect to send; lowers step_bits until they fit. 0: no limit.",
         whole_number(0, 1 << 40),
     )  # fmt: skip
+    expected_items: int = setting(
+        0, "", "Hashed names: different items expected; more than 100,000 take 32 bits, fewer 24. 0: not known.",
+        whole_number(0, 1 << 40),
+    )  # fmt: skip
+    text_share: float = setting(
+        0.3, "", "Hashed names: share of users who report a part of their text; 0.4 to 0.45 suit long texts.",
+        number("a number above 0 and below 1", lambda share: 0 < share < 1),
+    )  # fmt: skip
+    text_chunks: int = setting(
+        DEFAULT_CHUNKS, "", "Hashed names: parts of 8 bits that a text's code is cut into.", whole_number(1, 64)
+    )
     hash_key: str = setting(DEFAULT_HASH_KEY, "", "Key of the hashed encoding.", text("a text that is not empty"))
 
     def __post_init__(self) -> None:

@@ -6,7 +6,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from treetop.encoding.bit_strings import keys_of, prefixes_of
 from treetop.mechanisms.requests import CollectReports
 from treetop.oracles.frequency_oracle import Keys
 from treetop.oracles.tallies import Tally
@@ -38,7 +37,7 @@ class DeviceByDeviceRespondents(Respondents):
     def _answer(self, request: CollectReports, group: Group) -> Tally:
         oracle, domain = request.oracle, request.domain
         value_of = self._slots(domain) if oracle.needs_candidates else self._keys(domain)
-        keys = np.append(keys_of(domain.prefixes), NO_CODE_KEY)[: oracle.slots]
+        keys = np.append(domain.keys(domain.prefixes), NO_CODE_KEY)[: oracle.slots]
         total = Tally(np.zeros(oracle.slots, dtype=np.int64), 0)
         for members in _some_at_once(self._members(group), oracle.report_cells):
             reports = oracle.perturb(value_of[members], self.randomness)
@@ -47,15 +46,11 @@ class DeviceByDeviceRespondents(Respondents):
 
     def _slots(self, domain: CandidateDomain) -> Places:
         """Return the slot of every code of the party: its candidate's, or the dummy's."""
-        starts, ends = self.party.places(domain.prefixes, domain.length)
-        places = np.arange(len(self.party.counts))
-        slots = np.searchsorted(starts, places, side="right") - 1
-        return np.where((slots >= 0) & (places < ends[slots]), slots, len(domain))
+        return np.append(domain.slots_of(self.party.values(domain)), len(domain))
 
     def _keys(self, domain: CandidateDomain) -> Keys:
-        """Return the key of every code's prefix."""
-        prefixes = prefixes_of(self.party.codes, self.party.bits, domain.length)
-        return np.append(keys_of(prefixes), NO_CODE_KEY)
+        """Return the key of what the holders of every code are asked for."""
+        return np.append(domain.keys(self.party.values(domain)), NO_CODE_KEY)
 
 
 def _some_at_once(members: NDArray[np.int32], report_cells: int) -> Iterator[NDArray[np.int32]]:

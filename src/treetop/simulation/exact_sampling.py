@@ -10,8 +10,9 @@ from numpy.random import Generator
 from treetop.mechanisms.requests import CollectReports
 from treetop.oracles.tallies import Tally
 from treetop.simulation.lazy_cells import LazyCells
-from treetop.simulation.population import PartyPopulation
+from treetop.simulation.population import PartyPopulation, Places
 from treetop.simulation.respondents import Respondents
+from treetop.trie.candidate_domain import CandidateDomain, ChunkDomain
 from treetop.trie.user_groups import Group
 
 
@@ -23,7 +24,19 @@ class ExactRespondents(Respondents):
         self._cells = LazyCells(party.users_before, randomness)
 
     def _answer(self, request: CollectReports, group: Group) -> Tally:
-        starts, ends = self.party.places(request.domain.prefixes, request.domain.length)
-        held = self._cells.draw_group(starts, ends, self.sizes[group])
+        drawn = self._draw_chunk if isinstance(request.domain, ChunkDomain) else self._draw_prefixes
+        held = drawn(request.domain, self.sizes[group])
         others = self.sizes[group] - held.sum()
         return request.oracle.sample_tally(np.append(held, others), self.randomness)
+
+    def _draw_prefixes(self, domain: CandidateDomain, size: int) -> Places:
+        starts, ends = self.party.places(domain.prefixes, domain.length)
+        return self._cells.draw_group(starts, ends, size)
+
+    def _draw_chunk(self, domain: CandidateDomain, size: int) -> Places:
+        """Draw the holders of every single text behind the hashes, and add up those with the same chunk value."""
+        slots = domain.slots_of(self.party.values(domain))
+        asked = np.flatnonzero(slots < len(domain))
+        drawn = self._cells.draw_group(asked, asked + 1, size)
+        held: Places = np.bincount(slots[asked], drawn, len(domain)).astype(np.int64)
+        return held

@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treetop.datasets.federation import Federation, PartyItems
-from treetop.encoding.bit_strings import Codes, first_and_last_code
+from treetop.encoding.bit_strings import Codes, first_and_last_code, prefixes_of
 from treetop.encoding.item_codecs import EncodedItems, ItemCodec
+from treetop.encoding.text_code import CHUNK_BITS
 from treetop.errors import InvalidInput
 from treetop.mechanisms.roster import Member, Roster
+from treetop.trie.candidate_domain import CandidateDomain, ChunkDomain
 
 USERS_BELOW = 10**9
 """numpy's hypergeometric draws stop here."""
@@ -28,21 +30,27 @@ class PartyPopulation:
     codes: Codes
     users_before: Places
     """users_before[i] users hold a code before place i; two entries more than codes."""
+    chunks: NDArray[np.uint8] | None = None
+    """With hashed texts: the code chunks of every place; items that share a hash then keep places of their own."""
 
     @classmethod
     def of(cls, party: PartyItems, encoded: EncodedItems, bits: int) -> "PartyPopulation":
         """Sort a party's items by code; items that share a code become one."""
+        if encoded.chunks is not None:
+            return cls._of_texts(party, encoded.codes, encoded.chunks, bits)
         fits = encoded.fits[party.items]
         codes, place = np.unique(encoded.codes[party.items[fits]], return_inverse=True)
         users = np.zeros(len(codes) + 1, dtype=np.int64)
         np.add.at(users, place, party.users[fits])
         users[-1] = party.users[~fits].sum()
-        if party.total >= USERS_BELOW:
-            raise InvalidInput(
-                f"party {party.name!r} has {party.total:,} users: a simulated party must have "
-                f"fewer than {USERS_BELOW:,}"
-            )
-        return cls(party.name, bits, codes, np.concatenate([[0], np.cumsum(users)]))
+        return cls(_checked_size(party), bits, codes, np.concatenate([[0], np.cumsum(users)]))
+
+    @classmethod
+    def _of_texts(cls, party: PartyItems, codes: Codes, chunks: NDArray[np.uint8], bits: int) -> "PartyPopulation":
+        order = np.argsort(codes[party.items], kind="stable")
+        items, users = party.items[order], np.append(party.users[order], 0)
+        before = np.concatenate([[0], np.cumsum(users)])
+        return cls(_checked_size(party), bits, codes[items], before, chunks[items])
 
     @property
     def users(self) -> int:
@@ -54,6 +62,15 @@ class PartyPopulation:
         """Return the users of every code, and in the last place those without one."""
         return np.diff(self.users_before)
 
+    def values(self, domain: CandidateDomain) -> Codes:
+        """Return what the holders of every code are asked for: its prefix, or its hash and a chunk of its text."""
+        if not isinstance(domain, ChunkDomain):
+            return prefixes_of(self.codes, self.bits, domain.length)
+        if self.chunks is None:
+            raise AssertionError("chunks are asked for, but the population was not encoded as hashed texts")
+        values: Codes = (self.codes << CHUNK_BITS) | self.chunks[:, domain.chunk].astype(self.codes.dtype)
+        return values
+
     def places(self, prefixes: Codes, length: int) -> tuple[Places, Places]:
         """Return where the codes below each prefix begin and end."""
         first, last = first_and_last_code(prefixes, self.bits, length)
@@ -64,6 +81,15 @@ class PartyPopulation:
         held = np.zeros(len(starts), dtype=np.int64)  # a whole code has one place, or none
         held[within] = self.codes[starts[within]] == first[within]
         return starts, starts + held
+
+
+def _checked_size(party: PartyItems) -> str:
+    """Return the name of a party that can be simulated."""
+    if party.total >= USERS_BELOW:
+        raise InvalidInput(
+            f"party {party.name!r} has {party.total:,} users: a simulated party must have fewer than {USERS_BELOW:,}"
+        )
+    return party.name
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +138,16 @@ class Population:
     def show(self, codes: Codes) -> list[str]:
         """Return the items that codes stand for, read back from the federation's own items if need be."""
         return [self._read_back.get(int(code)) or self.codec.show(int(code)) for code in codes]
+
+    @cached_property
+    def popular_texts(self) -> dict[int, bytes]:
+        """Return for every code the text of its most popular item: what a hash should be read as."""
+        users = np.zeros(len(self.federation.items), dtype=np.int64)
+        for party in self.federation.parties:
+            np.add.at(users, party.items, party.users)
+        order = np.argsort(users, kind="stable")
+        items = [self.federation.items[place].encode("utf-8", errors="surrogatepass") for place in order.tolist()]
+        return dict(zip(self._encoded.codes[order].tolist(), items, strict=True))
 
     @cached_property
     def _read_back(self) -> dict[int, str]:

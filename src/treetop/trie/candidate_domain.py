@@ -4,8 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treetop.encoding.bit_strings import Codes, extended
+from treetop.encoding.bit_strings import Codes, extended, keys_of
+from treetop.encoding.text_code import CHUNK_BITS
 from treetop.errors import InvalidInput
+from treetop.oracles.frequency_oracle import Keys
+from treetop.oracles.tallies import Counts
 
 MOST_CANDIDATES = 1 << 22
 
@@ -39,3 +42,29 @@ class CandidateDomain:
     def without(self, pruned: Codes) -> "CandidateDomain":
         """Return the domain with the pruned prefixes left out."""
         return CandidateDomain(self.length, self.prefixes[~np.isin(self.prefixes, pruned)])
+
+    def slots_of(self, values: Codes) -> Counts:
+        """Return the slot of every value: its candidate's, or the dummy's."""
+        slots = np.searchsorted(self.prefixes, values)
+        found = self.prefixes[np.minimum(slots, len(self) - 1)] == values if len(self) else np.zeros(len(values), bool)
+        return np.where(found, slots, len(self))
+
+    def keys(self, values: Codes) -> Keys:
+        """Return what devices hash for values of this length."""
+        return keys_of(values)
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkDomain(CandidateDomain):
+    """Every value of one chunk of a text's code behind each of some hashes: H and the chunk's 8 bits."""
+
+    chunk: int
+
+    @classmethod
+    def behind(cls, hashes: Codes, bits: int, chunk: int) -> "ChunkDomain":
+        """Put all 256 values behind hashes of that many bits."""
+        return cls(bits + CHUNK_BITS, extended(np.sort(hashes), CHUNK_BITS), chunk)
+
+    def keys(self, values: Codes) -> Keys:
+        """Return what devices hash: the number of the chunk before hash and value, so that all three decide."""
+        return keys_of(values | (self.chunk + 1 << self.length))

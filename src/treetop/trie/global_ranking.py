@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,17 @@ class UsersOutside:
     variance: float
 
 
+Source = Literal["listed", "recovered", "unknown"]
+
+
+@dataclass(frozen=True)
+class ReadText:
+    """The text of a hash, and whether a word list named it or reports did."""
+
+    text: bytes
+    source: Source
+
+
 @dataclass(frozen=True, eq=False)
 class GlobalRanking:
     """Prefixes of the whole federation, the most frequent one first."""
@@ -71,6 +83,8 @@ class GlobalRanking:
     z: float | None = None
     """How many standard deviations that takes."""
     outside: UsersOutside | None = None
+    texts: NDArray[Any] | None = None
+    """With hashed names: the `ReadText` of each hash, or None where none was read; otherwise nothing."""
 
     def __len__(self) -> int:
         return len(self.prefixes)
@@ -84,6 +98,7 @@ class GlobalRanking:
             variances=self.variances[places],
             parties=self.parties[places],
             significant=None if self.significant is None else self.significant[places],
+            texts=None if self.texts is None else self.texts[places],
         )
 
     def top(self, k: int) -> "GlobalRanking":

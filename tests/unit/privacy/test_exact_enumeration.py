@@ -14,7 +14,7 @@ import pytest
 from treetop.datasets.federation import federation_from_mapping
 from treetop.encoding.bit_strings import prefixes_of
 from treetop.encoding.item_codecs import codec_named
-from treetop.mechanisms.catalog import Mechanism, catalogue_mechanism, mechanism_named
+from treetop.mechanisms.catalog import Mechanism, catalogue_mechanism, hashed_names_mechanism, mechanism_named
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.requests import CollectReports, DrawGroup
 from treetop.mechanisms.roster import Member, Roster
@@ -23,6 +23,7 @@ from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
 from treetop.simulation.respondents import Respondents
 from treetop.simulation.run import PartyRun, drive
+from treetop.trie.candidate_domain import CandidateDomain, ChunkDomain
 from treetop.trie.user_groups import Group
 
 EPSILON = Epsilon(1.0)
@@ -49,6 +50,13 @@ class Scripted(Respondents):
         self.probability *= probabilities[face]
         return face
 
+    def asked_for(self, value: int, domain: CandidateDomain) -> np.uint64:
+        """Return the prefix of a value, or with chunks the hash and the text's only chunk, which stand in its bits."""
+        if isinstance(domain, ChunkDomain):
+            return np.uint64(value)
+        code = value >> 8 if value >= 1 << self.bits else value
+        return np.uint64(prefixes_of(np.array([code], dtype=np.uint64), self.bits, domain.length)[0])
+
     def draw(self, request: DrawGroup) -> None:
         self.shares.append(request.share)
         for user in range(len(self.values)):
@@ -63,7 +71,7 @@ class Scripted(Respondents):
         support = np.zeros(oracle.size, dtype=np.int64)
         users = [user for user, group in self.members.items() if group == request.group]
         for user in users:
-            value = prefixes_of(np.array([self.values[user]], dtype=np.uint64), self.bits, domain.length)[0]
+            value = self.asked_for(self.values[user], domain)
             slots = np.append(domain.prefixes == value, not np.any(domain.prefixes == value))
             report = self.toss(np.where(slots, oracle.p, oracle.q).tolist())
             support[report] += 1
@@ -120,6 +128,17 @@ def test_the_catalogue() -> None:
     parameters = Parameters(1, EPSILON, "krr")
     found = [laws(catalogue_mechanism(3, 8), parameters, 8, (value, 1)) for value in (0, 1, 200)]
     assert worst_ratio(found) <= EPSILON.odds * (1 + 1e-9)
+
+
+def test_hashed_names_and_their_texts() -> None:
+    """One user whose 8-bit hash and one chunk differ: she reports the hash or the chunk, and never both."""
+    parameters = Parameters(1, EPSILON, "krr").with_settings(
+        {"bits": 8, "text_chunks": 1, "text_share": 0.5, "kept": 2}
+    )
+    mechanism = hashed_names_mechanism({}, texts=True)
+    found = [laws(mechanism, parameters, 8, (value,)) for value in (0x0120, 0x0221)]
+    assert {len([part for part in key if isinstance(part, tuple)]) for key in found[0]} == {1}
+    assert worst_ratio(found) == pytest.approx(EPSILON.odds)
 
 
 def test_a_leak_would_be_seen() -> None:

@@ -1,0 +1,94 @@
+"""`treetop plan`: what could be found, before any data are collected."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from treetop.cli.options import EpsilonOption, Json, K, read_list
+from treetop.cli.screen import note, out, print_json
+from treetop.experiments.plan import DEFAULT_CATALOGUE, LARGEST_EPSILON, Plan, PlanRow
+from treetop.experiments.plan import plan as plan_query
+from treetop.experiments.plan_output import checked_plot
+
+Users = Annotated[str, typer.Option("--users", help="Users of every party, separated by commas.", show_default=False)]
+CatalogueSize = Annotated[int, typer.Option("--catalogue-size", help="Items of a catalogue, were there one.")]
+Frequency = Annotated[
+    float | None,
+    typer.Option("--frequency", help="A wished frequency: which epsilon, or how many users, would it take?"),
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option("--plot", help="PNG or SVG: detectable frequency against users.", show_default=False),
+]
+
+
+def plan(
+    users: Users,
+    k: K = 10,
+    epsilon: EpsilonOption = 2.0,
+    catalogue_size: CatalogueSize = DEFAULT_CATALOGUE,
+    frequency: Frequency = None,
+    plot: Plot = None,
+    json: Json = False,
+) -> None:
+    """Say what could be found and what it would cost, before any data are collected."""
+    sizes = read_list("--users", users, int, "whole numbers")
+    target = checked_plot(plot) if plot else None
+    planned = plan_query(sizes, k=k, epsilon=epsilon, catalogue_size=catalogue_size, frequency=frequency)
+    if json:
+        print_json(planned.to_json())
+    else:
+        _show(planned)
+    if target is not None:
+        from treetop.experiments.plan_plot import draw_plan  # noqa: PLC0415  matplotlib is an extra
+
+        draw_plan(planned).savefig(target, dpi=150)
+        note(f"the plot is in {target}")
+
+
+def _show(planned: Plan) -> None:
+    p = planned.parameters
+    parties = "1 party" if len(planned.users) == 1 else f"{len(planned.users)} parties"
+    asked = f"{planned.all_users:,} users in {parties}, ε = {p.epsilon:g}, k = {p.k}"
+    bits = max(row.report_bits for row in planned.rows)
+    out.print(f"[bold]{asked}[/bold]; everybody gives one report of about {bits} bits.\n")
+    out.print(_table(planned))
+    out.print(
+        "found: an item that this share of users hold, in every party, is among the k found in 9 of 10 runs, unless k "
+        "more popular ones are. marked: it is also marked as more than noise. ±: standard error of a count just found.",
+        style="dim",
+        soft_wrap=True,
+    )
+    if planned.frequency is not None:
+        out.print(f"\n[bold]To find an item of {planned.frequency:.3%} of users[/bold]")
+        for row in planned.rows:
+            out.print(f"  {row.mode:<15} {_needs(row, planned)}", highlight=False)
+
+
+def _table(planned: Plan) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("mode", no_wrap=True)
+    table.add_column("an item is named by", no_wrap=True)
+    for name in ("found", "marked", "± users", "kbit up"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in planned.rows:
+        error = "-" if row.stderr is None else f"{row.stderr:,.0f}"
+        shares = (_share(row.found), _share(row.marked), error)
+        table.add_row(row.mode, row.what, *shares, f"{row.uplink_bits / 1000:,.0f}")
+    return table
+
+
+def _share(frequency: float | None) -> str:
+    return "never" if frequency is None else f"{frequency:.3%}"
+
+
+def _needs(row: PlanRow, planned: Plan) -> str:
+    if row.epsilon_needed is None:
+        epsilon = f"no epsilon up to {LARGEST_EPSILON:g} would do with these users"
+    else:
+        epsilon = f"epsilon {row.epsilon_needed:.2f} with these users"
+    if row.users_needed is None:
+        return epsilon
+    return f"{epsilon}, or {row.users_needed:,} users at epsilon {planned.parameters.epsilon:g}"

@@ -1,0 +1,121 @@
+"""Builds the histograms of a federation by a recipe."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from treetop.datasets.click_logs import dealt_to_parties, every_click, one_item_each
+from treetop.datasets.downloads import Progress, check, fetch
+from treetop.datasets.recipe import Corpus, Recipe, RecipeParty
+from treetop.datasets.records import records
+from treetop.datasets.text_corpora import one_word_each, sample
+from treetop.errors import InvalidInput
+
+Counted = Callable[[int], None]
+"""Hears of records that were read."""
+HEARD_EVERY = 1000
+
+
+@dataclass(frozen=True)
+class BuiltParty:
+    """What became of a party's corpus."""
+
+    name: str
+    users: int
+    items: int
+    asked: int | None
+
+
+class Builder:
+    """Reads the corpora of a recipe as streams and counts their items."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        folder: Path,
+        downloads: Path,
+        *,
+        fetched: Progress = lambda _done, _total: None,
+        counted: Counted = lambda _: None,
+    ) -> None:
+        self.recipe, self.folder, self.downloads = recipe, folder, downloads
+        self._fetched, self._counted = fetched, counted
+        self.checksums: dict[str, str] = {}
+        """SHA-256 of every file that was read."""
+
+    def build(self) -> dict[str, Counter[str]]:
+        """Return every party's histogram; each party has its own stream of the seed."""
+        if self.recipe.log is not None:
+            return dealt_to_parties(self._users(self.recipe.log, 0), self.recipe.split, self._randomness(1))
+        return {party.name: self._party(place, party) for place, party in enumerate(self.recipe.parties)}
+
+    def _party(self, place: int, party: RecipeParty) -> Counter[str]:
+        return sample(self._users(party.corpus, 2 * place), party.users, self._randomness(2 * place + 1))
+
+    def _users(self, corpus: Corpus, stream: int) -> Iterable[str]:
+        """Return one item for every user of a corpus."""
+        randomness = self._randomness(stream)
+        paths = self._files(corpus)
+        if self.recipe.kind == "text":
+            texts = (record[0] for record in self._heard(records(paths, [corpus.column])))
+            return one_word_each(texts, randomness, distinct=self.recipe.items == "distinct")
+        if not corpus.user_column:
+            return every_click(self._heard(records(paths, [corpus.column])))
+        clicks = self._heard(records(paths, [corpus.user_column, corpus.column]))
+        return one_item_each(((click[0], click[1]) for click in clicks), randomness)
+
+    def _files(self, corpus: Corpus) -> list[Path]:
+        paths = [fetch(corpus.url, self.downloads, corpus.sha256, self._fetched)] if corpus.url else []
+        for pattern in corpus.files:
+            found = sorted(self.folder.glob(pattern)) if not Path(pattern).is_absolute() else [Path(pattern)]
+            if not found:
+                raise InvalidInput(f"{self.folder / pattern}: expected a corpus file, found none")
+            paths += found
+        if not paths:
+            raise InvalidInput(f"recipe {self.recipe.name!r}: a corpus needs files or a url, found neither")
+        self.checksums |= {str(path): check(path, "") for path in paths}
+        return paths
+
+    def _heard(self, stream: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+        number = 0
+        for number, record in enumerate(stream, start=1):
+            if number % HEARD_EVERY == 0:
+                self._counted(HEARD_EVERY)
+            yield record
+        self._counted(number % HEARD_EVERY)
+
+    def _randomness(self, stream: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(self.recipe.seed, spawn_key=(stream,)))
+
+
+def built_parties(recipe: Recipe, counts: Mapping[str, Counter[str]]) -> list[BuiltParty]:
+    """Return how many users each party got, and how many it asked for."""
+    asked: dict[str, int | None] = {party.name: party.users for party in recipe.parties}
+    asked.update(recipe.split)
+    return [BuiltParty(name, held.total(), len(held), asked[name]) for name, held in counts.items()]
+
+
+def histogram_table(counts: Mapping[str, Counter[str]], checksums: Mapping[str, str], seed: int) -> pa.Table:
+    """Return histograms as a table, sorted by party and falling users; checksums and seed are its metadata."""
+    rows: list[dict[str, Any]] = []
+    for party, held in counts.items():
+        if not held:
+            raise InvalidInput(f"party {party!r} is empty: expected one user at least, found none")
+        ordered = sorted(held.items(), key=lambda counted: (-counted[1], counted[0]))
+        rows += [{"party": party, "item": item, "users": users} for item, users in ordered]
+    metadata = {"seed": str(seed), **{f"sha256 {Path(path).name}": digest for path, digest in checksums.items()}}
+    schema = pa.schema([("party", pa.string()), ("item", pa.string()), ("users", pa.int64())], metadata=metadata)
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def write_histograms(table: pa.Table, path: Path) -> None:
+    """Write a Parquet file whole or not at all."""
+    partial = path.with_name(f".{path.name}.partial")
+    pa.parquet.write_table(table, partial, compression="zstd")
+    partial.replace(path)

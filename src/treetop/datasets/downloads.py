@@ -1,0 +1,82 @@
+"""Corpora that the user fetches: resumed where they stopped, checked, and whole or not there."""
+
+import os
+from collections.abc import Callable
+from hashlib import file_digest
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from typing import cast
+from urllib.parse import unquote, urlsplit
+from urllib.request import Request, urlopen
+
+from treetop.errors import InvalidInput
+
+BLOCK = 1 << 20
+PATIENCE = 60.0
+RANGE_NOT_SATISFIABLE, PARTIAL = 416, 206
+
+Progress = Callable[[int, int | None], None]
+"""Hears of bytes so far, and of all bytes where they are known."""
+
+
+def fetch(url: str, folder: Path, sha256: str = "", progress: Progress = lambda _done, _total: None) -> Path:
+    """Download a file into a folder, go on with a part that is there, and check it."""
+    target = folder / file_name(url)
+    if not target.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        partial = target.with_name(target.name + ".partial")
+        try:
+            _download(url, partial, progress)
+        except (OSError, HTTPException) as reason:
+            raise InvalidInput(f"{url}: the download stopped ({reason}); the same command goes on with it") from None
+        check(partial, sha256)
+        os.replace(partial, target)
+    else:
+        check(target, sha256)
+    return target
+
+
+def file_name(url: str) -> str:
+    """Return the last part of an address; only the web's schemes are fetched."""
+    parts = urlsplit(url)
+    name = unquote(parts.path).rpartition("/")[2]
+    if parts.scheme not in ("http", "https") or not name or name in (".", ".."):
+        raise InvalidInput(f"expected an http or https address of a file, found {url!r}")
+    return name
+
+
+def _download(url: str, partial: Path, progress: Progress) -> None:
+    have = partial.stat().st_size if partial.exists() else 0
+    headers = {"Range": f"bytes={have}-"} if have else {}
+    try:
+        response = cast(HTTPResponse, urlopen(Request(url, headers=headers), timeout=PATIENCE))  # noqa: S310  http only
+    except OSError as refusal:
+        if have and getattr(refusal, "code", None) == RANGE_NOT_SATISFIABLE:
+            return  # everything was there already; the checksum decides
+        raise
+    with response:
+        start = have if response.status == PARTIAL else 0
+        _append(response, partial, start, progress)
+
+
+def _append(response: HTTPResponse, partial: Path, start: int, progress: Progress) -> None:
+    """Write the answer behind the part that it goes on from; a server that knows no ranges starts anew."""
+    length = response.getheader("Content-Length")
+    total = start + int(length) if length else None
+    with partial.open("r+b" if start else "wb") as file:
+        file.truncate(start)
+        file.seek(start)
+        while block := response.read(BLOCK):
+            file.write(block)
+            progress(file.tell(), total)
+        if total is not None and file.tell() < total:
+            raise OSError(f"{file.tell():,} of {total:,} bytes arrived")
+
+
+def check(path: Path, sha256: str) -> str:
+    """Return a file's checksum, and refuse a file that is not the one asked for."""
+    with path.open("rb") as file:
+        found = file_digest(file, "sha256").hexdigest()
+    if sha256 and found != sha256.lower():
+        raise InvalidInput(f"{path}: expected the checksum {sha256}, found {found}; delete it to fetch it again")
+    return found

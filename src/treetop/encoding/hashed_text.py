@@ -1,0 +1,42 @@
+"""Hashed names: an item's code is a short salted hash, and beside it stand the chunks of its text's public code."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import expm1, log1p
+
+import numpy as np
+
+from treetop.encoding.item_codecs import DEFAULT_HASH_KEY, EncodedItems, Hashed
+from treetop.encoding.text_code import DEFAULT_CHUNKS, chunks_of, is_recoverable
+
+SHORT_HASH, LONG_HASH = 24, 32
+MOST_ITEMS_OF_A_SHORT_HASH = 100_000
+
+
+def hash_bits_for(expected_items: int) -> int:
+    """Return 24 bits up to about 10^5 different items, 32 above: every bit more has to be searched."""
+    return SHORT_HASH if expected_items <= MOST_ITEMS_OF_A_SHORT_HASH else LONG_HASH
+
+
+def shared_hash_chance(items: int, bits: int) -> float:
+    """Return how likely an item shares its hash with any of the others."""
+    return -expm1(max(items - 1, 0) * log1p(-(2.0**-bits)))
+
+
+class HashedText(Hashed):
+    """The hash of a text, for the search, and the chunks of its code, for reading it back."""
+
+    def __init__(self, bits: int, key: str = DEFAULT_HASH_KEY, chunks: int = DEFAULT_CHUNKS) -> None:
+        super().__init__(bits, key)
+        self.chunks = chunks
+
+    def encode(self, items: Sequence[str]) -> EncodedItems:
+        """Run by the device: the hash, and the text's code cut into chunks; a code too long keeps its first ones."""
+        texts = [item.encode("utf-8", errors="surrogatepass") for item in items]
+        chunks = np.frombuffer(b"".join(chunks_of(text, self.chunks) for text in texts), dtype=np.uint8)
+        return replace(super().encode(items), chunks=chunks.reshape(len(texts), self.chunks))
+
+    def unrecoverable(self, items: Sequence[str]) -> int:
+        """Return how many items have a code longer than its chunks."""
+        texts = (item.encode("utf-8", errors="surrogatepass") for item in items)
+        return sum(not is_recoverable(text, self.chunks) for text in texts)

@@ -1,0 +1,132 @@
+"""The public code of texts: an order-1 Huffman code with an end symbol, cut into chunks of 8 bits.
+
+Every byte has its own code word after every other byte, so that any byte string can be written; how often one byte
+follows another was counted once, on text of our own (tools/build_text_model.py), and is shipped as data. A text's code
+is filled up with zeros to whole chunks and repeated until it has taken all of them, so that no report is spent on
+filling. A code of more chunks is cut: its text can still be searched for by its hash and read back from a word list,
+but not recovered from its chunks.
+"""
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from treetop.encoding.huffman import HuffmanCode, huffman_code
+
+CHUNK_BITS = 8
+CHUNK_VALUES = 1 << CHUNK_BITS
+DEFAULT_CHUNKS = 12
+LONGEST_TEXT = 32
+"""Bytes of UTF-8 that text recovery is meant for."""
+END = 256
+"""The symbol after a text's last byte, and what stands before its first."""
+
+
+class ReadingPlace(NamedTuple):
+    """Where a reader of code bits stands: after which symbol, and at which node of that symbol's tree."""
+
+    before: int = END
+    node: int = 0
+
+
+class ReadChunk(NamedTuple):
+    """What 8 more bits tell: bytes of the text, the place reached, and whether the text has ended."""
+
+    text: bytes
+    place: ReadingPlace
+    ended: bool
+    sound: bool = True
+    """Whether the bits behind the end are zero."""
+
+
+@cache
+def _pairs() -> dict[int, dict[int, int]]:
+    text = files("treetop.encoding").joinpath("public_text_model.json").read_text(encoding="utf-8")
+    return {
+        _symbol(before): {_symbol(after): count for after, count in counts.items()}
+        for before, counts in json.loads(text).items()
+    }
+
+
+def _symbol(name: str) -> int:
+    return END if name == "end" else int(name)
+
+
+@cache
+def _alone() -> list[int]:
+    """Return how often each symbol occurs at all, one added to each so that any can be written."""
+    totals = [1] * (END + 1)
+    for counts in _pairs().values():
+        for after, count in counts.items():
+            totals[after] += count
+    return totals
+
+
+@cache
+def code_after(before: int) -> HuffmanCode:
+    """Return the code of what follows a symbol: counted successors, blended with all symbols (Witten and Bell)."""
+    counts, alone = _pairs().get(before, {}), _alone()
+    everything, kinds = sum(alone), max(len(counts), 1)
+    return huffman_code([counts.get(after, 0) * everything + kinds * alone[after] for after in range(END + 1)])
+
+
+def code_bits(text: bytes) -> tuple[int, int]:
+    """Return a text's code as an integer, and its number of bits."""
+    code, length, before = 0, 0, END
+    for symbol in (*text, END):
+        word, bits = code_after(before).words[symbol]
+        code, length, before = code << bits | word, length + bits, symbol
+    return code, length
+
+
+def chunks_of(text: bytes, chunks: int = DEFAULT_CHUNKS) -> bytes:
+    """Run by the device: its text's code, repeated from its beginning until there are so many bytes, or cut there."""
+    code, length = code_bits(text)
+    taken = -(-length // CHUNK_BITS)
+    return _repeated((code << taken * CHUNK_BITS - length).to_bytes(taken, "big"), chunks)
+
+
+def _repeated(code: bytes, chunks: int) -> bytes:
+    return (code * -(-chunks // len(code)))[:chunks]
+
+
+def is_recoverable(text: bytes, chunks: int = DEFAULT_CHUNKS) -> bool:
+    """Return whether the whole code fits its chunks."""
+    return code_bits(text)[1] <= chunks * CHUNK_BITS
+
+
+@cache
+def endings(place: ReadingPlace) -> tuple[tuple[int, bytes], ...]:
+    """Return the chunks that end a text from where the bits before them led, each with the text's last bytes."""
+    read = ((chunk, read_chunk(place, chunk)) for chunk in range(CHUNK_VALUES))
+    return tuple((chunk, end.text) for chunk, end in read if end.ended and end.sound)
+
+
+@cache
+def read_chunk(place: ReadingPlace, chunk: int) -> ReadChunk:
+    """Read 8 bits of a code from where the bits before them led."""
+    before, node = place
+    text = bytearray()
+    for bit in range(CHUNK_BITS - 1, -1, -1):
+        child = code_after(before).tree[node][chunk >> bit & 1]
+        if child == -1 - END:
+            sound = chunk & ((1 << bit) - 1) == 0
+            return ReadChunk(bytes(text), ReadingPlace(), True, sound)
+        if child < 0:
+            text.append(-1 - child)
+            before, node = -1 - child, 0
+        else:
+            node = child
+    return ReadChunk(bytes(text), ReadingPlace(before, node), False)
+
+
+def text_of(chunks: bytes) -> bytes | None:
+    """Return the text whose code the chunks are, or None where they are the code of none."""
+    text, place = b"", ReadingPlace()
+    for number, chunk in enumerate(chunks):
+        read = read_chunk(place, chunk)
+        text, place = text + read.text, read.place
+        if read.ended:
+            return text if read.sound and _repeated(chunks[: number + 1], len(chunks)) == chunks else None
+    return None

@@ -1,0 +1,39 @@
+"""How often a text is read from noisy chunks, as plans reckon with it.
+
+Twenty walks at each signal. At the upper one the plan says a text is nearly always read: 15 of 20 are passed by a true
+chance of 0.95 with a probability above 0.9997; at the lower one it says never, and at most 3 may be.
+"""
+
+from hashlib import blake2b
+
+import numpy as np
+
+from treetop.encoding.text_code import chunks_of, code_bits
+from treetop.experiments.plan_modes import READ_CHANCES, READ_CHUNKS, READ_SIGNALS
+from treetop.trie.text_recovery import log_likelihood_gains, recovered_text
+
+WORDS = (b"isabella", b"michael", b"perhaps", b"building")
+WALKS, CHUNKS = 20, 12
+
+
+def _read(signal: float) -> int:
+    """Count the walks that find the text, its chunks standing that far out when their repetitions are added up."""
+    randomness = np.random.default_rng(3)
+    single = signal * np.sqrt(READ_CHUNKS / CHUNKS)
+    hits = 0
+    for walk in range(WALKS):
+        text = WORDS[walk % len(WORDS)]
+        counts = randomness.standard_normal((CHUNKS, 256))
+        counts[np.arange(CHUNKS), list(chunks_of(text))] += single
+        code = blake2b(text, digest_size=3).digest()
+        gains = log_likelihood_gains(counts, 1.0, np.full(CHUNKS, single))
+        hits += recovered_text(gains, lambda tried, code=code: blake2b(tried, digest_size=3).digest() == code) == text  # type: ignore[misc]
+    return hits
+
+
+def test_texts_are_read_as_often_as_planned() -> None:
+    assert all(-(-code_bits(text)[1] // 8) == READ_CHUNKS for text in WORDS)
+    assert READ_CHANCES[-1] == 1.0
+    assert _read(READ_SIGNALS[-1]) >= 15
+    assert READ_CHANCES[1] == 0.0
+    assert _read(READ_SIGNALS[1]) <= 3

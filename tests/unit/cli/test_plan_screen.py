@@ -1,0 +1,51 @@
+"""`treetop plan` and the hashed way of `treetop find`, as a user sees them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from treetop.cli.main import app
+from treetop.errors import InvalidInput
+
+RUNNER = CliRunner(env={"COLUMNS": "120"})
+
+
+def test_a_plan_is_a_table_with_its_explanation() -> None:
+    shown = RUNNER.invoke(app, ["plan", "--users", "100000,50000", "--frequency", "0.01"])
+    assert shown.exit_code == 0
+    for words in ("150,000 users in 2 parties", "catalogue", "hashed, texts", "in 9 of 10 runs", "epsilon", "1.000%"):
+        assert words in shown.output
+
+
+def test_a_hopeless_plan_says_never() -> None:
+    shown = RUNNER.invoke(app, ["plan", "--users", "5", "--epsilon", "0.1", "--frequency", "0.001"])
+    assert "never" in shown.output
+    assert "1 party" in shown.output
+    assert "no epsilon up to 20" in shown.output
+
+
+def test_a_plan_as_json_and_as_a_plot(tmp_path: Path) -> None:
+    target = tmp_path / "plan.svg"
+    shown = RUNNER.invoke(app, ["plan", "--users", "1000", "--json", "--plot", str(target)])
+    planned = json.loads(shown.stdout)
+    assert planned["power"] == 0.9
+    assert target.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_bad_users_are_refused() -> None:
+    refused = RUNNER.invoke(app, ["plan", "--users", "10,many"])
+    assert isinstance(refused.exception, InvalidInput)
+
+
+@pytest.mark.parametrize(("extra", "marks"), [([], "recovered"), (["--word-list"], "listed")])
+def test_find_marks_where_a_name_comes_from(tmp_path: Path, extra: list[str], marks: str) -> None:
+    data, words = tmp_path / "teas.csv", tmp_path / "words.txt"
+    data.write_text("item,users\ngreen tea,40000\nblack tea,20000\n", encoding="utf-8")
+    words.write_text("green tea\nblack tea\n", encoding="utf-8")
+    options = [*extra, str(words)] if extra else []
+    shown = RUNNER.invoke(app, ["find", str(data), "--k", "1", "--epsilon", "6", "--seed", "1", *options])
+    assert shown.exit_code == 0
+    assert "green tea" in shown.output
+    assert marks in shown.output

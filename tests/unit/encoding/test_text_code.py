@@ -1,0 +1,72 @@
+"""The public text code: what it is built from, and what it does at its edges."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+from treetop.encoding.huffman import code_lengths, huffman_code
+from treetop.encoding.text_code import (
+    ReadingPlace,
+    chunks_of,
+    code_after,
+    code_bits,
+    is_recoverable,
+    read_chunk,
+    text_of,
+)
+
+ROOT = Path(__file__).parents[3]
+
+
+def _builder() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("build_text_model", ROOT / "tools" / "build_text_model.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_shipped_model_is_what_the_script_writes() -> None:
+    builder = _builder()
+    assert builder.MODEL.read_bytes() == builder.model_text().encode()
+
+
+def test_huffman_lengths_of_a_known_example() -> None:
+    assert code_lengths([45, 13, 12, 16, 9, 5]) == [1, 3, 3, 3, 4, 4]
+
+
+def test_canonical_words_count_upwards() -> None:
+    assert huffman_code([45, 13, 12, 16, 9, 5]).words == ((0, 1), (4, 3), (5, 3), (6, 3), (14, 4), (15, 4))
+
+
+def test_frequent_followers_have_shorter_words() -> None:
+    after_q = code_after(ord("q")).words
+    assert after_q[ord("u")][1] < after_q[ord("x")][1]
+
+
+def test_common_words_take_few_bits() -> None:
+    assert code_bits(b"the")[1] <= 16
+    assert code_bits("smørrebrød".encode())[1] <= 96
+
+
+def test_a_code_too_long_is_cut_and_says_so() -> None:
+    text = bytes(range(200, 232))
+    assert not is_recoverable(text)
+    assert is_recoverable(b"tree")
+    assert text_of(chunks_of(text)) is None
+    assert chunks_of(text) == chunks_of(text, 40)[:12]
+
+
+def test_a_short_code_is_repeated() -> None:
+    chunks = chunks_of(b"tree")
+    taken = -(-code_bits(b"tree")[1] // 8)
+    assert chunks[taken : 2 * taken] == chunks[:taken]
+    assert text_of(chunks) == b"tree"
+
+
+def test_filling_that_is_not_zero_is_no_code() -> None:
+    chunks = chunks_of(b"tree")
+    assert text_of(chunks[:-1] + bytes([chunks[-1] ^ 1])) is None
+    unsound = next(value for value in range(256) if (end := read_chunk(ReadingPlace(), value)).ended and not end.sound)
+    assert text_of(bytes([unsound]) * 12) is None
