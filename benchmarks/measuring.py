@@ -49,9 +49,9 @@ def best_wall_of(times: int, work: Callable[[], object]) -> float:
     return best_of(times, work, perf_counter)
 
 
-def best_of_each(times: int, *works: Callable[[], object]) -> list[float]:
-    """Return the least CPU time of each, taken in turns, so that a slow moment of the machine hits all alike."""
-    rounds = [[best_of(1, work) for work in works] for _ in range(times)]
+def best_of_each(times: int, *works: Callable[[], object], clock: Callable[[], float] = process_time) -> list[float]:
+    """Return the least time of each, taken in turns, so that a slow moment of the machine hits all alike."""
+    rounds = [[best_of(1, work, clock) for work in works] for _ in range(times)]
     return [min(tries) for tries in zip(*rounds, strict=True)]
 
 

@@ -1,9 +1,10 @@
 """`make bench`: measure everything, print the table and write docs/benchmarks.md.
 
-`python -m benchmarks.report NAME...` measures some rooms only and prints them, without writing the page.
+`python -m benchmarks.report NAME...` measures some rooms only and leaves the other sections as they are.
 """
 
 import platform
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -44,22 +45,27 @@ def shown(seconds: float) -> str:
     return f"{seconds * 1000:,.0f} ms" if seconds < 1000 else f"{seconds / 3600:,.1f} h"
 
 
-def section(module: ModuleType, rows: list[Row]) -> list[str]:
-    limits = getattr(module, "LIMITS", "")
-    return [f"## {module.TITLE}", "", *HEAD, *map(line, rows), "", *([limits.strip(), ""] if limits else [])]
+def section(module: ModuleType, rows: list[Row]) -> str:
+    limits = getattr(module, "LIMITS", "").strip()
+    return "\n".join([f"## {module.TITLE}", "", *HEAD, *map(line, rows), *(["", limits] if limits else [])])
+
+
+def page(sections: dict[str, str]) -> str:
+    """Return the page with these sections, and the others as it has them."""
+    versions = f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}."
+    kept = {text.split("\n")[0]: text.strip() for text in re.split(r"(?m)^(?=## )", PAGE.read_text())}
+    known = [sections.get(name) or kept.get(f"## {module.TITLE}") for name, module in MODULES.items()]
+    return "\n\n".join([INTRODUCTION.strip(), versions, *filter(None, known)]) + "\n"
 
 
 def main(names: list[str]) -> None:
-    parts = [INTRODUCTION, f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}.", ""]
-    passed = True
+    passed, sections = True, {}
     for name in names or MODULES:
-        rows = MODULES[name].measure()
-        lines = section(MODULES[name], rows)
-        print("\n".join(lines), flush=True)
-        parts.extend(lines)
+        rows = list(MODULES[name].measure())
+        sections[name] = section(MODULES[name], rows)
+        print(sections[name], end="\n\n", flush=True)
         passed = passed and all(row.passed for row in rows)
-    if not names:
-        PAGE.write_text("\n".join(parts).rstrip() + "\n")
+    PAGE.write_text(page(sections))
     sys.exit(0 if passed else 1)
 
 
