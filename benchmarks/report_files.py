@@ -30,9 +30,9 @@ stand in each other's way.
 
 What limits: k-RR files are limited by **Parquet's decoding**, most of the time of both lines; checksum and histogram
 together are less than half of it. OLH against 64 candidates spends about half of its time on reading (10^7 x 64
-pairs at the rate above are 0.11 s); from some hundred candidates on it is **arithmetic**. Memory does not grow with the reports,
-because a thread holds one row group (8 MB or 4 M reports); what there is, is Python, pyarrow and numba themselves. Dask
-costs some milliseconds for each file, nothing for each report.
+pairs at the rate above are 0.11 s); from some hundred candidates on it is **arithmetic**. Memory does not grow with
+the reports, because a thread holds one row group (8 MB or 4 M reports); what there is, is Python, pyarrow and
+numba themselves. Dask costs some milliseconds for each file, nothing for each report.
 """
 TASK = "be" * 32
 KRR, OUE, OLH = ReportKind(TASK, 1, "krr", 200), ReportKind(TASK, 1, "oue", 256), ReportKind(TASK, 1, "olh", 9)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 from treetop.encoding.bit_strings import LONGEST, SHORTEST
@@ -108,29 +109,29 @@ class Parameters:
         levels = min(self.levels, changed.get("bits", self.bits))
         return replace(self, **{"levels": levels, **changed})
 
-    @property
+    @cached_property
     def shared_levels(self) -> int:
         """Return g_s = floor(0.25 g); below 4 levels there is no phase I."""
         return floor_of_share(self.shared_share, self.levels)
 
-    @property
+    @cached_property
     def lengths(self) -> tuple[int, ...]:
         """Return l_0 .. l_g with l_h = ceil(h m / g)."""
         return level_lengths(self.bits, self.levels)
 
-    @property
+    @cached_property
     def pem_lengths(self) -> tuple[int, ...]:
         """Return l_0 .. l_g as PEM grows them, from ceil(log2 k) bits."""
         return level_lengths_from(starting_bits(self.k), self.bits, self.levels)
 
-    @property
+    @cached_property
     def pruned_levels(self) -> tuple[int, ...]:
         """Return g_s + 1 .. 2 g_s and g - g_s .. g (Alg. 4, line 7)."""
         g, g_s = self.levels, self.shared_levels
         first, last = range(g_s + 1, 2 * g_s + 1), range(g - g_s, g + 1)
         return tuple(h for h in range(g_s + 1, g + 1) if h in first or h in last)
 
-    @property
+    @cached_property
     def extension_rule(self) -> ExtensionRule:
         """Return how many prefixes a level keeps."""
         return ExtensionRule(self.extension, self.extension_factor, self.drift_range)

@@ -1,5 +1,6 @@
 """Oracles by name."""
 
+from functools import lru_cache
 from typing import Any
 
 from treetop.errors import UnknownName
@@ -29,6 +30,7 @@ def listed_oracle(name: str, epsilon: Epsilon, candidates: int) -> FrequencyOrac
     return ListedLocalHashing(epsilon, oracle.size) if oracle.name == OptimizedLocalHashing.name else oracle
 
 
+@lru_cache(maxsize=256)
 def oracle_named(name: str, epsilon: Epsilon, candidates: int) -> FrequencyOracle[Any]:
     """Return the oracle for a domain of that many candidates and the dummy.
 

@@ -3,6 +3,7 @@
 Privacy: a report y has probability p if the value is y and q otherwise, and p / q = e^epsilon.
 """
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from treetop.oracles.frequency_oracle import FrequencyOracle, Keys
-from treetop.oracles.tallies import Counts, Tally
+from treetop.oracles.tallies import Counts, Frequencies, Tally
 
 
 class KRandomizedResponse(FrequencyOracle[NDArray[np.int64]]):
@@ -23,6 +24,10 @@ class KRandomizedResponse(FrequencyOracle[NDArray[np.int64]]):
         """Return p = e^eps / (d - 1 + e^eps) and q = 1 / (d - 1 + e^eps)."""
         total = self.size - 1 + self.epsilon.odds
         return self.epsilon.odds / total, 1 / total
+
+    @cached_property
+    def _uniform(self) -> Frequencies:
+        return np.full(self.size, 1 / self.size)
 
     def perturb(self, values: NDArray[Any], randomness: Generator) -> NDArray[np.int64]:
         """Run by simulated devices: keep the slot with probability p - q, else any of the d, uniformly.
@@ -42,5 +47,5 @@ class KRandomizedResponse(FrequencyOracle[NDArray[np.int64]]):
         """Draw kept ~ Bin(n_v, p - q) for each slot; the other reports fall on all d slots uniformly."""
         reports = int(holders.sum())
         kept = randomness.binomial(holders, self.p - self.q)
-        strayed = randomness.multinomial(reports - int(kept.sum()), np.full(self.size, 1 / self.size))
+        strayed = randomness.multinomial(reports - int(kept.sum()), self._uniform)
         return Tally(kept + strayed, reports)

@@ -26,8 +26,10 @@ class ExactRespondents(Respondents):
     def _answer(self, request: CollectReports, group: Group) -> Tally:
         drawn = self._draw_chunk if isinstance(request.domain, ChunkDomain) else self._draw_prefixes
         held = drawn(request.domain, self.sizes[group])
-        others = self.sizes[group] - held.sum()
-        return request.oracle.sample_tally(np.append(held, others), self.randomness)
+        holders = np.empty(len(held) + 1, dtype=np.int64)
+        holders[:-1] = held
+        holders[-1] = self.sizes[group] - held.sum()
+        return request.oracle.sample_tally(holders, self.randomness)
 
     def _draw_prefixes(self, domain: CandidateDomain, size: int) -> Places:
         starts, ends = self.party.places(domain.prefixes, domain.length)

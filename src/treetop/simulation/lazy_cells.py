@@ -19,38 +19,39 @@ class LazyCells:
         self._users_before = users_before
         self._randomness = randomness
         self._edges: Places = np.array([0, len(users_before) - 1])
+        self._users: Places = np.array([users_before[-1]])
         self._used: Places = np.array([0])
 
     def draw_group(self, starts: Places, ends: Places, size: int) -> Places:
         """Draw `size` users nobody has asked yet; return how many of them lie in each of some disjoint ranges."""
         self._split_at(starts, ends)
-        unused = self._users(self._edges) - self._used
+        unused = self._users - self._used
         drawn = self._randomness.multivariate_hypergeometric(unused, size, method="marginals")
         self._used = self._used + drawn
-        before = np.concatenate([[0], np.cumsum(drawn)])
+        before = np.zeros(len(self._edges), dtype=np.int64)
+        drawn.cumsum(out=before[1:])
         inside: Places = before[self._cell_at(ends)] - before[self._cell_at(starts)]
         return inside
 
     def _cell_at(self, edges: Places) -> Places:
         """Return which cell begins at each edge; where every place is an edge there is nothing to look up."""
-        return edges if len(self._edges) == len(self._users_before) else np.searchsorted(self._edges, edges)
-
-    def _users(self, edges: Places) -> Places:
-        return np.diff(self._users_before[edges])
+        return edges if len(self._edges) == len(self._users_before) else self._edges.searchsorted(edges)
 
     def _split_at(self, starts: Places, ends: Places) -> None:
         """Make every place an edge, and deal the used users of a cell to its parts."""
-        merged = np.sort(
-            np.concatenate([self._edges, starts, ends]), kind="stable"
-        )  # three ascending runs: merged fast
-        edges = merged[np.concatenate([[True], merged[1:] > merged[:-1]])]
+        edges = np.concatenate([self._edges, starts, ends])
+        edges.sort(kind="stable")  # three ascending runs: merged fast
+        new = np.ones(len(edges), dtype=np.bool_)
+        np.not_equal(edges[1:], edges[:-1], out=new[1:])
+        edges = edges[new]
         if len(edges) == len(self._edges):
             return
-        firsts = np.searchsorted(edges, self._edges)
+        firsts = edges.searchsorted(self._edges)
         used = np.zeros(len(edges) - 1, dtype=np.int64)
         used[firsts[:-1]] = self._used
-        self._deal(used, self._users_before[edges], firsts[:-1], firsts[1:])
-        self._edges, self._used = edges, used
+        before = self._users_before[edges]
+        self._deal(used, before, firsts[:-1], firsts[1:])
+        self._edges, self._users, self._used = edges, before[1:] - before[:-1], used
 
     def _deal(self, used: Places, before: Places, left: Places, right: Places) -> None:
         """Deal what lies in part `left` to the parts left .. right - 1: to two halves, then to theirs, and so on."""

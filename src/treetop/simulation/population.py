@@ -74,9 +74,9 @@ class PartyPopulation:
     def places(self, prefixes: Codes, length: int) -> tuple[Places, Places]:
         """Return where the codes below each prefix begin and end."""
         first, last = first_and_last_code(prefixes, self.bits, length)
-        starts = np.searchsorted(self.codes, first)
+        starts = self.codes.searchsorted(first)
         if length < self.bits:
-            return starts, np.searchsorted(self.codes, last, side="right")
+            return starts, self.codes.searchsorted(last, side="right")
         within = starts < len(self.codes)
         held = np.zeros(len(starts), dtype=np.int64)  # a whole code has one place, or none
         held[within] = self.codes[starts[within]] == first[within]

@@ -4,6 +4,7 @@ Frequencies come in falling order: f_1 is `frequencies[0]`.
 """
 
 from dataclasses import dataclass
+from itertools import accumulate
 from math import erfc
 from typing import Literal
 
@@ -31,11 +32,13 @@ def anchor(frequencies: Frequencies, k: int) -> int:
     """
     if k == 1:
         return 1
-    up_to = np.cumsum(frequencies[: k + 1])
-    k_star = np.arange(2, k + 1)
-    leading = (up_to[k_star - 1] - up_to[0]) / k_star
-    trailing = (up_to[k] - up_to[k_star - 1]) / (k + 1 - k_star)
-    return int(k_star[np.argmax(leading - trailing)])
+    up_to: list[float] = list(accumulate(frequencies[: k + 1].tolist()))
+
+    def contrast(k_star: int) -> float:
+        leading = (up_to[k_star - 1] - up_to[0]) / k_star
+        return leading - (up_to[k] - up_to[k_star - 1]) / (k + 1 - k_star)
+
+    return max(range(2, k + 1), key=contrast)
 
 
 def drift(frequencies: Frequencies, k: int, k_star: int, sigma: float, drift_range: DriftRange) -> int:
@@ -45,11 +48,10 @@ def drift(frequencies: Frequencies, k: int, k_star: int, sigma: float, drift_ran
     undefined pi: `positive` is x = 1 .. min(k, d - k*); `printed` takes pi for d and the places that exist.
     """
     d = len(frequencies)
-    x = np.arange(1, min(k, d - k_star) + 1)
-    if drift_range == "printed":
-        x = np.arange(max(k_star - k + 1, 1 - k_star), min(k, d - k) + 1)
-    gaps = frequencies[k_star - 1] - frequencies[k_star + x - 1]
-    expected = sum(place * overtaking(gap, sigma) for place, gap in zip(x.tolist(), gaps.tolist(), strict=True))
+    first, last = (1, d - k_star) if drift_range == "positive" else (max(k_star - k + 1, 1 - k_star), d - k)
+    f = frequencies[: k_star + k].tolist()
+    places = range(first, min(k, last) + 1)
+    expected = sum(x * overtaking(f[k_star - 1] - f[k_star + x - 1], sigma) for x in places)
     return max(0, round(min(k, expected)))
 
 

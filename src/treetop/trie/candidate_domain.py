@@ -21,7 +21,7 @@ class CandidateDomain:
     prefixes: Codes
 
     def __post_init__(self) -> None:
-        if not np.all(self.prefixes[1:] > self.prefixes[:-1]):
+        if (self.prefixes[1:] <= self.prefixes[:-1]).any():
             raise InvalidInput("the candidates of a domain must be distinct and in ascending order")
 
     def __len__(self) -> int:
@@ -41,7 +41,10 @@ class CandidateDomain:
 
     def without(self, pruned: Codes) -> "CandidateDomain":
         """Return the domain with the pruned prefixes left out."""
-        return CandidateDomain(self.length, self.prefixes[~np.isin(self.prefixes, pruned)])
+        places = np.searchsorted(self.prefixes, pruned)
+        inside = places < len(self)
+        found = places[inside][self.prefixes[places[inside]] == pruned[inside]]
+        return CandidateDomain(self.length, np.delete(self.prefixes, found))
 
     def slots_of(self, values: Codes) -> Counts:
         """Return the slot of every value: its candidate's, or the dummy's."""

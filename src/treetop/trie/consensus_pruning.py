@@ -5,6 +5,7 @@ users about them and prunes only what both agree on.
 """
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -51,9 +52,9 @@ def by_contrast(told: PruningCandidates, validated: LevelEstimates) -> Codes:
 
     Both estimates are clipped at 0 before tau is added; equal contrasts by the smaller prefix.
     """
-    own = dict(zip(validated.prefixes.tolist(), np.clip(validated.frequencies, 0, None), strict=True))
+    own = dict(zip(validated.prefixes.tolist(), np.maximum(validated.frequencies, 0), strict=True))
     f_validated = np.array([own[prefix] for prefix in told.frequent.tolist()])
-    phi = np.clip(told.frequencies, 0, None) / (f_validated + TAU)
+    phi = np.maximum(told.frequencies, 0) / (f_validated + TAU)
     by_prefix = np.argsort(told.frequent, kind="stable")
     return told.frequent[by_prefix][np.argsort(-phi[by_prefix], kind="stable")]
 
@@ -63,19 +64,30 @@ def consensus(first: Codes, second: Codes, k: int, epsilon: float, gamma: float)
 
     The score is  |intersection| / (k' (1 + eps)^k')  -  gamma alpha^2,  alpha = (k' - |intersection| + 1) / (k' + 1).
     """
-    common = intersection_sizes(first, second, min(k, len(first)))
-    k_prime = np.arange(1, len(common) + 1)
-    alpha = (k_prime - common + 1) / (k_prime + 1)
-    score = common / (k_prime * (1 + epsilon) ** k_prime) - gamma * alpha**2
-    best = int(np.argmax(score)) + 1
-    return np.intersect1d(first[:best], second[:best])
+    enters = entering_places(first, second)[:k]
+    common = intersection_sizes(enters)
+
+    def score(k_prime: int) -> float:
+        alpha = (k_prime - common[k_prime - 1] + 1) / (k_prime + 1)
+        return common[k_prime - 1] / (k_prime * (1 + epsilon) ** k_prime) - gamma * alpha**2
+
+    best = max(range(1, len(enters) + 1), key=score)
+    return np.sort(first[[place for place, enter in enumerate(enters) if enter < best]])
 
 
-def intersection_sizes(first: Codes, second: Codes, longest: int) -> Frequencies:
-    """Return |first[:k'] intersected with second[:k']| for k' = 1 .. longest."""
+def entering_places(first: Codes, second: Codes) -> list[int]:
+    """Return for each prefix of the first list how long both lists' heads must grow to contain it, less one."""
     rank = {prefix: place for place, prefix in enumerate(second.tolist())}
-    enters = [max(place, rank[prefix]) for place, prefix in enumerate(first.tolist()[:longest])]
-    return np.cumsum(np.bincount(enters, minlength=longest)[:longest]).astype(np.float64)
+    return [max(place, rank[prefix]) for place, prefix in enumerate(first.tolist())]
+
+
+def intersection_sizes(enters: list[int]) -> list[int]:
+    """Return |first[:k'] intersected with second[:k']| for k' = 1 .. the number of places."""
+    new = [0] * len(enters)
+    for enter in enters:
+        if enter < len(enters):
+            new[enter] += 1
+    return list(accumulate(new))
 
 
 def pruned_domain(

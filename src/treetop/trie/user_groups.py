@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from fractions import Fraction
 
 
-class Role(Enum):
+class Role(StrEnum):
     """What the users of a group are asked."""
 
     ESTIMATE = "estimate"

@@ -11,6 +11,7 @@ from treetop.trie.consensus_pruning import (
     ascending,
     by_contrast,
     consensus,
+    entering_places,
     intersection_sizes,
     pruned_domain,
 )
@@ -58,8 +59,8 @@ def test_equal_contrasts_go_by_the_smaller_prefix() -> None:
 
 
 def test_intersections_of_growing_heads() -> None:
-    assert intersection_sizes(codes(1, 2, 3, 4), codes(1, 3, 2, 4), 4).tolist() == [1, 1, 3, 4]
-    assert intersection_sizes(codes(1, 2, 3, 4), codes(4, 3, 2, 1), 2).tolist() == [0, 0]
+    assert intersection_sizes(entering_places(codes(1, 2, 3, 4), codes(1, 3, 2, 4))) == [1, 1, 3, 4]
+    assert intersection_sizes(entering_places(codes(1, 2, 3, 4), codes(4, 3, 2, 1))[:2]) == [0, 0]
 
 
 def test_the_k_prime_score_by_hand() -> None:
