@@ -14,7 +14,7 @@ from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.oracles.tallies import Frequencies
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, UsersOutside, summed
-from treetop.trie.lower_confidence import Score, scored
+from treetop.trie.lower_confidence import Score, best_places
 from treetop.trie.party_counts import PartyCounts
 from treetop.trie.quantised_counts import QuantisedCounts
 from treetop.trie.significance import NoiseScores, normal_scores, significant, threshold
@@ -81,7 +81,7 @@ def best_prefixes(level: SummedLevel, prefixes: Codes, k: int, zeta: float, scor
     """Run by the server: the k best in ascending order; none where nobody reported."""
     if not level.users:
         return prefixes[:0]
-    return np.sort(prefixes[scored(level.counts, level.variances, zeta, score).best(k)])
+    return np.sort(prefixes[best_places(level.counts, level.variances, zeta, score, k)])
 
 
 def closing_round(

@@ -33,6 +33,27 @@ def scored(counts: Frequencies, variances: Frequencies, zeta: float, score: Scor
     return rule(counts, variances, zeta)
 
 
+def best_places(
+    counts: Frequencies, variances: Frequencies, zeta: float, score: Score, number: int
+) -> NDArray[np.int64]:
+    """Return the places of the highest scores, falling; only rows that can be among them are scored."""
+    rows = contenders(counts, variances, zeta, number)
+    return rows[scored(counts[rows], variances, zeta, score).best(number)]
+
+
+def contenders(counts: Frequencies, variances: Frequencies, zeta: float, number: int) -> NDArray[np.int64]:
+    """Return the places whose score may reach the highest ones under either rule, ascending.
+
+    No score is above the sum of the positive counts less zeta times the smallest deviation, and none is below the bound
+    of all parties together.
+    """
+    if len(counts) <= number:
+        return np.arange(len(counts))
+    floor = counts.sum(axis=1) - zeta * np.sqrt(variances.sum())
+    ceiling = np.maximum(counts, 0).sum(axis=1) - zeta * np.sqrt(variances.min())
+    return np.flatnonzero(ceiling >= np.partition(floor, -number)[-number])
+
+
 def summed_bound(counts: Frequencies, variances: Frequencies, zeta: float) -> ScoredCandidates:
     """Take S = all parties: the plain sum, as good as one trie over all users pooled."""
     total = counts.sum(axis=1)

@@ -5,7 +5,10 @@ import pytest
 
 from treetop.oracles.tallies import Frequencies
 from treetop.trie.lower_confidence import (
+    Score,
     ScoredCandidates,
+    best_places,
+    contenders,
     cover_cut,
     lower_confidence,
     scored,
@@ -68,3 +71,20 @@ def test_the_cover_cut_stops_where_nothing_detectable_is_left() -> None:
 
 def test_uncovered_is_what_the_kept_prefixes_do_not_surely_hold() -> None:
     assert uncovered_share(np.array([60.0, 30.0, 5.0]), 10.0, 100) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("score", ["lower_confidence", "sum"])
+def test_scoring_only_the_contenders_finds_the_same_best(score: Score) -> None:
+    randomness = np.random.default_rng(9)
+    for _ in range(200):
+        parties, number = int(randomness.integers(1, 7)), int(randomness.integers(1, 12))
+        variances = randomness.uniform(0.5, 4, parties)
+        counts = np.maximum(randomness.normal(0, 2, (int(randomness.integers(1, 60)), parties)).round(), 0)
+        everything = scored(counts, variances, 2.66, score).best(number)
+        assert best_places(counts, variances, 2.66, score, number).tolist() == everything.tolist()
+
+
+def test_few_contenders_are_left_of_many() -> None:
+    counts = np.random.default_rng(10).normal(0, 1, (10_000, 4))
+    counts[:5] += 50
+    assert len(contenders(counts, np.ones(4), 2.66, 5)) < 20
