@@ -1,27 +1,17 @@
 """Documents say what is."""
 
-import importlib.util
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.scripts import loaded
 
 ROOT = Path(__file__).parents[2]
 
 
-def generator() -> Any:
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_generated_pages_are_up_to_date() -> None:
-    for path, text in generator().pages().items():
+    for path, text in loaded("docs/generate.py").pages().items():
         assert path.read_text() == text, f"{path.name} is stale: run `make docs`"
 
 

@@ -1,8 +1,6 @@
 """The public text code: what it is built from, and what it does at its edges."""
 
-import importlib.util
-from pathlib import Path
-from types import ModuleType
+from tests.scripts import loaded
 
 from treetop.encoding.huffman import code_lengths, huffman_code
 from treetop.encoding.text_code import (
@@ -15,20 +13,9 @@ from treetop.encoding.text_code import (
     text_of,
 )
 
-ROOT = Path(__file__).parents[3]
-
-
-def _builder() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("build_text_model", ROOT / "tools" / "build_text_model.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
 
 def test_the_shipped_model_is_what_the_script_writes() -> None:
-    builder = _builder()
+    builder = loaded("tools/build_text_model.py")
     assert builder.MODEL.read_bytes() == builder.model_text().encode()
 
 
