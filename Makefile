@@ -61,8 +61,8 @@ docs: $(VENV)/.dev  ## rewrite the generated reference pages
 
 lock: $(VENV)/.dev  ## pin every dependency with its hashes, without addresses
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(COMPILE) --extra plot --group build --output-file requirements/runtime.txt
-	$(COMPILE) --extra plot --group build --group dev --output-file requirements/dev.txt
+	$(COMPILE) --extra plot --extra federation --extra postgres --group build --output-file requirements/runtime.txt
+	$(COMPILE) --extra plot --extra federation --extra postgres --group build --group dev --output-file requirements/dev.txt
 	$(COMPILE) --group build --group bench --output-file requirements/bench.txt
 
 clean:  ## remove the virtual environment and caches

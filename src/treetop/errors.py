@@ -75,3 +75,27 @@ class ReportFileRefused(TreetopError):
 
     def __reduce__(self) -> tuple[type["ReportFileRefused"], tuple[str, str]]:
         return type(self), (self.path, self.reason)
+
+
+class StoreDamaged(TreetopError):
+    """A store whose content is not what was kept; nothing of the task is served or counted."""
+
+    def __init__(self, task: str, what: str) -> None:
+        self.task, self.what = task, what
+        super().__init__(f"the store of task {task} is damaged: {what}; restore a backup, nothing was counted")
+
+
+class StoreUnavailable(TreetopError):
+    """A store that cannot write or read at the moment (disk full, database gone); nothing of the call was kept."""
+
+
+class PartyUnreachable(TreetopError):
+    """A party that does not answer at the moment; asking again may help."""
+
+    def __init__(self, party: str, reason: str) -> None:
+        self.party, self.reason = party, reason
+        super().__init__(f"party {party!r} does not answer: {reason}")
+
+
+class QueryFailed(TreetopError):
+    """A query that cannot be answered; the message says why."""

@@ -27,7 +27,7 @@ PROVED_CODE = {
     "budgets.py": "6c39b7d7629f4b5d",
     "thresholds.py": "b1d5824599bb5c69",
     "samplers.py": "dd9136571d122d83",
-    "device.py": "84d66c0e8ccf6315",
+    "device.py": "37206002f4e65b2b",
 }
 
 

@@ -63,11 +63,11 @@ def event_of(oracle: OracleName, report: Any, buckets: int) -> Hashable:
 
 def device_events(factory: DeviceFactory, asked: Audited, value: int, trials: int) -> Counts:
     """Return how often each event was seen from so many devices, through their interface and their bytes."""
-    entropy, task = SystemEntropy(), asked.task
+    entropy = SystemEntropy()
     counts: Counts = Counter()
     for _ in range(trials):
         batch = decoded_batch(asked.answer(factory(lambda: value, entropy, fresh_ledger())))
-        counts[event_of(task.oracle, batch.reports()[0], batch.envelope.slots)] += 1
+        counts[event_of(batch.envelope.oracle, batch.reports()[0], batch.envelope.slots)] += 1
     return counts
 
 

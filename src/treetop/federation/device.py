@@ -73,7 +73,7 @@ class Device:
         return self._settle(task, entry, task.bucket_count, report)
 
     def _settle_slot(self, task: DeviceTask, entry: Entry, question: Question) -> bytes:
-        sampler = SlotSampler if task.oracle == "krr" else BitsSampler
+        sampler = SlotSampler if task.oracle_for(question.slots) == "krr" else BitsSampler
         draw = sampler(task.budget, question.slots).draw(self._entropy)
         report = draw.report(question.slot_of(self._read_value(task).prefix(task.bits, question.length)))
         return self._settle(task, entry, question.slots, report)
@@ -85,7 +85,7 @@ class Device:
             raise ValueUnavailable("the device's own value could not be read") from None
 
     def _settle(self, task: DeviceTask, entry: Entry, slots: int, report: Any) -> bytes:
-        envelope = Envelope(task.digest, entry.group, entry.domain, task.oracle, slots)
+        envelope = Envelope(task.digest, entry.group, entry.domain, task.oracle_for(slots), slots)
         batch = encoded_batch(envelope, [report])
         self._ledger.settle(task.digest, batch)
         return batch

@@ -24,12 +24,15 @@ class Enrolment:
     """What settles a device's group in rounds mode: the beacon is published after enrolment has closed."""
 
     identifier: bytes
+    """The ticket's serial number in 8 bytes."""
     beacon: bytes
+    party: str = ""
 
 
 def assigned_group(task: DeviceTask, enrolment: Enrolment) -> Group:
     """Run by the device and by its party, who must agree: neither can choose the group."""
-    return drawn_group(task, _PublicStream(task.digest + sha256(enrolment.beacon).digest() + enrolment.identifier))
+    stream = _PublicStream(task.digest + sha256(enrolment.beacon).digest() + enrolment.identifier)
+    return task.group_at(enrolment.party, drawn_group(task, stream))
 
 
 class _PublicStream:

@@ -1,4 +1,4 @@
-"""What a device needs from the machine it runs on."""
+"""What a device needs from the machine it runs on, and both ends of a signature."""
 
 from typing import Protocol
 
@@ -8,6 +8,14 @@ class Entropy(Protocol):
 
     def read(self, count: int) -> bytes:
         """Return that many fresh random bytes."""
+        ...
+
+
+class Clock(Protocol):
+    """What a deadline is compared with."""
+
+    def now(self) -> int:
+        """Return whole seconds since 1970; it may jump."""
         ...
 
 
@@ -40,4 +48,20 @@ class Outbox(Protocol):
 
     def send(self, batch: bytes) -> None:
         """Return once the party has acknowledged the batch; sending it again does no harm."""
+        ...
+
+
+class Signer(Protocol):
+    """The server's private key."""
+
+    def sign(self, message: bytes) -> bytes:
+        """Return the Ed25519 signature of a message, 64 bytes."""
+        ...
+
+
+class Verifier(Protocol):
+    """The server's public key, or keys while they are rotated, as a device or a party has pinned them."""
+
+    def verifies(self, message: bytes, signature: bytes) -> bool:
+        """Return whether one of the pinned keys signed the message."""
         ...

@@ -5,16 +5,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from itertools import pairwise
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from treetop.errors import InvalidInput, UnknownName
 from treetop.federation.budgets import Budget
-from treetop.federation.thresholds import MOST_SLOTS, bucket_count
+from treetop.federation.thresholds import MOST_SLOTS, bucket_count, flip_threshold, keep_threshold
 from treetop.trie.user_groups import Group, Role
 
 OracleName = Literal["krr", "oue", "olh"]
 ORACLE_NAMES: tuple[OracleName, ...] = get_args(OracleName)
+TaskOracle = Literal["krr", "oue", "olh", "listed"]
+"""`listed`: k-RR for lists of fewer than 3 e^epsilon + 2 slots, where it is the better one, OUE for longer ones."""
+TASK_ORACLES: tuple[TaskOracle, ...] = get_args(TaskOracle)
 LONGEST_CODE = 256
+LAST_SECOND = (1 << 53) - 1
 MOST_WEIGHT = 1 << 32
 _TASK_DOMAIN = b"treetop task 1\0"
 
@@ -28,6 +32,35 @@ class WeightedGroup:
 
 
 @dataclass(frozen=True)
+class Encoding:
+    """How an item becomes a code, so that a device can do it itself."""
+
+    name: str = "ids"
+    hash_key: str = ""
+    """The public key of hashed names; empty for the others."""
+
+
+@dataclass(frozen=True)
+class Deadlines:
+    """Seconds since 1970: what comes earlier or later is refused."""
+
+    opens: int = 0
+    enrolment: int = LAST_SECOND
+    """In rounds nobody enrols from here on; the beacon follows."""
+    reports: int = LAST_SECOND
+    level_seconds: int = 3600
+    """How long a published list stays open at most."""
+
+
+@dataclass(frozen=True)
+class LeastReports:
+    """Groups with fewer reports are not used: noise would swamp them, and they are easier to link to a person."""
+
+    estimate: int = 500
+    validation: int = 100
+
+
+@dataclass(frozen=True)
 class DeviceTask:
     """All that a device must know to answer; its digest names it."""
 
@@ -35,18 +68,26 @@ class DeviceTask:
     attribute: str
     """What is asked about: the lifetime cap counts all tasks of one attribute together."""
     budget: Budget
-    oracle: OracleName
+    oracle: TaskOracle
     k: int
     lengths: tuple[int, ...]
     """l_0 .. l_g: the prefix length of every level, from 0 to the bits of a code."""
     groups: tuple[WeightedGroup, ...]
     most_slots: int = MOST_SLOTS
     """d_max: no published list may be longer, the dummy counted."""
+    encoding: Encoding = Encoding()
+    mechanism: str = ""
+    """What the reports are for, and its settings: public, so that nobody can say later that it was something else."""
+    settings: tuple[tuple[str, str], ...] = ()
+    parties: tuple[str, ...] = ()
+    """In the order P^R. The first one validates nothing: its validation groups estimate like the others."""
+    deadlines: Deadlines = Deadlines()
+    least: LeastReports = LeastReports()
 
     def __post_init__(self) -> None:
-        if self.oracle not in ORACLE_NAMES:
-            raise UnknownName("oracle", self.oracle, ORACLE_NAMES)
-        problems = [*_text_problems(self), *_length_problems(self), *_group_problems(self)]
+        if self.oracle not in TASK_ORACLES:
+            raise UnknownName("oracle", self.oracle, TASK_ORACLES)
+        problems = [*_text_problems(self), *_length_problems(self), *_group_problems(self), *_party_problems(self)]
         if problems:
             raise InvalidInput("a task cannot be asked: " + "; ".join(problems))
 
@@ -65,6 +106,23 @@ class DeviceTask:
         """Return d' of OLH."""
         return bucket_count(self.budget)
 
+    def oracle_for(self, slots: int) -> OracleName:
+        """Return the oracle of a list of d slots: an integer comparison, the same on every device."""
+        if self.oracle != "listed":
+            return self.oracle
+        return "krr" if slots - 2 < 3 * self.budget.odds_below else "oue"
+
+    def group_at(self, party: str, drawn: Group) -> Group:
+        """Return the group that a device of a party is in: at the first party validation sets estimate."""
+        return Group(drawn.level) if self.parties and party == self.parties[0] else drawn
+
+    @property
+    def thresholds(self) -> dict[str, str]:
+        """Return the integers that a device compares random words with, where they do not depend on a list."""
+        if self.one_shot:
+            return {"keep": str(keep_threshold(self.budget, self.bucket_count)), "buckets": str(self.bucket_count)}
+        return {} if self.oracle == "krr" else {"flip": str(flip_threshold(self.budget))}
+
     @cached_property
     def digest(self) -> bytes:
         """Return the 32 bytes that stand for this task in every envelope and ledger."""
@@ -76,6 +134,9 @@ class DeviceTask:
         content = {
             "attribute": self.attribute, "epsilon": self.budget.text, "groups": groups, "k": self.k,
             "lengths": list(self.lengths), "most_slots": self.most_slots, "name": self.name, "oracle": self.oracle,
+            "encoding": vars(self.encoding), "mechanism": self.mechanism, "settings": dict(self.settings),
+            "parties": list(self.parties), "deadlines": vars(self.deadlines), "least": vars(self.least),
+            "thresholds": self.thresholds,
         }  # fmt: skip
         return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
 
@@ -95,10 +156,15 @@ def _from_content(content: dict[str, object]) -> DeviceTask:
     groups = cast(list[tuple[int, str, int]], content["groups"])
     return DeviceTask(
         name=str(content["name"]), attribute=str(content["attribute"]), budget=Budget(str(content["epsilon"])),
-        oracle=cast(OracleName, content["oracle"]), k=cast(int, content["k"]),
+        oracle=cast(TaskOracle, content["oracle"]), k=cast(int, content["k"]),
         lengths=tuple(cast(list[int], content["lengths"])),
         groups=tuple(WeightedGroup(Group(level, Role(role)), weight) for level, role, weight in groups),
-        most_slots=cast(int, content["most_slots"]),
+        most_slots=cast(int, content["most_slots"]), mechanism=str(content["mechanism"]),
+        settings=tuple(sorted(cast(dict[str, str], content["settings"]).items())),
+        parties=tuple(cast(list[str], content["parties"])),
+        encoding=Encoding(**cast(dict[str, Any], content["encoding"])),
+        deadlines=Deadlines(**cast(dict[str, Any], content["deadlines"])),
+        least=LeastReports(**cast(dict[str, Any], content["least"])),
     )  # fmt: skip
 
 
@@ -130,6 +196,27 @@ def _group_problems(task: DeviceTask) -> list[str]:
         problems.append(f"weights must be whole numbers from 1 to {MOST_WEIGHT}")
     if not all(_whole(entry.group.level, 1, len(task.lengths) - 1) for entry in task.groups):
         problems.append("every group must be of a level that the task has")
-    if task.one_shot and any(entry.group.role is not Role.ESTIMATE for entry in task.groups):
-        problems.append("a task without candidate lists has no validation sets")
     return problems
+
+
+def _party_problems(task: DeviceTask) -> list[str]:
+    problems: list[str] = []
+    texts = (*task.parties, task.mechanism, task.encoding.name, task.encoding.hash_key, *sum(task.settings, ()))
+    if (
+        not all(type(text) is str for text in texts)
+        or "" in task.parties
+        or len(set(task.parties)) != len(task.parties)
+    ):
+        problems.append("parties must be distinct names; mechanism, encoding and settings must be texts")
+    if task.settings != tuple(sorted(dict(task.settings).items())):
+        problems.append("settings must be sorted by name, each named once")
+    times = vars(task.deadlines).values()
+    if not all(_whole(time, 0, LAST_SECOND) for time in times) or not _in_order(task.deadlines):
+        problems.append("deadlines must be whole seconds: opens, then enrolment, then reports")
+    if not all(_whole(number, 1, MOST_WEIGHT) for number in vars(task.least).values()):
+        problems.append(f"least reports must be whole numbers from 1 to {MOST_WEIGHT}")
+    return problems
+
+
+def _in_order(deadlines: Deadlines) -> bool:
+    return deadlines.opens <= deadlines.enrolment <= deadlines.reports

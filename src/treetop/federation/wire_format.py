@@ -83,7 +83,6 @@ def _check_slots(envelope: Envelope) -> None:
     most = MOST_BUCKETS if hashed else MOST_SLOTS
     _require(2 <= envelope.slots <= most, "slots", f"from 2 to {most}", envelope.slots)
     _require(hashed == (envelope.domain == NO_DOMAIN), "domain digest", "one unless hashed", "otherwise")
-    _require(not hashed or envelope.group.role is Role.ESTIMATE, "role of a hashed report", "estimate", "another")
 
 
 def _bodies(data: bytes, width: int, count: int) -> tuple[bytes, ...]:

@@ -5,12 +5,16 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
 
-FEDERATION = Path(__file__).parents[3] / "src" / "treetop" / "federation"
-MODULES = sorted(FEDERATION.glob("*.py"))
+ROOT = Path(__file__).parents[3]
+CONTRACTS = ConfigParser()
+CONTRACTS.read(ROOT / ".importlinter")
+DEVICE_SIDE = CONTRACTS["importlinter:contract:device"]["source_modules"].split()
+MODULES = [ROOT / "src" / Path(*name.split(".")).with_suffix(".py") for name in DEVICE_SIDE]
 FORBIDDEN_MODULES = {"random", "numpy", "math", "cmath", "decimal", "secrets", "time", "pickle", "logging", "os"}
 FORBIDDEN_NAMES = {"float", "complex", "round", "divmod", "pow", "eval", "exec", "print", "breakpoint"}
 
@@ -48,13 +52,14 @@ def test_the_reader_of_syntax_trees_sees_what_it_should(mutant: str) -> None:
 
 
 def test_a_device_pulls_in_the_standard_library_only() -> None:
-    program = "import sys, json, treetop.federation.device; print(json.dumps(sorted(sys.modules)))"
+    program = f"import sys, json, {', '.join(DEVICE_SIDE)}; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = {name.split(".")[0] for name in json.loads(done.stdout)}
     bare = subprocess.run(
         [sys.executable, "-c", "import sys, json; print(json.dumps(sorted(sys.modules)))"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
+    assert {name for name in json.loads(done.stdout) if name.startswith("treetop.federation.")} == set(DEVICE_SIDE)
     added = loaded - {name.split(".")[0] for name in json.loads(bare.stdout)}
     assert added - sys.stdlib_module_names <= {"treetop"}
     assert not added & {"numpy", "random", "secrets", "socket", "pyarrow"}

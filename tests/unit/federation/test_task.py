@@ -8,8 +8,8 @@ from tests.tasks import GROUPS, task
 from treetop.errors import InvalidInput, UnknownName
 from treetop.federation.budgets import Budget
 from treetop.federation.lots import Enrolment, assigned_group, drawn_group
-from treetop.federation.task import DeviceTask, WeightedGroup
-from treetop.trie.user_groups import Group, Role
+from treetop.federation.task import Deadlines, DeviceTask, LeastReports, WeightedGroup
+from treetop.trie.user_groups import Group
 
 
 def test_a_task_is_read_back_from_its_one_canonical_form() -> None:
@@ -35,7 +35,8 @@ def test_every_field_changes_the_digest(change: dict[str, object]) -> None:
         {"lengths": (0, 2, 2)}, {"lengths": (0, 300)},
         {"lengths": ()}, {"groups": ()}, {"groups": GROUPS + GROUPS[:1]},
         {"groups": (WeightedGroup(Group(1), 0),)}, {"groups": (WeightedGroup(Group(5), 1),)},
-        {"groups": (WeightedGroup(Group(0), 1),)}, {"groups": (WeightedGroup(Group(1, Role.VALIDATE_FREQUENT), 1),)},
+        {"groups": (WeightedGroup(Group(0), 1),)}, {"parties": ("a", "a")}, {"parties": ("",)},
+            {"settings": (("b", "1"), ("a", "1"))}, {"deadlines": Deadlines(2, 1, 3)}, {"least": LeastReports(0, 1)},
         {"most_slots": 1}, {"most_slots": 1 << 30},
     ],
 )  # fmt: skip

@@ -89,7 +89,7 @@ KRR_BYTES, OLH_BYTES = encoded_batch(KRR, [5]), encoded_batch(OLH, [HashedReport
         altered(KRR_BYTES, 68, 0), altered(KRR_BYTES, 68, 4), altered(KRR_BYTES, 69, 0, 0, 0, 1),
         altered(KRR_BYTES, 69, 0, 0, 0, 0), altered(KRR_BYTES, 69, 255), altered(KRR_BYTES, 73, 0, 0, 0, 0),
         altered(KRR_BYTES, 73, 0, 0, 0, 2), altered(KRR_BYTES, 73, 255, 255, 255, 255),
-        altered(KRR_BYTES, 36, *NO_DOMAIN), altered(OLH_BYTES, 36, 1), altered(OLH_BYTES, 35, 1),
+        altered(KRR_BYTES, 36, *NO_DOMAIN), altered(OLH_BYTES, 36, 1),
         altered(OLH_BYTES, 69, 0, 1, 0, 1),
     ],
 )  # fmt: skip

@@ -1,0 +1,1 @@
+"""The party's and the server's HTTP interfaces, and those who call them."""

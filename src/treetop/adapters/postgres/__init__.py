@@ -1,0 +1,1 @@
+"""Stores in a PostgreSQL database: several workers, one truth."""
