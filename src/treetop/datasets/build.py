@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet
 
 from treetop.datasets.click_logs import dealt_to_parties, every_click, one_item_each
 from treetop.datasets.downloads import Progress, check, fetch
@@ -112,10 +111,3 @@ def histogram_table(counts: Mapping[str, Counter[str]], checksums: Mapping[str, 
     metadata = {"seed": str(seed), **{f"sha256 {Path(path).name}": digest for path, digest in checksums.items()}}
     schema = pa.schema([("party", pa.string()), ("item", pa.string()), ("users", pa.int64())], metadata=metadata)
     return pa.Table.from_pylist(rows, schema=schema)
-
-
-def write_histograms(table: pa.Table, path: Path) -> None:
-    """Write a Parquet file whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    pa.parquet.write_table(table, partial, compression="zstd")
-    partial.replace(path)

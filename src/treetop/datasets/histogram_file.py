@@ -24,6 +24,27 @@ def load(*paths: str | Path) -> Federation:
     return federation_from_tables("+".join(path.stem for path in files), tables)
 
 
+def histogram_rows(federation: Federation) -> pa.Table:
+    """Return a federation as rows of `party`, `item` and `users`: what `load` reads."""
+    names = pa.array(federation.items, pa.string())
+    parts = [
+        pa.table({
+            "party": pa.array([party.name] * len(party.items), pa.string()),
+            "item": names.take(pa.array(party.items)),
+            "users": pa.array(party.users),
+        })
+        for party in federation.parties
+    ]  # fmt: skip
+    return pa.concat_tables(parts)
+
+
+def write_histograms(table: pa.Table, path: Path) -> None:
+    """Write a Parquet file whole or not at all."""
+    partial = path.with_name(f".{path.name}.partial")
+    pa.parquet.write_table(table, partial, compression="zstd")
+    partial.replace(path)
+
+
 def _refuse_same_party_twice(files: Sequence[Path], tables: list[tuple[str, pa.Table]]) -> None:
     """Two files without a `party` column but of one name would silently become one party."""
     stems = [stem for stem, table in tables if "party" not in table.column_names]

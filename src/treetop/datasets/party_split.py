@@ -1,7 +1,8 @@
 """Users dealt to parties, and a part of every party's users."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.random import Generator
@@ -21,8 +22,41 @@ def with_share_of_users(federation: Federation, share: float, randomness: Genera
     return replace(federation, parties=parties)
 
 
+def first_parties(federation: Federation, number: int) -> Federation:
+    """Keep the parties that stand first."""
+    if not 1 <= number <= len(federation.parties):
+        raise InvalidInput(f"{federation.name} has {len(federation.parties)} parties, found {number} asked for")
+    return replace(federation, parties=federation.parties[:number])
+
+
+def with_users(federation: Federation, users: int, randomness: Generator) -> Federation:
+    """Keep so many users in all, drawn without replacement: of every party its share, one at least."""
+    if users < len(federation.parties):
+        raise InvalidInput(f"expected one user for each of {len(federation.parties)} parties at least, found {users}")
+    if users >= federation.users:
+        return federation
+    sizes = proportional_sizes([party.total for party in federation.parties], users)
+    parties = (_drawn_users(*pair, randomness) for pair in zip(federation.parties, sizes, strict=True))
+    return replace(federation, parties=tuple(parties))
+
+
+def proportional_sizes(totals: Sequence[int], users: int) -> list[int]:
+    """Return sizes of 1 at least that add up to `users`, as proportional as whole numbers can be."""
+    spare = users - len(totals)
+    room = [total - 1 for total in totals]
+    exact = [Fraction(spare * one, max(sum(room), 1)) for one in room]
+    sizes = [int(share) for share in exact]
+    by_remainder = sorted(range(len(totals)), key=lambda place: sizes[place] - exact[place])
+    for place in by_remainder[: spare - sum(sizes)]:
+        sizes[place] += 1
+    return [1 + size for size in sizes]
+
+
 def _some_users(party: PartyItems, share: float, randomness: Generator) -> PartyItems:
-    wanted = max(1, round(share * party.total))
+    return _drawn_users(party, max(1, round(share * party.total)), randomness)
+
+
+def _drawn_users(party: PartyItems, wanted: int, randomness: Generator) -> PartyItems:
     users = randomness.multivariate_hypergeometric(party.users, wanted)
     held = users > 0
     return PartyItems(party.name, party.items[held], users[held].astype(np.int64))

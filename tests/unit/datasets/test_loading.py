@@ -11,7 +11,7 @@ import pytest
 
 from treetop.datasets.catalog import federation_named
 from treetop.datasets.federation import Federation
-from treetop.datasets.histogram_file import load
+from treetop.datasets.histogram_file import histogram_rows, load, write_histograms
 from treetop.datasets.histogram_table import as_federation
 from treetop.errors import InvalidInput
 
@@ -210,3 +210,11 @@ def test_federations_by_name(tmp_path: Path) -> None:
     for words, message in ((["syn", "a.csv"], "whole federation of its own"), (["syn:x"], "syn:SEED")):
         with pytest.raises(InvalidInput, match=message):
             federation_named(words)
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    whole = as_federation({"a": {"x": 3, "y": 1}, "b": {"y": 2}})
+    write_histograms(histogram_rows(whole), tmp_path / "again.parquet")
+    again = load(tmp_path / "again.parquet")
+    assert [party.name for party in again.parties] == ["a", "b"]
+    assert histogram_rows(again).equals(histogram_rows(whole))

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from treetop.datasets.federation import federation_from_mapping
-from treetop.datasets.party_split import deal, with_share_of_users
+from treetop.datasets.party_split import deal, first_parties, proportional_sizes, with_share_of_users, with_users
 from treetop.errors import InvalidInput
 
 
@@ -39,3 +41,27 @@ def test_too_few_users_shrink_all_parties() -> None:
 def test_sizes_must_be_positive(sizes: dict[str, int]) -> None:
     with pytest.raises(InvalidInput, match="size of 1"):
         deal(10, sizes, np.random.default_rng(2))
+
+
+def test_a_number_of_users_is_drawn_from_all_parties_in_proportion() -> None:
+    whole = federation_from_mapping({"a": {"x": 600, "y": 400}, "b": {"x": 100}, "c": ["z"]})
+    part = with_users(whole, 111, np.random.default_rng(1))
+    assert [party.total for party in part.parties] == [99, 11, 1]
+    assert with_users(whole, 5_000, np.random.default_rng(1)) is whole
+    with pytest.raises(InvalidInput, match="one user for each of 3 parties"):
+        with_users(whole, 2, np.random.default_rng(1))
+
+
+@given(st.lists(st.integers(1, 10_000), min_size=1, max_size=20), st.data())
+def test_proportional_sizes_add_up_and_fit(totals: list[int], data: st.DataObject) -> None:
+    users = data.draw(st.integers(len(totals), sum(totals)))
+    sizes = proportional_sizes(totals, users)
+    assert sum(sizes) == users
+    assert all(1 <= size <= total for size, total in zip(sizes, totals, strict=True))
+
+
+def test_the_first_parties_are_kept() -> None:
+    whole = federation_from_mapping({"a": ["x"], "b": ["y"]})
+    assert [party.name for party in first_parties(whole, 1).parties] == ["a"]
+    with pytest.raises(InvalidInput, match="has 2 parties, found 3"):
+        first_parties(whole, 3)
