@@ -1,0 +1,1 @@
+"""A whole federation on this machine: its folder, its processes, one after the other."""

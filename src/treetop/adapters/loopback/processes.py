@@ -1,0 +1,100 @@
+"""Processes of a federation on this machine: started, started again when one dies, stopped together."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from treetop.errors import TreetopError
+
+MOST_STARTS = 20
+STOPPING_SECONDS = 15.0
+LAST_BYTES = 2_000
+
+
+class ProcessFailed(TreetopError):
+    """A process that ends again and again, with the last lines of its log."""
+
+
+class Supervised:
+    """One command of Treetop in a process of its own; what it says goes to a log file."""
+
+    def __init__(self, name: str, arguments: Sequence[str], log: Path) -> None:
+        self.name, self._arguments, self._log = name, tuple(arguments), log
+        self.starts = 0
+        self._start()
+
+    def _start(self) -> None:
+        self.starts += 1
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "treetop", *self._arguments],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+
+    @property
+    def finished(self) -> bool:
+        """Return whether it ended well."""
+        return self.process.poll() == 0
+
+    def revive(self) -> bool:
+        """Start it again if it died; return whether that was needed."""
+        if self.process.poll() in (None, 0):
+            return False
+        if self.process.returncode == 2 or self.starts == MOST_STARTS:  # bad input does not get better
+            raise ProcessFailed(f"{self.name} ended with {self.process.returncode}: {self.last_words()}")
+        self._start()
+        return True
+
+    def last_words(self) -> str:
+        """Return the end of its log in one line."""
+        with self._log.open("rb") as log:
+            log.seek(max(0, log.seek(0, 2) - LAST_BYTES))
+            lines = log.read().decode("utf-8", errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
+
+    def lines(self) -> list[str]:
+        """Return what it has said so far."""
+        return self._log.read_text(encoding="utf-8", errors="replace").splitlines()
+
+    def stop(self) -> None:
+        """Ask it to end, and end it if it does not."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(STOPPING_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Processes:
+    """All processes of one federation; leaving the context stops them, the last one started first."""
+
+    def __init__(self, died: Callable[[str], None]) -> None:
+        self._died = died
+        self.all: list[Supervised] = []
+
+    def start(self, name: str, arguments: Sequence[str], log: Path) -> Supervised:
+        """Start one more."""
+        process = Supervised(name, arguments, log)
+        self.all.append(process)
+        return process
+
+    def revive(self) -> None:
+        """Start again whatever died, and tell."""
+        for process in self.all:
+            if process.revive():
+                self._died(process.name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _failure: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        for process in reversed(self.all):
+            process.stop()
