@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 
 from treetop.adapters.http.kept_connection import KeptConnection, Patience, Reply, Request
+from treetop.adapters.http.party_client import detail_of
 from treetop.adapters.system.settings_file import Secret
 from treetop.errors import PartyUnreachable, PeerViolation
 from treetop.federation.task import DeviceTask
@@ -46,7 +47,7 @@ class HttpChannel:
             raise PartyUnreachable(self._party, away.reason) from None
         if reply.status not in expected:
             wanted = " or ".join(map(str, sorted(expected)))
-            raise PeerViolation(f"answer of party {self._party!r} to {method}", wanted, f"{reply.status}{said(reply)}")
+            raise PeerViolation(f"answer of party {self._party!r} to {method}", wanted, f"{reply.status}{detail_of(reply.body)}")
         return reply
 
     def _headers(self, body: bytes | None) -> Mapping[str, str]:

@@ -100,7 +100,7 @@ class PartyClient:
 
     @staticmethod
     def _expected(reply: Reply) -> Reply:
-        _require(200 <= reply.status < 300, "answer of the party", "status 200", f"{reply.status}{_detail(reply.body)}")
+        _require(200 <= reply.status < 300, "answer of the party", "status 200", f"{reply.status}{detail_of(reply.body)}")
         return reply
 
 
@@ -162,7 +162,7 @@ def _ticket(text: Any) -> Ticket:
         raise PeerViolation("ticket", f"{2 * TICKET_BYTES} hexadecimal digits", "something else") from None
 
 
-def _detail(body: bytes) -> str:
+def detail_of(body: bytes) -> str:
     """Return what a problem document says, as far as it can be shown."""
     try:
         detail = json.loads(body)["detail"]

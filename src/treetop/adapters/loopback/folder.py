@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +56,8 @@ class FederationFolder:
         if not (server / "signing.key").exists():
             SigningKey.generate().save(server / "signing.key")
         _new_secrets(server, "admin")
-        for party in federation.parties:
-            _new_secrets(_made(path / party.name), "tickets", "server", "back_end")
+        for place, party in enumerate(federation.parties):
+            _new_secrets(_made(path / home_of(place, party.name)), "tickets", "server", "back_end")
         _write_state(path, options, None)
         return cls(path)
 
@@ -78,9 +80,34 @@ class FederationFolder:
         """Return the server's key."""
         return SigningKey.load(self.path / "server" / "signing.key")
 
-    def secret(self, role: str, name: str) -> str:
-        """Return one of the keys that only this folder knows."""
-        return (self.path / role / f"{name}.key").read_text("ascii").strip()
+    @cached_property
+    def parties(self) -> dict[str, "PartyHome"]:
+        """Return where each party lives and how many devices it has."""
+        parties = self.federation().parties
+        homes = (self.path / home_of(place, party.name) for place, party in enumerate(parties))
+        return {party.name: PartyHome(home, party.total) for party, home in zip(parties, homes, strict=True)}
+
+
+@dataclass(frozen=True)
+class PartyHome:
+    """One party's part of the folder."""
+
+    path: Path
+    users: int
+
+    def secret(self, name: str) -> str:
+        """Return a key that only this folder knows."""
+        return secret_in(self.path, name)
+
+
+def home_of(place: int, name: str) -> str:
+    """Return the name of a party's folder, whatever the party is called."""
+    return f"party_{place + 1}_{re.sub(r'[^A-Za-z0-9_-]', '_', name)[:40]}"
+
+
+def secret_in(folder: Path, name: str) -> str:
+    """Return a key kept in a folder."""
+    return (folder / f"{name}.key").read_text("ascii").strip()
 
 
 def checked_same(options: LoopbackOptions, wanted: dict[str, Any]) -> None:

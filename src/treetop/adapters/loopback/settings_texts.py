@@ -12,9 +12,12 @@ HOST = "127.0.0.1"
 
 def write_settings(folder: FederationFolder, ports: Mapping[str, int], server_port: int) -> None:
     """Write all settings anew: ports are free ones of today."""
-    for party, port in ports.items():
-        _write(folder.path / party / "party.toml", party_settings(party, port, folder.signing_key.public))
-    _write(folder.path / "server" / "server.toml", server_settings(server_port, ports))
+    signing_key = folder.signing_key.public
+    entries = []
+    for name, home in folder.parties.items():
+        _write(home.path / "party.toml", party_settings(name, ports[name], signing_key))
+        entries.append(_party_entry(name, ports[name], f"../{home.path.name}/server.key"))
+    _write(folder.path / "server" / "server.toml", server_settings(server_port) + "".join(entries))
 
 
 def party_settings(name: str, port: int, signing_key: str) -> str:
@@ -36,9 +39,9 @@ key_file = "back_end.key"
 """
 
 
-def server_settings(port: int, parties: Mapping[str, int]) -> str:
-    """Return the settings of a server on loopback that knows some parties."""
-    head = f"""\
+def server_settings(port: int) -> str:
+    """Return the settings of a server on loopback; the parties follow."""
+    return f"""\
 listen = "{HOST}:{port}"
 journal = "journal.sqlite"
 signing_key = "signing.key"
@@ -46,15 +49,14 @@ signing_key = "signing.key"
 [[admin_access]]
 key_file = "admin.key"
 """
-    return head + "".join(_party_entry(name, at) for name, at in parties.items())
 
 
-def _party_entry(name: str, port: int) -> str:
+def _party_entry(name: str, port: int, key_file: str) -> str:
     return f"""
 [[parties]]
 name = {json.dumps(name)}
 url = "http://{HOST}:{port}"
-key_file = {json.dumps(f"../{name}/server.key")}
+key_file = {json.dumps(key_file)}
 """
 
 

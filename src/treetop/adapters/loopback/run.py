@@ -1,0 +1,144 @@
+"""A federation on this machine from its first process to its answer; any process may die on the way."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from treetop.adapters.http.kept_connection import KeptConnection, Patience, Request
+from treetop.adapters.http.party_client import PartyClient
+from treetop.adapters.http.server_client import ServerClient
+from treetop.adapters.loopback.folder import FederationFolder, PartyHome, secret_in
+from treetop.adapters.loopback.processes import Processes, Supervised
+from treetop.adapters.loopback.settings_texts import HOST, free_ports, write_settings
+from treetop.adapters.system.durable_file import content_of, replace_durably
+from treetop.errors import PartyUnreachable, QueryFailed
+
+DAYS_30 = 30 * 86400
+POLL_SECONDS = 0.25
+LEAST_REPORTS = 50
+"""On one machine small federations are played: the least number of reports is lowered, and the answer says so."""
+STARTING = Patience(in_all=0.0, answer_within=2.0)
+TICKETS_AT_ONCE = 50_000
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a federation is."""
+
+    reported: dict[str, tuple[int, int]]
+    """For every party, devices that have reported and devices in all."""
+    query: dict[str, Any]
+    """What the server says of the query."""
+
+
+class LocalFederation:
+    """Processes of one folder."""
+
+    def __init__(self, folder: FederationFolder, processes: Processes) -> None:
+        self._folder, self._processes = folder, processes
+        names = list(folder.parties)
+        server_port, *ports = free_ports(1 + len(names))
+        self._urls = {name: f"http://{HOST}:{port}" for name, port in zip(names, ports, strict=True)}
+        self._server_url = f"http://{HOST}:{server_port}"
+        write_settings(folder, dict(zip(names, ports, strict=True)), server_port)
+        self._fleets: dict[str, Supervised] = {}
+
+    def start(self) -> None:
+        """Start the server and every party, and wait until they listen."""
+        self._serve("server", self._folder.path / "server" / "server.toml")
+        for home in self._folder.parties.values():
+            self._serve("party", home.path / "party.toml")
+        for url in (self._server_url, *self._urls.values()):
+            self._wait_for(url)
+        self._server = ServerClient(KeptConnection(self._server_url), secret_in(self._folder.path / "server", "admin"))
+
+    def ask(self) -> str:
+        """Order the query, unless that was done before; return the digest of its task."""
+        if self._folder.task is None:
+            self._folder.remember_task(self._server.order(self._order()))
+        return self._folder.task or ""
+
+    def play(self) -> None:
+        """Let every party's users report, each with a ticket of her own."""
+        for name, home in self._folder.parties.items():
+            self._fleets[name] = self._fleet(name, home)
+
+    def follow(self, progress: Callable[[Standing], None]) -> dict[str, Any]:
+        """Return the answer once it is there; start again what dies on the way."""
+        task = self._folder.task or ""
+        while True:
+            self._processes.revive()
+            try:
+                found = self._server.result(task)
+                progress(Standing(self._reported(), self._server.state(task)))
+            except PartyUnreachable:
+                found = None
+            if found is not None:
+                return found
+            time.sleep(POLL_SECONDS)
+
+    def _serve(self, role: str, settings: Path) -> None:
+        log = settings.with_name("log.jsonl")
+        self._processes.start(settings.parent.name, [role, "--settings", str(settings)], log)
+
+    def _wait_for(self, url: str, seconds: float = 60.0) -> None:
+        end, connection = time.monotonic() + seconds, KeptConnection(url, patience=STARTING)
+        while True:
+            self._processes.revive()
+            try:
+                if connection.ask(Request("GET", "/v1/health")).status == 200:
+                    connection.close()
+                    return
+            except PartyUnreachable:
+                pass
+            if time.monotonic() > end:
+                raise QueryFailed(f"{url} did not begin to listen within {seconds:.0f} s")
+            time.sleep(POLL_SECONDS)
+
+    def _order(self) -> dict[str, Any]:
+        options, now = self._folder.options, int(time.time())
+        expected = {name: home.users for name, home in self._folder.parties.items()}
+        return {
+            "name": f"{options.data} on this machine", "attribute": options.data, "k": options.k,
+            "epsilon": options.epsilon, "mechanism": options.mechanism, "mode": options.mode,
+            "encoding": options.encoding, "settings": options.settings, "expected": expected,
+            "parties": sorted(expected, key=lambda name: (-expected[name], name)),
+            "deadlines": {"opens": now, "enrolment": now + DAYS_30, "reports": now + DAYS_30, "level_seconds": 3600},
+            "least": {"estimate": LEAST_REPORTS, "validation": LEAST_REPORTS},
+        }  # fmt: skip
+
+    def _fleet(self, name: str, home: PartyHome) -> Supervised:
+        tickets = home.path / "fleet" / "tickets.txt"
+        if content_of(tickets) is None:
+            replace_durably(tickets, self._tickets(name, home))
+        arguments = [
+            "device", "fleet", "--party", self._urls[name], "--task", self._folder.task or "",
+            "--data", str(self._folder.path / "data.parquet"), "--party-name", name, "--tickets", str(tickets),
+            "--server-key", self._folder.signing_key.public, "--state", str(home.path / "fleet"), "--json",
+        ]  # fmt: skip
+        return self._processes.start(f"{home.path.name} fleet", arguments, home.path / "fleet" / "log.jsonl")
+
+    def _tickets(self, name: str, home: PartyHome) -> bytes:
+        client = PartyClient(KeptConnection(self._urls[name]))
+        task, key = bytes.fromhex(self._folder.task or ""), home.secret("back_end")
+        counts = [min(TICKETS_AT_ONCE, home.users - start) for start in range(0, home.users, TICKETS_AT_ONCE)]
+        tickets = [ticket.text for count in counts for ticket in client.tickets(task, count, key)]
+        client.close()
+        return "\n".join(tickets).encode("ascii") + b"\n"
+
+    def _reported(self) -> dict[str, tuple[int, int]]:
+        return {name: _progress(fleet, self._folder.parties[name].users) for name, fleet in self._fleets.items()}
+
+
+def _progress(fleet: Supervised, users: int) -> tuple[int, int]:
+    """Return what the last line of a fleet's log says of its reports."""
+    if fleet.finished:
+        return users, users
+    try:
+        told = json.loads(fleet.last_words())
+        return int(told["sent"]), users
+    except (ValueError, TypeError, KeyError):
+        return 0, users
