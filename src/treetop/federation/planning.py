@@ -1,10 +1,11 @@
 """From a query to the task that devices see, and back to the parameters of its dialogues.
 
-Everything that a dialogue needs is in the signed task, so that server, parties and devices cannot mean different things.
+Everything that a dialogue needs is in the signed task: server, parties and devices cannot mean different things.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import gcd
 from typing import Literal
 
@@ -59,8 +60,8 @@ class QueryOrder:
     settings: Mapping[str, object] = field(default_factory=dict)
     expected: Mapping[str, int] = field(default_factory=dict)
     """Users of some parties, where they are known beforehand: to say what share of them a result covers."""
-    deadlines: Deadlines = Deadlines()
-    least: LeastReports = LeastReports()
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    least: LeastReports = field(default_factory=LeastReports)
 
     def __post_init__(self) -> None:
         mechanism_named(self.mechanism)
@@ -143,7 +144,7 @@ def _told_settings(order: QueryOrder, asked: Parameters) -> tuple[tuple[str, str
 def _most_slots(lengths: tuple[int, ...], most_kept: int) -> int:
     """Return d_max: the longest list that the mechanism can ask about, and the dummy."""
     most, kept = 0, 1
-    for shorter, longer in zip(lengths[:-1], lengths[1:], strict=True):
+    for shorter, longer in pairwise(lengths):
         candidates = kept << (longer - shorter)
         most, kept = max(most, candidates), min(candidates, most_kept)
     return min(most + 1, MOST_SLOTS)

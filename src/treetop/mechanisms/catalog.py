@@ -30,7 +30,7 @@ _HASHED = frozenset({"bits", "hash_key", "kept", "score", "upload_budget", "expe
 
 
 def most_extended(parameters: Parameters) -> int:
-    """Return the prefixes that a level of the paper's mechanisms keeps at most: k* + eta, factor k, or all where d <= k."""
+    """Return the prefixes that a level of the paper's mechanisms keeps at most: k* + eta, or a multiple of k."""
     fixed = fixed_extension(parameters.k, parameters.extension_factor)
     return max(2 * parameters.k, fixed, parameters.least_kept)
 
@@ -54,6 +54,13 @@ class Mechanism:
     """The prefixes that a level keeps at most."""
 
 
+def _canopy_mechanism() -> Mechanism:
+    return Mechanism(
+        "canopy", canopy_server, canopy_party, _CANOPY, True, canopy_levels, canopy_choices,
+        lengths=canopy_lengths, most_kept=canopy_most_kept,
+    )  # fmt: skip
+
+
 MECHANISMS = {
     mechanism.name: mechanism
     for mechanism in (
@@ -63,10 +70,7 @@ MECHANISMS = {
         Mechanism("gtf", gtf_server, gtf_party, _EVERY, shares=False),
         Mechanism("tap", tap_server, tap_party, _ADAPTIVE, shares=True),
         Mechanism("taps", taps_server, taps_party, _ADAPTIVE | {"beta", "pruning"}, shares=True),
-        Mechanism(
-            "canopy", canopy_server, canopy_party, _CANOPY, True, canopy_levels, canopy_choices,
-            lengths=canopy_lengths, most_kept=canopy_most_kept,
-        ),  # fmt: skip
+        _canopy_mechanism(),
     )
 }
 
