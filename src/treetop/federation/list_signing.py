@@ -1,4 +1,4 @@
-"""Run by the server in rounds: which candidate lists it signs, one for each group of each party, all logged (T1, T2)."""
+"""Run by the server in rounds: which candidate lists it signs, one for each group of a party, all logged (T1, T2)."""
 
 from treetop.errors import PeerViolation
 from treetop.federation.domain_checks import check_question
