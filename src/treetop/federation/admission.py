@@ -111,7 +111,9 @@ class TaskAdmission:
     def enrolling(self, tickets: bytes, now: int) -> list[int | Verdict]:
         """Rounds: return for every ticket its serial number, or why it does not enrol."""
         if len(tickets) % TICKET_BYTES or not 1 <= len(tickets) // TICKET_BYTES <= MOST_ENTRIES:
-            raise PeerViolation("bytes of tickets", f"a multiple of {TICKET_BYTES}, {MOST_ENTRIES} at most", len(tickets))
+            raise PeerViolation(
+                "bytes of tickets", f"a multiple of {TICKET_BYTES}, {MOST_ENTRIES} at most", len(tickets)
+            )
         cut = (tickets[place : place + TICKET_BYTES] for place in range(0, len(tickets), TICKET_BYTES))
         return [self._enrolling(ticket, now) for ticket in cut]
 
@@ -178,7 +180,7 @@ class TaskAdmission:
 
     def _expect(self, envelope: Envelope) -> None:
         body = envelope.body
-        head = encoded_batch(envelope, [])[: -LENGTH_BYTES] + (1).to_bytes(LENGTH_BYTES, "big")
+        head = encoded_batch(envelope, [])[:-LENGTH_BYTES] + (1).to_bytes(LENGTH_BYTES, "big")
         readable = body_reader(envelope.oracle, envelope.slots)
         expected = Expected(envelope, HEAD_BYTES + body.width, readable, self._number(envelope.group))
         self._open[envelope.group] = self._heads[head] = expected
