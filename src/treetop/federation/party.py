@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from treetop.errors import InvalidInput, PeerViolation, TreetopError, UnknownName
 from treetop.federation.admission import LEEWAY_SECONDS, Screened, TaskAdmission
-from treetop.federation.bulletin import Bulletin
+from treetop.federation.bulletin import Bulletin, CheckedBefore
 from treetop.federation.exchange import Outcome
 from treetop.federation.ports import Clock, Verifier
 from treetop.federation.service_ports import Journal, ReportStore
@@ -62,18 +62,11 @@ class OpenTask:
 OpenQuery = Callable[[TaskAdmission, Bulletin], Query]
 
 
-class _Trusting:
-    """A task in the store was checked when it came: a key that was rotated out since does not void it."""
-
-    def verifies(self, message: bytes, signature: bytes) -> bool:
-        return bool(message and signature)
-
-
 class Party:
     """Run by the party: all that its devices, its back end and the server can ask of it."""
 
     def __init__(
-        self, name: str, store: ReportStore, journal: Journal, clock: Clock, key: TicketKey, verifier: Verifier,
+        self, name: str, store: ReportStore, journal: Journal, *, clock: Clock, key: TicketKey, verifier: Verifier,
         open_query: OpenQuery,
     ) -> None:  # fmt: skip
         self.name, self._store, self._journal, self._clock = name, store, journal, clock
@@ -83,7 +76,7 @@ class Party:
     def take_up(self) -> None:
         """Go on with every task in the store: after a start."""
         for document in self._store.tasks().values():
-            self._take(checked_task(document, _Trusting()), document)
+            self._take(checked_task(document, CheckedBefore()), document)
 
     @property
     def tasks(self) -> Mapping[bytes, OpenTask]:
@@ -162,7 +155,7 @@ class Party:
 
     def _take(self, task: DeviceTask, document: bytes) -> None:
         admission = TaskAdmission(task, self.name, self._key)
-        bulletin = Bulletin(self._journal, task.digest)
+        bulletin = Bulletin(self._journal, task)
         query = self._open_query(admission, bulletin)
         self._tasks[task.digest] = OpenTask(task, document, admission, bulletin, query)
 

@@ -52,9 +52,11 @@ class PartyMetrics:
         return "".join(line + "\n" for line in self._lines(stored, damaged))
 
     def _lines(self, stored: Mapping[bytes, Mapping[Group, int]], damaged: Iterable[str]) -> Iterator[str]:
-        requests = {(("route", route), ("status", f"{cls}xx")): n for (route, cls), n in sorted(self._requests.items())}
-        verdicts = {(("verdict", verdict.value),): self._verdicts[verdict] for verdict in Verdict}
-        reports = {
+        requests: dict[Labels, float] = {
+            (("route", route), ("status", f"{cls}xx")): n for (route, cls), n in sorted(self._requests.items())
+        }
+        verdicts: dict[Labels, float] = {(("verdict", verdict.value),): self._verdicts[verdict] for verdict in Verdict}
+        reports: dict[Labels, float] = {
             (("task", task.hex()), ("level", str(group.level)), ("role", group.role.value)): count
             for task, groups in stored.items()
             for group, count in groups.items()

@@ -35,7 +35,7 @@ class DeviceFieldWork:
     """Run by the party: the `FieldWork` of one task, over its store."""
 
     def __init__(
-        self, admission: TaskAdmission, bulletin: Bulletin, store: ReportStore, counter: ReportCounter,
+        self, admission: TaskAdmission, bulletin: Bulletin, store: ReportStore, counter: ReportCounter, *,
         clock: ServiceClock, verifier: Callable[[], Verifier], stopping: Callable[[], bool],
         close_when_complete: bool = False,
     ) -> None:  # fmt: skip
@@ -47,10 +47,11 @@ class DeviceFieldWork:
 
     def restore(self) -> None:
         """Show and admit again, after a start, what was published before."""
-        if self._bulletin.beacon is not None and not self._assigned:
-            self._assign(Beacon.from_bytes(_content("beacon", self._bulletin.beacon)))
-            for document in self._bulletin.lists.values():
-                self._admission.open_list(PublishedList.from_bytes(_content("list", document), self._task))
+        beacon = self._bulletin.read_beacon
+        if beacon is not None and not self._assigned:
+            self._assign(beacon)
+            for group in self._bulletin.lists:
+                self._admission.open_list(self._bulletin.read_list(group))
 
     def close(self) -> Collected:
         """One-shot: wait for the reports, then close every group. Rounds: the same for enrolment."""
@@ -130,13 +131,3 @@ class DeviceFieldWork:
     def _assign(self, beacon: Beacon) -> Mapping[Group, int]:
         self._assigned = self._admission.assign(self._store.enrolled(self._task.digest), beacon.beacon)
         return self._assigned
-
-
-def _content(kind: str, document: bytes) -> bytes:
-    """Return the content of a document that was checked when it was published."""
-    return checked(kind, document, _Published())  # type: ignore[arg-type]
-
-
-class _Published:
-    def verifies(self, message: bytes, signature: bytes) -> bool:
-        return bool(message and signature)
