@@ -97,6 +97,14 @@ class StoreBusy(StoreUnavailable):
         super().__init__(f"{waiting} reports wait to be written; try again in {retry_after} s")
 
 
+class StoreRefused(TreetopError):
+    """A store that must not be opened: held by another process, older than remembered, or of another version."""
+
+    def __init__(self, where: str, reason: str) -> None:
+        self.where, self.reason = where, reason
+        super().__init__(f"the store {where} was not opened: {reason}")
+
+
 class PartyUnreachable(TreetopError):
     """A party that does not answer at the moment; asking again may help."""
 
