@@ -5,15 +5,17 @@ Everything here is a function of public data: the value has not been read, so a 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from itertools import pairwise
+from operator import is_
 
 from treetop.errors import QuestionRefused
 from treetop.federation.task import DeviceTask
 from treetop.trie.user_groups import Group, Role
 
 _DOMAIN_DOMAIN = b"treetop domain 1\0"
+_LISTS_REMEMBERED = 64
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,35 @@ def _role_number(group: Group) -> int:
 
 
 def check_question(task: DeviceTask, own: Group, question: Question, published: Publication) -> None:
-    """Run by the device: refuse a question that its task does not allow."""
+    """Run by the device: refuse a question that its task does not allow.
+
+    That a question is allowed is remembered for the very objects that were checked, so that many devices in one process
+    that are asked the same pay once. Equal objects would not do: 1 equals True, and what is mutable may have changed.
+    """
+    fixed = all(type(prefixes) is tuple for prefixes in (question.prefixes, question.pruned, published.prefixes))
+    _require(fixed, "candidates", "a tuple", "something that may change")
+    _check_once(_SameObjects(task, question, published), own)
+
+
+class _SameObjects:
+    """A key that is equal only to one of the same objects; it keeps them alive, so that none takes another's place."""
+
+    __slots__ = ("objects",)
+
+    def __init__(self, task: DeviceTask, question: Question, published: Publication) -> None:
+        self.objects = (task, question, published)
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self.objects)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _SameObjects) and all(map(is_, self.objects, other.objects))
+
+
+@lru_cache(_LISTS_REMEMBERED)
+def _check_once(asked: _SameObjects, own: Group) -> None:
+    """Check a question; a refusal is not remembered. Of `own` only what it equals is read, so equality will do."""
+    task, question, published = asked.objects
     _require(not task.one_shot, "mode of the task", "rounds", "one-shot: there is no candidate list to answer")
     _require(question.task == task.digest, "task", task.digest.hex(), question.task.hex())
     _require(question.group == own, "group", own, question.group)

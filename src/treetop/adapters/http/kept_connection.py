@@ -1,0 +1,139 @@
+"""One kept HTTP connection that tries again, always with the same bytes."""
+
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+from treetop.adapters.system.entropy import SystemEntropy
+from treetop.errors import InvalidInput, PartyUnreachable, PeerViolation
+from treetop.federation.samplers import uniform_below
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+AGAIN = frozenset({429, 502, 503, 504})
+"""Answers after which the same request may be taken later."""
+_GRAIN = 1 << 16
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a request is tried again, in seconds."""
+
+    in_all: float = 120.0
+    first_pause: float = 0.1
+    longest_pause: float = 10.0
+    answer_within: float = 60.0
+    """Of one attempt."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the other side answered."""
+
+    status: int
+    body: bytes
+    retry_after: float | None
+    """Seconds that the other side asks to wait."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is sent, as often as it takes."""
+
+    method: str
+    path: str
+    body: bytes | None = None
+    headers: Mapping[str, str] | None = None
+    most_bytes: int = 1 << 22
+    """Of the answer: a longer one is refused."""
+
+
+class KeptConnection:
+    """The way to one HTTP service; not to be shared by threads."""
+
+    def __init__(
+        self,
+        url: str,
+        ca_file: Path | None = None,
+        patience: Patience | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.url, self._parts = url, _checked_url(url)
+        self._patience, self._sleep = patience or Patience(), sleep
+        self._context = _tls_context(ca_file) if self._parts.scheme == "https" else None
+        self._connection: HTTPConnection | None = None
+        self._entropy = SystemEntropy()
+
+    def ask(self, request: Request) -> Reply:
+        """Return the answer to a request; try again where the other side is away or busy, until patience ends."""
+        pause, end = self._patience.first_pause, time.monotonic() + self._patience.in_all
+        while True:
+            asked_to_wait = None
+            try:
+                reply = self._ask_once(request)
+                if reply.status not in AGAIN:
+                    return reply
+                reason, asked_to_wait = f"status {reply.status}", reply.retry_after
+            except ssl.SSLCertVerificationError as error:
+                self.close()
+                raise PartyUnreachable(self.url, f"its certificate is not trusted: {error.verify_message}") from None
+            except (OSError, HTTPException) as error:
+                self.close()
+                reason = type(error).__name__
+            wait = self._jittered(pause if asked_to_wait is None else asked_to_wait)
+            if time.monotonic() + wait > end:
+                raise PartyUnreachable(self.url, reason)
+            self._sleep(wait)
+            pause = min(2 * pause, self._patience.longest_pause)
+
+    def close(self) -> None:
+        """Hang up; the next request opens a new connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _ask_once(self, request: Request) -> Reply:
+        connection = self._connection = self._connection or self._opened()
+        path = self._parts.path.rstrip("/") + request.path
+        connection.request(request.method, path, request.body, dict(request.headers or {}))
+        answer = connection.getresponse()
+        body = answer.read(request.most_bytes + 1)
+        if len(body) > request.most_bytes:
+            self.close()
+            raise PeerViolation("bytes of an answer", f"{request.most_bytes} at most", "more")
+        return Reply(answer.status, body, self._wanted_pause(answer.getheader("Retry-After")))
+
+    def _opened(self) -> HTTPConnection:
+        host, port, within = self._parts.hostname or "", self._parts.port, self._patience.answer_within
+        if self._context is None:
+            return HTTPConnection(host, port, timeout=within)
+        return HTTPSConnection(host, port, timeout=within, context=self._context)
+
+    def _wanted_pause(self, text: str | None) -> float | None:
+        known = text is not None and text.isascii() and text.isdigit()
+        return min(float(text or 0), self._patience.longest_pause) if known else None
+
+    def _jittered(self, pause: float) -> float:
+        """Return a pause and up to half of it more, so that many devices do not come back at once."""
+        return pause * (1 + uniform_below(_GRAIN, self._entropy) / (2 * _GRAIN))
+
+
+def _checked_url(url: str) -> SplitResult:
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment or parts.username:
+        raise InvalidInput(f"expected an address such as https://party.example, found {url!r}")
+    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+        raise InvalidInput(f"expected https://…: plain http is for this machine alone, found {url!r}")
+    return parts
+
+
+def _tls_context(ca_file: Path | None) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=ca_file)
+    except OSError as error:
+        raise InvalidInput(f"{ca_file}: no certificates can be read: {error.strerror or error}") from None
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context

@@ -1,0 +1,142 @@
+"""The ledgers of many simulated devices in one SQLite file: a stretch of devices is written in one transaction.
+
+A device writes its ledger to memory; the stretch is committed before any of its reports is sent. A crash before the
+commit leaves devices that have said nothing, a crash after it leaves the bytes that will be sent again.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from treetop.errors import InvalidInput, LedgerRefused
+from treetop.federation.uploads import Verdict
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS devices (place INTEGER PRIMARY KEY, ledger BLOB NOT NULL, counter INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS reports (task BLOB, place INTEGER, batch BLOB NOT NULL, verdict TEXT,
+    PRIMARY KEY (task, place)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS enrolments (task BLOB, place INTEGER, verdict TEXT NOT NULL,
+    PRIMARY KEY (task, place)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+"""
+
+
+class DeviceRecord:
+    """One device's ledger and counter, in memory until its stretch is committed."""
+
+    __slots__ = ("counter", "ledger", "place")
+
+    def __init__(self, place: int, ledger: bytes | None = None, counter: int = 0) -> None:
+        self.place, self.ledger, self.counter = place, ledger, counter
+
+    def load(self) -> bytes | None:
+        """Return the ledger, or None on a new device."""
+        return self.ledger
+
+    def replace(self, ledger: bytes) -> None:
+        """Take a new ledger; it lasts once the stretch is committed, and nothing is sent before."""
+        self.ledger = ledger
+
+    def read(self) -> int:
+        """Return the counter."""
+        return self.counter
+
+    def advance(self, counter: int) -> None:
+        """Take a higher counter."""
+        self.counter = counter
+
+
+class FleetLedger:
+    """Run by a fleet: all its devices' ledgers; one process at a time may hold the file."""
+
+    def __init__(self, path: Path) -> None:
+        self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0)
+        try:
+            self._database.execute("PRAGMA locking_mode = EXCLUSIVE")
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = FULL")
+            self._database.executescript(_SCHEMA)
+        except sqlite3.OperationalError:
+            self._database.close()
+            raise LedgerRefused("holder", "this process alone", "another one") from None
+
+    def close(self) -> None:
+        """Let another process hold the file."""
+        self._database.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._database
+        except BaseException:
+            self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")
+
+    def claim(self, name: str, value: str) -> None:
+        """Keep a fact about the fleet, or refuse another one than is kept: these are not the same devices."""
+        with self._transaction() as database:
+            database.execute("INSERT OR IGNORE INTO facts VALUES (?, ?)", (name, value))
+        ((kept,),) = self._database.execute("SELECT value FROM facts WHERE name = ?", (name,))
+        if kept != value:
+            raise InvalidInput(f"this state is of a fleet with {name} {kept}, found {value}: use another folder")
+
+    def records(self, places: Sequence[int]) -> list[DeviceRecord]:
+        """Return the records of some devices, new ones for devices that have none."""
+        marks = ",".join("?" * len(places))
+        rows = self._database.execute(f"SELECT place, ledger, counter FROM devices WHERE place IN ({marks})", places)  # noqa: S608  question marks only
+        found = {row[0]: DeviceRecord(*row) for row in rows}
+        return [found.get(place) or DeviceRecord(place) for place in places]
+
+    def keep(
+        self,
+        task: bytes,
+        answered: Iterable[tuple[DeviceRecord, bytes]] = (),
+        judged: Iterable[tuple[DeviceRecord, Verdict]] = (),
+    ) -> None:
+        """Commit new reports and verdicts with the ledgers of their devices; durable once this returns."""
+        new, old = list(answered), list(judged)
+        with self._transaction() as database:
+            database.executemany(
+                "INSERT INTO reports VALUES (?, ?, ?, NULL)", [(task, record.place, batch) for record, batch in new]
+            )
+            database.executemany(
+                "UPDATE reports SET verdict = ? WHERE task = ? AND place = ?",
+                [(verdict.value, task, record.place) for record, verdict in old],
+            )
+            written = [record for record, _ in (*new, *old)]
+            database.executemany(
+                "INSERT OR REPLACE INTO devices VALUES (?, ?, ?)",
+                [(record.place, record.ledger, record.counter) for record in written],
+            )
+
+    def answered(self, task: bytes) -> set[int]:
+        """Return the devices that have a report for a task."""
+        return {place for (place,) in self._database.execute("SELECT place FROM reports WHERE task = ?", (task,))}
+
+    def unsettled(self, task: bytes) -> list[tuple[int, bytes]]:
+        """Return the reports that may not have arrived, with their devices."""
+        rows = self._database.execute(
+            "SELECT place, batch FROM reports WHERE task = ? AND verdict IS NULL ORDER BY place", (task,)
+        )
+        return rows.fetchall()
+
+    def verdicts(self, task: bytes) -> dict[Verdict, int]:
+        """Return how often the party gave which verdict."""
+        rows = self._database.execute(
+            "SELECT verdict, count(*) FROM reports WHERE task = ? AND verdict IS NOT NULL GROUP BY verdict", (task,)
+        )
+        return {Verdict(verdict): count for verdict, count in rows}
+
+    def keep_enrolments(self, task: bytes, verdicts: Iterable[tuple[int, Verdict]]) -> None:
+        """Commit the final verdicts on enrolments."""
+        rows = [(task, place, verdict.value) for place, verdict in verdicts]
+        with self._transaction() as database:
+            database.executemany("INSERT OR REPLACE INTO enrolments VALUES (?, ?, ?)", rows)
+
+    def enrolments(self, task: bytes) -> dict[int, Verdict]:
+        """Return the final verdicts on enrolments."""
+        rows = self._database.execute("SELECT place, verdict FROM enrolments WHERE task = ? ORDER BY place", (task,))
+        return {place: Verdict(verdict) for place, verdict in rows}

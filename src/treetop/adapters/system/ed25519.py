@@ -1,0 +1,109 @@
+"""Ed25519: the server's private key in a file, and its public keys as devices and parties pin them."""
+
+import os
+import re
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from treetop.adapters.system.durable_file import create_durably
+from treetop.errors import InvalidInput
+
+SEED_BYTES = 32
+SIGNATURE_BYTES = 64
+_ED25519 = "hazmat.primitives.asymmetric.ed25519"
+_HEX_KEY = re.compile(r"[0-9a-f]{64}")
+
+
+def _library(part: str) -> ModuleType:
+    """Load a part of the library that signs; only who signs or checks signatures needs it."""
+    try:
+        return import_module(f"cryptography.{part}")
+    except ImportError:
+        raise InvalidInput("signatures need an extra of Treetop: install treetop[federation]") from None
+
+
+class SigningKey:
+    """Run by the server: signs tasks, lists and beacons."""
+
+    def __init__(self, seed: bytes) -> None:
+        if len(seed) != SEED_BYTES:
+            raise InvalidInput(f"a signing key is {SEED_BYTES} bytes, found {len(seed)}")
+        self._seed = seed
+        self._key = _library(_ED25519).Ed25519PrivateKey.from_private_bytes(seed)
+
+    def __repr__(self) -> str:
+        return "SigningKey(redacted)"
+
+    @classmethod
+    def generate(cls) -> "SigningKey":
+        """Draw a new key."""
+        return cls(os.urandom(SEED_BYTES))
+
+    @classmethod
+    def load(cls, path: Path) -> "SigningKey":
+        """Read a key from 64 hexadecimal digits or PEM, in a file that only its owner can read."""
+        _check_owner_only(path)
+        content = path.read_bytes()
+        text = content.decode("ascii", errors="replace").strip()
+        return cls(bytes.fromhex(text) if _HEX_KEY.fullmatch(text.lower()) else _seed_of_pem(path, content))
+
+    def save(self, path: Path) -> None:
+        """Write the key as hexadecimal digits to a new file that only its owner can read; none is overwritten."""
+        create_durably(path, self._seed.hex().encode("ascii") + b"\n", 0o600)
+
+    @property
+    def public(self) -> str:
+        """Return the public key in 64 hexadecimal digits: what devices and parties pin."""
+        raw: bytes = self._key.public_key().public_bytes_raw()
+        return raw.hex()
+
+    def sign(self, message: bytes) -> bytes:
+        """Return the signature of a message, 64 bytes."""
+        signature: bytes = self._key.sign(message)
+        return signature
+
+
+def _check_owner_only(path: Path) -> None:
+    try:
+        mode = path.stat().st_mode & 0o777
+    except OSError as error:
+        raise InvalidInput(f"{path}: no signing key can be read: {error.strerror}") from None
+    if mode & 0o077:
+        raise InvalidInput(f"{path}: a signing key must be readable by its owner only (mode 600), found {mode:o}")
+
+
+def _seed_of_pem(path: Path, content: bytes) -> bytes:
+    try:
+        key = _library("hazmat.primitives.serialization").load_pem_private_key(content, password=None)
+        seed: bytes = key.private_bytes_raw()
+    except (ValueError, TypeError, AttributeError):
+        raise InvalidInput(f"{path}: expected 64 hexadecimal digits or an Ed25519 key in PEM") from None
+    if len(seed) != SEED_BYTES or key.__class__.__name__ != "Ed25519PrivateKey":
+        raise InvalidInput(f"{path}: expected an Ed25519 key, found another kind")
+    return seed
+
+
+class PinnedKeys:
+    """Run by the device and the party: the server's public keys; two or more while one is replaced by the next."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self.keys = tuple(key.strip().lower() for key in keys)
+        if not self.keys or not all(map(_HEX_KEY.fullmatch, self.keys)):
+            raise InvalidInput("a server's public key is 64 hexadecimal digits, found something else")
+        public = _library(_ED25519).Ed25519PublicKey
+        self._keys = tuple(public.from_public_bytes(bytes.fromhex(key)) for key in self.keys)
+
+    def verifies(self, message: bytes, signature: bytes) -> bool:
+        """Return whether one of the pinned keys signed the message."""
+        return len(signature) == SIGNATURE_BYTES and any(_signed_by(key, message, signature) for key in self._keys)
+
+
+def _signed_by(key: Any, message: bytes, signature: bytes) -> bool:
+    try:
+        key.verify(signature, message)
+    except _library("exceptions").InvalidSignature:
+        return False
+    return True
