@@ -89,6 +89,22 @@ class StoreUnavailable(TreetopError):
     """A store that cannot write or read at the moment (disk full, database gone); nothing of the call was kept."""
 
 
+class StoreBusy(StoreUnavailable):
+    """More reports wait to be written than may wait; nothing of the call was kept."""
+
+    def __init__(self, waiting: int, retry_after: int) -> None:
+        self.waiting, self.retry_after = waiting, retry_after
+        super().__init__(f"{waiting} reports wait to be written; try again in {retry_after} s")
+
+
+class StoreRefused(TreetopError):
+    """A store that must not be opened: held by another process, older than remembered, or of another version."""
+
+    def __init__(self, where: str, reason: str) -> None:
+        self.where, self.reason = where, reason
+        super().__init__(f"the store {where} was not opened: {reason}")
+
+
 class PartyUnreachable(TreetopError):
     """A party that does not answer at the moment; asking again may help."""
 

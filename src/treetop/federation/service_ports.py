@@ -1,8 +1,8 @@
 """What parties and the server need from the machines they run on."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from typing import Protocol
 
 from treetop.federation.ports import Clock
@@ -52,6 +52,14 @@ class ClosedEnrolment:
 
     devices: int
     digest: bytes
+
+    @classmethod
+    def of(cls, serials: Iterable[int]) -> "ClosedEnrolment":
+        """Return what binds a party to these serial numbers: SHA-256 of 8 big-endian bytes each."""
+        running, devices = sha256(), 0
+        for devices, serial in enumerate(serials, start=1):  # noqa: B007  the last one is how many there are
+            running.update(serial.to_bytes(8, "big"))
+        return cls(devices, running.digest())
 
 
 class ReportStore(Protocol):

@@ -1,0 +1,195 @@
+"""What a party's settings file says (docs/how_to/samples/party.toml)."""
+
+import ipaddress
+import re
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from treetop.adapters.system.settings_file import Secret
+from treetop.errors import InvalidInput
+
+_PUBLIC_KEY = re.compile(r"[0-9a-fA-F]{64}")
+LEAST_SECRET_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the service listens."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def from_setting(cls, value: object, _folder: Path) -> "Address":
+        """Read host:port; an IPv6 host stands in brackets."""
+        match = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^:\s]+):([0-9]{1,5})", value) if isinstance(value, str) else None
+        if match is None or int(match[2]) > 65535:
+            raise InvalidInput(f"expected host:port such as 127.0.0.1:8443, found {value!r}")
+        return cls(match[1].strip("[]"), int(match[2]))
+
+    @property
+    def loopback(self) -> bool:
+        """Return whether only this machine can reach it."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class StorePlace:
+    """Where reports lie: an SQLite file, or a PostgreSQL database."""
+
+    where: str = field(repr=False)
+
+    @classmethod
+    def from_setting(cls, value: object, folder: Path) -> "StorePlace":
+        """Read a path, or a postgresql:// address without a password."""
+        if not isinstance(value, str) or not value:
+            raise InvalidInput("expected a path or a postgresql:// address")
+        if "://" not in value:
+            return cls(str(folder / value))
+        if urlsplit(value).password is not None or "password" in urlsplit(value).query:
+            raise InvalidInput("an address with a password is a secret: give store_url_file or store_url_env")
+        return cls(_database(value))
+
+    def __str__(self) -> str:
+        return "a PostgreSQL database" if "://" in self.where else self.where
+
+
+def _database(address: str) -> str:
+    if urlsplit(address).scheme not in {"postgresql", "postgres"}:
+        raise InvalidInput("a database must be given as postgresql://…")
+    return address
+
+
+@dataclass(frozen=True)
+class AccessKey:
+    """A key that opens some endpoints, and from when to when; given itself, or as its SHA-256."""
+
+    key: Secret | None = None
+    sha256: str = ""
+    not_before: datetime | None = None
+    not_after: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if (self.key is None) == (not self.sha256):
+            raise InvalidInput("give one of key_file, key_env and sha256")
+        if self.key is not None and len(self.key.reveal()) < LEAST_SECRET_BYTES:
+            raise InvalidInput(f"a key must have {LEAST_SECRET_BYTES} characters at least")
+        if self.sha256 and not _PUBLIC_KEY.fullmatch(self.sha256):
+            raise InvalidInput("sha256 must be 64 hexadecimal digits")
+        if self.not_before and self.not_after and self.not_before >= self.not_after:
+            raise InvalidInput("not_before must come before not_after")
+
+    def state(self, now: datetime) -> str:
+        """Return pending, active or expired."""
+        if self.not_before and now < self.not_before:
+            return "pending"
+        return "expired" if self.not_after and now >= self.not_after else "active"
+
+
+@dataclass(frozen=True)
+class Tls:
+    """The certificate of the party's endpoint."""
+
+    certificate: Path
+    key: Path
+    minimum: str = "1.2"
+
+    def __post_init__(self) -> None:
+        if self.minimum not in {"1.2", "1.3"}:
+            raise InvalidInput(f'minimum must be "1.2" or "1.3", found {self.minimum!r}')
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one client may ask of the service, and how much it does at once."""
+
+    most_reports_per_request: int = 10_000
+    most_body_bytes: int = 4 << 20
+    queue: int = 50_000
+    """Reports that wait for the store."""
+    requests_at_once: int = 1_000
+    body_seconds: int = 15
+    """For the head of a request, and again for its body."""
+
+    def __post_init__(self) -> None:
+        problems = [f"{name} must be 1 at least, found {number}" for name, number in vars(self).items() if number < 1]
+        if self.most_reports_per_request > 10_000:
+            problems.append("most_reports_per_request must be 10000 at most")
+        if self.queue < self.most_reports_per_request:
+            problems.append("queue must hold one request at least: raise queue or lower most_reports_per_request")
+        if problems:
+            raise InvalidInput("; ".join(problems))
+
+
+@dataclass(frozen=True)
+class PartySettings:
+    """All that a party's service is told."""
+
+    name: str
+    listen: Address
+    reports: Path
+    """Folder of the exported report files."""
+    server_signing_keys: tuple[str, ...]
+    """Ed25519 public keys whose tasks, beacons and lists are believed: two while they are rotated."""
+    ticket_secret: Secret
+    server_access: tuple[AccessKey, ...]
+    back_end_access: tuple[AccessKey, ...]
+    store: StorePlace | None = None
+    store_url: Secret | None = None
+    accept_older_store: bool = False
+    """Go on with a store that was restored from a backup."""
+    close_when_complete: bool = False
+    """Do not wait for the deadline once every ticket given out was used; for federations on one machine."""
+    trusted_proxy: bool = False
+    """A proxy in front speaks TLS with the outside: plain HTTP is allowed on any address."""
+    tls: Tls | None = None
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        problems = [*_key_problems(self), *_place_problems(self)]
+        if not self.name:
+            problems.append("name must not be empty")
+        if problems:
+            raise InvalidInput("; ".join(problems))
+
+    @property
+    def store_place(self) -> StorePlace:
+        """Return where reports lie."""
+        return self.store or StorePlace(self.store_url.reveal().decode() if self.store_url else "")
+
+    @property
+    def scheme(self) -> str:
+        """Return https, or http where a proxy or nobody else is in front."""
+        return "https" if self.tls else "http"
+
+
+def _key_problems(settings: PartySettings) -> list[str]:
+    problems = [f"server_signing_keys must be 64 hexadecimal digits, found {key!r}"
+                for key in settings.server_signing_keys if not _PUBLIC_KEY.fullmatch(key)]  # fmt: skip
+    if not settings.server_signing_keys:
+        problems.append("server_signing_keys must name one key at least")
+    if len(settings.ticket_secret.reveal()) < LEAST_SECRET_BYTES:
+        problems.append(f"the ticket secret must be {LEAST_SECRET_BYTES} bytes at least")
+    roles = ("server_access", "back_end_access")
+    return problems + [f"{role} must have one key at least" for role in roles if not getattr(settings, role)]
+
+
+def _place_problems(settings: PartySettings) -> list[str]:
+    problems = []
+    if (settings.store is None) == (settings.store_url is None):
+        problems.append("give one of store, store_url_file and store_url_env")
+    if settings.store_url is not None and not settings.store_url.reveal().startswith(b"postgres"):
+        problems.append("the secret store_url must be a postgresql:// address")
+    if not (settings.listen.loopback or settings.tls or settings.trusted_proxy):
+        problems.append(
+            f"listening on {settings.listen} needs [tls], or trusted_proxy = true behind a proxy that has it"
+        )
+    return problems

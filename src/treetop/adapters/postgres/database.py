@@ -1,0 +1,114 @@
+"""A PostgreSQL database that several processes may share: a task's row is locked while its reports are judged."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+from threading import RLock
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from treetop.adapters.postgres.failures import translated
+from treetop.adapters.postgres.tables import PostgresRows
+from treetop.adapters.relational.states import StoreState
+from treetop.adapters.relational.tables import STRETCH, slots_of
+from treetop.errors import InvalidInput, StoreRefused, StoreUnavailable
+
+VERSION = 1
+_MAKING = 0x54524545
+"""The advisory lock under which the tables are made."""
+_BODIES: LiteralString = """
+    SELECT body.slot, body.content, spent.mark
+    FROM body LEFT JOIN spent ON spent.slot = %s | (body.slot & 1099511627775)
+    WHERE body.slot BETWEEN %s AND %s ORDER BY body.slot
+"""
+_DURABLE: LiteralString = (
+    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+)
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+class PostgresDatabase:
+    """The `Database` behind a postgresql:// address; a lost connection is made anew by the next call."""
+
+    def __init__(self, address: str) -> None:
+        self._address = _with_limits(address)
+        self._turn = RLock()
+        self._connection: Connection | None = None
+        self._closed = False
+        with self._turn, translated():
+            _prepare(self._connected())
+
+    @contextmanager
+    def transaction(self) -> Iterator[PostgresRows]:
+        """Begin, then commit durably, or undo all of it if anything is raised."""
+        with self._turn, translated():
+            connection = self._connected()
+            with connection.transaction():
+                yield PostgresRows(connection)
+
+    def bodies(self, group: int, task: int) -> Iterator[Sequence[tuple[Any, Any, Any]]]:
+        """Yield slot, body and check of a group's reports by slot, in stretches, on a connection of its own."""
+        return self._stretches(_BODIES, (slots_of(task)[0], *slots_of(group)))
+
+    def enrolments(self, task: int) -> Iterator[Sequence[tuple[Any]]]:
+        """Yield the slots enrolled in a task, in stretches."""
+        return self._stretches("SELECT slot FROM enrolled WHERE slot BETWEEN %s AND %s ORDER BY slot", slots_of(task))
+
+    def tidy(self) -> None:
+        """Do nothing: the database's own vacuum lets go of what was deleted."""
+
+    def close(self) -> None:
+        """Let go of the connection; again, nothing."""
+        with self._turn:
+            self._closed = True
+            if self._connection is not None:
+                self._connection.close()
+
+    def _connected(self) -> Connection:
+        if self._closed:
+            raise StoreUnavailable("the store was closed")
+        if self._connection is None or self._connection.closed:
+            self._connection = _connection(self._address)
+        return self._connection
+
+    def _stretches(self, statement: LiteralString, values: Sequence[int]) -> Iterator[Sequence[tuple[Any, ...]]]:
+        with translated(), _connection(self._address) as reader, reader.transaction(), reader.cursor("rows") as cursor:
+            cursor.execute(statement, values)
+            while stretch := cursor.fetchmany(STRETCH):
+                yield stretch
+
+
+def _with_limits(address: str) -> str:
+    """Return the address with a limit on waiting, unless it has one; its password is in no message."""
+    try:
+        told = conninfo_to_dict(address)
+    except psycopg.ProgrammingError:
+        raise InvalidInput("a PostgreSQL store is postgresql://user@host/database, found something else") from None
+    return address if "connect_timeout" in told else make_conninfo(address, connect_timeout=10)
+
+
+def _connection(address: str) -> Connection:
+    connection = psycopg.connect(address, autocommit=True)
+    connection.execute(_DURABLE)
+    return connection
+
+
+def _prepare(connection: Connection) -> None:
+    """Make the tables of a new store, one process at a time, or refuse those this program does not know."""
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MAKING,))
+        found = connection.execute("SELECT to_regclass('treetop_schema')").fetchone()
+        if found == (None,):
+            _make(connection)
+        version = connection.execute("SELECT version FROM treetop_schema").fetchone()
+    if version != (VERSION,):
+        raise StoreRefused(connection.info.dbname, f"expected version {VERSION} of its tables, found {version}")
+
+
+def _make(connection: Connection) -> None:
+    schema = (files("treetop.adapters.postgres") / "schema" / "0001_initial.sql").read_text("utf-8")
+    connection.execute(schema)
+    connection.execute("INSERT INTO treetop_schema VALUES (%s)", (VERSION,))
+    PostgresRows(connection).save(StoreState(1, 0, 0, 0, 0))

@@ -1,0 +1,82 @@
+"""Reports and enrolments on their way into the tables: which is the first with its ticket."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from treetop.adapters.relational.states import OPEN, TaskState, sum_with
+from treetop.adapters.relational.stored_groups import groups_of, new_group
+from treetop.adapters.relational.tables import LAST_SERIAL, SERIAL_BITS, Rows
+from treetop.errors import InvalidInput
+from treetop.federation.service_ports import AdmittedReport
+from treetop.federation.uploads import Verdict
+from treetop.trie.user_groups import Group
+
+Kept = tuple[int, bytes, bytes]
+"""Serial number, check and body of a report that is new."""
+
+
+def refuse_large(serials: Sequence[int]) -> None:
+    """Refuse a serial number that would be taken for another task's."""
+    if serials and not 0 <= min(serials) <= max(serials) <= LAST_SERIAL:
+        raise InvalidInput(f"serial numbers run from 0 to {LAST_SERIAL}, found others")
+
+
+def take_reports(rows: Rows, task: TaskState, reports: Sequence[AdmittedReport]) -> list[Verdict]:
+    """Keep what is new and in time, and return a verdict for each."""
+    if task.forgotten:
+        return [Verdict.TICKET_SPENT] * len(reports)
+    base = task.number << SERIAL_BITS
+    known = rows.spent([base | report.serial for report in reports])
+    states = groups_of(rows, task)
+    shut = {group for group, state in states.items() if state.state != OPEN}
+    fresh: dict[Group, list[Kept]] = defaultdict(list)
+    verdicts = [_judged(report, base, known, shut, fresh) for report in reports]
+    for group, kept in fresh.items():
+        state = states.get(group)
+        if state is None:
+            state = new_group(rows, task, group)
+            task = task._replace(groups=task.groups + 1)
+        checks = sum_with(state.checks, (int.from_bytes(check, "big") for _, check, _ in kept))
+        rows.save(state._replace(reports=state.reports + len(kept), checks=checks))
+        rows.add_spent([(base | serial, check) for serial, check, _ in kept])
+        rows.add_bodies([(state.number << SERIAL_BITS | serial, body) for serial, _, body in kept])
+    return verdicts
+
+
+def _judged(
+    report: AdmittedReport, base: int, known: dict[int, bytes], shut: set[Group], fresh: dict[Group, list[Kept]]
+) -> Verdict:
+    slot, check = base | report.serial, report.check
+    kept = known.get(slot)
+    if kept is not None:
+        return Verdict.REPLAYED if kept == check else Verdict.TICKET_SPENT
+    if report.group in shut:
+        return Verdict.LEVEL_CLOSED
+    known[slot] = check
+    fresh[report.group].append((report.serial, check, report.body))
+    return Verdict.ACCEPTED
+
+
+def take_enrolments(rows: Rows, task: TaskState, serials: Sequence[int]) -> list[Verdict]:
+    """Keep whoever is new and in time, and return a verdict for each."""
+    base = task.number << SERIAL_BITS
+    known = rows.enrolled([base | serial for serial in serials])
+    fresh = dict.fromkeys(serial for serial in serials if base | serial not in known)
+    if fresh and not task.enrolment:
+        rows.add_enrolled([base | serial for serial in fresh])
+        serial_sum = sum_with(task.serials, fresh)
+        rows.save(task._replace(enrolled=task.enrolled + len(fresh), serials=serial_sum))
+    return _enrolment_verdicts(serials, fresh, bool(task.enrolment))
+
+
+def _enrolment_verdicts(serials: Sequence[int], fresh: dict[int, None], is_closed: bool) -> list[Verdict]:
+    first = Verdict.ENROLMENT_CLOSED if is_closed else Verdict.ACCEPTED
+    again = Verdict.ENROLMENT_CLOSED if is_closed else Verdict.REPLAYED
+    verdicts, seen = [], set[int]()
+    for serial in serials:
+        if serial not in fresh:
+            verdicts.append(Verdict.REPLAYED)
+        else:
+            verdicts.append(again if serial in seen else first)
+            seen.add(serial)
+    return verdicts

@@ -1,0 +1,104 @@
+"""The journal in tables: every entry's seal continues the one before, and the book keeps the last."""
+
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from types import MappingProxyType
+
+from treetop.adapters.relational.states import BookState, RowDamaged, StoreState, expected, seal_of
+from treetop.adapters.relational.stored_tasks import naming
+from treetop.adapters.relational.tables import Database, Rows
+
+
+class _Book:
+    """What this process has read of a book."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.head = number, b""
+        self.entries: dict[str, bytes] = {}
+
+
+class RelationalJournal:
+    """The `Journal` port; entries are read once, checked, and kept in memory."""
+
+    def __init__(self, database: Database) -> None:
+        self._database, self._books = database, dict[str, _Book]()
+        self._lock = Lock()
+
+    def write(self, book: str, entry: str, content: bytes) -> bytes:
+        """Keep an entry and return it once it is durable; if it is there already, return what is there."""
+        with self._lock, naming(book):
+            with self._database.transaction() as rows:
+                read = self._caught_up(rows, book) or self._begun(rows, book)
+                if entry not in read.entries:
+                    _append(rows, read, book, entry, content)
+            return self._remembered(read, entry, content)
+
+    def read(self, book: str) -> Mapping[str, bytes]:
+        """Return the entries of a book in the order they were written."""
+        with self._lock, naming(book), self._database.transaction() as rows:
+            read = self._caught_up(rows, book)
+            return MappingProxyType(dict(read.entries) if read else {})
+
+    def books(self) -> Sequence[str]:
+        """Return the names of all books, oldest first."""
+        with self._lock, naming(), self._database.transaction() as rows:
+            return [state.name for state in _all_books(rows)]
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        self._database.close()
+
+    def _caught_up(self, rows: Rows, name: str) -> _Book | None:
+        """Return a book with all that was written to it, by this process or another."""
+        if name not in self._books:
+            found = [state for state in _all_books(rows) if state.name == name]
+            if not found:
+                return None
+            self._books[name] = _Book(found[0].number)
+        read = self._books[name]
+        state = rows.state(BookState, read.number)
+        if len(read.entries) < state.entries:
+            self._books[name] = read = _read_on(rows, read)
+        expected(
+            "entries of the journal", (state.name, state.entries, state.head), (name, len(read.entries), read.head)
+        )
+        return read
+
+    @staticmethod
+    def _begun(rows: Rows, name: str) -> _Book:
+        store = rows.state(StoreState, 1)
+        rows.save(store._replace(books=store.books + 1))
+        rows.save(BookState(store.books + 1, name))
+        return _Book(store.books + 1)
+
+    def _remembered(self, read: _Book, entry: str, content: bytes) -> bytes:
+        """The commit is over: only now the entry is there."""
+        if entry not in read.entries:
+            read.head = seal_of(read.head, entry, content)
+            read.entries[entry] = content
+        return read.entries[entry]
+
+
+def _all_books(rows: Rows) -> list[BookState]:
+    store = rows.state(StoreState, 1)
+    states = rows.states(BookState)
+    expected("books", store.books, len(states))
+    return states
+
+
+def _append(rows: Rows, read: _Book, book: str, entry: str, content: bytes) -> None:
+    number = len(read.entries) + 1
+    rows.add_entry(read.number, number, entry, content)
+    rows.save(BookState(read.number, book, number, seal_of(read.head, entry, content)))
+
+
+def _read_on(rows: Rows, read: _Book) -> _Book:
+    """Return a copy that goes on to the end: a damaged book must not be remembered in part."""
+    longer = _Book(read.number)
+    longer.head, longer.entries = read.head, dict(read.entries)
+    for number, name, content in rows.entries(read.number, len(read.entries)):
+        if name in longer.entries or number != len(longer.entries) + 1:
+            raise RowDamaged(f"entry {number} of the journal was changed")
+        longer.head = seal_of(longer.head, name, content)
+        longer.entries[name] = content
+    return longer

@@ -1,0 +1,108 @@
+"""Rows that hold the state of a store: each is sealed, so that a changed or lost one shows.
+
+How many rows there are is itself kept in a sealed row: tasks and books in the store's, groups in their task's. The
+many rows of reports are not sealed one by one; their number and the sum of their checks are (`GroupState`).
+"""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Any, NamedTuple, TypeVar
+
+from treetop.trie.user_groups import Group, Role
+
+SEAL_BYTES = 8
+SUM_BYTES = 8
+NO_SUM = bytes(SUM_BYTES)
+OPEN, CLOSED, SCRUBBED = 0, 1, 2
+ROLES = tuple(Role)
+
+
+class RowDamaged(Exception):
+    """Something in the tables is not what was written; the caller knows of which task."""
+
+
+class StoreState(NamedTuple):
+    """The one row about everything."""
+
+    number: int
+    epoch: int
+    tasks: int
+    groups: int
+    books: int
+
+
+class TaskState(NamedTuple):
+    """One task: its tickets, its enrolment, how many groups it has."""
+
+    number: int
+    digest: bytes
+    document: bytes
+    """Seal of the document."""
+    tickets: int = 0
+    groups: int = 0
+    enrolled: int = 0
+    serials: bytes = NO_SUM
+    """Sum of the serial numbers enrolled."""
+    enrolment: bytes = b""
+    """Digest of the serial numbers once enrolment is closed."""
+    forgotten: int = 0
+
+
+class GroupState(NamedTuple):
+    """The reports of one group: how many, and the sum of their checks."""
+
+    number: int
+    task: int
+    level: int
+    role: int
+    reports: int = 0
+    checks: bytes = NO_SUM
+    state: int = OPEN
+
+    @property
+    def group(self) -> Group:
+        """Return the group that the row is about."""
+        return Group(self.level, ROLES[self.role])
+
+
+class BookState(NamedTuple):
+    """One book of the journal: how many entries, and the last link of the chain of their seals."""
+
+    number: int
+    name: str
+    entries: int = 0
+    head: bytes = b""
+
+
+State = StoreState | TaskState | GroupState | BookState
+Kind = TypeVar("Kind", StoreState, TaskState, GroupState, BookState)
+TABLES: dict[type, str] = {StoreState: "store", TaskState: "task", GroupState: "collection", BookState: "book"}
+
+
+def seal_of(*parts: Any) -> bytes:
+    """Return 8 bytes that change with the value or the type of any part."""
+    return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=SEAL_BYTES).digest()
+
+
+def sealed(state: State) -> tuple[Any, ...]:
+    """Return the row that stands for a state."""
+    return (*state, seal_of(TABLES[type(state)], *state))
+
+
+def unsealed(kind: type[Kind], row: tuple[Any, ...]) -> Kind:
+    """Return the state that a row stands for, or report damage."""
+    if row[-1] != seal_of(TABLES[kind], *row[:-1]):
+        raise RowDamaged(f"a row of table {TABLES[kind]} was changed")
+    return kind(*row[:-1])
+
+
+def expected(what: str, kept: object, found: object) -> None:
+    """Report damage where the tables hold something else than was kept."""
+    if kept != found:
+        raise RowDamaged(f"{what}: {kept} were kept, {found} are there")
+
+
+def sum_with(total: bytes, numbers: Iterable[int]) -> bytes:
+    """Return a sum modulo 2^64 with some more numbers added to it."""
+    added = int.from_bytes(total, "big") + sum(numbers)
+    return (added & 0xFFFF_FFFF_FFFF_FFFF).to_bytes(SUM_BYTES, "big")

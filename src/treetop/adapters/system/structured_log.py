@@ -1,0 +1,71 @@
+"""A log for machines: one JSON object a line, no client's address, no secret, and no flood.
+
+What clients cause is limited to one line a second; what was left out in between is counted in the next one. Of an
+exception its kind and place are told, never its text, which may hold what must not be read.
+"""
+
+import json
+import logging
+import sys
+import traceback
+from collections.abc import Callable
+from datetime import UTC, datetime
+from threading import Lock
+from typing import IO
+
+from treetop.adapters.system.clock import SystemClock
+from treetop.federation.service_ports import ServiceClock
+
+CLIENT_LINE_SECONDS = 1.0
+
+
+class StructuredLog:
+    """Writes lines from any thread."""
+
+    def __init__(self, stream: IO[str] | None = None, clock: ServiceClock | None = None) -> None:
+        self._stream, self._clock = stream or sys.stderr, clock or SystemClock()
+        self._lock = Lock()
+        self._next_client_line, self._left_out = 0.0, 0
+
+    def say(self, event: str, **fields: object) -> None:
+        """Write a line about the service itself."""
+        moment = datetime.fromtimestamp(self._clock.now(), UTC).isoformat()
+        line = json.dumps({"time": moment, "event": event} | fields, default=type)
+        with self._lock:
+            self._stream.write(line + "\n")
+            self._stream.flush()
+
+    def client(self, event: str, **fields: object) -> None:
+        """Write a line about what a client did, or count it if there was one within the second."""
+        with self._lock:
+            now, left_out = self._clock.monotonic(), self._left_out
+            if now < self._next_client_line:
+                self._left_out += 1
+                return
+            self._next_client_line, self._left_out = now + CLIENT_LINE_SECONDS, 0
+        self.say(event, **fields, left_out=left_out)
+
+    def failure(self, event: str, error: BaseException, **fields: object) -> None:
+        """Write of an exception what it is and where it was raised."""
+        places = [f"{frame.name}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
+        self.client(event, kind=type(error).__name__, places=places[-6:], **fields)
+
+
+class LibraryLog(logging.Handler):
+    """Takes what libraries log, without their arguments and texts of exceptions."""
+
+    def __init__(self, say: Callable[..., None]) -> None:
+        super().__init__(logging.WARNING)
+        self._say = say
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Pass on the template of a message and the kind of its exception."""
+        kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else None
+        self._say("library", logger=record.name, message=str(record.msg).split("\n", 1)[0][:200], kind=kind)
+
+
+def take_over(log: StructuredLog, *names: str) -> None:
+    """Send the loggers of libraries to a structured log and nowhere else."""
+    for name in names:
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [LibraryLog(log.client)], False
