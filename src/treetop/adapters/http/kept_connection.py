@@ -61,7 +61,7 @@ class KeptConnection:
         patience: Patience | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.url, self._parts = url, _checked_url(url)
+        self.url, self._parts = url, checked_url(url)
         self._patience, self._sleep = patience or Patience(), sleep
         self._context = _tls_context(ca_file) if self._parts.scheme == "https" else None
         self._connection: HTTPConnection | None = None
@@ -121,7 +121,8 @@ class KeptConnection:
         return pause * (1 + uniform_below(_GRAIN, self._entropy) / (2 * _GRAIN))
 
 
-def _checked_url(url: str) -> SplitResult:
+def checked_url(url: str) -> SplitResult:
+    """Return the parts of an address; plain http is for this machine alone."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment or parts.username:
         raise InvalidInput(f"expected an address such as https://party.example, found {url!r}")

@@ -1,0 +1,153 @@
+"""Run by the server: orders in, every query in a thread of its own, results out; a new start takes all of them up."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from threading import Event, Lock, Thread
+from typing import Any, Literal
+
+from treetop.adapters.http.query_orders import Order, read_order
+from treetop.adapters.system.structured_log import StructuredLog
+from treetop.errors import QueryFailed, UnknownName
+from treetop.federation.correspondence import Progress
+from treetop.federation.list_signing import ListLog
+from treetop.federation.planning import mode_of, planned_task
+from treetop.federation.ports import Entropy, Signer
+from treetop.federation.server_query import ServerQuery
+from treetop.federation.service_ports import Channel, Journal, ServiceClock
+from treetop.federation.signed_documents import canonical_json, signed_task
+from treetop.federation.task import DeviceTask
+from treetop.metrics.poisoning import fakes_needed
+
+ORDERS = "orders"
+RETRY_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class QueryState:
+    """How far a query is."""
+
+    task: str
+    name: str
+    mode: str
+    state: Literal["running", "answered", "failed"]
+    doing: str
+    """The last thing that happened, in words."""
+    steps: int = 0
+    """Answers of parties so far."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Query:
+    order: Order
+    task: DeviceTask
+    thread: Thread
+
+
+class QueryDesk:
+    """All queries of one server."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        signer: Signer,
+        channels: Mapping[str, Callable[[], Channel]],
+        *,
+        clock: ServiceClock,
+        entropy: Entropy,
+        log: StructuredLog,
+    ) -> None:
+        self._journal, self._signer, self._channels = journal, signer, channels
+        self._clock, self._entropy, self._log = clock, entropy, log
+        self._queries: dict[str, _Query] = {}
+        self._states: dict[str, QueryState] = {}
+        self._lock, self._stop = Lock(), Event()
+
+    @property
+    def parties(self) -> tuple[str, ...]:
+        """Return the parties that the settings name, in their order."""
+        return tuple(self._channels)
+
+    def resume(self) -> None:
+        """Take up every query that was ordered before."""
+        for content in self._journal.read(ORDERS).values():
+            self._begin(read_order(json.loads(content), self.parties))
+
+    def take(self, content: Mapping[str, Any]) -> QueryState:
+        """Keep an order and begin with it; the same order again is the same query, and goes on if it had failed."""
+        order = read_order(content, self.parties)
+        digest = planned_task(order.query).digest.hex()
+        self._journal.write(ORDERS, digest, canonical_json(dict(content)))
+        self._begin(order)
+        return self.state(digest)
+
+    def states(self) -> list[QueryState]:
+        """Return all queries, the oldest one first."""
+        return list(self._states.values())
+
+    def state(self, task: str) -> QueryState:
+        """Return how far a query is."""
+        if task not in self._states:
+            raise UnknownName("query", task, ())
+        return self._states[task]
+
+    def result(self, task: str) -> bytes | None:
+        """Return the document of an answered query."""
+        self.state(task)
+        return self._journal.read(f"server:{task}").get("result")
+
+    def document(self, task: str) -> bytes:
+        """Return the signed task of a query."""
+        self.state(task)
+        return signed_task(self._queries[task].task, self._signer)
+
+    def log(self, task: str) -> list[bytes]:
+        """Return the signed candidate lists of a task, in the order they were signed."""
+        self.state(task)
+        book = ListLog(self._queries[task].task, self._signer, self._journal).book
+        return [document for entry, document in self._journal.read(book).items() if entry.startswith("list:")]
+
+    def stop(self) -> None:
+        """Begin nothing any more; what is under way goes on from the journal after the next start."""
+        self._stop.set()
+
+    def _begin(self, order: Order) -> None:
+        task = planned_task(order.query)
+        digest = task.digest.hex()
+        with self._lock:
+            if digest in self._queries and self._states[digest].state != "failed":
+                return
+            thread = Thread(target=self._run, args=(digest,), name=f"query {digest[:8]}", daemon=True)
+            self._states[digest] = QueryState(digest, task.name, mode_of(task), "running", "beginning")
+            self._queries[digest] = _Query(order, task, thread)
+        thread.start()
+
+    def _run(self, digest: str) -> None:
+        """Run a query to its end; whatever else comes between, it goes on from the journal."""
+        while not self._stop.is_set():
+            try:
+                self._query(digest).run(lambda progress: self._note(digest, progress))
+                self._change(digest, state="answered", doing="answered")
+                return
+            except QueryFailed as failure:
+                self._change(digest, state="failed", doing=str(failure))
+                self._log.say("query_failed", task=digest)
+                return
+            except Exception as error:  # the store may be away: the journal has not moved
+                self._log.failure("query_paused", error, task=digest)
+                self._stop.wait(RETRY_SECONDS)
+
+    def _query(self, digest: str) -> ServerQuery:
+        order, task = self._queries[digest].order, self._queries[digest].task
+        channels = {party: self._channels[party]() for party in task.parties}
+        return ServerQuery(
+            order.query, self._signer, self._journal, channels, clock=self._clock, entropy=self._entropy,
+            policy=order.policy, fakes_needed=fakes_needed,
+        )  # fmt: skip
+
+    def _note(self, digest: str, progress: Progress) -> None:
+        doing = f"{progress.party}: {progress.reason or progress.step}"
+        self._change(digest, doing=doing, steps=self._states[digest].steps + 1)
+
+    def _change(self, digest: str, **changes: Any) -> None:
+        self._states[digest] = replace(self._states[digest], **changes)
