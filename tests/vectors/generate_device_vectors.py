@@ -5,17 +5,23 @@ and candidate lists, and what must be refused.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from treetop.adapters.system.ed25519 import SigningKey
 from treetop.audit.scripted_entropy import ScriptedEntropy
 from treetop.federation.budgets import Budget
-from treetop.federation.domain_checks import Question
+from treetop.federation.domain_checks import Publication, Question
 from treetop.federation.lots import Enrolment, assigned_group, drawn_group
+from treetop.federation.published import Beacon, PublishedList
 from treetop.federation.report_bodies import BODIES
 from treetop.federation.samplers import BitsSampler, HashedReport, HashSampler, SlotSampler
+from treetop.federation.signed_documents import signed, signed_task
 from treetop.federation.task import DeviceTask, OracleName, WeightedGroup
 from treetop.federation.thresholds import MOST_SLOTS, bucket_count, flip_threshold, keep_threshold
+from treetop.federation.tickets import TicketKey
+from treetop.federation.uploads import Entry, encoded_upload
 from treetop.federation.wire_format import NO_DOMAIN, Envelope, encoded_batch
 from treetop.trie.user_groups import Group, Role
 
@@ -144,13 +150,68 @@ def batches() -> Vector:
     return {"good": [batch.hex() for batch in written], "bad": [batch.hex() for batch in bad]}
 
 
+SIGNING_KEY = bytes(range(32))
+IN_ROUNDS = replace(TASK, parties=("north", "south"), oracle="listed")
+
+
+def signed_documents() -> Vector:
+    """A task, a beacon, a k-RR list and an OUE list, signed with a key that everybody knows; and what is refused."""
+    key = SigningKey(SIGNING_KEY)
+    beacon = Beacon(IN_ROUNDS.digest, "south", 1_000, stream(32, 1), stream(32, 2)).to_bytes()
+    short = Question(IN_ROUNDS.digest, Group(1), 2, (0, 1, 2, 3))
+    lengthy = Question(IN_ROUNDS.digest, Group(4), 8, tuple(range(4, 80)), tuple(range(4)))
+    lists = [
+        PublishedList("south", short, Publication(0, (0,))).to_bytes(IN_ROUNDS),
+        PublishedList("south", lengthy, Publication(6, tuple(range(20)))).to_bytes(IN_ROUNDS),
+    ]
+    documents = [("task", signed_task(IN_ROUNDS, key)), ("beacon", signed("beacon", beacon, key))]
+    documents += [("list", signed("list", content, key)) for content in lists]
+    good = [{"kind": kind, "document": document.decode()} for kind, document in documents]
+    return {"public_key": key.public, "good": good, "bad": _spoilt_documents(documents, key)}
+
+
+def _spoilt_documents(documents: list[tuple[str, bytes]], key: SigningKey) -> list[Vector]:
+    task, beacon = documents[0][1].decode(), documents[1][1].decode()
+    parts = json.loads(beacon)
+    signature = parts["signature"]
+    bad = [
+        ("task", ""), ("task", "{}"), ("task", "[]"), ("task", "null"), ("task", task[:-1]), ("task", task + "}"),
+        ("task", task.replace("2.5", "3.5")), ("task", task.replace("fruit", "roots")), ("task", beacon),
+        ("beacon", task), ("list", beacon), ("beacon", beacon.replace(signature, signature[::-1])),
+        ("beacon", beacon.replace(signature, signature[:-2])), ("beacon", beacon.replace(signature, "zz")),
+        ("beacon", beacon.replace('"kind"', '"sort"')), ("beacon", json.dumps({**parts, "note": ""})),
+        ("beacon", json.dumps({**parts, "content": parts["content"] + " "})),
+        ("beacon", signed("beacon", parts["content"].encode(), SigningKey(bytes(32))).decode()),
+        ("beacon", signed("task", parts["content"].encode(), key).decode().replace('"kind":"task"', '"kind":"beacon"')),
+    ]  # fmt: skip
+    return [{"kind": kind, "document": document} for kind, document in bad]
+
+
+def uploads() -> Vector:
+    """Tickets of a secret that everybody knows, and uploads of one and of two reports; and what is refused."""
+    key = TicketKey(bytes(range(32)))
+    tickets = [key.write(ONE_SHOT.digest, serial).to_bytes() for serial in (0, 1, (1 << 40) - 1)]
+    batches_ = [bytes.fromhex(batch) for batch in batches()["good"]]
+    one, two = (encoded_upload(map(Entry, tickets[:count], batches_)) for count in (1, 2))
+    bad = [
+        b"", b"\1", b"\0" + one[1:], b"\2" + one[1:], one[:-1], one + b"\0", one[:20], one[:27],
+        _with(one, 25, b"\xff"), two[:-3], _with(two, 28, b"\0"),
+    ]  # fmt: skip
+    return {
+        "secret": bytes(range(32)).hex(), "task": ONE_SHOT.digest.hex(),
+        "tickets": [ticket.hex() for ticket in tickets], "good": [one.hex(), two.hex()],
+        "bad": [upload.hex() for upload in bad],
+    }  # fmt: skip
+
+
 def _with(data: bytes, place: int, new: bytes) -> bytes:
     return data[:place] + new + data[place + len(new) :]
 
 
 FILES = {
     "thresholds.json": thresholds, "draws.json": draws, "tasks.json": tasks, "groups.json": groups,
-    "domains.json": domains, "batches.json": batches,
+    "domains.json": domains, "batches.json": batches, "signed_documents.json": signed_documents,
+    "uploads.json": uploads,
 }  # fmt: skip
 
 

@@ -7,10 +7,15 @@ from typing import Any
 import pytest
 from tests.vectors.generate_device_vectors import FILES, text_of
 
+from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.vectorised_device import SlotLaw
 from treetop.errors import InvalidInput, PeerViolation, ReportRefused
 from treetop.federation.budgets import Budget
+from treetop.federation.published import Beacon, PublishedList
+from treetop.federation.signed_documents import checked, checked_task
 from treetop.federation.task import DeviceTask
+from treetop.federation.tickets import Ticket, TicketKey
+from treetop.federation.uploads import decoded_upload, encoded_upload
 from treetop.federation.wire_format import decoded_batch, encoded_batch
 
 HERE = Path(__file__).parent
@@ -52,3 +57,53 @@ def test_a_good_task_has_its_digest(task: dict[str, str]) -> None:
 def test_a_bad_task_is_refused(task: str) -> None:
     with pytest.raises(InvalidInput):
         DeviceTask.from_canonical_bytes(task.encode())
+
+
+SIGNED = read("signed_documents.json")
+SERVER = PinnedKeys([SIGNED["public_key"]])
+
+
+def test_good_signed_documents_are_read_and_written_back() -> None:
+    task = checked_task(SIGNED["good"][0]["document"].encode(), SERVER)
+    oracles = set()
+    for vector in SIGNED["good"][1:]:
+        content = checked(vector["kind"], vector["document"].encode(), SERVER)
+        if vector["kind"] == "beacon":
+            assert Beacon.from_bytes(content).task == task.digest
+        else:
+            listed = PublishedList.from_bytes(content, task)
+            assert listed.question.task == task.digest
+            oracles.add(json.loads(content)["oracle"])
+    assert oracles == {"krr", "oue"}
+
+
+@pytest.mark.parametrize("vector", SIGNED["bad"])
+def test_a_bad_signed_document_is_refused(vector: dict[str, Any]) -> None:
+    with pytest.raises(PeerViolation):
+        checked(vector["kind"], vector["document"].encode(), SERVER)
+
+
+UPLOADS = read("uploads.json")
+
+
+def test_tickets_are_those_of_their_secret_and_task() -> None:
+    key, task = TicketKey(bytes.fromhex(UPLOADS["secret"])), bytes.fromhex(UPLOADS["task"])
+    for text in UPLOADS["tickets"]:
+        ticket = bytes.fromhex(text)
+        assert key.wrote(task, ticket)
+        assert key.write(task, Ticket.from_bytes(ticket).serial).text == text
+        assert not key.wrote(bytes(32), ticket)
+        assert not any(
+            key.wrote(task, ticket[:place] + bytes([ticket[place] ^ 1]) + ticket[place + 1 :]) for place in range(24)
+        )
+
+
+@pytest.mark.parametrize("upload", UPLOADS["good"])
+def test_a_good_upload_is_read_and_written_back(upload: str) -> None:
+    assert encoded_upload(decoded_upload(bytes.fromhex(upload))).hex() == upload
+
+
+@pytest.mark.parametrize("upload", UPLOADS["bad"])
+def test_a_bad_upload_is_refused(upload: str) -> None:
+    with pytest.raises(PeerViolation):
+        decoded_upload(bytes.fromhex(upload))

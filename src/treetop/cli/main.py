@@ -10,6 +10,7 @@ from treetop.cli.audit import audit
 from treetop.cli.build_data import build_data
 from treetop.cli.count import count
 from treetop.cli.demo import demo
+from treetop.cli.device import app as device_app
 from treetop.cli.evaluate import evaluate
 from treetop.cli.find import find
 from treetop.cli.plan import plan
@@ -34,6 +35,7 @@ app.command()(reproduce)
 app.command("build-data")(build_data)
 app.command()(audit)
 app.command()(count)
+app.add_typer(device_app, name="device")
 
 
 def _print_version(wanted: bool) -> None:

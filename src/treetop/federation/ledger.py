@@ -58,6 +58,11 @@ class Ledger:
         """Return what is known of a task."""
         return self._entries.get(task)
 
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Return all of them, oldest first."""
+        return tuple(self._entries.values())
+
     def undelivered(self) -> list[Entry]:
         """Return the reports that were made and may not have arrived."""
         return [entry for entry in self._entries.values() if entry.sent is not None and not entry.delivered]

@@ -40,6 +40,14 @@ class Reply:
 
 
 @dataclass(frozen=True)
+class _Away:
+    """Why there is no answer yet."""
+
+    reason: str
+    retry_after: float | None
+
+
+@dataclass(frozen=True)
 class Request:
     """What is sent, as often as it takes."""
 
@@ -71,23 +79,26 @@ class KeptConnection:
         """Return the answer to a request; try again where the other side is away or busy, until patience ends."""
         pause, end = self._patience.first_pause, time.monotonic() + self._patience.in_all
         while True:
-            asked_to_wait = None
-            try:
-                reply = self._ask_once(request)
-                if reply.status not in AGAIN:
-                    return reply
-                reason, asked_to_wait = f"status {reply.status}", reply.retry_after
-            except ssl.SSLCertVerificationError as error:
-                self.close()
-                raise PartyUnreachable(self.url, f"its certificate is not trusted: {error.verify_message}") from None
-            except (OSError, HTTPException) as error:
-                self.close()
-                reason = type(error).__name__
-            wait = self._jittered(pause if asked_to_wait is None else asked_to_wait)
+            found = self._attempt(request)
+            if isinstance(found, Reply):
+                return found
+            wait = self._jittered(pause if found.retry_after is None else found.retry_after)
             if time.monotonic() + wait > end:
-                raise PartyUnreachable(self.url, reason)
+                self.close()
+                raise PartyUnreachable(self.url, found.reason)
             self._sleep(wait)
             pause = min(2 * pause, self._patience.longest_pause)
+
+    def _attempt(self, request: Request) -> "Reply | _Away":
+        try:
+            reply = self._ask_once(request)
+        except ssl.SSLCertVerificationError as error:
+            self.close()
+            raise PartyUnreachable(self.url, f"its certificate is not trusted: {error.verify_message}") from None
+        except (OSError, HTTPException) as error:
+            self.close()
+            return _Away(type(error).__name__, None)
+        return _Away(f"status {reply.status}", reply.retry_after) if reply.status in AGAIN else reply
 
     def close(self) -> None:
         """Hang up; the next request opens a new connection."""
