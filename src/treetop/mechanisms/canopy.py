@@ -64,5 +64,5 @@ def kept_prefixes(parameters: Parameters, plan: CanopyPlan, Lambda: Codes, level
     candidates = scored(level.counts, level.variances, plan.zeta, parameters.score)
     A = candidates.best(plan.kept)
     N, margin = level.users, plan.zeta * level.deviation
-    A = A[: cover_cut(candidates.counts[A], N - margin)]
+    A = A[: max(cover_cut(candidates.counts[A], N - margin), parameters.least_kept)]
     return Lambda[A], uncovered_share(candidates.counts[A], margin, N)

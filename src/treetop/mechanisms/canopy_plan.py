@@ -44,7 +44,7 @@ class CanopyPlan:
     def stepping(cls, parameters: Parameters, step_bits: int) -> "CanopyPlan":
         """Divide m bits evenly over L = ceil(m / b) levels; t = max(2k, 30) unless told otherwise."""
         levels = -(-parameters.bits // step_bits)
-        kept = parameters.kept or max(2 * parameters.k, LEAST_KEPT)
+        kept = max(parameters.kept or max(2 * parameters.k, LEAST_KEPT), parameters.least_kept)
         return cls(level_lengths(parameters.bits, levels), step_bits, kept, parameters.score == "sum")
 
     @property
@@ -78,6 +78,16 @@ class CanopyPlan:
 def canopy_levels(parameters: Parameters) -> int:
     """Return L."""
     return CanopyPlan.of(parameters).L
+
+
+def canopy_lengths(parameters: Parameters) -> tuple[int, ...]:
+    """Return l_0 .. l_L."""
+    return CanopyPlan.of(parameters).lengths
+
+
+def canopy_most_kept(parameters: Parameters) -> int:
+    """Return t."""
+    return CanopyPlan.of(parameters).kept
 
 
 def canopy_choices(parameters: Parameters) -> tuple[str, ...]:

@@ -21,9 +21,14 @@ def fedpem_party(parameters: Parameters, roster: Roster, party: Member) -> Dialo
     for h in range(1, parameters.levels + 1):
         domain = CandidateDomain.extending(C, lengths[h - 1], lengths[h])
         estimates = yield from estimate(parameters, Group(h), domain)
-        kept = yield from keep(h, estimates, t)
+        kept = yield from keep(parameters, h, estimates, t)
         C = kept.prefixes
     return Findings(CountedPrefixes.of(kept.positive(), party.users))
+
+
+def fedpem_lengths(parameters: Parameters) -> tuple[int, ...]:
+    """Return the lengths of the candidates: level 1 asks about all prefixes of its length, wherever PEM starts."""
+    return (0, *parameters.pem_lengths[1:])
 
 
 def fedpem_server(parameters: Parameters, roster: Roster) -> Dialogue[GlobalRanking]:

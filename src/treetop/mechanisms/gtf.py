@@ -24,7 +24,7 @@ def gtf_party(parameters: Parameters, roster: Roster, party: Member) -> Dialogue
     for h in range(1, parameters.levels + 1):
         domain = CandidateDomain.extending(C, lengths[h - 1], lengths[h])
         estimates = yield from estimate(parameters, Group(h), domain)
-        kept = yield from keep(h, estimates, positives_to_extend(estimates, parameters.k))
+        kept = yield from keep(parameters, h, estimates, positives_to_extend(estimates, parameters.k))
         C = kept.prefixes
     return Findings(CountedPrefixes.of(estimates.positive(), party.users))
 
@@ -38,7 +38,7 @@ def gtf_server(parameters: Parameters, roster: Roster) -> Dialogue[GlobalRanking
     """Run by the server: rank by summed shares, then delete items that are too alike."""
     findings = yield from ask(AskParties[Findings](dict.fromkeys(roster.names)))
     uploads = [found.heavy_hitters for found in findings.values()]
-    sizes = [member.users for member in roster.members]
+    sizes = [member.users for member in roster.members if member.name in findings]
     ranking = summed(uploads)
     scores = summed_shares(ranking.prefixes, uploads, sizes, parameters.k)
     candidates = np.argsort(-scores, kind="stable")[: np.count_nonzero(scores)]

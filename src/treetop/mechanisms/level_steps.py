@@ -21,12 +21,14 @@ def keep_adaptively(
 ) -> Dialogue[LevelEstimates]:
     """Run by the party: C_h, the t = k* + eta highest estimates by Eqs. 9 and 10."""
     t = extension_number(estimates.frequencies, parameters.k, estimates.sigma, parameters.extension_rule)
-    return (yield from keep(level, estimates, t, note))
+    return (yield from keep(parameters, level, estimates, t, note))
 
 
-def keep(level: int, estimates: LevelEstimates, t: int, note: str = "") -> Dialogue[LevelEstimates]:
-    """Run by the party: the t highest estimates, noted in the trace."""
-    kept = estimates.top(t)
+def keep(
+    parameters: Parameters, level: int, estimates: LevelEstimates, t: int, note: str = ""
+) -> Dialogue[LevelEstimates]:
+    """Run by the party: the t highest estimates, `least_kept` at least, noted in the trace."""
+    kept = estimates.top(max(t, parameters.least_kept))
     trace = LevelTrace(
         level, estimates.length, len(estimates), estimates.reports, estimates.oracle.name, len(kept), note
     )

@@ -57,6 +57,10 @@ class Parameters:
         True, "C_{g_s}", "Whether parties go on from the shared trie or each from its own.", yes_or_no()
     )
     pruning: bool = setting(True, "", "Whether TAPS prunes; without it, it is TAP.", yes_or_no())
+    least_kept: int = setting(
+        1, "", "Prefixes that a level keeps at least; devices that check their candidate lists ask for 2.",
+        whole_number(1, 1 << 20),
+    )  # fmt: skip
     groups: str = setting(
         "fixed", "U_h", "Groups of exact sizes, or every user draws her own from the same weights.",
         choice("fixed", "independent"),

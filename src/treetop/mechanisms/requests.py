@@ -68,7 +68,10 @@ class HearServer(Request[Message], Generic[Message]):
 
 @dataclass(frozen=True)
 class AskParties(Request[dict[str, UploadKind]], Generic[UploadKind]):
-    """Server to some parties: take this message, each its own, and answer with your next upload."""
+    """Server to some parties: take this message, each its own, and answer with your next upload.
+
+    A party that has left the federation is missing in the answer.
+    """
 
     messages: Mapping[str, object]
 

@@ -33,10 +33,11 @@ def shallow_trie(parameters: Parameters, party: Member) -> Dialogue[Codes]:
 def aggregate_shallow_tries(parameters: Parameters, roster: Roster) -> Dialogue[Codes | None]:
     """Run by the server: C_{g_s}, the top k prefixes of all parties.
 
-    None where nothing is shared or nothing was found: each party then goes on from its own level g_s.
+    None where nothing is shared or too little was found: each party then goes on from its own level g_s.
     """
     if not is_shared(parameters):
         return None
     uploads = yield from ask(AskParties[CountedPrefixes](dict.fromkeys(roster.names)))
-    shared = summed(list(uploads.values())).top(parameters.k).prefixes
-    return shared if len(shared) else None
+    least = parameters.least_kept
+    shared = summed(list(uploads.values())).top(max(parameters.k, least)).prefixes
+    return shared if len(shared) >= least else None

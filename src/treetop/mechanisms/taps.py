@@ -28,10 +28,14 @@ from treetop.trie.user_groups import Group, GroupSizes, Role, with_validation_se
 
 @dataclass(frozen=True)
 class Continue:
-    """Server to P_i: the shared trie, and the dictionary D_{i-1} of the party before."""
+    """Server to P_i: the shared trie, and the dictionary D_{i-1} of the party before.
+
+    Where that party is missing, the last one that answered is the author.
+    """
 
     shared: Codes | None
     D: Mapping[int, PruningCandidates] = field(default_factory=dict)
+    author: str | None = None
 
 
 def taps_groups(parameters: Parameters, roster: Roster, party: Member) -> GroupSizes:
@@ -49,7 +53,7 @@ def taps_party(parameters: Parameters, roster: Roster, party: Member) -> Dialogu
     own = yield from shallow_trie(parameters, party)  # phase I
     heard = yield from ask(HearServer[Continue]())
     C = own if heard.shared is None else heard.shared
-    gamma = previous_party_penalty(roster, party)
+    gamma = author_penalty(roster, heard.author)
     D: dict[int, PruningCandidates] = {}
     for h in range(g_s + 1, g + 1):  # phase II
         domain, note = CandidateDomain.extending(C, lengths[h - 1], lengths[h]), ""
@@ -63,10 +67,10 @@ def taps_party(parameters: Parameters, roster: Roster, party: Member) -> Dialogu
     return Findings(CountedPrefixes.of(kept.positive(), party.users), D)
 
 
-def previous_party_penalty(roster: Roster, party: Member) -> float:
-    """Return gamma = (1 - |U^{i-1}| / sum |U^j|)^2: the less the previous party counts, the larger."""
-    previous = roster.previous(party)
-    return (1 - (previous.users if previous else 0) / roster.all_users) ** 2
+def author_penalty(roster: Roster, author: str | None) -> float:
+    """Return gamma = (1 - |U^{i-1}| / sum |U^j|)^2: the less the party before counts, the larger."""
+    users = sum(member.users for member in roster.members if member.name == author)
+    return (1 - users / roster.all_users) ** 2
 
 
 def prune(
@@ -75,6 +79,8 @@ def prune(
     """Run by party P_i: Lambda_h without the prefixes that P_{i-1} and two validation sets rule out."""
     validated_0 = yield from validate(parameters, Group(h, Role.VALIDATE_INFREQUENT), told.length, told.infrequent)
     validated_1 = yield from validate(parameters, Group(h, Role.VALIDATE_FREQUENT), told.length, told.frequent)
+    if not (validated_0.reports and validated_1.reports):
+        return domain, "not pruned: a validation set has no reports"
     k, epsilon = parameters.k, parameters.epsilon
     infrequent = consensus(told.infrequent, ascending(validated_0), k, epsilon, gamma)
     contrasting = consensus(by_contrast(told, validated_1), ascending(validated_1), k, epsilon, gamma)
@@ -93,9 +99,11 @@ def validate(parameters: Parameters, group: Group, length: int, prefixes: Codes)
 def taps_server(parameters: Parameters, roster: Roster) -> Dialogue[GlobalRanking]:
     """Run by the server: hand every party's D_i to the next, then add up the local heavy hitters."""
     shared = yield from aggregate_shallow_tries(parameters, roster)
-    findings: list[Findings] = []
+    findings: dict[str, Findings] = {}
+    told = Continue(shared)
     for name in roster.names:  # P^R: falling number of users
-        told = Continue(shared, findings[-1].pruning if findings else {})
         answer = yield from ask(AskParties[Findings]({name: told}))
-        findings.append(answer[name])
-    return summed([found.heavy_hitters for found in findings]).top(parameters.k)
+        if name in answer:
+            findings |= answer
+            told = Continue(shared, answer[name].pruning, name)
+    return summed([found.heavy_hitters for found in findings.values()]).top(parameters.k)

@@ -1,0 +1,216 @@
+"""Run by the server: one query from its task to its result, resumed from the journal after a crash."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from treetop.errors import InvalidInput, PeerViolation, QueryFailed
+from treetop.federation.correspondence import Correspondence, MissingPolicy, Progress
+from treetop.federation.exchange import Message, Outcome
+from treetop.federation.group_counts import devices_of_levels, is_biased, read_groups, weights_at
+from treetop.federation.list_signing import ListLog
+from treetop.federation.messages import read_trace, written_message
+from treetop.federation.party_uploads import PartyFacts, read_upload
+from treetop.federation.planning import QueryOrder, parameters_of, planned_task
+from treetop.federation.ports import Entropy, Signer
+from treetop.federation.published import Beacon
+from treetop.federation.result import FakesNeeded, PartyRecord, QueryResult, result_content
+from treetop.federation.service_ports import Channel, Journal, ServiceClock
+from treetop.federation.signed_documents import canonical_json, signed, signed_task
+from treetop.federation.strict_fields import record, require, rows, text, whole
+from treetop.federation.task import DeviceTask
+from treetop.federation.tickets import MOST_TICKETS
+from treetop.mechanisms.catalog import mechanism_named
+from treetop.mechanisms.requests import AskParties, Upload
+from treetop.mechanisms.roster import Member, Roster
+from treetop.mechanisms.taps import Continue
+from treetop.trie.global_ranking import GlobalRanking
+from treetop.trie.user_groups import Group
+
+BEACON_BYTES = 32
+_BIASED = "its groups are not what the weights of the task give (p < 1e-9)"
+
+
+class ServerQuery:
+    """One task and its parties. A second one over the same journal goes on where the first one stopped."""
+
+    def __init__(
+        self,
+        order: QueryOrder | DeviceTask,
+        signer: Signer,
+        journal: Journal,
+        channels: Mapping[str, Channel],
+        *,
+        clock: ServiceClock,
+        entropy: Entropy,
+        policy: MissingPolicy | None = None,
+        expected: Mapping[str, int] | None = None,
+        fakes_needed: FakesNeeded | None = None,
+    ) -> None:
+        self.task = planned_task(order) if isinstance(order, QueryOrder) else order
+        known = order.expected if isinstance(order, QueryOrder) else {}
+        self._expected = known if expected is None else expected
+        if set(channels) != set(self.task.parties):
+            raise InvalidInput(f"a channel for each of {self.task.parties} is needed, found {tuple(channels)}")
+        self._signer, self._journal, self._entropy = signer, journal, entropy
+        self._channels, self._clock, self._policy = channels, clock, policy or MissingPolicy()
+        self._fakes_needed = fakes_needed
+        self._parameters, self._log = parameters_of(self.task), ListLog(self.task, signer, journal)
+        self._records = {party: PartyRecord(party) for party in self.task.parties}
+        self._facts: dict[str, PartyFacts] = {}
+        self._uploads: dict[str, Upload] = {}
+        self._notes: list[str] = []
+
+    @property
+    def document(self) -> bytes:
+        """Return the signed task, as parties get it."""
+        return signed_task(self.task, self._signer)
+
+    def run(self, progress: Callable[[Progress], None] = lambda _: None) -> QueryResult:
+        """Return the result; it is in the journal before it is returned."""
+        self._letters = Correspondence(
+            self.task, self._journal, self._channels, self._clock,
+            document=self.document, policy=self._policy, progress=progress,
+        )  # fmt: skip
+        if self._letters.has("result"):
+            return QueryResult(self._letters.kept("result", bytes))
+        roster = self._closed_roster()
+        ranking = self._driven(roster)
+        content = result_content(
+            self.task, ranking, list(self._records.values()), self._letters.left,
+            expected=self._expected, notes=self._notes, fakes_needed=self._fakes_needed,
+        )  # fmt: skip
+        return QueryResult(self._letters.kept("result", lambda: canonical_json(content)))
+
+    def _closed_roster(self) -> Roster:
+        """End collection or enrolment everywhere; return who has devices, in the task's order."""
+        self._letters.exchange(dict.fromkeys(self.task.parties, Message("close")), self._read_closed)
+        members = [Member(name, entry.users) for name, entry in self._records.items() if entry.users]
+        for name, entry in self._records.items():
+            if entry.users == 0 and name not in self._letters.left:
+                self._letters.leave_out(name, "has no devices")
+        self._require_somebody(members)
+        roster = Roster(tuple(members))
+        for member in members:
+            levels = devices_of_levels(self._records[member.name].groups)
+            self._facts[member.name] = PartyFacts(self.task, self._parameters, roster, member, levels)
+        return roster
+
+    def _read_closed(self, party: str, outcome: Outcome) -> None:
+        require(outcome.kind == "closed", "kind of an outcome", "closed", outcome.kind)
+        fields = record("closed", outcome.content, {"devices", "tickets", "digest", "groups"})
+        tickets = whole("tickets", fields["tickets"], 0, MOST_TICKETS)
+        entry = self._records[party]
+        entry.users = whole("devices", fields["devices"], 0, tickets)
+        entry.enrolment = _digest(fields["digest"])
+        entry.groups = read_groups(self.task, fields["groups"], entry.users)
+        self._flag(party, entry.groups)
+
+    def _flag(self, party: str, groups: Mapping[Group, int]) -> None:
+        """Note a party whose devices are in other groups than the task's weights give."""
+        entry = self._records[party]
+        if is_biased(groups, weights_at(self.task, party)) and _BIASED not in entry.notes:
+            entry.notes.append(_BIASED)
+
+    def _driven(self, roster: Roster) -> GlobalRanking:
+        """Answer the mechanism's questions from the parties until it knows the ranking."""
+        server = mechanism_named(self.task.mechanism).server(self._parameters, roster)
+        answer: dict[str, Upload] | None = None
+        while True:
+            try:
+                request = server.send(answer)
+            except StopIteration as end:
+                ranking: GlobalRanking = end.value
+                return ranking
+            if not isinstance(request, AskParties):
+                raise AssertionError(f"a server cannot ask {request}")
+            answer = self._answers(request.messages, roster)
+
+    def _answers(self, messages: Mapping[str, object], roster: Roster) -> dict[str, Upload]:
+        """Return what the parties that are still there upload, in the roster's order, whoever was faster."""
+        self._uploads = {}
+        present = {name: said for name, said in messages.items() if name not in self._letters.left}
+        self._letters.exchange({name: self._message(name, said, roster) for name, said in present.items()}, self._read)
+        self._require_somebody([member for member in roster.members if member.name not in self._letters.left])
+        return {name: self._uploads[name] for name in messages if name in self._uploads}
+
+    def _message(self, party: str, said: object, roster: Roster) -> Message:
+        """Return the next message to a party; the first one also says who takes part."""
+        facts = self._facts[party]
+        facts.said.append(said)
+        self._note_author(facts, said)
+        if len(facts.said) > 1:
+            return Message("say", {"message": written_message(said)})
+        members = [[member.name, member.users] for member in roster.members]
+        beacon = None if self.task.one_shot else self._beacon(party)
+        return Message("begin", {"roster": members, "beacon": beacon, "message": written_message(said)})
+
+    def _beacon(self, party: str) -> str:
+        """Return the signed beacon of a party: drawn once, after the party was bound to its enrolment."""
+        entry = self._records[party]
+
+        def drawn() -> bytes:
+            beacon = self._entropy.read(BEACON_BYTES)
+            content = Beacon(self.task.digest, party, entry.users, entry.enrolment, beacon).to_bytes()
+            return signed("beacon", content, self._signer)
+
+        return self._letters.kept(f"beacon:{party}", drawn).decode("ascii")
+
+    def _note_author(self, facts: PartyFacts, said: object) -> None:
+        """Say so where a party of TAPS gets the list of another than the one before it."""
+        previous = facts.roster.previous(facts.member)
+        if isinstance(said, Continue) and said.D and previous is not None and said.author != previous.name:
+            name = facts.member.name
+            self._notes.append(f"{previous.name!r} is missing: {name!r} prunes with the list of {said.author!r}")
+
+    def _read(self, party: str, outcome: Outcome) -> Message | None:
+        """Take in an outcome of the mechanism's dialogue; a list is signed, and the party asked again."""
+        part = {"list": "list", "upload": "upload", "done": "upload", "withdrawn": "reason"}.get(outcome.kind)
+        if part is None:
+            raise PeerViolation("kind of an outcome", "list, upload, done or withdrawn", outcome.kind)
+        fields = record(outcome.kind, outcome.content, {part, "traces", "notes", "groups"})
+        self._take_notes(party, fields)
+        facts = self._facts[party]
+        if outcome.kind == "withdrawn":
+            text("reason", fields["reason"])
+        elif outcome.kind == "list":
+            return self._signed(facts, text("list", fields["list"], 1 << 30))
+        else:
+            self._take_upload(facts, outcome.kind, fields["upload"])
+        return None
+
+    def _signed(self, facts: PartyFacts, content: str) -> Message:
+        require(not self.task.one_shot, "kind of an outcome", "an upload: one-shot tasks have no lists", "list")
+        document = self._log.signed_list(facts, content)
+        return Message("publish", {"document": document.decode("ascii")})
+
+    def _take_upload(self, facts: PartyFacts, kind: str, content: Any) -> None:
+        wanted = "done" if facts.is_last_upload else "upload"
+        require(kind == wanted, "kind of an outcome", wanted, kind)
+        upload = read_upload(facts, content)
+        self._uploads[facts.member.name] = upload
+        self._records[facts.member.name].take(upload, last=kind == "done")
+
+    def _take_notes(self, party: str, fields: Mapping[str, Any]) -> None:
+        entry, facts = self._records[party], self._facts[party]
+        entry.traces += [read_trace(self.task, trace) for trace in rows("traces", fields["traces"], 0, 1024)]
+        entry.notes += [text("note", note) for note in rows("notes", fields["notes"], 0, 1024)]
+        groups = read_groups(self.task, fields["groups"], entry.users)
+        if groups and not entry.groups:
+            entry.groups = groups
+            facts.most_reports = devices_of_levels(groups)
+            self._flag(party, groups)
+
+    def _require_somebody(self, members: list[Member]) -> None:
+        if not members:
+            reasons = "; ".join(f"{name!r} {reason}" for name, reason in self._letters.left.items())
+            raise QueryFailed(f"no party is left: {reasons}")
+
+
+def _digest(content: Any) -> bytes:
+    digits = text("digest", content, 64)
+    try:
+        digest = bytes.fromhex(digits)
+    except ValueError:
+        raise PeerViolation("digest", "hexadecimal digits", digits) from None
+    require(len(digest) == 32, "digest", "32 bytes", len(digest))
+    return digest

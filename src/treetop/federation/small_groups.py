@@ -1,0 +1,48 @@
+"""Run by the party: groups with fewer reports than the task's least are not used (T14)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from treetop.federation.task import DeviceTask
+from treetop.mechanisms.taps import Continue
+from treetop.trie.user_groups import Group, Role
+
+VALIDATING = (Role.VALIDATE_INFREQUENT, Role.VALIDATE_FREQUENT)
+
+
+@dataclass(frozen=True)
+class GroupsAtHand:
+    """The groups of one party: the reports of each (one-shot), or the devices that may still answer (rounds)."""
+
+    task: DeviceTask
+    devices: Mapping[Group, int]
+    validates: bool
+    """Whether the party hears of another's lists: not the first one, and not without pruning."""
+
+    def has_validation(self, level: int) -> bool:
+        """Return whether a level has both validation sets, and both are large enough."""
+        sizes = [self.devices.get(Group(level, role), 0) for role in VALIDATING]
+        return min(sizes) >= self.task.least.validation
+
+    def estimating(self, level: int) -> int:
+        """Return who can answer the estimate of a level: in one-shot also validation sets that are not needed."""
+        own = self.devices.get(Group(level), 0)
+        if not self.task.one_shot or (self.validates and self.has_validation(level)):
+            return own
+        return own + sum(self.devices.get(Group(level, role), 0) for role in VALIDATING)
+
+    def too_small(self) -> str:
+        """Say which levels have too few for an estimate, or nothing."""
+        least, levels = self.task.least.estimate, range(1, len(self.task.lengths))
+        small = [f"{level} ({count})" for level in levels if (count := self.estimating(level)) < least]
+        return f"fewer than {least} reports at level {', '.join(small[:5])}" if small else ""
+
+    def usable(self, heard: Continue) -> tuple[Continue, list[str]]:
+        """Leave out the lists of levels whose validation sets are too small, and say so."""
+        kept = {level: told for level, told in heard.D.items() if self.has_validation(level)}
+        notes = [
+            f"level {level} not pruned: a validation set has fewer than {self.task.least.validation} reports"
+            for level in heard.D
+            if level not in kept
+        ]
+        return replace(heard, D=kept), notes

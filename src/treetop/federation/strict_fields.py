@@ -1,0 +1,98 @@
+"""Reading the parts of a message that somebody else wrote: the right kind, in range, or a refusal."""
+
+from collections.abc import Callable
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from treetop.encoding.bit_strings import Codes, code_array
+from treetop.errors import PeerViolation
+from treetop.oracles.tallies import Frequencies
+
+LONGEST_TEXT = 500
+
+
+def require(holds: bool, what: str, expected: object, found: object) -> None:
+    """Refuse a message unless a condition holds."""
+    if not holds:
+        raise PeerViolation(what, expected, _short(found))
+
+
+def _short(found: object) -> str:
+    text = str(found)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def record(what: str, content: Any, names: set[str]) -> dict[str, Any]:
+    """Return an object that has these fields and no others."""
+    require(type(content) is dict, what, "an object", type(content).__name__)
+    require(set(content) == names, f"fields of {what}", sorted(names), sorted(map(str, content)))
+    return dict(content)
+
+
+def whole(what: str, content: Any, least: int, most: int) -> int:
+    """Return a whole number in a range."""
+    require(type(content) is int, what, "a whole number", type(content).__name__)
+    require(least <= content <= most, what, f"from {least} to {most}", content)
+    return int(content)
+
+
+def decimal(what: str, content: Any, least: float, most: float) -> float:
+    """Return a finite number in a range."""
+    require(type(content) is float and isfinite(content), what, "a finite number", content)
+    require(least <= content <= most, what, f"from {least:g} to {most:g}", content)
+    return float(content)
+
+
+def text(what: str, content: Any, longest: int = LONGEST_TEXT) -> str:
+    """Return a text that is not too long."""
+    require(type(content) is str, what, "a text", type(content).__name__)
+    require(len(content) <= longest, what, f"{longest} characters at most", len(content))
+    return str(content)
+
+
+def rows(what: str, content: Any, least: int, most: int) -> list[Any]:
+    """Return a list of so many entries."""
+    require(type(content) is list, what, "a list", type(content).__name__)
+    require(least <= len(content) <= most, f"number of {what}", f"from {least} to {most}", len(content))
+    return list(content)
+
+
+def code(what: str, content: Any, length: int) -> int:
+    """Return a prefix of so many bits from its hexadecimal text, spelt as Treetop spells it."""
+    digits = text(what, content, 64)
+    try:
+        number = int(digits, 16)
+    except ValueError:
+        raise PeerViolation(what, "hexadecimal digits", _short(digits)) from None
+    require(f"{number:x}" == digits, what, "hexadecimal digits without needless ones", digits)
+    require(0 <= number < 1 << length, what, f"of {length} bits", digits)
+    return number
+
+
+def codes(what: str, content: Any, length: int, bits: int, *, least: int = 0, most: int = 1 << 22) -> Codes:
+    """Return distinct prefixes of so many bits, in the order they were sent."""
+    numbers = [code(what, entry, length) for entry in rows(what, content, least, most)]
+    require(len(set(numbers)) == len(numbers), what, "distinct", "one twice")
+    return code_array(numbers, bits)
+
+
+def code_texts(prefixes: Codes) -> list[str]:
+    """Return how prefixes are written."""
+    return [f"{int(prefix):x}" for prefix in prefixes.tolist()]
+
+
+def decimals(what: str, content: Any, length: int, least: float, most: float) -> Frequencies:
+    """Return so many finite numbers in a range."""
+    return np.array([decimal(what, entry, least, most) for entry in rows(what, content, length, length)], dtype=float)
+
+
+def wholes(what: str, content: Any, length: int, least: int, most: int) -> list[int]:
+    """Return so many whole numbers in a range."""
+    return [whole(what, entry, least, most) for entry in rows(what, content, length, length)]
+
+
+def optional(reader: Callable[..., Any], what: str, content: Any, *rest: Any, **named: Any) -> Any:
+    """Return nothing for nothing, otherwise what a reader makes of it."""
+    return None if content is None else reader(what, content, *rest, **named)
