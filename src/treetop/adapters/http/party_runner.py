@@ -12,7 +12,7 @@ import uvicorn
 
 from treetop.adapters.http.guarded_protocol import guarded
 from treetop.adapters.http.party_app import party_app
-from treetop.adapters.http.party_service import MakeQuery, PartyService, opened_service
+from treetop.adapters.http.party_service import MakeQuery, PartyService
 from treetop.adapters.http.party_settings import Address, PartySettings
 from treetop.adapters.system.settings_file import read_settings
 from treetop.adapters.system.structured_log import StructuredLog, take_over
@@ -45,6 +45,7 @@ class Renewal:
         self.certificate: tuple[Path, Path] | None = None
 
     def __call__(self) -> None:
+        """Run on SIGHUP; what cannot be read is told, and the old keys stay."""
         self._service.renew(self._path, self._environment)
         if self.context is not None and self.certificate is not None:
             try:
@@ -59,7 +60,7 @@ def serve_party(path: Path, environment: Mapping[str, str], make_query: MakeQuer
     log = StructuredLog()
     take_over(log, "uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "fastapi")
     with _listening(settings.listen) as listener:
-        service = opened_service(settings, make_query, log)
+        service = PartyService(settings, make_query, log)
         try:
             service.start()
             server = _server(settings, service, Renewal(service, path, environment))

@@ -1,7 +1,7 @@
 """The whole of a party's service, plugged together from its settings."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 
 from treetop.adapters.http.access_keys import AccessKeys
@@ -16,7 +16,7 @@ from treetop.adapters.system.group_commit import GroupCommit
 from treetop.adapters.system.query_workers import QueryWorkers
 from treetop.adapters.system.settings_file import read_settings
 from treetop.adapters.system.structured_log import StructuredLog
-from treetop.errors import TreetopError
+from treetop.errors import PeerViolation, TreetopError
 from treetop.federation.admission import TaskAdmission
 from treetop.federation.bulletin import Bulletin
 from treetop.federation.party import Party, Query, ends
@@ -47,71 +47,71 @@ class TaskQuery:
         """Answer the next message, and notice when it was the last."""
         self._field_work.restore()
         worked = self._query.work()
-        while (outcome := self._query.outcome(self._next)) is not None:
-            self._next += 1
-            if ends(outcome):
-                self._bulletin.note_over()
+        self._look_for_the_end()
         return worked
 
+    def _look_for_the_end(self) -> None:
+        with suppress(PeerViolation):  # a number that the server has not used yet
+            while (outcome := self._query.outcome(self._next)) is not None:
+                self._next += 1
+                if ends(outcome):
+                    self._bulletin.note_over()
 
-@dataclass(frozen=True, eq=False)
+
 class PartyService:
-    """Run by the party: what was opened, and how it is closed again."""
+    """Run by the party: everything opened and plugged together; `start` takes up the tasks."""
 
-    host: PartyHost
-    writer: GroupCommit
-    workers: QueryWorkers
+    def __init__(
+        self, settings: PartySettings, make_query: MakeQuery, log: StructuredLog, clock: ServiceClock | None = None
+    ) -> None:
+        self._settings, self._make_query, self._log, self._clock = settings, make_query, log, clock or SystemClock()
+        verifier = PinnedKeys(settings.server_signing_keys)
+        self._store, self._journal = open_stores(settings.store_place.where, settings.accept_older_store)
+        self._writer = GroupCommit(self._store, settings.limits.queue)
+        self._counter = CollectedReports(self._store, settings.reports)
+        self._workers = QueryWorkers(self._work, self._failed)
+        self._party = Party(
+            settings.name, self._store, self._journal, clock=self._clock, verifier=verifier,
+            key=TicketKey(settings.ticket_secret.reveal()), open_query=self._open_query,
+        )  # fmt: skip
+        keys = AccessKeys(settings, self._clock.now)
+        self.host = PartyHost(self._party, self._store, self._writer, self._workers, keys, log, settings.limits)
 
     def start(self) -> None:
         """Take up every task, and the messages that were not answered when the last process ended."""
-        self.host.party.take_up()
-        for task in self.host.party.tasks:
-            self.workers.wake(task)
+        self._party.take_up()
+        for task in self._party.tasks:
+            self._workers.wake(task)
 
     def close(self) -> None:
         """Stop waiting, write what was handed over, let go of the store."""
-        self.workers.stop()
-        self.writer.close()
-        self.host.store.close()
+        self._workers.stop()
+        self._writer.close()
+        self._store.close()
 
     def renew(self, path: Path, environment: Mapping[str, str]) -> None:
         """Take keys from settings that were changed; everything else needs a new start."""
         try:
             settings = read_settings(path, PartySettings, environment)
-            self.host.party.verifier = PinnedKeys(settings.server_signing_keys)
+            self._party.verifier = PinnedKeys(settings.server_signing_keys)
             self.host.keys.replace(settings)
         except TreetopError as problem:
-            self.host.log.say("settings_refused", kind=type(problem).__name__)
+            self._log.failure("settings_refused", problem)
         else:
-            self.host.log.say("keys_renewed")
+            self._log.say("keys_renewed")
 
-
-def opened_service(
-    settings: PartySettings, make_query: MakeQuery, log: StructuredLog, clock: ServiceClock | None = None
-) -> PartyService:
-    """Open store and journal and plug everything together; `start` takes up the tasks."""
-    clock = clock or SystemClock()
-    store, journal = open_stores(settings.store_place.where, settings.accept_older_store)
-    writer = GroupCommit(store, settings.limits.queue)
-    counter = CollectedReports(store, settings.reports)
-    workers = QueryWorkers(lambda task: party.work(task), lambda task, error: failed(task, error))
-
-    def open_query(admission: TaskAdmission, bulletin: Bulletin) -> TaskQuery:
+    def _open_query(self, admission: TaskAdmission, bulletin: Bulletin) -> TaskQuery:
         field_work = DeviceFieldWork(
-            admission, bulletin, store, counter, clock=clock, verifier=lambda: party.verifier,
-            stopping=workers.stopping, close_when_complete=settings.close_when_complete,
+            admission, bulletin, self._store, self._counter, clock=self._clock, verifier=lambda: self._party.verifier,
+            stopping=self._workers.stopping, close_when_complete=self._settings.close_when_complete,
         )  # fmt: skip
-        query = make_query(admission.task, settings.name, journal, field_work)
+        query = self._make_query(admission.task, self._settings.name, self._journal, field_work)
         return TaskQuery(query, field_work, bulletin)
 
-    def failed(task: bytes, error: Exception) -> None:
-        if isinstance(error, TreetopError):
-            host.note(error)
-        log.failure("query_paused", error, task=task.hex())
+    def _work(self, task: bytes) -> bool:
+        return self._party.work(task)
 
-    party = Party(
-        settings.name, store, journal, clock=clock, key=TicketKey(settings.ticket_secret.reveal()),
-        verifier=PinnedKeys(settings.server_signing_keys), open_query=open_query,
-    )  # fmt: skip
-    host = PartyHost(party, store, writer, workers, AccessKeys(settings, clock.now), log, settings.limits)
-    return PartyService(host, writer, workers)
+    def _failed(self, task: bytes, error: Exception) -> None:
+        if isinstance(error, TreetopError):
+            self.host.note(error)
+        self._log.failure("query_paused", error, task=task.hex())
