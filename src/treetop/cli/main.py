@@ -14,8 +14,11 @@ from treetop.cli.device import app as device_app
 from treetop.cli.evaluate import evaluate
 from treetop.cli.find import find
 from treetop.cli.plan import plan
+from treetop.cli.query import query
 from treetop.cli.reproduce import reproduce
 from treetop.cli.screen import err
+from treetop.cli.server import app as server_app
+from treetop.cli.up import up
 from treetop.errors import TreetopError
 
 INTERRUPTED = 130
@@ -35,7 +38,10 @@ app.command()(reproduce)
 app.command("build-data")(build_data)
 app.command()(audit)
 app.command()(count)
+app.command()(up)
+app.add_typer(server_app, name="server")
 app.add_typer(device_app, name="device")
+app.command()(query)
 
 
 def _print_version(wanted: bool) -> None:

@@ -56,12 +56,13 @@ def _show_parties(result: Result) -> None:
     )
     for missing in result["missing"]:
         out.print(f"Missing: {missing['name']} ({missing['reason']}).", style="yellow", markup=False)
-    if result["missing"]:
-        out.print(f"{result['covered']:.1%} of the users are covered.")
+    covered = result["covered"]
+    if result["missing"] and covered["share"] is not None:
+        out.print(f"{covered['share']:.1%} of the {covered['of']} {covered['known']:,} users are covered.")
 
 
 def _show_worth(result: Result) -> None:
     privacy = result["privacy"]
-    out.print(f"Privacy: {privacy['epsilon']:g}-LDP, {privacy['reports_per_user']} report per user.", markup=False)
+    out.print(f"Privacy: {privacy['epsilon']}-LDP, {privacy['reports_per_user']} report per user.", markup=False)
     if result["fakes_needed"] is not None:
         out.print(f"About {result['fakes_needed']:,} fake users could push an item that nobody holds into the top k.")

@@ -1,17 +1,26 @@
-"""Who may call what: bearer keys of the server and of the party's own back end, kept as digests only."""
+"""Who may call what: bearer keys, kept as digests only."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from hmac import compare_digest
-from typing import Literal
+from typing import Literal, Protocol
 
-from treetop.adapters.http.party_settings import AccessKey, PartySettings
+from treetop.adapters.http.party_settings import AccessKey
 from treetop.adapters.http.problem_details import Problem
 
-Caller = Literal["server", "back_end"]
-CALLERS: tuple[Caller, ...] = ("server", "back_end")
+Caller = Literal["server", "back_end", "admin"]
+"""Of a party: its server, and its own back end. Of a server: whoever asks queries."""
+
+
+class GrantsAccess(Protocol):
+    """Settings that name keys."""
+
+    @property
+    def access(self) -> Mapping[Caller, Sequence[AccessKey]]:
+        """Return the keys of every caller."""
+        ...
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,13 +33,13 @@ class _Kept:
 class AccessKeys:
     """The keys that are valid now; replaced as a whole when the settings are read again."""
 
-    def __init__(self, settings: PartySettings, now: Callable[[], int]) -> None:
+    def __init__(self, settings: GrantsAccess, now: Callable[[], int]) -> None:
         self._now = now
         self.replace(settings)
 
-    def replace(self, settings: PartySettings) -> None:
+    def replace(self, settings: GrantsAccess) -> None:
         """Take the keys of new settings from the next request on."""
-        self._kept = [*_kept("server", settings.server_access), *_kept("back_end", settings.back_end_access)]
+        self._kept = [kept for caller, keys in settings.access.items() for kept in _kept(caller, keys)]
 
     def check(self, caller: Caller, authorization: str | None) -> None:
         """Raise 401 for a key that nobody has, 403 for one of somebody else."""

@@ -2,9 +2,11 @@
 
 import ipaddress
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 from treetop.adapters.system.settings_file import Secret
@@ -159,6 +161,11 @@ class PartySettings:
             problems.append("name must not be empty")
         if problems:
             raise InvalidInput("; ".join(problems))
+
+    @property
+    def access(self) -> Mapping[Literal["server", "back_end", "admin"], Sequence[AccessKey]]:
+        """Return the keys of every caller."""
+        return {"server": self.server_access, "back_end": self.back_end_access}
 
     @property
     def store_place(self) -> StorePlace:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -45,8 +45,8 @@ class OrderWanted(BaseModel):
     settings: dict[str, str] = Field(default_factory=dict, description="As --set of the commands.")
     parties: list[str] = Field(default_factory=list, description="The largest first; none named: all.")
     expected: dict[str, int] = Field(default_factory=dict, description="Users of parties, where they are known.")
-    deadlines: DeadlinesWanted = Field(default_factory=DeadlinesWanted)
-    least: LeastWanted = Field(default_factory=LeastWanted)
+    deadlines: DeadlinesWanted = DeadlinesWanted()
+    least: LeastWanted = LeastWanted()
     policy: str = Field("wait", description="A party that does not answer: wait, or proceed without it.")
     patience: int = Field(600, ge=1, le=LAST_SECOND, description="Seconds that a party may stay silent.")
 
@@ -65,7 +65,7 @@ def read_order(content: Mapping[str, Any], known: Sequence[str]) -> Order:
         wanted = OrderWanted.model_validate(dict(content))
     except ValidationError as refusal:
         raise InvalidInput("; ".join(map(_told, refusal.errors()))) from None
-    policy = MissingPolicy(wanted.policy, float(wanted.patience))  # type: ignore[arg-type]  it refuses another
+    policy = MissingPolicy(cast(Any, wanted.policy), float(wanted.patience))
     return Order(_query(wanted, known), policy)
 
 
@@ -81,6 +81,6 @@ def _query(wanted: OrderWanted, known: Sequence[str]) -> QueryOrder:
             raise UnknownName("party", party, known)
     return QueryOrder(
         wanted.name, tuple(wanted.parties or known), wanted.attribute, wanted.k, wanted.epsilon, wanted.mechanism,
-        wanted.mode, wanted.oracle, wanted.encoding, wanted.settings, wanted.expected,  # type: ignore[arg-type]
+        cast(Any, wanted.mode), wanted.oracle, wanted.encoding, wanted.settings, wanted.expected,
         Deadlines(**wanted.deadlines.model_dump()), LeastReports(**wanted.least.model_dump()),
     )  # fmt: skip

@@ -1,8 +1,10 @@
 """What a server's settings file says (docs/how_to/samples/server.toml)."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from treetop.adapters.http.kept_connection import checked_url
 from treetop.adapters.http.party_settings import AccessKey, Address, StorePlace, Tls
@@ -48,6 +50,11 @@ class ServerSettings:
             problems.append("admin_access must have one key at least")
         if problems:
             raise InvalidInput("; ".join(problems))
+
+    @property
+    def access(self) -> Mapping[Literal["server", "back_end", "admin"], Sequence[AccessKey]]:
+        """Return the keys of every caller."""
+        return {"admin": self.admin_access}
 
     @property
     def journal_place(self) -> StorePlace:

@@ -11,15 +11,13 @@ from treetop.adapters.http.kept_connection import KeptConnection, Patience, Requ
 from treetop.adapters.http.party_client import PartyClient
 from treetop.adapters.http.server_client import ServerClient
 from treetop.adapters.loopback.folder import FederationFolder, PartyHome, secret_in
+from treetop.adapters.loopback.order import ordered_now
 from treetop.adapters.loopback.processes import Processes, Supervised
 from treetop.adapters.loopback.settings_texts import HOST, free_ports, write_settings
 from treetop.adapters.system.durable_file import content_of, replace_durably
 from treetop.errors import PartyUnreachable, QueryFailed
 
-DAYS_30 = 30 * 86400
 POLL_SECONDS = 0.25
-LEAST_REPORTS = 50
-"""On one machine small federations are played: the least number of reports is lowered, and the answer says so."""
 STARTING = Patience(in_all=0.0, answer_within=2.0)
 TICKETS_AT_ONCE = 50_000
 
@@ -58,7 +56,8 @@ class LocalFederation:
     def ask(self) -> str:
         """Order the query, unless that was done before; return the digest of its task."""
         if self._folder.task is None:
-            self._folder.remember_task(self._server.order(self._order()))
+            users = {name: home.users for name, home in self._folder.parties.items()}
+            self._folder.remember_task(self._server.order(ordered_now(self._folder.options, users)))
         return self._folder.task or ""
 
     def play(self) -> None:
@@ -97,18 +96,6 @@ class LocalFederation:
             if time.monotonic() > end:
                 raise QueryFailed(f"{url} did not begin to listen within {seconds:.0f} s")
             time.sleep(POLL_SECONDS)
-
-    def _order(self) -> dict[str, Any]:
-        options, now = self._folder.options, int(time.time())
-        expected = {name: home.users for name, home in self._folder.parties.items()}
-        return {
-            "name": f"{options.data} on this machine", "attribute": options.data, "k": options.k,
-            "epsilon": options.epsilon, "mechanism": options.mechanism, "mode": options.mode,
-            "encoding": options.encoding, "settings": options.settings, "expected": expected,
-            "parties": sorted(expected, key=lambda name: (-expected[name], name)),
-            "deadlines": {"opens": now, "enrolment": now + DAYS_30, "reports": now + DAYS_30, "level_seconds": 3600},
-            "least": {"estimate": LEAST_REPORTS, "validation": LEAST_REPORTS},
-        }  # fmt: skip
 
     def _fleet(self, name: str, home: PartyHome) -> Supervised:
         tickets = home.path / "fleet" / "tickets.txt"

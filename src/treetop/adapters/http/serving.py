@@ -1,0 +1,94 @@
+"""Serves an application until a signal ends it: SIGTERM finishes what is in flight, SIGHUP renews keys and certificate."""
+
+import asyncio
+import signal
+import socket
+import ssl
+import sys
+from collections.abc import Callable
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from treetop.adapters.http.guarded_protocol import guarded
+from treetop.adapters.http.party_settings import Address, Tls
+from treetop.adapters.system.structured_log import StructuredLog, take_over
+from treetop.errors import InvalidInput
+
+IDLE_SECONDS, FINISH_SECONDS, HEAD_SECONDS = 75, 20, 15.0
+BACKLOG = 2048
+_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
+
+
+class _Server(uvicorn.Server):
+    """uvicorn that heeds SIGHUP."""
+
+    def __init__(self, config: uvicorn.Config, renew: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._renew = renew
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and heed SIGHUP from then on."""
+        await super().startup(sockets)
+        if hasattr(signal, "SIGHUP"):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._renew)
+
+
+def listening(address: Address) -> socket.socket:
+    """Return a socket that listens, or say why there is none."""
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    try:
+        return socket.create_server((address.host, address.port), family=family, backlog=BACKLOG)
+    except OSError as reason:
+        raise InvalidInput(f"cannot listen on {address}: {reason.strerror or reason}") from None
+
+
+def serve(
+    app: ASGIApp,
+    listener: socket.socket,
+    tls: Tls | None,
+    log: StructuredLog,
+    renew: Callable[[], None],
+    head_seconds: float = HEAD_SECONDS,
+) -> None:
+    """Answer requests until a signal ends it."""
+    take_over(log, "uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "fastapi")
+    config = uvicorn.Config(
+        app, http=guarded(head_seconds), ws="none", lifespan="off",
+        loop="auto" if sys.platform == "win32" else "uvloop", log_config=None, access_log=False, server_header=False,
+        proxy_headers=False, timeout_keep_alive=IDLE_SECONDS, timeout_graceful_shutdown=FINISH_SECONDS, backlog=BACKLOG,
+    )  # fmt: skip
+    config.load()
+    if tls is not None:
+        config.ssl = _context(tls)
+    _quiet_after_the_end()
+    _Server(config, lambda: _renewed(renew, config.ssl, tls, log)).run([listener])
+
+
+def _renewed(
+    renew: Callable[[], None], context: ssl.SSLContext | None, tls: Tls | None, log: StructuredLog
+) -> None:
+    renew()
+    if context is not None and tls is not None:
+        try:
+            context.load_cert_chain(tls.certificate, tls.key)
+        except (OSError, ssl.SSLError) as problem:
+            log.failure("certificate_refused", problem)
+
+
+def _context(tls: Tls) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = _VERSIONS[tls.minimum]
+    try:
+        context.load_cert_chain(tls.certificate, tls.key)
+    except (OSError, ssl.SSLError) as reason:
+        raise InvalidInput(
+            f"the certificate {tls.certificate} with the key {tls.key} cannot be used: {reason}"
+        ) from None
+    return context
+
+
+def _quiet_after_the_end() -> None:
+    """uvicorn raises the signal that ended it once more when it is done: then nothing is left to end but us."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
