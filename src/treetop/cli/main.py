@@ -12,6 +12,7 @@ from treetop.cli.count import count
 from treetop.cli.demo import demo
 from treetop.cli.evaluate import evaluate
 from treetop.cli.find import find
+from treetop.cli.party import app as party
 from treetop.cli.plan import plan
 from treetop.cli.reproduce import reproduce
 from treetop.cli.screen import err
@@ -34,6 +35,7 @@ app.command()(reproduce)
 app.command("build-data")(build_data)
 app.command()(audit)
 app.command()(count)
+app.add_typer(party, name="party")
 
 
 def _print_version(wanted: bool) -> None:
