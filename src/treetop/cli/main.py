@@ -13,6 +13,7 @@ from treetop.cli.demo import demo
 from treetop.cli.device import app as device_app
 from treetop.cli.evaluate import evaluate
 from treetop.cli.find import find
+from treetop.cli.party import app as party
 from treetop.cli.plan import plan
 from treetop.cli.query import query
 from treetop.cli.reproduce import reproduce
@@ -42,6 +43,7 @@ app.command()(up)
 app.add_typer(server_app, name="server")
 app.add_typer(device_app, name="device")
 app.command()(query)
+app.add_typer(party, name="party")
 
 
 def _print_version(wanted: bool) -> None:

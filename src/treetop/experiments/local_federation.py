@@ -53,7 +53,9 @@ def _begun(told: Mapping[str, Any]) -> tuple[Federation, LoopbackOptions]:
 
 def _encoding(federation: Federation, told: Mapping[str, Any]) -> str:
     """Return the encoding that nearly all items fit, or hashes."""
-    parameters = Parameters(told.get("k", DEFAULTS.k), Epsilon(DEFAULTS.epsilon)).with_settings(told.get("settings", {}))
+    parameters = Parameters(told.get("k", DEFAULTS.k), Epsilon(DEFAULTS.epsilon)).with_settings(
+        told.get("settings", {})
+    )
     return fitting_encoding(federation, parameters) or "hashed"
 
 

@@ -16,6 +16,7 @@ def guarded(seconds: float) -> type[HttpToolsProtocol]:
         _timer: TimerHandle | None = None
         _in_head = False
         _arrived = 0
+        _arriving = 0
 
         def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
             """Begin to wait for the first head."""
@@ -29,7 +30,8 @@ def guarded(seconds: float) -> type[HttpToolsProtocol]:
 
         def data_received(self, data: bytes) -> None:
             """Let uvicorn parse; end a connection whose head is too long."""
-            self._arrived += len(data)
+            self._arriving = len(data)
+            self._arrived += self._arriving
             if self._idle():
                 self._expect_head()
             super().data_received(data)
@@ -38,9 +40,9 @@ def guarded(seconds: float) -> type[HttpToolsProtocol]:
                 self.transport.close()
 
         def on_message_begin(self) -> None:
-            """Begin to count the bytes of a head."""
+            """Begin to count the bytes of a head, with those it came with."""
             super().on_message_begin()
-            self._in_head, self._arrived = True, 0
+            self._in_head, self._arrived = True, self._arriving
             self._expect_head()
 
         def on_headers_complete(self) -> None:

@@ -1,7 +1,7 @@
 """The party's HTTP API: for devices, for the party's own back end, for the server."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Security
 from fastapi import Path as InPath
@@ -18,7 +18,7 @@ from treetop.adapters.http.party_host import PartyHost
 from treetop.adapters.http.problem_details import Problem, come_back, problem_of, response_of
 from treetop.adapters.http.report_intake import verdicts_json
 from treetop.errors import TreetopError
-from treetop.federation.party import OpenTask, TaskState
+from treetop.federation.party import OpenTask, Party, TaskState
 from treetop.trie.user_groups import Group, Role
 
 OCTETS = "application/octet-stream"
@@ -42,7 +42,11 @@ class PartyRoutes:
     """Run by the party: every endpoint but the one for reports."""
 
     def __init__(self, host: PartyHost) -> None:
-        self._host, self._party = host, host.party
+        self._host = host
+
+    @property
+    def _party(self) -> Party:
+        return self._host.party
 
     def health(self) -> Response:
         """Say whether the service can do its work."""
@@ -144,6 +148,11 @@ def described_routes(host: PartyHost) -> FastAPI:
     app.add_exception_handler(HTTPException, lambda _, error: response_of(_routing_problem(error)))
     app.add_exception_handler(RequestValidationError, lambda _, error: response_of(_invalid(error)))
     return app
+
+
+def description() -> dict[str, Any]:
+    """Return the OpenAPI description; no request is answered, so no host is needed."""
+    return described_routes(cast(PartyHost, None)).openapi()
 
 
 def _router(routes: PartyRoutes, allowed: Callable[[Caller], Any]) -> APIRouter:

@@ -47,7 +47,9 @@ class HttpChannel:
             raise PartyUnreachable(self._party, away.reason) from None
         if reply.status not in expected:
             wanted = " or ".join(map(str, sorted(expected)))
-            raise PeerViolation(f"answer of party {self._party!r} to {method}", wanted, f"{reply.status}{detail_of(reply.body)}")
+            raise PeerViolation(
+                f"answer of party {self._party!r} to {method}", wanted, f"{reply.status}{detail_of(reply.body)}"
+            )
         return reply
 
     def _headers(self, body: bytes | None) -> Mapping[str, str]:

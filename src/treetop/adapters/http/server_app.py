@@ -42,7 +42,9 @@ class ServerRoutes:
     def metrics(self) -> Response:
         """Return the counters for Prometheus."""
         states = [query.state for query in self._desk.states()]
-        lines = [f'treetop_queries{{state="{state}"}} {states.count(state)}' for state in ("running", "answered", "failed")]
+        lines = [
+            f'treetop_queries{{state="{state}"}} {states.count(state)}' for state in ("running", "answered", "failed")
+        ]
         head = ["# HELP treetop_queries Queries of this server, by state.", "# TYPE treetop_queries gauge"]
         return Response("\n".join([*head, *lines, ""]), media_type="text/plain; version=0.0.4; charset=utf-8")
 
@@ -112,5 +114,7 @@ def _answered(problem: Callable[[Any], Problem]) -> Callable[[Any, Any], Respons
 
 
 def _invalid(error: RequestValidationError) -> Problem:
-    told = [f"{'.'.join(map(str, each['loc'][1:])) or each['loc'][0]}: {each['msg'].lower()}" for each in error.errors()]
+    told = [
+        f"{'.'.join(map(str, each['loc'][1:])) or each['loc'][0]}: {each['msg'].lower()}" for each in error.errors()
+    ]
     return Problem(422, "; ".join(told[:MOST_NOTED]))

@@ -65,9 +65,7 @@ def serve(
     _Server(config, lambda: _renewed(renew, config.ssl, tls, log)).run([listener])
 
 
-def _renewed(
-    renew: Callable[[], None], context: ssl.SSLContext | None, tls: Tls | None, log: StructuredLog
-) -> None:
+def _renewed(renew: Callable[[], None], context: ssl.SSLContext | None, tls: Tls | None, log: StructuredLog) -> None:
     renew()
     if context is not None and tls is not None:
         try:

@@ -51,9 +51,9 @@ class World:
     def beacon(self, signer: Signer = SIGNING, **changes: object) -> bytes:
         closed = self.store.close_enrolment(self.task.digest)
         content = Beacon(self.task.digest, NAME, closed.devices, closed.digest, b"b" * 32)
-        return signed("beacon", Beacon(**(vars(content) | changes)).to_bytes(), signer)  # type: ignore[arg-type]
+        return signed("beacon", Beacon(**(vars(content) | changes)).to_bytes(), signer)
 
-    def when_slept(self, act: Callable[[], None]) -> None:
+    def when_slept(self, act: Callable[[], object]) -> None:
         """Do something the next time it waits."""
         plain = self.clock.sleep
 
@@ -102,7 +102,7 @@ def test_it_closes_early_only_if_told_so_and_all_tickets_are_spent() -> None:
     world = World(ONE_SHOT, eager=True)
     world.store.issue_tickets(ONE_SHOT.digest, 2)
     world.report(honest_entry(ONE_SHOT, 0))
-    world.when_slept(lambda: world.report(honest_entry(ONE_SHOT, 1)) and None)
+    world.when_slept(lambda: world.report(honest_entry(ONE_SHOT, 1)))
     assert world.work.close().devices == 2
     assert world.clock.passed < 1
 
@@ -156,7 +156,7 @@ def test_a_level_closes_when_all_assigned_have_answered() -> None:
     assert world.report(answer(77, listed())) == "not_enrolled"
     for serial in first[1:]:
         assert world.report(answer(serial, listed())) == "accepted"
-    world.when_slept(lambda: world.report(answer(first[0], listed())) and None)
+    world.when_slept(lambda: world.report(answer(first[0], listed())))
     before = world.clock.passed
     assert world.work.gather(Group(1)) == len(first)
     assert world.clock.passed - before < 1
