@@ -11,6 +11,7 @@ from io import StringIO
 from pathlib import Path
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from treetop.adapters.http.access_keys import AccessKeys
 from treetop.adapters.http.guarded_protocol import guarded
@@ -183,8 +184,15 @@ def honest_entry(of: DeviceTask, serial: int, group: Group | None = None, key: T
 @contextmanager
 def live(host: PartyHost) -> Iterator[int]:
     """Serve a party from a thread; yield its port."""
+    with served(party_app(host), host.limits.body_seconds) as port:
+        yield port
+
+
+@contextmanager
+def served(app: ASGIApp, head_seconds: float = 15) -> Iterator[int]:
+    """Serve an application from a thread; yield its port."""
     config = uvicorn.Config(
-        party_app(host), http=guarded(host.limits.body_seconds), ws="none", lifespan="off", log_config=None,
+        app, http=guarded(head_seconds), ws="none", lifespan="off", log_config=None,
         access_log=False, host="127.0.0.1", port=0, timeout_graceful_shutdown=5,
     )  # fmt: skip
     server = uvicorn.Server(config)

@@ -53,9 +53,8 @@ def _begun(told: Mapping[str, Any]) -> tuple[Federation, LoopbackOptions]:
 
 def _encoding(federation: Federation, told: Mapping[str, Any]) -> str:
     """Return the encoding that nearly all items fit, or hashes."""
-    parameters = Parameters(told.get("k", DEFAULTS.k), Epsilon(DEFAULTS.epsilon)).with_settings(
-        told.get("settings", {})
-    )
+    asked = Parameters(told.get("k", DEFAULTS.k), Epsilon(told.get("epsilon", DEFAULTS.epsilon)))
+    parameters = asked.with_settings(told.get("settings", {}))
     return fitting_encoding(federation, parameters) or "hashed"
 
 

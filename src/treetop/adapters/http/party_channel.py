@@ -46,10 +46,8 @@ class HttpChannel:
         except PartyUnreachable as away:
             raise PartyUnreachable(self._party, away.reason) from None
         if reply.status not in expected:
-            wanted = " or ".join(map(str, sorted(expected)))
-            raise PeerViolation(
-                f"answer of party {self._party!r} to {method}", wanted, f"{reply.status}{detail_of(reply.body)}"
-            )
+            wanted, found = " or ".join(map(str, sorted(expected))), f"{reply.status}{detail_of(reply.body)}"
+            raise PeerViolation(f"answer of party {self._party!r} to {method}", wanted, found)
         return reply
 
     def _headers(self, body: bytes | None) -> Mapping[str, str]:

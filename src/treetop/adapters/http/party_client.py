@@ -100,9 +100,8 @@ class PartyClient:
 
     @staticmethod
     def _expected(reply: Reply) -> Reply:
-        _require(
-            200 <= reply.status < 300, "answer of the party", "status 200", f"{reply.status}{detail_of(reply.body)}"
-        )
+        found = f"{reply.status}{detail_of(reply.body)}"
+        _require(200 <= reply.status < 300, "answer of the party", "status 200", found)
         return reply
 
 

@@ -19,7 +19,8 @@ from treetop.federation.signed_documents import canonical_json, signed_task
 from treetop.federation.task import DeviceTask
 from treetop.metrics.poisoning import fakes_needed
 
-ORDERS = "orders"
+QueryPhase = Literal["running", "answered", "failed"]
+ORDERS, QUERY = "orders", "query"
 RETRY_SECONDS = 5.0
 
 
@@ -30,7 +31,7 @@ class QueryState:
     task: str
     name: str
     mode: str
-    state: Literal["running", "answered", "failed"]
+    state: QueryPhase
     doing: str
     """The last thing that happened, in words."""
     steps: int = 0
@@ -88,7 +89,7 @@ class QueryDesk:
     def state(self, task: str) -> QueryState:
         """Return how far a query is."""
         if task not in self._states:
-            raise UnknownName("query", task, ())
+            raise UnknownName(QUERY, task, ())
         return self._states[task]
 
     def result(self, task: str) -> bytes | None:

@@ -16,18 +16,18 @@ class DeadlinesWanted(BaseModel):
     """Seconds since 1970, and how long a list stays open."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
-    opens: int = Field(0, ge=0, le=LAST_SECOND)
-    enrolment: int = Field(LAST_SECOND, ge=0, le=LAST_SECOND)
-    reports: int = Field(LAST_SECOND, ge=0, le=LAST_SECOND)
-    level_seconds: int = Field(3600, ge=1, le=LAST_SECOND)
+    opens: int = Field(default=0, ge=0, le=LAST_SECOND)
+    enrolment: int = Field(default=LAST_SECOND, ge=0, le=LAST_SECOND)
+    reports: int = Field(default=LAST_SECOND, ge=0, le=LAST_SECOND)
+    level_seconds: int = Field(default=3600, ge=1, le=LAST_SECOND)
 
 
 class LeastWanted(BaseModel):
     """Groups with fewer reports are not used."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
-    estimate: int = Field(500, ge=1, le=1 << 32)
-    validation: int = Field(100, ge=1, le=1 << 32)
+    estimate: int = Field(default=500, ge=1, le=1 << 32)
+    validation: int = Field(default=100, ge=1, le=1 << 32)
 
 
 class OrderWanted(BaseModel):
@@ -35,9 +35,9 @@ class OrderWanted(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
     name: str = Field(min_length=1, max_length=200)
-    attribute: str = Field("item", min_length=1, max_length=200)
-    k: int = Field(10, ge=1, le=1 << 20)
-    epsilon: str = Field("2", max_length=24, description="Decimal digits, such as 0.5.")
+    attribute: str = Field(default="item", min_length=1, max_length=200)
+    k: int = Field(default=10, ge=1, le=1 << 20)
+    epsilon: str = Field(default="2", max_length=24, description="Decimal digits, such as 0.5.")
     mechanism: str = "canopy"
     mode: str = "one-shot"
     oracle: str = "auto"
@@ -47,8 +47,8 @@ class OrderWanted(BaseModel):
     expected: dict[str, int] = Field(default_factory=dict, description="Users of parties, where they are known.")
     deadlines: DeadlinesWanted = DeadlinesWanted()
     least: LeastWanted = LeastWanted()
-    policy: str = Field("wait", description="A party that does not answer: wait, or proceed without it.")
-    patience: int = Field(600, ge=1, le=LAST_SECOND, description="Seconds that a party may stay silent.")
+    policy: str = Field(default="wait", description="A party that does not answer: wait, or proceed without it.")
+    patience: int = Field(default=600, ge=1, le=LAST_SECOND, description="Seconds that a party may stay silent.")
 
 
 @dataclass(frozen=True)

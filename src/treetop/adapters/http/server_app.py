@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, FastAPI, Security
 from fastapi import Path as InPath
@@ -14,16 +14,15 @@ from starlette.responses import Response
 
 from treetop.adapters.http.access_keys import AccessKeys
 from treetop.adapters.http.problem_details import Problem, come_back, problem_of, response_of
-from treetop.adapters.http.query_desk import QueryDesk
+from treetop.adapters.http.query_desk import QUERY, QueryDesk, QueryPhase
 from treetop.adapters.http.query_orders import OrderWanted
-from treetop.errors import TreetopError
+from treetop.errors import TreetopError, UnknownName
 
 ABOUT = """What the server of a Treetop federation answers to those who ask queries.
 
 Tasks, their signatures and every candidate list that was signed are public; queries and results need an admin key.
 Repeating any request does no harm: the same order is the same query."""
 _BEARER = HTTPBearer(auto_error=False, description="An admin key of the server.")
-MOST_NOTED = 3
 
 Digest = Annotated[str, InPath(pattern="^[0-9a-f]{64}$", description="Digest of the task in hexadecimal.")]
 Given = Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]
@@ -42,9 +41,7 @@ class ServerRoutes:
     def metrics(self) -> Response:
         """Return the counters for Prometheus."""
         states = [query.state for query in self._desk.states()]
-        lines = [
-            f'treetop_queries{{state="{state}"}} {states.count(state)}' for state in ("running", "answered", "failed")
-        ]
+        lines = [f'treetop_queries{{state="{state}"}} {states.count(state)}' for state in get_args(QueryPhase)]
         head = ["# HELP treetop_queries Queries of this server, by state.", "# TYPE treetop_queries gauge"]
         return Response("\n".join([*head, *lines, ""]), media_type="text/plain; version=0.0.4; charset=utf-8")
 
@@ -85,7 +82,7 @@ def server_app(desk: QueryDesk, public_key: str, keys: AccessKeys) -> FastAPI:
     """Return the ASGI application of a server."""
     app = FastAPI(title="Treetop server", version="1", description=ABOUT, docs_url=None, redoc_url=None)
     app.include_router(_router(ServerRoutes(desk, public_key), keys))
-    app.add_exception_handler(TreetopError, _answered(lambda error: problem_of(error)))
+    app.add_exception_handler(TreetopError, _answered(_refusal))
     app.add_exception_handler(Problem, _answered(lambda error: error))
     app.add_exception_handler(HTTPException, _answered(lambda error: Problem(error.status_code, str(error.detail))))
     app.add_exception_handler(RequestValidationError, _answered(_invalid))
@@ -113,8 +110,14 @@ def _answered(problem: Callable[[Any], Problem]) -> Callable[[Any, Any], Respons
     return lambda _, error: response_of(problem(error))
 
 
+def _refusal(error: TreetopError) -> Problem:
+    """Return what a client is told: a query that is not there, or an order that cannot be asked."""
+    if isinstance(error, UnknownName):
+        missing = error.kind == QUERY
+        return Problem(404 if missing else 422, "this server has no such query" if missing else str(error))
+    return problem_of(error)
+
+
 def _invalid(error: RequestValidationError) -> Problem:
-    told = [
-        f"{'.'.join(map(str, each['loc'][1:])) or each['loc'][0]}: {each['msg'].lower()}" for each in error.errors()
-    ]
-    return Problem(422, "; ".join(told[:MOST_NOTED]))
+    told = [f"{'.'.join(map(str, each['loc'][1:]))}: {each['msg'].lower()}" for each in error.errors()]
+    return Problem(422, "; ".join(told))

@@ -33,7 +33,7 @@ def serve_server(path: Path, environment: Mapping[str, str]) -> None:
             desk.resume()
             app = server_app(desk, signing_key.public, keys)
             log.say("listening", role="server", scheme=settings.scheme, port=listener.getsockname()[1])
-            serve(app, listener, settings.tls, log, lambda: _renew(keys, path, environment, log))
+            serve(app, listener, tls=settings.tls, log=log, renew=lambda: _renew(keys, path, environment, log))
         finally:
             desk.stop()
             store.close()

@@ -1,4 +1,4 @@
-"""Serves an application until a signal ends it: SIGTERM finishes what is in flight, SIGHUP renews keys and certificate."""
+"""Serves an application until a signal ends it: SIGTERM finishes what is in flight, SIGHUP renews its secrets."""
 
 import asyncio
 import signal
@@ -46,6 +46,7 @@ def listening(address: Address) -> socket.socket:
 def serve(
     app: ASGIApp,
     listener: socket.socket,
+    *,
     tls: Tls | None,
     log: StructuredLog,
     renew: Callable[[], None],

@@ -30,7 +30,7 @@ class Supervised:
     def _start(self) -> None:
         self.starts += 1
         with self._log.open("ab") as log:
-            self.process = subprocess.Popen(
+            self.process = subprocess.Popen(  # noqa: S603  our own command
                 [sys.executable, "-m", "treetop", *self._arguments],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip

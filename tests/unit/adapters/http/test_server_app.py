@@ -1,0 +1,234 @@
+"""The server's endpoints over real sockets, its parties in memory."""
+
+import io
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.federations import DictJournal, InMemoryParty, crowd
+from tests.fixed_entropy import FixedEntropy
+from tests.parties import served
+
+from treetop.adapters.http.access_keys import AccessKeys
+from treetop.adapters.http.kept_connection import KeptConnection, Patience, Request
+from treetop.adapters.http.party_settings import AccessKey, Address, StorePlace
+from treetop.adapters.http.query_desk import QueryDesk
+from treetop.adapters.http.server_app import server_app
+from treetop.adapters.http.server_client import ServerClient
+from treetop.adapters.http.server_settings import KnownParty, ServerSettings
+from treetop.adapters.memory.channel import MemoryChannel
+from treetop.adapters.system.clock import SystemClock
+from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
+from treetop.adapters.system.settings_file import Secret
+from treetop.adapters.system.structured_log import StructuredLog
+from treetop.errors import InvalidInput, PartyUnreachable, PeerViolation, UnknownName
+from treetop.federation.service_ports import Channel
+from treetop.federation.signed_documents import checked, checked_task
+
+KEY = "k" * 40
+SIGNING = SigningKey(bytes(range(32)))
+SIZES = {"north": 900, "south": 600}
+ORDER: dict[str, Any] = {
+    "name": "fruit", "k": 3, "epsilon": "8", "encoding": "ids", "settings": {"bits": "8", "step_bits": "4"},
+    "least": {"estimate": 1, "validation": 1},
+}  # fmt: skip
+
+
+class Signed(InMemoryParty):
+    """A party that checks real signatures."""
+
+    def install(self, document: bytes) -> None:
+        task = checked_task(document, PinnedKeys([SIGNING.public]))
+        self.tasks[task.digest] = task
+        self.field_work.setdefault(task.digest, self._work(task))
+
+    def _work(self, task: Any) -> Any:
+        from treetop.adapters.memory.field_work import MemoryFieldWork
+
+        return MemoryFieldWork(task, self.name, self.codes, self.entropy)
+
+
+class Away:
+    """A party that does not answer until it is told to."""
+
+    def __init__(self, behind: Channel) -> None:
+        self._behind, self.away = behind, True
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if self.away:
+            raise PartyUnreachable("north", "nobody listens")
+        found: Callable[..., Any] = getattr(self._behind, name)
+        return found
+
+
+class NobodyToAsk:
+    """A channel that an answered query does not need."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError("an answered query asks nobody")
+
+
+def parties() -> dict[str, Channel]:
+    codes = crowd(SIZES)
+    made = {name: Signed(name, codes[name], 8, FixedEntropy(place), DictJournal()) for place, name in enumerate(SIZES)}
+    return {name: MemoryChannel(name, party) for name, party in made.items()}
+
+
+def desk_over(journal: DictJournal, channels: dict[str, Any], log: StructuredLog | None = None) -> QueryDesk:
+    openers = {name: (lambda found=channel: found) for name, channel in channels.items()}
+    return QueryDesk(
+        journal, SIGNING, openers, clock=SystemClock(), entropy=FixedEntropy(9), log=log or StructuredLog(io.StringIO())
+    )
+
+
+def access() -> ServerSettings:
+    entry = AccessKey(Secret(KEY.encode()))
+    known = tuple(KnownParty(name, "http://127.0.0.1:1", Secret(b"x" * 40)) for name in SIZES)
+    return ServerSettings(Address("127.0.0.1", 0), Path("key"), (entry,), known, StorePlace("journal"))
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    app = server_app(desk_over(DictJournal(), parties()), SIGNING.public, AccessKeys(access(), SystemClock().now))
+    with served(app) as port:
+        yield port
+
+
+OPENED: list[KeptConnection] = []
+
+
+@pytest.fixture(autouse=True)
+def _hang_up() -> Iterator[None]:
+    yield
+    while OPENED:
+        OPENED.pop().close()
+
+
+def connection(port: int) -> KeptConnection:
+    OPENED.append(KeptConnection(f"http://127.0.0.1:{port}", patience=Patience(in_all=0)))
+    return OPENED[-1]
+
+
+def client(port: int, key: str = KEY) -> ServerClient:
+    return ServerClient(connection(port), key)
+
+
+def answered(asked: ServerClient, task: str) -> dict[str, Any]:
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        found = asked.result(task)
+        if found is not None:
+            return found
+        time.sleep(0.02)
+    raise AssertionError(asked.state(task))
+
+
+def get(port: int, path: str) -> Any:
+    return connection(port).ask(Request("GET", path))
+
+
+def test_an_order_is_answered(port: int) -> None:
+    asked = client(port)
+    task = asked.order(ORDER)
+    result = answered(asked, task)
+    assert [row["item"] for row in result["items"]] == ["200", "77", "9"]
+    assert result["missing"] == []
+    assert result["fakes_needed"] > 0
+    assert asked.order(ORDER) == task
+    assert [query["state"] for query in asked.queries()] == ["answered"]
+
+
+def test_rounds_leave_a_public_log_of_signed_lists(port: int) -> None:
+    asked = client(port)
+    task = asked.order({**ORDER, "mode": "rounds"})
+    answered(asked, task)
+    lists = json.loads(get(port, f"/v1/tasks/{task}/log").body)["lists"]
+    assert len(lists) == 2 * len(SIZES)
+    keys = PinnedKeys(json.loads(get(port, "/v1/keys").body)["keys"])
+    for document in lists:
+        assert checked("list", json.dumps(document).encode(), keys)
+    assert checked_task(get(port, f"/v1/tasks/{task}").body, keys).digest.hex() == task
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"k": 0}, "k:"), ({"k": "10"}, "k:"), ({"epsilon": "ten"}, "epsilon"), ({"mechanism": "tapz"}, "taps"),
+        ({"mode": "shots"}, "one-shot"), ({"parties": ["east"]}, "north"), ({"colour": "red"}, "colour"),
+        ({"settings": {"bitz": "8"}}, "bits"), ({"policy": "hope"}, "wait"), ({"name": ""}, "name"),
+        ({"oracle": "krr"}, "olh"), ({"deadlines": {"opens": 5, "enrolment": 4}}, "deadlines"),
+    ],
+)  # fmt: skip
+def test_an_order_that_cannot_be_asked_is_refused(port: int, change: dict[str, Any], told: str) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        client(port).order({**ORDER, **change})
+    assert client(port).queries() == []
+
+
+@pytest.mark.parametrize("path", ["/v1/queries", f"/v1/queries/{'0' * 64}", f"/v1/queries/{'0' * 64}/result"])
+@pytest.mark.parametrize("key", ["", "wrong" * 10])
+def test_queries_need_an_admin_key(port: int, path: str, key: str) -> None:
+    headers = {"Authorization": f"Bearer {key}"}
+    assert connection(port).ask(Request("GET", path, headers=headers)).status == 401
+
+
+@pytest.mark.parametrize("path", [f"/v1/tasks/{'0' * 64}", f"/v1/tasks/{'0' * 64}/log", "/v1/tasks/short", "/other"])
+def test_what_is_not_there_is_a_problem(port: int, path: str) -> None:
+    reply = get(port, path)
+    assert reply.status in {404, 422}
+    assert json.loads(reply.body)["status"] == reply.status
+
+
+def test_everybody_may_look_at_health_and_counters(port: int) -> None:
+    assert json.loads(get(port, "/v1/health").body) == {"status": "ok", "parties": ["north", "south"]}
+    assert b'treetop_queries{state="running"} 0' in get(port, "/metrics").body
+    with pytest.raises(PeerViolation, match="no such query"):
+        client(port).state("0" * 64)
+
+
+def test_a_query_that_failed_goes_on_with_the_same_order() -> None:
+    channels: dict[str, Any] = parties()
+    channels["north"] = north = Away(channels["north"])
+    desk = desk_over(DictJournal(), channels)
+    order = {**ORDER, "patience": 1}
+    task = desk.take(order).task
+    assert ended(desk, task) == "failed"
+    assert "nobody listens" in desk.state(task).doing
+    assert desk.result(task) is None
+    north.away = False
+    desk.take(order)
+    assert ended(desk, task) == "answered"
+
+
+def test_a_query_may_proceed_without_a_party() -> None:
+    channels: dict[str, Any] = parties()
+    channels["north"] = Away(channels["north"])
+    desk = desk_over(DictJournal(), channels)
+    task = desk.take({**ORDER, "policy": "proceed", "patience": 1, "expected": SIZES}).task
+    assert ended(desk, task) == "answered"
+    result = json.loads(desk.result(task) or b"")
+    assert [missing["name"] for missing in result["missing"]] == ["north"]
+    assert result["covered"]["share"] == pytest.approx(600 / 1500)
+
+
+def test_a_new_start_takes_up_what_was_ordered() -> None:
+    journal, channels = DictJournal(), parties()
+    first = desk_over(journal, channels)
+    task = first.take(ORDER).task
+    assert ended(first, task) == "answered"
+    again = desk_over(journal, dict.fromkeys(SIZES, NobodyToAsk()))
+    with pytest.raises(UnknownName):
+        again.state(task)
+    again.resume()
+    assert ended(again, task) == "answered"
+    assert again.result(task) == first.result(task)
+
+
+def ended(desk: QueryDesk, task: str) -> str:
+    end = time.monotonic() + 60
+    while desk.state(task).state == "running" and time.monotonic() < end:
+        time.sleep(0.02)
+    return desk.state(task).state
