@@ -66,8 +66,8 @@ def document(of: DeviceTask) -> bytes:
 class HandClock:
     """Time that passes when somebody sleeps, and the wall clock jumps when told to."""
 
-    def __init__(self, now: int = NOW) -> None:
-        self.wall, self.passed = now, 0.0
+    def __init__(self, now: int = NOW, speed: float = 1) -> None:
+        self.wall, self.passed, self._speed = now, 0.0, speed
         self.slept: list[float] = []
 
     def now(self) -> int:
@@ -78,7 +78,7 @@ class HandClock:
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
-        self.passed += seconds
+        self.passed += seconds * self._speed
 
 
 @dataclass
