@@ -15,6 +15,7 @@ from treetop.encoding.bit_strings import code_array
 from treetop.federation.correspondence import MissingPolicy
 from treetop.federation.party_query import PartyQuery
 from treetop.federation.planning import QueryOrder, planned_task
+from treetop.federation.ports import Entropy
 from treetop.federation.server_query import ServerQuery
 from treetop.federation.service_ports import FieldWork, Journal
 from treetop.federation.signed_documents import checked_task
@@ -116,6 +117,7 @@ class Federation:
     policy: MissingPolicy = field(default_factory=MissingPolicy)
     seed: int = 0
     channels: dict[str, Any] = field(default_factory=dict)
+    entropy: Entropy | None = None
 
     @classmethod
     def of(cls, order: QueryOrder, codes: Codes, seed: int = 1, **more: Any) -> "Federation":
@@ -130,7 +132,7 @@ class Federation:
     def query(self) -> ServerQuery:
         return ServerQuery(
             self.order, FixedSigner(), self.journal, self.channels,
-            clock=self.clock, entropy=FixedEntropy(self.seed), policy=self.policy,
+            clock=self.clock, entropy=self.entropy or FixedEntropy(self.seed), policy=self.policy,
         )  # fmt: skip
 
     @property

@@ -1,0 +1,110 @@
+"""What a federation in one process must do, whatever the mechanism and the mode."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.federations import Federation, FixedSigner, crowd, items, order
+from tests.populations import population
+
+from treetop.federation.planning import parameters_of
+from treetop.federation.published import PublishedList
+from treetop.federation.signed_documents import checked
+from treetop.mechanisms.catalog import MECHANISMS, mechanism_named
+from treetop.simulation.run import run
+
+EVERY = pytest.mark.parametrize("mechanism", MECHANISMS)
+BOTH = pytest.mark.parametrize("mode", ["one-shot", "rounds"])
+FAVOURITES = (200, 77, 9)
+
+
+def federation(mechanism: str, mode: str, **more: Any) -> Federation:
+    """Three parties; under epsilon 8 nearly nothing is noise."""
+    return Federation.of(order(mechanism, mode, "abc", **more), crowd({"a": 3000, "b": 2000, "c": 1000}, FAVOURITES))
+
+
+@EVERY
+@BOTH
+def test_the_obvious_items_are_found(mechanism: str, mode: str) -> None:
+    content = federation(mechanism, mode).query().run().content
+    found = items(content)
+    if mechanism == "gtf":  # it deletes items that look alike: 77 and 9 share most bits
+        assert found[0] == "200"
+    else:
+        assert found == ["200", "77", "9"]
+        assert content["items"][0]["count"] == pytest.approx(2700, abs=4 * content["items"][0]["stderr"])
+    assert content["missing"] == []
+    assert content["covered"] == {"users": 6000, "of": "known", "known": 6000, "share": 1.0}
+    assert [party["users"] for party in content["parties"]] == [3000, 2000, 1000]
+    assert all(party["uplink_bits"] > 0 for party in content["parties"])
+    assert content["privacy"]["reports_per_user"] == 1
+    assert (content["mode"], content["seed"], content["fakes_needed"]) == (mode, None, None)
+
+
+@EVERY
+@BOTH
+@pytest.mark.parametrize("k", [1, 2, 12])
+def test_every_k_and_a_low_epsilon_do(mechanism: str, mode: str, k: int) -> None:
+    content = federation(mechanism, mode, k=k, epsilon="0.5").query().run().content
+    assert len(items(content)) <= k
+    assert content["missing"] == []
+
+
+@EVERY
+@pytest.mark.parametrize("oracle", ["krr", "oue", "auto"])
+def test_every_oracle_of_rounds_does(mechanism: str, oracle: str) -> None:
+    content = federation(mechanism, "rounds", oracle=oracle, epsilon="4").query().run().content
+    assert items(content)[0] == "200"
+
+
+@EVERY
+@BOTH
+def test_one_party_alone_does(mechanism: str, mode: str) -> None:
+    alone = Federation.of(order(mechanism, mode, ["only"]), crowd({"only": 2000}))
+    assert items(alone.query().run().content)[0] == "200"
+
+
+@BOTH
+@pytest.mark.parametrize("settings", [{"shared_share": 0}, {"shared_trie": False}, {"pruning": False}, {"levels": 8}])
+def test_taps_does_without_parts_of_it(mode: str, settings: dict[str, object]) -> None:
+    assert items(federation("taps", mode, settings=settings).query().run().content) == ["200", "77", "9"]
+
+
+@BOTH
+def test_codes_longer_than_a_machine_word_do(mode: str) -> None:
+    long = order("canopy", mode, "ab", settings={"bits": 72, "step_bits": 8})
+    codes = {name: [(1 << 70) + 5] * 900 + [3] * 600 for name in "ab"}
+    assert items(Federation.of(long, codes).query().run().content)[:2] == [str((1 << 70) + 5), "3"]
+
+
+def test_every_list_that_devices_see_is_signed_and_logged_once() -> None:
+    asked = federation("taps", "rounds")
+    asked.query().run()
+    log = asked.journal.read(f"log:{asked.task.digest.hex()}")
+    lists = [
+        PublishedList.from_bytes(checked("list", document, FixedSigner()), asked.task) for document in log.values()
+    ]
+    assert len(log) == 4 + 2 * (4 + 2 * 3)  # four levels; three of them pruned by two parties with two sets each
+    assert {listed.party for listed in lists} == {"a", "b", "c"}
+    assert len({(listed.party, listed.question.group) for listed in lists}) == len(lists)
+
+
+@EVERY
+def test_a_federation_without_noise_agrees_with_the_simulation(mechanism: str) -> None:
+    """Under epsilon 16 both count nearly everybody right: the same top item, counts within the drawing of groups."""
+    asked = federation(mechanism, "one-shot", epsilon="16", k=2)
+    sizes = {name: {str(code): party.codes.tolist().count(code) for code in set(party.codes.tolist())}
+             for name, party in asked.parties.items()}  # fmt: skip
+    simulated = run(mechanism_named(mechanism), parameters_of(asked.task), population(sizes), seed=3)
+    found = asked.query().run().content
+    assert items(found)[0] == str(simulated.ranking.prefixes[0])
+    assert found["items"][0]["count"] == pytest.approx(float(simulated.ranking.counts[0]), rel=0.1)
+
+
+def test_a_result_is_read_back_and_not_asked_for_again() -> None:
+    asked = federation("taps", "one-shot")
+    first = asked.query().run()
+    for channel in asked.channels.values():
+        channel.reachable = False
+    assert asked.query().run() == first
+    assert json.loads(first.document)["task"] == asked.task.digest.hex()
