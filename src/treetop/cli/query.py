@@ -10,7 +10,7 @@ from treetop.adapters.http.kept_connection import KeptConnection
 from treetop.adapters.http.server_client import ServerClient
 from treetop.cli.durations import seconds_of
 from treetop.cli.options import Json, K, MechanismOption, Set, read_settings
-from treetop.cli.result import show_result
+from treetop.cli.result import in_order, show_result
 from treetop.cli.screen import err, note, out, print_json
 from treetop.encoding.item_codecs import CODECS
 from treetop.errors import InvalidInput, QueryFailed
@@ -105,7 +105,7 @@ def query(
 
 
 def _show(result: dict[str, Any], json: bool) -> None:
-    print_json(result) if json else show_result(result)
+    print_json(in_order(result)) if json else show_result(result)
 
 
 def followed(client: ServerClient, task: str) -> dict[str, Any]:

@@ -9,6 +9,14 @@ from treetop.cli.bars import bar, rounded
 from treetop.cli.screen import note, out
 
 Result = Mapping[str, Any]
+FIRST = ("mechanism", "oracle", "encoding", "k", "epsilon", "seed", "items", "parties", "truth")
+"""What `treetop find --json` prints, in its order; what a federation adds follows."""
+
+
+def in_order(result: Result) -> dict[str, Any]:
+    """Return a result with its keys in the order of `find`."""
+    first = {name: result[name] for name in FIRST if name in result}
+    return {**first, **{name: value for name, value in result.items() if name not in first}}
 
 
 def show_result(result: Result, true_counts: Mapping[str, int] | None = None) -> None:

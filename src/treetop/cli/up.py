@@ -19,7 +19,7 @@ from treetop.adapters.loopback.order import LOWERED
 from treetop.adapters.loopback.processes import Processes
 from treetop.adapters.loopback.run import LocalFederation, Standing
 from treetop.cli.options import Json, Seed, Set, read_settings
-from treetop.cli.result import show_result
+from treetop.cli.result import in_order, show_result
 from treetop.cli.screen import err, note, print_json
 from treetop.encoding.item_codecs import CODECS
 from treetop.experiments.local_federation import KnownTruth, opened_folder
@@ -80,7 +80,7 @@ def up(
     result = truth.beside(answered(folder))
     result["notes"].append(LOWERED)
     if json:
-        print_json(result)
+        print_json(in_order(result))
     else:
         show_result(result, truth.counts)
 

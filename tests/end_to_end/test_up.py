@@ -1,0 +1,122 @@
+"""`treetop up`: real processes, real sockets, real devices."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SMALL = ("--parties", "2", "--users", "4000", "--epsilon", "8", "--k", "3", "--seed", "1", "--set", "bits=24")
+TIMEOUT = 240
+FIND_KEYS = ["mechanism", "oracle", "encoding", "k", "epsilon", "seed", "items", "parties", "truth"]
+
+
+def up(directory: Path, *options: str) -> Any:
+    done = run("up", "--directory", str(directory), "--json", *options)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "treetop", *arguments], capture_output=True, text=True, timeout=TIMEOUT, check=False
+    )
+
+
+@pytest.mark.parametrize("mode", ["one-shot", "rounds"])
+def test_a_federation_on_this_machine_answers_and_goes_on(tmp_path: Path, mode: str) -> None:
+    answer = up(tmp_path, "--mode", mode, *SMALL)
+    assert list(answer)[:9] == FIND_KEYS
+    assert answer["mode"] == mode
+    assert answer["truth"]["f1"] >= 2 / 3
+    assert answer["seed"] == 1
+    assert [party["users"] for party in answer["parties"]] == [2256, 1744]
+    assert answer["missing"] == []
+    assert answer["fakes_needed"] > 0
+    assert any("50 reports" in note for note in answer["notes"])
+    assert up(tmp_path) == answer
+
+
+def test_other_options_on_a_directory_are_refused(tmp_path: Path) -> None:
+    up(tmp_path, *SMALL)
+    refused = run("up", "--directory", str(tmp_path), "--k", "4")
+    assert refused.returncode == 2
+    assert "k = 3, found 4" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--mode", "shots"), "one-shot"), (("--mechanism", "tapz"), "taps"), (("--epsilon", "x"), "epsilon"),
+        (("--parties", "9"), "8 parties"), (("--set", "bitz=3"), "bits"), (("--data", "nothing.csv"), "nothing there"),
+    ],
+)  # fmt: skip
+def test_bad_options_are_refused_before_anything_starts(tmp_path: Path, options: tuple[str, ...], told: str) -> None:
+    refused = run("up", "--directory", str(tmp_path / "new"), *options)
+    assert refused.returncode == 2
+    assert told in refused.stderr
+    assert not (tmp_path / "new" / "federation.json").exists()
+
+
+@contextmanager
+def running(directory: Path, *options: str) -> Iterator["subprocess.Popen[str]"]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "treetop", "up", "--directory", str(directory), "--json", *options],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def children(directory: Path) -> dict[str, int]:
+    """The processes of one federation by what they do."""
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = entry.read_bytes().decode().split("\0")
+        except OSError:
+            continue
+        role = words[3] if words[1:3] == ["-m", "treetop"] else ""
+        if role in {"server", "party", "device"} and any(str(directory) in word for word in words):
+            home = re.search(r"party_[0-9]", " ".join(words))
+            found[f"{role} {home[0] if home else ''}".strip()] = int(entry.parent.name)
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")
+@pytest.mark.parametrize("mode", ["one-shot", "rounds"])
+def test_any_process_may_be_killed(tmp_path: Path, mode: str) -> None:
+    with running(tmp_path, "--mode", mode, "--mechanism", "taps", *SMALL, "--set", "levels=6") as process:
+        for role in ("party party_1", "device party_2", "server", "device party_1", "party party_2"):
+            os.kill(waited_for(tmp_path, role), signal.SIGKILL)
+            time.sleep(1)
+        output, errors = process.communicate(timeout=TIMEOUT)
+    assert process.returncode == 0, errors
+    answer = json.loads(output)
+    assert errors.count("died and was started again") >= 3
+    assert [party["users"] for party in answer["parties"]] == [2256, 1744]
+    assert answer["missing"] == []
+
+
+def waited_for(directory: Path, role: str) -> int:
+    """Return a process once it is there; a fleet that has finished cannot be killed any more."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        found = children(directory)
+        if role in found:
+            return found[role]
+        if role.startswith("device") and "server" in found and time.monotonic() > end - 50:
+            return found["server"]
+        time.sleep(0.05)
+    raise AssertionError(f"no {role} among {children(directory)}")
