@@ -19,9 +19,9 @@ VERSION = 1
 _MAKING = 0x54524545
 """The advisory lock under which the tables are made."""
 _BODIES: LiteralString = """
-    SELECT body.slot, body.content, spent.mark
-    FROM body LEFT JOIN spent ON spent.slot = %s | (body.slot & 1099511627775)
-    WHERE body.slot BETWEEN %s AND %s ORDER BY body.slot
+    SELECT body.serial, body.content, spent.mark
+    FROM body LEFT JOIN spent ON spent.slot = %s | body.serial
+    WHERE body.slot BETWEEN %s AND %s ORDER BY body.serial
 """
 _DURABLE: LiteralString = (
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
@@ -49,7 +49,7 @@ class PostgresDatabase:
                 yield PostgresRows(connection)
 
     def bodies(self, group: int, task: int) -> Iterator[Sequence[tuple[Any, Any, Any]]]:
-        """Yield slot, body and check of a group's reports by slot, in stretches, on a connection of its own."""
+        """Yield serial, body and check of a group's reports by serial, in stretches, on a connection of its own."""
         return self._stretches(_BODIES, (slots_of(task)[0], *slots_of(group)))
 
     def enrolments(self, task: int) -> Iterator[Sequence[tuple[Any]]]:

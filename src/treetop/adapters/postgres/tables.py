@@ -66,9 +66,9 @@ class PostgresRows:
         """Keep slots and checks."""
         self._copy("COPY spent FROM STDIN (FORMAT binary)", ("int8", "bytea"), rows)
 
-    def add_bodies(self, rows: Sequence[tuple[int, bytes]]) -> None:
-        """Keep slots and bodies."""
-        self._copy("COPY body FROM STDIN (FORMAT binary)", ("int8", "bytea"), rows)
+    def add_bodies(self, rows: Sequence[tuple[int, int, bytes]]) -> None:
+        """Keep slots, serial numbers and bodies."""
+        self._copy("COPY body FROM STDIN (FORMAT binary)", ("int8", "int8", "bytea"), rows)
 
     def enrolled(self, slots: Sequence[int]) -> set[int]:
         """Return which of the slots are enrolled."""

@@ -39,7 +39,8 @@ def take_reports(rows: Rows, task: TaskState, reports: Sequence[AdmittedReport])
         checks = sum_with(state.checks, (int.from_bytes(check, "big") for _, check, _ in kept))
         rows.save(state._replace(reports=state.reports + len(kept), checks=checks))
         rows.add_spent([(base | serial, check) for serial, check, _ in kept])
-        rows.add_bodies([(state.number << SERIAL_BITS | serial, body) for serial, _, body in kept])
+        place = state.number << SERIAL_BITS | state.reports
+        rows.add_bodies([(place + number, serial, body) for number, (serial, _, body) in enumerate(kept)])
     return verdicts
 
 

@@ -1,7 +1,7 @@
 """Reading many rows back: none is passed on as the last before all of them were compared with what was kept."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
 from treetop.adapters.relational.states import NO_SUM, GroupState, RowDamaged, TaskState, expected, sum_with
 from treetop.adapters.relational.tables import LAST_SERIAL, Database
@@ -14,7 +14,7 @@ def checked_bodies(database: Database, task: TaskState, state: GroupState) -> It
     for stretch in database.bodies(state.number, task.number):
         if waiting:
             yield waiting
-        waiting = [_checked(row, task.digest, state) for row in stretch]
+        waiting = [_checked(*row, task.digest, state) for row in stretch]
         reports += len(stretch)
         total = sum_with(total, (int.from_bytes(check, "big") for _, _, check in stretch))
     expected("reports of a group", state.reports, reports)
@@ -23,12 +23,11 @@ def checked_bodies(database: Database, task: TaskState, state: GroupState) -> It
         yield waiting
 
 
-def _checked(row: Sequence[Any], task: bytes, state: GroupState) -> bytes:
-    slot, body, check = row
-    serial = slot & LAST_SERIAL
-    if type(body) is not bytes or check != AdmittedReport(task, serial, state.group, body).check:
+def _checked(serial: Any, body: Any, check: Any, task: bytes, state: GroupState) -> bytes:
+    likely = type(body) is bytes and type(serial) is int and 0 <= serial <= LAST_SERIAL
+    if not likely or check != AdmittedReport(task, serial, state.group, body).check:
         raise RowDamaged(f"the report of ticket {serial} was changed")
-    return body
+    return cast(bytes, body)
 
 
 def checked_serials(database: Database, task: TaskState) -> Iterator[int]:

@@ -57,8 +57,8 @@ class Rows(Protocol):
         """Keep slots and checks."""
         ...
 
-    def add_bodies(self, rows: Sequence[tuple[int, bytes]]) -> None:
-        """Keep slots and bodies."""
+    def add_bodies(self, rows: Sequence[tuple[int, int, bytes]]) -> None:
+        """Keep slots, serial numbers and bodies."""
         ...
 
     def enrolled(self, slots: Sequence[int]) -> set[int]:
@@ -90,7 +90,7 @@ class Database(Protocol):
         ...
 
     def bodies(self, group: int, task: int) -> Iterator[Sequence[tuple[Any, Any, Any]]]:
-        """Yield slot, body and check of a group's reports by slot, in stretches, outside of any transaction."""
+        """Yield serial, body and check of a group's reports by serial, in stretches, outside of any transaction."""
         ...
 
     def enrolments(self, task: int) -> Iterator[Sequence[tuple[Any]]]:

@@ -23,14 +23,14 @@ _SETTINGS = (
     "PRAGMA synchronous = FULL",
     "PRAGMA secure_delete = ON",
     "PRAGMA cache_size = -65536",
-    "PRAGMA wal_autocheckpoint = 4096",
+    "PRAGMA wal_autocheckpoint = 16384",
     "PRAGMA temp_store = MEMORY",
     "PRAGMA trusted_schema = OFF",
 )
 _BODIES = """
-    SELECT body.slot, body.content, spent.mark
-    FROM body LEFT JOIN spent ON spent.slot = ? | (body.slot & 1099511627775)
-    WHERE body.slot BETWEEN ? AND ? ORDER BY body.slot
+    SELECT body.serial, body.content, spent.mark
+    FROM body LEFT JOIN spent ON spent.slot = ? | body.serial
+    WHERE body.slot BETWEEN ? AND ? ORDER BY body.serial
 """
 
 
@@ -75,7 +75,7 @@ class SqliteDatabase:
             self._epoch_file.advance(rows.epoch)
 
     def bodies(self, group: int, task: int) -> Iterator[Sequence[tuple[Any, Any, Any]]]:
-        """Yield slot, body and check of a group's reports by slot, in stretches, beside whoever writes."""
+        """Yield serial, body and check of a group's reports by serial, in stretches, beside whoever writes."""
         return self._stretches(_BODIES, (slots_of(task)[0], *slots_of(group)))
 
     def enrolments(self, task: int) -> Iterator[Sequence[tuple[Any]]]:

@@ -70,9 +70,9 @@ class SqliteRows:
         """Keep slots and checks."""
         self._do_many("INSERT INTO spent VALUES (?, ?)", rows)
 
-    def add_bodies(self, rows: Sequence[tuple[int, bytes]]) -> None:
-        """Keep slots and bodies."""
-        self._do_many("INSERT INTO body VALUES (?, ?)", rows)
+    def add_bodies(self, rows: Sequence[tuple[int, int, bytes]]) -> None:
+        """Keep slots, serial numbers and bodies."""
+        self._do_many("INSERT INTO body VALUES (?, ?, ?)", rows)
 
     def enrolled(self, slots: Sequence[int]) -> set[int]:
         """Return which of the slots are enrolled."""

@@ -18,8 +18,8 @@ CREATE TABLE collection (
 );
 -- Which tickets were used, by task: this is what makes a report count once.
 CREATE TABLE spent (slot bigint PRIMARY KEY, mark bytea NOT NULL);
--- What the devices sent, by collection, until it is exported.
-CREATE TABLE body (slot bigint PRIMARY KEY, content bytea NOT NULL);
+-- What the devices sent, by collection, until it is exported; here the low 40 bits count the reports of the collection.
+CREATE TABLE body (slot bigint PRIMARY KEY, serial bigint NOT NULL, content bytea NOT NULL);
 CREATE TABLE enrolled (slot bigint PRIMARY KEY);
 CREATE TABLE book (
     number bigint PRIMARY KEY, name text NOT NULL UNIQUE, entries bigint NOT NULL, head bytea NOT NULL,

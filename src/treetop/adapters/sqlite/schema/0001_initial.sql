@@ -17,8 +17,9 @@ CREATE TABLE collection (
 CREATE INDEX collection_of_task ON collection (task);
 -- Which tickets were used, by task: this is what makes a report count once.
 CREATE TABLE spent (slot INTEGER PRIMARY KEY, mark BLOB NOT NULL) STRICT;
--- What the devices sent, by collection, until it is exported.
-CREATE TABLE body (slot INTEGER PRIMARY KEY, content BLOB NOT NULL) STRICT;
+-- What the devices sent, by collection, until it is exported; here the low 40 bits count the reports of the collection,
+-- so that new ones lie together on the disk.
+CREATE TABLE body (slot INTEGER PRIMARY KEY, serial INTEGER NOT NULL, content BLOB NOT NULL) STRICT;
 CREATE TABLE enrolled (slot INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE book (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL, entries INTEGER NOT NULL, head BLOB NOT NULL, seal BLOB NOT NULL
