@@ -15,7 +15,7 @@ from rich.progress import (
 )
 
 from treetop.adapters.loopback.folder import FederationFolder
-from treetop.adapters.loopback.order import LOWERED
+from treetop.adapters.loopback.order import loopback_notes
 from treetop.adapters.loopback.processes import Processes
 from treetop.adapters.loopback.run import LocalFederation, Standing
 from treetop.cli.options import Json, Seed, Set, read_settings
@@ -78,7 +78,7 @@ def up(
     note(f"everything is in {folder.path}; `treetop up --directory {folder.path}` goes on from there")
     truth = KnownTruth(folder)
     result = truth.beside(answered(folder))
-    result["notes"].append(LOWERED)
+    result["notes"] += loopback_notes(folder.options)
     if json:
         print_json(in_order(result))
     else:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from treetop.adapters.loopback.folder import LoopbackOptions
+from treetop.federation.budgets import Budget
+from treetop.federation.ledger import Caps
 from treetop.federation.planning import QueryOrder
 from treetop.federation.task import Deadlines, LeastReports
 
@@ -12,6 +14,15 @@ DAYS_30 = 30 * 86400
 LEAST_REPORTS = 50
 """On one machine small federations are played: the least number of reports is lowered, and the answer says so."""
 LOWERED = f"on one machine a level needs {LEAST_REPORTS} reports; a deployment asks for 500, and 100 to validate"
+
+CAPS = Caps()
+
+
+def loopback_notes(options: LoopbackOptions) -> list[str]:
+    """Say what is otherwise in a deployment."""
+    if Budget(options.epsilon).amount <= CAPS.per_task:
+        return [LOWERED]
+    return [LOWERED, f"the devices here allow epsilon {options.epsilon}; a person's allows {CAPS.per_task} unless told"]
 
 
 def order_of(options: LoopbackOptions, users: Mapping[str, int], opens: int = 0) -> QueryOrder:

@@ -19,6 +19,7 @@ from treetop.errors import PartyUnreachable, QueryFailed
 
 POLL_SECONDS = 0.25
 STARTING = Patience(in_all=0.0, answer_within=2.0)
+WAITING_SECONDS = 60.0
 TICKETS_AT_ONCE = 50_000
 
 
@@ -83,18 +84,18 @@ class LocalFederation:
         log = settings.with_name("log.jsonl")
         self._processes.start(settings.parent.name, [role, "--settings", str(settings)], log)
 
-    def _wait_for(self, url: str, seconds: float = 60.0) -> None:
-        end, connection = time.monotonic() + seconds, KeptConnection(url, patience=STARTING)
-        while True:
+    def _wait_for(self, url: str) -> None:
+        connection = KeptConnection(url, patience=STARTING)
+        self._until(lambda: connection.ask(Request("GET", "/v1/health")).status == 200, f"{url} did not listen")
+        connection.close()
+
+    def _until(self, holds: Callable[[], bool], otherwise: str) -> None:
+        """Wait for something that should not take long, and start again what dies meanwhile."""
+        end = time.monotonic() + WAITING_SECONDS
+        while not _holds(holds):
             self._processes.revive()
-            try:
-                if connection.ask(Request("GET", "/v1/health")).status == 200:
-                    connection.close()
-                    return
-            except PartyUnreachable:
-                pass
             if time.monotonic() > end:
-                raise QueryFailed(f"{url} did not begin to listen within {seconds:.0f} s")
+                raise QueryFailed(f"{otherwise} within {WAITING_SECONDS:.0f} s")
             time.sleep(POLL_SECONDS)
 
     def _fleet(self, name: str, home: PartyHome) -> Supervised:
@@ -105,12 +106,14 @@ class LocalFederation:
             "device", "fleet", "--party", self._urls[name], "--task", self._folder.task or "",
             "--data", str(self._folder.path / "data.parquet"), "--party-name", name, "--tickets", str(tickets),
             "--server-key", self._folder.signing_key.public, "--state", str(home.path / "fleet"), "--json",
+            "--epsilon-cap", self._folder.options.epsilon, "--lifetime-cap", self._folder.options.epsilon,
         ]  # fmt: skip
         return self._processes.start(f"{home.path.name} fleet", arguments, home.path / "fleet" / "log.jsonl")
 
     def _tickets(self, name: str, home: PartyHome) -> bytes:
         client = PartyClient(KeptConnection(self._urls[name]))
         task, key = bytes.fromhex(self._folder.task or ""), home.secret("back_end")
+        self._until(lambda: task in {offered.digest for offered in client.tasks()}, f"{name} did not get its task")
         counts = [min(TICKETS_AT_ONCE, home.users - start) for start in range(0, home.users, TICKETS_AT_ONCE)]
         tickets = [ticket.text for count in counts for ticket in client.tickets(task, count, key)]
         client.close()
@@ -118,6 +121,13 @@ class LocalFederation:
 
     def _reported(self) -> dict[str, tuple[int, int]]:
         return {name: _progress(fleet, self._folder.parties[name].users) for name, fleet in self._fleets.items()}
+
+
+def _holds(condition: Callable[[], bool]) -> bool:
+    try:
+        return condition()
+    except PartyUnreachable:
+        return False
 
 
 def _progress(fleet: Supervised, users: int) -> tuple[int, int]:
