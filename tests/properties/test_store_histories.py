@@ -140,7 +140,7 @@ def run(name: str, request: pytest.FixtureRequest, examples: int, steps: int) ->
         max_examples=examples, stateful_step_count=steps, deadline=None, derandomize=True, database=None,
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
-    run_state_machine_as_test(machine, settings=chosen)  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(machine, settings=chosen)
 
 
 @pytest.mark.parametrize("name", PLACES)
