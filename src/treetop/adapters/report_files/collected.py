@@ -7,6 +7,7 @@ store, or in both, and the next call goes on from there.
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 from treetop.adapters.report_files.columns import Columns
 from treetop.adapters.report_files.counting import Candidates, CountingEngine
@@ -19,7 +20,8 @@ from treetop.errors import StoreDamaged, StoreUnavailable
 from treetop.federation.service_ports import Counting, ReportStore
 from treetop.federation.wire_format import Batch, Envelope
 from treetop.oracles.catalog import ORACLES
-from treetop.oracles.plausibility import implausible_bits, implausible_hashes
+from treetop.oracles.frequency_oracle import FrequencyOracle
+from treetop.oracles.plausibility import beyond_chance, implausible_bits, rare_hashes
 from treetop.oracles.tallies import Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.user_groups import Group, Role
@@ -44,10 +46,14 @@ class CollectedReports:
 
     def implausible(self, task: bytes, group: Group, counting: Counting, epsilon: Epsilon) -> int:
         """Return how many reports no honest device sends (`oracles.plausibility`); for OLH, as the keys show it."""
+        oracle = ORACLES[counting.oracle](epsilon, counting.slots)
         files = [ReportFile.opened(path) for path in self._files(_envelope(task, group, counting))]
-        return sum(
-            _implausible(file.columns(place), counting, epsilon) for file in files for place in range(len(file.groups))
-        )
+        columns = (file.columns(place) for file in files for place in range(len(file.groups)))
+        found = sum(_surprising(some, counting, oracle) for some in columns)
+        if counting.oracle != "olh":
+            return found
+        reports = sum(file.reports for file in files)
+        return beyond_chance(found, reports, len(counting.keys), counting.slots, oracle.p)
 
     def _files(self, envelope: Envelope) -> list[Path]:
         """Return the files of a group: one, or none if it has no reports."""
@@ -94,10 +100,9 @@ def _candidates(envelope: Envelope, counting: Counting) -> Candidates:
     return Candidates(kind, counting.keys) if counting.oracle == "olh" else Candidates(kind)
 
 
-def _implausible(columns: Columns, counting: Counting, epsilon: Epsilon) -> int:
-    oracle = ORACLES[counting.oracle](epsilon, counting.slots)
+def _surprising(columns: Columns, counting: Counting, oracle: FrequencyOracle[Any]) -> int:
     if counting.oracle == "oue":
         return implausible_bits(columns[0], counting.slots, oracle.p, oracle.q)
     if counting.oracle == "olh":
-        return implausible_hashes(columns[0], columns[1], counting.keys, counting.slots, oracle.p)
+        return rare_hashes(columns[0], columns[1], counting.keys, counting.slots, oracle.p)
     return 0
