@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -74,18 +75,15 @@ def device(
     """Answer a task with one user's device: one perturbed report, the same bytes whenever it is sent again."""
     if context.invoked_subcommand is not None:
         return
-    kept = DeviceState(given("--state", state), caps_of(epsilon_cap, lifetime_cap))
-    try:
+    with closing(DeviceState(given("--state", state), caps_of(epsilon_cap, lifetime_cap))) as kept:
         if status:
             show_status(kept)
             return
         read_item = _item_source(item, item_env, item_file)
-        client, keys = PartyClient(KeptConnection(given("--party", party), ca)), given("--server-key", server_key)
-        membership = _membership(client, digest_of(task), party_name, PinnedKeys(keys))
-        own = ticket_of(ticket)
-        SingleDevice(client, membership, own, kept, read_item, SystemEntropy(), _tell, max_delay, wait).run()
-    finally:
-        kept.close()
+        with closing(PartyClient(KeptConnection(given("--party", party), ca))) as client:
+            digest, keys = digest_of(task), PinnedKeys(given("--server-key", server_key))
+            own, membership = ticket_of(ticket), _membership(client, digest, party_name, keys)
+            SingleDevice(client, membership, own, kept, read_item, SystemEntropy(), _tell, max_delay, wait).run()
 
 
 def _tell(text: str) -> None:

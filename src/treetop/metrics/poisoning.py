@@ -1,12 +1,17 @@
-"""How many fake users an answer stands."""
+"""How many fake devices it takes to push an item that nobody holds into an answer."""
 
 from math import ceil
 
+from treetop.errors import InvalidInput
+
 
 def fakes_needed(count_of_kth: float, p: float, q: float) -> int:
-    """Return how many crafted reports, spread over all levels, lift an item that nobody holds to the k-th count.
+    """Return how many crafted reports, spread over all levels like honest ones, give an unheld item the k-th count.
 
-    A crafted report supports its target always, an honest one of somebody else with probability q: it weighs
-    (1 - q) / (p - q) users.
+    A crafted report supports its item for certain, where an honest one of another item does so with q; in the estimate
+    (c / n - q) / (p - q) it therefore weighs (1 - q) / (p - q) honest users. Hence c_k (p - q) / (1 - q): about
+    c_k (p - q) where q is small. Fakes that only hold the item and follow the protocol must be c_k themselves.
     """
-    return ceil(max(count_of_kth, 0.0) * (p - q) / (1 - q))
+    if not 0 <= q < p <= 1:
+        raise InvalidInput(f"expected probabilities 0 <= q < p <= 1, found p = {p} and q = {q}")
+    return max(1, ceil(max(count_of_kth, 0.0) * (p - q) / (1 - q)))
