@@ -1,8 +1,8 @@
 """T7: a party of TAPS names the next one's most popular item for pruning; it gains next to nothing.
 
 Every rate is of 1,500 levels with fixed seeds: its standard error is 0.0026 at a rate of 1 %, so that a gain of two
-points is seen with probability above 0.99. The item is held by a share of users that stands out from the noise of a validation
-set; where it does not, pruning is guesswork with honest lists, too (docs/explanation/known_weaknesses.md).
+points is seen with probability above 0.99. The item is held by a share of users that stands out from the noise of a
+validation set; where it does not, pruning is guesswork with honest lists, too (docs/explanation/known_weaknesses.md).
 """
 
 from collections.abc import Sequence
