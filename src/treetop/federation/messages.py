@@ -21,8 +21,6 @@ from treetop.trie.consensus_pruning import PruningCandidates
 from treetop.trie.global_ranking import CountedPrefixes
 from treetop.trie.quantised_counts import QuantisedCounts
 
-MOST_TRACES = 1024
-
 
 def written_message(message: object) -> Any:
     """Run by the server: a mechanism's message to a party, as JSON."""

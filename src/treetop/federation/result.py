@@ -36,6 +36,11 @@ class PartyRecord:
         if last and isinstance(upload, Findings):
             self.domain = upload.heavy_hitters.domain
 
+    def happened(self, traces: Sequence[LevelTrace], notes: Sequence[str]) -> None:
+        """Add what the party told with an outcome."""
+        self.traces += traces
+        self.notes += notes
+
     @property
     def levels(self) -> int:
         """Return the last level that the party told of."""

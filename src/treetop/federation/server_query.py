@@ -1,6 +1,7 @@
 """Run by the server: one query from its task to its result, resumed from the journal after a crash."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from treetop.errors import InvalidInput, PeerViolation, QueryFailed
@@ -20,13 +21,14 @@ from treetop.federation.strict_fields import record, require, rows, text, whole
 from treetop.federation.task import DeviceTask
 from treetop.federation.tickets import MOST_TICKETS
 from treetop.mechanisms.catalog import mechanism_named
-from treetop.mechanisms.requests import AskParties, Upload
+from treetop.mechanisms.requests import AskParties, LevelTrace, Upload
 from treetop.mechanisms.roster import Member, Roster
 from treetop.mechanisms.taps import Continue
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group
 
 BEACON_BYTES = 32
+MOST_TOLD = 1024
 _BIASED = "its groups are not what the weights of the task give (p < 1e-9)"
 
 
@@ -99,11 +101,11 @@ class ServerQuery:
         require(outcome.kind == "closed", "kind of an outcome", "closed", outcome.kind)
         fields = record("closed", outcome.content, {"devices", "tickets", "digest", "groups"})
         tickets = whole("tickets", fields["tickets"], 0, MOST_TICKETS)
+        users = whole("devices", fields["devices"], 0, tickets)
+        enrolment, groups = _digest(fields["digest"]), read_groups(self.task, fields["groups"], users)
         entry = self._records[party]
-        entry.users = whole("devices", fields["devices"], 0, tickets)
-        entry.enrolment = _digest(fields["digest"])
-        entry.groups = read_groups(self.task, fields["groups"], entry.users)
-        self._flag(party, entry.groups)
+        entry.users, entry.enrolment, entry.groups = users, enrolment, groups
+        self._flag(party, groups)
 
     def _flag(self, party: str, groups: Mapping[Group, int]) -> None:
         """Note a party whose devices are in other groups than the task's weights give."""
@@ -168,14 +170,19 @@ class ServerQuery:
         if part is None:
             raise PeerViolation("kind of an outcome", "list, upload, done or withdrawn", outcome.kind)
         fields = record(outcome.kind, outcome.content, {part, "traces", "notes", "groups"})
-        self._take_notes(party, fields)
-        facts = self._facts[party]
-        if outcome.kind == "withdrawn":
-            text("reason", fields["reason"])
-        elif outcome.kind == "list":
-            return self._signed(facts, text("list", fields["list"], 1 << 30))
+        happened = Happened.read(self.task, fields, self._records[party].users)
+        self._learn_groups(party, happened.groups)
+        following = self._take_part(self._facts[party], outcome.kind, fields[part])
+        self._records[party].happened(happened.traces, happened.notes)
+        return following
+
+    def _take_part(self, facts: PartyFacts, kind: str, content: Any) -> Message | None:
+        if kind == "withdrawn":
+            text("reason", content)
+        elif kind == "list":
+            return self._signed(facts, text("list", content, 1 << 30))
         else:
-            self._take_upload(facts, outcome.kind, fields["upload"])
+            self._take_upload(facts, kind, content)
         return None
 
     def _signed(self, facts: PartyFacts, content: str) -> Message:
@@ -190,20 +197,34 @@ class ServerQuery:
         self._uploads[facts.member.name] = upload
         self._records[facts.member.name].take(upload, last=kind == "done")
 
-    def _take_notes(self, party: str, fields: Mapping[str, Any]) -> None:
-        entry, facts = self._records[party], self._facts[party]
-        entry.traces += [read_trace(self.task, trace) for trace in rows("traces", fields["traces"], 0, 1024)]
-        entry.notes += [text("note", note) for note in rows("notes", fields["notes"], 0, 1024)]
-        groups = read_groups(self.task, fields["groups"], entry.users)
+    def _learn_groups(self, party: str, groups: dict[Group, int]) -> None:
+        """Rounds: where a party's devices are, as it said first."""
+        entry = self._records[party]
         if groups and not entry.groups:
             entry.groups = groups
-            facts.most_reports = devices_of_levels(groups)
+            self._facts[party].most_reports = devices_of_levels(groups)
             self._flag(party, groups)
 
     def _require_somebody(self, members: list[Member]) -> None:
         if not members:
             reasons = "; ".join(f"{name!r} {reason}" for name, reason in self._letters.left.items())
             raise QueryFailed(f"no party is left: {reasons}")
+
+
+@dataclass(frozen=True)
+class Happened:
+    """What a party tells with every outcome: its levels, notes, and in rounds where its devices are."""
+
+    traces: list[LevelTrace]
+    notes: list[str]
+    groups: dict[Group, int]
+
+    @classmethod
+    def read(cls, task: DeviceTask, fields: Mapping[str, Any], devices: int) -> "Happened":
+        """Read all of it, or refuse it."""
+        traces = [read_trace(task, trace) for trace in rows("traces", fields["traces"], 0, MOST_TOLD)]
+        notes = [text("note", note) for note in rows("notes", fields["notes"], 0, MOST_TOLD)]
+        return cls(traces, notes, read_groups(task, fields["groups"], devices))
 
 
 def _digest(content: Any) -> bytes:

@@ -38,11 +38,18 @@ class GroupsAtHand:
         return f"fewer than {least} reports at level {', '.join(small[:5])}" if small else ""
 
     def usable(self, heard: Continue) -> tuple[Continue, list[str]]:
-        """Leave out the lists of levels whose validation sets are too small, and say so."""
-        kept = {level: told for level, told in heard.D.items() if self.has_validation(level)}
-        notes = [
-            f"level {level} not pruned: a validation set has fewer than {self.task.least.validation} reports"
-            for level in heard.D
-            if level not in kept
-        ]
-        return replace(heard, D=kept), notes
+        """Leave out the lists that must not prune here, and say why."""
+        refused = {level: why for level, told in heard.D.items() if (why := self._unfit(level, len(told.frequent)))}
+        kept = {level: told for level, told in heard.D.items() if level not in refused}
+        return replace(heard, D=kept), [f"level {level} not pruned: {why}" for level, why in refused.items()]
+
+    def _unfit(self, level: int, told: int) -> str:
+        """Say why a level cannot be pruned.
+
+        Of 2k prefixes the k that seem less frequent may be pruned. A shorter list would be pruned whole, whatever the
+        own users say: whoever wrote it could choose what the next party loses (T7).
+        """
+        if told < 2 * self.task.k:
+            return f"the list told has {told} prefixes, fewer than {2 * self.task.k}"
+        small = not self.has_validation(level)
+        return f"a validation set has fewer than {self.task.least.validation} reports" if small else ""
