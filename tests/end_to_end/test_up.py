@@ -24,7 +24,9 @@ FIND_KEYS = ["mechanism", "oracle", "encoding", "k", "epsilon", "seed", "items",
 @pytest.fixture
 def drinks(tmp_path: Path) -> str:
     """Two parties whose favourites nobody can miss."""
-    rows = [f"{party},{item},{round(share * users)}" for party, users in PARTIES.items() for item, share in SHARES.items()]
+    rows = [
+        f"{party},{item},{round(share * users)}" for party, users in PARTIES.items() for item, share in SHARES.items()
+    ]
     path = tmp_path / "drinks.csv"
     path.write_text("\n".join(["party,item,users", *rows]) + "\n")
     return str(path)

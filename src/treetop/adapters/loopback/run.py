@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from treetop.adapters.http.kept_connection import KeptConnection, Patience, Request
 from treetop.adapters.http.party_client import PartyClient
@@ -17,8 +17,10 @@ from treetop.adapters.loopback.settings_texts import HOST, free_ports, write_set
 from treetop.adapters.system.durable_file import content_of, replace_durably
 from treetop.errors import PartyUnreachable, QueryFailed
 
+Found = TypeVar("Found")
 POLL_SECONDS = 0.25
-STARTING = Patience(in_all=0.0, answer_within=2.0)
+SHORT = Patience(in_all=0.0, answer_within=30.0)
+"""Whoever does not answer may have died: look after the processes before trying again."""
 WAITING_SECONDS = 60.0
 TICKETS_AT_ONCE = 50_000
 
@@ -52,13 +54,15 @@ class LocalFederation:
             self._serve("party", home.path / "party.toml")
         for url in (self._server_url, *self._urls.values()):
             self._wait_for(url)
-        self._server = ServerClient(KeptConnection(self._server_url), secret_in(self._folder.path / "server", "admin"))
+        key = secret_in(self._folder.path / "server", "admin")
+        self._server = ServerClient(KeptConnection(self._server_url, patience=SHORT), key)
 
     def ask(self) -> str:
         """Order the query, unless that was done before; return the digest of its task."""
         if self._folder.task is None:
             users = {name: home.users for name, home in self._folder.parties.items()}
-            self._folder.remember_task(self._server.order(ordered_now(self._folder.options, users)))
+            order = ordered_now(self._folder.options, users)
+            self._folder.remember_task(self._tried(lambda: self._server.order(order), "the server took no order"))
         return self._folder.task or ""
 
     def play(self) -> None:
@@ -70,32 +74,38 @@ class LocalFederation:
         """Return the answer once it is there; start again what dies on the way."""
         task = self._folder.task or ""
         while True:
-            self._processes.revive()
-            try:
-                found = self._server.result(task)
-                progress(Standing(self._reported(), self._server.state(task)))
-            except PartyUnreachable:
-                found = None
+            standing, found = self._tried(lambda: self._standing(task), "the server did not answer")
+            progress(standing)
             if found is not None:
                 return found
+            self._processes.revive()
             time.sleep(POLL_SECONDS)
+
+    def _standing(self, task: str) -> tuple[Standing, dict[str, Any] | None]:
+        found, query = self._server.result(task), self._server.state(task)
+        if query["state"] == "failed":
+            raise QueryFailed(query["doing"])
+        return Standing(self._reported(), query), found
 
     def _serve(self, role: str, settings: Path) -> None:
         log = settings.with_name("log.jsonl")
         self._processes.start(settings.parent.name, [role, "--settings", str(settings)], log)
 
     def _wait_for(self, url: str) -> None:
-        connection = KeptConnection(url, patience=STARTING)
-        self._until(lambda: connection.ask(Request("GET", "/v1/health")).status == 200, f"{url} did not listen")
+        connection = KeptConnection(url, patience=SHORT)
+        self._tried(lambda: connection.ask(Request("GET", "/v1/health")), f"{url} did not listen")
         connection.close()
 
-    def _until(self, holds: Callable[[], bool], otherwise: str) -> None:
-        """Wait for something that should not take long, and start again what dies meanwhile."""
+    def _tried(self, call: Callable[[], Found], otherwise: str) -> Found:
+        """Return what a call returns once somebody answers; start again what dies meanwhile."""
         end = time.monotonic() + WAITING_SECONDS
-        while not _holds(holds):
+        while True:
             self._processes.revive()
-            if time.monotonic() > end:
-                raise QueryFailed(f"{otherwise} within {WAITING_SECONDS:.0f} s")
+            try:
+                return call()
+            except PartyUnreachable as away:
+                if time.monotonic() > end:
+                    raise QueryFailed(f"{otherwise} within {WAITING_SECONDS:.0f} s: {away.reason}") from None
             time.sleep(POLL_SECONDS)
 
     def _fleet(self, name: str, home: PartyHome) -> Supervised:
@@ -111,23 +121,23 @@ class LocalFederation:
         return self._processes.start(f"{home.path.name} fleet", arguments, home.path / "fleet" / "log.jsonl")
 
     def _tickets(self, name: str, home: PartyHome) -> bytes:
-        client = PartyClient(KeptConnection(self._urls[name]))
-        task, key = bytes.fromhex(self._folder.task or ""), home.secret("back_end")
-        self._until(lambda: task in {offered.digest for offered in client.tasks()}, f"{name} did not get its task")
-        counts = [min(TICKETS_AT_ONCE, home.users - start) for start in range(0, home.users, TICKETS_AT_ONCE)]
-        tickets = [ticket.text for count in counts for ticket in client.tickets(task, count, key)]
+        client = PartyClient(KeptConnection(self._urls[name], patience=SHORT))
+        task, key, otherwise = (
+            bytes.fromhex(self._folder.task or ""),
+            home.secret("back_end"),
+            f"{name} gave no tickets",
+        )
+        while task not in {offered.digest for offered in self._tried(client.tasks, otherwise)}:
+            time.sleep(POLL_SECONDS)
+        tickets: list[str] = []
+        while len(tickets) < home.users:
+            count = min(TICKETS_AT_ONCE, home.users - len(tickets))
+            tickets += [ticket.text for ticket in self._tried(lambda: client.tickets(task, count, key), otherwise)]  # noqa: B023
         client.close()
         return "\n".join(tickets).encode("ascii") + b"\n"
 
     def _reported(self) -> dict[str, tuple[int, int]]:
         return {name: _progress(fleet, self._folder.parties[name].users) for name, fleet in self._fleets.items()}
-
-
-def _holds(condition: Callable[[], bool]) -> bool:
-    try:
-        return condition()
-    except PartyUnreachable:
-        return False
 
 
 def _progress(fleet: Supervised, users: int) -> tuple[int, int]:
