@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from treetop.cli.bars import WIDTH, bar, rounded
+from treetop.cli.marks import mark_of, show_standing
 from treetop.cli.options import (
     CatalogueFile,
     Encoding,
@@ -33,7 +34,6 @@ from treetop.metrics.noise_advice import Advice
 from treetop.oracles.catalog import AUTO
 from treetop.privacy.guarantee import Guarantee
 
-STANDS_OUT, NOISE = "●", "○"
 NARROW = 8
 """A bar beside long names."""
 
@@ -103,20 +103,13 @@ def show(answer: Answer) -> None:
 
 def _show_standing(answer: Answer) -> None:
     """Say how many items stand out from noise, and how many users hold something that is not in the catalogue."""
-    marks = [row.significant for row in answer.items if row.significant is not None]
-    if marks:
-        others = f"; {NOISE} may be noise" if not all(marks) else ""
-        out.print(f"{STANDS_OUT} {sum(marks)} of {len(marks)} items stand out from noise{others}.")
+    show_standing([row.significant for row in answer.items if row.significant is not None])
     if answer.outside is not None:
         outside = answer.outside
         out.print(
             f"{outside.share:.2%} ± {outside.stderr:.2%} of users hold an item that is not in the catalogue "
             f"(true: {outside.true_share:.2%})."
         )
-
-
-def _mark(significant: bool | None) -> str:
-    return {True: f" {STANDS_OUT}", False: f" {NOISE}", None: ""}[significant]
 
 
 def _table(answer: Answer) -> Table:
@@ -133,7 +126,7 @@ def _table(answer: Answer) -> Table:
     largest = max((row.count + row.stderr for row in answer.items), default=0.0)
     for rank, row in enumerate(answer.items, start=1):
         cells = _cells(row, len(answer.parties), bar(row.count, row.stderr, largest, width))
-        table.add_row(f"{rank}{_mark(row.significant)}", *cells, *([row.source] if sourced else []))
+        table.add_row(f"{rank}{mark_of(row.significant)}", *cells, *([row.source] if sourced else []))
     return table
 
 

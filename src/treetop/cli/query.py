@@ -43,7 +43,9 @@ EncodingOption = Annotated[str, typer.Option("--encoding", help=f"How items beco
 Parties = Annotated[
     str | None, typer.Option("--parties", help="Names separated by commas, the largest first.", show_default="all")
 ]
-Collect = Annotated[str, typer.Option("--collect", metavar="DURATION", help="How long devices may report.")]
+Collect = Annotated[
+    str, typer.Option("--collect", metavar="DURATION", help="How long devices may report; in rounds, after enrolment.")
+]
 Enrol = Annotated[
     str | None,
     typer.Option("--enrol", metavar="DURATION", help="Rounds: how long devices may enrol.", show_default="--collect"),
@@ -85,14 +87,16 @@ def query(
     client = ServerClient(KeptConnection(server, ca), _key(key_file))
     if task is None:
         now, span = int(time.time()), seconds_of("--collect", collect)
+        enrolled = now + (seconds_of("--enrol", enrol) if enrol else span)
         order: dict[str, Any] = {
             "name": name, "attribute": attribute, "k": k, "epsilon": epsilon, "mechanism": mechanism, "mode": mode,
             "oracle": oracle, "encoding": encoding, "settings": read_settings(settings),
             "parties": parties.split(",") if parties else [], "policy": policy,
             "patience": seconds_of("--patience", patience),
             "deadlines": {
-                "opens": now, "enrolment": now + (seconds_of("--enrol", enrol) if enrol else span),
-                "reports": now + span, "level_seconds": seconds_of("--level-time", level_time),
+                "opens": now, "enrolment": enrolled if mode == "rounds" else now + span,
+                "reports": (enrolled if mode == "rounds" else now) + span,
+                "level_seconds": seconds_of("--level-time", level_time),
             },
             "least": {"estimate": least_reports, "validation": least_validation},
         }  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Any
 from rich.table import Table
 
 from treetop.cli.bars import bar, rounded
+from treetop.cli.marks import mark_of, show_standing
 from treetop.cli.screen import note, out
 
 Result = Mapping[str, Any]
@@ -44,11 +45,13 @@ def _table(result: Result, true_counts: Mapping[str, int] | None) -> Table:
     for rank, row in enumerate(result["items"], start=1):
         truth = [f"{true_counts.get(row['item'], 0):,}"] if true_counts is not None else []
         drawn, share = bar(row["count"], row["stderr"], largest), f"{row['frequency']:.2%}"
-        table.add_row(str(rank), row["item"], drawn, rounded(row["count"], row["stderr"]), share, *truth)
+        place = f"{rank}{mark_of(row.get('significant'))}"
+        table.add_row(place, row["item"], drawn, rounded(row["count"], row["stderr"]), share, *truth)
     return table
 
 
 def _show_truth(result: Result) -> None:
+    show_standing([row["significant"] for row in result["items"] if "significant" in row])
     if "truth" in result:
         truth = result["truth"]
         out.print(f"F1 {truth['f1']:.2f}, NCR {truth['ncr']:.2f} against the true top {result['k']}.")

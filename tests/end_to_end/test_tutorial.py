@@ -1,0 +1,35 @@
+"""The tutorial, pasted block by block into a shell."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+from treetop.adapters.loopback.settings_texts import free_ports
+
+ROOT = Path(__file__).parents[2]
+TUTORIAL = (ROOT / "docs" / "tutorial" / "first_federation.md").read_text()
+SMALLER = {"30001": "3001", "30000": "3000", "20000": "2000", "--collect 15m": "--collect 15m --least-reports 50"}
+
+
+@pytest.mark.skipif(not (which("curl") and which("openssl")), reason="the tutorial calls curl and openssl")
+def test_every_block_of_the_tutorial_runs(tmp_path: Path) -> None:
+    script = "\n".join(["set -e", *re.findall(r"```sh\n(.*?)```", TUTORIAL, re.DOTALL)])
+    for port, free in zip(("8451", "8452", "8460"), free_ports(3), strict=True):
+        script = script.replace(port, str(free))
+    for told, small in SMALLER.items():
+        assert told in script
+        script = script.replace(told, small)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "EXAMPLES": str(ROOT / "examples")}
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert "k = 5, ε = 2" in done.stdout, done.stderr
+    assert "Delivered: the party had it already." in done.stdout
+    assert "5,001 users in 2 parties" in done.stdout
+    assert list((tmp_path / "station" / "reports").glob("*"))
