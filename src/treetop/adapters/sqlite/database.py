@@ -114,8 +114,12 @@ class SqliteDatabase:
 
 def _connected(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
-    for setting in _SETTINGS:
-        connection.execute(setting).fetchall()
+    try:
+        for setting in _SETTINGS:
+            connection.execute(setting).fetchall()
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

@@ -11,7 +11,10 @@ from treetop.adapters.store_choice import open_stores
 from treetop.errors import InvalidInput, StoreDamaged, StoreRefused, StoreUnavailable
 from treetop.federation.uploads import Verdict
 
-OTHERS = "pid <> pg_backend_pid() AND datname = current_database()"
+END_OTHERS = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE pid <> pg_backend_pid() AND datname = current_database()
+"""
 
 
 @pytest.fixture
@@ -33,7 +36,7 @@ def behind(address: str, statement: str) -> None:
 
 def test_a_lost_connection_is_made_again(address: str) -> None:
     store, _ = open_stores(address)
-    behind(address, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {OTHERS}")
+    behind(address, END_OTHERS)
     with pytest.raises(StoreUnavailable, match="the database cannot be used"):
         store.submit([report(10)])
     assert store.submit([report(9), report(10)]) == [Verdict.REPLAYED, Verdict.ACCEPTED]

@@ -244,3 +244,13 @@ def test_a_closed_store_and_wrong_words_are_refused(path: Path) -> None:
         open_stores("mysql://user:secret@host/database")
     with pytest.raises(StoreUnavailable, match="cannot be opened"):
         open_stores(str(path / "in" / "no" / "folder.db"))
+
+
+def test_every_commit_waits_for_the_disk(path: Path) -> None:
+    """What a power cut would show is settled by these settings; `kill -9` cannot tell."""
+    store, _ = open_stores(str(path))
+    connection = store._database._connection  # type: ignore[attr-defined]  # below the port
+    found = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")}
+    assert found == {"journal_mode": "wal", "synchronous": 2}
+    assert connection.execute("PRAGMA secure_delete").fetchone() == (1,)
+    store.close()
