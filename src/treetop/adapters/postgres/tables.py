@@ -37,9 +37,10 @@ class PostgresRows:
         found = self._do(_ALL[kind]) if every else self._do(_OF_TASK[kind], (task,))
         return [unsealed(kind, row) for row in found]
 
-    def save(self, state: State) -> None:
-        """Write a row, in place of the one with its number."""
-        self._do(_SAVE[type(state)], sealed(state))
+    def save(self, *states: State) -> None:
+        """Write rows of one kind, each in place of the one with its number."""
+        with self._connection.cursor() as cursor:
+            cursor.executemany(_SAVE[type(states[0])], [sealed(state) for state in states])
 
     def drop_groups(self, task: int) -> None:
         """Delete the rows of a task's groups."""

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from treetop.adapters.relational.states import OPEN, TaskState, sum_with
+from treetop.adapters.relational.states import OPEN, GroupState, TaskState, sum_with
 from treetop.adapters.relational.stored_groups import groups_of, new_group
 from treetop.adapters.relational.tables import LAST_SERIAL, SERIAL_BITS, Rows
 from treetop.errors import InvalidInput
@@ -31,17 +31,28 @@ def take_reports(rows: Rows, task: TaskState, reports: Sequence[AdmittedReport])
     shut = {group for group, state in states.items() if state.state != OPEN}
     fresh: dict[Group, list[Kept]] = defaultdict(list)
     verdicts = [_judged(report, base, known, shut, fresh) for report in reports]
-    for group, kept in fresh.items():
-        state = states.get(group)
-        if state is None:
-            state = new_group(rows, task, group)
-            task = task._replace(groups=task.groups + 1)
-        checks = sum_with(state.checks, (int.from_bytes(check, "big") for _, check, _ in kept))
-        rows.save(state._replace(reports=state.reports + len(kept), checks=checks))
-        rows.add_spent([(base | serial, check) for serial, check, _ in kept])
-        place = state.number << SERIAL_BITS | state.reports
-        rows.add_bodies([(place + number, serial, body) for number, (serial, _, body) in enumerate(kept)])
+    for group in (group for group in fresh if group not in states):
+        states[group] = new_group(rows, task, group)
+        task = task._replace(groups=task.groups + 1)
+    if fresh:
+        _keep(rows, base, [(states[group], kept) for group, kept in fresh.items()])
     return verdicts
+
+
+def _keep(rows: Rows, base: int, fresh: Sequence[tuple[GroupState, list[Kept]]]) -> None:
+    """Write the tickets spent, the bodies behind those that are there, and the new number and sum of every group."""
+    rows.add_spent([(base | serial, check) for _, kept in fresh for serial, check, _ in kept])
+    rows.add_bodies([
+        ((state.number << SERIAL_BITS | state.reports) + place, serial, body)
+        for state, kept in fresh
+        for place, (serial, _, body) in enumerate(kept)
+    ])  # fmt: skip
+    rows.save(*(_grown(state, kept) for state, kept in fresh))
+
+
+def _grown(state: GroupState, kept: list[Kept]) -> GroupState:
+    checks = sum_with(state.checks, (int.from_bytes(check, "big") for _, check, _ in kept))
+    return state._replace(reports=state.reports + len(kept), checks=checks)
 
 
 def _judged(

@@ -29,8 +29,8 @@ class Rows(Protocol):
         """Return all rows by number, or those of a task."""
         ...
 
-    def save(self, state: State) -> None:
-        """Write a row, in place of the one with its number."""
+    def save(self, *states: State) -> None:
+        """Write rows of one kind, each in place of the one with its number."""
         ...
 
     def drop_groups(self, task: int) -> None:

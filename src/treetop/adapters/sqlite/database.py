@@ -18,6 +18,8 @@ from treetop.adapters.sqlite.schema_version import prepared
 from treetop.adapters.sqlite.tables import SqliteRows
 from treetop.errors import StoreRefused, StoreUnavailable
 
+PATIENCE = 60_000
+"""Milliseconds to wait for a lock of the file."""
 _SETTINGS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
@@ -42,6 +44,7 @@ class SqliteDatabase:
         self._ownership = Ownership(self._path)
         self._epoch_file = EpochFile(self._path)
         self._connection: sqlite3.Connection | None = None
+        self._untidy = False
         try:
             self._open(accept_older)
         except BaseException:
@@ -73,6 +76,9 @@ class SqliteDatabase:
                 _undo(connection)
                 raise
             self._epoch_file.advance(rows.epoch)
+            if self._untidy:
+                with suppress(StoreUnavailable):  # what was asked for is committed
+                    self.tidy()
 
     def bodies(self, group: int, task: int) -> Iterator[Sequence[tuple[Any, Any, Any]]]:
         """Yield serial, body and check of a group's reports by serial, in stretches, beside whoever writes."""
@@ -83,9 +89,16 @@ class SqliteDatabase:
         return self._stretches("SELECT slot FROM enrolled WHERE slot BETWEEN ? AND ? ORDER BY slot", slots_of(task))
 
     def tidy(self) -> None:
-        """Copy the log into the file and empty it: it still holds pages as they were."""
+        """Copy the log into the file and empty it: it still holds pages as they were.
+
+        Whoever reads bodies meanwhile needs the log; nobody waits for that, and the next commit tries again.
+        """
         with self._turn, translated():
-            self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            connection = self._opened()
+            connection.execute("PRAGMA busy_timeout = 0").fetchall()
+            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            connection.execute(f"PRAGMA busy_timeout = {PATIENCE}").fetchall()
+            self._untidy = bool(busy)
 
     def close(self) -> None:
         """Let go of the file and of its lock; again, nothing."""
@@ -113,9 +126,13 @@ class SqliteDatabase:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
-    for setting in _SETTINGS:
-        connection.execute(setting).fetchall()
+    connection = sqlite3.connect(path, timeout=PATIENCE / 1000, isolation_level=None, check_same_thread=False)
+    try:
+        for setting in _SETTINGS:
+            connection.execute(setting).fetchall()
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

@@ -24,5 +24,7 @@ def translated() -> Iterator[None]:
         if name.startswith(_PASSING) and name not in _LASTING:
             raise StoreUnavailable(f"the store cannot be used: {error} ({name})") from error
         raise RowDamaged(f"{error} ({name or type(error).__name__})") from error
+    except UnicodeDecodeError as error:
+        raise RowDamaged("a text is not UTF-8 any more") from error
     except OSError as error:
         raise StoreUnavailable(f"the store cannot be used: {error}") from error

@@ -39,11 +39,11 @@ class SqliteRows:
         found = self._do(_ALL[kind]) if task is None else self._do(_OF_TASK[kind], (task,))
         return [unsealed(kind, row) for row in found]
 
-    def save(self, state: State) -> None:
-        """Write a row, in place of the one with its number."""
-        self._do(_SAVE[type(state)], sealed(state))
-        if isinstance(state, StoreState):
-            self.epoch = state.epoch
+    def save(self, *states: State) -> None:
+        """Write rows of one kind, each in place of the one with its number."""
+        self._do_many(_SAVE[type(states[0])], map(sealed, states))
+        if isinstance(states[0], StoreState):
+            self.epoch = states[0].epoch
 
     def drop_groups(self, task: int) -> None:
         """Delete the rows of a task's groups."""

@@ -13,6 +13,7 @@ from tests.reports import FIRST, OTHER, SECOND, TASK, report, reports
 
 from treetop.adapters.store_choice import open_stores
 from treetop.errors import InvalidInput, StoreDamaged, StoreRefused, StoreUnavailable, TreetopError
+from treetop.federation.service_ports import AdmittedReport
 from treetop.federation.uploads import Verdict
 
 Everything = tuple[object, ...]
@@ -220,12 +221,32 @@ def test_scrubbed_bodies_are_nowhere_in_the_files(path: Path) -> None:
     store, _ = open_stores(str(path))
     store.add_task(TASK, b"")
     canary = b"CANARY-CANARY-CANARY"
-    store.submit([type(report(1))(TASK, serial, FIRST, canary + bytes([serial])) for serial in range(200)])
+    store.submit([AdmittedReport(TASK, serial, FIRST, canary + bytes([serial])) for serial in range(200)])
     store.close_group(TASK, FIRST)
     files = [path, path.with_name("party.db-wal")]
     assert any(canary in file.read_bytes() for file in files)
     store.scrub(TASK, FIRST)
     assert not any(canary in file.read_bytes() for file in files if file.exists())
+    store.close()
+
+
+def test_a_reader_delays_the_scrubbing_of_the_log_only(path: Path) -> None:
+    store, _ = open_stores(str(path))
+    store.add_task(TASK, b"")
+    canary = b"CANARY-CANARY-CANARY"
+    store.submit(
+        [*(AdmittedReport(TASK, serial, FIRST, canary) for serial in range(9)), *reports(range(10, 9999), SECOND)]
+    )
+    for group in (FIRST, SECOND):
+        store.close_group(TASK, group)
+    reading = store.bodies(TASK, SECOND)
+    seen = len(next(reading))
+    store.scrub(TASK, FIRST)
+    log = path.with_name("party.db-wal")
+    assert canary in log.read_bytes()
+    assert seen + sum(map(len, reading)) == 9989
+    store.issue_tickets(TASK, 1)
+    assert canary not in path.read_bytes() + log.read_bytes()
     store.close()
 
 
@@ -244,3 +265,13 @@ def test_a_closed_store_and_wrong_words_are_refused(path: Path) -> None:
         open_stores("mysql://user:secret@host/database")
     with pytest.raises(StoreUnavailable, match="cannot be opened"):
         open_stores(str(path / "in" / "no" / "folder.db"))
+
+
+def test_every_commit_waits_for_the_disk(path: Path) -> None:
+    """What a power cut would show is settled by these settings; `kill -9` cannot tell."""
+    store, _ = open_stores(str(path))
+    connection = store._database._connection  # type: ignore[attr-defined]  # below the port
+    found = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")}
+    assert found == {"journal_mode": "wal", "synchronous": 2}
+    assert connection.execute("PRAGMA secure_delete").fetchone() == (1,)
+    store.close()
