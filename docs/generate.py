@@ -1,7 +1,9 @@
 """Writes the reference pages that come from the code: `make docs`. A test checks that they are up to date."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
+from typer import Typer
 from typer.testing import CliRunner
 
 from treetop.cli.main import app
@@ -35,12 +37,20 @@ def _code(symbol: str) -> str:
 def command_page() -> str:
     """Return the help text of every command."""
     runner = CliRunner()
-    names = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]
     parts = ["# Commands\n"]
-    for name in names:
-        text = runner.invoke(app, [name, "--help"], env={"COLUMNS": "100", "TERMINAL_WIDTH": "100"}).output
-        parts.append(f"## treetop {name}\n\n```\n{text.strip()}\n```\n")
+    for words in _commands(app):
+        text = runner.invoke(app, [*words, "--help"], env={"COLUMNS": "100", "TERMINAL_WIDTH": "100"}).output
+        parts.append(f"## treetop {' '.join(words)}\n\n```\n{text.strip()}\n```\n")
     return "\n".join(parts)
+
+
+def _commands(of: Typer) -> Iterator[list[str]]:
+    for command in of.registered_commands:
+        if command.callback:
+            yield [command.name or command.callback.__name__]
+    for group in of.registered_groups:
+        yield [str(group.name)]
+        yield from ([str(group.name), *words] for words in _commands(group.typer_instance or Typer()))
 
 
 def pages() -> dict[Path, str]:
