@@ -7,7 +7,6 @@ from treetop.errors import ReportRefused
 from treetop.federation.samplers import SEED_BYTES, HashedReport
 from treetop.federation.task import OracleName
 
-
 _DIGITS = bytes.maketrans(b"\0\1", b"01")
 
 
