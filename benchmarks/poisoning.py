@@ -263,6 +263,8 @@ def draw(points: list[Point]) -> None:
                 axes[row, column].errorbar(shares, [m.value for m in means], [m.error for m in means], **style)
         axes[0, column].set_title(f"{mechanism}, {oracle}")
         axes[1, column].set_xscale("log")
+        axes[1, column].set_xticks([100 * share for share in SHARES], [f"{100 * share:g}" for share in SHARES])
+        axes[1, column].minorticks_off()
         axes[1, column].set_xlabel("share of fake devices, %")
     axes[0, 0].set_ylabel(f"targets in the top {K}, of {TARGETS}")
     axes[1, 0].set_ylabel("F1")

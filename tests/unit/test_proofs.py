@@ -26,7 +26,7 @@ PROOFS = {
 PROVED_CODE = {
     "budgets.py": "6c39b7d7629f4b5d",
     "thresholds.py": "b1d5824599bb5c69",
-    "samplers.py": "dd9136571d122d83",
+    "samplers.py": "4f3915f5f142b25f",
     "device.py": "37206002f4e65b2b",
 }
 

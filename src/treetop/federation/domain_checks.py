@@ -15,7 +15,7 @@ from treetop.federation.task import DeviceTask
 from treetop.trie.user_groups import Group, Role
 
 _DOMAIN_DOMAIN = b"treetop domain 1\0"
-_LISTS_REMEMBERED = 64
+_LISTS_REMEMBERED = 8
 
 
 @dataclass(frozen=True)

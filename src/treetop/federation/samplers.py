@@ -6,6 +6,7 @@ depend on the value.
 """
 
 from dataclasses import dataclass
+from struct import unpack
 from typing import NamedTuple
 
 from treetop.federation.bucket_hash import bucket_of
@@ -74,7 +75,9 @@ class BitsDraw:
 
     def report(self, slot: int) -> tuple[bool, ...]:
         """Return the reported bits: the true one set with 1/2, the others with flip / 2^64."""
-        return tuple(word < (HALF if place == slot else self.flip) for place, word in enumerate(self.words))
+        bits = [word < self.flip for word in self.words]
+        bits[slot] = self.words[slot] < HALF
+        return tuple(bits)
 
 
 class BitsSampler:
@@ -86,7 +89,7 @@ class BitsSampler:
 
     def draw(self, entropy: Entropy) -> BitsDraw:
         """Run by the device: one word for each position."""
-        return BitsDraw(tuple(uniform_word(entropy) for _ in range(self.slots)), self.flip)
+        return BitsDraw(unpack(f">{self.slots}Q", entropy.read(WORD_BYTES * self.slots)), self.flip)
 
 
 class HashedReport(NamedTuple):

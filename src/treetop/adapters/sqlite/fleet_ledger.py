@@ -76,11 +76,12 @@ class FleetLedger:
         self._database.execute("COMMIT")
 
     def claim(self, name: str, value: str) -> None:
-        """Keep a fact about the fleet, or refuse another one than is kept: these are not the same devices."""
+        """Keep a fact about the fleet, or close and refuse another one than is kept: these are not the same devices."""
         with self._transaction() as database:
             database.execute("INSERT OR IGNORE INTO facts VALUES (?, ?)", (name, value))
         ((kept,),) = self._database.execute("SELECT value FROM facts WHERE name = ?", (name,))
         if kept != value:
+            self.close()
             raise InvalidInput(f"this state is of a fleet with {name} {kept}, found {value}: use another folder")
 
     def records(self, places: Sequence[int]) -> list[DeviceRecord]:

@@ -31,7 +31,11 @@ class DeviceState:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._history = folder / "history.jsonl"
         self._file = LedgerFile(folder / "ledger")
-        self.ledger = Ledger(self._file, CounterFile(folder / "counter"), caps)
+        try:
+            self.ledger = Ledger(self._file, CounterFile(folder / "counter"), caps)
+        except BaseException:
+            self._file.close()
+            raise
 
     def close(self) -> None:
         """Let another process hold the folder."""

@@ -16,7 +16,7 @@ from treetop.adapters.http.party_client import PartyClient
 from treetop.adapters.http.single_device import SingleDevice
 from treetop.adapters.system.device_state import DeviceState
 from treetop.adapters.system.entropy import SystemEntropy
-from treetop.errors import BudgetExceeded, QuestionRefused, ReportRefused, TreetopError, ValueUnavailable
+from treetop.errors import BudgetExceeded, LedgerRefused, QuestionRefused, ReportRefused, TreetopError, ValueUnavailable
 from treetop.federation.ledger import Caps
 from treetop.federation.membership import Membership
 from treetop.federation.task import Deadlines, DeviceTask, Encoding
@@ -210,3 +210,14 @@ def test_a_cut_off_history_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     assert not state.enrolled(b"o" * 32)
     assert len(state.events()) == 1
     state.close()
+
+
+def test_an_old_ledger_put_back_is_refused(tmp_path: Path) -> None:
+    party = FakeParty(fleet_task())
+    with serving(party) as url:
+        Player(party, url, tmp_path).run()
+        (tmp_path / "ledger").unlink()
+        for _ in range(2):
+            with pytest.raises(LedgerRefused, match="counter"):
+                Player(party, url, tmp_path).run()
+    assert len(party.received) == 1

@@ -69,7 +69,7 @@ def test_facts_do_not_change(tmp_path: Path) -> None:
     ledger.claim("population", "five users")
     with pytest.raises(InvalidInput, match="population five users, found six users"):
         ledger.claim("population", "six users")
-    ledger.close()
+    FleetLedger(tmp_path / "fleet").close()
 
 
 def test_one_process_holds_it(tmp_path: Path) -> None:
