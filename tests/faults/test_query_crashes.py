@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.federations import Crash, DictJournal, Federation, InMemoryParty, crashing, crowd, order
+from tests.fixed_entropy import FixedEntropy
 
 from treetop.adapters.memory.channel import MemoryChannel
 from treetop.errors import PartyUnreachable
@@ -191,3 +192,21 @@ def test_a_replay_counts_nothing_that_was_kept() -> None:
     assert query.outcome(3) is not None
     query._replayed(3)
     assert work.tallied == counted
+
+
+def test_a_beacon_is_drawn_once_whatever_the_server_draws_after_a_crash() -> None:
+    """Were it drawn again, the party would be told another message 2, and devices would change their groups."""
+    for write in range(4, 12):
+        asked = federation("rounds")
+        asked.entropy = FixedEntropy(1)
+        with crashing(asked.journal, write, "before"), pytest.raises(Crash):
+            asked.query().run()
+        shown = beacons(asked)
+        asked.entropy = FixedEntropy(2)
+        asked.query().run()
+        assert shown.items() <= beacons(asked).items()
+
+
+def beacons(asked: Federation) -> dict[str, bytes]:
+    book = asked.journal.read(f"server:{asked.task.digest.hex()}")
+    return {entry: content for entry, content in book.items() if entry.startswith("beacon:")}

@@ -5,12 +5,14 @@ count and error from the same whole numbers, and nothing that no report could gi
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from treetop.encoding.bit_strings import Codes
 from treetop.errors import InvalidInput
+from treetop.federation.group_counts import read_groups
 from treetop.federation.strict_fields import code_texts, codes, decimal, decimals, optional, record, rows, text, whole
 from treetop.federation.task import DeviceTask
 from treetop.mechanisms.parameters import Parameters
@@ -20,6 +22,10 @@ from treetop.mechanisms.taps import Continue
 from treetop.trie.consensus_pruning import PruningCandidates
 from treetop.trie.global_ranking import CountedPrefixes
 from treetop.trie.quantised_counts import QuantisedCounts
+from treetop.trie.user_groups import Group
+
+MOST_TOLD = 1024
+"""Traces and notes of one outcome, at most."""
 
 
 def written_message(message: object) -> Any:
@@ -164,3 +170,19 @@ def read_trace(task: DeviceTask, content: Any) -> LevelTrace:
         whole("candidates", candidates, 0, most), whole("reports", reports, 0, 1 << 53),
         text("oracle", oracle, 10), whole("kept", kept, 0, most), text("note", note),
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Happened:
+    """What a party tells with every outcome: its levels, notes, and in rounds where its devices are."""
+
+    traces: list[LevelTrace]
+    notes: list[str]
+    groups: dict[Group, int]
+
+    @classmethod
+    def read(cls, task: DeviceTask, fields: Mapping[str, Any], devices: int) -> "Happened":
+        """Read all of it, or refuse it."""
+        traces = [read_trace(task, trace) for trace in rows("traces", fields["traces"], 0, MOST_TOLD)]
+        notes = [text("note", note) for note in rows("notes", fields["notes"], 0, MOST_TOLD)]
+        return cls(traces, notes, read_groups(task, fields["groups"], devices))

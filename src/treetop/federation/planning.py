@@ -12,6 +12,7 @@ from typing import Literal
 from treetop.encoding.item_codecs import ItemCodec, codec_named
 from treetop.errors import InvalidInput, UnknownName
 from treetop.federation.budgets import Budget
+from treetop.federation.correspondence import MissingPolicy
 from treetop.federation.task import (
     Deadlines,
     DeviceTask,
@@ -62,6 +63,8 @@ class QueryOrder:
     """Users of some parties, where they are known beforehand: to say what share of them a result covers."""
     deadlines: Deadlines = field(default_factory=Deadlines)
     least: LeastReports = field(default_factory=LeastReports)
+    policy: MissingPolicy = field(default_factory=MissingPolicy)
+    """What becomes of missing parties; the one part of an order that is not in its task."""
 
     def __post_init__(self) -> None:
         mechanism_named(self.mechanism)

@@ -1,7 +1,6 @@
 """Run by the server: one query from its task to its result, resumed from the journal after a crash."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from treetop.errors import InvalidInput, PeerViolation, QueryFailed
@@ -9,7 +8,7 @@ from treetop.federation.correspondence import Correspondence, MissingPolicy, Pro
 from treetop.federation.exchange import Message, Outcome
 from treetop.federation.group_counts import devices_of_levels, is_biased, read_groups, weights_at
 from treetop.federation.list_signing import ListLog
-from treetop.federation.messages import read_trace, written_message
+from treetop.federation.messages import Happened, written_message
 from treetop.federation.party_uploads import PartyFacts, read_upload
 from treetop.federation.planning import QueryOrder, parameters_of, planned_task
 from treetop.federation.ports import Entropy, Signer
@@ -17,18 +16,17 @@ from treetop.federation.published import Beacon
 from treetop.federation.result import FakesNeeded, PartyRecord, QueryResult, result_content
 from treetop.federation.service_ports import Channel, Journal, ServiceClock
 from treetop.federation.signed_documents import canonical_json, signed, signed_task
-from treetop.federation.strict_fields import record, require, rows, text, whole
+from treetop.federation.strict_fields import digest, record, require, text, whole
 from treetop.federation.task import DeviceTask
 from treetop.federation.tickets import MOST_TICKETS
 from treetop.mechanisms.catalog import mechanism_named
-from treetop.mechanisms.requests import AskParties, LevelTrace, Upload
+from treetop.mechanisms.requests import AskParties, Upload
 from treetop.mechanisms.roster import Member, Roster
 from treetop.mechanisms.taps import Continue
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group
 
 BEACON_BYTES = 32
-MOST_TOLD = 1024
 _BIASED = "its groups are not what the weights of the task give (p < 1e-9)"
 
 
@@ -49,12 +47,13 @@ class ServerQuery:
         fakes_needed: FakesNeeded | None = None,
     ) -> None:
         self.task = planned_task(order) if isinstance(order, QueryOrder) else order
-        known = order.expected if isinstance(order, QueryOrder) else {}
-        self._expected = known if expected is None else expected
+        self._order = order if isinstance(order, QueryOrder) else None
+        self._expected = expected or (self._order.expected if self._order else {})
         if set(channels) != set(self.task.parties):
             raise InvalidInput(f"a channel for each of {self.task.parties} is needed, found {tuple(channels)}")
         self._signer, self._journal, self._entropy = signer, journal, entropy
-        self._channels, self._clock, self._policy = channels, clock, policy or MissingPolicy()
+        self._channels, self._clock = channels, clock
+        self._policy = policy or (self._order.policy if self._order else MissingPolicy())
         self._fakes_needed = fakes_needed
         self._parameters, self._log = parameters_of(self.task), ListLog(self.task, signer, journal)
         self._records = {party: PartyRecord(party) for party in self.task.parties}
@@ -102,7 +101,7 @@ class ServerQuery:
         fields = record("closed", outcome.content, {"devices", "tickets", "digest", "groups"})
         tickets = whole("tickets", fields["tickets"], 0, MOST_TICKETS)
         users = whole("devices", fields["devices"], 0, tickets)
-        enrolment, groups = _digest(fields["digest"]), read_groups(self.task, fields["groups"], users)
+        enrolment, groups = digest("digest", fields["digest"]), read_groups(self.task, fields["groups"], users)
         entry = self._records[party]
         entry.users, entry.enrolment, entry.groups = users, enrolment, groups
         self._flag(party, groups)
@@ -209,29 +208,3 @@ class ServerQuery:
         if not members:
             reasons = "; ".join(f"{name!r} {reason}" for name, reason in self._letters.left.items())
             raise QueryFailed(f"no party is left: {reasons}")
-
-
-@dataclass(frozen=True)
-class Happened:
-    """What a party tells with every outcome: its levels, notes, and in rounds where its devices are."""
-
-    traces: list[LevelTrace]
-    notes: list[str]
-    groups: dict[Group, int]
-
-    @classmethod
-    def read(cls, task: DeviceTask, fields: Mapping[str, Any], devices: int) -> "Happened":
-        """Read all of it, or refuse it."""
-        traces = [read_trace(task, trace) for trace in rows("traces", fields["traces"], 0, MOST_TOLD)]
-        notes = [text("note", note) for note in rows("notes", fields["notes"], 0, MOST_TOLD)]
-        return cls(traces, notes, read_groups(task, fields["groups"], devices))
-
-
-def _digest(content: Any) -> bytes:
-    digits = text("digest", content, 64)
-    try:
-        digest = bytes.fromhex(digits)
-    except ValueError:
-        raise PeerViolation("digest", "hexadecimal digits", digits) from None
-    require(len(digest) == 32, "digest", "32 bytes", len(digest))
-    return digest

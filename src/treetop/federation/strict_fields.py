@@ -78,6 +78,17 @@ def codes(what: str, content: Any, length: int, bits: int, *, least: int = 0, mo
     return code_array(numbers, bits)
 
 
+def digest(what: str, content: Any) -> bytes:
+    """Return 32 bytes from their hexadecimal text."""
+    digits = text(what, content, 64)
+    try:
+        found = bytes.fromhex(digits)
+    except ValueError:
+        raise PeerViolation(what, "hexadecimal digits", _short(digits)) from None
+    require(len(found) == 32, what, "32 bytes", len(found))
+    return found
+
+
 def code_texts(prefixes: Codes) -> list[str]:
     """Return how prefixes are written."""
     return [f"{int(prefix):x}" for prefix in prefixes.tolist()]
