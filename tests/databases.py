@@ -32,9 +32,8 @@ class PostgresServer:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # pgserver warns of machines without a runtime folder
-                import pgserver
-                from pgserver import _commands
-            return cls(pgserver.get_server(folder, cleanup_mode="stop"), _commands)
+                from pgserver import _commands, postgres_server
+            return cls(postgres_server.get_server(folder, cleanup_mode="stop"), _commands)
         except Exception as error:  # whatever keeps it from starting is the reason to skip
             return f"{type(error).__name__}: {error}"
 

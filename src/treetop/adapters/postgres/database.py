@@ -37,8 +37,12 @@ class PostgresDatabase:
         self._turn = RLock()
         self._connection: Connection | None = None
         self._closed = False
-        with self._turn, translated():
-            _prepare(self._connected())
+        try:
+            with translated():
+                _prepare(self._connected())
+        except BaseException:
+            self.close()
+            raise
 
     @contextmanager
     def transaction(self) -> Iterator[PostgresRows]:

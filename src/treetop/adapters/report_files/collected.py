@@ -1,0 +1,108 @@
+"""From the store to report files, once for each closed group, and from there to tallies.
+
+A file appears under its name when it is whole, and only then the store forgets the bodies: a crash leaves them in the
+store, or in both, and the next call goes on from there.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from treetop.adapters.report_files.columns import Columns
+from treetop.adapters.report_files.counting import Candidates, CountingEngine
+from treetop.adapters.report_files.embedded import EmbeddedEngine
+from treetop.adapters.report_files.reader import ReportFile
+from treetop.adapters.report_files.report_kind import ReportKind
+from treetop.adapters.report_files.wire_batches import columns_of, kind_of
+from treetop.adapters.report_files.writer import ReportFileWriter
+from treetop.errors import StoreDamaged, StoreUnavailable
+from treetop.federation.service_ports import Counting, ReportStore
+from treetop.federation.wire_format import Batch, Envelope
+from treetop.oracles.catalog import ORACLES
+from treetop.oracles.frequency_oracle import FrequencyOracle
+from treetop.oracles.plausibility import beyond_chance, implausible_bits, rare_hashes
+from treetop.oracles.tallies import Tally
+from treetop.privacy.epsilon import Epsilon
+from treetop.trie.user_groups import Group, Role
+
+
+class CollectedReports:
+    """Run by the party: the reports of closed groups."""
+
+    def __init__(self, store: ReportStore, folder: Path, engine: CountingEngine | None = None) -> None:
+        self._store, self._folder = store, Path(folder)
+        self._engine = engine or EmbeddedEngine()
+        self._exported: dict[ReportKind, Path] = {}
+        self._turn = Lock()
+
+    def tally(self, task: bytes, groups: Sequence[Group], counting: Counting) -> Tally:
+        """Count the reports of closed groups together; damage raises and nothing is counted."""
+        total = _candidates(_envelope(task, Group(1), counting), counting).nothing()
+        for group in groups:
+            envelope = _envelope(task, group, counting)
+            total += self._engine.count(self._files(envelope), _candidates(envelope, counting))
+        return total
+
+    def implausible(self, task: bytes, group: Group, counting: Counting, epsilon: Epsilon) -> int:
+        """Return how many reports no honest device sends (`oracles.plausibility`); for OLH, as the keys show it."""
+        oracle = ORACLES[counting.oracle](epsilon, counting.slots)
+        files = [ReportFile.opened(path) for path in self._files(_envelope(task, group, counting))]
+        columns = (file.columns(place) for file in files for place in range(len(file.groups)))
+        found = sum(_surprising(some, counting, oracle) for some in columns)
+        if counting.oracle != "olh":
+            return found
+        reports = sum(file.reports for file in files)
+        return beyond_chance(found, reports, len(counting.keys), counting.slots, oracle.p)
+
+    def _files(self, envelope: Envelope) -> list[Path]:
+        """Return the files of a group: one, or none if it has no reports."""
+        with self._turn:
+            kind = kind_of(envelope)
+            if kind not in self._exported:
+                reports = self._store.counts(envelope.task).get(envelope.group, 0)
+                if not reports:
+                    return []
+                self._exported[kind] = self._settled(envelope, kind, reports)
+            return [self._exported[kind]]
+
+    def _settled(self, envelope: Envelope, kind: ReportKind, reports: int) -> Path:
+        """Return the file that holds a group's reports now, and make sure that nothing else does."""
+        place = tuple(Role).index(envelope.group.role)
+        path = self._folder / f"{kind.task}_level_{kind.level}_role_{place}.parquet"
+        if not path.exists():
+            self._export(envelope, kind, path)
+        found = ReportFile.opened(path, kind).reports
+        if found != reports:
+            raise StoreDamaged(kind.task, f"{reports} reports of {envelope.group} were kept, {path.name} has {found}")
+        self._store.scrub(envelope.task, envelope.group)
+        return path
+
+    def _export(self, envelope: Envelope, kind: ReportKind, path: Path) -> None:
+        stretches = self._store.bodies(envelope.task, envelope.group)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            for half in self._folder.glob(f".{path.name}.*.partial"):
+                half.unlink()  # a process was killed while it wrote
+            with ReportFileWriter(path, kind) as writer:
+                for bodies in stretches:
+                    writer.append(*columns_of(Batch(envelope, tuple(bodies))))
+        except OSError as error:
+            raise StoreUnavailable(f"reports cannot be exported: {error}") from error
+
+
+def _envelope(task: bytes, group: Group, counting: Counting) -> Envelope:
+    return Envelope(task, group, counting.domain, counting.oracle, counting.slots)
+
+
+def _candidates(envelope: Envelope, counting: Counting) -> Candidates:
+    kind = kind_of(envelope)
+    return Candidates(kind, counting.keys) if counting.oracle == "olh" else Candidates(kind)
+
+
+def _surprising(columns: Columns, counting: Counting, oracle: FrequencyOracle[Any]) -> int:
+    if counting.oracle == "oue":
+        return implausible_bits(columns[0], counting.slots, oracle.p, oracle.q)
+    if counting.oracle == "olh":
+        return rare_hashes(columns[0], columns[1], counting.keys, counting.slots, oracle.p)
+    return 0

@@ -1,0 +1,246 @@
+"""What only a SQLite store has: one owner, an epoch, a version, secure deletion, and no silent damage."""
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.reports import FIRST, OTHER, SECOND, TASK, report, reports
+
+from treetop.adapters.store_choice import open_stores
+from treetop.errors import InvalidInput, StoreDamaged, StoreRefused, StoreUnavailable, TreetopError
+from treetop.federation.uploads import Verdict
+
+Everything = tuple[object, ...]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "party.db"
+
+
+def filled(path: Path) -> None:
+    """Two tasks, two closed groups, an open one, an enrolment, a journal."""
+    store, journal = open_stores(str(path))
+    for task in (TASK, OTHER):
+        store.add_task(task, b"document " + task)
+    store.issue_tickets(TASK, 2000)
+    store.submit(reports(range(600)) + reports(range(600, 900), SECOND))
+    store.submit(reports(range(50), task=OTHER))
+    store.enrol(OTHER, range(0, 900, 3))
+    store.close_enrolment(OTHER)
+    for group in (FIRST, SECOND):
+        store.close_group(TASK, group)
+    for number in range(40):
+        journal.write(f"query {number % 3}", f"message {number}", bytes([number]) * 50)
+    store.close()
+
+
+def everything(path: Path) -> Everything:
+    """All that a party would ever act on."""
+    store, journal = open_stores(str(path))
+    try:
+        return (
+            list(store.tasks().items()),
+            [(store.tickets_issued(task), list(store.counts(task).items())) for task in (TASK, OTHER)],
+            [list(store.bodies(TASK, group)) for group in (FIRST, SECOND)],
+            store.close_enrolment(OTHER),
+            list(store.enrolled(OTHER)),
+            [(book, list(journal.read(book).items())) for book in journal.books()],
+        )
+    finally:
+        store.close()
+
+
+def flips(size: int, count: int, seed: int) -> Iterator[tuple[int, int]]:
+    randomness = np.random.default_rng(seed)
+    for _ in range(count):
+        yield int(randomness.integers(size)), 1 << int(randomness.integers(8))
+
+
+def flipped_results(path: Path, expected: Everything, count: int, seed: int) -> dict[str, int]:
+    """Flip one bit at a time; return how often the result was equal, refused, or silently another."""
+    whole = path.read_bytes()
+    seen = {"equal": 0, "refused": 0, "different": 0}
+    for place, bit in flips(len(whole), count, seed):
+        damaged = bytearray(whole)
+        damaged[place] ^= bit
+        for beside in (".epoch", "-wal", "-shm"):
+            path.with_name(path.name + beside).unlink(missing_ok=True)
+        path.write_bytes(damaged)
+        try:
+            seen["equal" if everything(path) == expected else "different"] += 1
+        except (StoreDamaged, StoreRefused, StoreUnavailable):
+            seen["refused"] += 1
+    return seen
+
+
+def test_no_bit_flip_gives_another_result(path: Path) -> None:
+    filled(path)
+    seen = flipped_results(path, everything(path), 150, seed=1)
+    assert seen["different"] == 0
+    assert seen["refused"] > 15  # the test has teeth: most of the file is content
+
+
+@pytest.mark.slow
+def test_no_bit_flip_of_a_thousand_gives_another_result(path: Path) -> None:
+    filled(path)
+    assert flipped_results(path, everything(path), 1000, seed=2)["different"] == 0
+
+
+def test_a_truncated_file_is_refused(path: Path) -> None:
+    filled(path)
+    expected, whole = everything(path), path.read_bytes()
+    for pages in range(0, len(whole) // 4096, 3):
+        path.write_bytes(whole[: pages * 4096 + 100])
+        with pytest.raises(TreetopError):
+            assert everything(path) == expected
+
+
+def test_damage_names_the_task(path: Path) -> None:
+    filled(path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE body SET content = x'00' WHERE serial = 17")
+    connection.close()
+    store, _ = open_stores(str(path))
+    with pytest.raises(StoreDamaged, match="report of ticket") as damage:
+        list(store.bodies(TASK, FIRST))
+    assert damage.value.task == TASK.hex()
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM body WHERE serial = 3",
+        "DELETE FROM spent WHERE slot = (SELECT min(slot) FROM spent)",
+        "UPDATE body SET serial = 1700 WHERE serial = 17",
+        "UPDATE collection SET reports = 599 WHERE reports = 600",
+        "UPDATE collection SET level = 9 WHERE reports = 600",
+        "DELETE FROM collection WHERE reports = 600",
+        "DELETE FROM task WHERE number = 2",
+        "UPDATE task SET tickets = 0",
+        "UPDATE document SET content = x'00' WHERE task = 1",
+        "DELETE FROM enrolled WHERE slot = (SELECT max(slot) FROM enrolled)",
+        "DELETE FROM entry WHERE number = 14",
+        "UPDATE entry SET content = x'00' WHERE number = 2",
+        "DELETE FROM book WHERE number = 3",
+        "UPDATE store SET tasks = 1",
+        "DELETE FROM store",
+    ],
+)
+def test_rows_changed_behind_the_store_are_found(path: Path, change: str) -> None:
+    filled(path)
+    connection = sqlite3.connect(path)
+    with connection:
+        assert connection.execute(change).rowcount > 0
+    connection.close()
+    with pytest.raises(StoreDamaged):
+        everything(path)
+
+
+def test_a_second_owner_is_refused(path: Path) -> None:
+    store, _ = open_stores(str(path))
+    program = f"from treetop.adapters.store_choice import open_stores; open_stores({str(path)!r})"
+    other = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "another process owns it" in other.stderr
+    with pytest.raises(StoreRefused, match="another process owns it"):
+        open_stores(str(path))
+    store.close()
+    open_stores(str(path))[0].close()
+
+
+def backed_up(path: Path, folder: Path) -> Path:
+    return Path(shutil.copy(path, folder / "backup.db"))
+
+
+def test_an_older_backup_is_refused_unless_wanted(path: Path, tmp_path: Path) -> None:
+    filled(path)
+    backup = backed_up(path, tmp_path)
+    store, _ = open_stores(str(path))
+    store.submit([report(1000, task=OTHER)])
+    store.close()
+    shutil.copy(backup, path)
+    with pytest.raises(StoreRefused, match="probably a restored backup"):
+        open_stores(str(path))
+    store, _ = open_stores(str(path), accept_older=True)
+    assert store.submit([report(1000, task=OTHER)]) == [Verdict.ACCEPTED]
+    store.close()
+    open_stores(str(path))[0].close()
+    shutil.copy(backup, path)
+    with pytest.raises(StoreRefused, match="older"):
+        open_stores(str(path))
+
+
+def test_a_backup_from_before_a_group_closed_is_older(path: Path, tmp_path: Path) -> None:
+    """Even one that was taken since the store was opened: what was closed must not open again."""
+    store, _ = open_stores(str(path))
+    store.add_task(TASK, b"")
+    source = sqlite3.connect(path)
+    copy = sqlite3.connect(tmp_path / "backup.db")
+    source.backup(copy)
+    copy.close()
+    source.close()
+    store.close_group(TASK, FIRST)
+    store.close()
+    shutil.copy(tmp_path / "backup.db", path)
+    with pytest.raises(StoreRefused, match="older"):
+        open_stores(str(path))
+
+
+def test_a_damaged_epoch_file_is_named(path: Path) -> None:
+    open_stores(str(path))[0].close()
+    path.with_name("party.db.epoch").write_bytes(b"many")
+    with pytest.raises(StoreRefused, match=r"party\.db\.epoch should hold decimal digits"):
+        open_stores(str(path))
+
+
+def test_other_versions_and_other_databases_are_refused(path: Path, tmp_path: Path) -> None:
+    open_stores(str(path))[0].close()
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    with pytest.raises(StoreRefused, match="expected version 1 of its tables, found 2"):
+        open_stores(str(path))
+    foreign = sqlite3.connect(tmp_path / "foreign.db")
+    foreign.execute("CREATE TABLE guests (name TEXT)")
+    foreign.close()
+    with pytest.raises(StoreRefused, match="database of something else"):
+        open_stores(str(tmp_path / "foreign.db"))
+    (tmp_path / "text.db").write_bytes(b"This is no database at all. " * 100)
+    with pytest.raises(StoreDamaged):
+        open_stores(str(tmp_path / "text.db"))
+
+
+def test_scrubbed_bodies_are_nowhere_in_the_files(path: Path) -> None:
+    store, _ = open_stores(str(path))
+    store.add_task(TASK, b"")
+    canary = b"CANARY-CANARY-CANARY"
+    store.submit([type(report(1))(TASK, serial, FIRST, canary + bytes([serial])) for serial in range(200)])
+    store.close_group(TASK, FIRST)
+    files = [path, path.with_name("party.db-wal")]
+    assert any(canary in file.read_bytes() for file in files)
+    store.scrub(TASK, FIRST)
+    assert not any(canary in file.read_bytes() for file in files if file.exists())
+    store.close()
+
+
+def test_a_closed_store_and_wrong_words_are_refused(path: Path) -> None:
+    store, journal = open_stores(str(path))
+    store.add_task(TASK, b"")
+    with pytest.raises(InvalidInput, match="serial numbers run from 0"):
+        store.submit([report(1 << 40)])
+    with pytest.raises(InvalidInput, match="serial numbers run from 0"):
+        store.enrol(TASK, [-1])
+    store.close()
+    store.close()
+    with pytest.raises(StoreUnavailable, match="was closed"):
+        journal.read("query")
+    with pytest.raises(InvalidInput, match=r"a store is a path or postgresql://…, found mysql://"):
+        open_stores("mysql://user:secret@host/database")
+    with pytest.raises(StoreUnavailable, match="cannot be opened"):
+        open_stores(str(path / "in" / "no" / "folder.db"))
