@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import uvloop
 from tests.parties import honest_entry
@@ -49,8 +50,7 @@ class Connection(asyncio.Protocol):
         self._sent, self._answer = 0.0, b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)
         self._next()
 
     def data_received(self, data: bytes) -> None:

@@ -1,17 +1,19 @@
 """The whole of a party's service, plugged together from its settings."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from threading import Lock
+from typing import cast
 
 from treetop.adapters.http.access_keys import AccessKeys
 from treetop.adapters.http.party_host import PartyHost
 from treetop.adapters.http.party_settings import PartySettings
-from treetop.adapters.report_files.collected import CollectedReports
 from treetop.adapters.store_choice import open_stores
 from treetop.adapters.system.clock import SystemClock
 from treetop.adapters.system.ed25519 import PinnedKeys
-from treetop.adapters.system.field_work import DeviceFieldWork
+from treetop.adapters.system.field_work import DeviceFieldWork, ReportCounter
 from treetop.adapters.system.group_commit import GroupCommit
 from treetop.adapters.system.query_workers import QueryWorkers
 from treetop.adapters.system.settings_file import read_settings
@@ -20,12 +22,30 @@ from treetop.errors import PeerViolation, TreetopError
 from treetop.federation.admission import TaskAdmission
 from treetop.federation.bulletin import Bulletin
 from treetop.federation.party import Party, Query, ends
-from treetop.federation.service_ports import FieldWork, Journal, ServiceClock
+from treetop.federation.service_ports import Counting, FieldWork, Journal, ReportStore, ServiceClock
 from treetop.federation.task import DeviceTask
 from treetop.federation.tickets import TicketKey
+from treetop.oracles.tallies import Tally
+from treetop.trie.user_groups import Group
 
 MakeQuery = Callable[[DeviceTask, str, Journal, FieldWork], Query]
 """`PartyQuery`, or whatever answers a server in its place."""
+
+
+class LateCounter:
+    """Counts collected reports; the compiler of its loops is loaded when there is something to count."""
+
+    def __init__(self, store: ReportStore, folder: Path) -> None:
+        self._store, self._folder = store, folder
+        self._turn, self._counter = Lock(), None
+
+    def tally(self, task: bytes, groups: Sequence[Group], counting: Counting) -> Tally:
+        """Count the reports of closed groups together."""
+        with self._turn:
+            if self._counter is None:
+                collected = import_module("treetop.adapters.report_files.collected")
+                self._counter = collected.CollectedReports(self._store, self._folder)
+        return cast(ReportCounter, self._counter).tally(task, groups, counting)
 
 
 class TaskQuery:
@@ -68,7 +88,7 @@ class PartyService:
         verifier = PinnedKeys(settings.server_signing_keys)
         self._store, self._journal = open_stores(settings.store_place.where, settings.accept_older_store)
         self._writer = GroupCommit(self._store, settings.limits.queue)
-        self._counter = CollectedReports(self._store, settings.reports)
+        self._counter = LateCounter(self._store, settings.reports)
         self._workers = QueryWorkers(self._work, self._failed)
         self._party = Party(
             settings.name, self._store, self._journal, clock=self._clock, verifier=verifier,

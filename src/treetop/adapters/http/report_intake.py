@@ -42,8 +42,7 @@ class ReportIntake:
         metrics.handed_over(reports)
         begin = perf_counter()
         try:
-            # Shielded: whoever hangs up or is cut off, what was handed over is counted when it is done.
-            return await asyncio.shield(asyncio.wrap_future(future))
+            return await asyncio.wrap_future(future)
         finally:
             metrics.taken_back(reports, perf_counter() - begin)
 

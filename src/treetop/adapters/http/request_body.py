@@ -1,6 +1,4 @@
-"""The body of a request, within limits of size and time."""
-
-import asyncio
+"""The body of a request, within limits of size."""
 
 from starlette.types import Message, Receive, Scope
 
@@ -13,37 +11,16 @@ class HungUp(Exception):
 
 
 async def limited_body(scope: Scope, receive: Receive, limits: Limits) -> bytes:
-    """Return the whole body, or raise 413, 408 or `HungUp`."""
+    """Return the whole body, or raise 413 or `HungUp`; how long it may take, the connection itself watches."""
     _check_announced(scope, limits.most_body_bytes)
-    message = await _first(receive, limits)
-    body = _part(message)
-    if len(body) > limits.most_body_bytes:
-        raise _too_large(limits.most_body_bytes)
-    return await _rest(body, receive, limits) if message.get("more_body") else body
-
-
-async def _first(receive: Receive, limits: Limits) -> Message:
-    try:
-        async with asyncio.timeout(limits.body_seconds):
-            return await receive()
-    except TimeoutError:
-        raise _too_slow(limits) from None
-
-
-async def _rest(first: bytes, receive: Receive, limits: Limits) -> bytes:
-    parts, size, more = [first], len(first), True
-    try:
-        async with asyncio.timeout(limits.body_seconds):
-            while more:
-                message = await receive()
-                parts.append(_part(message))
-                size += len(parts[-1])
-                if size > limits.most_body_bytes:
-                    raise _too_large(limits.most_body_bytes)
-                more = message.get("more_body", False)
-    except TimeoutError:
-        raise _too_slow(limits) from None
-    return b"".join(parts)
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body += _part(message)
+        if len(body) > limits.most_body_bytes:
+            raise _too_large(limits.most_body_bytes)
+        more = message.get("more_body", False)
+    return body
 
 
 def _part(message: Message) -> bytes:
@@ -61,7 +38,3 @@ def _check_announced(scope: Scope, most: int) -> None:
 
 def _too_large(most: int) -> Exception:
     return last_word(413, f"a body has {most} bytes at most")
-
-
-def _too_slow(limits: Limits) -> Exception:
-    return last_word(408, f"a body must arrive within {limits.body_seconds} s")

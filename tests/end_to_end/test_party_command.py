@@ -1,0 +1,193 @@
+"""`treetop party` as people run it: processes, signals, certificates, tickets in a file."""
+
+import datetime
+import json
+import os
+import signal
+import sqlite3
+import ssl
+import subprocess
+import sys
+import time
+from http.client import HTTPSConnection
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from tests.parties import BACK_END_KEY, SECRET, SERVER_KEY, honest_entry
+from tests.party_processes import PartyProcess, current_task
+from typer.testing import CliRunner
+
+from treetop.adapters.store_choice import open_stores
+from treetop.cli.party import app
+from treetop.errors import InvalidInput
+from treetop.federation.service_ports import AdmittedReport
+from treetop.federation.tickets import TicketKey
+from treetop.federation.uploads import encoded_upload
+
+
+def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "treetop", "party", *words]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env=os.environ | environment, check=False
+    )
+
+
+def test_from_settings_to_tickets_and_back(tmp_path: Path) -> None:
+    party, of = PartyProcess(tmp_path), current_task()
+    party.start()
+    party.install(of, 1)
+    url, digest = f"http://127.0.0.1:{party.port}", of.digest.hex()
+    made = run("tickets", "--settings", str(party.settings), "--task", digest, "--count", "5", "--party", url,
+               "--output", str(tmp_path / "tickets.txt"))  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    lines = (tmp_path / "tickets.txt").read_text().split()
+    assert all(TicketKey(SECRET).wrote(of.digest, bytes.fromhex(line)) for line in lines)
+    assert len(set(lines)) == 5
+    assert (tmp_path / "tickets.txt").stat().st_mode & 0o077 == 0
+    again = run("tickets", "--settings", str(party.settings), "--task", digest, "--count", "5", "--party", url,
+                "--output", str(tmp_path / "tickets.txt"))  # fmt: skip
+    assert (again.returncode, "exists already" in again.stderr) == (2, True)
+    upload = encoded_upload([honest_entry(of, 1)])
+    assert party.ask("POST", f"/v1/tasks/{digest}/reports", upload) == (200, b'{"verdicts":["accepted"]}')
+    assert party.stop() == 0
+    party.start()
+    assert party.ask("POST", f"/v1/tasks/{digest}/reports", upload) == (200, b'{"verdicts":["replayed"]}')
+    shown = "".join(party.lines) + made.stdout + made.stderr
+    assert party.stop() == 0
+    for canary in (SECRET.decode(), SERVER_KEY, BACK_END_KEY, *lines):
+        assert canary not in shown
+
+
+def test_keys_are_renewed_on_sighup_while_reports_come_in(tmp_path: Path) -> None:
+    party, of = PartyProcess(tmp_path), current_task()
+    party.start()
+    party.install(of, 1)
+    path, wish = f"/v1/tasks/{of.digest.hex()}", b'{"count": 1}'
+    new = "another-key-" + "n" * 32
+    assert party.ask("POST", path + "/tickets", wish, new)[0] == 401
+    (tmp_path / "new.key").write_text(new)
+    party.settings.write_text(party.settings.read_text() + '[[back_end_access]]\nkey_file = "new.key"\n')
+    party.signal(signal.SIGHUP)
+    serial, limit = 10, time.monotonic() + 30
+    while party.ask("POST", path + "/tickets", wish, new)[0] != 200 and time.monotonic() < limit:
+        upload = encoded_upload([honest_entry(of, serial)])
+        assert party.ask("POST", path + "/reports", upload) == (200, b'{"verdicts":["accepted"]}')
+        serial += 1
+    assert party.ask("POST", path + "/tickets", wish, new)[0] == 200
+    assert party.ask("POST", path + "/tickets", wish, BACK_END_KEY)[0] == 200
+    party.settings.write_text("nonsense")
+    party.signal(signal.SIGHUP)
+    assert party.ask("POST", path + "/tickets", wish, new)[0] == 200, "settings that cannot be read change nothing"
+    assert party.stop() == 0
+
+
+def certificate(folder: Path) -> None:
+    """Write a certificate for 127.0.0.1 that signs itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "party")])
+    now = datetime.datetime.now(datetime.UTC)
+    alternative = x509.SubjectAlternativeName([x509.DNSName("localhost")])
+    made = (
+        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+        .serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1)).add_extension(alternative, critical=False)
+        .sign(key, hashes.SHA256())
+    )  # fmt: skip
+    (folder / "certificate.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    private = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    (folder / "key.pem").write_bytes(key.private_bytes(serialization.Encoding.PEM, *private))
+
+
+class TlsParty(PartyProcess):
+    """A party that is reached by TLS."""
+
+    version = ssl.TLSVersion.TLSv1_2
+
+    def ask(self, method: str, path: str, body: bytes | None = None, key: str = "") -> tuple[int, bytes]:
+        context = ssl.create_default_context(cafile=str(self.folder / "certificate.pem"))
+        context.minimum_version = context.maximum_version = self.version
+        connection = HTTPSConnection("localhost", self.port, timeout=60, context=context)
+        try:
+            connection.request(method, path, body)
+            reply = connection.getresponse()
+            return reply.status, reply.read()
+        finally:
+            connection.close()
+
+
+def test_tls_from_1_2_on(tmp_path: Path) -> None:
+    certificate(tmp_path)
+    party = TlsParty(tmp_path)
+    party.settings.write_text(
+        party.settings.read_text() + '[tls]\ncertificate = "certificate.pem"\nkey = "key.pem"\nminimum = "1.3"\n'
+    )
+    party.version = ssl.TLSVersion.TLSv1_3
+    party.start()
+    assert json.loads(party.lines[-1])["scheme"] == "https"
+    party.version = ssl.TLSVersion.TLSv1_2
+    try:
+        party.ask("GET", "/v1/health")
+        refused = False
+    except (ssl.SSLError, ConnectionError):
+        refused = True
+    assert refused
+    assert party.stop() == 0
+
+
+def test_bad_settings_end_in_one_line_and_exit_code_2(tmp_path: Path) -> None:
+    (tmp_path / "party.toml").write_text('nam = "x"\nlisten = "nowhere"\n')
+    found = run("--settings", str(tmp_path / "party.toml"))
+    assert found.returncode == 2
+    assert len(found.stderr.strip().splitlines()) == 1
+    assert "did you mean 'name'?" in found.stderr
+    assert "expected host:port" in found.stderr
+    assert isinstance(CliRunner().invoke(app, []).exception, InvalidInput), "serving needs --settings"
+
+
+def test_check_says_what_was_understood(tmp_path: Path) -> None:
+    party = PartyProcess(tmp_path)
+    found = CliRunner().invoke(app, ["check", "--settings", str(party.settings), "--json"])
+    told = json.loads(found.stdout)
+    plain = CliRunner().invoke(app, ["check", "--settings", str(party.settings)])
+    assert plain.exit_code == 0
+    assert told["name"] == "north"
+    assert told["server keys"] == "active"
+    assert SECRET.decode() not in found.stdout
+
+
+def test_a_store_in_use_and_a_port_in_use_are_told(tmp_path: Path) -> None:
+    party = PartyProcess(tmp_path)
+    party.start()
+    second = run("--settings", str(party.settings))
+    assert second.returncode == 2
+    assert "was not opened" in second.stderr.splitlines()[-1]
+    text = party.settings.read_text().replace("127.0.0.1:0", f"127.0.0.1:{party.port}")
+    (tmp_path / "same_port.toml").write_text(text)
+    third = run("--settings", str(tmp_path / "same_port.toml"))
+    assert (third.returncode, "cannot listen on" in third.stderr) == (2, True)
+    assert party.stop() == 0
+
+
+def test_a_damaged_store_is_told_by_health(tmp_path: Path) -> None:
+    """R14 at the endpoint: a task whose rows were changed is named, and nothing of it is acknowledged."""
+    party, of = PartyProcess(tmp_path), current_task()
+    party.start()
+    party.install(of, 1)
+    assert party.stop() == 0
+    store, _ = open_stores(str(tmp_path / "party.db"))
+    store.submit([AdmittedReport(of.digest, 1, of.groups[1].group, honest_entry(of, 1).batch[77:])])
+    store.close()
+    connection = sqlite3.connect(tmp_path / "party.db")
+    connection.execute("UPDATE collection SET reports = reports + 1")
+    connection.commit()
+    connection.close()
+    party.start()
+    status, answer = party.ask("POST", f"/v1/tasks/{of.digest.hex()}/reports", encoded_upload([honest_entry(of, 5)]))
+    assert status == 503
+    assert of.digest.hex().encode() in answer
+    status, answer = party.ask("GET", "/v1/health")
+    assert (status, of.digest.hex().encode() in answer) == (503, True)
+    assert party.stop() == 0
