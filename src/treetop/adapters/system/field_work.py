@@ -126,6 +126,7 @@ class DeviceFieldWork:
     def _closed(self, group: Group) -> int:
         count = self._store.close_group(self._task.digest, group)
         self._bulletin.note_closed(group)
+        self._admission.note_closed(group)
         return count
 
     def _assign(self, beacon: Beacon) -> Mapping[Group, int]:
