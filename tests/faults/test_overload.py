@@ -1,4 +1,4 @@
-"""R11: more than the store can take: the excess comes back later, nothing acknowledged is lost, the queue is bounded."""
+"""R11: more than the store can take: the excess comes back, nothing acknowledged is lost, the queue is bounded."""
 
 import threading
 import time

@@ -65,6 +65,12 @@ def _show_parties(result: Result) -> None:
     out.print(
         f"{users:,} users in {len(result['parties'])} parties; each party sent {min(bits):,} to {max(bits):,} bits."
     )
+    for party in result["parties"]:
+        if party["implausible"]:
+            out.print(
+                f"Warning: {party['implausible']:,} reports of {party['name']} are such as no honest device would send.",
+                style="yellow", markup=False,
+            )  # fmt: skip
     for missing in result["missing"]:
         out.print(f"Missing: {missing['name']} ({missing['reason']}).", style="yellow", markup=False)
     covered = result["covered"]

@@ -64,6 +64,7 @@ class TaskAdmission:
         self._open: dict[Group, Expected] = {}
         self._heads: dict[bytes, Expected] = {}
         self._assigned: array[int] | None = None
+        self._closed: set[Group] = set()
         if task.one_shot:
             for group in self._numbers:
                 self._expect(Envelope(task.digest, group, NO_DOMAIN, "olh", task.bucket_count))
@@ -84,6 +85,10 @@ class TaskAdmission:
         question = listed.question
         oracle = self.task.oracle_for(question.slots)
         self._expect(Envelope(self.task.digest, question.group, question.digest, oracle, question.slots))
+
+    def note_closed(self, group: Group) -> None:
+        """From now on the store alone speaks about a group: whoever asks again, however late, learns that it counts."""
+        self._closed.add(group)
 
     def in_time(self, now: int) -> Verdict | None:
         """Return why a report that comes now is refused, or None."""
@@ -151,7 +156,8 @@ class TaskAdmission:
         if not self._key.wrote(self.task.digest, ticket):
             return Verdict.TICKET_FORGED
         serial = int.from_bytes(ticket[:SERIAL_BYTES], "big")
-        return self.in_time(now) or self._misplaced(serial, decoded.envelope) or _unreadable(decoded)
+        untimely = None if decoded.envelope.group in self._closed else self.in_time(now)
+        return untimely or self._misplaced(serial, decoded.envelope) or _unreadable(decoded)
 
     def _misplaced(self, serial: int, envelope: Envelope) -> Verdict | None:
         if not self.task.one_shot:

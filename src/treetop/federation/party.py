@@ -119,10 +119,15 @@ class Party:
             raise TaskClosed("a one-shot task has no enrolment: send the report")
         found = opened.admission.enrolling(tickets, now)
         serials = [serial for serial in found if not isinstance(serial, Verdict)]
-        if now > opened.task.deadlines.enrolment + LEEWAY_SECONDS:
-            self._store.close_enrolment(digest)
-        answers = iter(self._store.enrol(digest, serials) if serials else ())
+        answers = iter(self._enrolled(opened, serials, now) if serials else ())
         return [verdict if isinstance(verdict, Verdict) else next(answers) for verdict in found]
+
+    def _enrolled(self, opened: OpenTask, serials: list[int], now: int) -> list[Verdict]:
+        """Refuse who is late without closing anything: the clock may have jumped. Once closed, the store knows."""
+        late = now > opened.task.deadlines.enrolment + LEEWAY_SECONDS
+        if late and opened.bulletin.beacon is None:
+            return [Verdict.ENROLMENT_CLOSED] * len(serials)
+        return self._store.enrol(opened.task.digest, serials)
 
     def screened(self, digest: bytes, upload: bytes, most: int = MOST_ENTRIES) -> Screened:
         """Admit or refuse every report of an upload; what was admitted goes to the store next."""
@@ -156,8 +161,12 @@ class Party:
     def _take(self, task: DeviceTask, document: bytes) -> None:
         admission = TaskAdmission(task, self.name, self._key)
         bulletin = Bulletin(self._journal, task)
+        for entry in task.groups:
+            if bulletin.is_closed(entry.group):
+                admission.note_closed(entry.group)
         query = self._open_query(admission, bulletin)
-        self._tasks[task.digest] = OpenTask(task, document, admission, bulletin, query)
+        # Whoever is first stays: two requests may bring the same task at once.
+        self._tasks.setdefault(task.digest, OpenTask(task, document, admission, bulletin, query))
 
 
 def ends(outcome: bytes) -> bool:

@@ -23,10 +23,12 @@ from treetop.federation.task import DeviceTask
 from treetop.federation.tickets import MOST_TICKETS
 from treetop.federation.wire_format import NO_DOMAIN
 from treetop.mechanisms.catalog import mechanism_named
-from treetop.mechanisms.requests import CollectReports, HearServer, LevelTrace, Record, TellServer
+from treetop.mechanisms.requests import CollectReports, Findings, HearServer, LevelTrace, Record, TellServer
 from treetop.mechanisms.roster import Member, Roster
 from treetop.mechanisms.taps import Continue
+from treetop.oracles.frequency_oracle import Keys
 from treetop.oracles.tallies import Tally
+from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.user_groups import Group, Role
 
 Keep = Callable[[str, Callable[[], Any]], Any]
@@ -48,7 +50,10 @@ class PartyConduct:
         self._notes: list[str] = []
         self._groups: dict[Group, int] = {}
         self._asked: set[Group] = set()
+        self._last: tuple[list[Group], CandidateDomain] | None = None
+        """Groups and domain of the last level, if it had enough reports."""
         self._places = 0
+        self._implausible = 0
         self._shared: Codes | None = None
 
     def conversation(self) -> Conduct:
@@ -65,9 +70,13 @@ class PartyConduct:
 
     def _outcome(self, kind: Any, **content: Any) -> Outcome:
         """Return an outcome with what happened since the last one."""
-        happened = {"traces": list(map(written_trace, self._traces)), "notes": list(self._notes)}
+        happened = {
+            "traces": list(map(written_trace, self._traces)), "notes": list(self._notes),
+            "implausible": self._implausible,
+        }  # fmt: skip
         self._traces.clear()
         self._notes.clear()
+        self._implausible = 0
         groups = [] if self._task.one_shot else written_groups(self._groups)
         return Outcome(kind, {**content, **happened, "groups": groups})
 
@@ -111,7 +120,7 @@ class PartyConduct:
             try:
                 request = dialogue.send(answer)
             except StopIteration as end:
-                return self._outcome("done", upload=written_upload(end.value, self._member.users, self._parameters))
+                return self._done(end.value)
             answer = None
             match request:
                 case HearServer():
@@ -128,16 +137,28 @@ class PartyConduct:
                 case _:  # DivideUsers, DrawGroup: the devices have drawn their groups themselves
                     pass
 
+    def _done(self, found: Findings) -> Outcome:
+        """Return the last outcome; one-shot reports are held against the items that were found."""
+        if self._task.one_shot and self._last is not None:
+            groups, domain = self._last
+            counting = self._hashed_counting(domain.keys(found.heavy_hitters.prefixes))
+            self._implausible = self._keep("implausible", lambda: self._field_work.implausible(groups, counting))
+        return self._outcome("done", upload=written_upload(found, self._member.users, self._parameters))
+
+    def _hashed_counting(self, keys: Keys) -> Counting:
+        return Counting("olh", self._task.bucket_count, NO_DOMAIN, keys)
+
     def _collect(self, request: CollectReports) -> Generator[Outcome, Message, Tally]:
         """Return the tally of a group; with too few reports nothing of it is used."""
         groups, entry = self._groups_for(request.group), _entry(request.group)
         self._asked.update(groups)
         if self._task.one_shot:
-            keys = request.domain.keys(request.domain.prefixes)
-            counting = Counting("olh", self._task.bucket_count, NO_DOMAIN, keys)
+            counting = self._hashed_counting(request.domain.keys(request.domain.prefixes))
             kept = self._keep(entry, lambda: self._counted(groups, counting))
+            self._last = (groups, request.domain) if kept["enough"] else None
         else:
             kept = yield from self._collect_listed(request, entry)
+        self._implausible += kept["implausible"]
         tally = Tally(np.array(kept["support"], dtype=np.int64), kept["reports"])
         return tally if kept["enough"] else self._without(request, tally)
 
@@ -169,9 +190,10 @@ class PartyConduct:
         reports = sum(self._field_work.gather(group) for group in groups)
         if reports < self._least(groups):
             slots = len(counting.keys) if counting.oracle == "olh" else counting.slots
-            return {"reports": reports, "support": [0] * slots, "enough": False}
+            return {"reports": reports, "support": [0] * slots, "enough": False, "implausible": 0}
         tally = self._field_work.tally(groups, counting)
-        return {"reports": tally.reports, "support": tally.support.tolist(), "enough": True}
+        odd = self._field_work.implausible(groups, counting) if counting.oracle == "oue" else 0
+        return {"reports": tally.reports, "support": tally.support.tolist(), "enough": True, "implausible": odd}
 
     def _least(self, groups: list[Group]) -> int:
         least = self._task.least

@@ -25,6 +25,8 @@ class PartyRecord:
     enrolment: bytes = bytes(32)
     groups: dict[Group, int] = field(default_factory=dict)
     uplink_bits: int = 0
+    implausible: int = 0
+    """Reports that no honest device sends."""
     domain: int = 0
     """Slots of its last level, once it is done."""
     traces: list[LevelTrace] = field(default_factory=list)
@@ -78,7 +80,11 @@ def result_content(
         "epsilon": float(parameters_of(task).epsilon), "seed": None, "mode": mode_of(task), "task": task.digest.hex(),
         "name": task.name, "items": _items(task, ranking, users),
         "parties": [
-            {"name": entry.name, "users": entry.users, "uplink_bits": entry.uplink_bits} for entry in present
+            {
+                "name": entry.name, "users": entry.users, "uplink_bits": entry.uplink_bits,
+                "implausible": entry.implausible,
+            }
+            for entry in present
         ],
         "missing": [
             {"name": entry.name, "reason": left[entry.name], "levels": entry.levels}

@@ -168,7 +168,7 @@ class ServerQuery:
         part = {"list": "list", "upload": "upload", "done": "upload", "withdrawn": "reason"}.get(outcome.kind)
         if part is None:
             raise PeerViolation("kind of an outcome", "list, upload, done or withdrawn", outcome.kind)
-        fields = record(outcome.kind, outcome.content, {part, "traces", "notes", "groups"})
+        fields = record(outcome.kind, outcome.content, {part, "traces", "notes", "groups", "implausible"})
         happened = Happened.read(self.task, fields, self._records[party].users)
         self._learn_groups(party, happened.groups)
         following = self._take_part(self._facts[party], outcome.kind, fields[part])

@@ -218,3 +218,7 @@ class FieldWork(Protocol):
     def tally(self, groups: Sequence[Group], counting: Counting) -> Tally:
         """Count the reports of closed groups together."""
         ...
+
+    def implausible(self, groups: Sequence[Group], counting: Counting) -> int:
+        """Return how many reports of closed groups no honest device sends (`oracles.plausibility`)."""
+        ...

@@ -17,10 +17,13 @@ from treetop.federation.service_ports import Collected, Counting
 from treetop.federation.task import DeviceTask
 from treetop.federation.thresholds import HALF, flip_threshold
 from treetop.federation.tickets import SERIAL_BYTES
+from treetop.oracles.catalog import ORACLES
 from treetop.oracles.hash_family import buckets, premixed
 from treetop.oracles.optimized_local_hashing import HashedReports
+from treetop.oracles.plausibility import beyond_chance, implausible_bits, rare_hashes
 from treetop.oracles.support_counts import hash_support
 from treetop.oracles.tallies import Counts, Tally
+from treetop.privacy.epsilon import Epsilon
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.user_groups import Group
 
@@ -100,6 +103,20 @@ class MemoryFieldWork:
         tallies = [self._counted(group, counting) for group in groups if self.gather(group)]
         slots = len(counting.keys) if counting.oracle == "olh" else counting.slots
         return sum(tallies, Tally(np.zeros(slots, dtype=np.int64), 0))
+
+    def implausible(self, groups: Sequence[Group], counting: Counting) -> int:
+        """Return how many reports of some groups no honest device sends."""
+        return sum(self._surprising(group, counting) for group in groups if self.gather(group))
+
+    def _surprising(self, group: Group, counting: Counting) -> int:
+        reports, number = self._reports[group], self.gather(group)
+        oracle = ORACLES[counting.oracle](Epsilon(self._task.budget.text), counting.slots)
+        if counting.oracle == "oue":
+            return implausible_bits(np.packbits(reports, axis=1), counting.slots, oracle.p, oracle.q)
+        if counting.oracle == "krr":
+            return 0
+        rare = rare_hashes(reports.seeds, reports.buckets, counting.keys, counting.slots, oracle.p)
+        return beyond_chance(rare, number, len(counting.keys), counting.slots, oracle.p)
 
     def _counted(self, group: Group, counting: Counting) -> Tally:
         reports, number = self._reports[group], self.gather(group)

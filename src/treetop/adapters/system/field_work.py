@@ -11,6 +11,7 @@ from treetop.federation.published import Beacon, PublishedList
 from treetop.federation.service_ports import Collected, Counting, ReportStore, ServiceClock
 from treetop.federation.signed_documents import checked
 from treetop.oracles.tallies import Tally
+from treetop.privacy.epsilon import Epsilon
 from treetop.trie.user_groups import Group
 
 LOOK_SECONDS = 0.1
@@ -28,6 +29,10 @@ class ReportCounter(Protocol):
 
     def tally(self, task: bytes, groups: Sequence[Group], counting: Counting) -> Tally:
         """Count the reports of some groups together."""
+        ...
+
+    def implausible(self, task: bytes, group: Group, counting: Counting, epsilon: Epsilon) -> int:
+        """Return how many reports of a group no honest device sends."""
         ...
 
 
@@ -91,6 +96,11 @@ class DeviceFieldWork:
         """Count the reports of closed groups together."""
         return self._counter.tally(self._task.digest, groups, counting)
 
+    def implausible(self, groups: Sequence[Group], counting: Counting) -> int:
+        """Return how many reports of closed groups no honest device sends."""
+        task, epsilon = self._task.digest, Epsilon(self._task.budget.text)
+        return sum(self._counter.implausible(task, group, counting, epsilon) for group in groups)
+
     def _wait(self, seconds: float, done: Callable[[], bool]) -> None:
         """Return when it is done or the time is over; the clock on the wall is asked once, so its jumps do no harm."""
         now = self._clock.monotonic()
@@ -126,6 +136,7 @@ class DeviceFieldWork:
     def _closed(self, group: Group) -> int:
         count = self._store.close_group(self._task.digest, group)
         self._bulletin.note_closed(group)
+        self._admission.note_closed(group)
         return count
 
     def _assign(self, beacon: Beacon) -> Mapping[Group, int]:

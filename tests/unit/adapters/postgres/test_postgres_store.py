@@ -5,7 +5,7 @@ import sys
 import psycopg
 import pytest
 from tests.databases import PostgresServer
-from tests.reports import FIRST, TASK, report, reports
+from tests.reports import FIRST, OTHER, TASK, report, reports
 
 from treetop.adapters.store_choice import open_stores
 from treetop.errors import InvalidInput, StoreDamaged, StoreRefused, StoreUnavailable
@@ -44,6 +44,25 @@ def test_a_lost_connection_is_made_again(address: str) -> None:
     store.close()
     with pytest.raises(StoreUnavailable, match="was closed"):
         store.counts(TASK)
+
+
+def test_what_one_process_says_the_other_knows(address: str) -> None:
+    (one, first), (two, second) = open_stores(address), open_stores(address)
+    assert second.write("query", "one", b"another") == b"1"
+    assert second.write("query", "two", b"2") == b"2"
+    assert first.write("query", "two", b"3") == b"2"
+    assert first.write("new", "three", b"3") == b"3"
+    assert list(second.books()) == ["query", "new"]
+    assert second.read("new") == {"three": b"3"}
+    two.add_task(OTHER, b"another")
+    assert one.submit([report(10), report(1, task=OTHER)]) == [Verdict.ACCEPTED] * 2
+    assert two.submit([report(10), report(10, version=1)]) == [Verdict.REPLAYED, Verdict.TICKET_SPENT]
+    assert one.close_group(TASK, FIRST) == 11
+    assert two.submit([report(11)]) == [Verdict.LEVEL_CLOSED]
+    assert one.issue_tickets(OTHER, 5) == range(5)
+    assert two.issue_tickets(OTHER, 5) == range(5, 10)
+    one.close()
+    two.close()
 
 
 def test_a_database_that_cannot_be_written_keeps_nothing(address: str) -> None:

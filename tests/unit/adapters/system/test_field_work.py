@@ -44,8 +44,8 @@ class World:
             close_when_complete=self.eager,
         )  # fmt: skip
 
-    def report(self, entry: Entry) -> str:
-        found = self.admission.screened(encoded_upload([entry]), NOW)
+    def report(self, entry: Entry, now: int = NOW) -> str:
+        found = self.admission.screened(encoded_upload([entry]), now)
         return found.answered(self.store.submit(found.admitted))[0].value
 
     def beacon(self, signer: Signer = SIGNING, **changes: object) -> bytes:
@@ -92,7 +92,9 @@ def test_one_shot_closes_at_the_deadline_and_takes_nothing_afterwards() -> None:
     assert (found.devices, found.tickets, found.digest) == (3, 5, bytes(32))
     assert sum(found.groups.values()) == 3
     assert world.report(honest_entry(ONE_SHOT, 3)) == "level_closed"
-    assert world.report(honest_entry(ONE_SHOT, 0)) == "replayed"
+    for now in (NOW, NOW + 30 * DAY):
+        assert world.report(honest_entry(ONE_SHOT, 0), now) == "replayed", "it learns that it counts, however late"
+        assert world.report(honest_entry(ONE_SHOT, 4), now) == "level_closed"
     assert world.bulletin.over
     assert world.work.close() == found
     assert world.work.gather(Group(1)) == found.groups[Group(1)]
