@@ -155,6 +155,9 @@ class CountingFieldWork:
         self.tallied.append(tuple(groups))
         return self._work.tally(groups, counting)
 
+    def implausible(self, groups: Sequence[Group], counting: Counting) -> int:
+        return self._work.implausible(groups, counting)
+
 
 def restarting(mode: str, name: str) -> tuple[Federation, RestartedParty, DictJournal]:
     asked = federation(mode)

@@ -67,10 +67,8 @@ def _show_parties(result: Result) -> None:
     )
     for party in result["parties"]:
         if party["implausible"]:
-            out.print(
-                f"Warning: {party['implausible']:,} reports of {party['name']} are such as no honest device would send.",
-                style="yellow", markup=False,
-            )  # fmt: skip
+            odd = f"{party['implausible']:,} reports of {party['name']} are such as no honest device would send"
+            out.print(f"Warning: {odd}.", style="yellow", markup=False)
     for missing in result["missing"]:
         out.print(f"Missing: {missing['name']} ({missing['reason']}).", style="yellow", markup=False)
     covered = result["covered"]

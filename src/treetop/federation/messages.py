@@ -179,10 +179,13 @@ class Happened:
     traces: list[LevelTrace]
     notes: list[str]
     groups: dict[Group, int]
+    implausible: int
+    """Reports that no honest device sends, counted since the last outcome."""
 
     @classmethod
     def read(cls, task: DeviceTask, fields: Mapping[str, Any], devices: int) -> "Happened":
         """Read all of it, or refuse it."""
         traces = [read_trace(task, trace) for trace in rows("traces", fields["traces"], 0, MOST_TOLD)]
         notes = [text("note", note) for note in rows("notes", fields["notes"], 0, MOST_TOLD)]
-        return cls(traces, notes, read_groups(task, fields["groups"], devices))
+        implausible = whole("implausible", fields["implausible"], 0, devices)
+        return cls(traces, notes, read_groups(task, fields["groups"], devices), implausible)

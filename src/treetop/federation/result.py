@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from treetop.federation.messages import Happened
 from treetop.federation.planning import codec_of, mode_of, parameters_of, plan_notes
 from treetop.federation.task import DeviceTask
 from treetop.mechanisms.requests import Findings, LevelTrace, Upload
@@ -38,10 +39,11 @@ class PartyRecord:
         if last and isinstance(upload, Findings):
             self.domain = upload.heavy_hitters.domain
 
-    def happened(self, traces: Sequence[LevelTrace], notes: Sequence[str]) -> None:
+    def happened(self, told: Happened) -> None:
         """Add what the party told with an outcome."""
-        self.traces += traces
-        self.notes += notes
+        self.traces += told.traces
+        self.notes += told.notes
+        self.implausible += told.implausible
 
     @property
     def levels(self) -> int:

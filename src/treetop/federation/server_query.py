@@ -172,7 +172,7 @@ class ServerQuery:
         happened = Happened.read(self.task, fields, self._records[party].users)
         self._learn_groups(party, happened.groups)
         following = self._take_part(self._facts[party], outcome.kind, fields[part])
-        self._records[party].happened(happened.traces, happened.notes)
+        self._records[party].happened(happened)
         return following
 
     def _take_part(self, facts: PartyFacts, kind: str, content: Any) -> Message | None:

@@ -26,6 +26,7 @@ from treetop.federation.service_ports import Counting, FieldWork, Journal, Repor
 from treetop.federation.task import DeviceTask
 from treetop.federation.tickets import TicketKey
 from treetop.oracles.tallies import Tally
+from treetop.privacy.epsilon import Epsilon
 from treetop.trie.user_groups import Group
 
 MakeQuery = Callable[[DeviceTask, str, Journal, FieldWork], Query]
@@ -41,11 +42,18 @@ class LateCounter:
 
     def tally(self, task: bytes, groups: Sequence[Group], counting: Counting) -> Tally:
         """Count the reports of closed groups together."""
+        return self._loaded().tally(task, groups, counting)
+
+    def implausible(self, task: bytes, group: Group, counting: Counting, epsilon: Epsilon) -> int:
+        """Return how many reports of a closed group no honest device sends."""
+        return self._loaded().implausible(task, group, counting, epsilon)
+
+    def _loaded(self) -> ReportCounter:
         with self._turn:
             if self._counter is None:
                 collected = import_module("treetop.adapters.report_files.collected")
                 self._counter = collected.CollectedReports(self._store, self._folder)
-        return cast(ReportCounter, self._counter).tally(task, groups, counting)
+        return cast(ReportCounter, self._counter)
 
 
 class TaskQuery:
