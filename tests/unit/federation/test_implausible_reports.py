@@ -39,11 +39,11 @@ class Poisoned(MemoryFieldWork):
         return HashedReports(seeds, reported)
 
 
-FAVOURITES = (200, 77, 9, 33, 150)
+FAVOURITES = (200, 77, 9, 201, 78)
 
 
 def answered(mode: str, *, poisoned: bool) -> dict[str, int]:
-    asked = order("canopy", mode, SIZES, epsilon="2", k=5)
+    asked = order("canopy", mode, list(SIZES), epsilon="2", k=5)
     federation = Federation.of(asked, crowd(SIZES, FAVOURITES[:3]))
     if poisoned:
         party = federation.parties["north"]
