@@ -3,7 +3,8 @@
 import json as json_text
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -27,7 +28,7 @@ from treetop.cli.device_options import (
     given,
     tickets_of,
 )
-from treetop.cli.screen import out
+from treetop.cli.screen import out, progress_bar
 from treetop.datasets.catalog import federation_named
 from treetop.datasets.party_users import users_of
 
@@ -70,14 +71,21 @@ def fleet(
         caps_of(epsilon_cap, lifetime_cap),
     )  # fmt: skip
     player = Fleet(plan, held, f"{' '.join(source)}, party {name}, {len(held)} users, seed {seed}")
-    try:
-        totals = player.run(_progress_lines())
-    finally:
-        player.close()
+    with closing(player), _progress_lines() if json else _progress_bar(len(held)) as show:
+        totals = player.run(show)
     _show(totals, json)
 
 
-def _progress_lines() -> Callable[[FleetProgress], None]:
+@contextmanager
+def _progress_bar(devices: int) -> Iterator[Callable[[FleetProgress], None]]:
+    """Draw a bar for a person."""
+    with progress_bar("starting", devices) as bar:
+        task = bar.task_ids[0]
+        yield lambda progress: bar.update(task, description=progress.phase, completed=progress.sent)
+
+
+@contextmanager
+def _progress_lines() -> Iterator[Callable[[FleetProgress], None]]:
     """Write a JSON object to standard error once a second, and one at the end of each phase."""
     last_phase, last_time = "", 0.0
 
@@ -88,7 +96,7 @@ def _progress_lines() -> Callable[[FleetProgress], None]:
             last_phase, last_time = progress.phase, now
             print(json_text.dumps(asdict(progress)), file=sys.stderr, flush=True)
 
-    return show
+    yield show
 
 
 def _show(totals: FleetTotals, json: bool) -> None:

@@ -1,6 +1,7 @@
 """The result of a query: one JSON document, the same bytes however often the query was interrupted."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group
 
 NOT_COVERED = "docs/explanation/privacy_guarantee.md"
+_OF_A_LEVEL = re.compile(r"(?P<before>(the group of )?)level (?P<level>\d+)(?P<rest>[^\d].*)")
 FakesNeeded = Callable[[float, float, float], int]
 """How many crafted reports lift an item that nobody holds to the k-th count, from that count, p and q."""
 
@@ -128,7 +130,24 @@ def covered(
 
 
 def _party_notes(records: Sequence[PartyRecord]) -> list[str]:
-    return [f"party {entry.name!r}: {note}" for entry in records for note in entry.notes]
+    return [f"party {entry.name!r}: {note}" for entry in records for note in joined_levels(entry.notes)]
+
+
+def joined_levels(notes: Sequence[str]) -> list[str]:
+    """Say once what is said of several levels, in the place where it is said first."""
+    levels: dict[tuple[str, str], list[int]] = {}
+    for note in notes:
+        found = _OF_A_LEVEL.fullmatch(note)
+        before, rest, level = (found["before"], found["rest"], int(found["level"])) if found else (note, "", 0)
+        levels.setdefault((before, rest), []).append(level)
+    return [_of_levels(before, rest, numbers) for (before, rest), numbers in levels.items()]
+
+
+def _of_levels(before: str, rest: str, numbers: Sequence[int]) -> str:
+    if not rest:
+        return before
+    named = f"level {numbers[0]}" if len(numbers) == 1 else f"levels {', '.join(map(str, numbers))}"
+    return f"{before}{named}{rest}"
 
 
 def _fakes(
