@@ -20,8 +20,9 @@ LIMITS = """
 Wall times: a commit waits for the disk. Reports are submitted in calls of 100, eight calls waiting at a time, and each
 is on the disk before it is acknowledged (SQLite, write-ahead log, synchronous=FULL). "In order" are tickets that come
 back as they were issued, "shuffled" ones in random order, where every report touches another page of the table of spent
-tickets. What limits: in order, Python; shuffled and with millions in the store, writing those pages, first to the log,
-then to the file.
+tickets: an empty store has few pages and a full one has not, so that ratio carries no verdict, but the reports a second
+do. What limits: in order, Python; shuffled and with millions in the store, writing those pages, first to the log, then
+to the file.
 """
 TASK = bytes(32)
 GROUPS = [Group(level) for level in range(1, 25)]
@@ -77,7 +78,7 @@ def growth(path: Path, order: Order) -> Iterator[Row]:
         submitted(writer, made(range(start, start + SOME), order), size=5000, waiting=2)
     full, empty = in_turns(writer, path.with_suffix(".empty"), order)
     what = f"{name}: reports/s with 5 M stored ({SOME / full:,.0f}) / with none ({SOME / empty:,.0f})"
-    yield Measured(what, empty / full, None, full, empty, at_least=0.7)
+    yield Measured(what, empty / full, None, full, empty, at_least=0.7 if order is in_order else None)
     yield Measured(f"{name}: 20,000 durable reports / a second, with 5 M stored", full / SOME * 20_000, 1, 0, 0)
     writer.close()
     yield reopening(path, store, name)
