@@ -13,11 +13,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.parties import honest_entry
+from tests.parties import SERVER_KEY, honest_entry
 from tests.party_processes import PartyProcess, current_task
 
 from treetop.adapters.store_choice import open_stores
 from treetop.federation.admission import HEAD_BYTES
+from treetop.federation.exchange import Message, Outcome
 from treetop.federation.service_ports import AdmittedReport
 from treetop.federation.task import DeviceTask
 from treetop.federation.uploads import encoded_upload
@@ -159,3 +160,31 @@ def test_sigterm_finishes_what_is_in_flight(tmp_path: Path) -> None:
     assert not devices.surprises
     assert any('"ended"' in line for line in party.lines)
     check_set(tmp_path / "party", of, devices)
+
+
+def test_a_message_that_was_not_answered_is_worked_on_after_a_restart(tmp_path: Path) -> None:
+    party, of = PartyProcess(tmp_path / "party", "close_when_complete = true"), current_task()
+    party.start()
+    party.install(of, 40)
+    path, close = f"/v1/tasks/{of.digest.hex()}", Message("close").to_bytes()
+    assert party.ask("PUT", path + "/messages/1", close, SERVER_KEY)[0] == 202
+    upload = [encoded_upload([honest_entry(of, serial) for serial in some]) for some in (range(30), range(30, 40))]
+    assert party.ask("POST", path + "/reports", upload[0])[0] == 200
+    assert party.ask("GET", path + "/messages/1/outcome", key=SERVER_KEY)[0] == 202
+    party.kill()
+    party.start()
+    assert party.ask("GET", path + "/messages/1/outcome", key=SERVER_KEY)[0] == 202
+    assert party.ask("POST", path + "/reports", upload[1])[0] == 200
+    status, limit = 202, time.monotonic() + 60
+    while status == 202 and time.monotonic() < limit:
+        status, outcome = party.ask("GET", path + "/messages/1/outcome", key=SERVER_KEY)
+        time.sleep(0.05)
+    told = Outcome.from_bytes(outcome)
+    assert (status, told.kind) == (200, "closed")
+    assert '"state":"closed"' in party.ask("GET", "/v1/tasks")[1].decode()
+    late = party.ask("POST", path + "/reports", encoded_upload([honest_entry(of, 0), honest_entry(of, 50)]))
+    assert json.loads(late[1]) == {"verdicts": ["replayed", "level_closed"]}
+    party.kill()
+    party.start()
+    assert party.ask("GET", path + "/messages/1/outcome", key=SERVER_KEY) == (200, outcome), "the same bytes for ever"
+    assert party.stop() == 0
