@@ -63,7 +63,7 @@ lock: $(VENV)/.dev  ## pin every dependency with its hashes, without addresses
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(COMPILE) --extra plot --extra federation --extra postgres --group build --output-file requirements/runtime.txt
 	$(COMPILE) --extra plot --extra federation --extra postgres --group build --group dev --output-file requirements/dev.txt
-	$(COMPILE) --group build --group bench --output-file requirements/bench.txt
+	$(COMPILE) --extra federation --group build --group bench --output-file requirements/bench.txt
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) $(BENCH) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
