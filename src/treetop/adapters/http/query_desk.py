@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
 from typing import Any, Literal
 
-from treetop.adapters.http.query_orders import Order, read_order
+from treetop.adapters.http.query_orders import read_order
 from treetop.adapters.system.structured_log import StructuredLog
-from treetop.errors import QueryFailed, UnknownName
+from treetop.errors import InvalidInput, QueryFailed, UnknownName
 from treetop.federation.correspondence import Progress
 from treetop.federation.list_signing import ListLog
-from treetop.federation.planning import mode_of, planned_task
+from treetop.federation.planning import QueryOrder, mode_of, planned_task
 from treetop.federation.ports import Entropy, Signer
 from treetop.federation.server_query import ServerQuery
 from treetop.federation.service_ports import Channel, Journal, ServiceClock
@@ -40,7 +40,7 @@ class QueryState:
 
 @dataclass(frozen=True, eq=False)
 class _Query:
-    order: Order
+    order: QueryOrder
     task: DeviceTask
     thread: Thread
 
@@ -70,15 +70,19 @@ class QueryDesk:
         return tuple(self._channels)
 
     def resume(self) -> None:
-        """Take up every query that was ordered before."""
-        for content in self._journal.read(ORDERS).values():
-            self._begin(read_order(json.loads(content), self.parties))
+        """Take up every query that was ordered before, but for those whose parties the settings no longer name."""
+        for digest, content in self._journal.read(ORDERS).items():
+            try:
+                self._begin(read_order(json.loads(content), self.parties))
+            except InvalidInput as refusal:
+                self._log.say("order_not_taken_up", task=digest, kind=type(refusal).__name__)
 
     def take(self, content: Mapping[str, Any]) -> QueryState:
         """Keep an order and begin with it; the same order again is the same query, and goes on if it had failed."""
         order = read_order(content, self.parties)
-        digest = planned_task(order.query).digest.hex()
-        self._journal.write(ORDERS, digest, canonical_json(dict(content)))
+        digest = planned_task(order).digest.hex()
+        settled = {**content, "parties": list(order.parties)}  # not those that the settings name some day
+        self._journal.write(ORDERS, digest, canonical_json(settled))
         self._begin(order)
         return self.state(digest)
 
@@ -112,8 +116,8 @@ class QueryDesk:
         """Begin nothing any more; what is under way goes on from the journal after the next start."""
         self._stop.set()
 
-    def _begin(self, order: Order) -> None:
-        task = planned_task(order.query)
+    def _begin(self, order: QueryOrder) -> None:
+        task = planned_task(order)
         digest = task.digest.hex()
         with self._lock:
             if digest in self._queries and self._states[digest].state != "failed":
@@ -142,8 +146,8 @@ class QueryDesk:
         order, task = self._queries[digest].order, self._queries[digest].task
         channels = {party: self._channels[party]() for party in task.parties}
         return ServerQuery(
-            order.query, self._signer, self._journal, channels, clock=self._clock, entropy=self._entropy,
-            policy=order.policy, fakes_needed=fakes_needed,
+            order, self._signer, self._journal, channels, clock=self._clock, entropy=self._entropy,
+            fakes_needed=fakes_needed,
         )  # fmt: skip
 
     def _note(self, digest: str, progress: Progress) -> None:

@@ -1,7 +1,6 @@
 """Orders as the server's API takes them, and as its journal keeps them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -51,22 +50,13 @@ class OrderWanted(BaseModel):
     patience: int = Field(default=600, ge=1, le=LAST_SECOND, description="Seconds that a party may stay silent.")
 
 
-@dataclass(frozen=True)
-class Order:
-    """A query and what becomes of parties that do not answer."""
-
-    query: QueryOrder
-    policy: MissingPolicy
-
-
-def read_order(content: Mapping[str, Any], known: Sequence[str]) -> Order:
+def read_order(content: Mapping[str, Any], known: Sequence[str]) -> QueryOrder:
     """Return the order of a JSON object, or refuse it with everything that is wrong."""
     try:
         wanted = OrderWanted.model_validate(dict(content))
     except ValidationError as refusal:
         raise InvalidInput("; ".join(map(_told, refusal.errors()))) from None
-    policy = MissingPolicy(cast(Any, wanted.policy), float(wanted.patience))
-    return Order(_query(wanted, known), policy)
+    return _query(wanted, known)
 
 
 def _told(error: Any) -> str:
@@ -83,4 +73,5 @@ def _query(wanted: OrderWanted, known: Sequence[str]) -> QueryOrder:
         wanted.name, tuple(wanted.parties or known), wanted.attribute, wanted.k, wanted.epsilon, wanted.mechanism,
         cast(Any, wanted.mode), wanted.oracle, wanted.encoding, wanted.settings, wanted.expected,
         Deadlines(**wanted.deadlines.model_dump()), LeastReports(**wanted.least.model_dump()),
+        MissingPolicy(cast(Any, wanted.policy), float(wanted.patience)),
     )  # fmt: skip

@@ -227,6 +227,17 @@ def test_a_new_start_takes_up_what_was_ordered() -> None:
     assert again.result(task) == first.result(task)
 
 
+def test_other_parties_in_the_settings_do_not_change_an_order() -> None:
+    journal, channels = DictJournal(), parties()
+    task = desk_over(journal, channels).take(ORDER).task
+    more = desk_over(journal, {**channels, "east": NobodyToAsk()})
+    more.resume()
+    assert [state.task for state in more.states()] == [task]
+    fewer = desk_over(journal, {"north": channels["north"]})
+    fewer.resume()
+    assert fewer.states() == []
+
+
 def ended(desk: QueryDesk, task: str) -> str:
     end = time.monotonic() + 60
     while desk.state(task).state == "running" and time.monotonic() < end:

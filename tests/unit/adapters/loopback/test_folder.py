@@ -76,6 +76,6 @@ def test_the_order_can_be_asked_and_sent() -> None:
     from treetop.adapters.http.query_orders import read_order
 
     sent = json.loads(json.dumps(ordered_now(LoopbackOptions(), {"a": 5, "b": 7})))
-    order = read_order(sent, ("a", "b")).query
+    order = read_order(sent, ("a", "b"))
     assert order.parties == ("b", "a")
     assert planned_task(order).least.estimate == 50
