@@ -11,13 +11,37 @@ from types import ModuleType
 
 import numpy as np
 
-from benchmarks import clients, counting, device_perturbation, evaluation, heavy_hitters, report_files, simulation
+from benchmarks import (
+    clients,
+    counting,
+    device_perturbation,
+    evaluation,
+    federation,
+    heavy_hitters,
+    party_intake,
+    report_files,
+    simulation,
+    store,
+)
 from benchmarks.measuring import Failed, Row
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+SCIENCE = (counting, report_files, clients, device_perturbation, heavy_hitters, simulation, evaluation)
+FEDERATION = (store, party_intake, federation)
 MODULES: dict[str, ModuleType] = {
     module.__name__.rpartition(".")[2]: module
-    for module in (counting, report_files, clients, device_perturbation, heavy_hitters, simulation, evaluation)
+    for module in (
+        counting,
+        report_files,
+        clients,
+        device_perturbation,
+        heavy_hitters,
+        simulation,
+        evaluation,
+        store,
+        party_intake,
+        federation,
+    )  # fmt: skip
 }
 INTRODUCTION = """# Benchmarks
 
