@@ -25,8 +25,8 @@ from treetop.federation.task import DeviceTask
 from treetop.federation.uploads import encoded_upload
 
 TITLE = "A party's intake"
-LIMITS = """A `treetop party` on loopback, SQLite, acknowledged after the disk has it; the load generator takes its part of
-the same two cores. Stored and new reports have tickets from the same range, in no order. Each is the best of three
+LIMITS = """A `treetop party` on loopback, SQLite, acknowledged after the disk has it; the load generator shares
+the two cores. Stored and new reports have tickets from the same range, in no order. Each is the best of three
 tries, taken in turns."""
 STORED, TRIES = 5_000_000, 3
 LATENCY_SECONDS = 0.25

@@ -28,21 +28,7 @@ from benchmarks.measuring import Failed, Row
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 SCIENCE = (counting, report_files, clients, device_perturbation, heavy_hitters, simulation, evaluation)
 FEDERATION = (store, party_intake, federation)
-MODULES: dict[str, ModuleType] = {
-    module.__name__.rpartition(".")[2]: module
-    for module in (
-        counting,
-        report_files,
-        clients,
-        device_perturbation,
-        heavy_hitters,
-        simulation,
-        evaluation,
-        store,
-        party_intake,
-        federation,
-    )  # fmt: skip
-}
+MODULES: dict[str, ModuleType] = {module.__name__.rpartition(".")[2]: module for module in (*SCIENCE, *FEDERATION)}
 INTRODUCTION = """# Benchmarks
 
 Written by `make bench`, in an environment of its own (`requirements/bench.txt`). Every line is a ratio of two times of
