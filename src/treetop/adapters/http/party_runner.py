@@ -19,8 +19,6 @@ from treetop.adapters.system.structured_log import StructuredLog, take_over
 from treetop.errors import InvalidInput
 
 IDLE_SECONDS, FINISH_SECONDS = 75, 20
-SWITCH_SECONDS = 0.0005
-"""How long the thread that writes may keep the others waiting; ten times as long, the default, shows in the p99."""
 _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
@@ -59,7 +57,6 @@ class Renewal:
 def serve_party(path: Path, environment: Mapping[str, str], make_query: MakeQuery) -> None:
     """Serve until a signal ends it."""
     settings = read_settings(path, PartySettings, environment)
-    sys.setswitchinterval(SWITCH_SECONDS)
     log = StructuredLog()
     take_over(log, "uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "fastapi")
     with _listening(settings.listen) as listener:
