@@ -1,6 +1,5 @@
 """Serves a party's endpoint until it is told to end."""
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,14 +10,10 @@ from treetop.adapters.http.serving import listening, serve
 from treetop.adapters.system.settings_file import read_settings
 from treetop.adapters.system.structured_log import StructuredLog
 
-SWITCH_SECONDS = 0.0005
-"""How long the thread that writes may keep the others waiting; ten times as long, the default, shows in the p99."""
-
 
 def serve_party(path: Path, environment: Mapping[str, str], make_query: MakeQuery) -> None:
     """Serve until a signal ends it; SIGHUP reads keys and certificate again."""
     settings, log = read_settings(path, PartySettings, environment), StructuredLog()
-    sys.setswitchinterval(SWITCH_SECONDS)
     with listening(settings.listen) as listener:
         service = PartyService(settings, make_query, log)
         try:
