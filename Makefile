@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench
 SCIENCE := src/treetop/encoding/*,src/treetop/privacy/*,src/treetop/oracles/*,src/treetop/trie/*,src/treetop/mechanisms/*
 # Laws and whole processes take the time; they run on two cores and without measuring coverage.
-LONG := tests/statistical tests/end_to_end tests/faults tests/unit/audit
+LONG := tests/statistical tests/end_to_end tests/faults tests/unit/audit tests/unit/adapters tests/unit/cli
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 pyproject.toml
 
 .PHONY: help demo test lint unit check-slow bench lock docs clean
