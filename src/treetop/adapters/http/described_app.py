@@ -45,6 +45,7 @@ class DescribedApp(FastAPI):
         self._answer(Problem, lambda problem: problem)
         self._answer(HTTPException, lambda error: Problem(error.status_code, str(error.detail), error.headers or {}))
         self._answer(RequestValidationError, _invalid)
+        self._answer(Exception, lambda _: Problem(500, "internal error"))  # the front door tells the log
 
     def _answer(self, kind: type[Exception], problem: Callable[[Any], Problem]) -> None:
         def handler(_: Any, error: Exception) -> Response:
