@@ -70,7 +70,7 @@ class RunningFederation:
 
     def _laid_out(self, name: str, file: str, text: str, **keys: str) -> None:
         home = self.folder / name
-        home.mkdir(parents=True)
+        home.mkdir(parents=True, exist_ok=True)
         (home / file).write_text(text)
         for key, owner in keys.items():
             (home / f"{key}.key").write_text(key_of(owner))
