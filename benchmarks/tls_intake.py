@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import uvloop
@@ -85,10 +86,10 @@ async def fresh(port: int, requests: list[bytes], context: ssl.SSLContext) -> fl
 
     async def one_after_the_other() -> None:
         for request in waiting:
+            made = partial(Connection, iter([request]), list[float]())
             _, protocol = await loop.create_connection(
-                lambda request=request: Connection(iter([request]), []),
-                "127.0.0.1", port, ssl=context, server_hostname="localhost",
-            )  # fmt: skip
+                made, "127.0.0.1", port, ssl=context, server_hostname="localhost"
+            )
             await protocol.ended
 
     begin = time.perf_counter()

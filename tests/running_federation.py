@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,7 @@ class RunningFederation:
         plan = FleetPlan(
             self.url(port or self.ports[name]), bytes.fromhex(task), name, self.tickets(name, task),
             self.folder / name / "fleet", PinnedKeys([self.signing.public]), self.ca, batch=batch, patience=EAGER,
-            caps=Caps(8, 8),
+            caps=Caps(Fraction(8), Fraction(8)),
         )  # fmt: skip
         with closing(Fleet(plan, held, name)) as fleet:
             return fleet.run()
