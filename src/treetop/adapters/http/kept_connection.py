@@ -118,6 +118,8 @@ class KeptConnection:
     def _body(self, answer: HTTPResponse, most_bytes: int, end: float) -> bytes:
         """Return the whole body: one that was cut off, or trickles in for too long, is no answer."""
         body = bytearray()
+        if answer.length is None and not answer.chunked:
+            raise IncompleteRead(b"")  # it does not say how long it is: its head may have been cut off
         while part := answer.read1(most_bytes + 1 - len(body)):
             body += part
             if len(body) > most_bytes:
