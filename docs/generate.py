@@ -3,11 +3,12 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from typer import Typer
 from typer.testing import CliRunner
 
-from treetop.adapters.http.party_app import description
+from treetop.adapters.http import party_app, server_app
 from treetop.cli.main import app
 from treetop.mechanisms.catalog import every_mechanism
 from treetop.mechanisms.parameters import SETTINGS, Parameters
@@ -55,9 +56,9 @@ def _commands(of: Typer) -> Iterator[list[str]]:
         yield from ([str(group.name), *words] for words in _commands(group.typer_instance or Typer()))
 
 
-def openapi_page() -> str:
-    """Return the description of the party's API."""
-    return json.dumps(description(), indent=2, sort_keys=True) + "\n"
+def openapi_page(description: dict[str, Any]) -> str:
+    """Return the description of an API."""
+    return json.dumps(description, indent=2, sort_keys=True) + "\n"
 
 
 def pages() -> dict[Path, str]:
@@ -65,7 +66,8 @@ def pages() -> dict[Path, str]:
     return {
         REFERENCE / "settings.md": settings_page(),
         REFERENCE / "commands.md": command_page(),
-        REFERENCE / "party_openapi.json": openapi_page(),
+        REFERENCE / "party_openapi.json": openapi_page(party_app.description()),
+        REFERENCE / "server_openapi.json": openapi_page(server_app.description()),
     }
 
 

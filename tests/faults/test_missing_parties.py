@@ -153,3 +153,39 @@ def test_a_party_that_stays_within_its_deadline_is_not_missing() -> None:
     lost.lost_from, lost.stalls = 1, True
     asked.query().run()
     assert 3600 <= asked.clock.seconds <= 3600 + 5 + 20
+
+
+class SlowToFail(LostChannel):
+    """A party that stopped: every call waits for a while before it fails."""
+
+    def _lost(self, number: int) -> None:
+        if number >= self.lost_from:
+            self.clock.sleep(10)
+        super()._lost(number)
+
+    def __init__(self, name: str, party: Any, clock: Any) -> None:
+        super().__init__(name, party)
+        self.clock = clock
+
+
+class NextTime(LostChannel):
+    """A party that needs a moment: whoever asks at once hears that it is at work."""
+
+    asked = 0
+
+    def outcome(self, task: bytes, number: int) -> bytes | None:
+        self.asked += 1
+        return super().outcome(task, number) if self.asked % 2 == 0 else None
+
+
+@pytest.mark.parametrize("stopped", ["p00", "p01", "p02"])
+def test_asking_a_stopped_party_takes_long_and_is_not_held_against_the_others(stopped: str) -> None:
+    """Each call to the stopped one takes ten seconds, twice the patience."""
+    asked = federation("canopy", "one-shot", "proceed", number=3)
+    asked.channels = {
+        name: SlowToFail(name, party, asked.clock) if name == stopped else NextTime(name, party)
+        for name, party in asked.parties.items()
+    }
+    asked.channels[stopped].lost_from = 2
+    content = asked.query().run().content
+    assert [missing["name"] for missing in content["missing"]] == [stopped]

@@ -53,6 +53,8 @@ class Line:
     """When it last gave a sign of life."""
     until: float
     """When this step should be over."""
+    asked: float = 0.0
+    """When it was last asked, and had answered or not."""
     told: bool = False
     silence: str = "it is still at work"
 
@@ -140,12 +142,12 @@ class Correspondence:
         try:
             data = self._asked(line)
         except PartyUnreachable as error:
-            line.silence = error.reason
+            line.silence, line.asked = error.reason, self._clock.monotonic()
             return True
         except PeerViolation as error:
             self._give_up(line.party, f"broke the protocol: {error}")
             return False
-        line.heard = self._clock.monotonic()
+        line.heard = line.asked = self._clock.monotonic()
         line.silence = "it is still at work"
         return data is None or self._received(line, data, read)
 
@@ -189,8 +191,8 @@ class Correspondence:
         return True
 
     def _overdue(self, line: Line) -> bool:
-        now, patience = self._clock.monotonic(), self._policy.patience
-        return now - line.heard > patience or now - line.until > patience
+        """Return whether a party was late when it was last asked; that asking another took long is not its fault."""
+        return line.asked - min(line.heard, line.until) > self._policy.patience
 
     def _refuse_waiting_for(self, waiting: list[Line]) -> None:
         """Fail if the policy is to wait and nobody that is waited for will answer soon."""

@@ -4,7 +4,7 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
@@ -13,7 +13,7 @@ from treetop.errors import InvalidInput, PartyUnreachable, PeerViolation
 from treetop.federation.samplers import uniform_below
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-AGAIN = frozenset({429, 502, 503, 504})
+AGAIN = frozenset({408, 429, 502, 503, 504})
 """Answers after which the same request may be taken later."""
 _GRAIN = 1 << 16
 
@@ -108,14 +108,29 @@ class KeptConnection:
 
     def _ask_once(self, request: Request) -> Reply:
         connection = self._connection = self._connection or self._opened()
+        end = time.monotonic() + self._patience.answer_within
         path = self._parts.path.rstrip("/") + request.path
         connection.request(request.method, path, request.body, dict(request.headers or {}))
         answer = connection.getresponse()
-        body = answer.read(request.most_bytes + 1)
-        if len(body) > request.most_bytes:
-            self.close()
-            raise PeerViolation("bytes of an answer", f"{request.most_bytes} at most", "more")
+        body = self._body(answer, request.most_bytes, end)
         return Reply(answer.status, body, self._wanted_pause(answer.getheader("Retry-After")))
+
+    def _body(self, answer: HTTPResponse, most_bytes: int, end: float) -> bytes:
+        """Return the whole body: one that was cut off, or trickles in for too long, is no answer."""
+        body = bytearray()
+        if answer.length is None and not answer.chunked:
+            raise IncompleteRead(b"")  # it does not say how long it is: its head may have been cut off
+        while part := answer.read1(most_bytes + 1 - len(body)):
+            body += part
+            if len(body) > most_bytes:
+                self.close()
+                raise PeerViolation("bytes of an answer", f"{most_bytes} at most", "more")
+            if time.monotonic() > end:
+                raise TimeoutError
+        if answer.length:  # http.client itself takes a short body for a whole one
+            raise IncompleteRead(bytes(body), answer.length)
+        answer.close()  # so that the connection may be used again
+        return bytes(body)
 
     def _opened(self) -> HTTPConnection:
         host, port, within = self._parts.hostname or "", self._parts.port, self._patience.answer_within

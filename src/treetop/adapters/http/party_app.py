@@ -3,25 +3,23 @@
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, cast
 
-from fastapi import APIRouter, Depends, FastAPI, Request, Security
+from fastapi import APIRouter, Depends, Request, Security
 from fastapi import Path as InPath
-from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from treetop.adapters.http import party_schemas as schemas
 from treetop.adapters.http.access_keys import Caller
-from treetop.adapters.http.front_door import FrontDoor
+from treetop.adapters.http.api_words import OCTETS, Answer
+from treetop.adapters.http.described_app import DescribedApp
 from treetop.adapters.http.metrics import MEDIA_TYPE as METRICS_TYPE
+from treetop.adapters.http.party_door import PartyDoor
 from treetop.adapters.http.party_host import PartyHost
-from treetop.adapters.http.problem_details import Problem, come_back, problem_of, response_of
+from treetop.adapters.http.problem_details import Problem, come_back, problem_of
 from treetop.adapters.http.report_intake import verdicts_json
-from treetop.errors import TreetopError
 from treetop.federation.party import OpenTask, Party, TaskState
 from treetop.trie.user_groups import Group, Role
 
-OCTETS = "application/octet-stream"
 _ROLES = tuple(Role)
 _BEARER = HTTPBearer(auto_error=False, description="A key of the server or of the party's back end.")
 
@@ -120,33 +118,16 @@ class PartyRoutes:
         return self._party.task(bytes.fromhex(digest))
 
 
-class _Described(FastAPI):
-    """Names in its description every shape that the routes refer to."""
-
-    def openapi(self) -> dict[str, Any]:
-        """Return the OpenAPI description."""
-        described = super().openapi()
-        shapes = described["components"]["schemas"]
-        for model in schemas.REFERRED:
-            shape = model.model_json_schema(ref_template="#/components/schemas/{model}")
-            shapes |= shape.pop("$defs", {})
-            shapes[model.__name__] = shape
-        return described
-
-
-def party_app(host: PartyHost) -> FrontDoor:
+def party_app(host: PartyHost) -> PartyDoor:
     """Return the ASGI application of a party."""
-    return FrontDoor(host, described_routes(host))
+    return PartyDoor(host, described_routes(host))
 
 
-def described_routes(host: PartyHost) -> FastAPI:
+def described_routes(host: PartyHost) -> DescribedApp:
     """Return all endpoints with their description; reports are described here and answered by the front door."""
-    app = _Described(title="Treetop party", version="1", description=schemas.ABOUT, docs_url=None, redoc_url=None)
+    app = DescribedApp("Treetop party", schemas.ABOUT, schemas.REFERRED)
     app.include_router(_router(PartyRoutes(host), lambda caller: _allowed(host, caller)))
-    app.add_exception_handler(TreetopError, lambda _, error: _told(host, error))
-    app.add_exception_handler(Problem, lambda _, error: response_of(_as_problem(error)))
-    app.add_exception_handler(HTTPException, lambda _, error: response_of(_routing_problem(error)))
-    app.add_exception_handler(RequestValidationError, lambda _, error: response_of(_invalid(error)))
+    app.answer_problems(host, problem_of)
     return app
 
 
@@ -191,34 +172,7 @@ def _allowed(host: PartyHost, caller: Caller) -> Callable[..., None]:
     return check
 
 
-def _told(host: PartyHost, error: Exception) -> Response:
-    if not isinstance(error, TreetopError):
-        raise error
-    host.note(error)
-    problem = problem_of(error)
-    if problem.status == 500:
-        host.log.failure("internal_error", error)
-    return response_of(problem)
-
-
-def _as_problem(error: Exception) -> Problem:
-    return error if isinstance(error, Problem) else Problem(500, "internal error")
-
-
-def _routing_problem(error: Exception) -> Problem:
-    if not isinstance(error, HTTPException):
-        return Problem(500, "internal error")
-    return Problem(error.status_code, str(error.detail), error.headers or {})
-
-
-def _invalid(error: Exception) -> Problem:
-    """Say where a request is not as described; what was found there is not repeated."""
-    found = error.errors() if isinstance(error, RequestValidationError) else []
-    places = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found]
-    return Problem(422, "; ".join(places))
-
-
-def _json(model: schemas.Answer) -> Response:
+def _json(model: Answer) -> Response:
     return Response(model.model_dump_json(), media_type="application/json")
 
 

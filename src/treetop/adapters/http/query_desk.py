@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from treetop.adapters.http.query_orders import read_order
 from treetop.adapters.system.structured_log import StructuredLog
@@ -20,8 +21,16 @@ from treetop.federation.task import DeviceTask
 from treetop.metrics.poisoning import fakes_needed
 
 QueryPhase = Literal["running", "answered", "failed"]
-ORDERS, QUERY = "orders", "query"
+ORDERS, QUERY, LEFT_OUT = "orders", "query", "left out"
 RETRY_SECONDS = 5.0
+
+
+class OpenedChannel(Channel, Protocol):
+    """A way to a party that is closed after use."""
+
+    def close(self) -> None:
+        """Hang up."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -52,7 +61,7 @@ class QueryDesk:
         self,
         journal: Journal,
         signer: Signer,
-        channels: Mapping[str, Callable[[], Channel]],
+        channels: Mapping[str, Callable[[], OpenedChannel]],
         *,
         clock: ServiceClock,
         entropy: Entropy,
@@ -63,6 +72,8 @@ class QueryDesk:
         self._queries: dict[str, _Query] = {}
         self._states: dict[str, QueryState] = {}
         self._lock, self._stop = Lock(), Event()
+        self.left_out = 0
+        """How often a query of this process went on without a party."""
 
     @property
     def parties(self) -> tuple[str, ...]:
@@ -99,7 +110,7 @@ class QueryDesk:
     def result(self, task: str) -> bytes | None:
         """Return the document of an answered query."""
         self.state(task)
-        return self._journal.read(f"server:{task}").get("result")
+        return self._result(task)
 
     def document(self, task: str) -> bytes:
         """Return the signed task of a query."""
@@ -119,20 +130,29 @@ class QueryDesk:
     def _begin(self, order: QueryOrder) -> None:
         task = planned_task(order)
         digest = task.digest.hex()
+        answered = self._result(digest) is not None
         with self._lock:
             if digest in self._queries and self._states[digest].state != "failed":
                 return
             thread = Thread(target=self._run, args=(digest,), name=f"query {digest[:8]}", daemon=True)
             self._states[digest] = QueryState(digest, task.name, mode_of(task), "running", "beginning")
             self._queries[digest] = _Query(order, task, thread)
+        if answered:
+            self._change(digest, state="answered", doing="answered")
+            return
+        self._log.say("query_begun", task=digest, mode=mode_of(task), parties=len(task.parties))
         thread.start()
+
+    def _result(self, task: str) -> bytes | None:
+        return self._journal.read(f"server:{task}").get("result")
 
     def _run(self, digest: str) -> None:
         """Run a query to its end; whatever else comes between, it goes on from the journal."""
         while not self._stop.is_set():
             try:
-                self._query(digest).run(lambda progress: self._note(digest, progress))
+                self._ask(digest)
                 self._change(digest, state="answered", doing="answered")
+                self._log.say("query_answered", task=digest)
                 return
             except QueryFailed as failure:
                 self._change(digest, state="failed", doing=str(failure))
@@ -142,15 +162,21 @@ class QueryDesk:
                 self._log.failure("query_paused", error, task=digest)
                 self._stop.wait(RETRY_SECONDS)
 
-    def _query(self, digest: str) -> ServerQuery:
+    def _ask(self, digest: str) -> None:
+        """Open a way to every party, run the query over them, and hang up whatever came of it."""
         order, task = self._queries[digest].order, self._queries[digest].task
-        channels = {party: self._channels[party]() for party in task.parties}
-        return ServerQuery(
-            order, self._signer, self._journal, channels, clock=self._clock, entropy=self._entropy,
-            fakes_needed=fakes_needed,
-        )  # fmt: skip
+        with ExitStack() as opened:
+            channels = {party: opened.enter_context(closing(self._channels[party]())) for party in task.parties}
+            ServerQuery(
+                order, self._signer, self._journal, channels, clock=self._clock, entropy=self._entropy,
+                fakes_needed=fakes_needed,
+            ).run(lambda progress: self._note(digest, progress))  # fmt: skip
 
     def _note(self, digest: str, progress: Progress) -> None:
+        if progress.step == LEFT_OUT:
+            # What follows the colon is the party's own words.
+            self._log.say("party_left_out", task=digest, party=progress.party, why=progress.reason.partition(":")[0])
+            self.left_out += 1
         doing = f"{progress.party}: {progress.reason or progress.step}"
         self._change(digest, doing=doing, steps=self._states[digest].steps + 1)
 

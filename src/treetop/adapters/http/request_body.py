@@ -1,16 +1,31 @@
 """The body of a request, within limits of size."""
 
+from typing import Protocol
+
 from starlette.types import Message, Receive, Scope
 
-from treetop.adapters.http.party_settings import Limits
 from treetop.adapters.http.problem_details import last_word
+
+
+class RequestLimits(Protocol):
+    """How much one request may bring, and how many are answered at once."""
+
+    @property
+    def most_body_bytes(self) -> int:
+        """Return the size of the largest body."""
+        ...
+
+    @property
+    def requests_at_once(self) -> int:
+        """Return how many requests may be at work."""
+        ...
 
 
 class HungUp(Exception):
     """The client left in mid-request: counted, never logged."""
 
 
-async def limited_body(scope: Scope, receive: Receive, limits: Limits) -> bytes:
+async def limited_body(scope: Scope, receive: Receive, limits: RequestLimits) -> bytes:
     """Return the whole body, or raise 413 or `HungUp`; how long it may take, the connection itself watches."""
     _check_announced(scope, limits.most_body_bytes)
     body, more = b"", True

@@ -3,25 +3,24 @@
 import json
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, FastAPI, Security
+from fastapi import APIRouter, Security
 from fastapi import Path as InPath
-from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from treetop.adapters.http.access_keys import AccessKeys
-from treetop.adapters.http.problem_details import Problem, come_back, problem_of, response_of
-from treetop.adapters.http.query_desk import QUERY, QueryDesk, QueryPhase
+from treetop.adapters.http import server_schemas as schemas
+from treetop.adapters.http.api_words import Answer
+from treetop.adapters.http.described_app import DescribedApp
+from treetop.adapters.http.front_door import FrontDoor
+from treetop.adapters.http.metrics import MEDIA_TYPE as METRICS_TYPE
+from treetop.adapters.http.problem_details import Problem, come_back, problem_of
+from treetop.adapters.http.query_desk import QUERY, QueryDesk, QueryState
 from treetop.adapters.http.query_orders import OrderWanted
+from treetop.adapters.http.server_host import ServerHost
 from treetop.errors import TreetopError, UnknownName
 
-ABOUT = """What the server of a Treetop federation answers to those who ask queries.
-
-Tasks, their signatures and every candidate list that was signed are public; queries and results need an admin key.
-Repeating any request does no harm: the same order is the same query."""
 _BEARER = HTTPBearer(auto_error=False, description="An admin key of the server.")
 
 Digest = Annotated[str, InPath(pattern="^[0-9a-f]{64}$", description="Digest of the task in hexadecimal.")]
@@ -31,44 +30,45 @@ Given = Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]
 class ServerRoutes:
     """Run by the server: every endpoint."""
 
-    def __init__(self, desk: QueryDesk, public_key: str) -> None:
-        self._desk, self._public_key = desk, public_key
+    def __init__(self, host: ServerHost) -> None:
+        self._host = host
 
-    def health(self) -> dict[str, Any]:
+    @property
+    def _desk(self) -> QueryDesk:
+        return self._host.desk
+
+    def health(self) -> Response:
         """Say that the service does its work."""
-        return {"status": "ok", "parties": list(self._desk.parties)}
+        return _json(schemas.ServerHealth(status="ok", parties=list(self._desk.parties)))
 
     def metrics(self) -> Response:
         """Return the counters for Prometheus."""
-        states = [query.state for query in self._desk.states()]
-        lines = [f'treetop_queries{{state="{state}"}} {states.count(state)}' for state in get_args(QueryPhase)]
-        head = ["# HELP treetop_queries Queries of this server, by state.", "# TYPE treetop_queries gauge"]
-        return Response("\n".join([*head, *lines, ""]), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(self._host.metrics_text(), media_type=METRICS_TYPE)
 
-    def keys(self) -> dict[str, Any]:
+    def keys(self) -> Response:
         """Return the public key that tasks are signed with."""
-        return {"keys": [self._public_key]}
+        return _json(schemas.Keys(keys=[self._host.public_key]))
 
     def task(self, digest: Digest) -> Response:
         """Return the signed task of a query."""
         return Response(self._desk.document(digest), media_type="application/json")
 
-    def log(self, digest: Digest) -> dict[str, Any]:
+    def log(self, digest: Digest) -> Response:
         """Return every candidate list that was signed for a task (rounds): nobody was shown another."""
-        return {"lists": [json.loads(document) for document in self._desk.log(digest)]}
+        lists = [json.loads(document) for document in self._desk.log(digest)]
+        return Response(json.dumps({"lists": lists}), media_type="application/json")
 
     def order(self, wanted: OrderWanted) -> Response:
         """Order a query: a task is signed, given to its parties, and asked."""
-        state = self._desk.take(wanted.model_dump())
-        return Response(json.dumps(asdict(state)), 201, media_type="application/json")
+        return _json(_shown(self._desk.take(wanted.model_dump())), 201)
 
-    def queries(self) -> dict[str, Any]:
+    def queries(self) -> Response:
         """List all queries, the oldest one first."""
-        return {"queries": [asdict(state) for state in self._desk.states()]}
+        return _json(schemas.Queries(queries=[_shown(state) for state in self._desk.states()]))
 
-    def query(self, digest: Digest) -> dict[str, Any]:
+    def query(self, digest: Digest) -> Response:
         """Say how far a query is."""
-        return asdict(self._desk.state(digest))
+        return _json(_shown(self._desk.state(digest)))
 
     def result(self, digest: Digest) -> Response:
         """Return the answer of a query, once there is one."""
@@ -78,36 +78,48 @@ class ServerRoutes:
         return Response(document, media_type="application/json")
 
 
-def server_app(desk: QueryDesk, public_key: str, keys: AccessKeys) -> FastAPI:
+def server_app(host: ServerHost) -> FrontDoor:
     """Return the ASGI application of a server."""
-    app = FastAPI(title="Treetop server", version="1", description=ABOUT, docs_url=None, redoc_url=None)
-    app.include_router(_router(ServerRoutes(desk, public_key), keys))
-    app.add_exception_handler(TreetopError, _answered(_refusal))
-    app.add_exception_handler(Problem, _answered(lambda error: error))
-    app.add_exception_handler(HTTPException, _answered(lambda error: Problem(error.status_code, str(error.detail))))
-    app.add_exception_handler(RequestValidationError, _answered(_invalid))
+    return FrontDoor(host, described_routes(host), _refusal)
+
+
+def described_routes(host: ServerHost) -> DescribedApp:
+    """Return all endpoints with their description."""
+    app = DescribedApp("Treetop server", schemas.ABOUT, schemas.REFERRED)
+    app.include_router(_router(ServerRoutes(host), _allowed(host)))
+    app.answer_problems(host, _refusal)
     return app
 
 
-def _router(routes: ServerRoutes, keys: AccessKeys) -> APIRouter:
-    def admin(given: Given) -> None:
-        keys.check("admin", None if given is None else f"{given.scheme} {given.credentials}")
+def description() -> dict[str, Any]:
+    """Return the OpenAPI description; no request is answered, so no host is needed."""
+    return described_routes(cast(ServerHost, None)).openapi()
 
-    router, guarded = APIRouter(), [Security(admin)]
-    router.add_api_route("/v1/health", routes.health, tags=["everybody"])
-    router.add_api_route("/metrics", routes.metrics, tags=["everybody"])
-    router.add_api_route("/v1/keys", routes.keys, tags=["everybody"])
-    router.add_api_route("/v1/tasks/{digest}", routes.task, tags=["everybody"])
-    router.add_api_route("/v1/tasks/{digest}/log", routes.log, tags=["everybody"])
-    router.add_api_route("/v1/queries", routes.order, methods=["POST"], status_code=201, dependencies=guarded)
-    router.add_api_route("/v1/queries", routes.queries, dependencies=guarded)
-    router.add_api_route("/v1/queries/{digest}", routes.query, dependencies=guarded)
-    router.add_api_route("/v1/queries/{digest}/result", routes.result, dependencies=guarded)
+
+def _router(routes: ServerRoutes, admin: Callable[..., None]) -> APIRouter:
+    router = APIRouter()
+
+    def add(method: str, path: str, endpoint: Callable[..., Any], says: dict[str, Any], guarded: bool = False) -> None:
+        guards = [Security(admin)] if guarded else []
+        router.add_api_route(path, endpoint, methods=[method], dependencies=guards, **says)
+
+    add("GET", "/v1/health", routes.health, schemas.HEALTH)
+    add("GET", "/metrics", routes.metrics, schemas.METRICS)
+    add("GET", "/v1/keys", routes.keys, schemas.KEYS)
+    add("GET", "/v1/tasks/{digest}", routes.task, schemas.TASK)
+    add("GET", "/v1/tasks/{digest}/log", routes.log, schemas.LOG)
+    add("POST", "/v1/queries", routes.order, schemas.ORDER, guarded=True)
+    add("GET", "/v1/queries", routes.queries, schemas.QUERIES, guarded=True)
+    add("GET", "/v1/queries/{digest}", routes.query, schemas.QUERY, guarded=True)
+    add("GET", "/v1/queries/{digest}/result", routes.result, schemas.RESULT, guarded=True)
     return router
 
 
-def _answered(problem: Callable[[Any], Problem]) -> Callable[[Any, Any], Response]:
-    return lambda _, error: response_of(problem(error))
+def _allowed(host: ServerHost) -> Callable[..., None]:
+    def admin(given: Given) -> None:
+        host.keys.check("admin", None if given is None else f"{given.scheme} {given.credentials}")
+
+    return admin
 
 
 def _refusal(error: TreetopError) -> Problem:
@@ -118,6 +130,9 @@ def _refusal(error: TreetopError) -> Problem:
     return problem_of(error)
 
 
-def _invalid(error: RequestValidationError) -> Problem:
-    told = [f"{'.'.join(map(str, each['loc'][1:]))}: {each['msg'].lower()}" for each in error.errors()]
-    return Problem(422, "; ".join(told))
+def _shown(state: QueryState) -> schemas.QueryShown:
+    return schemas.QueryShown(**asdict(state))
+
+
+def _json(model: Answer, status: int = 200) -> Response:
+    return Response(model.model_dump_json(), status, media_type="application/json")

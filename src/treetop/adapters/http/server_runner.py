@@ -8,6 +8,7 @@ from treetop.adapters.http.kept_connection import KeptConnection
 from treetop.adapters.http.party_channel import POLLING, HttpChannel
 from treetop.adapters.http.query_desk import QueryDesk
 from treetop.adapters.http.server_app import server_app
+from treetop.adapters.http.server_host import ServerHost
 from treetop.adapters.http.server_settings import KnownParty, ServerSettings
 from treetop.adapters.http.serving import listening, serve
 from treetop.adapters.store_choice import open_stores
@@ -17,7 +18,6 @@ from treetop.adapters.system.entropy import SystemEntropy
 from treetop.adapters.system.settings_file import read_settings
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import TreetopError
-from treetop.federation.service_ports import Channel
 
 
 def serve_server(path: Path, environment: Mapping[str, str]) -> None:
@@ -31,16 +31,19 @@ def serve_server(path: Path, environment: Mapping[str, str]) -> None:
         desk = QueryDesk(journal, signing_key, channels, clock=clock, entropy=SystemEntropy(), log=log)
         try:
             desk.resume()
-            app = server_app(desk, signing_key.public, keys)
+            host = ServerHost(desk, signing_key.public, keys, log, settings.limits)
             log.say("listening", role="server", scheme=settings.scheme, port=listener.getsockname()[1])
-            serve(app, listener, tls=settings.tls, log=log, renew=lambda: _renew(keys, path, environment, log))
+            serve(
+                server_app(host), listener, tls=settings.tls, log=log, head_seconds=settings.limits.body_seconds,
+                renew=lambda: _renew(keys, path, environment, log),
+            )  # fmt: skip
         finally:
             desk.stop()
             store.close()
             log.say("ended", role="server")
 
 
-def _opener(party: KnownParty) -> Callable[[], Channel]:
+def _opener(party: KnownParty) -> Callable[[], HttpChannel]:
     """Return what opens a way to a party: every query has one of its own."""
     return lambda: HttpChannel(party.name, KeptConnection(party.url, party.ca, POLLING), party.key)
 

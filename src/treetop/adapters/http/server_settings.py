@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -30,6 +30,21 @@ class KnownParty:
 
 
 @dataclass(frozen=True)
+class ServerLimits:
+    """What one client may ask of the service, and how much it does at once."""
+
+    most_body_bytes: int = 1 << 20
+    requests_at_once: int = 200
+    body_seconds: int = 15
+    """For the head of a request, and again for its body."""
+
+    def __post_init__(self) -> None:
+        problems = [f"{name} must be 1 at least, found {number}" for name, number in vars(self).items() if number < 1]
+        if problems:
+            raise InvalidInput("; ".join(problems))
+
+
+@dataclass(frozen=True)
 class ServerSettings:
     """All that a server is told."""
 
@@ -43,6 +58,7 @@ class ServerSettings:
     accept_older_journal: bool = False
     trusted_proxy: bool = False
     tls: Tls | None = None
+    limits: ServerLimits = field(default_factory=ServerLimits)
 
     def __post_init__(self) -> None:
         problems = [*_party_problems(self), *_place_problems(self)]

@@ -54,6 +54,9 @@ class MemoryChannel:
         query.work()
         return query.outcome(number)
 
+    def close(self) -> None:
+        """Nothing is held open within one process."""
+
     def _reached(self) -> PartySide:
         if not self.reachable:
             raise PartyUnreachable(self._name, "it is switched off")

@@ -285,6 +285,9 @@ def test_an_unexpected_exception_is_answered_and_tells_no_secret() -> None:
             answer = ask(port, "POST", PATH + "/reports", encoded_upload([entry]))
             assert is_problem(answer, 500) if failure else answer.status == 200
             seen.append(answer.body)
+        hosted.party.issue = None  # type: ignore[method-assign, assignment]
+        forced = ask(port, "POST", PATH + "/tickets", b'{"count": 1}', BACK_END_KEY)
+        assert is_problem(forced, 500)
         for key in (SERVER_KEY, BACK_END_KEY, "canary-wrong-key-" + "x" * 32):
             for method, path, body, *_ in CALLS:
                 answer = ask(port, method, path, body, key)

@@ -1,99 +1,37 @@
 """The server's endpoints over real sockets, its parties in memory."""
 
-import io
 import json
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.federations import DictJournal, InMemoryParty, crowd
-from tests.fixed_entropy import FixedEntropy
+from tests.federations import DictJournal
 from tests.parties import served
+from tests.servers import ADMIN_KEY, ORDER, SIZES, Away, HostedServer, channels, desk_over
 
-from treetop.adapters.http.access_keys import AccessKeys
 from treetop.adapters.http.kept_connection import KeptConnection, Patience, Request
-from treetop.adapters.http.party_settings import AccessKey, Address, StorePlace
 from treetop.adapters.http.query_desk import QueryDesk
 from treetop.adapters.http.server_app import server_app
 from treetop.adapters.http.server_client import ServerClient
-from treetop.adapters.http.server_settings import KnownParty, ServerSettings
-from treetop.adapters.memory.channel import MemoryChannel
-from treetop.adapters.system.clock import SystemClock
-from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
-from treetop.adapters.system.settings_file import Secret
-from treetop.adapters.system.structured_log import StructuredLog
-from treetop.errors import InvalidInput, PartyUnreachable, PeerViolation, UnknownName
-from treetop.federation.service_ports import Channel
+from treetop.adapters.system.ed25519 import PinnedKeys
+from treetop.errors import InvalidInput, PeerViolation, UnknownName
 from treetop.federation.signed_documents import checked, checked_task
-
-KEY = "k" * 40
-SIGNING = SigningKey(bytes(range(32)))
-SIZES = {"north": 900, "south": 600}
-ORDER: dict[str, Any] = {
-    "name": "fruit", "k": 3, "epsilon": "8", "encoding": "ids", "settings": {"bits": "8", "step_bits": "4"},
-    "least": {"estimate": 1, "validation": 1},
-}  # fmt: skip
-
-
-class Signed(InMemoryParty):
-    """A party that checks real signatures."""
-
-    def install(self, document: bytes) -> None:
-        task = checked_task(document, PinnedKeys([SIGNING.public]))
-        self.tasks[task.digest] = task
-        self.field_work.setdefault(task.digest, self._work(task))
-
-    def _work(self, task: Any) -> Any:
-        from treetop.adapters.memory.field_work import MemoryFieldWork
-
-        return MemoryFieldWork(task, self.name, self.codes, self.entropy)
-
-
-class Away:
-    """A party that does not answer until it is told to."""
-
-    def __init__(self, behind: Channel) -> None:
-        self._behind, self.away = behind, True
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if self.away:
-            raise PartyUnreachable("north", "nobody listens")
-        found: Callable[..., Any] = getattr(self._behind, name)
-        return found
 
 
 class NobodyToAsk:
     """A channel that an answered query does not need."""
 
+    def close(self) -> None:
+        pass
+
     def __getattr__(self, name: str) -> Any:
         raise AssertionError("an answered query asks nobody")
 
 
-def parties() -> dict[str, Channel]:
-    codes = crowd(SIZES)
-    made = {name: Signed(name, codes[name], 8, FixedEntropy(place), DictJournal()) for place, name in enumerate(SIZES)}
-    return {name: MemoryChannel(name, party) for name, party in made.items()}
-
-
-def desk_over(journal: DictJournal, channels: dict[str, Any], log: StructuredLog | None = None) -> QueryDesk:
-    openers = {name: (lambda found=channel: found) for name, channel in channels.items()}
-    return QueryDesk(
-        journal, SIGNING, openers, clock=SystemClock(), entropy=FixedEntropy(9), log=log or StructuredLog(io.StringIO())
-    )
-
-
-def access() -> ServerSettings:
-    entry = AccessKey(Secret(KEY.encode()))
-    known = tuple(KnownParty(name, "http://127.0.0.1:1", Secret(b"x" * 40)) for name in SIZES)
-    return ServerSettings(Address("127.0.0.1", 0), Path("key"), (entry,), known, StorePlace("journal"))
-
-
 @pytest.fixture
 def port() -> Iterator[int]:
-    app = server_app(desk_over(DictJournal(), parties()), SIGNING.public, AccessKeys(access(), SystemClock().now))
-    with served(app) as port:
+    with served(server_app(HostedServer().host)) as port:
         yield port
 
 
@@ -112,7 +50,7 @@ def connection(port: int) -> KeptConnection:
     return OPENED[-1]
 
 
-def client(port: int, key: str = KEY) -> ServerClient:
+def client(port: int, key: str = ADMIN_KEY) -> ServerClient:
     return ServerClient(connection(port), key)
 
 
@@ -190,9 +128,9 @@ def test_everybody_may_look_at_health_and_counters(port: int) -> None:
 
 
 def test_a_query_that_failed_goes_on_with_the_same_order() -> None:
-    channels: dict[str, Any] = parties()
-    channels["north"] = north = Away(channels["north"])
-    desk = desk_over(DictJournal(), channels)
+    opened = channels()
+    opened["north"] = north = Away(opened["north"])
+    desk = desk_over(DictJournal(), opened)
     order = {**ORDER, "patience": 1}
     task = desk.take(order).task
     assert ended(desk, task) == "failed"
@@ -204,9 +142,9 @@ def test_a_query_that_failed_goes_on_with_the_same_order() -> None:
 
 
 def test_a_query_may_proceed_without_a_party() -> None:
-    channels: dict[str, Any] = parties()
-    channels["north"] = Away(channels["north"])
-    desk = desk_over(DictJournal(), channels)
+    opened = channels()
+    opened["north"] = Away(opened["north"])
+    desk = desk_over(DictJournal(), opened)
     task = desk.take({**ORDER, "policy": "proceed", "patience": 1, "expected": SIZES}).task
     assert ended(desk, task) == "answered"
     result = json.loads(desk.result(task) or b"")
@@ -215,8 +153,8 @@ def test_a_query_may_proceed_without_a_party() -> None:
 
 
 def test_a_new_start_takes_up_what_was_ordered() -> None:
-    journal, channels = DictJournal(), parties()
-    first = desk_over(journal, channels)
+    journal = DictJournal()
+    first = desk_over(journal, channels())
     task = first.take(ORDER).task
     assert ended(first, task) == "answered"
     again = desk_over(journal, dict.fromkeys(SIZES, NobodyToAsk()))
