@@ -166,12 +166,14 @@ def test_a_new_start_takes_up_what_was_ordered() -> None:
 
 
 def test_other_parties_in_the_settings_do_not_change_an_order() -> None:
-    journal, channels = DictJournal(), parties()
-    task = desk_over(journal, channels).take(ORDER).task
-    more = desk_over(journal, {**channels, "east": NobodyToAsk()})
+    journal, opened = DictJournal(), channels()
+    first = desk_over(journal, opened)
+    task = first.take(ORDER).task
+    assert ended(first, task) == "answered"
+    more = desk_over(journal, {**opened, "east": NobodyToAsk()})
     more.resume()
     assert [state.task for state in more.states()] == [task]
-    fewer = desk_over(journal, {"north": channels["north"]})
+    fewer = desk_over(journal, {"north": opened["north"]})
     fewer.resume()
     assert fewer.states() == []
 
