@@ -19,7 +19,7 @@ START_SECONDS = 60
 _SETTINGS = """
 name = "{name}"
 listen = "127.0.0.1:0"
-store = "party.db"
+{store}
 reports = "reports"
 server_signing_keys = ["{pinned}"]
 ticket_secret_file = "ticket.secret"
@@ -40,13 +40,13 @@ def current_task(oracle: TaskOracle = "olh", name: str = "fruit") -> DeviceTask:
 class PartyProcess:
     """Started, killed and started again over the same folder."""
 
-    def __init__(self, folder: Path, more: str = "") -> None:
+    def __init__(self, folder: Path, more: str = "", store: str = 'store = "party.db"') -> None:
         self.folder, self.settings = folder, folder / "party.toml"
         folder.mkdir(exist_ok=True)
         (folder / "ticket.secret").write_bytes(SECRET)
         (folder / "server.key").write_text(SERVER_KEY)
         (folder / "back_end.key").write_text(BACK_END_KEY)
-        self.settings.write_text(_SETTINGS.format(name=NAME, pinned=SIGNING.public, more=more))
+        self.settings.write_text(_SETTINGS.format(name=NAME, pinned=SIGNING.public, more=more, store=store))
         self.lines: list[str] = []
         self.port = 0
 
