@@ -63,8 +63,10 @@ def soak(parties: dict[str, Signed], desk: QueryDesk, queries: int) -> Iterator[
                 "mechanism": mechanism, "seconds": round(time.monotonic() - begin, 2), "items": items(found),
                 "missing": len(found["missing"]), "users": sum(party["users"] for party in found["parties"]),
                 "descriptors": len(os.listdir("/proc/self/fd")), "threads": threading.active_count(),
+                "megabytes": int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20,
             }  # fmt: skip
             for party in parties.values():  # what was counted is exported and scrubbed
+                party.tasks.clear()
                 party.field_work.clear()
                 party.queries.clear()
                 party.journal.kept.clear()  # type: ignore[attr-defined]

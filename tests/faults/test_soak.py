@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.faults import soaking_federation
 
-MOST_MEGABYTES, USERS, QUERIES = 2_000, 1_000_000, 100
+MOST_MEGABYTES, MORE_MEGABYTES, USERS, QUERIES = 2_000, 200, 1_000_000, 100
 FAVOURITES = [str(code) for code in soaking_federation.FAVOURITES]
 
 
@@ -20,6 +20,7 @@ def test_fifty_parties_of_a_million_users_answer_a_hundred_queries() -> None:
     assert found.returncode == 0, found.stderr
     told = json.loads(found.stdout)
     assert told["megabytes"] <= MOST_MEGABYTES
+    assert told["queries"][-1]["megabytes"] - told["queries"][9]["megabytes"] <= MORE_MEGABYTES
     assert {row["users"] for row in told["queries"]} == {USERS}
     assert {row["missing"] for row in told["queries"]} == {0}
     assert len(told["queries"]) == QUERIES
