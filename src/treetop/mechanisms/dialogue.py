@@ -1,7 +1,7 @@
 """A mechanism is a dialogue: a generator that yields a request and receives its answer.
 
-It knows nothing of who answers. The simulators draw answers from a population in memory; a deployment would
-send messages and write every answer down before going on.
+It knows nothing of who answers. The simulators draw answers from a population in memory; a deployment sends messages
+and writes every answer down before going on.
 """
 
 from collections.abc import Generator
