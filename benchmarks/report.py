@@ -22,12 +22,13 @@ from benchmarks import (
     report_files,
     simulation,
     store,
+    tls_intake,
 )
 from benchmarks.measuring import Failed, Row
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 SCIENCE = (counting, report_files, clients, device_perturbation, heavy_hitters, simulation, evaluation)
-FEDERATION = (store, party_intake, federation)
+FEDERATION = (store, party_intake, tls_intake, federation)
 MODULES: dict[str, ModuleType] = {module.__name__.rpartition(".")[2]: module for module in (*SCIENCE, *FEDERATION)}
 INTRODUCTION = """# Benchmarks
 
