@@ -54,3 +54,10 @@ def test_the_readme_shows_what_make_demo_prints() -> None:
     readme = (ROOT / "README.md").read_text()
     first_table = shown[: shown.index("Means of")].strip()
     assert "\n".join(line.rstrip() for line in first_table.splitlines()) in readme
+
+
+def test_every_test_that_the_promises_name_is_there() -> None:
+    names = set(re.findall(r"`((?:tests/[a-z_/]*/)?test_[a-z_]+\.py)`", (ROOT / "docs" / "reliability.md").read_text()))
+    known = {str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")}
+    assert len(names) > 15
+    assert {name for name in names if not any(path.endswith(name) for path in known)} == set()
