@@ -11,6 +11,8 @@ from tests.running_federation import RunningFederation
 
 SIZES = {"north": 400, "south": 300, "west": 200}
 STALLED = "south"
+PATIENCE = 15
+"""Seconds: short, and longer than a party needs to load what counts reports, on a slow machine too."""
 
 
 @pytest.fixture
@@ -23,7 +25,7 @@ def running(tmp_path: Path) -> Iterator[RunningFederation]:
 
 def stalled_query(running: RunningFederation, policy: str) -> str:
     """Ask, let everybody report but the last party's devices, then stop a party; return the task."""
-    task = running.order(policy=policy, patience=2)
+    task = running.order(policy=policy, patience=PATIENCE)
     with ThreadPoolExecutor(2) as pool:
         fleets = [pool.submit(running.play, name, task) for name in ("north", STALLED)]
         for fleet in fleets:
