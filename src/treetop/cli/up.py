@@ -18,7 +18,7 @@ from treetop.adapters.loopback.folder import FederationFolder
 from treetop.adapters.loopback.order import loopback_notes
 from treetop.adapters.loopback.processes import Processes
 from treetop.adapters.loopback.run import LocalFederation, Standing
-from treetop.cli.options import Json, Seed, Set, read_settings
+from treetop.cli.options import Json, Set, read_settings
 from treetop.cli.result import in_order, show_result
 from treetop.cli.screen import err, note, print_json
 from treetop.encoding.item_codecs import CODECS
@@ -49,6 +49,10 @@ EncodingOption = Annotated[
     str | None,
     typer.Option("--encoding", help=f"How items become bits: {', '.join(CODECS)}.", show_default="what suits the data"),
 ]
+UsersSeed = Annotated[
+    int | None,
+    typer.Option("--seed", help="Which users take part; what devices say is never seeded.", show_default="drawn"),
+]
 Directory = Annotated[
     Path | None,
     typer.Option("--directory", metavar="DIR", help="Kept; a second `up` on it continues.", show_default="a new one"),
@@ -66,7 +70,7 @@ def up(
     data: Data = None,
     encoding: EncodingOption = None,
     directory: Directory = None,
-    seed: Seed = None,
+    seed: UsersSeed = None,
     json: Json = False,
 ) -> None:
     """Run a federation on this machine: a server, parties, devices that report over HTTP, a query, its answer."""
@@ -75,7 +79,8 @@ def up(
         "mechanism": mechanism, "encoding": encoding, "seed": seed, "settings": read_settings(settings) or None,
     }  # fmt: skip
     folder = opened_folder(directory, wanted)
-    note(f"everything is in {folder.path}; `treetop up --directory {folder.path}` goes on from there")
+    note(f"users drawn with seed {folder.options.seed}; everything is in {folder.path}")
+    note(f"`treetop up --directory {folder.path}` goes on from there")
     truth = KnownTruth(folder)
     result = truth.beside(answered(folder))
     result["notes"] += loopback_notes(folder.options)
