@@ -113,5 +113,13 @@ class PartyUnreachable(TreetopError):
         super().__init__(f"party {party!r} does not answer: {reason}")
 
 
+class ServerUnreachable(PartyUnreachable):
+    """A server that does not answer at the moment; asking again may help."""
+
+    def __init__(self, server: str, reason: str) -> None:
+        super().__init__(server, reason)
+        self.args = (f"the server at {server} does not answer: {reason}",)
+
+
 class QueryFailed(TreetopError):
     """A query that cannot be answered; the message says why."""

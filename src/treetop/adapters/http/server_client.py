@@ -6,7 +6,7 @@ from typing import Any
 
 from treetop.adapters.http.kept_connection import KeptConnection, Reply, Request
 from treetop.adapters.http.party_client import detail_of
-from treetop.errors import InvalidInput, PeerViolation
+from treetop.errors import InvalidInput, PartyUnreachable, PeerViolation, ServerUnreachable
 
 MOST_RESULT_BYTES = 1 << 28
 NOT_YET = 404
@@ -48,7 +48,10 @@ class ServerClient:
 
     def _asked(self, method: str, path: str, body: bytes | None = None) -> Reply:
         headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
-        return self._connection.ask(Request(method, path, body, headers, MOST_RESULT_BYTES))
+        try:
+            return self._connection.ask(Request(method, path, body, headers, MOST_RESULT_BYTES))
+        except PartyUnreachable as away:
+            raise ServerUnreachable(self._connection.url, away.reason) from None
 
     @staticmethod
     def _read(reply: Reply) -> Any:

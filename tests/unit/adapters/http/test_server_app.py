@@ -15,7 +15,7 @@ from treetop.adapters.http.query_desk import QueryDesk
 from treetop.adapters.http.server_app import server_app
 from treetop.adapters.http.server_client import ServerClient
 from treetop.adapters.system.ed25519 import PinnedKeys
-from treetop.errors import InvalidInput, PeerViolation, UnknownName
+from treetop.errors import InvalidInput, PartyUnreachable, PeerViolation, UnknownName
 from treetop.federation.signed_documents import checked, checked_task
 
 
@@ -125,6 +125,12 @@ def test_everybody_may_look_at_health_and_counters(port: int) -> None:
     assert b'treetop_queries{state="running"} 0' in get(port, "/metrics").body
     with pytest.raises(PeerViolation, match="no such query"):
         client(port).state("0" * 64)
+
+
+def test_a_server_that_is_away_is_named_as_one() -> None:
+    away = ServerClient(KeptConnection("http://127.0.0.1:9", patience=Patience(in_all=0)), ADMIN_KEY)
+    with pytest.raises(PartyUnreachable, match="the server at http://127.0.0.1:9 does not answer: ConnectionRefused"):
+        away.queries()
 
 
 def test_a_query_that_failed_goes_on_with_the_same_order() -> None:
