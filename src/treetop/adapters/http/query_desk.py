@@ -135,7 +135,7 @@ class QueryDesk:
             if digest in self._queries and self._states[digest].state != "failed":
                 return
             thread = Thread(target=self._run, args=(digest,), name=f"query {digest[:8]}", daemon=True)
-            self._states[digest] = QueryState(digest, task.name, mode_of(task), "running", "beginning")
+            self._states[digest] = QueryState(digest, task.name, mode_of(task), "running", "waiting for devices")
             self._queries[digest] = _Query(order, task, thread)
         if answered:
             self._change(digest, state="answered", doing="answered")
