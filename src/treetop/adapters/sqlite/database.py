@@ -21,11 +21,12 @@ from treetop.errors import StoreRefused, StoreUnavailable
 PATIENCE = 60_000
 """Milliseconds to wait for a lock of the file."""
 _SETTINGS = (
+    "PRAGMA page_size = 1024",  # tickets come back in no order: each report writes a page of the spent ones
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
     "PRAGMA secure_delete = ON",
-    "PRAGMA cache_size = -65536",
-    "PRAGMA wal_autocheckpoint = 16384",
+    "PRAGMA cache_size = -131072",
+    "PRAGMA wal_autocheckpoint = 65536",
     "PRAGMA temp_store = MEMORY",
     "PRAGMA trusted_schema = OFF",
 )
