@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.fake_party import PINNED
+from tests.faults.crashing_device import Steps as DeviceSteps
 
 from treetop.adapters.http.kept_connection import KeptConnection, Patience, Request
 from treetop.adapters.http.party_client import PartyClient
@@ -26,16 +27,8 @@ KILLED = -signal.SIGKILL
 PATIENCE = Patience(in_all=30, first_pause=0.01, longest_pause=0.1)
 
 
-class Steps:
-    """Counts what the device does and kills the process before step number `fatal`."""
-
-    def __init__(self, fatal: int) -> None:
-        self.fatal, self.done = fatal, 0
-
-    def step(self) -> None:
-        if self.done == self.fatal:
-            os.kill(os.getpid(), signal.SIGKILL)
-        self.done += 1
+class Steps(DeviceSteps):
+    """Steps before and after whatever the client does."""
 
     def around(self, deed: Callable[..., Any]) -> Callable[..., Any]:
         def stepping(*arguments: Any) -> Any:

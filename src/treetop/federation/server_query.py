@@ -20,7 +20,7 @@ from treetop.federation.strict_fields import digest, record, require, text, whol
 from treetop.federation.task import DeviceTask
 from treetop.federation.tickets import MOST_TICKETS
 from treetop.mechanisms.catalog import mechanism_named
-from treetop.mechanisms.requests import AskParties, Upload
+from treetop.mechanisms.requests import Upload, driven
 from treetop.mechanisms.roster import Member, Roster
 from treetop.mechanisms.taps import Continue
 from treetop.trie.global_ranking import GlobalRanking
@@ -115,16 +115,7 @@ class ServerQuery:
     def _driven(self, roster: Roster) -> GlobalRanking:
         """Answer the mechanism's questions from the parties until it knows the ranking."""
         server = mechanism_named(self.task.mechanism).server(self._parameters, roster)
-        answer: dict[str, Upload] | None = None
-        while True:
-            try:
-                request = server.send(answer)
-            except StopIteration as end:
-                ranking: GlobalRanking = end.value
-                return ranking
-            if not isinstance(request, AskParties):
-                raise AssertionError(f"a server cannot ask {request}")
-            answer = self._answers(request.messages, roster)
+        return driven(server, lambda messages: self._answers(messages, roster))
 
     def _answers(self, messages: Mapping[str, object], roster: Roster) -> dict[str, Upload]:
         """Return what the parties that are still there upload, in the roster's order, whoever was faster."""

@@ -1,11 +1,11 @@
 """All that can be asked in a dialogue, and what parties and server say to each other."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from treetop.encoding.bit_strings import Codes
-from treetop.mechanisms.dialogue import Request
+from treetop.mechanisms.dialogue import Dialogue, Request, Result
 from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.oracles.tallies import Tally
 from treetop.trie.candidate_domain import CandidateDomain
@@ -74,6 +74,19 @@ class AskParties(Request[dict[str, UploadKind]], Generic[UploadKind]):
     """
 
     messages: Mapping[str, object]
+
+
+def driven(server: Dialogue[Result], answer: Callable[[Mapping[str, object]], Mapping[str, Upload]]) -> Result:
+    """Run a server's dialogue to its result; `answer` takes a message for each party and returns their uploads."""
+    uploads: Mapping[str, Upload] | None = None
+    while True:
+        try:
+            request = server.send(uploads)
+        except StopIteration as end:
+            return cast(Result, end.value)
+        if not isinstance(request, AskParties):
+            raise AssertionError(f"a server cannot ask {request}")
+        uploads = answer(request.messages)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from treetop.mechanisms.catalog import Mechanism
 from treetop.mechanisms.dialogue import Dialogue, Request
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.requests import (
-    AskParties,
     CollectReports,
     DivideUsers,
     DrawGroup,
@@ -23,6 +22,7 @@ from treetop.mechanisms.requests import (
     Record,
     TellServer,
     Upload,
+    driven,
 )
 from treetop.simulation.device_by_device import DeviceByDeviceRespondents
 from treetop.simulation.exact_sampling import ExactRespondents
@@ -124,16 +124,7 @@ def run(
 
 def drive(server: Dialogue[GlobalRanking], parties: Mapping[str, PartyRun]) -> GlobalRanking:
     """Answer the server's questions from the parties' dialogues until it knows the result."""
-    answer: dict[str, Upload] | None = None
-    while True:
-        try:
-            request = server.send(answer)
-        except StopIteration as end:
-            ranking: GlobalRanking = end.value
-            return ranking
-        if not isinstance(request, AskParties):
-            raise AssertionError(f"a server cannot ask {request}")
-        answer = {name: parties[name].deliver(message) for name, message in request.messages.items()}
+    return driven(server, lambda messages: {name: parties[name].deliver(said) for name, said in messages.items()})
 
 
 def _outcome(ranking: GlobalRanking, parties: Mapping[str, PartyRun], seconds: float) -> Outcome:
