@@ -1,15 +1,14 @@
 """The party's endpoints over real sockets."""
 
-import json
 import socket
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from http.client import HTTPConnection
 
 import pytest
+from tests.http_answers import Answer, answer_of, is_problem
 from tests.parties import (
     BACK_END_KEY,
     KEY,
@@ -42,19 +41,6 @@ CLIENT = "127.0.0.7"
 PATH = f"/v1/tasks/{ONE_SHOT.digest.hex()}"
 
 
-@dataclass
-class Answer:
-    status: int
-    body: bytes
-    headers: dict[str, str]
-
-    @property
-    def json(self) -> dict[str, object]:
-        found = json.loads(self.body)
-        assert isinstance(found, dict)
-        return found
-
-
 def ask(port: int, method: str, path: str, body: bytes | None = None, key: str | None = None) -> Answer:
     connection = HTTPConnection("127.0.0.1", port, timeout=60, source_address=(CLIENT, 0))
     headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -62,19 +48,9 @@ def ask(port: int, method: str, path: str, body: bytes | None = None, key: str |
         headers["Content-Type"] = "application/json"
     try:
         connection.request(method, path, body, headers)
-        reply = connection.getresponse()
-        return Answer(reply.status, reply.read(), {name.lower(): value for name, value in reply.getheaders()})
+        return answer_of(connection)
     finally:
         connection.close()
-
-
-def is_problem(answer: Answer, status: int) -> bool:
-    told = answer.json
-    return (
-        answer.status == status == told["status"]
-        and answer.headers["content-type"] == "application/problem+json"
-        and set(told) == {"type", "title", "status", "detail"}
-    )
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +58,8 @@ def hosted() -> Hosted:
     made = Hosted()
     made.party.install(document(ONE_SHOT))
     made.party.install(document(ROUNDS))
+    made.party.tell(ONE_SHOT.digest, 1, Message("close").to_bytes())
+    made.party.work(ONE_SHOT.digest)  # so that its outcome is there, whatever else is asked first
     return made
 
 

@@ -5,7 +5,6 @@ import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from http.client import HTTPConnection
 from threading import Event
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.federations import DictJournal
+from tests.http_answers import Answer, answer_of, is_problem
 from tests.parties import SIGNING, served
 from tests.servers import ADMIN_KEY, ORDER, PARTY_KEY, Away, HostedServer, channels, server_settings
 
@@ -27,37 +27,15 @@ OLD_KEY, LATER_KEY = "canary-old-key-0123456789abcdefgh", "canary-later-key-0123
 LONG_AGO, LONG_AFTER = datetime(2001, 1, 1, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC)
 
 
-@dataclass
-class Answer:
-    status: int
-    body: bytes
-    headers: dict[str, str]
-
-    @property
-    def json(self) -> dict[str, Any]:
-        found = json.loads(self.body)
-        assert isinstance(found, dict)
-        return found
-
-
 def ask(port: int, method: str, path: str, body: Any = None, key: str | None = None) -> Answer:
     connection = HTTPConnection("127.0.0.1", port, timeout=60, source_address=(CLIENT, 0))
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     headers |= {"Content-Type": "application/json"} if body else {}
     try:
         connection.request(method, path, json.dumps(body) if body else None, headers)
-        reply = connection.getresponse()
-        return Answer(reply.status, reply.read(), {name.lower(): value for name, value in reply.getheaders()})
+        return answer_of(connection)
     finally:
         connection.close()
-
-
-def is_problem(answer: Answer, status: int) -> bool:
-    return (
-        answer.status == status == answer.json["status"]
-        and answer.headers["content-type"] == "application/problem+json"
-        and set(answer.json) == {"type", "title", "status", "detail"}
-    )
 
 
 def answered(port: int, order: dict[str, Any] = ORDER) -> str:
