@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.histograms import FOLDER, histogram, missing
-from treetop.experiments.encode import populate
-from treetop.experiments.grid import cells_of
-from treetop.experiments.score import Score, score
-from treetop.mechanisms.catalog import mechanism_named
+from treetop.evaluation.grid import cells_of
+from treetop.mechanisms.registry import mechanism_named
+from treetop.query.encode import populate
+from treetop.query.score import Score, score
 from treetop.simulation.run import run
 
 DATA = (("syn", "ids"), ("syn", "hashed"), ("rdb", "words"), ("ycm", "words"), ("tys", "words"))

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.histograms import FOLDER, histogram, missing
-from treetop.experiments.encode import catalogued, populate
-from treetop.experiments.score import score
-from treetop.mechanisms.catalog import DEFAULT_MECHANISM, MECHANISMS, Mechanism, mechanism_named
 from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.registry import DEFAULT_MECHANISM, MECHANISMS, Mechanism, mechanism_named
 from treetop.privacy.epsilon import Epsilon
+from treetop.query.encode import catalogued, populate
+from treetop.query.score import score
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.measuring import Row, best_of
 from benchmarks.peers import compared, multi_freq_reporting, pure_ldp_reporting
-from treetop.oracles.catalog import ORACLES
+from treetop.oracles.registry import ORACLES
 from treetop.privacy.epsilon import Epsilon
 
 TITLE = "Making reports"

@@ -5,7 +5,7 @@ import os
 from benchmarks.measuring import Measured, best_of, ratio
 from treetop.adapters.system.entropy import SystemEntropy
 from treetop.adapters.system.vectorised_device import perturbed
-from treetop.federation.budgets import Budget
+from treetop.privacy.budget import Budget
 
 TITLE = "The device path"
 LIMIT = 3.0

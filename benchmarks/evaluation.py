@@ -4,7 +4,7 @@ from time import perf_counter
 
 from benchmarks.measuring import Measured
 from treetop.datasets.synthetic import synthetic
-from treetop.experiments.evaluate import evaluate
+from treetop.evaluation.evaluate import evaluate
 
 TITLE = "The grid of the paper's main figures"
 SECONDS = 180.0

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.histograms import FOLDER, histogram, missing
-from treetop.experiments.score import Score, score
-from treetop.experiments.ways import HASHED, Told, choose
 from treetop.mechanisms.parameters import Parameters
 from treetop.privacy.epsilon import Epsilon
+from treetop.query.score import Score, score
+from treetop.query.strategy import HASHED, Told, choose
 from treetop.simulation.run import run
 
 EPSILONS = (1.0, 2.0, 4.0)

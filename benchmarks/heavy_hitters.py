@@ -8,8 +8,8 @@ from benchmarks.measuring import Row, best_of
 from benchmarks.peers import compared
 from treetop.datasets.federation import Federation, PartyItems
 from treetop.encoding.item_codecs import codec_named
-from treetop.mechanisms.catalog import mechanism_named
 from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.registry import mechanism_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
 from treetop.simulation.run import run

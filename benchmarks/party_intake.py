@@ -14,15 +14,15 @@ from tempfile import TemporaryDirectory
 from typing import cast
 
 import uvloop
-from tests.parties import honest_body, honest_entry
-from tests.party_processes import PartyProcess, current_task
+from tests.support.parties import honest_body, honest_entry
+from tests.support.party_processes import PartyProcess, current_task
 
 from benchmarks.measuring import Measured, Row
 from treetop.adapters.store_choice import open_stores
 from treetop.federation.report_bodies import BODIES
 from treetop.federation.service_ports import AdmittedReport
 from treetop.federation.task import DeviceTask
-from treetop.federation.uploads import encoded_upload
+from treetop.federation.wire.uploads import encoded_upload
 
 TITLE = "A party's intake"
 LIMITS = """A `treetop party` on loopback, SQLite, acknowledged after the disk has it; the load generator shares

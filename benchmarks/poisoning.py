@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 
 from treetop.datasets.synthetic import IDS_BELOW, synthetic
 from treetop.encoding.bit_strings import Codes, prefixes_of
-from treetop.experiments.encode import populate
-from treetop.mechanisms.catalog import mechanism_named
 from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.registry import mechanism_named
 from treetop.mechanisms.requests import CollectReports
 from treetop.metrics.poisoning import fakes_needed
 from treetop.metrics.retrieval import f1
@@ -31,7 +30,8 @@ from treetop.oracles.hash_family import buckets, premixed
 from treetop.oracles.optimized_local_hashing import HashedReports
 from treetop.oracles.tallies import Tally
 from treetop.privacy.epsilon import Epsilon
-from treetop.simulation.exact_sampling import ExactRespondents
+from treetop.query.encode import populate
+from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import PartyPopulation, Population
 from treetop.simulation.run import PartyRun, drive
 from treetop.trie.user_groups import Group
@@ -102,7 +102,7 @@ def _best_seeds(keys: tuple[int, ...], count: int) -> tuple[NDArray[np.uint32], 
     return seeds[best], places[together.argmax(axis=0)[best], best]
 
 
-class PoisonedRespondents(ExactRespondents):
+class PoisonedRespondents(ExactUsers):
     """Honest users, and fakes who answer in the same groups."""
 
     def __init__(self, party: PartyPopulation, randomness: Generator, attack: Attack) -> None:

@@ -7,10 +7,10 @@ import numpy as np
 from benchmarks.measuring import Measured, best_of, ratio
 from treetop.datasets.federation import Federation, PartyItems
 from treetop.encoding.item_codecs import codec_named
-from treetop.experiments.encode import catalogued
-from treetop.mechanisms.catalog import DEFAULT_MECHANISM, mechanism_named
 from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.registry import DEFAULT_MECHANISM, mechanism_named
 from treetop.privacy.epsilon import Epsilon
+from treetop.query.encode import catalogued
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
 

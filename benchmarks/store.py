@@ -11,8 +11,8 @@ from time import perf_counter
 
 from benchmarks.measuring import Measured, Row, best_wall_of, times_as_fast
 from treetop.adapters.store_choice import open_stores
-from treetop.adapters.system.group_commit import GroupCommit
 from treetop.federation.service_ports import AdmittedReport, ReportStore
+from treetop.services.party.group_commit import GroupCommit
 from treetop.trie.user_groups import Group
 
 TITLE = "The store of reports"

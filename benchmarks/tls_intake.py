@@ -14,12 +14,12 @@ from functools import partial
 from pathlib import Path
 
 import uvloop
-from tests.certificates import TLS_TABLE, Authority
-from tests.party_processes import PartyProcess, current_task
+from tests.support.certificates import TLS_TABLE, Authority
+from tests.support.party_processes import PartyProcess, current_task
 
 from benchmarks.measuring import Measured, Row
 from benchmarks.party_intake import Connection, requests_of
-from treetop.adapters.http.kept_connection import KeptConnection, Request
+from treetop.adapters.http.retrying_connection import Request, RetryingConnection
 from treetop.federation.task import DeviceTask
 
 TITLE = "Reports over TLS"
@@ -59,7 +59,7 @@ class SecureParty(PartyProcess):
         self.settings.write_text(self.settings.read_text() + TLS_TABLE)
 
     def ask(self, method: str, path: str, body: bytes | None = None, key: str = "") -> tuple[int, bytes]:
-        connection = KeptConnection(f"https://localhost:{self.port}", self.ca)
+        connection = RetryingConnection(f"https://localhost:{self.port}", self.ca)
         headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"} if key else {}
         reply = connection.ask(Request(method, path, body, headers))
         connection.close()

@@ -8,11 +8,12 @@ from typing import Any
 from typer import Typer
 from typer.testing import CliRunner
 
-from treetop.adapters.http import party_app, server_app
 from treetop.cli.main import app
-from treetop.mechanisms.catalog import every_mechanism
 from treetop.mechanisms.parameters import SETTINGS, Parameters
+from treetop.mechanisms.registry import every_mechanism
 from treetop.privacy.epsilon import Epsilon
+from treetop.services.party import app as party_app
+from treetop.services.server import app as server_app
 
 REFERENCE = Path(__file__).parent / "reference"
 

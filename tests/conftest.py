@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.databases import PostgresServer
+from tests.support.databases import PostgresServer
 
 
 @pytest.fixture(scope="session")

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from treetop.datasets.histogram_file import load
     from treetop.datasets.synthetic import synthetic
     from treetop.errors import InvalidInput, TreetopError
-    from treetop.experiments.answer import Answer
-    from treetop.experiments.evaluate import evaluate
-    from treetop.experiments.find import find
-    from treetop.experiments.plan import plan
+    from treetop.evaluation.evaluate import evaluate
+    from treetop.planning.plan import plan
+    from treetop.query.answer import Answer
+    from treetop.query.find import find
 
 __all__ = [
     "Answer",
@@ -31,15 +31,15 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Answer": "treetop.experiments.answer",
+    "Answer": "treetop.query.answer",
     "Federation": "treetop.datasets.federation",
     "InvalidInput": "treetop.errors",
     "TreetopError": "treetop.errors",
-    "evaluate": "treetop.experiments.evaluate",
-    "find": "treetop.experiments.find",
+    "evaluate": "treetop.evaluation.evaluate",
+    "find": "treetop.query.find",
     "load": "treetop.datasets.histogram_file",
     "perturb": "treetop.adapters.system.vectorised_device",
-    "plan": "treetop.experiments.plan",
+    "plan": "treetop.planning.plan",
     "synthetic": "treetop.datasets.synthetic",
 }
 

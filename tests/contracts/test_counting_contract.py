@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
-from tests.report_batches import KEYS, KINDS, asking, random_reports, support_by_numpy, written
+from tests.support.report_batches import KEYS, KINDS, asking, random_reports, support_by_numpy, written
 
 from treetop.adapters.dask.report_counting import DaskEngine, connected
 from treetop.adapters.report_files.counting import Candidates, CountingEngine

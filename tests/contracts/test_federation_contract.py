@@ -4,13 +4,13 @@ import json
 from typing import Any
 
 import pytest
-from tests.federations import Federation, FixedSigner, crowd, items, order
-from tests.populations import population
+from tests.support.federations import Federation, FixedSigner, crowd, items, order
+from tests.support.populations import population
 
-from treetop.federation.planning import parameters_of
-from treetop.federation.published import PublishedList
-from treetop.federation.signed_documents import checked
-from treetop.mechanisms.catalog import MECHANISMS, mechanism_named
+from treetop.federation.task_parameters import parameters_of
+from treetop.federation.wire.published_lists import PublishedList
+from treetop.federation.wire.signed_documents import checked
+from treetop.mechanisms.registry import MECHANISMS, mechanism_named
 from treetop.simulation.run import run
 
 EVERY = pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.databases import PLACES, Place, place_called
+from tests.support.databases import PLACES, Place, place_called
 
 
 @pytest.fixture(params=PLACES)

@@ -6,17 +6,17 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from numpy.random import Generator
-from tests.populations import population, three_parties, zipf
+from tests.support.populations import population, three_parties, zipf
 
-from treetop.mechanisms.catalog import MECHANISMS, mechanism_named
 from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.registry import MECHANISMS, mechanism_named
 from treetop.mechanisms.requests import CollectReports
 from treetop.oracles.tallies import Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation import run as run_module
-from treetop.simulation.exact_sampling import ExactRespondents
+from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import PartyPopulation, Population
-from treetop.simulation.run import Outcome, run
+from treetop.simulation.run import RunResult, run
 from treetop.trie.user_groups import Group
 
 EVERY = pytest.mark.parametrize("name", MECHANISMS)
@@ -33,12 +33,12 @@ def go(
     seed: int = 1,
     simulator: str = "exact",
     settings: Mapping[str, object] = FEW,
-) -> Outcome:
+) -> RunResult:
     parameters = Parameters(k, Epsilon(epsilon), oracle).with_settings(settings)
     return run(mechanism_named(name), parameters, crowd, seed=seed, simulator=simulator)
 
 
-def fingerprint(outcome: Outcome) -> tuple[Any, ...]:
+def fingerprint(outcome: RunResult) -> tuple[Any, ...]:
     ranking = outcome.ranking
     return (ranking.prefixes.tolist(), ranking.counts.tolist(), ranking.variances.tolist(), dict(outcome.uplink_bits))
 
@@ -95,7 +95,7 @@ def test_every_setting_gives_an_answer(name: str, settings: dict[str, object], s
     assert len(go(name, crowd, oracle="olh", simulator=simulator, settings=settings).ranking) == 3
 
 
-class Noiseless(ExactRespondents):
+class Noiseless(ExactUsers):
     """Answers every question with the expected tally of the whole party."""
 
     def _answer(self, request: CollectReports, group: Group) -> Tally:
@@ -116,7 +116,7 @@ def test_without_noise_the_true_top_k_is_found(name: str, monkeypatch: pytest.Mo
     np.testing.assert_allclose(ranking.counts, crowd.truth.users[:5], rtol=1e-9)
 
 
-class Recording(ExactRespondents):
+class Recording(ExactUsers):
     """Keeps what was asked of the users."""
 
     def __init__(self, party: PartyPopulation, randomness: Generator) -> None:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from treetop.errors import InvalidInput, UnknownName
-from treetop.oracles.catalog import ORACLES, checked_oracle_name, oracle_named
 from treetop.oracles.frequency_oracle import FrequencyOracle
+from treetop.oracles.registry import ORACLES, checked_oracle_name, oracle_named
 from treetop.oracles.tallies import Tally
 from treetop.privacy.epsilon import Epsilon
 

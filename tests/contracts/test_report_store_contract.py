@@ -5,15 +5,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.databases import PLACES, Place, place_called
-from tests.reports import FIRST, OTHER, SECOND, TASK, body_of, report, reports
+from tests.support.databases import PLACES, Place, place_called
+from tests.support.reports import FIRST, OTHER, SECOND, TASK, body_of, report, reports
 
 from treetop.errors import InvalidInput, UnknownName
 from treetop.federation.service_ports import ClosedEnrolment, ReportStore
-from treetop.federation.uploads import Verdict
+from treetop.federation.wire.uploads import ReportStatus
 from treetop.trie.user_groups import Group, Role
 
-ACCEPTED, REPLAYED, SPENT = Verdict.ACCEPTED, Verdict.REPLAYED, Verdict.TICKET_SPENT
+ACCEPTED, REPLAYED, SPENT = ReportStatus.ACCEPTED, ReportStatus.REPLAYED, ReportStatus.TICKET_SPENT
 
 
 @pytest.fixture(params=PLACES)
@@ -69,7 +69,7 @@ def test_tickets_are_numbered_on_and_never_twice(place: Place) -> None:
 
 
 def test_whoever_is_enrolled_stays_so(place: Place) -> None:
-    closed = Verdict.ENROLMENT_CLOSED
+    closed = ReportStatus.ENROLMENT_CLOSED
     assert place.store.enrol(TASK, [5, 3, 5]) == [ACCEPTED, ACCEPTED, REPLAYED]
     assert place.store.enrol(TASK, [3, 1 << 39]) == [REPLAYED, ACCEPTED]
     place.reopen()
@@ -83,7 +83,7 @@ def test_whoever_is_enrolled_stays_so(place: Place) -> None:
 
 def test_an_empty_enrolment_closes_too(place: Place) -> None:
     assert place.store.close_enrolment(TASK) == ClosedEnrolment.of([])
-    assert place.store.enrol(TASK, [1]) == [Verdict.ENROLMENT_CLOSED]
+    assert place.store.enrol(TASK, [1]) == [ReportStatus.ENROLMENT_CLOSED]
     assert list(place.store.enrolled(TASK)) == []
 
 
@@ -120,7 +120,7 @@ def test_a_closed_group_takes_nothing_and_still_knows_its_own(place: Place) -> N
     assert place.store.close_group(TASK, FIRST) == 2
     place.reopen()
     late = [report(1), report(2, version=1), report(3), report(4, SECOND)]
-    assert place.store.submit(late) == [REPLAYED, SPENT, Verdict.LEVEL_CLOSED, ACCEPTED]
+    assert place.store.submit(late) == [REPLAYED, SPENT, ReportStatus.LEVEL_CLOSED, ACCEPTED]
     assert place.store.close_group(TASK, FIRST) == 2
     assert place.store.counts(TASK) == {FIRST: 2, SECOND: 1}
     assert place.store.submit([report(3, SECOND)]) == [ACCEPTED]
@@ -129,7 +129,7 @@ def test_a_closed_group_takes_nothing_and_still_knows_its_own(place: Place) -> N
 def test_a_group_closes_before_its_first_report(place: Place) -> None:
     assert place.store.close_group(TASK, SECOND) == 0
     place.reopen()
-    assert place.store.submit([report(1, SECOND)]) == [Verdict.LEVEL_CLOSED]
+    assert place.store.submit([report(1, SECOND)]) == [ReportStatus.LEVEL_CLOSED]
     assert all_bodies(place.store, SECOND) == []
     assert place.store.counts(TASK) == {}
 
@@ -187,7 +187,7 @@ def test_a_forgotten_task_stays_over(place: Place) -> None:
     place.reopen()
     assert list(place.store.tasks()) == [OTHER]
     assert place.store.submit([report(1), report(4)]) == [SPENT, SPENT]
-    assert place.store.enrol(TASK, [1, 2]) == [Verdict.ENROLMENT_CLOSED] * 2
+    assert place.store.enrol(TASK, [1, 2]) == [ReportStatus.ENROLMENT_CLOSED] * 2
     assert (place.store.counts(TASK), place.store.close_group(TASK, FIRST)) == ({}, 0)
     assert list(place.store.enrolled(TASK)) == []
     assert place.store.tickets_issued(TASK) == 5
@@ -199,7 +199,7 @@ def test_a_forgotten_task_stays_over(place: Place) -> None:
 def test_threads_may_submit_and_close_at_once(place: Place) -> None:
     """Four threads present the same tickets, one closes: each ticket counts once, and the answer never changes."""
 
-    def present(thread: int) -> list[Verdict]:
+    def present(thread: int) -> list[ReportStatus]:
         return [place.store.submit([report(serial, version=thread)])[0] for serial in range(60)]
 
     with ThreadPoolExecutor(5) as pool:

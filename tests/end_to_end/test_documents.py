@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.scripts import loaded
+from tests.support.scripts import loaded
 
 ROOT = Path(__file__).parents[2]
 

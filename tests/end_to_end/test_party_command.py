@@ -16,16 +16,16 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from tests.parties import BACK_END_KEY, SECRET, SERVER_KEY, honest_entry
-from tests.party_processes import PartyProcess, current_task
+from tests.support.parties import BACK_END_KEY, SECRET, SERVER_KEY, honest_entry
+from tests.support.party_processes import PartyProcess, current_task
 from typer.testing import CliRunner
 
 from treetop.adapters.store_choice import open_stores
-from treetop.cli.party import app
+from treetop.cli.federation.party import app
 from treetop.errors import InvalidInput
 from treetop.federation.service_ports import AdmittedReport
-from treetop.federation.tickets import TicketKey
-from treetop.federation.uploads import encoded_upload
+from treetop.federation.wire.tickets import TicketKey
+from treetop.federation.wire.uploads import encoded_upload
 
 
 def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from tests.histogram_folders import small_folder
+from tests.support.histogram_folders import small_folder
 
 RESULT_FILES = ("results.parquet", "runs.parquet", "report.md")
 LIMIT = 240

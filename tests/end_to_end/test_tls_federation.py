@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
-from tests.certificates import TLS_TABLE, Authority
-from tests.federations import crowd
-from tests.running_federation import RunningFederation
+from tests.support.certificates import TLS_TABLE, Authority
+from tests.support.federations import crowd
+from tests.support.running_federation import RunningFederation
 
-from treetop.adapters.http.kept_connection import KeptConnection, Request
+from treetop.adapters.http.retrying_connection import Request, RetryingConnection
 from treetop.errors import PartyUnreachable
 
 SIZES = {"north": 400, "south": 300}
@@ -100,7 +100,7 @@ def test_a_client_that_does_not_know_the_authority_is_told_so(running: RunningFe
 def test_another_authority_is_not_believed(running: RunningFederation, tmp_path: Path) -> None:
     other = Authority().save(tmp_path / "other.pem")
     url = running.url(running.ports["north"])
-    with closing(KeptConnection(url, other)) as connection, pytest.raises(PartyUnreachable, match="not trusted"):
+    with closing(RetryingConnection(url, other)) as connection, pytest.raises(PartyUnreachable, match="not trusted"):
         connection.ask(Request("GET", "/v1/health"))
 
 

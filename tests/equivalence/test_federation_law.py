@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import stats
-from tests.federations import Federation, SteppedClock, order
-from tests.populations import population
 from tests.statistical.settings import FALSE_ALARM
+from tests.support.federations import Federation, SteppedClock, order
+from tests.support.populations import population
 
-from treetop.federation.planning import parameters_of, planned_task
+from treetop.federation.server.planning import planned_task
 from treetop.federation.task import DeviceTask, WeightedGroup
-from treetop.mechanisms.catalog import mechanism_named
+from treetop.federation.task_parameters import parameters_of
+from treetop.mechanisms.registry import mechanism_named
 from treetop.simulation.run import run
 from treetop.trie.user_groups import Group
 

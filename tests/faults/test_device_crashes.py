@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.fake_party import FakeParty, serving
-from tests.faults.crashing_client import KILLED
-from tests.fleets import fleet_task, publish_level
+from tests.support.crashing_client import KILLED
+from tests.support.fake_party import FakeParty, serving
+from tests.support.fleets import fleet_task, publish_level
 
 from treetop.adapters.system.device_state import DeviceState
 from treetop.federation.task import OracleName
@@ -38,7 +38,7 @@ class Crasher:
 
 @pytest.fixture(scope="module")
 def crasher() -> Iterator[Crasher]:
-    command = [sys.executable, "-m", "tests.faults.crashing_client"]
+    command = [sys.executable, "-m", "tests.support.crashing_client"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
         yield Crasher(process)
         assert process.stdin is not None

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.fake_party import KEY, FakeParty, serving
-from tests.fleets import fleet_task, publish_level
+from tests.support.fake_party import KEY, FakeParty, serving
+from tests.support.fleets import fleet_task, publish_level
 
 from treetop.adapters.memory.ledger import MemoryCounter, MemoryLedger
-from treetop.federation.ledger import Ledger
+from treetop.federation.device.ledger import Ledger
 from treetop.federation.task import OracleName
 
 

@@ -12,14 +12,14 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from tests.faults.crashing_device import TASK
-from tests.fixed_entropy import FixedEntropy
+from tests.support.crashing_device import TASK
+from tests.support.fixed_entropy import FixedEntropy
 
 from treetop.adapters.memory.ledger import MemoryCounter, MemoryLedger
 from treetop.adapters.system.ledger_file import CounterFile, LedgerFile
 from treetop.errors import LedgerRefused
-from treetop.federation.device import Device
-from treetop.federation.ledger import Ledger
+from treetop.federation.device.device import Device
+from treetop.federation.device.ledger import Ledger
 
 ROOT = Path(__file__).parents[2]
 
@@ -137,7 +137,7 @@ def test_before_a_report_is_sent_both_places_know_it() -> None:
 
 
 def killed_and_restarted(folder: Path, step: int) -> None:
-    command = [sys.executable, "-m", "tests.faults.crashing_device", str(folder)]
+    command = [sys.executable, "-m", "tests.support.crashing_device", str(folder)]
     killed = subprocess.run([*command, str(step)], cwd=ROOT, capture_output=True, check=False)
     assert killed.returncode == -signal.SIGKILL
     subprocess.run([*command, "-1"], cwd=ROOT, capture_output=True, check=True)

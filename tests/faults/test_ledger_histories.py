@@ -7,7 +7,7 @@ import pytest
 
 from treetop.adapters.memory.ledger import MemoryCounter, MemoryLedger
 from treetop.errors import BudgetExceeded, LedgerRefused, PromiseBroken
-from treetop.federation.ledger import Caps, Entry, Ledger
+from treetop.federation.device.ledger import Caps, Ledger, LedgerEntry
 from treetop.trie.user_groups import Group
 
 CAPS = Caps(Fraction(2), Fraction(5))
@@ -31,7 +31,7 @@ class History:
         cost = COSTS[int(self.chance.integers(len(COSTS)))]
         try:
             if known is None:
-                self.ledger.reserve(Entry(task, "favourite", Group(1), bytes(32), cost))
+                self.ledger.reserve(LedgerEntry(task, "favourite", Group(1), bytes(32), cost))
             settled = self.ledger.entry(task)
             assert settled is not None
             sent = settled.sent or self.ledger.settle(task, self.chance.bytes(6)).sent

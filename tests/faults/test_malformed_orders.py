@@ -17,11 +17,11 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from tests.parties import served
-from tests.servers import ADMIN_KEY, ORDER, SIZES, HostedServer
+from tests.support.parties import served
+from tests.support.servers import ADMIN_KEY, ORDER, SIZES, HostedServer
 
-from treetop.adapters.http.server_app import description, server_app
 from treetop.errors import PeerViolation
+from treetop.services.server.app import description, server_app
 
 SCHEMA = schemathesis.openapi.from_dict(json.loads(json.dumps(description())))
 OPERATIONS = {found.ok().label: found.ok() for found in SCHEMA.get_all_operations() if isinstance(found, Ok)}

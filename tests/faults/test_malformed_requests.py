@@ -21,12 +21,12 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from tests.parties import BACK_END_KEY, KEY, SERVER_KEY, Hosted, document, honest_entry, live, task
+from tests.support.parties import BACK_END_KEY, KEY, SERVER_KEY, Hosted, document, honest_entry, live, task
 
-from treetop.adapters.http.party_app import description
-from treetop.adapters.http.party_settings import Limits
-from treetop.federation.exchange import Message
-from treetop.federation.uploads import encoded_upload
+from treetop.federation.protocol import ServerMessage
+from treetop.federation.wire.uploads import encoded_upload
+from treetop.services.party.app import description
+from treetop.services.party.settings import Limits
 from treetop.trie.user_groups import Group
 
 ONE_SHOT, ROUNDS = task(), task("listed")
@@ -79,7 +79,7 @@ class Mutator:
             ("POST", f"/v1/tasks/{ROUNDS_HEX}/enrolments", None, KEY.write(ROUNDS.digest, self.serial).to_bytes()),
             ("POST", f"/v1/tasks/{HEX}/tickets", BACK_END_KEY, b'{"count": 1}'),
             ("PUT", f"/v1/tasks/{HEX}", SERVER_KEY, document(ONE_SHOT)),
-            ("PUT", f"/v1/tasks/{HEX}/messages/1", SERVER_KEY, Message("close").to_bytes()),
+            ("PUT", f"/v1/tasks/{HEX}/messages/1", SERVER_KEY, ServerMessage("close").to_bytes()),
             ("GET", f"/v1/tasks/{HEX}/messages/1/outcome", SERVER_KEY, b""),
             ("GET", f"/v1/tasks/{HEX}/lists/1/0", None, b""),
             ("GET", "/v1/tasks", None, b""),
@@ -278,7 +278,7 @@ def test_the_store_digest_notices_changes(hosted: Hosted) -> None:
     shown.append(state(hosted))
     hosted.party.issue(ONE_SHOT.digest, 1)
     shown.append(state(hosted))
-    hosted.party.tell(ONE_SHOT.digest, 1, Message("close").to_bytes())
+    hosted.party.tell(ONE_SHOT.digest, 1, ServerMessage("close").to_bytes())
     shown.append(state(hosted))
     hosted.party.task(ROUNDS.digest).bulletin.note_closed(Group(1))
     shown.append(state(hosted))

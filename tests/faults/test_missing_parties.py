@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
-from tests.federations import Federation, crowd, items, order
+from tests.support.federations import Federation, crowd, items, order
 
 from treetop.adapters.memory.channel import MemoryChannel
 from treetop.errors import PartyUnreachable, QueryFailed
-from treetop.federation.correspondence import MissingPolicy
+from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.task import Deadlines
-from treetop.mechanisms.catalog import MECHANISMS
+from treetop.mechanisms.registry import MECHANISMS
 
 BOTH = pytest.mark.parametrize("mode", ["one-shot", "rounds"])
 PHASES = pytest.mark.parametrize("phase", [1, 2, 3])

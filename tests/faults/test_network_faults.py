@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faults.fault_proxy import FaultProxy, Weather
-from tests.running_federation import RunningFederation
+from tests.support.fault_proxy import FaultProxy, Weather
+from tests.support.running_federation import RunningFederation
 
-from treetop.federation.uploads import decoded_upload
+from treetop.federation.wire.uploads import decoded_upload
 
 
 @dataclass(frozen=True)

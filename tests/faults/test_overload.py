@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from http.client import HTTPConnection
 
-from tests.parties import Hosted, document, honest_entry, live, task
+from tests.support.parties import Hosted, document, honest_entry, live, task
 
-from treetop.adapters.http.party_settings import Limits
 from treetop.adapters.memory.report_store import MemoryReportStore
-from treetop.adapters.system.group_commit import GroupCommit
 from treetop.federation.service_ports import AdmittedReport
-from treetop.federation.uploads import Verdict, encoded_upload
+from treetop.federation.wire.uploads import ReportStatus, encoded_upload
+from treetop.services.party.group_commit import GroupCommit
+from treetop.services.party.settings import Limits
 
 ONE_SHOT = task()
 BATCH, CLIENTS, QUEUE = 20, 15, 60
@@ -22,7 +22,7 @@ BATCH, CLIENTS, QUEUE = 20, 15, 60
 class SlowStore(MemoryReportStore):
     """A disk that takes its time: three uploads wait, the rest of fifteen clients is five times too much."""
 
-    def submit(self, reports: Sequence[AdmittedReport]) -> list[Verdict]:
+    def submit(self, reports: Sequence[AdmittedReport]) -> list[ReportStatus]:
         time.sleep(0.02)
         return super().submit(reports)
 
@@ -32,7 +32,7 @@ class WatchedCommit(GroupCommit):
 
     longest = 0
 
-    def submit(self, reports: Sequence[AdmittedReport]) -> "Future[list[Verdict]]":
+    def submit(self, reports: Sequence[AdmittedReport]) -> "Future[list[ReportStatus]]":
         future = super().submit(reports)
         self.longest = max(self.longest, self.waiting)
         return future

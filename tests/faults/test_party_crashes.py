@@ -13,15 +13,15 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.parties import SERVER_KEY, honest_entry
-from tests.party_processes import PartyProcess, current_task
+from tests.support.parties import SERVER_KEY, honest_entry
+from tests.support.party_processes import PartyProcess, current_task
 
 from treetop.adapters.store_choice import open_stores
-from treetop.federation.admission import HEAD_BYTES
-from treetop.federation.exchange import Message, Outcome
+from treetop.federation.party.admission import HEAD_BYTES
+from treetop.federation.protocol import PartyReply, ServerMessage
 from treetop.federation.service_ports import AdmittedReport
 from treetop.federation.task import DeviceTask
-from treetop.federation.uploads import encoded_upload
+from treetop.federation.wire.uploads import encoded_upload
 from treetop.trie.user_groups import Group
 
 DEVICES, CONNECTIONS = 25, 4
@@ -166,7 +166,7 @@ def test_a_message_that_was_not_answered_is_worked_on_after_a_restart(tmp_path: 
     party, of = PartyProcess(tmp_path / "party", "close_when_complete = true"), current_task()
     party.start()
     party.install(of, 40)
-    path, close = f"/v1/tasks/{of.digest.hex()}", Message("close").to_bytes()
+    path, close = f"/v1/tasks/{of.digest.hex()}", ServerMessage("close").to_bytes()
     assert party.ask("PUT", path + "/messages/1", close, SERVER_KEY)[0] == 202
     upload = [encoded_upload([honest_entry(of, serial) for serial in some]) for some in (range(30), range(30, 40))]
     assert party.ask("POST", path + "/reports", upload[0])[0] == 200
@@ -179,7 +179,7 @@ def test_a_message_that_was_not_answered_is_worked_on_after_a_restart(tmp_path: 
     while status == 202 and time.monotonic() < limit:
         status, outcome = party.ask("GET", path + "/messages/1/outcome", key=SERVER_KEY)
         time.sleep(0.05)
-    told = Outcome.from_bytes(outcome)
+    told = PartyReply.from_bytes(outcome)
     assert (status, told.kind) == (200, "closed")
     assert '"state":"closed"' in party.ask("GET", "/v1/tasks")[1].decode()
     late = party.ask("POST", path + "/reports", encoded_upload([honest_entry(of, 0), honest_entry(of, 50)]))

@@ -8,21 +8,20 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
-from tests.parties import DEADLINES, KEY, NAME, NOW, SIGNING, HandClock, document, honest_entry, task
+from tests.support.parties import DEADLINES, KEY, NAME, NOW, SIGNING, HandClock, document, honest_entry, task
 
 from treetop.adapters.memory.journal import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
 from treetop.adapters.system.ed25519 import PinnedKeys
-from treetop.adapters.system.field_work import DeviceFieldWork
-from treetop.federation.admission import TaskAdmission
-from treetop.federation.bulletin import Bulletin
-from treetop.federation.domain_checks import Publication, Question
-from treetop.federation.lots import Enrolment, assigned_group
-from treetop.federation.party import Party, Query
-from treetop.federation.published import Beacon, PublishedList
-from treetop.federation.signed_documents import signed
-from treetop.federation.uploads import Entry, Verdict, encoded_upload
-from treetop.federation.wire_format import Envelope, encoded_batch
+from treetop.federation.device.group_assignment import Enrolment, assigned_group
+from treetop.federation.party.admission import TaskAdmission
+from treetop.federation.party.party import Party, Query
+from treetop.federation.party.published_documents import PublishedDocuments
+from treetop.federation.wire.published_lists import Beacon, Publication, PublishedList, Question
+from treetop.federation.wire.report_batches import Envelope, encoded_batch
+from treetop.federation.wire.signed_documents import signed
+from treetop.federation.wire.uploads import ReportStatus, TicketedReport, encoded_upload
+from treetop.services.party.report_collection import DeviceReportCollection
 from treetop.trie.user_groups import Group
 
 ONE_SHOT, ROUNDS = task(), task("krr")
@@ -41,7 +40,7 @@ class World:
 
     def __init__(self) -> None:
         self.store, self.journal, self.clock = MemoryReportStore(), MemoryJournal(), HandClock(speed=1000)
-        self.field_work: dict[bytes, DeviceFieldWork] = {}
+        self.field_work: dict[bytes, DeviceReportCollection] = {}
         self.start()
         for of in (ONE_SHOT, ROUNDS):
             self.party.install(document(of))
@@ -56,14 +55,14 @@ class World:
         for field_work in self.field_work.values():
             field_work.restore()
 
-    def _open(self, admission: TaskAdmission, bulletin: Bulletin) -> Query:
-        self.field_work[admission.task.digest] = DeviceFieldWork(
+    def _open(self, admission: TaskAdmission, bulletin: PublishedDocuments) -> Query:
+        self.field_work[admission.task.digest] = DeviceReportCollection(
             admission, bulletin, self.store, None, clock=self.clock,  # type: ignore[arg-type]
             verifier=lambda: self.party.verifier, stopping=lambda: False, close_when_complete=True,
         )  # fmt: skip
         return None  # type: ignore[return-value]
 
-    def send(self, digest: bytes, entries: list[Entry]) -> list[Verdict]:
+    def send(self, digest: bytes, entries: list[TicketedReport]) -> list[ReportStatus]:
         found = self.party.screened(digest, encoded_upload(entries))
         return found.answered(self.store.submit(found.admitted))
 
@@ -91,24 +90,24 @@ def test_any_schedule_of_repetitions_counts_each_report_once(part: int) -> None:
         while schedule:
             portion = [schedule.pop() for _ in range(min(len(schedule), random.randint(1, 40)))]
             verdicts = world.send(ONE_SHOT.digest, portion)
-            assert {*verdicts} <= {Verdict.ACCEPTED, Verdict.REPLAYED}
-            accepted += verdicts.count(Verdict.ACCEPTED)
+            assert {*verdicts} <= {ReportStatus.ACCEPTED, ReportStatus.REPLAYED}
+            accepted += verdicts.count(ReportStatus.ACCEPTED)
             if random.random() < 0.1:
                 world.start()
         assert accepted == len(entries)
         assert world.content(ONE_SHOT.digest) == expected
-        assert world.send(ONE_SHOT.digest, entries) == [Verdict.REPLAYED] * len(entries)
+        assert world.send(ONE_SHOT.digest, entries) == [ReportStatus.REPLAYED] * len(entries)
 
 
 def own_group(serial: int) -> Group:
     return assigned_group(ROUNDS, Enrolment(serial.to_bytes(8, "big"), BEACON, NAME))
 
 
-def answer(serial: int, group: Group, value: int = 0) -> Entry:
+def answer(serial: int, group: Group, value: int = 0) -> TicketedReport:
     """What device `serial` sends for a list, whether or not the list is its own."""
     question = LISTS[group].question
     batch = encoded_batch(Envelope(ROUNDS.digest, group, question.digest, "krr", question.slots), [value])
-    return Entry(KEY.write(ROUNDS.digest, serial).to_bytes(), batch)
+    return TicketedReport(KEY.write(ROUNDS.digest, serial).to_bytes(), batch)
 
 
 class PartyMachine(RuleBasedStateMachine):
@@ -139,35 +138,35 @@ class PartyMachine(RuleBasedStateMachine):
         entry = answer(serial, group, value)
         (verdict,) = self.world.send(ROUNDS.digest, [entry])
         if self.beacon is None:
-            assert verdict == Verdict.LEVEL_NOT_OPEN
+            assert verdict == ReportStatus.LEVEL_NOT_OPEN
         elif serial not in self.enrolled:
-            assert verdict == Verdict.NOT_ENROLLED
+            assert verdict == ReportStatus.NOT_ENROLLED
         elif own_group(serial) != group:
-            assert verdict == Verdict.WRONG_GROUP
+            assert verdict == ReportStatus.WRONG_GROUP
         elif group not in self.published:
-            assert verdict == Verdict.LEVEL_NOT_OPEN
+            assert verdict == ReportStatus.LEVEL_NOT_OPEN
         else:
             assert verdict == self.expected(ROUNDS.digest, serial, group, entry.batch)
 
-    def expected(self, digest: bytes, serial: int, group: Group, batch: bytes) -> Verdict:
+    def expected(self, digest: bytes, serial: int, group: Group, batch: bytes) -> ReportStatus:
         known = self.accepted[digest]
         if serial in known:
-            return Verdict.REPLAYED if known[serial] == (group, batch) else Verdict.TICKET_SPENT
+            return ReportStatus.REPLAYED if known[serial] == (group, batch) else ReportStatus.TICKET_SPENT
         if (digest, group) in self.closed:
-            return Verdict.LEVEL_CLOSED
+            return ReportStatus.LEVEL_CLOSED
         known[serial] = (group, batch)
-        return Verdict.ACCEPTED
+        return ReportStatus.ACCEPTED
 
     @rule(serials=st.lists(SERIALS, min_size=1, max_size=8))
     def enrol(self, serials: list[int]) -> None:
         tickets = b"".join(KEY.write(ROUNDS.digest, serial).to_bytes() for serial in serials)
         for serial, verdict in zip(serials, self.world.party.enrol(ROUNDS.digest, tickets), strict=True):
             if serial in self.enrolled:
-                assert verdict == Verdict.REPLAYED
+                assert verdict == ReportStatus.REPLAYED
             elif self.enrolment_closed:
-                assert verdict == Verdict.ENROLMENT_CLOSED
+                assert verdict == ReportStatus.ENROLMENT_CLOSED
             else:
-                assert verdict == Verdict.ACCEPTED
+                assert verdict == ReportStatus.ACCEPTED
                 self.enrolled.add(serial)
 
     @precondition(lambda self: len(self.enrolled) >= 8)
@@ -218,7 +217,7 @@ class PartyMachine(RuleBasedStateMachine):
         if (ONE_SHOT.digest, group) in self.closed:
             assert verdict == self.expected(ONE_SHOT.digest, serial, group, entry.batch)
         else:
-            assert verdict == (Verdict.TOO_LATE if NOW + jump > DEADLINES.reports else Verdict.TOO_EARLY)
+            assert verdict == (ReportStatus.TOO_LATE if NOW + jump > DEADLINES.reports else ReportStatus.TOO_EARLY)
         self.world.clock.wall = NOW
 
     @invariant()

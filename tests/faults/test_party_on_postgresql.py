@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.databases import PostgresServer
-from tests.parties import SERVER_KEY, honest_entry
-from tests.party_processes import PartyProcess, current_task
+from tests.support.databases import PostgresServer
+from tests.support.parties import SERVER_KEY, honest_entry
+from tests.support.party_processes import PartyProcess, current_task
 
-from treetop.adapters.http.kept_connection import KeptConnection, Patience
-from treetop.adapters.http.party_client import PartyClient
-from treetop.federation.exchange import Message
+from treetop.adapters.http.retrying_connection import RetryingConnection, RetryPolicy
+from treetop.federation.protocol import ServerMessage
 from treetop.federation.task import DeviceTask
+from treetop.services.device.party_client import PartyClient
 
 DEVICES, BATCH = 4_000, 50
-WAITING = Patience(in_all=120, first_pause=0.1, longest_pause=1.0)
+WAITING = RetryPolicy(in_all=120, first_pause=0.1, longest_pause=1.0)
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def party(tmp_path: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPa
 
 def submitted(party: PartyProcess, of: DeviceTask, half_way: threading.Event) -> set[str]:
     """Send everybody's report, in the end with success; return the verdicts seen."""
-    client, seen = PartyClient(KeptConnection(f"http://127.0.0.1:{party.port}", patience=WAITING)), set()
+    client, seen = PartyClient(RetryingConnection(f"http://127.0.0.1:{party.port}", patience=WAITING)), set()
     for start in range(0, DEVICES, BATCH):
         entries = [honest_entry(of, serial) for serial in range(start, start + BATCH)]
         seen |= {verdict.value for verdict in client.submit(of.digest, entries)}
@@ -57,7 +57,7 @@ def test_a_database_that_crashes_in_mid_collection_loses_nothing(party: PartyPro
 def closed(party: PartyProcess, of: DeviceTask) -> dict[str, int]:
     """Ask the party, as the server does, what it has; wait for its outcome."""
     path = f"/v1/tasks/{of.digest.hex()}/messages/1"
-    assert party.ask("PUT", path, Message("close").to_bytes(), SERVER_KEY)[0] == 202
+    assert party.ask("PUT", path, ServerMessage("close").to_bytes(), SERVER_KEY)[0] == 202
     for _ in range(600):
         status, body = party.ask("GET", path + "/outcome", key=SERVER_KEY)
         if status == 200:

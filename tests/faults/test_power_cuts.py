@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.faults.power_cuts import CALLS, replayed
-from tests.reports import FIRST, TASK, body_of
+from tests.support.power_cuts import CALLS, replayed
+from tests.support.reports import FIRST, TASK, body_of
 
 from treetop.adapters.store_choice import open_stores
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 AT_ONCE = 3
 PROGRAM = """
 import os, sys
-from tests.reports import TASK, reports
+from tests.support.reports import TASK, reports
 from treetop.adapters.store_choice import open_stores
 store, _ = open_stores(sys.argv[1])
 store._database._connection.execute("PRAGMA wal_autocheckpoint = 25").fetchall()

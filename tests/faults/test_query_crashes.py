@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from tests.federations import Crash, DictJournal, Federation, InMemoryParty, crashing, crowd, order
-from tests.fixed_entropy import FixedEntropy
+from tests.support.federations import Crash, DictJournal, Federation, InMemoryParty, crashing, crowd, order
+from tests.support.fixed_entropy import FixedEntropy
 
 from treetop.adapters.memory.channel import MemoryChannel
 from treetop.errors import PartyUnreachable
-from treetop.federation.published import PublishedList
-from treetop.federation.service_ports import Collected, Counting, FieldWork
+from treetop.federation.service_ports import Collected, Counting, ReportCollection
+from treetop.federation.wire.published_lists import PublishedList
 from treetop.oracles.tallies import Tally
 from treetop.trie.user_groups import Group
 
@@ -135,7 +135,7 @@ class RestartedParty(MemoryChannel):
 class CountingFieldWork:
     """Passes everything on and counts what must not happen twice."""
 
-    def __init__(self, work: FieldWork) -> None:
+    def __init__(self, work: ReportCollection) -> None:
         self._work = work
         self.tallied: list[tuple[Group, ...]] = []
 

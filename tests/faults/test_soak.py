@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.faults import soaking_federation
+from tests.support import soaking_federation
 
 MOST_MEGABYTES, MORE_MEGABYTES, USERS, QUERIES = 2_000, 200, 1_000_000, 100
 FAVOURITES = [str(code) for code in soaking_federation.FAVOURITES]
@@ -14,7 +14,7 @@ FAVOURITES = [str(code) for code in soaking_federation.FAVOURITES]
 
 @pytest.mark.slow
 def test_fifty_parties_of_a_million_users_answer_a_hundred_queries() -> None:
-    command = [sys.executable, "-m", "tests.faults.soaking_federation", "50", str(USERS), str(QUERIES // 2)]
+    command = [sys.executable, "-m", "tests.support.soaking_federation", "50", str(USERS), str(QUERIES // 2)]
     root = Path(__file__).parents[2]
     found = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=3600, check=False)
     assert found.returncode == 0, found.stderr

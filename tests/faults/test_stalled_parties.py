@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.running_federation import RunningFederation
+from tests.support.running_federation import RunningFederation
 
 SIZES = {"north": 400, "south": 300, "west": 200}
 STALLED = "south"

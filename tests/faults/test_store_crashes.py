@@ -10,14 +10,14 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.databases import PostgresServer
-from tests.reports import FIRST, SECOND, TASK, body_of, report, reports
+from tests.support.databases import PostgresServer
+from tests.support.reports import FIRST, SECOND, TASK, body_of, report, reports
 
 from treetop.adapters.relational.report_store import RelationalReportStore
 from treetop.adapters.store_choice import open_stores
-from treetop.adapters.system.group_commit import GroupCommit
 from treetop.errors import StoreUnavailable
-from treetop.federation.uploads import Verdict
+from treetop.federation.wire.uploads import ReportStatus
+from treetop.services.party.group_commit import GroupCommit
 
 ROOT = Path(__file__).parents[2]
 GAP = 10_000_000
@@ -31,7 +31,7 @@ class Loaded:
     def __init__(self, where: str, first: int, log: Path) -> None:
         self.log = log
         with log.open("wb") as out:
-            command = [sys.executable, "-m", "tests.faults.loaded_store", where, str(first)]
+            command = [sys.executable, "-m", "tests.support.loaded_store", where, str(first)]
             self.process = subprocess.Popen(command, cwd=ROOT, stdout=out)
 
     def wait_for(self, lines: int) -> None:
@@ -84,7 +84,7 @@ def check_after_kills(path: Path, folder: Path, rounds: int, seed: int) -> None:
     assert check(store, acknowledged) >= len(acknowledged)
     again = sorted(acknowledged)[:: len(acknowledged) // 100][:100]
     presented = [report(serial, SECOND if serial % 3 else FIRST) for serial in again]
-    assert store.submit(presented) == [Verdict.REPLAYED] * 100
+    assert store.submit(presented) == [ReportStatus.REPLAYED] * 100
     store.close()
 
 
@@ -129,7 +129,7 @@ def filled_up(store: RelationalReportStore, batch: int) -> int:
     """Submit until the store cannot take more; return how many it took."""
     for first in range(0, 100_000, batch):
         try:
-            assert store.submit(reports(range(first, first + batch))) == [Verdict.ACCEPTED] * batch
+            assert store.submit(reports(range(first, first + batch))) == [ReportStatus.ACCEPTED] * batch
         except StoreUnavailable:
             assert first > 0
             return first
@@ -151,7 +151,7 @@ def test_a_full_disk_keeps_nothing_and_space_brings_it_back(tmp_path: Path) -> N
             journal.write("query", "large", bytes(1_000_000))
     assert store.counts(TASK) == {FIRST: taken}
     connection.execute("PRAGMA max_page_count = 1000000").fetchall()
-    assert store.submit(reports(range(taken, taken + batch))) == [Verdict.ACCEPTED] * batch
+    assert store.submit(reports(range(taken, taken + batch))) == [ReportStatus.ACCEPTED] * batch
     assert journal.write("query", "large", b"small") == b"small"
     assert check(store, set(range(taken + batch))) == taken + batch
     store.close()
@@ -169,7 +169,7 @@ def test_group_commit_passes_a_full_disk_on_and_recovers(tmp_path: Path) -> None
         with pytest.raises(StoreUnavailable):
             future.result(PATIENCE)
     connection.execute("PRAGMA max_page_count = 1000000").fetchall()
-    assert writer.submit(reports(range(3000))).result(PATIENCE) == [Verdict.ACCEPTED] * 3000
+    assert writer.submit(reports(range(3000))).result(PATIENCE) == [ReportStatus.ACCEPTED] * 3000
     writer.close()
     store.close()
 
@@ -177,7 +177,7 @@ def test_group_commit_passes_a_full_disk_on_and_recovers(tmp_path: Path) -> None
 FULL_DISK = """
 import sys
 from pathlib import Path
-from tests.reports import FIRST, TASK, reports
+from tests.support.reports import FIRST, TASK, reports
 from treetop.adapters.store_choice import open_stores
 from treetop.errors import StoreUnavailable
 folder = Path(sys.argv[1])

@@ -4,18 +4,17 @@ from hashlib import sha256
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.parties import KEY, NAME, NOW, task
+from tests.support.parties import KEY, NAME, NOW, task
 
 from treetop.errors import PeerViolation, ReportRefused
-from treetop.federation.admission import TaskAdmission
-from treetop.federation.domain_checks import Publication, Question
-from treetop.federation.lots import Enrolment, assigned_group
-from treetop.federation.published import PublishedList
+from treetop.federation.device.group_assignment import Enrolment, assigned_group
+from treetop.federation.party.admission import TaskAdmission
 from treetop.federation.report_bodies import BODIES
 from treetop.federation.task import DeviceTask
-from treetop.federation.tickets import TicketKey
-from treetop.federation.uploads import Entry, Verdict, encoded_upload
-from treetop.federation.wire_format import NO_DOMAIN, Envelope, decoded_batch, encoded_batch
+from treetop.federation.wire.published_lists import Publication, PublishedList, Question
+from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, decoded_batch, encoded_batch
+from treetop.federation.wire.tickets import TicketKey
+from treetop.federation.wire.uploads import ReportStatus, TicketedReport, encoded_upload
 from treetop.trie.user_groups import Group, Role
 
 ONE_SHOT, ROUNDS = task("olh"), task("listed")
@@ -40,41 +39,41 @@ def gate(of: DeviceTask) -> TaskAdmission:
 GATES = {of.digest: gate(of) for of in (ONE_SHOT, ROUNDS)}
 
 
-def twin(of: DeviceTask, entry: Entry, now: int) -> Verdict | None:
+def twin(of: DeviceTask, entry: TicketedReport, now: int) -> ReportStatus | None:
     """Each rule as the page says it, with nothing prepared."""
     try:
         batch = decoded_batch(entry.batch)
     except PeerViolation:
-        return Verdict.MALFORMED
+        return ReportStatus.MALFORMED
     envelope, serial = batch.envelope, int.from_bytes(entry.ticket[:8], "big")
     rules = [
-        (Verdict.MALFORMED, len(batch.bodies) == 1),
-        (Verdict.UNKNOWN_TASK, envelope.task == of.digest),
-        (Verdict.TICKET_FORGED, KEY.write(of.digest, serial).to_bytes() == entry.ticket),
-        (Verdict.TOO_EARLY, now >= of.deadlines.opens - 300),
-        (Verdict.TOO_LATE, now <= of.deadlines.reports + 300),
+        (ReportStatus.MALFORMED, len(batch.bodies) == 1),
+        (ReportStatus.UNKNOWN_TASK, envelope.task == of.digest),
+        (ReportStatus.TICKET_FORGED, KEY.write(of.digest, serial).to_bytes() == entry.ticket),
+        (ReportStatus.TOO_EARLY, now >= of.deadlines.opens - 300),
+        (ReportStatus.TOO_LATE, now <= of.deadlines.reports + 300),
         *(_one_shot(of, envelope) if of.one_shot else _rounds(of, envelope, serial)),
-        (Verdict.MALFORMED, _reads(envelope, batch.bodies[0])),
+        (ReportStatus.MALFORMED, _reads(envelope, batch.bodies[0])),
     ]
     return next((verdict for verdict, kept in rules if not kept), None)
 
 
-def _one_shot(of: DeviceTask, envelope: Envelope) -> list[tuple[Verdict, bool]]:
+def _one_shot(of: DeviceTask, envelope: Envelope) -> list[tuple[ReportStatus, bool]]:
     known = envelope.group in [entry.group for entry in of.groups]
     right = envelope == Envelope(of.digest, envelope.group, NO_DOMAIN, "olh", of.bucket_count)
-    return [(Verdict.WRONG_GROUP, known), (Verdict.WRONG_LIST, right)]
+    return [(ReportStatus.WRONG_GROUP, known), (ReportStatus.WRONG_LIST, right)]
 
 
-def _rounds(of: DeviceTask, envelope: Envelope, serial: int) -> list[tuple[Verdict, bool]]:
+def _rounds(of: DeviceTask, envelope: Envelope, serial: int) -> list[tuple[ReportStatus, bool]]:
     own = assigned_group(of, Enrolment((serial % 2**64).to_bytes(8, "big"), BEACON, NAME))
     question = LISTS.get(envelope.group)
     digest, slots = (question.digest, question.slots) if question else (b"", 2)
     right = envelope == Envelope(of.digest, envelope.group, digest, of.oracle_for(slots), slots)
     return [
-        (Verdict.NOT_ENROLLED, serial in ENROLLED),
-        (Verdict.WRONG_GROUP, envelope.group == own),
-        (Verdict.LEVEL_NOT_OPEN, question is not None),
-        (Verdict.WRONG_LIST, right),
+        (ReportStatus.NOT_ENROLLED, serial in ENROLLED),
+        (ReportStatus.WRONG_GROUP, envelope.group == own),
+        (ReportStatus.LEVEL_NOT_OPEN, question is not None),
+        (ReportStatus.WRONG_LIST, right),
     ]
 
 
@@ -87,7 +86,7 @@ def _reads(envelope: Envelope, body: bytes) -> bool:
 
 
 @st.composite
-def entries(draw: st.DrawFn, of: DeviceTask) -> Entry:
+def entries(draw: st.DrawFn, of: DeviceTask) -> TicketedReport:
     """Mostly honest reports, each with at most a few things wrong."""
     serial = draw(st.integers(0, 45) | st.sampled_from([2**40, 2**63, 2**64 - 1]))
     own = (
@@ -106,7 +105,7 @@ def entries(draw: st.DrawFn, of: DeviceTask) -> Entry:
     head = encoded_batch(Envelope(task_digest, group, domain, oracle, slots), [])
     batch = head[:-4] + draw(st.sampled_from([1] * 9 + [0, 2])).to_bytes(4, "big") + body
     ticket = draw(st.sampled_from([KEY] * 6 + [FORGER])).write(of.digest, serial).to_bytes()
-    return draw(_mutated(Entry(ticket, batch)))
+    return draw(_mutated(TicketedReport(ticket, batch)))
 
 
 def _envelope(of: DeviceTask, group: Group) -> Envelope:
@@ -116,15 +115,15 @@ def _envelope(of: DeviceTask, group: Group) -> Envelope:
     return Envelope(of.digest, group, question.digest, of.oracle_for(question.slots), question.slots)
 
 
-def _mutated(entry: Entry) -> st.SearchStrategy[Entry]:
+def _mutated(entry: TicketedReport) -> st.SearchStrategy[TicketedReport]:
     flipped = st.tuples(st.integers(0, len(entry.batch) - 1), st.integers(1, 255)).map(
-        lambda at: Entry(entry.ticket, _flip(entry.batch, *at))
+        lambda at: TicketedReport(entry.ticket, _flip(entry.batch, *at))
     )
     other_ticket = st.tuples(st.integers(0, 23), st.integers(1, 255)).map(
-        lambda at: Entry(_flip(entry.ticket, *at), entry.batch)
+        lambda at: TicketedReport(_flip(entry.ticket, *at), entry.batch)
     )
-    shorter = st.integers(0, len(entry.batch)).map(lambda end: Entry(entry.ticket, entry.batch[:end]))
-    longer = st.binary(max_size=9).map(lambda more: Entry(entry.ticket, entry.batch + more))
+    shorter = st.integers(0, len(entry.batch)).map(lambda end: TicketedReport(entry.ticket, entry.batch[:end]))
+    longer = st.binary(max_size=9).map(lambda more: TicketedReport(entry.ticket, entry.batch + more))
     return st.just(entry) | st.just(entry) | flipped | other_ticket | shorter | longer
 
 
@@ -147,8 +146,8 @@ def test_the_quick_way_equals_the_naive_twin(data: st.DataObject, of: DeviceTask
         (int.from_bytes(entry.ticket[:8], "big"), decoded_batch(entry.batch).bodies[0]) for entry in admitted
     ]
     assert [report.group for report in found.admitted] == [decoded_batch(e.batch).envelope.group for e in admitted]
-    answers = [Verdict.ACCEPTED] * len(admitted)
-    assert found.answered(answers) == [verdict or Verdict.ACCEPTED for verdict in expected]
+    answers = [ReportStatus.ACCEPTED] * len(admitted)
+    assert found.answered(answers) == [verdict or ReportStatus.ACCEPTED for verdict in expected]
 
 
 @given(st.data(), st.sampled_from([ONE_SHOT, ROUNDS]))
@@ -162,9 +161,9 @@ def test_honest_reports_are_admitted_and_nothing_else_of_the_group(data: st.Data
     envelope = _envelope(of, group)
     body = bytes(BODIES[envelope.oracle](envelope.slots).width)
     batch = encoded_batch(envelope, [])[:-4] + (1).to_bytes(4, "big") + body
-    entry = Entry(KEY.write(of.digest, serial).to_bytes(), batch)
+    entry = TicketedReport(KEY.write(of.digest, serial).to_bytes(), batch)
     (verdict,) = GATES[of.digest].screened(encoded_upload([entry]), NOW).verdicts
-    assert verdict == (None if of.one_shot or group in LISTS else Verdict.LEVEL_NOT_OPEN)
+    assert verdict == (None if of.one_shot or group in LISTS else ReportStatus.LEVEL_NOT_OPEN)
 
 
 @given(st.binary(max_size=400))
@@ -173,4 +172,4 @@ def test_bytes_that_are_no_upload_are_refused_as_a_whole(data: bytes) -> None:
         found = GATES[ONE_SHOT.digest].screened(data, NOW)
     except PeerViolation:
         return
-    assert set(found.verdicts) <= {Verdict.MALFORMED, Verdict.UNKNOWN_TASK}
+    assert set(found.verdicts) <= {ReportStatus.MALFORMED, ReportStatus.UNKNOWN_TASK}

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.federations import Federation, crowd, order
+from tests.support.federations import Federation, crowd, order
 
 from treetop.adapters.memory.channel import MemoryChannel
 from treetop.errors import QueryFailed
-from treetop.federation.correspondence import MissingPolicy
+from treetop.federation.server.party_poller import MissingPolicy
 
 CODES = crowd({"a": 400, "b": 350, "c": 300})
 KINDS = [("taps", "one-shot"), ("taps", "rounds"), ("canopy", "one-shot"), ("gtf", "rounds")]

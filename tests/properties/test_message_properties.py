@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from treetop.encoding.bit_strings import code_array
 from treetop.errors import InvalidInput
 from treetop.federation.messages import read_message, read_trace, written_message, written_trace, written_upload
-from treetop.federation.party_uploads import PartyFacts, read_upload
-from treetop.federation.planning import QueryOrder, parameters_of, planned_task
-from treetop.federation.signed_documents import canonical_json
+from treetop.federation.server.party_uploads import PartyFacts, read_upload
+from treetop.federation.server.planning import QueryOrder, planned_task
+from treetop.federation.task_parameters import parameters_of
+from treetop.federation.wire.signed_documents import canonical_json
 from treetop.mechanisms.canopy_plan import CanopyPlan
 from treetop.mechanisms.requests import Findings, LevelTrace
 from treetop.mechanisms.roster import Member, Roster

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
-from tests.databases import PLACES, Place, place_called
-from tests.reports import TASK, body_of, report
+from tests.support.databases import PLACES, Place, place_called
+from tests.support.reports import TASK, body_of, report
 
 from treetop.federation.service_ports import AdmittedReport, ClosedEnrolment
-from treetop.federation.uploads import Verdict
+from treetop.federation.wire.uploads import ReportStatus
 from treetop.trie.user_groups import Group, Role
 
 GROUPS = (Group(1), Group(2), Group(2, Role.VALIDATE_FREQUENT))
@@ -32,24 +32,24 @@ class Model:
         self.enrolment: ClosedEnrolment | None = None
         self.tickets = 0
 
-    def submitted(self, found: AdmittedReport) -> Verdict:
+    def submitted(self, found: AdmittedReport) -> ReportStatus:
         if found.serial in self.first:
-            return Verdict.REPLAYED if self.first[found.serial] == found else Verdict.TICKET_SPENT
+            return ReportStatus.REPLAYED if self.first[found.serial] == found else ReportStatus.TICKET_SPENT
         if found.group in self.closed:
-            return Verdict.LEVEL_CLOSED
+            return ReportStatus.LEVEL_CLOSED
         self.first[found.serial] = found
-        return Verdict.ACCEPTED
+        return ReportStatus.ACCEPTED
 
     def of(self, group: Group) -> dict[int, bytes]:
         return {serial: kept.body for serial, kept in sorted(self.first.items()) if kept.group == group}
 
-    def enrols(self, serial: int) -> Verdict:
+    def enrols(self, serial: int) -> ReportStatus:
         if serial in self.enrolled:
-            return Verdict.REPLAYED
+            return ReportStatus.REPLAYED
         if self.enrolment:
-            return Verdict.ENROLMENT_CLOSED
+            return ReportStatus.ENROLMENT_CLOSED
         self.enrolled.add(serial)
-        return Verdict.ACCEPTED
+        return ReportStatus.ACCEPTED
 
 
 class StoreHistory(RuleBasedStateMachine):
@@ -72,14 +72,14 @@ class StoreHistory(RuleBasedStateMachine):
     @rule(data=st.data(), times=st.integers(1, 5))
     def repeat(self, data: st.DataObject, times: int) -> None:
         known = data.draw(st.sampled_from(list(self.model.first.values())))
-        assert self.place.store.submit([known] * times) == [Verdict.REPLAYED] * times
+        assert self.place.store.submit([known] * times) == [ReportStatus.REPLAYED] * times
 
     @precondition(lambda self: self.model.first)
     @rule(data=st.data(), group=st.sampled_from(GROUPS))
     def change(self, data: st.DataObject, group: Group) -> None:
         serial = data.draw(st.sampled_from(list(self.model.first)))
         changed = AdmittedReport(TASK, serial, group, body_of(serial, 7))
-        assert self.place.store.submit([changed]) == [Verdict.TICKET_SPENT]
+        assert self.place.store.submit([changed]) == [ReportStatus.TICKET_SPENT]
 
     @rule(group=st.sampled_from(GROUPS))
     def close_group(self, group: Group) -> None:

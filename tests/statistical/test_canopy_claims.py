@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import binom
-from tests.populations import population
 from tests.statistical.settings import FALSE_ALARM, Z
 from tests.statistical.test_mechanism_laws import agree
+from tests.support.populations import population
 
 from treetop.datasets.federation import federation_from_mapping
-from treetop.experiments.encode import catalogued
-from treetop.mechanisms.catalog import Mechanism, mechanism_named
 from treetop.mechanisms.parameters import Parameters
-from treetop.oracles.catalog import oracle_named
+from treetop.mechanisms.registry import Mechanism, mechanism_named
+from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
+from treetop.query.encode import catalogued
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
 from treetop.trie.significance import NoiseScores, normal_scores, significant, sum_threshold, threshold

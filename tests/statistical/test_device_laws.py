@@ -6,16 +6,16 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.fixed_entropy import FixedEntropy
 from tests.statistical.settings import chi_square_limit
+from tests.support.fixed_entropy import FixedEntropy
 
 from treetop.adapters.system.vectorised_device import perturbed
-from treetop.federation.budgets import Budget
 from treetop.federation.samplers import BitsSampler, HashSampler, SlotSampler
 from treetop.federation.thresholds import WORDS, bucket_count, flip_threshold, keep_threshold
-from treetop.oracles.catalog import ORACLES
 from treetop.oracles.hash_family import buckets, premixed
 from treetop.oracles.optimized_local_hashing import HashedReports
+from treetop.oracles.registry import ORACLES
+from treetop.privacy.budget import Budget
 from treetop.privacy.epsilon import Epsilon
 
 DRAWS, MANY_DRAWS = 1_000_000, 10_000_000
@@ -212,9 +212,9 @@ def test_any_other_value_is_supported_once_in_so_many_buckets() -> None:
 
 def test_levels_are_drawn_by_weight_whatever_the_value() -> None:
     """S7, through whole devices."""
-    from tests.tasks import GROUPS, new_ledger, task
+    from tests.support.tasks import GROUPS, new_ledger, task
 
-    from treetop.federation.device import Device
+    from treetop.federation.device.device import Device
 
     entropy, one = FixedEntropy(41), task()
     table: Counter[tuple[int, int]] = Counter()

@@ -12,8 +12,8 @@ import pytest
 from numpy.random import Generator
 
 from treetop.encoding.bit_strings import code_array
-from treetop.federation.planning import QueryOrder, planned_task
-from treetop.federation.small_groups import VALIDATING, GroupsAtHand
+from treetop.federation.party.small_groups import VALIDATING, GroupsAtHand
+from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.requests import CollectReports
 from treetop.mechanisms.taps import Continue, prune

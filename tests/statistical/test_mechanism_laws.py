@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.populations import population
 from tests.statistical.settings import chi_square_limit
+from tests.support.populations import population
 
-from treetop.mechanisms.catalog import MECHANISMS, mechanism_named
 from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.registry import MECHANISMS, mechanism_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.run import run
 

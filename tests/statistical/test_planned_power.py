@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from treetop.datasets.federation import Federation, federation_from_mapping
-from treetop.experiments.plan import plan
-from treetop.experiments.ways import Told, choose
 from treetop.mechanisms.parameters import Parameters
+from treetop.planning.plan import plan
 from treetop.privacy.epsilon import Epsilon
+from treetop.query.strategy import Told, choose
 from treetop.simulation.run import run
 
 USERS = (60_000, 40_000)

@@ -9,7 +9,7 @@ from hashlib import blake2b
 import numpy as np
 
 from treetop.encoding.text_code import chunks_of, code_bits
-from treetop.experiments.plan_modes import READ_CHANCES, READ_CHUNKS, READ_SIGNALS
+from treetop.planning.modes import READ_CHANCES, READ_CHUNKS, READ_SIGNALS
 from treetop.trie.text_recovery import log_likelihood_gains, recovered_text
 
 WORDS = (b"isabella", b"michael", b"perhaps", b"building")

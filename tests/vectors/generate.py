@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from tests.report_batches import KEYS, KINDS, asking, random_reports, written
+from tests.support.report_batches import KEYS, KINDS, asking, random_reports, written
 from tests.unit.oracles.test_hash_family import by_hand
 
 from treetop.adapters.report_files.counting import count_file

@@ -11,18 +11,17 @@ from typing import Any
 
 from treetop.adapters.system.ed25519 import SigningKey
 from treetop.audit.scripted_entropy import ScriptedEntropy
-from treetop.federation.budgets import Budget
-from treetop.federation.domain_checks import Publication, Question
-from treetop.federation.lots import Enrolment, assigned_group, drawn_group
-from treetop.federation.published import Beacon, PublishedList
+from treetop.federation.device.group_assignment import Enrolment, assigned_group, drawn_group
 from treetop.federation.report_bodies import BODIES
 from treetop.federation.samplers import BitsSampler, HashedReport, HashSampler, SlotSampler
-from treetop.federation.signed_documents import signed, signed_task
 from treetop.federation.task import DeviceTask, OracleName, WeightedGroup
 from treetop.federation.thresholds import MOST_SLOTS, bucket_count, flip_threshold, keep_threshold
-from treetop.federation.tickets import TicketKey
-from treetop.federation.uploads import Entry, encoded_upload
-from treetop.federation.wire_format import NO_DOMAIN, Envelope, encoded_batch
+from treetop.federation.wire.published_lists import Beacon, Publication, PublishedList, Question
+from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_batch
+from treetop.federation.wire.signed_documents import signed, signed_task
+from treetop.federation.wire.tickets import TicketKey
+from treetop.federation.wire.uploads import TicketedReport, encoded_upload
+from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group, Role
 
 HERE = Path(__file__).parent
@@ -192,7 +191,7 @@ def uploads() -> Vector:
     key = TicketKey(bytes(range(32)))
     tickets = [key.write(ONE_SHOT.digest, serial).to_bytes() for serial in (0, 1, (1 << 40) - 1)]
     batches_ = [bytes.fromhex(batch) for batch in batches()["good"]]
-    one, two = (encoded_upload(map(Entry, tickets[:count], batches_)) for count in (1, 2))
+    one, two = (encoded_upload(map(TicketedReport, tickets[:count], batches_)) for count in (1, 2))
     bad = [
         b"", b"\1", b"\0" + one[1:], b"\2" + one[1:], one[:-1], one + b"\0", one[:20], one[:27],
         _with(one, 25, b"\xff"), two[:-3], _with(two, 28, b"\0"),

@@ -10,13 +10,13 @@ from tests.vectors.generate_device_vectors import FILES, text_of
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.vectorised_device import SlotLaw
 from treetop.errors import InvalidInput, PeerViolation, ReportRefused
-from treetop.federation.budgets import Budget
-from treetop.federation.published import Beacon, PublishedList
-from treetop.federation.signed_documents import checked, checked_task
 from treetop.federation.task import DeviceTask
-from treetop.federation.tickets import Ticket, TicketKey
-from treetop.federation.uploads import decoded_upload, encoded_upload
-from treetop.federation.wire_format import decoded_batch, encoded_batch
+from treetop.federation.wire.published_lists import Beacon, PublishedList
+from treetop.federation.wire.report_batches import decoded_batch, encoded_batch
+from treetop.federation.wire.signed_documents import checked, checked_task
+from treetop.federation.wire.tickets import Ticket, TicketKey
+from treetop.federation.wire.uploads import decoded_upload, encoded_upload
+from treetop.privacy.budget import Budget
 
 HERE = Path(__file__).parent
 

@@ -8,9 +8,9 @@ from typing import Protocol
 
 from treetop.audit.exact_ratios import Odds, largest_odds
 from treetop.audit.scripted_entropy import ScriptedEntropy, threshold_of, word
-from treetop.federation.budgets import Budget
 from treetop.federation.ports import Entropy
 from treetop.federation.thresholds import WORDS
+from treetop.privacy.budget import Budget
 
 
 class Draw(Protocol):

@@ -18,10 +18,10 @@ from treetop.audit.neighbouring_inputs import (
 )
 from treetop.audit.scripted_entropy import CountingEntropy
 from treetop.errors import TreetopError
-from treetop.federation.budgets import Budget
-from treetop.federation.device import Device
-from treetop.federation.domain_checks import Publication, Question
+from treetop.federation.device.device import Device
 from treetop.federation.task import ORACLE_NAMES, DeviceTask, WeightedGroup
+from treetop.federation.wire.published_lists import Publication, Question
+from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group
 
 BUDGET = Budget("1")

@@ -9,9 +9,9 @@ from treetop.audit.exact_ratios import Odds, largest_odds, within
 from treetop.audit.neighbouring_inputs import Audited, DeviceFactory, audited, fresh_ledger
 from treetop.audit.scripted_entropy import Exhausted, ScriptedEntropy, word
 from treetop.errors import TreetopError
-from treetop.federation.budgets import Budget
-from treetop.federation.device import Device
+from treetop.federation.device.device import Device
 from treetop.federation.thresholds import WORDS, keep_threshold
+from treetop.privacy.budget import Budget
 
 SILENCE = "no report"
 

@@ -19,11 +19,11 @@ from treetop.audit.audit_report import Check
 from treetop.audit.confidence import binomial_lower, binomial_upper
 from treetop.audit.neighbouring_inputs import FIRST, SECOND, Audited, DeviceFactory, audited, fresh_ledger
 from treetop.federation.bucket_hash import bucket_of
-from treetop.federation.budgets import Budget
-from treetop.federation.device import Device
+from treetop.federation.device.device import Device
 from treetop.federation.task import OracleName
 from treetop.federation.thresholds import bucket_count
-from treetop.federation.wire_format import decoded_batch
+from treetop.federation.wire.report_batches import decoded_batch
+from treetop.privacy.budget import Budget
 
 RISK = 0.001
 POWER = 0.999

@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 
 from treetop.audit.choices import Choices, Law
-from treetop.federation.budgets import Budget
 from treetop.federation.thresholds import WORDS, keep_threshold
 from treetop.mechanisms.requests import CollectReports, DivideUsers
 from treetop.oracles.tallies import Tally
+from treetop.privacy.budget import Budget
 from treetop.privacy.once_per_user import OncePerUser
-from treetop.simulation.respondents import Respondents
+from treetop.simulation.simulated_users import SimulatedUsers
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.user_groups import Group, GroupSizes
 
@@ -34,7 +34,7 @@ class User:
     """Where she answers; None: drawn by the public weights."""
 
 
-class Conduct:
+class UserBehaviour:
     """What users do with a question; the broken ones in the tests do something else."""
 
     def group_law(self, sizes: GroupSizes, value: int) -> dict[tuple[Group, ...], Fraction]:  # noqa: ARG002
@@ -47,10 +47,10 @@ class Conduct:
         return 1
 
 
-class EnumeratedRespondents(Respondents):
+class EnumeratedUsers(SimulatedUsers):
     """The users of one party, answering in every possible way."""
 
-    def __init__(self, users: Sequence[User], budget: Budget, choices: Choices, conduct: Conduct) -> None:
+    def __init__(self, users: Sequence[User], budget: Budget, choices: Choices, conduct: UserBehaviour) -> None:
         self.users, self.budget, self.choices, self.conduct = users, budget, choices, conduct
 
     def divide(self, request: DivideUsers) -> None:

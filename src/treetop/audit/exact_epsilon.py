@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from treetop.audit import bits_laws, hash_laws, slot_laws
 from treetop.audit.audit_report import Check
 from treetop.audit.exact_ratios import TIGHT, Cases, Odds, within
-from treetop.federation.budgets import Budget
 from treetop.federation.samplers import BitsSampler, HashSampler, SlotSampler
+from treetop.privacy.budget import Budget
 
 BUDGETS = tuple(Budget(text) for text in ("0.1", "0.5", "1", "2", "3", "4", "5", "8", "16"))
 UNARY_SIZES = range(2, 9)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import inf, log1p
 
 from treetop.audit.audit_report import Check
-from treetop.federation.budgets import Budget, exponential_bounds
+from treetop.privacy.budget import Budget, exponential_bounds
 
 TIGHT = Fraction(1, 1 << 40)
 

@@ -6,10 +6,10 @@ from typing import Protocol
 
 from treetop.audit.exact_ratios import Odds, largest_odds
 from treetop.audit.scripted_entropy import Exhausted, ScriptedEntropy, threshold_of, word
-from treetop.federation.budgets import Budget
 from treetop.federation.ports import Entropy
 from treetop.federation.samplers import HashDraw
 from treetop.federation.thresholds import WORDS
+from treetop.privacy.budget import Budget
 
 KEYS = (0, 1, 2, (1 << 64) - 1)
 """The last one is what a device without a code hashes."""

@@ -9,10 +9,10 @@ from treetop.audit.audit_report import Check
 from treetop.audit.empirical_epsilon import Counts, epsilon_bound
 from treetop.audit.neighbouring_inputs import FIRST, SECOND, Audited, audited
 from treetop.errors import BudgetExceeded
-from treetop.federation.budgets import Budget
-from treetop.federation.device import Device
-from treetop.federation.ledger import Caps, Ledger
-from treetop.federation.wire_format import decoded_batch
+from treetop.federation.device.device import Device
+from treetop.federation.device.ledger import Caps, Ledger
+from treetop.federation.wire.report_batches import decoded_batch
+from treetop.privacy.budget import Budget
 
 BUDGET = Budget("0.5")
 

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from treetop.adapters.memory.ledger import MemoryCounter, MemoryLedger
-from treetop.federation.budgets import LARGEST, Budget
-from treetop.federation.device import Device, ValueSource
-from treetop.federation.domain_checks import Publication, Question
-from treetop.federation.ledger import Caps, Ledger
-from treetop.federation.lots import Enrolment
+from treetop.federation.device.device import Device, ValueSource
+from treetop.federation.device.group_assignment import Enrolment
+from treetop.federation.device.ledger import Caps, Ledger
 from treetop.federation.ports import Entropy
 from treetop.federation.task import DeviceTask, OracleName, WeightedGroup
+from treetop.federation.wire.published_lists import Publication, Question
+from treetop.privacy.budget import LARGEST, Budget
 from treetop.trie.user_groups import Group
 
 BITS = 8

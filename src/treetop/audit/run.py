@@ -10,8 +10,8 @@ from treetop.audit.empirical_epsilon import device_check, vectorised_checks
 from treetop.audit.exact_epsilon import krr_checks, olh_checks, oue_checks
 from treetop.audit.longitudinal import longitudinal_check
 from treetop.audit.transcripts import end_to_end_checks
-from treetop.federation.budgets import Budget
 from treetop.federation.task import ORACLE_NAMES, OracleName
+from treetop.privacy.budget import Budget
 
 Tick = Callable[[str, float], None]
 

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 
 from treetop.audit.audit_report import Check
 from treetop.audit.choices import Choices, every_transcript
-from treetop.audit.enumerated_users import BITS, Conduct, EnumeratedRespondents, User
+from treetop.audit.enumerated_users import BITS, EnumeratedUsers, User, UserBehaviour
 from treetop.audit.exact_ratios import Odds, largest_odds, within
 from treetop.encoding.bit_strings import code_array
-from treetop.federation.budgets import Budget
-from treetop.mechanisms.catalog import mechanism_named
 from treetop.mechanisms.dialogue import Dialogue, ask
 from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.registry import mechanism_named
 from treetop.mechanisms.requests import CollectReports, DivideUsers, Findings, HearServer, TellServer
 from treetop.mechanisms.roster import Member, Roster
 from treetop.mechanisms.tap import tap_groups
 from treetop.oracles.frequency_oracle import FrequencyOracle
+from treetop.privacy.budget import Budget
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.run import PartyRun, drive
 from treetop.trie.candidate_domain import CandidateDomain
@@ -78,7 +78,7 @@ class Scene:
 
     mechanism: str
     second_party: PartySide | None = None
-    conduct: Conduct = field(default_factory=Conduct)
+    conduct: UserBehaviour = field(default_factory=UserBehaviour)
 
     def __str__(self) -> str:
         return self.mechanism.upper() + (" with a malicious party" if self.second_party else "")
@@ -102,9 +102,7 @@ def _parties(scene: Scene, parameters: Parameters, budget: Budget, choices: Choi
     honest = mechanism_named(scene.mechanism).party
     cast = zip(ROSTER.members, (honest, scene.second_party or honest), (FIRST_PARTY, SECOND_PARTY), strict=True)
     return {
-        member.name: PartyRun(
-            side(parameters, ROSTER, member), EnumeratedRespondents(users, budget, choices, scene.conduct)
-        )
+        member.name: PartyRun(side(parameters, ROSTER, member), EnumeratedUsers(users, budget, choices, scene.conduct))
         for member, side, users in cast
     }
 

@@ -12,7 +12,7 @@ from treetop.cli.screen import note, out, print_json, progress_bar
 from treetop.datasets.build import Builder, BuiltParty, built_parties, histogram_table
 from treetop.datasets.histogram_file import write_histograms
 from treetop.datasets.recipe import read_recipe
-from treetop.experiments.results import checked_output
+from treetop.evaluation.results import checked_output
 
 RecipeFile = Annotated[
     Path,

@@ -9,15 +9,15 @@ from treetop.cli.evaluate import results_table
 from treetop.cli.options import EpsilonOption, Json, K, Oracle, Seed, Workers
 from treetop.cli.screen import out, print_json, progress_bar
 from treetop.datasets.synthetic import synthetic
-from treetop.experiments.answer import Answer
-from treetop.experiments.encode import populate
-from treetop.experiments.evaluate import in_order
-from treetop.experiments.execute import execute
-from treetop.experiments.find import checked_seed, find
-from treetop.experiments.grid import Grid, cells_of
-from treetop.experiments.results import Row
-from treetop.mechanisms.catalog import MECHANISMS
-from treetop.oracles.catalog import AUTO
+from treetop.evaluation.evaluate import in_order
+from treetop.evaluation.execute import execute
+from treetop.evaluation.grid import Grid, cells_of
+from treetop.evaluation.results import Row
+from treetop.mechanisms.registry import MECHANISMS
+from treetop.oracles.registry import AUTO
+from treetop.query.answer import Answer
+from treetop.query.encode import populate
+from treetop.query.find import checked_seed, find
 from treetop.simulation.population import Population
 
 REPEATS = 20

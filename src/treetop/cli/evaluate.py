@@ -10,13 +10,13 @@ from rich.table import Table
 from treetop.cli.options import Encoding, Files, Json, Seed, Set, Simulator, Workers, read_list, read_settings
 from treetop.cli.screen import note, out, print_json, progress_bar, waiting
 from treetop.datasets.catalog import federation_named
-from treetop.experiments.encode import populate
-from treetop.experiments.evaluate import in_order
-from treetop.experiments.execute import execute
-from treetop.experiments.find import checked_seed, oracle_notes, setting_notes, sharing_notes
-from treetop.experiments.grid import Grid, cells_of
-from treetop.experiments.results import Row, checked_output, write
-from treetop.mechanisms.catalog import MECHANISMS, mechanism_named
+from treetop.evaluation.evaluate import in_order
+from treetop.evaluation.execute import execute
+from treetop.evaluation.grid import Grid, cells_of
+from treetop.evaluation.results import Row, checked_output, write
+from treetop.mechanisms.registry import MECHANISMS, mechanism_named
+from treetop.query.encode import populate
+from treetop.query.find import checked_seed, oracle_notes, setting_notes, sharing_notes
 from treetop.simulation.population import Population
 
 ALL_MECHANISMS = ",".join(MECHANISMS)

@@ -27,12 +27,12 @@ from treetop.cli.options import (
 from treetop.cli.screen import note, out, print_json, waiting
 from treetop.datasets.catalog import federation_named
 from treetop.datasets.item_catalogue import load_catalogue
-from treetop.experiments.answer import Answer, AnswerItem
-from treetop.experiments.find import find as find_answer
-from treetop.mechanisms.catalog import DEFAULT_MECHANISM
+from treetop.mechanisms.registry import DEFAULT_MECHANISM
 from treetop.metrics.noise_advice import Advice
-from treetop.oracles.catalog import AUTO
+from treetop.oracles.registry import AUTO
 from treetop.privacy.guarantee import Guarantee
+from treetop.query.answer import Answer, AnswerItem
+from treetop.query.find import find as find_answer
 
 NARROW = 8
 """A bar beside long names."""

@@ -10,16 +10,16 @@ from treetop.cli.audit import audit
 from treetop.cli.build_data import build_data
 from treetop.cli.count import count
 from treetop.cli.demo import demo
-from treetop.cli.device import app as device_app
 from treetop.cli.evaluate import evaluate
+from treetop.cli.federation.device import app as device_app
+from treetop.cli.federation.party import app as party
+from treetop.cli.federation.query import query
+from treetop.cli.federation.server import app as server_app
+from treetop.cli.federation.up import up
 from treetop.cli.find import find
-from treetop.cli.party import app as party
 from treetop.cli.plan import plan
-from treetop.cli.query import query
 from treetop.cli.reproduce import reproduce
 from treetop.cli.screen import err
-from treetop.cli.server import app as server_app
-from treetop.cli.up import up
 from treetop.errors import TreetopError
 
 INTERRUPTED = 130

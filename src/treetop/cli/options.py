@@ -8,10 +8,10 @@ import typer
 
 from treetop.encoding.item_codecs import CODECS
 from treetop.errors import InvalidInput
-from treetop.experiments.ways import WAYS
-from treetop.mechanisms.catalog import MECHANISMS
 from treetop.mechanisms.parameters import SETTINGS
-from treetop.oracles.catalog import ORACLE_NAMES
+from treetop.mechanisms.registry import MECHANISMS
+from treetop.oracles.registry import ORACLE_NAMES
+from treetop.query.strategy import WAYS
 from treetop.simulation.run import SIMULATORS
 
 Value = TypeVar("Value")

@@ -8,9 +8,9 @@ from rich.table import Table
 
 from treetop.cli.options import EpsilonOption, Json, K, read_list
 from treetop.cli.screen import note, out, print_json
-from treetop.experiments.plan import DEFAULT_CATALOGUE, LARGEST_EPSILON, Plan, PlanRow
-from treetop.experiments.plan import plan as plan_query
-from treetop.experiments.plan_output import checked_plot
+from treetop.planning.output import checked_plot
+from treetop.planning.plan import DEFAULT_CATALOGUE, LARGEST_EPSILON, Plan, PlanRow
+from treetop.planning.plan import plan as plan_query
 
 Users = Annotated[str, typer.Option("--users", help="Users of every party, separated by commas.", show_default=False)]
 CatalogueSize = Annotated[int, typer.Option("--catalogue-size", help="Items of a catalogue, were there one.")]
@@ -42,7 +42,7 @@ def plan(
     else:
         _show(planned)
     if target is not None:
-        from treetop.experiments.plan_plot import draw_plan  # noqa: PLC0415  matplotlib is an extra
+        from treetop.planning.plot import draw_plan  # noqa: PLC0415  matplotlib is an extra
 
         draw_plan(planned).savefig(target, dpi=150)
         note(f"the plot is in {target}")

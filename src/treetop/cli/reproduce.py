@@ -12,13 +12,13 @@ import treetop
 from treetop.cli.options import Json, Seed, Workers
 from treetop.cli.screen import note, out, print_json, progress_bar, waiting
 from treetop.errors import InvalidInput
-from treetop.experiments.cell_journal import RunSettings, begun_settings
-from treetop.experiments.find import checked_seed
-from treetop.experiments.report import require_plots, write_report
-from treetop.experiments.reproduce import FULL_REPEATS, QUICK_REPEATS, Reproducer, Reproduction
-from treetop.experiments.specification import specification_names, specifications_named
-from treetop.experiments.tables import grounds
-from treetop.experiments.verdicts import FAILS, HOLDS
+from treetop.query.find import checked_seed
+from treetop.reproduction.cell_journal import RunSettings, begun_settings
+from treetop.reproduction.report import require_plots, write_report
+from treetop.reproduction.run import FULL_REPEATS, QUICK_REPEATS, Reproducer, Reproduction
+from treetop.reproduction.specification import specification_names, specifications_named
+from treetop.reproduction.tables import grounds
+from treetop.reproduction.verdicts import FAILS, HOLDS
 
 Names = Annotated[
     list[str] | None,

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from math import sqrt
 from typing import Any
 
-from treetop.federation.strict_fields import require, rows, whole
 from treetop.federation.task import DeviceTask
+from treetop.mechanisms.strict_json import require, rows, whole
 from treetop.trie.user_groups import Group, Role
 
 _ROLES = tuple(Role)

@@ -13,10 +13,10 @@ import numpy as np
 from treetop.encoding.bit_strings import Codes
 from treetop.errors import InvalidInput
 from treetop.federation.group_counts import read_groups
-from treetop.federation.strict_fields import code_texts, codes, decimal, decimals, optional, record, rows, text, whole
 from treetop.federation.task import DeviceTask
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.requests import Findings, LevelTrace, Upload
+from treetop.mechanisms.strict_json import code_texts, codes, decimal, decimals, optional, record, rows, text, whole
 from treetop.mechanisms.summed_level import SharedCandidates
 from treetop.mechanisms.taps import Continue
 from treetop.trie.consensus_pruning import PruningCandidates
@@ -173,7 +173,7 @@ def read_trace(task: DeviceTask, content: Any) -> LevelTrace:
 
 
 @dataclass(frozen=True)
-class Happened:
+class LevelReport:
     """What a party tells with every outcome: its levels, notes, and in rounds where its devices are."""
 
     traces: list[LevelTrace]
@@ -183,7 +183,7 @@ class Happened:
     """Reports that no honest device sends, counted since the last outcome."""
 
     @classmethod
-    def read(cls, task: DeviceTask, fields: Mapping[str, Any], devices: int) -> "Happened":
+    def read(cls, task: DeviceTask, fields: Mapping[str, Any], devices: int) -> "LevelReport":
         """Read all of it, or refuse it."""
         traces = [read_trace(task, trace) for trace in rows("traces", fields["traces"], 0, MOST_TOLD)]
         notes = [text("note", note) for note in rows("notes", fields["notes"], 0, MOST_TOLD)]

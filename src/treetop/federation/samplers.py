@@ -10,7 +10,6 @@ from struct import unpack
 from typing import NamedTuple
 
 from treetop.federation.bucket_hash import bucket_of
-from treetop.federation.budgets import Budget
 from treetop.federation.ports import Entropy
 from treetop.federation.thresholds import (
     HALF,
@@ -20,6 +19,7 @@ from treetop.federation.thresholds import (
     flip_threshold,
     keep_threshold,
 )
+from treetop.privacy.budget import Budget
 
 SEED_BYTES = 4
 WORD_BYTES = WORD_BITS >> 3

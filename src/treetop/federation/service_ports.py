@@ -6,9 +6,9 @@ from hashlib import blake2b, sha256
 from typing import Protocol
 
 from treetop.federation.ports import Clock
-from treetop.federation.published import PublishedList
 from treetop.federation.task import OracleName
-from treetop.federation.uploads import Verdict
+from treetop.federation.wire.published_lists import PublishedList
+from treetop.federation.wire.uploads import ReportStatus
 from treetop.oracles.frequency_oracle import Keys
 from treetop.oracles.tallies import Tally
 from treetop.trie.user_groups import Group, Role
@@ -86,7 +86,7 @@ class ReportStore(Protocol):
         """Return how many serial numbers were given out."""
         ...
 
-    def enrol(self, task: bytes, serials: Sequence[int]) -> list[Verdict]:
+    def enrol(self, task: bytes, serials: Sequence[int]) -> list[ReportStatus]:
         """Enrol devices (rounds): accepted, replayed, or enrolment_closed."""
         ...
 
@@ -98,7 +98,7 @@ class ReportStore(Protocol):
         """Yield the serial numbers enrolled, ascending."""
         ...
 
-    def submit(self, reports: Sequence[AdmittedReport]) -> list[Verdict]:
+    def submit(self, reports: Sequence[AdmittedReport]) -> list[ReportStatus]:
         """Keep reports, all in one commit: accepted, replayed (same check), ticket_spent (another), level_closed.
 
         A replayed report of a closed level is still `replayed`: the device must learn that it was counted.
@@ -196,7 +196,7 @@ class Counting:
     keys: Keys
 
 
-class FieldWork(Protocol):
+class ReportCollection(Protocol):
     """Run by the party: the devices of one task, as its dialogue sees them. Every method may be called again."""
 
     def close(self) -> Collected:

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Any, Literal, cast, get_args
 
 from treetop.errors import InvalidInput, UnknownName
-from treetop.federation.budgets import Budget
 from treetop.federation.thresholds import MOST_SLOTS, bucket_count, flip_threshold, keep_threshold
+from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group, Role
 
 OracleName = Literal["krr", "oue", "olh"]

@@ -6,7 +6,7 @@ All are rounded so that the ratio of two output probabilities never exceeds e^ep
 from functools import cache
 
 from treetop.errors import InvalidInput
-from treetop.federation.budgets import Budget
+from treetop.privacy.budget import Budget
 
 WORD_BITS = 64
 WORDS = 1 << WORD_BITS

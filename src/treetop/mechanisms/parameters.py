@@ -11,12 +11,12 @@ from treetop.encoding.levels import level_lengths, level_lengths_from, starting_
 from treetop.encoding.text_code import DEFAULT_CHUNKS
 from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.settings import Setting, choice, number, setting, text, whole_number, yes_or_no
-from treetop.oracles.catalog import AUTO, checked_oracle_name, oracle_named
 from treetop.oracles.frequency_oracle import FrequencyOracle
+from treetop.oracles.registry import AUTO, checked_oracle_name, oracle_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.adaptive_extension import DriftRange, Extension, ExtensionRule
 from treetop.trie.level_weights import Weights
-from treetop.trie.lower_confidence import Score
+from treetop.trie.lower_confidence import ScoreRule
 from treetop.trie.user_groups import floor_of_share
 
 
@@ -67,7 +67,7 @@ class Parameters:
     )  # fmt: skip
     step_bits: int = setting(8, "b", "Canopy: bits that a level adds to a prefix, at most.", whole_number(1, 16))
     kept: int = setting(0, "t", "Canopy: prefixes that a level keeps; 0 is max(2k, 30).", whole_number(0, 1 << 20))
-    score: Score = setting(
+    score: ScoreRule = setting(
         "lower_confidence", "", "Canopy: rank by the best lower bound over sets of parties, or by plain sums.",
         choice("lower_confidence", "sum"),
     )  # fmt: skip

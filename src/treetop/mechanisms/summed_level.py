@@ -14,7 +14,7 @@ from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.oracles.tallies import Frequencies
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, UsersOutside, summed
-from treetop.trie.lower_confidence import Score, best_places
+from treetop.trie.lower_confidence import ScoreRule, best_places
 from treetop.trie.party_counts import PartyCounts
 from treetop.trie.quantised_counts import QuantisedCounts
 from treetop.trie.significance import NoiseScores, normal_scores, significant, threshold
@@ -77,7 +77,7 @@ def record_level(level: int, counted: PartyCounts, kept: int) -> Dialogue[None]:
     yield from ask(Record(LevelTrace(level, counted.length, len(counted.prefixes), counted.reports, name, kept, note)))
 
 
-def best_prefixes(level: SummedLevel, prefixes: Codes, k: int, zeta: float, score: Score) -> Codes:
+def best_prefixes(level: SummedLevel, prefixes: Codes, k: int, zeta: float, score: ScoreRule) -> Codes:
     """Run by the server: the k best in ascending order; none where nobody reported."""
     if not level.users:
         return prefixes[:0]

@@ -10,7 +10,7 @@ from treetop.mechanisms.requests import CollectReports
 from treetop.oracles.frequency_oracle import Keys
 from treetop.oracles.tallies import Tally
 from treetop.simulation.population import Places
-from treetop.simulation.respondents import Respondents
+from treetop.simulation.simulated_users import SimulatedUsers
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.user_groups import Group
 
@@ -19,7 +19,7 @@ NO_CODE_KEY = np.uint64(2**64 - 1)
 CELLS_AT_ONCE = 1 << 22
 
 
-class DeviceByDeviceRespondents(Respondents):
+class DeviceByDeviceUsers(SimulatedUsers):
     """Users who are shuffled, dealt to the groups and perturbed one and all, in vectors."""
 
     @cached_property

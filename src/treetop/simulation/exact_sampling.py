@@ -11,12 +11,12 @@ from treetop.mechanisms.requests import CollectReports
 from treetop.oracles.tallies import Tally
 from treetop.simulation.lazy_cells import LazyCells
 from treetop.simulation.population import PartyPopulation, Places
-from treetop.simulation.respondents import Respondents
+from treetop.simulation.simulated_users import SimulatedUsers
 from treetop.trie.candidate_domain import CandidateDomain, ChunkDomain
 from treetop.trie.user_groups import Group
 
 
-class ExactRespondents(Respondents):
+class ExactUsers(SimulatedUsers):
     """Users who are counted, never drawn one by one."""
 
     def __init__(self, party: PartyPopulation, randomness: Generator) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 
 from treetop.encoding.bit_strings import Codes
 from treetop.errors import UnknownName
-from treetop.mechanisms.catalog import Mechanism
 from treetop.mechanisms.dialogue import Dialogue, Request
 from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.registry import Mechanism
 from treetop.mechanisms.requests import (
     CollectReports,
     DivideUsers,
@@ -24,19 +24,19 @@ from treetop.mechanisms.requests import (
     Upload,
     driven,
 )
-from treetop.simulation.device_by_device import DeviceByDeviceRespondents
-from treetop.simulation.exact_sampling import ExactRespondents
+from treetop.simulation.device_by_device import DeviceByDeviceUsers
+from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import Population
-from treetop.simulation.respondents import Respondents
+from treetop.simulation.simulated_users import SimulatedUsers
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking
 
-SIMULATORS: dict[str, type[Respondents]] = {
-    "exact": ExactRespondents,
-    "devices": DeviceByDeviceRespondents,
+SIMULATORS: dict[str, type[SimulatedUsers]] = {
+    "exact": ExactUsers,
+    "devices": DeviceByDeviceUsers,
 }
 
 
-def simulator_named(name: str) -> type[Respondents]:
+def simulator_named(name: str) -> type[SimulatedUsers]:
     """Return the simulator of that name."""
     if name not in SIMULATORS:
         raise UnknownName("simulator", name, SIMULATORS)
@@ -44,7 +44,7 @@ def simulator_named(name: str) -> type[Respondents]:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class RunResult:
     """What one run found, and what it took."""
 
     ranking: GlobalRanking
@@ -60,7 +60,7 @@ class PartyRun:
     """One party's dialogue between two messages of the server."""
 
     dialogue: Dialogue[Findings]
-    respondents: Respondents
+    respondents: SimulatedUsers
     traces: list[LevelTrace] = field(default_factory=list)
     uplink_bits: int = 0
     findings: Findings | None = None
@@ -106,7 +106,7 @@ def run(
     seed: int,
     repetition: int = 0,
     simulator: str = "exact",
-) -> Outcome:
+) -> RunResult:
     """Run a mechanism once; the same seed and repetition give the same outcome, byte for byte."""
     population.check_k(parameters.k)
     respondents = simulator_named(simulator)
@@ -127,9 +127,9 @@ def drive(server: Dialogue[GlobalRanking], parties: Mapping[str, PartyRun]) -> G
     return driven(server, lambda messages: {name: parties[name].deliver(said) for name, said in messages.items()})
 
 
-def _outcome(ranking: GlobalRanking, parties: Mapping[str, PartyRun], seconds: float) -> Outcome:
+def _outcome(ranking: GlobalRanking, parties: Mapping[str, PartyRun], seconds: float) -> RunResult:
     findings = {name: party.findings.heavy_hitters for name, party in parties.items() if party.findings}
     local_tops = {name: party.findings.local_top for name, party in parties.items() if party.findings}
     bits = {name: party.uplink_bits for name, party in parties.items()}
     traces = {name: party.traces for name, party in parties.items()}
-    return Outcome(ranking, findings, local_tops, bits, traces, seconds)
+    return RunResult(ranking, findings, local_tops, bits, traces, seconds)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from treetop.oracles.tallies import Frequencies
 
-Score = Literal["lower_confidence", "sum"]
+ScoreRule = Literal["lower_confidence", "sum"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,14 +27,14 @@ class ScoredCandidates:
         return np.argsort(-self.scores, kind="stable")[:number]
 
 
-def scored(counts: Frequencies, variances: Frequencies, zeta: float, score: Score) -> ScoredCandidates:
-    """Score every row of counts (candidates x parties) by the rule of that name."""
+def scored(counts: Frequencies, variances: Frequencies, zeta: float, score: ScoreRule) -> ScoredCandidates:
+    """ScoreRule every row of counts (candidates x parties) by the rule of that name."""
     rule = lower_confidence if score == "lower_confidence" else summed_bound
     return rule(counts, variances, zeta)
 
 
 def best_places(
-    counts: Frequencies, variances: Frequencies, zeta: float, score: Score, number: int
+    counts: Frequencies, variances: Frequencies, zeta: float, score: ScoreRule, number: int
 ) -> NDArray[np.int64]:
     """Return the places of the highest scores, falling; only rows that can be among them are scored."""
     rows = contenders(counts, variances, zeta, number)

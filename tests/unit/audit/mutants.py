@@ -8,21 +8,21 @@ from math import exp
 from treetop.audit.audit_report import Check
 from treetop.audit.device_conduct import group_check, refusal_check, retry_check
 from treetop.audit.device_laws import device_law_check
-from treetop.audit.enumerated_users import Conduct, User
+from treetop.audit.enumerated_users import User, UserBehaviour
 from treetop.audit.exact_epsilon import slot_cases
 from treetop.audit.exact_ratios import within
 from treetop.audit.slot_laws import Sampler
 from treetop.audit.transcripts import Scene, end_to_end_check
 from treetop.errors import PromiseBroken
-from treetop.federation.budgets import Budget
-from treetop.federation.device import Device
-from treetop.federation.domain_checks import Publication, Question
-from treetop.federation.ledger import Entry
-from treetop.federation.lots import Enrolment
+from treetop.federation.device.device import Device
+from treetop.federation.device.group_assignment import Enrolment
+from treetop.federation.device.ledger import LedgerEntry
 from treetop.federation.ports import Entropy
 from treetop.federation.samplers import SlotDraw, SlotSampler, uniform_below, uniform_word
 from treetop.federation.task import DeviceTask
 from treetop.federation.thresholds import WORDS, keep_threshold
+from treetop.federation.wire.published_lists import Publication, Question
+from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group, GroupSizes, Role
 
 
@@ -79,7 +79,7 @@ class BudgetOfAnotherLevel(SlotSampler):
 class SilentWhenOutside(Device):
     """Says nothing when its value is none of the candidates."""
 
-    def _settle_slot(self, task: DeviceTask, entry: Entry, question: Question) -> bytes:
+    def _settle_slot(self, task: DeviceTask, entry: LedgerEntry, question: Question) -> bytes:
         if question.slot_of(self._read_value(task).prefix(task.bits, question.length)) == len(question.prefixes):
             raise PromiseBroken("nothing to report")
         return super()._settle_slot(task, entry, question)
@@ -88,7 +88,7 @@ class SilentWhenOutside(Device):
 class PrivateDomain(Device):
     """Answers over a domain of its own when its value is none of the candidates."""
 
-    def _settle_slot(self, task: DeviceTask, entry: Entry, question: Question) -> bytes:
+    def _settle_slot(self, task: DeviceTask, entry: LedgerEntry, question: Question) -> bytes:
         if question.slot_of(self._read_value(task).prefix(task.bits, question.length)) == len(question.prefixes):
             question = replace(question, prefixes=question.prefixes[:1])
         return super()._settle_slot(task, entry, question)
@@ -127,7 +127,7 @@ class LevelByValue(Device):
         return task.groups[0 if prefix == 0 else -1].group
 
 
-class ValueDependentLevels(Conduct):
+class ValueDependentLevels(UserBehaviour):
     """Users lean to one level or the other by what they hold, nine to one."""
 
     def group_law(self, sizes: GroupSizes, value: int) -> dict[tuple[Group, ...], Fraction]:
@@ -137,14 +137,14 @@ class ValueDependentLevels(Conduct):
         return {(first,): favourite, **{(other,): share for other in others}}
 
 
-class TwoReports(Conduct):
+class TwoReports(UserBehaviour):
     """The target answers twice."""
 
     def reports(self, user: User) -> int:
         return len(user.values[:2])
 
 
-class OverlappingValidation(Conduct):
+class OverlappingValidation(UserBehaviour):
     """Who validates answers at the level, too."""
 
     def group_law(self, sizes: GroupSizes, value: int) -> dict[tuple[Group, ...], Fraction]:
@@ -173,8 +173,8 @@ class Mutant:
     """The same check on the shipped code, which must pass."""
 
 
-def taps(conduct: Conduct | None = None) -> Check:
-    return end_to_end_check("end_to_end_taps", Scene("taps", conduct=conduct or Conduct()), ONE, ks=[1])
+def taps(conduct: UserBehaviour | None = None) -> Check:
+    return end_to_end_check("end_to_end_taps", Scene("taps", conduct=conduct or UserBehaviour()), ONE, ks=[1])
 
 
 MUTANTS: dict[str, Mutant] = {

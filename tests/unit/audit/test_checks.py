@@ -5,7 +5,7 @@ from fractions import Fraction
 from math import inf, log
 
 import pytest
-from tests.fixed_entropy import FixedEntropy
+from tests.support.fixed_entropy import FixedEntropy
 
 from treetop.adapters.system import vectorised_device
 from treetop.audit import empirical_epsilon, exact_epsilon, longitudinal, run
@@ -25,7 +25,6 @@ from treetop.audit.longitudinal import longitudinal_check
 from treetop.audit.slot_laws import keep_word, slot_shape
 from treetop.audit.transcripts import ROSTER, Scene, prying_party, tiny_parameters, worst_odds
 from treetop.errors import PromiseBroken
-from treetop.federation.budgets import Budget
 from treetop.federation.samplers import SlotSampler
 from treetop.federation.thresholds import keep_threshold
 from treetop.mechanisms.dialogue import Dialogue
@@ -33,6 +32,7 @@ from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.requests import DivideUsers, Findings
 from treetop.mechanisms.roster import Member, Roster
 from treetop.mechanisms.taps import taps_groups
+from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Role
 
 ONE = Budget("1")

@@ -5,18 +5,18 @@ from functools import cache
 from math import inf, log
 
 import pytest
-from tests.fixed_entropy import FixedEntropy
+from tests.support.fixed_entropy import FixedEntropy
 from tests.unit.audit.mutants import MORE_MUTANTS, MUTANTS, DummyUncounted
 
 from treetop.audit import empirical_epsilon
 from treetop.audit.audit_report import Check
 from treetop.audit.empirical_epsilon import device_check
 from treetop.federation import device
-from treetop.federation.budgets import Budget
-from treetop.federation.device import Device
-from treetop.federation.domain_checks import Question
-from treetop.federation.ledger import Entry
+from treetop.federation.device.device import Device
+from treetop.federation.device.ledger import LedgerEntry
 from treetop.federation.task import DeviceTask
+from treetop.federation.wire.published_lists import Question
+from treetop.privacy.budget import Budget
 
 ALL = {**MUTANTS, **MORE_MUTANTS}
 
@@ -62,10 +62,10 @@ def test_the_excess_is_what_theory_says() -> None:
 class TwiceTheBudget(Device):
     """A device that answers with an epsilon of 2 where 1 was agreed."""
 
-    def _settle_slot(self, task: DeviceTask, entry: Entry, question: Question) -> bytes:
+    def _settle_slot(self, task: DeviceTask, entry: LedgerEntry, question: Question) -> bytes:
         return super()._settle_slot(replace(task, budget=Budget("2")), entry, question)
 
-    def _settle(self, task: DeviceTask, entry: Entry, slots: int, report: object) -> bytes:
+    def _settle(self, task: DeviceTask, entry: LedgerEntry, slots: int, report: object) -> bytes:
         return super()._settle(replace(task, budget=Budget("1")), entry, slots, report)
 
 

@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.report_batches import KEYS, KINDS, asking, random_reports, written
+from tests.support.report_batches import KEYS, KINDS, asking, random_reports, written
 from typer.testing import CliRunner
 
 from treetop.adapters.report_files.counting import count_file

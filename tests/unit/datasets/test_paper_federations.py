@@ -3,7 +3,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from tests.histogram_folders import small_folder, write_histogram
+from tests.support.histogram_folders import small_folder, write_histogram
 
 from treetop.datasets.catalog import federation_named
 from treetop.datasets.paper_federations import PAPER_FEDERATIONS, provenance, read

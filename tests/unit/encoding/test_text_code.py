@@ -1,6 +1,6 @@
 """The public text code: what it is built from, and what it does at its edges."""
 
-from tests.scripts import loaded
+from tests.support.scripts import loaded
 
 from treetop.encoding.huffman import code_lengths, huffman_code
 from treetop.encoding.text_code import (

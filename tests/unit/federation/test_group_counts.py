@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from scipy import stats
-from tests.federations import Federation, crowd, order
+from tests.support.federations import Federation, crowd, order
 
-from treetop.adapters.memory.field_work import MemoryFieldWork
+from treetop.adapters.memory.report_collection import MemoryReportCollection
 from treetop.errors import PeerViolation
 from treetop.federation.group_counts import (
     FLAGGED,
@@ -16,8 +16,8 @@ from treetop.federation.group_counts import (
     weights_at,
     written_groups,
 )
-from treetop.federation.planning import QueryOrder, planned_task
-from treetop.federation.service_ports import FieldWork
+from treetop.federation.server.planning import QueryOrder, planned_task
+from treetop.federation.service_ports import ReportCollection
 from treetop.trie.user_groups import Group, Role
 
 TASK = planned_task(QueryOrder("fruit", ("a", "b"), mechanism="taps", encoding="ids"))
@@ -61,7 +61,7 @@ def test_groups_are_written_and_read() -> None:
         read_groups(TASK, written_groups(groups), 9)
 
 
-class BiasedDevices(MemoryFieldWork):
+class BiasedDevices(MemoryReportCollection):
     """A party that puts its devices where it wants them."""
 
     def _draw_groups(self) -> None:
@@ -75,7 +75,7 @@ class BiasedDevices(MemoryFieldWork):
 def test_a_biased_party_is_named_in_the_result() -> None:
     asked = Federation.of(order("tap", "one-shot", "ab"), crowd({"a": 900, "b": 800}))
 
-    def dressed(work: FieldWork) -> FieldWork:
+    def dressed(work: ReportCollection) -> ReportCollection:
         work.__class__ = BiasedDevices
         return work
 

@@ -1,10 +1,9 @@
 from collections import Counter
 
 import pytest
-from tests.fixed_entropy import FixedEntropy
+from tests.support.fixed_entropy import FixedEntropy
 
 from treetop.audit.scripted_entropy import Exhausted, ScriptedEntropy, word
-from treetop.federation.budgets import Budget
 from treetop.federation.samplers import (
     BitsDraw,
     BitsSampler,
@@ -15,6 +14,7 @@ from treetop.federation.samplers import (
     uniform_below,
 )
 from treetop.federation.thresholds import HALF
+from treetop.privacy.budget import Budget
 
 ONE = Budget("1")
 

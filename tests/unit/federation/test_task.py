@@ -2,13 +2,13 @@ import json
 from dataclasses import replace
 
 import pytest
-from tests.fixed_entropy import FixedEntropy
-from tests.tasks import GROUPS, task
+from tests.support.fixed_entropy import FixedEntropy
+from tests.support.tasks import GROUPS, task
 
 from treetop.errors import InvalidInput, UnknownName
-from treetop.federation.budgets import Budget
-from treetop.federation.lots import Enrolment, assigned_group, drawn_group
+from treetop.federation.device.group_assignment import Enrolment, assigned_group, drawn_group
 from treetop.federation.task import Deadlines, DeviceTask, LeastReports, WeightedGroup
+from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group
 
 

@@ -4,7 +4,6 @@ from math import exp
 import pytest
 
 from treetop.errors import InvalidInput
-from treetop.federation.budgets import Budget, exponential_bounds
 from treetop.federation.thresholds import (
     MOST_BUCKETS,
     MOST_SLOTS,
@@ -16,6 +15,7 @@ from treetop.federation.thresholds import (
 from treetop.oracles.k_randomized_response import KRandomizedResponse
 from treetop.oracles.optimized_local_hashing import OptimizedLocalHashing
 from treetop.oracles.optimized_unary_encoding import OptimizedUnaryEncoding
+from treetop.privacy.budget import Budget, exponential_bounds
 from treetop.privacy.epsilon import Epsilon
 
 BUDGETS = [Budget(text) for text in ("0.001", "0.1", "1", "2.5", "4", "8", "16")]

@@ -3,20 +3,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.populations import population, three_parties, zipf
+from tests.support.populations import population, three_parties, zipf
 
 import treetop
 from treetop.errors import InvalidInput, PromiseBroken
 from treetop.mechanisms.canopy import canopy_server
 from treetop.mechanisms.canopy_plan import CanopyPlan, canopy_choices, canopy_levels
-from treetop.mechanisms.catalog import Mechanism, catalogue_mechanism, mechanism_named
 from treetop.mechanisms.dialogue import Dialogue
 from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.registry import Mechanism, catalogue_mechanism, mechanism_named
 from treetop.mechanisms.requests import AskParties, CollectReports, DivideUsers, DrawGroup
 from treetop.mechanisms.roster import Member, Roster
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
-from treetop.simulation.run import SIMULATORS, Outcome, PartyRun, run
+from treetop.simulation.run import SIMULATORS, PartyRun, RunResult, run
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.user_groups import Group
 
@@ -27,7 +27,7 @@ def parameters(k: int = 3, epsilon: float = 3.0, oracle: str = "auto", **setting
     return Parameters(k, Epsilon(epsilon), oracle).with_settings(settings)
 
 
-def go(crowd: Population, simulator: str = "exact", seed: int = 1, **settings: object) -> Outcome:
+def go(crowd: Population, simulator: str = "exact", seed: int = 1, **settings: object) -> RunResult:
     asked = parameters(**{**SMALL, **settings})
     return run(mechanism_named("canopy"), asked, crowd, seed=seed, simulator=simulator)
 

@@ -4,7 +4,7 @@ from tests.unit.trie.test_domains_and_rankings import counted
 
 from treetop.encoding.bit_strings import code_array
 from treetop.mechanisms.gtf import filter_alike, positives_to_extend, summed_shares
-from treetop.oracles.catalog import oracle_named
+from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.level_estimates import LevelEstimates
 

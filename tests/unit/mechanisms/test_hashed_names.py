@@ -10,13 +10,13 @@ import treetop
 from treetop.encoding.hashed_text import HashedText, hash_bits_for, shared_hash_chance
 from treetop.encoding.text_code import chunks_of
 from treetop.errors import InvalidInput
-from treetop.experiments.answer import Answer
-from treetop.mechanisms.catalog import hashed_names_mechanism
 from treetop.mechanisms.hashed_messages import ChunkCounts
 from treetop.mechanisms.hashed_plan import HashedPlan
 from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.registry import hashed_names_mechanism
 from treetop.mechanisms.text_reading import gains_of, is_utf_8
 from treetop.privacy.epsilon import Epsilon
+from treetop.query.answer import Answer
 from treetop.trie.candidate_domain import ChunkDomain
 from treetop.trie.quantised_counts import QuantisedCounts
 

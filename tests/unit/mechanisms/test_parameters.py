@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from treetop.errors import InvalidInput, UnknownName
-from treetop.mechanisms.catalog import every_mechanism, mechanism_named
 from treetop.mechanisms.parameters import SETTINGS, Parameters
+from treetop.mechanisms.registry import every_mechanism, mechanism_named
 from treetop.mechanisms.roster import Member, Roster
 from treetop.privacy.epsilon import Epsilon
 

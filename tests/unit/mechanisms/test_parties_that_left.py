@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.populations import population, three_parties, zipf
+from tests.support.populations import population, three_parties, zipf
 
-from treetop.mechanisms.catalog import MECHANISMS, mechanism_named
 from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.registry import MECHANISMS, mechanism_named
 from treetop.mechanisms.requests import AskParties
 from treetop.privacy.epsilon import Epsilon
-from treetop.simulation.exact_sampling import ExactRespondents
+from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import Population
 from treetop.simulation.run import PartyRun, run
 from treetop.trie.global_ranking import GlobalRanking
@@ -30,7 +30,7 @@ def without(name: str, lost: Mapping[str, int], crowd: Population) -> tuple[Glob
     parties = {
         party.name: PartyRun(
             mechanism_named(name).party(told, roster, next(m for m in roster.members if m.name == party.name)),
-            ExactRespondents(party, np.random.default_rng(place)),
+            ExactUsers(party, np.random.default_rng(place)),
         )
         for place, party in enumerate(crowd.parties)
     }

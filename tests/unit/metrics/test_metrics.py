@@ -2,7 +2,7 @@ import pytest
 
 from treetop.metrics.noise_advice import LARGEST_EPSILON, LastLevel, advice
 from treetop.metrics.retrieval import f1, local_recall, ncr
-from treetop.oracles.catalog import oracle_named
+from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
 
 

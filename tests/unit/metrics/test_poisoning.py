@@ -3,7 +3,7 @@ import pytest
 
 from treetop.errors import InvalidInput
 from treetop.metrics.poisoning import fakes_needed
-from treetop.oracles.catalog import oracle_named
+from treetop.oracles.registry import oracle_named
 from treetop.oracles.tallies import Tally
 from treetop.privacy.epsilon import Epsilon
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import njit, types
-from tests.report_batches import support_by_numpy
+from tests.support.report_batches import support_by_numpy
 
 from treetop.errors import InvalidInput
 from treetop.oracles import kernels, support_counts

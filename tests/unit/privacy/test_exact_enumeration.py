@@ -14,15 +14,15 @@ import pytest
 from treetop.datasets.federation import federation_from_mapping
 from treetop.encoding.bit_strings import prefixes_of
 from treetop.encoding.item_codecs import codec_named
-from treetop.mechanisms.catalog import Mechanism, catalogue_mechanism, hashed_names_mechanism, mechanism_named
 from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.registry import Mechanism, catalogue_mechanism, hashed_names_mechanism, mechanism_named
 from treetop.mechanisms.requests import CollectReports, DrawGroup
 from treetop.mechanisms.roster import Member, Roster
 from treetop.oracles.tallies import Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
-from treetop.simulation.respondents import Respondents
 from treetop.simulation.run import PartyRun, drive
+from treetop.simulation.simulated_users import SimulatedUsers
 from treetop.trie.candidate_domain import CandidateDomain, ChunkDomain
 from treetop.trie.user_groups import Group
 
@@ -30,7 +30,7 @@ EPSILON = Epsilon(1.0)
 Transcript = tuple[object, ...]
 
 
-class Scripted(Respondents):
+class Scripted(SimulatedUsers):
     """Users whose coins fall as written; past the end of the script every coin falls on its first side."""
 
     def __init__(self, values: Sequence[int], bits: int, script: Sequence[int]) -> None:

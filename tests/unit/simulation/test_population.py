@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.populations import population
+from tests.support.populations import population
 
 from treetop.datasets.federation import Federation, PartyItems, federation_from_mapping
 from treetop.encoding.item_codecs import codec_named
 from treetop.errors import InvalidInput
-from treetop.mechanisms.catalog import mechanism_named
 from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.registry import mechanism_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
 from treetop.simulation.run import run

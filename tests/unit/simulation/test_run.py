@@ -1,22 +1,22 @@
 import numpy as np
 import pytest
-from tests.populations import population, three_parties
+from tests.support.populations import population, three_parties
 
 from treetop.encoding.bit_strings import code_array
 from treetop.errors import PromiseBroken, UnknownName
 from treetop.mechanisms.dialogue import Dialogue, Request, ask
 from treetop.mechanisms.requests import CollectReports, DivideUsers, Findings
-from treetop.oracles.catalog import oracle_named
+from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
-from treetop.simulation.device_by_device import DeviceByDeviceRespondents
-from treetop.simulation.exact_sampling import ExactRespondents
-from treetop.simulation.respondents import Respondents
+from treetop.simulation.device_by_device import DeviceByDeviceUsers
+from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.run import PartyRun, drive, simulator_named
+from treetop.simulation.simulated_users import SimulatedUsers
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group
 
-BOTH = pytest.mark.parametrize("kind", [ExactRespondents, DeviceByDeviceRespondents])
+BOTH = pytest.mark.parametrize("kind", [ExactUsers, DeviceByDeviceUsers])
 
 
 class Nonsense(Request[None]):
@@ -24,13 +24,13 @@ class Nonsense(Request[None]):
 
 
 def test_simulators_by_name() -> None:
-    assert simulator_named("exact") is ExactRespondents
+    assert simulator_named("exact") is ExactUsers
     with pytest.raises(UnknownName, match="did you mean 'devices'"):
         simulator_named("device")
 
 
 @BOTH
-def test_a_group_is_never_asked_twice(kind: type[Respondents]) -> None:
+def test_a_group_is_never_asked_twice(kind: type[SimulatedUsers]) -> None:
     respondents = kind(three_parties().parties[0], np.random.default_rng(1))
     respondents.divide(DivideUsers({Group(1): 100, Group(2): respondents.party.users - 100}))
     question = CollectReports(Group(1), CandidateDomain(1, code_array([0, 1], 8)), oracle_named("krr", Epsilon(1), 2))
@@ -41,7 +41,7 @@ def test_a_group_is_never_asked_twice(kind: type[Respondents]) -> None:
 
 @BOTH
 @pytest.mark.parametrize("oracle", ["krr", "oue", "olh"])
-def test_users_without_a_code_answer_none_of_these(kind: type[Respondents], oracle: str) -> None:
+def test_users_without_a_code_answer_none_of_these(kind: type[SimulatedUsers], oracle: str) -> None:
     """At a huge epsilon every answer is true: 30 of 100 users have no code, 50 hold neither candidate."""
     party = population({"a": {"0": 15, "255": 5, "100": 50, "none": 30}}).parties[0]
     respondents = kind(party, np.random.default_rng(1))
@@ -57,7 +57,7 @@ def test_a_party_that_asks_nonsense_is_a_bug() -> None:
         yield from ask(Nonsense())
         raise AssertionError
 
-    respondents = ExactRespondents(three_parties().parties[0], np.random.default_rng(1))
+    respondents = ExactUsers(three_parties().parties[0], np.random.default_rng(1))
     with pytest.raises(AssertionError, match="a party cannot ask"):
         PartyRun(party(), respondents).deliver(None)
 

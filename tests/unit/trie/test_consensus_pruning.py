@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 
 from treetop.encoding.bit_strings import code_array
-from treetop.oracles.catalog import oracle_named
+from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.consensus_pruning import (

@@ -3,7 +3,7 @@ import pytest
 
 from treetop.encoding.bit_strings import code_array
 from treetop.errors import InvalidInput
-from treetop.oracles.catalog import oracle_named
+from treetop.oracles.registry import oracle_named
 from treetop.oracles.tallies import Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.candidate_domain import CandidateDomain

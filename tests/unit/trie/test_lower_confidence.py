@@ -5,8 +5,8 @@ import pytest
 
 from treetop.oracles.tallies import Frequencies
 from treetop.trie.lower_confidence import (
-    Score,
     ScoredCandidates,
+    ScoreRule,
     best_places,
     contenders,
     cover_cut,
@@ -74,7 +74,7 @@ def test_uncovered_is_what_the_kept_prefixes_do_not_surely_hold() -> None:
 
 
 @pytest.mark.parametrize("score", ["lower_confidence", "sum"])
-def test_scoring_only_the_contenders_finds_the_same_best(score: Score) -> None:
+def test_scoring_only_the_contenders_finds_the_same_best(score: ScoreRule) -> None:
     randomness = np.random.default_rng(9)
     for _ in range(200):
         parties, number = int(randomness.integers(1, 7)), int(randomness.integers(1, 12))

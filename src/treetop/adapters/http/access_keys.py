@@ -7,7 +7,7 @@ from hashlib import sha256
 from hmac import compare_digest
 from typing import Literal, Protocol
 
-from treetop.adapters.http.party_settings import AccessKey
+from treetop.adapters.http.endpoint_settings import AccessKey
 from treetop.adapters.http.problem_details import Problem
 
 Caller = Literal["server", "back_end", "admin"]

@@ -8,9 +8,9 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from treetop.adapters.http.api_words import Answer
-from treetop.adapters.http.front_door import Household
+from treetop.adapters.http.openapi_helpers import Answer
 from treetop.adapters.http.problem_details import Problem, response_of
+from treetop.adapters.http.request_guard import ServiceContext
 from treetop.errors import TreetopError
 
 
@@ -31,7 +31,7 @@ class DescribedApp(FastAPI):
             shapes[model.__name__] = shape
         return described
 
-    def answer_problems(self, house: Household, told: Callable[[TreetopError], Problem]) -> None:
+    def answer_problems(self, house: ServiceContext, told: Callable[[TreetopError], Problem]) -> None:
         """Let every exception that is a refusal be told as one."""
 
         def refused(error: Any) -> Problem:

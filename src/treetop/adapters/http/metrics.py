@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from threading import Lock
 
-from treetop.federation.uploads import Verdict
+from treetop.federation.wire.uploads import ReportStatus
 from treetop.trie.user_groups import Group
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -40,13 +40,13 @@ class PartyMetrics(RequestMetrics):
 
     def __init__(self) -> None:
         super().__init__()
-        self._verdicts: Counter[Verdict] = Counter()
+        self._verdicts: Counter[ReportStatus] = Counter()
         self.waiting = 0
         """Reports that were handed to the store and are not answered yet."""
         self.most_waiting = 0
         self._commits, self._commit_seconds = 0, 0.0
 
-    def verdicts(self, verdicts: Iterable[Verdict]) -> None:
+    def verdicts(self, verdicts: Iterable[ReportStatus]) -> None:
         """Count what became of reports."""
         with self._lock:
             self._verdicts.update(verdicts)
@@ -69,7 +69,9 @@ class PartyMetrics(RequestMetrics):
         return "".join(line + "\n" for line in self._lines(stored, damaged))
 
     def _lines(self, stored: Mapping[bytes, Mapping[Group, int]], damaged: Iterable[str]) -> Iterator[str]:
-        verdicts: dict[Labels, float] = {(("verdict", verdict.value),): self._verdicts[verdict] for verdict in Verdict}
+        verdicts: dict[Labels, float] = {
+            (("verdict", verdict.value),): self._verdicts[verdict] for verdict in ReportStatus
+        }
         reports: dict[Labels, float] = {
             (("task", task.hex()), ("level", str(group.level)), ("role", group.role.value)): count
             for task, groups in stored.items()

@@ -15,7 +15,7 @@ from treetop.errors import (
     TreetopError,
     UnknownName,
 )
-from treetop.federation.party import TaskClosed
+from treetop.federation.party.party import TaskClosed
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 2

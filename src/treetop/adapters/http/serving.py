@@ -10,8 +10,8 @@ from collections.abc import Callable
 import uvicorn
 from starlette.types import ASGIApp
 
+from treetop.adapters.http.endpoint_settings import Address, Tls
 from treetop.adapters.http.guarded_protocol import guarded
-from treetop.adapters.http.party_settings import Address, Tls
 from treetop.adapters.system.structured_log import StructuredLog, take_over
 from treetop.errors import InvalidInput
 

@@ -6,7 +6,7 @@ from threading import RLock
 
 from treetop.errors import InvalidInput, UnknownName
 from treetop.federation.service_ports import AdmittedReport, ClosedEnrolment
-from treetop.federation.uploads import Verdict
+from treetop.federation.wire.uploads import ReportStatus
 from treetop.trie.user_groups import Group
 
 STRETCH = 4096
@@ -58,19 +58,19 @@ class MemoryReportStore:
         """Return how many serial numbers were given out."""
         return self._known(task).tickets
 
-    def enrol(self, task: bytes, serials: Sequence[int]) -> list[Verdict]:
+    def enrol(self, task: bytes, serials: Sequence[int]) -> list[ReportStatus]:
         """Enrol devices (rounds): accepted, replayed, or enrolment_closed; who is in stays `replayed`."""
         with self._turn:
             return [self._enrol_one(self._known(task), serial) for serial in serials]
 
     @staticmethod
-    def _enrol_one(task: _Task, serial: int) -> Verdict:
+    def _enrol_one(task: _Task, serial: int) -> ReportStatus:
         if serial in task.enrolled:
-            return Verdict.REPLAYED
+            return ReportStatus.REPLAYED
         if task.enrolment or task.forgotten:
-            return Verdict.ENROLMENT_CLOSED
+            return ReportStatus.ENROLMENT_CLOSED
         task.enrolled.add(serial)
-        return Verdict.ACCEPTED
+        return ReportStatus.ACCEPTED
 
     def close_enrolment(self, task: bytes) -> ClosedEnrolment:
         """Enrol nobody from here on; again, the same answer."""
@@ -84,7 +84,7 @@ class MemoryReportStore:
         with self._turn:
             return iter(sorted(self._known(task).enrolled))
 
-    def submit(self, reports: Sequence[AdmittedReport]) -> list[Verdict]:
+    def submit(self, reports: Sequence[AdmittedReport]) -> list[ReportStatus]:
         """Keep reports: accepted, replayed (same check), ticket_spent (another), level_closed."""
         with self._turn:
             for report in reports:
@@ -92,18 +92,18 @@ class MemoryReportStore:
             return [self._submit_one(self._tasks[report.task], report) for report in reports]
 
     @staticmethod
-    def _submit_one(task: _Task, report: AdmittedReport) -> Verdict:
+    def _submit_one(task: _Task, report: AdmittedReport) -> ReportStatus:
         if task.forgotten:
-            return Verdict.TICKET_SPENT
+            return ReportStatus.TICKET_SPENT
         if report.serial in task.checks:
             same = task.checks[report.serial] == report.check
-            return Verdict.REPLAYED if same else Verdict.TICKET_SPENT
+            return ReportStatus.REPLAYED if same else ReportStatus.TICKET_SPENT
         if report.group in task.closed:
-            return Verdict.LEVEL_CLOSED
+            return ReportStatus.LEVEL_CLOSED
         task.checks[report.serial] = report.check
         task.counts[report.group] = task.counts.get(report.group, 0) + 1
         task.bodies.setdefault(report.group, {})[report.serial] = report.body
-        return Verdict.ACCEPTED
+        return ReportStatus.ACCEPTED
 
     def close_group(self, task: bytes, group: Group) -> int:
         """Accept nothing for a group from here on; return its reports; again, the same answer."""

@@ -8,7 +8,7 @@ from treetop.adapters.relational.stored_groups import groups_of, new_group
 from treetop.adapters.relational.tables import LAST_SERIAL, SERIAL_BITS, Rows
 from treetop.errors import InvalidInput
 from treetop.federation.service_ports import AdmittedReport
-from treetop.federation.uploads import Verdict
+from treetop.federation.wire.uploads import ReportStatus
 from treetop.trie.user_groups import Group
 
 Kept = tuple[int, bytes, bytes]
@@ -21,10 +21,10 @@ def refuse_large(serials: Sequence[int]) -> None:
         raise InvalidInput(f"serial numbers run from 0 to {LAST_SERIAL}, found others")
 
 
-def take_reports(rows: Rows, task: TaskState, reports: Sequence[AdmittedReport]) -> list[Verdict]:
+def take_reports(rows: Rows, task: TaskState, reports: Sequence[AdmittedReport]) -> list[ReportStatus]:
     """Keep what is new and in time, and return a verdict for each."""
     if task.forgotten:
-        return [Verdict.TICKET_SPENT] * len(reports)
+        return [ReportStatus.TICKET_SPENT] * len(reports)
     base = task.number << SERIAL_BITS
     known = rows.spent([base | report.serial for report in reports])
     states = groups_of(rows, task)
@@ -57,19 +57,19 @@ def _grown(state: GroupState, kept: list[Kept]) -> GroupState:
 
 def _judged(
     report: AdmittedReport, base: int, known: dict[int, bytes], shut: set[Group], fresh: dict[Group, list[Kept]]
-) -> Verdict:
+) -> ReportStatus:
     slot, check = base | report.serial, report.check
     kept = known.get(slot)
     if kept is not None:
-        return Verdict.REPLAYED if kept == check else Verdict.TICKET_SPENT
+        return ReportStatus.REPLAYED if kept == check else ReportStatus.TICKET_SPENT
     if report.group in shut:
-        return Verdict.LEVEL_CLOSED
+        return ReportStatus.LEVEL_CLOSED
     known[slot] = check
     fresh[report.group].append((report.serial, check, report.body))
-    return Verdict.ACCEPTED
+    return ReportStatus.ACCEPTED
 
 
-def take_enrolments(rows: Rows, task: TaskState, serials: Sequence[int]) -> list[Verdict]:
+def take_enrolments(rows: Rows, task: TaskState, serials: Sequence[int]) -> list[ReportStatus]:
     """Keep whoever is new and in time, and return a verdict for each."""
     base = task.number << SERIAL_BITS
     known = rows.enrolled([base | serial for serial in serials])
@@ -81,13 +81,13 @@ def take_enrolments(rows: Rows, task: TaskState, serials: Sequence[int]) -> list
     return _enrolment_verdicts(serials, fresh, bool(task.enrolment))
 
 
-def _enrolment_verdicts(serials: Sequence[int], fresh: dict[int, None], is_closed: bool) -> list[Verdict]:
-    first = Verdict.ENROLMENT_CLOSED if is_closed else Verdict.ACCEPTED
-    again = Verdict.ENROLMENT_CLOSED if is_closed else Verdict.REPLAYED
+def _enrolment_verdicts(serials: Sequence[int], fresh: dict[int, None], is_closed: bool) -> list[ReportStatus]:
+    first = ReportStatus.ENROLMENT_CLOSED if is_closed else ReportStatus.ACCEPTED
+    again = ReportStatus.ENROLMENT_CLOSED if is_closed else ReportStatus.REPLAYED
     verdicts, seen = [], set[int]()
     for serial in serials:
         if serial not in fresh:
-            verdicts.append(Verdict.REPLAYED)
+            verdicts.append(ReportStatus.REPLAYED)
         else:
             verdicts.append(again if serial in seen else first)
             seen.add(serial)

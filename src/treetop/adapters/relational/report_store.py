@@ -11,7 +11,7 @@ from treetop.adapters.relational.stretches import checked_bodies, checked_serial
 from treetop.adapters.relational.tables import LAST_SERIAL, Database, slots_of
 from treetop.errors import InvalidInput
 from treetop.federation.service_ports import AdmittedReport, ClosedEnrolment
-from treetop.federation.uploads import Verdict
+from treetop.federation.wire.uploads import ReportStatus
 from treetop.trie.user_groups import Group
 
 
@@ -52,7 +52,7 @@ class RelationalReportStore:
         with self._tasks.one(task) as (_, state):
             return state.tickets
 
-    def enrol(self, task: bytes, serials: Sequence[int]) -> list[Verdict]:
+    def enrol(self, task: bytes, serials: Sequence[int]) -> list[ReportStatus]:
         """Enrol devices (rounds): accepted, replayed, or enrolment_closed; who is in stays `replayed`."""
         refuse_large(serials)
         with self._tasks.one(task) as (rows, state):
@@ -74,14 +74,14 @@ class RelationalReportStore:
             pass
         return iter(()) if state.forgotten else naming_each(task, checked_serials(self._database, state))
 
-    def submit(self, reports: Sequence[AdmittedReport]) -> list[Verdict]:
+    def submit(self, reports: Sequence[AdmittedReport]) -> list[ReportStatus]:
         """Keep reports, all in one commit: accepted, replayed (same check), ticket_spent (another), level_closed."""
         refuse_large([report.serial for report in reports])
         places: dict[bytes, list[int]] = defaultdict(list)
         for place, report in enumerate(reports):
             places[report.task].append(place)
         numbers = sorted((self._tasks.number(task), task) for task in places)
-        verdicts: dict[int, Verdict] = {}
+        verdicts: dict[int, ReportStatus] = {}
         with self._tasks.rows(*places) as rows:
             for number, task in numbers:
                 state = self._tasks.locked(rows, number, task)

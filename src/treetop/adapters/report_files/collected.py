@@ -18,10 +18,10 @@ from treetop.adapters.report_files.wire_batches import columns_of, kind_of
 from treetop.adapters.report_files.writer import ReportFileWriter
 from treetop.errors import StoreDamaged, StoreUnavailable
 from treetop.federation.service_ports import Counting, ReportStore
-from treetop.federation.wire_format import Batch, Envelope
-from treetop.oracles.catalog import ORACLES
+from treetop.federation.wire.report_batches import Batch, Envelope
 from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.oracles.plausibility import beyond_chance, implausible_bits, rare_hashes
+from treetop.oracles.registry import ORACLES
 from treetop.oracles.tallies import Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.user_groups import Group, Role

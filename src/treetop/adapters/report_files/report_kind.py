@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 
 from treetop.errors import InvalidInput, UnknownName
-from treetop.oracles.catalog import ORACLES
 from treetop.oracles.optimized_local_hashing import MOST_BUCKETS
+from treetop.oracles.registry import ORACLES
 from treetop.trie.user_groups import Role
 
 MOST_SLOTS = 1 << 23

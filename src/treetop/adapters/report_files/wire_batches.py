@@ -4,7 +4,7 @@ import numpy as np
 
 from treetop.adapters.report_files.columns import Columns, numpy_form, schema_of
 from treetop.adapters.report_files.report_kind import ReportKind
-from treetop.federation.wire_format import Batch, Envelope
+from treetop.federation.wire.report_batches import Batch, Envelope
 
 
 def kind_of(envelope: Envelope) -> ReportKind:

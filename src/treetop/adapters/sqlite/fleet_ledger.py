@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from treetop.errors import InvalidInput, LedgerRefused
-from treetop.federation.uploads import Verdict
+from treetop.federation.wire.uploads import ReportStatus
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS devices (place INTEGER PRIMARY KEY, ledger BLOB NOT NULL, counter INTEGER NOT NULL);
@@ -95,7 +95,7 @@ class FleetLedger:
         self,
         task: bytes,
         answered: Iterable[tuple[DeviceRecord, bytes]] = (),
-        judged: Iterable[tuple[DeviceRecord, Verdict]] = (),
+        judged: Iterable[tuple[DeviceRecord, ReportStatus]] = (),
     ) -> None:
         """Commit new reports and verdicts with the ledgers of their devices; durable once this returns."""
         new, old = list(answered), list(judged)
@@ -124,20 +124,20 @@ class FleetLedger:
         )
         return rows.fetchall()
 
-    def verdicts(self, task: bytes) -> dict[Verdict, int]:
+    def verdicts(self, task: bytes) -> dict[ReportStatus, int]:
         """Return how often the party gave which verdict."""
         rows = self._database.execute(
             "SELECT verdict, count(*) FROM reports WHERE task = ? AND verdict IS NOT NULL GROUP BY verdict", (task,)
         )
-        return {Verdict(verdict): count for verdict, count in rows}
+        return {ReportStatus(verdict): count for verdict, count in rows}
 
-    def keep_enrolments(self, task: bytes, verdicts: Iterable[tuple[int, Verdict]]) -> None:
+    def keep_enrolments(self, task: bytes, verdicts: Iterable[tuple[int, ReportStatus]]) -> None:
         """Commit the final verdicts on enrolments."""
         rows = [(task, place, verdict.value) for place, verdict in verdicts]
         with self._transaction() as database:
             database.executemany("INSERT OR REPLACE INTO enrolments VALUES (?, ?, ?)", rows)
 
-    def enrolments(self, task: bytes) -> dict[int, Verdict]:
+    def enrolments(self, task: bytes) -> dict[int, ReportStatus]:
         """Return the final verdicts on enrolments."""
         rows = self._database.execute("SELECT place, verdict FROM enrolments WHERE task = ? ORDER BY place", (task,))
-        return {place: Verdict(verdict) for place, verdict in rows}
+        return {place: ReportStatus(verdict) for place, verdict in rows}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from treetop.adapters.system.ledger_file import CounterFile, LedgerFile
-from treetop.federation.ledger import Caps, Ledger
+from treetop.federation.device.ledger import Caps, Ledger
 
 Deed = Literal["enrolled", "sent"]
 

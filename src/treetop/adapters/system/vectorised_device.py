@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from treetop.adapters.system.entropy import SystemEntropy
 from treetop.errors import InvalidInput, UnknownName
-from treetop.federation.budgets import Budget
 from treetop.federation.ports import Entropy
 from treetop.federation.task import ORACLE_NAMES
 from treetop.federation.thresholds import HALF, bucket_count, checked_slots, flip_threshold, keep_threshold
 from treetop.oracles.hash_family import Words32, buckets, premixed
 from treetop.oracles.optimized_local_hashing import HashedReports
+from treetop.privacy.budget import Budget
 
 Slots = NDArray[np.uint32]
 Words64 = NDArray[np.uint64]

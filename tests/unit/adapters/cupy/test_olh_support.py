@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.report_batches import KEYS, KINDS, asking, random_reports, written
+from tests.support.report_batches import KEYS, KINDS, asking, random_reports, written
 
 import treetop
 from treetop.adapters.report_files.embedded import EmbeddedEngine

@@ -4,12 +4,12 @@ import sys
 
 import psycopg
 import pytest
-from tests.databases import PostgresServer
-from tests.reports import FIRST, OTHER, TASK, report, reports
+from tests.support.databases import PostgresServer
+from tests.support.reports import FIRST, OTHER, TASK, report, reports
 
 from treetop.adapters.store_choice import open_stores
 from treetop.errors import InvalidInput, StoreDamaged, StoreRefused, StoreUnavailable
-from treetop.federation.uploads import Verdict
+from treetop.federation.wire.uploads import ReportStatus
 
 END_OTHERS = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -39,7 +39,7 @@ def test_a_lost_connection_is_made_again(address: str) -> None:
     behind(address, END_OTHERS)
     with pytest.raises(StoreUnavailable, match="the database cannot be used"):
         store.submit([report(10)])
-    assert store.submit([report(9), report(10)]) == [Verdict.REPLAYED, Verdict.ACCEPTED]
+    assert store.submit([report(9), report(10)]) == [ReportStatus.REPLAYED, ReportStatus.ACCEPTED]
     store.close()
     store.close()
     with pytest.raises(StoreUnavailable, match="was closed"):
@@ -55,10 +55,10 @@ def test_what_one_process_says_the_other_knows(address: str) -> None:
     assert list(second.books()) == ["query", "new"]
     assert second.read("new") == {"three": b"3"}
     two.add_task(OTHER, b"another")
-    assert one.submit([report(10), report(1, task=OTHER)]) == [Verdict.ACCEPTED] * 2
-    assert two.submit([report(10), report(10, version=1)]) == [Verdict.REPLAYED, Verdict.TICKET_SPENT]
+    assert one.submit([report(10), report(1, task=OTHER)]) == [ReportStatus.ACCEPTED] * 2
+    assert two.submit([report(10), report(10, version=1)]) == [ReportStatus.REPLAYED, ReportStatus.TICKET_SPENT]
     assert one.close_group(TASK, FIRST) == 11
-    assert two.submit([report(11)]) == [Verdict.LEVEL_CLOSED]
+    assert two.submit([report(11)]) == [ReportStatus.LEVEL_CLOSED]
     assert one.issue_tickets(OTHER, 5) == range(5)
     assert two.issue_tickets(OTHER, 5) == range(5, 10)
     one.close()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.databases import Place, place_called
+from tests.support.databases import Place, place_called
 
 from treetop.adapters.report_files.collected import CollectedReports
 from treetop.adapters.report_files.columns import Columns

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.report_batches import KINDS, TASK, asking, random_reports, written
+from tests.support.report_batches import KINDS, TASK, asking, random_reports, written
 
 import treetop.adapters.report_files.writer as writing
 from treetop.adapters.report_files.columns import schema_of, to_arrays

@@ -10,7 +10,7 @@ from treetop.adapters.report_files.counting import Candidates, count_file
 from treetop.adapters.report_files.wire_batches import columns_of, kind_of
 from treetop.adapters.report_files.writer import ReportFileWriter
 from treetop.federation.samplers import HashedReport
-from treetop.federation.wire_format import NO_DOMAIN, Envelope, decoded_batch, encoded_batch
+from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, decoded_batch, encoded_batch
 from treetop.trie.user_groups import Group, Role
 
 TASK, DOMAIN = bytes(range(32)), bytes(range(32, 64))

@@ -4,7 +4,7 @@ import pytest
 
 from treetop.adapters.sqlite.fleet_ledger import DeviceRecord, FleetLedger
 from treetop.errors import InvalidInput, LedgerRefused
-from treetop.federation.uploads import Verdict
+from treetop.federation.wire.uploads import ReportStatus
 
 TASK, OTHER = b"t" * 32, b"o" * 32
 
@@ -33,9 +33,9 @@ def test_what_was_kept_is_there_after_a_restart(tmp_path: Path) -> None:
 def test_a_verdict_settles_a_report(tmp_path: Path) -> None:
     ledger = FleetLedger(tmp_path / "fleet")
     ledger.keep(TASK, [(written(1), b"one"), (written(2), b"two")])
-    ledger.keep(TASK, judged=[(written(1, b"delivered"), Verdict.REPLAYED)])
+    ledger.keep(TASK, judged=[(written(1, b"delivered"), ReportStatus.REPLAYED)])
     assert ledger.unsettled(TASK) == [(2, b"two")]
-    assert ledger.verdicts(TASK) == {Verdict.REPLAYED: 1}
+    assert ledger.verdicts(TASK) == {ReportStatus.REPLAYED: 1}
     assert ledger.records([1])[0].load() == b"delivered"
     ledger.close()
 
@@ -47,7 +47,7 @@ def test_a_second_report_of_a_device_keeps_nothing_of_its_stretch(tmp_path: Path
     ledger = FleetLedger(tmp_path / "fleet")
     ledger.keep(TASK, [(written(1), b"one")])
     with pytest.raises(sqlite3.IntegrityError):
-        ledger.keep(TASK, [(written(7), b"seven"), (written(1), b"another")], [(written(1), Verdict.ACCEPTED)])
+        ledger.keep(TASK, [(written(7), b"seven"), (written(1), b"another")], [(written(1), ReportStatus.ACCEPTED)])
     assert ledger.unsettled(TASK) == [(1, b"one")]
     assert ledger.records([7])[0].load() is None
     ledger.keep(OTHER, [(written(1), b"another task")])
@@ -56,9 +56,9 @@ def test_a_second_report_of_a_device_keeps_nothing_of_its_stretch(tmp_path: Path
 
 def test_enrolments_are_kept(tmp_path: Path) -> None:
     ledger = FleetLedger(tmp_path / "fleet")
-    ledger.keep_enrolments(TASK, [(2, Verdict.ACCEPTED), (1, Verdict.TICKET_FORGED)])
-    ledger.keep_enrolments(TASK, [(2, Verdict.REPLAYED)])
-    assert ledger.enrolments(TASK) == {1: Verdict.TICKET_FORGED, 2: Verdict.REPLAYED}
+    ledger.keep_enrolments(TASK, [(2, ReportStatus.ACCEPTED), (1, ReportStatus.TICKET_FORGED)])
+    ledger.keep_enrolments(TASK, [(2, ReportStatus.REPLAYED)])
+    assert ledger.enrolments(TASK) == {1: ReportStatus.TICKET_FORGED, 2: ReportStatus.REPLAYED}
     assert ledger.enrolments(OTHER) == {}
     ledger.close()
 

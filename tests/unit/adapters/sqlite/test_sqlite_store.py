@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.reports import FIRST, OTHER, SECOND, TASK, report, reports
+from tests.support.reports import FIRST, OTHER, SECOND, TASK, report, reports
 
 from treetop.adapters.store_choice import open_stores
 from treetop.errors import InvalidInput, StoreDamaged, StoreRefused, StoreUnavailable, TreetopError
 from treetop.federation.service_ports import AdmittedReport
-from treetop.federation.uploads import Verdict
+from treetop.federation.wire.uploads import ReportStatus
 
 Everything = tuple[object, ...]
 
@@ -169,7 +169,7 @@ def test_an_older_backup_is_refused_unless_wanted(path: Path, tmp_path: Path) ->
     with pytest.raises(StoreRefused, match="probably a restored backup"):
         open_stores(str(path))
     store, _ = open_stores(str(path), accept_older=True)
-    assert store.submit([report(1000, task=OTHER)]) == [Verdict.ACCEPTED]
+    assert store.submit([report(1000, task=OTHER)]) == [ReportStatus.ACCEPTED]
     store.close()
     open_stores(str(path))[0].close()
     shutil.copy(backup, path)

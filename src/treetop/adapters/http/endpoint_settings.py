@@ -1,0 +1,107 @@
+"""What the settings files of both services say about their endpoint: address, store, keys, certificate."""
+
+import ipaddress
+import re
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from treetop.adapters.system.settings_file import Secret
+from treetop.errors import InvalidInput
+
+HEX_32_BYTES = re.compile(r"[0-9a-fA-F]{64}")
+MIN_SECRET_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the service listens."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def from_setting(cls, value: object, _folder: Path) -> "Address":
+        """Read host:port; an IPv6 host stands in brackets."""
+        match = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^:\s]+):([0-9]{1,5})", value) if isinstance(value, str) else None
+        if match is None or int(match[2]) > 65535:
+            raise InvalidInput(f"expected host:port such as 127.0.0.1:8443, found {value!r}")
+        return cls(match[1].strip("[]"), int(match[2]))
+
+    @property
+    def loopback(self) -> bool:
+        """Return whether only this machine can reach it."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class StorePlace:
+    """Where reports lie: an SQLite file, or a PostgreSQL database."""
+
+    where: str = field(repr=False)
+
+    @classmethod
+    def from_setting(cls, value: object, folder: Path) -> "StorePlace":
+        """Read a path, or a postgresql:// address without a password."""
+        if not isinstance(value, str) or not value:
+            raise InvalidInput("expected a path or a postgresql:// address")
+        if "://" not in value:
+            return cls(str(folder / value))
+        if urlsplit(value).password is not None or "password" in urlsplit(value).query:
+            raise InvalidInput("an address with a password is a secret: give store_url_file or store_url_env")
+        return cls(_database(value))
+
+    def __str__(self) -> str:
+        return "a PostgreSQL database" if "://" in self.where else self.where
+
+
+def _database(address: str) -> str:
+    if urlsplit(address).scheme not in {"postgresql", "postgres"}:
+        raise InvalidInput("a database must be given as postgresql://…")
+    return address
+
+
+@dataclass(frozen=True)
+class AccessKey:
+    """A key that opens some endpoints, and from when to when; given itself, or as its SHA-256."""
+
+    key: Secret | None = None
+    sha256: str = ""
+    not_before: datetime | None = None
+    not_after: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if (self.key is None) == (not self.sha256):
+            raise InvalidInput("give one of key_file, key_env and sha256")
+        if self.key is not None and len(self.key.reveal()) < MIN_SECRET_BYTES:
+            raise InvalidInput(f"a key must have {MIN_SECRET_BYTES} characters at least")
+        if self.sha256 and not HEX_32_BYTES.fullmatch(self.sha256):
+            raise InvalidInput("sha256 must be 64 hexadecimal digits")
+        if self.not_before and self.not_after and self.not_before >= self.not_after:
+            raise InvalidInput("not_before must come before not_after")
+
+    def state(self, now: datetime) -> str:
+        """Return pending, active or expired."""
+        if self.not_before and now < self.not_before:
+            return "pending"
+        return "expired" if self.not_after and now >= self.not_after else "active"
+
+
+@dataclass(frozen=True)
+class Tls:
+    """The certificate of the party's endpoint."""
+
+    certificate: Path
+    key: Path
+    minimum: str = "1.2"
+
+    def __post_init__(self) -> None:
+        if self.minimum not in {"1.2", "1.3"}:
+            raise InvalidInput(f'minimum must be "1.2" or "1.3", found {self.minimum!r}')

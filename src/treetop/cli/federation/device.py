@@ -1,0 +1,116 @@
+"""`treetop device`: one user's device."""
+
+import os
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from treetop.adapters.http.retrying_connection import RetryingConnection
+from treetop.adapters.system.device_state import DeviceState
+from treetop.adapters.system.ed25519 import PinnedKeys
+from treetop.adapters.system.entropy import SystemEntropy
+from treetop.cli.federation.device_options import (
+    CaFile,
+    LifetimeCap,
+    Party,
+    PartyName,
+    ServerKey,
+    State,
+    Task,
+    TaskCap,
+    caps_of,
+    digest_of,
+    given,
+    ticket_of,
+)
+from treetop.cli.federation.device_status import show_status
+from treetop.cli.federation.fleet import fleet
+from treetop.cli.screen import out
+from treetop.errors import InvalidInput
+from treetop.federation.device.trusted_task import TrustedTask
+from treetop.federation.wire.signed_documents import checked_task
+from treetop.services.device.party_client import PartyClient
+from treetop.services.device.single_device import SingleDevice
+
+app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
+app.command()(fleet)
+
+TicketText = Annotated[
+    str | None, typer.Option("--ticket", metavar="HEX", help="The user's ticket.", show_default=False)
+]
+Item = Annotated[
+    str | None, typer.Option("--item", help="The item; others on this machine may see it.", show_default=False)
+]
+ItemEnv = Annotated[
+    str | None,
+    typer.Option("--item-env", metavar="NAME", help="The environment variable that holds it.", show_default=False),
+]
+ItemFile = Annotated[
+    Path | None, typer.Option("--item-file", metavar="PATH", help="The file that holds it.", show_default=False)
+]
+
+
+@app.callback()
+def device(
+    context: typer.Context,
+    party: Party = None,
+    task: Task = None,
+    ticket: TicketText = None,
+    item: Item = None,
+    item_env: ItemEnv = None,
+    item_file: ItemFile = None,
+    party_name: PartyName = None,
+    server_key: ServerKey = None,
+    state: State = None,
+    ca: CaFile = None,
+    max_delay: Annotated[int, typer.Option("--max-delay", min=0, help="Send after so many seconds at most.")] = 0,
+    epsilon_cap: TaskCap = "4",
+    lifetime_cap: LifetimeCap = "8",
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the party is ready.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Show what was answered and spent.")] = False,
+) -> None:
+    """Answer a task with one user's device: one perturbed report, the same bytes whenever it is sent again."""
+    if context.invoked_subcommand is not None:
+        return
+    with closing(DeviceState(given("--state", state), caps_of(epsilon_cap, lifetime_cap))) as kept:
+        if status:
+            show_status(kept)
+            return
+        read_item = _item_source(item, item_env, item_file)
+        with closing(PartyClient(RetryingConnection(given("--party", party), ca))) as client:
+            digest, keys = digest_of(task), PinnedKeys(given("--server-key", server_key))
+            own, membership = ticket_of(ticket), _membership(client, digest, party_name, keys)
+            SingleDevice(client, membership, own, kept, read_item, SystemEntropy(), _tell, max_delay, wait).run()
+
+
+def _tell(text: str) -> None:
+    out.print(text, markup=False, soft_wrap=True)
+
+
+def _membership(client: PartyClient, digest: bytes, party: str | None, keys: PinnedKeys) -> TrustedTask:
+    """Believe a task; without a name of its own the device belongs to the task's only party."""
+    document = client.task(digest)
+    parties = checked_task(document, keys).parties
+    if party is None and len(parties) != 1:
+        raise InvalidInput(f"--party-name is needed: the task has {len(parties)} parties")
+    return TrustedTask.of(document, digest, parties[0] if party is None else party, keys)
+
+
+def _item_source(item: str | None, name: str | None, path: Path | None) -> Callable[[], str]:
+    """Return what reads the item when its time has come; that there is one is checked now."""
+    if sum(source is not None for source in (item, name, path)) != 1:
+        raise InvalidInput("expected one of --item, --item-env and --item-file")
+    if name is not None and name not in os.environ:
+        raise InvalidInput(f"--item-env: there is no environment variable {name}")
+    if path is not None and not path.is_file():
+        raise InvalidInput(f"--item-file: there is no file {path}")
+    return lambda: _read(item, name, path)
+
+
+def _read(item: str | None, name: str | None, path: Path | None) -> str:
+    if item is not None:
+        return item
+    return os.environ[name] if name is not None else (path or Path()).read_text("utf-8").rstrip("\r\n")

@@ -1,0 +1,82 @@
+"""Options that one device and a fleet share, and how they are read."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from treetop.errors import InvalidInput
+from treetop.federation.device.ledger import Caps
+from treetop.federation.wire.tickets import Ticket
+
+Value = TypeVar("Value")
+
+Party = Annotated[str | None, typer.Option("--party", metavar="URL", help="The party's address.", show_default=False)]
+Task = Annotated[str | None, typer.Option("--task", metavar="DIGEST", help="The task's digest.", show_default=False)]
+PartyName = Annotated[
+    str | None,
+    typer.Option("--party-name", help="The party's name in the task.", show_default="the task's only party"),
+]
+ServerKey = Annotated[
+    list[str] | None,
+    typer.Option("--server-key", metavar="HEX", help="The server's public key; again for each.", show_default=False),
+]
+State = Annotated[
+    Path | None, typer.Option("--state", metavar="DIR", help="Where the ledger is kept.", show_default=False)
+]
+CaFile = Annotated[
+    Path | None,
+    typer.Option("--ca", metavar="FILE", help="Certificates to trust, in PEM.", show_default="the system's"),
+]
+TaskCap = Annotated[str, typer.Option("--epsilon-cap", help="The most that one task may cost.")]
+LifetimeCap = Annotated[
+    str, typer.Option("--lifetime-cap", help="The most that all tasks about one attribute may cost.")
+]
+
+
+def given(option: str, value: Value | None) -> Value:
+    """Return the value of an option, or say that it is needed."""
+    if value is None:
+        raise InvalidInput(f"{option} is needed")
+    return value
+
+
+def caps_of(per_task: str, lifetime: str) -> Caps:
+    """Read what a user allows."""
+    try:
+        caps = Caps(Fraction(per_task), Fraction(lifetime))
+    except (ValueError, ZeroDivisionError):
+        raise InvalidInput(f"caps must be decimal numbers, found {per_task!r} and {lifetime!r}") from None
+    if min(caps.per_task, caps.lifetime) <= 0:
+        raise InvalidInput(f"caps must be above 0, found {per_task} and {lifetime}")
+    return caps
+
+
+def digest_of(task: str | None) -> bytes:
+    """Read a task's digest."""
+    return _bytes("--task", given("--task", task), 32)
+
+
+def ticket_of(text: str | None, option: str = "--ticket") -> Ticket:
+    """Read a ticket; the message never shows it."""
+    return Ticket.from_bytes(_bytes(option, given(option, text), 24))
+
+
+def tickets_of(path: Path) -> list[bytes]:
+    """Read a file with a ticket on each line."""
+    try:
+        lines = path.read_text("ascii").split()
+    except (OSError, UnicodeDecodeError):
+        raise InvalidInput(f"{path}: expected a file with a ticket of 48 hexadecimal digits on each line") from None
+    return [ticket_of(line, f"{path}, line {number}").to_bytes() for number, line in enumerate(lines, start=1)]
+
+
+def _bytes(option: str, text: str, length: int) -> bytes:
+    try:
+        found = bytes.fromhex(text)
+    except ValueError:
+        found = b""
+    if len(found) != length:
+        raise InvalidInput(f"{option}: expected {2 * length} hexadecimal digits, found something else")
+    return found

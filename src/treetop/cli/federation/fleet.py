@@ -1,0 +1,110 @@
+"""`treetop device fleet`: many simulated users of one party."""
+
+import json as json_text
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from treetop.adapters.system.ed25519 import PinnedKeys
+from treetop.cli.federation.device_options import (
+    CaFile,
+    LifetimeCap,
+    Party,
+    PartyName,
+    ServerKey,
+    State,
+    Task,
+    TaskCap,
+    caps_of,
+    digest_of,
+    given,
+    tickets_of,
+)
+from treetop.cli.screen import out, progress_bar
+from treetop.datasets.catalog import federation_named
+from treetop.datasets.party_users import users_of
+from treetop.services.fleet.fleet import Fleet, FleetPlan, FleetTotals
+from treetop.services.fleet.runs import FleetProgress
+
+SECONDS_BETWEEN_LINES = 1.0
+
+Data = Annotated[
+    list[str] | None,
+    typer.Option("--data", metavar="FILE|syn", help="Who holds what, as for `find`.", show_default=False),
+]
+Tickets = Annotated[
+    Path | None, typer.Option("--tickets", metavar="FILE", help="A ticket on each line.", show_default=False)
+]
+
+
+def fleet(
+    party: Party = None,
+    task: Task = None,
+    data: Data = None,
+    party_name: PartyName = None,
+    tickets: Tickets = None,
+    server_key: ServerKey = None,
+    state: State = None,
+    users: Annotated[int | None, typer.Option("--users", help="So many of them.", show_default="all")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Who holds what; never what a device says.")] = 0,
+    batch: Annotated[int, typer.Option("--batch", min=1, max=10_000, help="Reports in a request.")] = 100,
+    connections: Annotated[int, typer.Option("--connections", min=1, max=64, help="Kept connections.")] = 2,
+    ca: CaFile = None,
+    epsilon_cap: TaskCap = "4",
+    lifetime_cap: LifetimeCap = "8",
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the totals as one line; progress lines go to standard error.")
+    ] = False,
+) -> None:
+    """Play many users of one party with the real device code; killed and started again, it goes on."""
+    source, name = given("--data", data), given("--party-name", party_name)
+    held = users_of(federation_named(source), name, users, seed)
+    plan = FleetPlan(
+        given("--party", party), digest_of(task), name, tickets_of(given("--tickets", tickets)),
+        given("--state", state), PinnedKeys(given("--server-key", server_key)), ca, batch, connections,
+        caps_of(epsilon_cap, lifetime_cap),
+    )  # fmt: skip
+    player = Fleet(plan, held, f"{' '.join(source)}, party {name}, {len(held)} users, seed {seed}")
+    with closing(player), _progress_lines() if json else _progress_bar(len(held)) as show:
+        totals = player.run(show)
+    _show(totals, json)
+
+
+@contextmanager
+def _progress_bar(devices: int) -> Iterator[Callable[[FleetProgress], None]]:
+    """Draw a bar for a person."""
+    with progress_bar("starting", devices) as bar:
+        task = bar.task_ids[0]
+        yield lambda progress: bar.update(task, description=progress.phase, completed=progress.sent)
+
+
+@contextmanager
+def _progress_lines() -> Iterator[Callable[[FleetProgress], None]]:
+    """Write a JSON object to standard error once a second, and one at the end of each phase."""
+    last_phase, last_time = "", 0.0
+
+    def show(progress: FleetProgress) -> None:
+        nonlocal last_phase, last_time
+        now = time.monotonic()
+        if progress.phase != last_phase or now - last_time >= SECONDS_BETWEEN_LINES:
+            last_phase, last_time = progress.phase, now
+            print(json_text.dumps(asdict(progress)), file=sys.stderr, flush=True)
+
+    yield show
+
+
+def _show(totals: FleetTotals, json: bool) -> None:
+    if json:
+        print(json_text.dumps(asdict(totals)))
+        return
+    told = ", ".join(f"{count:,} {verdict}" for verdict, count in sorted(totals.verdicts.items())) or "none"
+    out.print(f"{totals.devices:,} devices; reports: {told}; {totals.unanswered:,} without one.")
+    for reason in totals.refused_lists:
+        out.print(f"A list was not answered: {reason}", markup=False)
+    out.print(f"{totals.seconds:.1f} s.")

@@ -1,0 +1,127 @@
+"""`treetop party`: an organisation's own service, its tickets, and a check of its settings."""
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from treetop.adapters.system.durable_file import create_durably
+from treetop.adapters.system.settings_file import read_settings
+from treetop.cli.options import Json
+from treetop.cli.screen import note, out, print_json
+from treetop.errors import InvalidInput
+
+TICKETS_AT_ONCE, PATIENCE_SECONDS = 10_000, 20
+
+app = typer.Typer(
+    help="Run a party: collect reports of its own users' devices, answer the server.",
+    invoke_without_command=True,
+    rich_markup_mode=None,
+)
+SettingsFile = Annotated[Path, typer.Option("--settings", help="The party's settings file (TOML).", show_default=False)]
+MaybeSettings = Annotated[
+    Path | None, typer.Option("--settings", help="The party's settings file (TOML).", show_default=False)
+]
+
+
+@app.callback()
+def party(context: typer.Context, settings: MaybeSettings = None) -> None:
+    """Serve devices, the party's back end and the server until SIGTERM; SIGHUP reads the keys again."""
+    if context.invoked_subcommand is not None:
+        return
+    if settings is None:
+        raise InvalidInput("--settings party.toml is missing: the file that says who this party is")
+    runner, query = _federation("services.party.runner"), _federation("federation.party.query")
+    runner.serve_party(settings, os.environ, query.PartyQuery)
+
+
+@app.command()
+def check(settings: SettingsFile, json: Json = False) -> None:
+    """Say what a settings file means, and all that is wrong with it; nothing is opened."""
+    told = _understood(_read(settings))
+    if json:
+        print_json(told)
+        return
+    for name, value in told.items():
+        out.print(f"{name:<22}{value}", markup=False)
+
+
+@app.command()
+def tickets(
+    settings: SettingsFile,
+    task: Annotated[str, typer.Option("--task", help="Digest of the task, 64 hexadecimal digits.", show_default=False)],
+    count: Annotated[int, typer.Option("--count", help="How many tickets.", min=1, show_default=False)],
+    output: Annotated[Path, typer.Option("--output", help="File to write, one ticket a line.", show_default=False)],
+    party_url: Annotated[
+        str | None, typer.Option("--party", help="Address of the running service.", show_default="from the settings")
+    ] = None,
+    ca: Annotated[Path | None, typer.Option("--ca", help="Certificates to trust.", show_default="the system's")] = None,
+) -> None:
+    """Ask the running service for tickets, with the back end's key of the settings file."""
+    understood = _read(settings)
+    if output.exists():
+        raise InvalidInput(f"--output {output} exists already: expected a new file")
+    client = _federation("services.device.party_client")
+    connection = _federation("adapters.http.retrying_connection")
+    address = party_url or f"{understood.scheme}://{understood.listen}"
+    patience = connection.Patience(in_all=PATIENCE_SECONDS)
+    reached = client.PartyClient(connection.KeptConnection(address, ca, patience))
+    digest, key = _digest(task), _usable_key(understood)
+    lines = [ticket.text + "\n" for some in _portions(count) for ticket in reached.tickets(digest, some, key)]
+    create_durably(output, "".join(lines).encode("ascii"), 0o600)
+    note(f"{count} tickets of task {task[:8]}… in {output}: whoever holds one can send one report")
+
+
+def _read(path: Path) -> Any:
+    shapes = _federation("services.party.settings")
+    return read_settings(path, shapes.PartySettings, os.environ)
+
+
+def _federation(name: str) -> Any:
+    """Load a module that needs the extra."""
+    try:
+        return import_module(f"treetop.{name}")
+    except ModuleNotFoundError as missing:
+        raise InvalidInput(f"`treetop party` needs `pip install 'treetop[federation]'`: {missing}") from None
+
+
+def _digest(text: str) -> bytes:
+    try:
+        digest = bytes.fromhex(text)
+    except ValueError:
+        digest = b""
+    if len(digest) != 32:
+        raise InvalidInput(f"--task expects 64 hexadecimal digits, found {text!r}")
+    return digest
+
+
+def _usable_key(settings: Any) -> str:
+    now = datetime.now(UTC)
+    for access in settings.back_end_access:
+        if access.key is not None and access.state(now) == "active":
+            return str(access.key.reveal().decode())
+    raise InvalidInput("back_end_access has no key given with key_file or key_env that is valid today")
+
+
+def _portions(count: int) -> Iterator[int]:
+    for start in range(0, count, TICKETS_AT_ONCE):
+        yield min(TICKETS_AT_ONCE, count - start)
+
+
+def _understood(settings: Any) -> dict[str, object]:
+    now = datetime.now(UTC)
+    return {
+        "name": settings.name,
+        "listens on": f"{settings.scheme}://{settings.listen}",
+        "store": str(settings.store_place),
+        "report files": str(settings.reports),
+        "server signing keys": ", ".join(key[:8] + "…" for key in settings.server_signing_keys),
+        "server keys": ", ".join(key.state(now) for key in settings.server_access),
+        "back end keys": ", ".join(key.state(now) for key in settings.back_end_access),
+        "closes early": "yes, when every ticket was used" if settings.close_when_complete else "no",
+        "limits": ", ".join(f"{name} {number}" for name, number in vars(settings.limits).items()),
+    }

@@ -1,0 +1,133 @@
+"""`treetop query`: ask a running server, and follow the answer."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from treetop.adapters.http.retrying_connection import RetryingConnection
+from treetop.cli.durations import seconds_of
+from treetop.cli.options import Json, K, MechanismOption, Set, read_settings
+from treetop.cli.result import in_order, show_result
+from treetop.cli.screen import err, note, out, print_json
+from treetop.encoding.item_codecs import CODECS
+from treetop.errors import InvalidInput, QueryFailed
+from treetop.federation.task_parameters import MODES
+from treetop.mechanisms.registry import DEFAULT_MECHANISM
+from treetop.services.server.client import ServerClient
+
+POLL_SECONDS = 1.0
+
+ServerUrl = Annotated[
+    str,
+    typer.Option("--server", envvar="TREETOP_SERVER", help="Address of the server, https://…", show_default=False),
+]
+KeyFile = Annotated[
+    Path, typer.Option("--key-file", envvar="TREETOP_KEY_FILE", help="File with an admin key.", show_default=False)
+]
+CaFile = Annotated[Path | None, typer.Option("--ca", help="Certificates to trust instead of the system's.")]
+TaskDigest = Annotated[
+    str | None, typer.Option("--task", help="Follow a query that was asked before.", show_default=False)
+]
+Name = Annotated[str, typer.Option("--name", help="What the query is called; devices show it to people.")]
+Attribute = Annotated[
+    str, typer.Option("--attribute", help="What is asked about: a person's lifetime budget is kept for each attribute.")
+]
+EpsilonText = Annotated[str, typer.Option("--epsilon", help="Privacy budget of every user's one report.")]
+Mode = Annotated[str, typer.Option("--mode", help=f"How devices are asked: {', '.join(MODES)}.")]
+OracleOption = Annotated[
+    str, typer.Option("--oracle", help="auto: olh in one-shot mode; k-RR or OUE, the better by d, in rounds.")
+]
+EncodingOption = Annotated[str, typer.Option("--encoding", help=f"How items become bits: {', '.join(CODECS)}.")]
+Parties = Annotated[
+    str | None, typer.Option("--parties", help="Names separated by commas, the largest first.", show_default="all")
+]
+Collect = Annotated[
+    str, typer.Option("--collect", metavar="DURATION", help="How long devices may report; in rounds, after enrolment.")
+]
+Enrol = Annotated[
+    str | None,
+    typer.Option("--enrol", metavar="DURATION", help="Rounds: how long devices may enrol.", show_default="--collect"),
+]
+LevelTime = Annotated[str, typer.Option("--level-time", metavar="DURATION", help="Rounds: how long a list stays open.")]
+Policy = Annotated[str, typer.Option("--policy", help="A party that does not answer: wait, or proceed without it.")]
+Patience = Annotated[str, typer.Option("--patience", metavar="DURATION", help="How long a party may stay silent.")]
+Least = Annotated[int, typer.Option("--least-reports", help="Groups with fewer reports are not used.")]
+LeastValidation = Annotated[int, typer.Option("--least-validation", help="The same for validation sets (TAPS).")]
+Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the answer, or leave once it is asked.")]
+
+
+def query(
+    server: ServerUrl,
+    key_file: KeyFile,
+    task: TaskDigest = None,
+    name: Name = "query",
+    attribute: Attribute = "item",
+    k: K = 10,
+    epsilon: EpsilonText = "2",
+    mechanism: MechanismOption = DEFAULT_MECHANISM,
+    mode: Mode = "one-shot",
+    oracle: OracleOption = "auto",
+    encoding: EncodingOption = "words",
+    settings: Set = None,
+    parties: Parties = None,
+    collect: Collect = "24h",
+    enrol: Enrol = None,
+    level_time: LevelTime = "1h",
+    policy: Policy = "wait",
+    patience: Patience = "1h",
+    least_reports: Least = 500,
+    least_validation: LeastValidation = 100,
+    ca: CaFile = None,
+    wait: Wait = True,
+    json: Json = False,
+) -> None:
+    """Ask a running server for the k most popular items of its federation."""
+    client = ServerClient(RetryingConnection(server, ca), _key(key_file))
+    if task is None:
+        now, span = int(time.time()), seconds_of("--collect", collect)
+        enrolled = now + (seconds_of("--enrol", enrol) if enrol else span)
+        order: dict[str, Any] = {
+            "name": name, "attribute": attribute, "k": k, "epsilon": epsilon, "mechanism": mechanism, "mode": mode,
+            "oracle": oracle, "encoding": encoding, "settings": read_settings(settings),
+            "parties": parties.split(",") if parties else [], "policy": policy,
+            "patience": seconds_of("--patience", patience),
+            "deadlines": {
+                "opens": now, "enrolment": enrolled if mode == "rounds" else now + span,
+                "reports": (enrolled if mode == "rounds" else now) + span,
+                "level_seconds": seconds_of("--level-time", level_time),
+            },
+            "least": {"estimate": least_reports, "validation": least_validation},
+        }  # fmt: skip
+        task = client.order(order)
+        note(f"task {task}")
+    if not wait:
+        print_json(client.state(task)) if json else out.print(f"asked: treetop query --server {server} --task {task}")
+        return
+    _show(followed(client, task), json)
+
+
+def _show(result: dict[str, Any], json: bool) -> None:
+    print_json(in_order(result)) if json else show_result(result)
+
+
+def followed(client: ServerClient, task: str) -> dict[str, Any]:
+    """Wait for an answer, and show on the way how far it is."""
+    with err.status("waiting") as status:
+        while True:
+            result = client.result(task)
+            if result is not None:
+                return result
+            state = client.state(task)
+            if state["state"] == "failed":
+                raise QueryFailed(f"the query ended without an answer: {state['doing']}")
+            status.update(f"{state['state']}: {state['doing']}")
+            time.sleep(POLL_SECONDS)
+
+
+def _key(path: Path) -> str:
+    try:
+        return path.read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError) as reason:
+        raise InvalidInput(f"--key-file {path} cannot be read: {reason}") from None

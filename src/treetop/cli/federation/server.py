@@ -1,0 +1,54 @@
+"""`treetop server`: the server of a federation."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from treetop.cli.screen import out
+
+app = typer.Typer(
+    help="The server of a federation: signs tasks, asks parties, names the global top k.",
+    invoke_without_command=True,
+    rich_markup_mode=None,
+)
+Settings = Annotated[
+    Path | None, typer.Option("--settings", metavar="FILE", help="The server's settings.", show_default=False)
+]
+KeyFile = Annotated[Path, typer.Argument(metavar="FILE", help="Where the private key goes; none is overwritten.")]
+
+
+@app.callback()
+def serve(context: typer.Context, settings: Settings = None) -> None:
+    """Serve until a signal ends it; queries go on where they stopped."""
+    if context.invoked_subcommand is not None:
+        return
+    if settings is None:
+        typer.echo(context.get_help())
+        return
+    from treetop.services.server.runner import serve_server  # noqa: PLC0415  the web is an extra
+
+    serve_server(settings, os.environ)
+
+
+@app.command()
+def check(settings: Annotated[Path, typer.Option("--settings", metavar="FILE", help="The server's settings.")]) -> None:
+    """Read settings and say what was understood."""
+    from treetop.adapters.system.settings_file import read_settings  # noqa: PLC0415
+    from treetop.services.server.settings import ServerSettings  # noqa: PLC0415
+
+    read = read_settings(settings, ServerSettings, os.environ)
+    out.print(f"listens on {read.scheme}://{read.listen}, journal in {read.journal_place}", markup=False)
+    for party in read.parties:
+        out.print(f"party {party.name!r} at {party.url}", markup=False)
+
+
+@app.command()
+def key(path: KeyFile) -> None:
+    """Make a signing key; print its public half, which parties and devices pin."""
+    from treetop.adapters.system.ed25519 import SigningKey  # noqa: PLC0415
+
+    made = SigningKey.generate()
+    made.save(path)
+    out.print(made.public, markup=False)

@@ -1,1 +1,0 @@
-"""Answers, grids of runs and their results."""

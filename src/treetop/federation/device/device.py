@@ -1,0 +1,97 @@
+"""The device's role: one private value, one perturbed report for each task.
+
+The order is the promise: the question is checked on public data, the group and the cost are written to the ledger,
+all randomness is drawn, the value is read last, the report is written to the ledger, and only then sent.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from treetop.errors import PromiseBroken, QuestionRefused, ValueUnavailable
+from treetop.federation.bucket_hash import NO_CODE_KEY, key_of
+from treetop.federation.device.group_assignment import Enrolment, assigned_group, drawn_group
+from treetop.federation.device.ledger import Ledger, LedgerEntry
+from treetop.federation.device.list_checks import check_question
+from treetop.federation.device.private_value import PrivateValue
+from treetop.federation.ports import Entropy, Outbox
+from treetop.federation.samplers import BitsSampler, HashSampler, SlotSampler
+from treetop.federation.task import DeviceTask
+from treetop.federation.wire.published_lists import Publication, Question
+from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_batch
+from treetop.trie.user_groups import Group
+
+ValueSource = Callable[[], int | None]
+"""Reads the device's own code, or None for an item without one; called once, after all randomness is drawn."""
+
+
+class Device:
+    """One user's device; it has no seed."""
+
+    def __init__(self, value: ValueSource, entropy: Entropy, ledger: Ledger) -> None:
+        self._value, self._entropy, self._ledger = value, entropy, ledger
+
+    def answer_once(self, task: DeviceTask) -> bytes:
+        """Return the one report of a one-shot task, at a level of the device's own drawing."""
+        if not task.one_shot:
+            raise QuestionRefused("mode of the task", "one-shot", "rounds: it needs a candidate list")
+        entry = self._ledger.entry(task.digest) or self._reserve(task, self._drawn_group(task), NO_DOMAIN)
+        return entry.sent or self._settle_hashed(task, entry)
+
+    def answer(self, task: DeviceTask, enrolment: Enrolment, question: Question, published: Publication) -> bytes:
+        """Return the one report of a task in rounds, or refuse the question."""
+        check_question(task, assigned_group(task, enrolment), question, published)
+        entry = self._ledger.entry(task.digest) or self._reserve(task, question.group, question.digest)
+        if entry.domain != question.digest:
+            raise PromiseBroken("this task was answered for another candidate list: a second answer would cost again")
+        return entry.sent or self._settle_slot(task, entry, question)
+
+    def deliver(self, task: DeviceTask, outbox: Outbox) -> None:
+        """Send the report of a task, which must have been answered, and note that it arrived."""
+        entry = self._ledger.entry(task.digest)
+        if entry is None or entry.sent is None:
+            raise PromiseBroken("this task has no report to send")
+        outbox.send(entry.sent)
+        self._ledger.mark_delivered(entry.task)
+
+    def resume(self, outbox: Outbox) -> None:
+        """Send again, after a restart, the reports that may not have arrived: the same bytes."""
+        for entry in self._ledger.undelivered():
+            outbox.send(entry.sent or b"")
+            self._ledger.mark_delivered(entry.task)
+
+    def _drawn_group(self, task: DeviceTask) -> Group:
+        self._ledger.check_caps(task.attribute, task.budget.amount)
+        return drawn_group(task, self._entropy)
+
+    def _reserve(self, task: DeviceTask, group: Group, domain: bytes) -> LedgerEntry:
+        entry = LedgerEntry(task.digest, task.attribute, group, domain, task.budget.amount)
+        self._ledger.reserve(entry)
+        return entry
+
+    def _settle_hashed(self, task: DeviceTask, entry: LedgerEntry) -> bytes:
+        draw = HashSampler(task.budget).draw(self._entropy)
+        report = draw.report(_hashed_key(self._read_value(task), task, entry.group))
+        return self._settle(task, entry, task.bucket_count, report)
+
+    def _settle_slot(self, task: DeviceTask, entry: LedgerEntry, question: Question) -> bytes:
+        sampler = SlotSampler if task.oracle_for(question.slots) == "krr" else BitsSampler
+        draw = sampler(task.budget, question.slots).draw(self._entropy)
+        report = draw.report(question.slot_of(self._read_value(task).prefix(task.bits, question.length)))
+        return self._settle(task, entry, question.slots, report)
+
+    def _read_value(self, task: DeviceTask) -> PrivateValue:
+        try:
+            return PrivateValue(self._value(), task.bits)
+        except Exception:  # whatever it says may show the value
+            raise ValueUnavailable("the device's own value could not be read") from None
+
+    def _settle(self, task: DeviceTask, entry: LedgerEntry, slots: int, report: Any) -> bytes:
+        envelope = Envelope(task.digest, entry.group, entry.domain, task.oracle_for(slots), slots)
+        batch = encoded_batch(envelope, [report])
+        self._ledger.settle(task.digest, batch)
+        return batch
+
+
+def _hashed_key(value: PrivateValue, task: DeviceTask, group: Group) -> int:
+    prefix = value.prefix(task.bits, task.lengths[group.level])
+    return NO_CODE_KEY if prefix is None else key_of(prefix)

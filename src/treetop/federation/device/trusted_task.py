@@ -1,0 +1,85 @@
+"""Which documents a device believes: signed by a pinned key, about its own task and party, in time.
+
+Everything here is a function of public data and happens before the value is read.
+"""
+
+from dataclasses import dataclass
+
+from treetop.errors import InvalidInput, QuestionRefused
+from treetop.federation.device.group_assignment import Enrolment, assigned_group
+from treetop.federation.ports import Verifier
+from treetop.federation.task import DeviceTask
+from treetop.federation.wire.published_lists import Beacon, PublishedList
+from treetop.federation.wire.signed_documents import checked, checked_task
+from treetop.federation.wire.tickets import SERIAL_BYTES
+from treetop.trie.user_groups import Group
+
+LEEWAY = 300
+"""Seconds by which a device's clock may be wrong."""
+LEAST_BEACON_BYTES = 16
+
+
+@dataclass(frozen=True)
+class TrustedTask:
+    """A signed task that a device of one party takes part in."""
+
+    task: DeviceTask
+    party: str
+    verifier: Verifier
+
+    @classmethod
+    def of(cls, document: bytes, digest: bytes, party: str, verifier: Verifier) -> "TrustedTask":
+        """Run by the device: believe a task that a pinned key signed, that was asked for and names the own party."""
+        try:
+            task = checked_task(document, verifier)
+        except InvalidInput as malformed:
+            raise QuestionRefused("task", "what Treetop writes", malformed) from None
+        _require(task.digest == digest, "task", digest.hex(), task.digest.hex())
+        _require(party in task.parties, "parties of the task", f"{party!r} among them", ", ".join(task.parties))
+        return cls(task, party, verifier)
+
+    def check_time(self, now: int) -> None:
+        """Refuse a task that has not opened or is over: nothing is spent on a report that nobody takes."""
+        deadlines = self.task.deadlines
+        _require(now >= deadlines.opens - LEEWAY, "time", f"{deadlines.opens} or later", now)
+        _require(now <= deadlines.reports + LEEWAY, "time", f"{deadlines.reports} or earlier", now)
+
+    def check_enrolment_time(self, now: int) -> None:
+        """Refuse to enrol in a task whose enrolment is over (rounds)."""
+        self.check_time(now)
+        last = self.task.deadlines.enrolment
+        _require(now <= last + LEEWAY, "time of enrolment", f"{last} or earlier", now)
+
+    def beacon(self, document: bytes) -> Beacon:
+        """Believe a beacon that a pinned key signed for this task and party (rounds)."""
+        beacon = Beacon.from_bytes(checked("beacon", document, self.verifier))
+        _require(beacon.task == self.task.digest, "task of the beacon", self.task.digest.hex(), beacon.task.hex())
+        _require(beacon.party == self.party, "party of the beacon", self.party, beacon.party)
+        length = len(beacon.beacon)
+        _require(length >= LEAST_BEACON_BYTES, "bytes of the beacon", f"{LEAST_BEACON_BYTES} at least", length)
+        return beacon
+
+    def enrolment(self, serial: int, beacon: Beacon) -> Enrolment:
+        """Return what settles the group of the device whose ticket has that number."""
+        return Enrolment(serial.to_bytes(SERIAL_BYTES, "big"), beacon.beacon, self.party)
+
+    def group(self, serial: int, beacon: Beacon) -> Group:
+        """Return the group of the device whose ticket has that number."""
+        return assigned_group(self.task, self.enrolment(serial, beacon))
+
+    def listed(self, document: bytes, group: Group) -> PublishedList:
+        """Believe a candidate list that a pinned key signed for this task, party and group (rounds).
+
+        Whether the question may be asked at all, `Device.answer` checks.
+        """
+        listed = PublishedList.from_bytes(checked("list", document, self.verifier), self.task)
+        question = listed.question
+        _require(question.task == self.task.digest, "task of the list", self.task.digest.hex(), question.task.hex())
+        _require(listed.party == self.party, "party of the list", self.party, listed.party)
+        _require(question.group == group, "group of the list", group, question.group)
+        return listed
+
+
+def _require(holds: bool, what: str, expected: object, found: object) -> None:
+    if not holds:
+        raise QuestionRefused(what, expected, found)

@@ -1,0 +1,174 @@
+"""The party's role: tasks of a server it knows, tickets for its own users, one report for each, answers to the server.
+
+What is durable lies in the store and the journal; everything here can be rebuilt from them (`take_up`).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from treetop.errors import InvalidInput, PeerViolation, TreetopError, UnknownName
+from treetop.federation.party.admission import LEEWAY_SECONDS, Screened, TaskAdmission
+from treetop.federation.party.published_documents import CheckedBefore, PublishedDocuments
+from treetop.federation.ports import Clock, Verifier
+from treetop.federation.protocol import PartyReply
+from treetop.federation.service_ports import Journal, ReportStore
+from treetop.federation.task import DeviceTask
+from treetop.federation.wire.signed_documents import checked_task
+from treetop.federation.wire.tickets import MOST_TICKETS, TicketKey
+from treetop.federation.wire.uploads import MOST_ENTRIES, ReportStatus
+from treetop.trie.user_groups import Group
+
+MOST_TICKETS_AT_ONCE = 100_000
+TaskState = Literal["open", "closed"]
+
+
+class TaskClosed(TreetopError):
+    """Something that only an open task, or one of the other mode, can do."""
+
+
+class Query(Protocol):
+    """The party's side of one task's dialogue."""
+
+    def tell(self, number: int, message: bytes) -> None:
+        """Keep message 1, 2, ... of the server; the same number, the same bytes."""
+        ...
+
+    def outcome(self, number: int) -> bytes | None:
+        """Return the answer to a message, or None while there is none."""
+        ...
+
+    def work(self) -> bool:
+        """Answer the next message, however long it takes; return False if there was none."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class OpenTask:
+    """Everything about a task that a party has taken on."""
+
+    task: DeviceTask
+    document: bytes
+    admission: TaskAdmission
+    bulletin: PublishedDocuments
+    query: Query
+
+    @property
+    def state(self) -> TaskState:
+        """Return whether devices can still do something about it."""
+        return "closed" if self.bulletin.over else "open"
+
+
+OpenQuery = Callable[[TaskAdmission, PublishedDocuments], Query]
+
+
+class Party:
+    """Run by the party: all that its devices, its back end and the server can ask of it."""
+
+    def __init__(
+        self, name: str, store: ReportStore, journal: Journal, *, clock: Clock, key: TicketKey, verifier: Verifier,
+        open_query: OpenQuery,
+    ) -> None:  # fmt: skip
+        self.name, self._store, self._journal, self._clock = name, store, journal, clock
+        self._key, self.verifier, self._open_query = key, verifier, open_query
+        self._tasks: dict[bytes, OpenTask] = {}
+
+    def take_up(self) -> None:
+        """Go on with every task in the store: after a start."""
+        for document in self._store.tasks().values():
+            self._take(checked_task(document, CheckedBefore()), document)
+
+    @property
+    def tasks(self) -> Mapping[bytes, OpenTask]:
+        """Return the tasks by digest, in the order they came."""
+        return self._tasks
+
+    def task(self, digest: bytes) -> OpenTask:
+        """Return one task."""
+        try:
+            return self._tasks[digest]
+        except KeyError:
+            raise UnknownName("task", digest.hex(), [known.hex() for known in self._tasks]) from None
+
+    def install(self, document: bytes) -> bytes:
+        """Take a signed task on and return its digest; again, it does nothing."""
+        task = checked_task(document, self.verifier)
+        if task.digest not in self._tasks:
+            self._check_ours(task)
+            self._store.add_task(task.digest, document)
+            self._take(task, document)
+        return task.digest
+
+    def issue(self, digest: bytes, count: int) -> list[str]:
+        """Return tickets for the party's own users."""
+        opened = self.task(digest)
+        if not 1 <= count <= MOST_TICKETS_AT_ONCE:
+            raise InvalidInput(f"tickets are given out from 1 to {MOST_TICKETS_AT_ONCE} at once, found {count}")
+        deadlines = opened.task.deadlines
+        last = deadlines.reports if opened.task.one_shot else deadlines.enrolment
+        if opened.state == "closed" or opened.bulletin.beacon or self._clock.now() > last:
+            raise TaskClosed("tickets are given out while a task is open: this one has closed")
+        if self._store.tickets_issued(digest) + count > MOST_TICKETS:
+            raise InvalidInput(f"a task has {MOST_TICKETS} tickets at most")
+        return [self._key.write(digest, serial).text for serial in self._store.issue_tickets(digest, count)]
+
+    def enrol(self, digest: bytes, tickets: bytes) -> list[ReportStatus]:
+        """Enrol devices for a task in rounds: one verdict for each ticket."""
+        opened, now = self.task(digest), self._clock.now()
+        if opened.task.one_shot:
+            raise TaskClosed("a one-shot task has no enrolment: send the report")
+        found = opened.admission.enrolling(tickets, now)
+        serials = [serial for serial in found if not isinstance(serial, ReportStatus)]
+        answers = iter(self._enrolled(opened, serials, now) if serials else ())
+        return [verdict if isinstance(verdict, ReportStatus) else next(answers) for verdict in found]
+
+    def _enrolled(self, opened: OpenTask, serials: list[int], now: int) -> list[ReportStatus]:
+        """Refuse who is late without closing anything: the clock may have jumped. Once closed, the store knows."""
+        late = now > opened.task.deadlines.enrolment + LEEWAY_SECONDS
+        if late and opened.bulletin.beacon is None:
+            return [ReportStatus.ENROLMENT_CLOSED] * len(serials)
+        return self._store.enrol(opened.task.digest, serials)
+
+    def screened(self, digest: bytes, upload: bytes, most: int = MOST_ENTRIES) -> Screened:
+        """Admit or refuse every report of an upload; what was admitted goes to the store next."""
+        return self.task(digest).admission.screened(upload, self._clock.now(), most)
+
+    def list_of(self, digest: bytes, group: Group) -> bytes | None:
+        """Return the signed list of a group, once there is one."""
+        return self.task(digest).bulletin.lists.get(group)
+
+    def tell(self, digest: bytes, number: int, message: bytes) -> None:
+        """Keep a message of the server."""
+        self.task(digest).query.tell(number, message)
+
+    def outcome(self, digest: bytes, number: int) -> bytes | None:
+        """Return the answer to a message, or None while it is being worked on."""
+        return self.task(digest).query.outcome(number)
+
+    def work(self, digest: bytes) -> bool:
+        """Answer the next message of the server about a task; return False if there was none."""
+        opened = self.task(digest)
+        return opened.query.work()
+
+    def _check_ours(self, task: DeviceTask) -> None:
+        if self.name not in task.parties:
+            raise PeerViolation("parties of the task", f"{self.name!r} among them", ", ".join(task.parties) or "none")
+        if task.deadlines.reports < self._clock.now():
+            raise PeerViolation("deadline of the task", "one to come", task.deadlines.reports)
+        if task.deadlines.level_seconds < 1:
+            raise PeerViolation("seconds of a level", "1 at least", task.deadlines.level_seconds)
+
+    def _take(self, task: DeviceTask, document: bytes) -> None:
+        admission = TaskAdmission(task, self.name, self._key)
+        bulletin = PublishedDocuments(self._journal, task)
+        for entry in task.groups:
+            if bulletin.is_closed(entry.group):
+                admission.note_closed(entry.group)
+        query = self._open_query(admission, bulletin)
+        # Whoever is first stays: two requests may bring the same task at once.
+        self._tasks.setdefault(task.digest, OpenTask(task, document, admission, bulletin, query))
+
+
+def ends(outcome: bytes) -> bool:
+    """Return whether an outcome is the last one of a query."""
+    return PartyReply.from_bytes(outcome).kind in {"done", "withdrawn"}

@@ -1,0 +1,95 @@
+"""What a party shows to the devices of one task: the beacon and the lists, each posted once and never changed."""
+
+from treetop.errors import PeerViolation
+from treetop.federation.service_ports import Journal
+from treetop.federation.task import DeviceTask
+from treetop.federation.wire.published_lists import Beacon, PublishedList
+from treetop.federation.wire.signed_documents import checked
+from treetop.trie.user_groups import Group, Role
+
+_ROLES = tuple(Role)
+_BEACON, _OVER = "beacon", "over"
+
+
+def book_of(task: bytes) -> str:
+    """Return the journal's book that a task's bulletin is kept in."""
+    return f"bulletin:{task.hex()}"
+
+
+class CheckedBefore:
+    """Believes what lies in our own store: it was checked when it came, and a key rotated out since voids nothing."""
+
+    def verifies(self, message: bytes, signature: bytes) -> bool:
+        """Return whether there is something at all."""
+        return bool(message and signature)
+
+
+class PublishedDocuments:
+    """Run by the party: kept in the journal, so that a restarted party shows the same."""
+
+    def __init__(self, journal: Journal, task: DeviceTask) -> None:
+        self._journal, self._task, self._book = journal, task, book_of(task.digest)
+        self._entries = dict(journal.read(self._book))
+        self._read: dict[Group, PublishedList] = {}
+
+    @property
+    def beacon(self) -> bytes | None:
+        """Return the signed beacon, once there is one."""
+        return self._entries.get(_BEACON)
+
+    @property
+    def read_beacon(self) -> Beacon | None:
+        """Return what the beacon says."""
+        return Beacon.from_bytes(checked("beacon", self.beacon, CheckedBefore())) if self.beacon else None
+
+    def post_beacon(self, document: bytes) -> None:
+        """Show a beacon; a second, different one is refused."""
+        self._post(_BEACON, document)
+
+    @property
+    def lists(self) -> dict[Group, bytes]:
+        """Return the signed lists by group, oldest first."""
+        named = [(name.split(":"), document) for name, document in list(self._entries.items())]
+        return {_group(*name[1:]): document for name, document in named if name[0] == "list"}
+
+    def read_list(self, group: Group) -> PublishedList:
+        """Return what the list of a group says; it is read once."""
+        if group not in self._read:
+            content = checked("list", self.lists[group], CheckedBefore())
+            self._read[group] = PublishedList.from_bytes(content, self._task)
+        return self._read[group]
+
+    def post_list(self, group: Group, document: bytes) -> None:
+        """Show the list of a group; a second, different one is refused."""
+        self._post(_name("list", group), document)
+
+    def is_closed(self, group: Group) -> bool:
+        """Return whether the group's answers are all in."""
+        return _name("closed", group) in self._entries
+
+    def note_closed(self, group: Group) -> None:
+        """Remember that a group takes no more answers."""
+        self._post(_name("closed", group), b"")
+
+    @property
+    def over(self) -> bool:
+        """Return whether nothing more is asked of any device."""
+        return _OVER in self._entries
+
+    def note_over(self) -> None:
+        """Remember that devices have nothing more to do."""
+        self._post(_OVER, b"")
+
+    def _post(self, name: str, document: bytes) -> None:
+        kept = self._journal.write(self._book, name, document)
+        if kept != document:
+            raise PeerViolation(f"{name} of a task", "the one that was published", "another")
+        self._entries[name] = kept
+
+
+def _name(kind: str, group: Group) -> str:
+    return f"{kind}:{group.level}:{_ROLES.index(group.role)}"
+
+
+def _group(level: str, role: str) -> Group:
+    return Group(int(level), _ROLES[int(role)])

@@ -1,0 +1,82 @@
+"""Run by the party: one query, message by message, over a journal."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from treetop.errors import PeerViolation
+from treetop.federation.party.session import PartySession, SessionSteps
+from treetop.federation.protocol import PartyReply, ServerMessage
+from treetop.federation.service_ports import Journal, ReportCollection
+from treetop.federation.task import DeviceTask
+from treetop.federation.wire.signed_documents import canonical_json
+from treetop.mechanisms.strict_json import require
+
+
+class PartyQuery:
+    """What the server has told this party about a task, and what came of it.
+
+    A message is kept before it is answered, an outcome before it is shown. After a restart the messages are replayed
+    into a fresh conversation, which finds in the journal what its devices said.
+    """
+
+    def __init__(self, task: DeviceTask, party: str, journal: Journal, field_work: ReportCollection) -> None:
+        self._task, self._party, self._journal, self._field_work = task, party, journal, field_work
+        self._book = f"party:{party}:{task.digest.hex()}"
+        self._entries = dict(journal.read(self._book))
+        self._conduct: SessionSteps | None = None
+
+    def tell(self, number: int, message: bytes) -> None:
+        """Keep message 1, 2, ...; the next one only once this one has its outcome."""
+        ServerMessage.from_bytes(message)
+        known = self._entries.get(f"message:{number}")
+        if known is None:
+            require(not self._finished(), "message", "none after the last outcome", number)
+            require(number == self._answered() + 1, "number of a message", self._answered() + 1, number)
+            known = self._write(f"message:{number}", message)
+        if known != message:
+            raise PeerViolation(f"message {number}", "the same bytes as before", "others")
+
+    def outcome(self, number: int) -> bytes | None:
+        """Return what came of a message, or None while it is at work."""
+        require(f"message:{number}" in self._entries, "number of a message", "one that was told", number)
+        return self._entries.get(f"outcome:{number}")
+
+    def work(self) -> bool:
+        """Do the next message and keep its outcome, however long it takes; return False where there is none."""
+        number = self._answered() + 1
+        if f"message:{number}" not in self._entries:
+            return False
+        conduct, self._conduct = self._conduct or self._replayed(number - 1), None
+        outcome = conduct.send(self._message(number))
+        self._write(f"outcome:{number}", outcome.to_bytes())
+        self._conduct = conduct
+        return True
+
+    def _replayed(self, answered: int) -> SessionSteps:
+        """Return a conversation that has heard the messages answered before."""
+        conduct = PartySession(self._task, self._party, self._field_work, self._keep).conversation()
+        next(conduct)
+        for number in range(1, answered + 1):
+            conduct.send(self._message(number))
+        return conduct
+
+    def _answered(self) -> int:
+        """Return the number of the last message with an outcome."""
+        return sum(entry.startswith("outcome:") for entry in list(self._entries))
+
+    def _finished(self) -> bool:
+        last = self._entries.get(f"outcome:{self._answered()}")
+        return last is not None and PartyReply.from_bytes(last).kind in {"done", "withdrawn"}
+
+    def _message(self, number: int) -> ServerMessage:
+        return ServerMessage.from_bytes(self._entries[f"message:{number}"])
+
+    def _keep(self, entry: str, compute: Callable[[], Any]) -> Any:
+        if entry not in self._entries:
+            self._write(entry, canonical_json(compute()))
+        return json.loads(self._entries[entry])
+
+    def _write(self, entry: str, content: bytes) -> bytes:
+        kept = self._entries[entry] = self._journal.write(self._book, entry, content)
+        return kept

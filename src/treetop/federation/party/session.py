@@ -1,0 +1,234 @@
+"""The party's part of one query: a dialogue that receives the server's messages and yields outcomes.
+
+Whatever it learns from its devices it keeps before it goes on, so that the same messages lead to the same outcomes.
+"""
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import numpy as np
+
+from treetop.encoding.bit_strings import Codes
+from treetop.errors import PeerViolation
+from treetop.federation.group_counts import read_groups, written_groups
+from treetop.federation.messages import read_message, written_trace, written_upload
+from treetop.federation.party.listed_questions import beacon_in, listed_question, listed_text, listing
+from treetop.federation.party.small_groups import GroupsAtHand
+from treetop.federation.protocol import PartyReply, ServerMessage
+from treetop.federation.service_ports import Collected, Counting, ReportCollection
+from treetop.federation.task import DeviceTask
+from treetop.federation.task_parameters import parameters_of
+from treetop.federation.wire.published_lists import PublishedList
+from treetop.federation.wire.report_batches import NO_DOMAIN
+from treetop.federation.wire.signed_documents import unverified_content
+from treetop.federation.wire.tickets import MOST_TICKETS
+from treetop.mechanisms.registry import mechanism_named
+from treetop.mechanisms.requests import CollectReports, Findings, HearServer, LevelTrace, Record, TellServer
+from treetop.mechanisms.roster import Member, Roster
+from treetop.mechanisms.strict_json import record, require, rows, text, whole
+from treetop.mechanisms.taps import Continue
+from treetop.oracles.frequency_oracle import Keys
+from treetop.oracles.tallies import Tally
+from treetop.trie.candidate_domain import CandidateDomain
+from treetop.trie.user_groups import Group, Role
+
+Keep = Callable[[str, Callable[[], Any]], Any]
+"""Return what is kept under a name, or compute it (JSON) and keep it first."""
+SessionSteps = Generator[PartyReply, ServerMessage, Any]
+
+
+class Withdrawal(Exception):
+    """The party takes part no longer; the message says why."""
+
+
+class PartySession:
+    """One party in one query, from the first message to its last outcome."""
+
+    def __init__(self, task: DeviceTask, party: str, field_work: ReportCollection, keep: Keep) -> None:
+        self._task, self._party, self._field_work, self._keep = task, party, field_work, keep
+        self._parameters = parameters_of(task)
+        self._traces: list[LevelTrace] = []
+        self._notes: list[str] = []
+        self._groups: dict[Group, int] = {}
+        self._asked: set[Group] = set()
+        self._last: tuple[list[Group], CandidateDomain] | None = None
+        """Groups and domain of the last level, if it had enough reports."""
+        self._places = 0
+        self._implausible = 0
+        self._shared: Codes | None = None
+
+    def conversation(self) -> SessionSteps:
+        """Answer the server until there is nothing more to say; the first thing sent in is the first message."""
+        message = yield PartyReply("closed")  # never seen: it starts the conversation
+        try:
+            collected = self._closed(message)
+            message = yield PartyReply("closed", collected)
+            heard = self._begun(message, collected)
+            last = yield from self._dialogue(heard)
+        except (Withdrawal, PeerViolation) as reason:
+            last = self._outcome("withdrawn", reason=str(reason)[:500])
+        yield last
+
+    def _outcome(self, kind: Any, **content: Any) -> PartyReply:
+        """Return an outcome with what happened since the last one."""
+        happened = {
+            "traces": list(map(written_trace, self._traces)), "notes": list(self._notes),
+            "implausible": self._implausible,
+        }  # fmt: skip
+        self._traces.clear()
+        self._notes.clear()
+        self._implausible = 0
+        groups = [] if self._task.one_shot else written_groups(self._groups)
+        return PartyReply(kind, {**content, **happened, "groups": groups})
+
+    def _closed(self, message: ServerMessage) -> Any:
+        require(message.kind == "close", "kind of message 1", "close", message.kind)
+        return self._keep("collected", lambda: _written_collected(self._field_work.close()))
+
+    def _begun(self, message: ServerMessage, collected: Any) -> object:
+        """Learn who takes part and where the own devices are; return the mechanism's first message."""
+        require(message.kind == "begin", "kind of message 2", "begin", message.kind)
+        told = record("begin", message.content, {"roster", "beacon", "message"})
+        devices = collected["devices"]
+        self._roster, self._member = _read_roster(told["roster"], self._party, devices)
+        rows_of_groups = collected["groups"] if self._task.one_shot else self._assigned(told["beacon"], collected)
+        self._groups = read_groups(self._task, rows_of_groups, devices)
+        validates = self._parameters.pruning and self._roster.previous(self._member) is not None
+        self._at_hand = GroupsAtHand(self._task, self._groups, validates)
+        if self._task.mechanism != "canopy" and (reason := self._at_hand.too_small()):
+            raise Withdrawal(reason)
+        return self._heard(told["message"])
+
+    def _assigned(self, document: Any, collected: Any) -> Any:
+        """Rounds: show the beacon to the devices, once it is the one for this enrolment."""
+        content = text("beacon", document, 1 << 20).encode()
+        beacon_in(content, self._task, self._party, collected)
+        return self._keep("assigned", lambda: written_groups(self._field_work.publish_beacon(content)))
+
+    def _heard(self, content: Any) -> object:
+        self._places += 1
+        heard = read_message(self._task, self._parameters, self._places, content)
+        if isinstance(heard, Continue):
+            heard, notes = self._at_hand.usable(heard)
+            self._notes += notes
+            self._shared = heard.shared
+        return heard
+
+    def _dialogue(self, heard: object) -> Generator[PartyReply, ServerMessage, PartyReply]:
+        dialogue = mechanism_named(self._task.mechanism).party(self._parameters, self._roster, self._member)
+        answer: object = None
+        while True:
+            try:
+                request = dialogue.send(answer)
+            except StopIteration as end:
+                return self._done(end.value)
+            answer = None
+            match request:
+                case HearServer():
+                    answer = heard
+                case TellServer():
+                    upload = written_upload(request.upload, self._member.users, self._parameters)
+                    message = yield self._outcome("upload", upload=upload)
+                    require(message.kind == "say", "kind of a message", "say", message.kind)
+                    heard = self._heard(record("say", message.content, {"message"})["message"])
+                case CollectReports():
+                    answer = yield from self._collect(request)
+                case Record():
+                    self._traces.append(request.trace)
+                case _:  # DivideUsers, DrawGroup: the devices have drawn their groups themselves
+                    pass
+
+    def _done(self, found: Findings) -> PartyReply:
+        """Return the last outcome; one-shot reports are held against the items that were found."""
+        if self._task.one_shot and self._last is not None:
+            groups, domain = self._last
+            counting = self._hashed_counting(domain.keys(found.heavy_hitters.prefixes))
+            self._implausible = self._keep("implausible", lambda: self._field_work.implausible(groups, counting))
+        return self._outcome("done", upload=written_upload(found, self._member.users, self._parameters))
+
+    def _hashed_counting(self, keys: Keys) -> Counting:
+        return Counting("olh", self._task.bucket_count, NO_DOMAIN, keys)
+
+    def _collect(self, request: CollectReports) -> Generator[PartyReply, ServerMessage, Tally]:
+        """Return the tally of a group; with too few reports nothing of it is used."""
+        groups, entry = self._groups_for(request.group), _entry(request.group)
+        self._asked.update(groups)
+        if self._task.one_shot:
+            counting = self._hashed_counting(request.domain.keys(request.domain.prefixes))
+            kept = self._keep(entry, lambda: self._counted(groups, counting))
+            self._last = (groups, request.domain) if kept["enough"] else None
+        else:
+            kept = yield from self._collect_listed(request, entry)
+        self._implausible += kept["implausible"]
+        tally = Tally(np.array(kept["support"], dtype=np.int64), kept["reports"])
+        return tally if kept["enough"] else self._without(request, tally)
+
+    def _groups_for(self, group: Group) -> list[Group]:
+        """Rounds: the group itself. One-shot: an estimate takes every group of its level that was not asked before."""
+        if not self._task.one_shot or group.role is not Role.ESTIMATE:
+            return [group]
+        level = [entry.group for entry in self._task.groups if entry.group.level == group.level]
+        return [other for other in level if other not in self._asked]
+
+    def _collect_listed(self, request: CollectReports, entry: str) -> Generator[PartyReply, ServerMessage, Any]:
+        """Have the list signed, show it to the devices, and count their answers."""
+        question = listed_question(self._task, request)
+        listed = listing(self._task, self._party, question, self._shared, self._parameters)
+        message = yield self._outcome("list", list=listed_text(listed, self._task))
+        require(message.kind == "publish", "kind of a message", "publish", message.kind)
+        document = text("document", record("publish", message.content, {"document"})["document"], 1 << 30).encode()
+        same = unverified_content(document) == listed_text(listed, self._task)
+        require(same, "signed list", "the own one", "another")
+        oracle = self._task.oracle_for(question.slots)
+        counting = Counting(oracle, question.slots, question.digest, np.empty(0, dtype=np.uint64))
+        return self._keep(entry, lambda: self._published(document, listed, counting))
+
+    def _published(self, document: bytes, listed: PublishedList, counting: Counting) -> Any:
+        self._field_work.publish_list(document, listed)
+        return self._counted([listed.question.group], counting)
+
+    def _counted(self, groups: list[Group], counting: Counting) -> Any:
+        """Count closed groups, unless they have too few reports: then nothing of them is looked at."""
+        reports = sum(self._field_work.gather(group) for group in groups)
+        if reports < self._least(groups):
+            slots = len(counting.keys) if counting.oracle == "olh" else counting.slots
+            return {"reports": reports, "support": [0] * slots, "enough": False, "implausible": 0}
+        tally = self._field_work.tally(groups, counting)
+        odd = self._field_work.implausible(groups, counting) if counting.oracle == "oue" else 0
+        return {"reports": tally.reports, "support": tally.support.tolist(), "enough": True, "implausible": odd}
+
+    def _least(self, groups: list[Group]) -> int:
+        least = self._task.least
+        return least.estimate if any(group.role is Role.ESTIMATE for group in groups) else least.validation
+
+    def _without(self, request: CollectReports, tally: Tally) -> Tally:
+        """Go on without a level's reports where that is possible, or withdraw."""
+        least = self._least([request.group])
+        reason = f"{request.group}: {tally.reports} reports, fewer than {least}"
+        if request.group.role is Role.ESTIMATE and self._task.mechanism != "canopy":
+            raise Withdrawal(reason)
+        self._notes.append(f"{reason}: left out")
+        return Tally(tally.support, 0)
+
+
+def _entry(group: Group) -> str:
+    return f"tally:{group.level}:{tuple(Role).index(group.role)}"
+
+
+def _written_collected(collected: Collected) -> Any:
+    return {
+        "devices": collected.devices, "tickets": collected.tickets, "digest": collected.digest.hex(),
+        "groups": written_groups(collected.groups),
+    }  # fmt: skip
+
+
+def _read_roster(content: Any, party: str, devices: int) -> tuple[Roster, Member]:
+    """Read who takes part; the own number must be the own one."""
+    members = []
+    for entry in rows("roster", content, 1, 1 << 16):
+        name, users = rows("member", entry, 2, 2)
+        members.append(Member(text("name", name), whole("users", users, 1, MOST_TICKETS)))
+    own = Member(party, devices)
+    require(own in members, "roster", f"{party} with {devices} devices", "otherwise")
+    require(len({member.name for member in members}) == len(members), "roster", "every party once", "one twice")
+    return Roster(tuple(members)), own

@@ -1,0 +1,202 @@
+"""Run by the server: one query from its task to its result, resumed from the journal after a crash."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from treetop.errors import InvalidInput, PeerViolation, QueryFailed
+from treetop.federation.group_counts import devices_of_levels, is_biased, read_groups, weights_at
+from treetop.federation.messages import LevelReport, written_message
+from treetop.federation.ports import Entropy, Signer
+from treetop.federation.protocol import PartyReply, ServerMessage
+from treetop.federation.server.list_log import ListLog
+from treetop.federation.server.party_poller import MissingPolicy, PartyPoller, Progress
+from treetop.federation.server.party_uploads import PartyFacts, read_upload
+from treetop.federation.server.planning import QueryOrder, planned_task
+from treetop.federation.server.result import FakesNeeded, PartyRecord, QueryResult, result_content
+from treetop.federation.service_ports import Channel, Journal, ServiceClock
+from treetop.federation.task import DeviceTask
+from treetop.federation.task_parameters import parameters_of
+from treetop.federation.wire.published_lists import Beacon
+from treetop.federation.wire.signed_documents import canonical_json, signed, signed_task
+from treetop.federation.wire.tickets import MOST_TICKETS
+from treetop.mechanisms.registry import mechanism_named
+from treetop.mechanisms.requests import Upload, driven
+from treetop.mechanisms.roster import Member, Roster
+from treetop.mechanisms.strict_json import digest, record, require, text, whole
+from treetop.mechanisms.taps import Continue
+from treetop.trie.global_ranking import GlobalRanking
+from treetop.trie.user_groups import Group
+
+BEACON_BYTES = 32
+_BIASED = "its groups are not what the weights of the task give (p < 1e-9)"
+
+
+class ServerQuery:
+    """One task and its parties. A second one over the same journal goes on where the first one stopped."""
+
+    def __init__(
+        self,
+        order: QueryOrder | DeviceTask,
+        signer: Signer,
+        journal: Journal,
+        channels: Mapping[str, Channel],
+        *,
+        clock: ServiceClock,
+        entropy: Entropy,
+        policy: MissingPolicy | None = None,
+        expected: Mapping[str, int] | None = None,
+        fakes_needed: FakesNeeded | None = None,
+    ) -> None:
+        self.task = planned_task(order) if isinstance(order, QueryOrder) else order
+        self._order = order if isinstance(order, QueryOrder) else None
+        self._expected = expected or (self._order.expected if self._order else {})
+        if set(channels) != set(self.task.parties):
+            raise InvalidInput(f"a channel for each of {self.task.parties} is needed, found {tuple(channels)}")
+        self._signer, self._journal, self._entropy = signer, journal, entropy
+        self._channels, self._clock = channels, clock
+        self._policy = policy or (self._order.policy if self._order else MissingPolicy())
+        self._fakes_needed = fakes_needed
+        self._parameters, self._log = parameters_of(self.task), ListLog(self.task, signer, journal)
+        self._records = {party: PartyRecord(party) for party in self.task.parties}
+        self._facts: dict[str, PartyFacts] = {}
+        self._uploads: dict[str, Upload] = {}
+        self._notes: list[str] = []
+
+    @property
+    def document(self) -> bytes:
+        """Return the signed task, as parties get it."""
+        return signed_task(self.task, self._signer)
+
+    def run(self, progress: Callable[[Progress], None] = lambda _: None) -> QueryResult:
+        """Return the result; it is in the journal before it is returned."""
+        self._letters = PartyPoller(
+            self.task, self._journal, self._channels, self._clock,
+            document=self.document, policy=self._policy, progress=progress,
+        )  # fmt: skip
+        if self._letters.has("result"):
+            return QueryResult(self._letters.kept("result", bytes))
+        roster = self._closed_roster()
+        ranking = self._driven(roster)
+        content = result_content(
+            self.task, ranking, list(self._records.values()), self._letters.left,
+            expected=self._expected, notes=self._notes, fakes_needed=self._fakes_needed,
+        )  # fmt: skip
+        return QueryResult(self._letters.kept("result", lambda: canonical_json(content)))
+
+    def _closed_roster(self) -> Roster:
+        """End collection or enrolment everywhere; return who has devices, in the task's order."""
+        self._letters.exchange(dict.fromkeys(self.task.parties, ServerMessage("close")), self._read_closed)
+        members = [Member(name, entry.users) for name, entry in self._records.items() if entry.users]
+        for name, entry in self._records.items():
+            if entry.users == 0 and name not in self._letters.left:
+                self._letters.leave_out(name, "has no devices")
+        self._require_somebody(members)
+        roster = Roster(tuple(members))
+        for member in members:
+            levels = devices_of_levels(self._records[member.name].groups)
+            self._facts[member.name] = PartyFacts(self.task, self._parameters, roster, member, levels)
+        return roster
+
+    def _read_closed(self, party: str, outcome: PartyReply) -> None:
+        require(outcome.kind == "closed", "kind of an outcome", "closed", outcome.kind)
+        fields = record("closed", outcome.content, {"devices", "tickets", "digest", "groups"})
+        tickets = whole("tickets", fields["tickets"], 0, MOST_TICKETS)
+        users = whole("devices", fields["devices"], 0, tickets)
+        enrolment, groups = digest("digest", fields["digest"]), read_groups(self.task, fields["groups"], users)
+        entry = self._records[party]
+        entry.users, entry.enrolment, entry.groups = users, enrolment, groups
+        self._flag(party, groups)
+
+    def _flag(self, party: str, groups: Mapping[Group, int]) -> None:
+        """Note a party whose devices are in other groups than the task's weights give."""
+        entry = self._records[party]
+        if is_biased(groups, weights_at(self.task, party)) and _BIASED not in entry.notes:
+            entry.notes.append(_BIASED)
+
+    def _driven(self, roster: Roster) -> GlobalRanking:
+        """Answer the mechanism's questions from the parties until it knows the ranking."""
+        server = mechanism_named(self.task.mechanism).server(self._parameters, roster)
+        return driven(server, lambda messages: self._answers(messages, roster))
+
+    def _answers(self, messages: Mapping[str, object], roster: Roster) -> dict[str, Upload]:
+        """Return what the parties that are still there upload, in the roster's order, whoever was faster."""
+        self._uploads = {}
+        present = {name: said for name, said in messages.items() if name not in self._letters.left}
+        self._letters.exchange({name: self._message(name, said, roster) for name, said in present.items()}, self._read)
+        self._require_somebody([member for member in roster.members if member.name not in self._letters.left])
+        return {name: self._uploads[name] for name in messages if name in self._uploads}
+
+    def _message(self, party: str, said: object, roster: Roster) -> ServerMessage:
+        """Return the next message to a party; the first one also says who takes part."""
+        facts = self._facts[party]
+        facts.said.append(said)
+        self._note_author(facts, said)
+        if len(facts.said) > 1:
+            return ServerMessage("say", {"message": written_message(said)})
+        members = [[member.name, member.users] for member in roster.members]
+        beacon = None if self.task.one_shot else self._beacon(party)
+        return ServerMessage("begin", {"roster": members, "beacon": beacon, "message": written_message(said)})
+
+    def _beacon(self, party: str) -> str:
+        """Return the signed beacon of a party: drawn once, after the party was bound to its enrolment."""
+        entry = self._records[party]
+
+        def drawn() -> bytes:
+            beacon = self._entropy.read(BEACON_BYTES)
+            content = Beacon(self.task.digest, party, entry.users, entry.enrolment, beacon).to_bytes()
+            return signed("beacon", content, self._signer)
+
+        return self._letters.kept(f"beacon:{party}", drawn).decode("ascii")
+
+    def _note_author(self, facts: PartyFacts, said: object) -> None:
+        """Say so where a party of TAPS gets the list of another than the one before it."""
+        previous = facts.roster.previous(facts.member)
+        if isinstance(said, Continue) and said.D and previous is not None and said.author != previous.name:
+            name = facts.member.name
+            self._notes.append(f"{previous.name!r} is missing: {name!r} prunes with the list of {said.author!r}")
+
+    def _read(self, party: str, outcome: PartyReply) -> ServerMessage | None:
+        """Take in an outcome of the mechanism's dialogue; a list is signed, and the party asked again."""
+        part = {"list": "list", "upload": "upload", "done": "upload", "withdrawn": "reason"}.get(outcome.kind)
+        if part is None:
+            raise PeerViolation("kind of an outcome", "list, upload, done or withdrawn", outcome.kind)
+        fields = record(outcome.kind, outcome.content, {part, "traces", "notes", "groups", "implausible"})
+        happened = LevelReport.read(self.task, fields, self._records[party].users)
+        self._learn_groups(party, happened.groups)
+        following = self._take_part(self._facts[party], outcome.kind, fields[part])
+        self._records[party].happened(happened)
+        return following
+
+    def _take_part(self, facts: PartyFacts, kind: str, content: Any) -> ServerMessage | None:
+        if kind == "withdrawn":
+            text("reason", content)
+        elif kind == "list":
+            return self._signed(facts, text("list", content, 1 << 30))
+        else:
+            self._take_upload(facts, kind, content)
+        return None
+
+    def _signed(self, facts: PartyFacts, content: str) -> ServerMessage:
+        require(not self.task.one_shot, "kind of an outcome", "an upload: one-shot tasks have no lists", "list")
+        document = self._log.signed_list(facts, content)
+        return ServerMessage("publish", {"document": document.decode("ascii")})
+
+    def _take_upload(self, facts: PartyFacts, kind: str, content: Any) -> None:
+        wanted = "done" if facts.is_last_upload else "upload"
+        require(kind == wanted, "kind of an outcome", wanted, kind)
+        upload = read_upload(facts, content)
+        self._uploads[facts.member.name] = upload
+        self._records[facts.member.name].take(upload, last=kind == "done")
+
+    def _learn_groups(self, party: str, groups: dict[Group, int]) -> None:
+        """Rounds: where a party's devices are, as it said first."""
+        entry = self._records[party]
+        if groups and not entry.groups:
+            entry.groups = groups
+            self._facts[party].most_reports = devices_of_levels(groups)
+            self._flag(party, groups)
+
+    def _require_somebody(self, members: list[Member]) -> None:
+        if not members:
+            reasons = "; ".join(f"{name!r} {reason}" for name, reason in self._letters.left.items())
+            raise QueryFailed(f"no party is left: {reasons}")

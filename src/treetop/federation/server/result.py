@@ -1,0 +1,162 @@
+"""The result of a query: one JSON document, the same bytes however often the query was interrupted."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from treetop.federation.messages import LevelReport
+from treetop.federation.server.planning import plan_notes
+from treetop.federation.task import DeviceTask
+from treetop.federation.task_parameters import codec_of, mode_of, parameters_of
+from treetop.mechanisms.requests import Findings, LevelTrace, Upload
+from treetop.trie.global_ranking import GlobalRanking
+from treetop.trie.user_groups import Group
+
+NOT_COVERED = "docs/explanation/privacy_guarantee.md"
+_OF_A_LEVEL = re.compile(r"(?P<before>(the group of )?)level (?P<level>\d+)(?P<rest>[^\d].*)")
+FakesNeeded = Callable[[float, float, float], int]
+"""How many crafted reports lift an item that nobody holds to the k-th count, from that count, p and q."""
+
+
+@dataclass
+class PartyRecord:
+    """What the server knows of a party at the end."""
+
+    name: str
+    users: int = 0
+    enrolment: bytes = bytes(32)
+    groups: dict[Group, int] = field(default_factory=dict)
+    uplink_bits: int = 0
+    implausible: int = 0
+    """Reports that no honest device sends."""
+    domain: int = 0
+    """Slots of its last level, once it is done."""
+    traces: list[LevelTrace] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def take(self, upload: Upload, *, last: bool) -> None:
+        """Add the cost of an upload; the last one tells how large its domain was."""
+        self.uplink_bits += upload.bits
+        if last and isinstance(upload, Findings):
+            self.domain = upload.heavy_hitters.domain
+
+    def happened(self, told: LevelReport) -> None:
+        """Add what the party told with an outcome."""
+        self.traces += told.traces
+        self.notes += told.notes
+        self.implausible += told.implausible
+
+    @property
+    def levels(self) -> int:
+        """Return the last level that the party told of."""
+        return max((trace.level for trace in self.traces), default=0)
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """The document of a finished query."""
+
+    document: bytes
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """Return it as `treetop find --json` prints an answer, with what a federation adds."""
+        content: dict[str, Any] = json.loads(self.document)
+        return content
+
+
+def result_content(
+    task: DeviceTask,
+    ranking: GlobalRanking,
+    records: Sequence[PartyRecord],
+    left: Mapping[str, str],
+    *,
+    expected: Mapping[str, int],
+    notes: Sequence[str],
+    fakes_needed: FakesNeeded | None,
+) -> dict[str, Any]:
+    """Return all that a reader of the answer should know."""
+    present = [entry for entry in records if entry.name not in left]
+    users = sum(entry.users for entry in present)
+    return {
+        "mechanism": task.mechanism, "oracle": task.oracle, "encoding": task.encoding.name, "k": task.k,
+        "epsilon": float(parameters_of(task).epsilon), "seed": None, "mode": mode_of(task), "task": task.digest.hex(),
+        "name": task.name, "items": _items(task, ranking, users),
+        "parties": [
+            {
+                "name": entry.name, "users": entry.users, "uplink_bits": entry.uplink_bits,
+                "implausible": entry.implausible,
+            }
+            for entry in present
+        ],
+        "missing": [
+            {"name": entry.name, "reason": left[entry.name], "levels": entry.levels}
+            for entry in records if entry.name in left
+        ],
+        "covered": covered(present, [entry for entry in records if entry.name in left], expected),
+        "levels": len(task.lengths) - 1, "notes": [*plan_notes(task), *notes, *_party_notes(records)],
+        "privacy": {"epsilon": task.budget.text, "reports_per_user": 1, "not_covered": NOT_COVERED},
+        "fakes_needed": _fakes(task, ranking, present, fakes_needed),
+    }  # fmt: skip
+
+
+def _items(task: DeviceTask, ranking: GlobalRanking, users: int) -> list[dict[str, Any]]:
+    codec = codec_of(task)
+    marks = [None] * len(ranking) if ranking.significant is None else ranking.significant.tolist()
+    rows = zip(ranking.prefixes.tolist(), ranking.counts.tolist(), ranking.variances.tolist(), marks, strict=True)
+    return [
+        {
+            "item": codec.show(int(code)), "count": count, "frequency": count / users, "stderr": variance**0.5,
+            **({} if mark is None else {"significant": mark}),
+        }
+        for code, count, variance, mark in rows
+    ]  # fmt: skip
+
+
+def covered(
+    present: Sequence[PartyRecord], missing: Sequence[PartyRecord], expected: Mapping[str, int]
+) -> dict[str, Any]:
+    """Return the share of users that the answer stands for: of those expected where that was said, else of those known.
+
+    Nothing is said of the share where nobody knows how many users a missing party has.
+    """
+    users = sum(entry.users for entry in present)
+    sizes = [expected.get(entry.name, entry.users) for entry in missing]
+    told = all(entry.name in expected for entry in (*present, *missing))
+    known = sum(expected.values()) if told else users + sum(sizes)
+    share = None if 0 in sizes or not known else users / known
+    return {"users": users, "of": "expected" if told else "known", "known": known, "share": share}
+
+
+def _party_notes(records: Sequence[PartyRecord]) -> list[str]:
+    return [f"party {entry.name!r}: {note}" for entry in records for note in joined_levels(entry.notes)]
+
+
+def joined_levels(notes: Sequence[str]) -> list[str]:
+    """Say once what is said of several levels, in the place where it is said first."""
+    levels: dict[tuple[str, str], list[int]] = {}
+    for note in notes:
+        found = _OF_A_LEVEL.fullmatch(note)
+        before, rest, level = (found["before"], found["rest"], int(found["level"])) if found else (note, "", 0)
+        levels.setdefault((before, rest), []).append(level)
+    return [_of_levels(before, rest, numbers) for (before, rest), numbers in levels.items()]
+
+
+def _of_levels(before: str, rest: str, numbers: Sequence[int]) -> str:
+    if not rest:
+        return before
+    named = f"level {numbers[0]}" if len(numbers) == 1 else f"levels {', '.join(map(str, numbers))}"
+    return f"{before}{named}{rest}"
+
+
+def _fakes(
+    task: DeviceTask, ranking: GlobalRanking, present: Sequence[PartyRecord], fakes_needed: FakesNeeded | None
+) -> int | None:
+    """Return the fakes for the last item of the answer, at the party whose reports weigh most."""
+    domains = [entry.domain for entry in present if entry.domain]
+    if fakes_needed is None or not len(ranking) or not domains:
+        return None
+    oracle = parameters_of(task).oracle_for(max(domains) - 1)
+    return fakes_needed(float(ranking.counts[-1]), oracle.p, oracle.q)

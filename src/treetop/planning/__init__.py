@@ -1,0 +1,1 @@
+"""What could be found, before anybody is asked: `treetop.plan`."""

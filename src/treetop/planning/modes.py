@@ -1,0 +1,95 @@
+"""The modes that a plan compares, as stages that an item has to pass."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from treetop.encoding.hashed_text import SHORT_HASH
+from treetop.mechanisms.canopy_plan import CanopyPlan
+from treetop.mechanisms.hashed_plan import HashedPlan
+from treetop.mechanisms.known_items import EVERYBODY, ZETA
+from treetop.mechanisms.parameters import Parameters
+from treetop.metrics.detection_power import Stage, count_error, detection_power, marking_power
+from treetop.oracles.registry import listed_oracle
+from treetop.trie.global_ranking import COUNT_BITS
+from treetop.trie.level_weights import level_weights
+from treetop.trie.quantised_counts import UNARY_BITS
+
+READ_CHUNKS = 5
+"""Chunks of the text that a plan reckons with: about 38 bits, a word of 8 letters."""
+READ_SIGNALS = (0.0, 1.5, 2.3, 3.1, 3.9)
+READ_CHANCES = (0.0, 0.0, 0.35, 0.83, 1.0)
+"""How often it is read when its true chunks stand that many standard deviations above the others: simulated."""
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One way of finding items."""
+
+    name: str
+    what: str
+    stages: tuple[Stage, ...]
+    uplink_bits: int
+    chunk: Stage | None = None
+    """With texts: one of their chunks."""
+
+    def found(self, users: Sequence[float], frequency: float) -> float:
+        """Return the probability that an item of that frequency is found, its text read where that is asked for."""
+        return detection_power(self.stages, users, frequency) * self._read(users, frequency)
+
+    def marked(self, users: Sequence[float], frequency: float) -> float:
+        """Return the probability that it is also marked as more than noise."""
+        return marking_power(self.stages, users, frequency) * self._read(users, frequency)
+
+    def _read(self, users: Sequence[float], frequency: float) -> float:
+        if self.chunk is None:
+            return 1.0
+        signal = frequency * sum(users) / count_error(self.chunk, users, frequency).absent
+        return float(np.interp(signal, READ_SIGNALS, READ_CHANCES))
+
+
+def modes_of(parameters: Parameters, catalogue_size: int) -> tuple[Mode, ...]:
+    """Return the modes, the one that needs to know most first."""
+    short = replace(parameters, bits=SHORT_HASH)
+    return (
+        _catalogue(parameters, catalogue_size),
+        _canopy(parameters, shared=True),
+        _canopy(parameters, shared=False),
+        _hashed(short, texts=False),
+        _hashed(short, texts=True),
+    )
+
+
+def _catalogue(parameters: Parameters, size: int) -> Mode:
+    oracle = listed_oracle(parameters.oracle, parameters.epsilon, size)
+    stage = Stage(oracle, EVERYBODY, size, parameters.k, ZETA, others=1 / size)
+    bits = round(UNARY_BITS[False] * size) + COUNT_BITS * (parameters.k + 2)
+    return Mode("catalogue", f"{size:,} known items", (stage,), bits)
+
+
+def _canopy(parameters: Parameters, *, shared: bool) -> Mode:
+    """Take a 48-bit code; an item whose beginnings others share is decided at the last level alone."""
+    plan = CanopyPlan.of(parameters)
+    weights = level_weights(plan.L, "adaptive", 0.0 if shared else 1.0)
+    stages = _stages(parameters, plan, weights)
+    name, what = ("canopy", "shared prefixes") if shared else ("canopy, alone", "no shared prefix")
+    what = f"{parameters.bits}-bit code, {what}"
+    return Mode(name, what, stages[-1:] if shared else stages, plan.expected_bits(parameters.k))
+
+
+def _hashed(parameters: Parameters, *, texts: bool) -> Mode:
+    plan = HashedPlan.of(parameters, texts)
+    stages = _stages(parameters, plan.search, list(plan.weights), plan.asked)
+    name, what = ("hashed, texts", "text recovered") if texts else ("hashed", "word list")
+    chunk = replace(stages[-1], share=parameters.text_share / READ_CHUNKS) if texts else None
+    return Mode(name, f"{parameters.bits}-bit hash, {what}", stages, plan.expected_bits(parameters.k), chunk)
+
+
+def _stages(parameters: Parameters, plan: CanopyPlan, weights: list[float], last: int = 0) -> tuple[Stage, ...]:
+    sizes = plan.most_candidates
+    going_on = [min(plan.kept, size) for size in sizes[:-1]] + [last or parameters.k]
+    return tuple(
+        Stage(parameters.oracle_for(size), weight / sum(weights), size, kept, plan.zeta)
+        for size, kept, weight in zip(sizes, going_on, weights, strict=False)
+    )

@@ -1,0 +1,150 @@
+"""What a query could find, and what it would cost, before any data are collected: `treetop.plan`."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from math import ceil, isfinite, log2
+from typing import Any
+
+from treetop.errors import InvalidInput
+from treetop.mechanisms.parameters import Parameters
+from treetop.metrics.detection_power import POWER, count_error, least_factor, least_frequency
+from treetop.oracles.frequency_oracle import FrequencyOracle
+from treetop.planning.modes import Mode, modes_of
+from treetop.privacy.epsilon import Epsilon
+
+DEFAULT_CATALOGUE = 10_000
+LARGEST_EPSILON = 20.0
+LARGEST_FACTOR = 1e9
+SEED_BITS = 32
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """One mode: what it could find with 90 % power, and what it would cost."""
+
+    mode: str
+    what: str
+    """In words."""
+    found: float | None
+    """The smallest frequency that is among the k found; None where no frequency is."""
+    marked: float | None
+    """The smallest frequency that is also marked as more than noise."""
+    stderr: float | None
+    """Standard error of the count of an item that is just found, in users."""
+    uplink_bits: int
+    """Expected, per party."""
+    report_bits: int
+    """Of the one report of a user."""
+    epsilon_needed: float | None = None
+    """For the wished frequency; None where none was wished, or no epsilon up to 20 would do."""
+    users_needed: int | None = None
+    """In all, at the given epsilon, for the wished frequency."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The modes side by side."""
+
+    users: tuple[int, ...]
+    parameters: Parameters
+    catalogue_size: int
+    frequency: float | None
+    rows: tuple[PlanRow, ...]
+
+    @property
+    def all_users(self) -> int:
+        """Return the users of all parties together; each gives one report."""
+        return sum(self.users)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that `treetop plan --json` prints."""
+        return {
+            "users": list(self.users),
+            "reports": self.all_users,
+            "k": self.parameters.k,
+            "epsilon": float(self.parameters.epsilon),
+            "catalogue_size": self.catalogue_size,
+            "power": POWER,
+            "frequency": self.frequency,
+            "modes": [asdict(row) for row in self.rows],
+        }
+
+
+def plan(
+    users: Sequence[int],
+    *,
+    k: int = 10,
+    epsilon: float = 2.0,
+    catalogue_size: int = DEFAULT_CATALOGUE,
+    frequency: float | None = None,
+) -> Plan:
+    """Return what every mode could find among that many users of each party, and what it would cost."""
+    sizes = _checked_users(users)
+    parameters = Parameters(k, Epsilon(epsilon))
+    if catalogue_size < k:
+        raise InvalidInput(f"a catalogue must hold k = {k} items at least, found {catalogue_size}")
+    if frequency is not None and not 0 < frequency < 1:
+        raise InvalidInput(f"frequency must be a share above 0 and below 1, found {frequency}")
+    modes = modes_of(parameters, catalogue_size)
+    rows = tuple(_row(mode, sizes) for mode in modes)
+    if frequency is not None:
+        rows = tuple(
+            replace(
+                row,
+                epsilon_needed=_epsilon_for(place, sizes, parameters, catalogue_size, frequency),
+                users_needed=_users_for(modes[place], sizes, frequency),
+            )
+            for place, row in enumerate(rows)
+        )
+    return Plan(sizes, parameters, catalogue_size, frequency, rows)
+
+
+def _checked_users(users: Sequence[int]) -> tuple[int, ...]:
+    if not users or any(isinstance(n, bool) or n != int(n) or n < 1 for n in users):
+        raise InvalidInput(f"users must be a whole number from 1 for each party, found {', '.join(map(str, users))}")
+    return tuple(int(n) for n in users)
+
+
+def detectable(mode: Mode, users: Sequence[float]) -> float:
+    """Return the smallest frequency that a mode finds with 90 % power."""
+    return least_frequency(lambda frequency: mode.found(users, frequency))
+
+
+def _row(mode: Mode, users: tuple[int, ...]) -> PlanRow:
+    found = detectable(mode, users)
+    error = count_error(mode.stages[-1], users, found).present if isfinite(found) else None
+    return PlanRow(
+        mode=mode.name,
+        what=mode.what,
+        found=_finite(found),
+        marked=_finite(least_frequency(lambda frequency: mode.marked(users, frequency))),
+        stderr=error,
+        uplink_bits=mode.uplink_bits,
+        report_bits=report_bits(mode.stages[-1].oracle),
+    )
+
+
+def _finite(number: float) -> float | None:
+    return number if isfinite(number) else None
+
+
+def _epsilon_for(
+    place: int, users: tuple[int, ...], parameters: Parameters, catalogue_size: int, wished: float
+) -> float | None:
+    def is_enough(epsilon: float) -> bool:
+        mode = modes_of(Parameters(parameters.k, Epsilon(epsilon)), catalogue_size)[place]
+        return mode.found(users, wished) >= POWER
+
+    return _finite(least_factor(is_enough, LARGEST_EPSILON))
+
+
+def _users_for(mode: Mode, users: tuple[int, ...], wished: float) -> int | None:
+    """Return the users of all parties together, each party growing or shrinking alike."""
+    factor = least_factor(lambda factor: mode.found([n * factor for n in users], wished) >= POWER, LARGEST_FACTOR)
+    return ceil(factor * sum(users)) if isfinite(factor) else None
+
+
+def report_bits(oracle: FrequencyOracle[Any]) -> int:
+    """Return the length of a report: a slot of k-RR, or the seed and the bucket of OLH."""
+    buckets = getattr(oracle, "bucket_count", None)
+    return ceil(log2(oracle.size)) if buckets is None else SEED_BITS + ceil(log2(buckets))

@@ -1,0 +1,207 @@
+"""Decides whether a claim of the paper holds, by one rule for all claims."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import NamedTuple
+
+from treetop.reproduction.claims import Claim
+from treetop.reproduction.point import Point
+from treetop.reproduction.specification import Specification
+
+HOLDS, FAILS, UNCHECKED = "holds", "does not hold", "cannot be checked"
+FOR, OPEN, AGAINST = "for", "open", "against"
+CLEAR = 3.0
+"""Standard errors of a difference that counts; chance alone reaches them once in 700 comparisons."""
+
+NEGLIGIBLE = 0.02
+"""A mean advantage that is surely smaller than this is none."""
+
+RULE = (
+    "Every claim is split into comparisons, one for each federation, privacy budget, k and case that it speaks of; "
+    "a claim to be better than several others is compared with the best of them there. A comparison is for the claim "
+    f"if the difference has the claimed sign and is larger than {CLEAR:g} standard errors of the difference, against "
+    "it if it has the opposite sign and is that large, and open otherwise. The claim does not hold if one comparison "
+    f"is against it, if the mean of all differences is against it by more than {CLEAR:g} standard errors, or if that "
+    f"mean plus {CLEAR:g} standard errors stays below {NEGLIGIBLE:g}, so that an advantage worth the name can be ruled "
+    f"out. It holds if no comparison is against it and the mean difference is for it by more than {CLEAR:g} standard "
+    "errors. It cannot be checked if noise leaves the mean difference open, if the data are missing or only a "
+    "substitute for the paper's data is there, or if cells were run once only and have no standard error. Comparisons "
+    "on substitutes are shown, and are left out of the verdict."
+)
+
+
+class Measured(NamedTuple):
+    """A mean and its standard error; None where one run alone was made."""
+
+    mean: float
+    stderr: float | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One difference that speaks for a claim, against it, or neither."""
+
+    point: Point
+    label: str
+    difference: float
+    stderr: float
+    counted: bool
+    """False on a substitute for the paper's data."""
+
+    @property
+    def side(self) -> str:
+        """Return what the difference says of the claim."""
+        if abs(self.difference) <= CLEAR * self.stderr or self.difference == 0:
+            return OPEN
+        return FOR if self.difference > 0 else AGAINST
+
+
+@dataclass(frozen=True)
+class ClaimVerdict:
+    """A claim, what was decided, and on what grounds."""
+
+    specification: str
+    claim: Claim
+    verdict: str
+    comparisons: tuple[Comparison, ...]
+    missing: tuple[str, ...]
+    """Federations that could not be looked at."""
+
+    def sides(self, counted: bool = True) -> Counter[str]:
+        """Count the comparisons of each side, on the paper's data or on substitutes."""
+        return Counter(each.side for each in self.comparisons if each.counted == counted)
+
+
+Lookup = Callable[[Point, str, str], Measured | None]
+"""What was measured at a point for the series of a label in a metric, or None where nothing was."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the rule looks at."""
+
+    lookup: Lookup
+    substitutes: frozenset[str]
+    missing: frozenset[str]
+
+
+def judge(specification: Specification, claim: Claim, evidence: Evidence) -> ClaimVerdict:
+    """Decide one claim."""
+    comparisons: tuple[Comparison, ...] = ()
+    if not claim.unchecked:
+        comparisons = tuple(RULE_MAKERS[claim.rule](specification, claim, evidence))
+    named = claim.federations or specification.federations
+    missing = tuple(name for name in named if name in evidence.missing)
+    return ClaimVerdict(specification.name, claim, decide(comparisons), comparisons, missing)
+
+
+def decide(comparisons: Iterable[Comparison]) -> str:
+    """Apply the rule to comparisons."""
+    counted = [comparison for comparison in comparisons if comparison.counted]
+    if not counted:
+        return UNCHECKED
+    mean, stderr = mean_difference(counted)
+    if any(each.side == AGAINST for each in counted):
+        return FAILS
+    if mean > CLEAR * stderr:
+        return HOLDS
+    return FAILS if mean < -CLEAR * stderr or mean + CLEAR * stderr < NEGLIGIBLE else UNCHECKED
+
+
+def mean_difference(comparisons: Sequence[Comparison]) -> tuple[float, float]:
+    """Return the mean of differences and its standard error; the comparisons are taken as independent."""
+    mean = sum(each.difference for each in comparisons) / len(comparisons)
+    return mean, sqrt(sum(each.stderr**2 for each in comparisons)) / len(comparisons)
+
+
+def places(specification: Specification, claim: Claim) -> Iterator[Point]:
+    """Yield the points that a claim speaks of."""
+    for point in specification.points():
+        spoken_of = (
+            (not claim.federations or point.federation in claim.federations)
+            and (not claim.epsilons or point.epsilon in claim.epsilons)
+            and (not claim.ks or point.k in claim.ks)
+        )
+        if spoken_of:
+            yield point
+
+
+def _greater(specification: Specification, claim: Claim, evidence: Evidence) -> Iterator[Comparison]:
+    """Compare one series with the best of others at every place."""
+    for point in places(specification, claim):
+        if claim.case and point.case != claim.case:
+            continue
+        first = _look(evidence, point, claim.greater, claim.metric)
+        others = [(label, _look(evidence, point, label, claim.than_metric or claim.metric)) for label in claim.than]
+        known = [(label, measured) for label, measured in others if measured is not None]
+        if first is not None and len(known) == len(others):
+            label, best = max(known, key=lambda other: other[1].mean)
+            yield _compared(point, label, _difference(first, best, 1 + claim.margin), evidence)
+
+
+def _look(evidence: Evidence, point: Point, label: str, metric: str) -> Measured | None:
+    found = evidence.lookup(point, label, metric)
+    return None if found is None or found.stderr is None else found
+
+
+def _compared(point: Point, label: str, difference: Measured, evidence: Evidence) -> Comparison:
+    counted = point.federation not in evidence.substitutes
+    return Comparison(point, label, difference.mean, difference.stderr or 0.0, counted)
+
+
+def _difference(first: Measured, second: Measured, factor: float = 1.0) -> Measured:
+    """Return the first minus a multiple of the second."""
+    stderr = sqrt((first.stderr or 0.0) ** 2 + (factor * (second.stderr or 0.0)) ** 2)
+    return Measured(first.mean - factor * second.mean, stderr)
+
+
+def _gain_grows(specification: Specification, claim: Claim, evidence: Evidence) -> Iterator[Comparison]:
+    """Compare the gain of one series over another between two cases."""
+    for point in places(specification, claim):
+        if point.case != claim.case:
+            continue
+        other = Point(point.federation, claim.over, point.epsilon, point.k)
+        gains = [_gain(claim, evidence, at) for at in (point, other)]
+        if gains[0] is not None and gains[1] is not None:
+            yield _compared(point, claim.over, _difference(gains[0], gains[1], 1 + claim.margin), evidence)
+
+
+def _gain(claim: Claim, evidence: Evidence, point: Point) -> Measured | None:
+    first = _look(evidence, point, claim.greater, claim.metric)
+    second = _look(evidence, point, claim.than[0], claim.metric)
+    return None if first is None or second is None else _difference(first, second)
+
+
+def _best_differs(specification: Specification, claim: Claim, evidence: Evidence) -> Iterator[Comparison]:
+    """Yield one comparison: of the series that is never far behind the best, the place where it is farthest."""
+    farthest: list[Comparison] = []
+    for label in claim.than:
+        behind = [_behind_best(claim, evidence, at, label) for at in places(specification, claim)]
+        known = [each for each in behind if each is not None and each.counted]
+        if known:
+            farthest.append(max(known, key=_lead))
+    if farthest:
+        yield min(farthest, key=_lead)
+
+
+def _lead(comparison: Comparison) -> float:
+    return comparison.difference - CLEAR * comparison.stderr
+
+
+def _behind_best(claim: Claim, evidence: Evidence, point: Point, label: str) -> Comparison | None:
+    found = {name: _look(evidence, point, name, claim.metric) for name in claim.than}
+    known = {name: measured for name, measured in found.items() if measured is not None}
+    if label not in known:
+        return None
+    best = max(known, key=lambda name: known[name].mean)
+    behind = Measured(0.0, 0.0) if best == label else _difference(known[best], known[label])
+    return _compared(point, label, behind, evidence)
+
+
+RULE_MAKERS: dict[str, Callable[[Specification, Claim, Evidence], Iterator[Comparison]]] = {
+    "greater": _greater,
+    "gain_grows": _gain_grows,
+    "best_differs": _best_differs,
+}

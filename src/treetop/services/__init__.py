@@ -1,0 +1,1 @@
+"""The roles with threads, clocks and sockets plugged in."""

@@ -1,0 +1,167 @@
+"""One user's device and its party: checks, one report, the same bytes whenever it is sent again."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+from treetop.adapters.system.device_state import DeviceState
+from treetop.encoding.item_codecs import codec_named
+from treetop.errors import QuestionRefused, ReportRefused
+from treetop.federation.device.device import Device
+from treetop.federation.device.trusted_task import TrustedTask
+from treetop.federation.ports import Entropy
+from treetop.federation.samplers import uniform_below
+from treetop.federation.task import DeviceTask
+from treetop.federation.wire.published_lists import Beacon
+from treetop.federation.wire.tickets import Ticket
+from treetop.federation.wire.uploads import ReportStatus, TicketedReport
+from treetop.services.device.party_client import PartyClient
+
+Found = TypeVar("Found")
+MILLISECONDS = 1_000
+POLL_SECONDS = 2.0
+
+
+class NotYet(Exception):
+    """Something that the party has not published yet; the device may ask again."""
+
+
+@dataclass
+class TicketOutbox:
+    """The way of one device's report: with its ticket, to its party."""
+
+    client: PartyClient
+    task: bytes
+    ticket: Ticket
+    verdict: ReportStatus | None = None
+
+    def send(self, batch: bytes) -> None:
+        """Return once the party has the report."""
+        (self.verdict,) = self.client.submit(self.task, [TicketedReport(self.ticket.to_bytes(), batch)])
+        if self.verdict.passing:
+            raise NotYet(f"the party does not take reports yet ({self.verdict})")
+        if not self.verdict.counts:
+            raise ReportRefused("verdict of the party", "accepted", self.verdict)
+
+
+@dataclass
+class SingleDevice:
+    """Run by the device: `item` is read once, after all randomness is drawn."""
+
+    client: PartyClient
+    membership: TrustedTask
+    ticket: Ticket
+    state: DeviceState
+    item: Callable[[], str] = field(repr=False)
+    entropy: Entropy
+    tell: Callable[[str], None]
+    most_delay: int = 0
+    """Seconds: a delay up to it is drawn, and waited for, before the value is read."""
+    wait: bool = False
+    sleep: Callable[[float], None] = time.sleep
+
+    @property
+    def task(self) -> DeviceTask:
+        """Return the task that is answered."""
+        return self.membership.task
+
+    def run(self) -> ReportStatus | None:
+        """Answer the task and deliver; return the verdict, or None where the party is not ready and nobody waits."""
+        device = Device(self._code, self.entropy, self.state.ledger)
+        try:
+            self._answer(device)
+            return self._patiently(partial(self._deliver, device))
+        except NotYet as reason:
+            self.tell(f"{reason}: run this again later, or with --wait.")
+            return None
+
+    def _answer(self, device: Device) -> None:
+        entry = self.state.ledger.entry(self.task.digest)
+        if entry is not None and entry.sent is not None:
+            self.tell("The report was made before; the same bytes are sent.")
+            return
+        if entry is None:
+            self._check()
+        self._delay()
+        if self.task.one_shot:
+            device.answer_once(self.task)
+        else:
+            self._answer_list(device)
+        self.tell(f"One report was made, for epsilon {self.task.budget.text}, and written to the ledger.")
+
+    def _check(self) -> None:
+        """Refuse on public grounds what must not or need not be answered, before anything is drawn."""
+        now = int(time.time())
+        self.membership.check_time(now)
+        if not self.task.one_shot and not self.state.enrolled(self.task.digest):
+            self.membership.check_enrolment_time(now)
+        self.state.ledger.check_caps(self.task.attribute, self.task.budget.amount)
+
+    def _delay(self) -> None:
+        milliseconds = uniform_below(self.most_delay * MILLISECONDS + 1, self.entropy)
+        if milliseconds:
+            self.tell(f"Waiting {milliseconds // MILLISECONDS} s, so that the time of sending says nothing.")
+            self.sleep(milliseconds / MILLISECONDS)
+
+    def _answer_list(self, device: Device) -> None:
+        self._enrol()
+        beacon = self._patiently(self._beacon)
+        enrolment = self.membership.enrolment(self.ticket.serial, beacon)
+        group = self.membership.group(self.ticket.serial, beacon)
+        self.tell(f"This device answers at level {group.level} ({group.role.value}).")
+
+        def document() -> bytes:
+            found = self.client.candidate_list(self.task.digest, group)
+            if found is None:
+                self._refuse_if_over()
+                raise NotYet("The candidates of this level are not published yet")
+            return found
+
+        listed = self.membership.listed(self._patiently(document), group)
+        device.answer(self.task, enrolment, listed.question, listed.published)
+
+    def _enrol(self) -> None:
+        if self.state.enrolled(self.task.digest):
+            return
+        (verdict,) = self.client.enrol(self.task.digest, [self.ticket.to_bytes()])
+        if not verdict.counts:
+            raise ReportRefused("enrolment", "accepted", verdict)
+        self.state.note(self.task.digest, self.task.name, "enrolled", verdict)
+        self.tell("Enrolled.")
+
+    def _beacon(self) -> Beacon:
+        document = self.client.beacon(self.task.digest)
+        if document is None:
+            self._refuse_if_over()
+            raise NotYet("Enrolment has not closed yet")
+        return self.membership.beacon(document)
+
+    def _refuse_if_over(self) -> None:
+        offered = [each for each in self.client.tasks() if each.digest == self.task.digest]
+        if not any(each.open for each in offered):
+            raise QuestionRefused("state of the task", "open", "closed")
+
+    def _deliver(self, device: Device) -> ReportStatus:
+        outbox = TicketOutbox(self.client, self.task.digest, self.ticket)
+        device.deliver(self.task, outbox)
+        verdict = outbox.verdict or ReportStatus.MALFORMED
+        self.state.note(self.task.digest, self.task.name, "sent", verdict)
+        had = " had it already" if verdict is ReportStatus.REPLAYED else " has it"
+        self.tell(f"Delivered: the party{had}.")
+        return verdict
+
+    def _patiently(self, step: Callable[[], Found]) -> Found:
+        while True:
+            try:
+                return step()
+            except NotYet:
+                if not self.wait:
+                    raise
+                self.sleep(POLL_SECONDS)
+
+    def _code(self) -> int | None:
+        encoding = self.task.encoding
+        encoded = codec_named(encoding.name, self.task.bits, encoding.hash_key).encode([self.item()])
+        return int(encoded.codes[0]) if encoded.fits[0] else None

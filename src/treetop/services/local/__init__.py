@@ -1,0 +1,1 @@
+"""`treetop up`: a whole federation on this machine."""

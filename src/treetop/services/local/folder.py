@@ -1,0 +1,156 @@
+"""The folder of a federation on this machine: what was asked, its users, keys and stores; it is kept, and goes on."""
+
+import json
+import os
+import re
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from treetop.adapters.system.durable_file import content_of, replace_durably
+from treetop.adapters.system.ed25519 import SigningKey
+from treetop.datasets.federation import Federation
+from treetop.datasets.histogram_file import histogram_rows, load, write_histograms
+from treetop.errors import InvalidInput
+
+VERSION = 1
+KEY_BYTES = 32
+
+
+@dataclass(frozen=True)
+class LocalOptions:
+    """What a federation on this machine was asked; it does not change while it lives."""
+
+    data: str = "syn"
+    parties: int = 3
+    users: int = 50_000
+    """In all parties together."""
+    k: int = 10
+    epsilon: str = "4"
+    mode: str = "one-shot"
+    mechanism: str = "canopy"
+    encoding: str = "ids"
+    settings: dict[str, str] = field(default_factory=dict)
+    seed: int = 0
+    """Of the choice of users alone: reports are perturbed with the operating system's randomness."""
+
+
+class FederationFolder:
+    """Everything that outlasts the processes of one federation."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        state = _read_state(path)
+        self.options = LocalOptions(**state["options"])
+        self.task: str | None = state["task"]
+        """The digest of the signed task, once the server has it."""
+
+    @classmethod
+    def begin(cls, path: Path, options: LocalOptions, federation: Federation) -> "FederationFolder":
+        """Lay a folder out: users, keys, options; the options last, so that a half one is begun again."""
+        path.mkdir(parents=True, exist_ok=True)
+        write_histograms(histogram_rows(federation), path / "data.parquet")
+        server = path / "server"
+        server.mkdir(exist_ok=True)
+        if not (server / "signing.key").exists():
+            SigningKey.generate().save(server / "signing.key")
+        _new_secrets(server, "admin")
+        for place, party in enumerate(federation.parties):
+            _new_secrets(_made(path / home_of(place, party.name)), "tickets", "server", "back_end")
+        _write_state(path, options, None)
+        return cls(path)
+
+    @staticmethod
+    def is_one(path: Path) -> bool:
+        """Return whether a federation was begun there."""
+        return (path / "federation.json").exists()
+
+    def remember_task(self, digest: str) -> None:
+        """Keep the task that the server has signed."""
+        _write_state(self.path, self.options, digest)
+        self.task = digest
+
+    def federation(self) -> Federation:
+        """Return the users, as they were drawn."""
+        return load(self.path / "data.parquet")
+
+    @property
+    def signing_key(self) -> SigningKey:
+        """Return the server's key."""
+        return SigningKey.load(self.path / "server" / "signing.key")
+
+    @cached_property
+    def parties(self) -> dict[str, "PartyHome"]:
+        """Return where each party lives and how many devices it has."""
+        parties = self.federation().parties
+        homes = (self.path / home_of(place, party.name) for place, party in enumerate(parties))
+        return {party.name: PartyHome(home, party.total) for party, home in zip(parties, homes, strict=True)}
+
+
+@dataclass(frozen=True)
+class PartyHome:
+    """One party's part of the folder."""
+
+    path: Path
+    users: int
+
+    def secret(self, name: str) -> str:
+        """Return a key that only this folder knows."""
+        return secret_in(self.path, name)
+
+
+def home_of(place: int, name: str) -> str:
+    """Return the name of a party's folder, whatever the party is called."""
+    return f"party_{place + 1}_{re.sub(r'[^A-Za-z0-9_-]', '_', name)[:40]}"
+
+
+def secret_in(folder: Path, name: str) -> str:
+    """Return a key kept in a folder."""
+    return (folder / f"{name}.key").read_text("ascii").strip()
+
+
+def checked_same(options: LocalOptions, wanted: dict[str, Any]) -> None:
+    """Refuse to go on with a federation under other options than it was begun with."""
+    for name, value in wanted.items():
+        known = getattr(options, name)
+        if value is not None and value != known:
+            raise InvalidInput(
+                f"this directory holds a federation with {name} = {known}, found {value}: "
+                "leave the option out to go on with it, or name another directory"
+            )
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "fleet").mkdir(exist_ok=True)
+    return folder
+
+
+def _new_secrets(folder: Path, *names: str) -> None:
+    for name in names:
+        path = folder / f"{name}.key"
+        if not path.exists():
+            path.touch(mode=0o600)
+            replace_durably(path, os.urandom(KEY_BYTES).hex().encode("ascii") + b"\n")
+            path.chmod(0o600)
+
+
+def _write_state(path: Path, options: LocalOptions, task: str | None) -> None:
+    state = {"version": VERSION, "options": asdict(options), "task": task}
+    replace_durably(path / "federation.json", json.dumps(state, indent=1).encode("utf-8") + b"\n")
+
+
+def _read_state(path: Path) -> dict[str, Any]:
+    content = content_of(path / "federation.json")
+    if content is None:
+        raise InvalidInput(f"{path}: expected a federation's directory, found no federation.json")
+    try:
+        state: dict[str, Any] = json.loads(content)
+        known = set(state) == {"version", "options", "task"} and state["version"] == VERSION
+        known = known and set(state["options"]) == {each.name for each in fields(LocalOptions)}
+    except (ValueError, TypeError, KeyError):
+        known = False
+    if not known:
+        raise InvalidInput(f"{path / 'federation.json'}: expected what treetop up wrote, found something else")
+    return state

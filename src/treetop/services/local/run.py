@@ -1,0 +1,151 @@
+"""A federation on this machine from its first process to its answer; any process may die on the way."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from treetop.adapters.http.retrying_connection import Request, RetryingConnection, RetryPolicy
+from treetop.adapters.system.durable_file import content_of, replace_durably
+from treetop.errors import PartyUnreachable, QueryFailed
+from treetop.services.device.party_client import PartyClient
+from treetop.services.local.folder import FederationFolder, PartyHome, secret_in
+from treetop.services.local.order import ordered_now
+from treetop.services.local.processes import Processes, Supervised
+from treetop.services.local.settings_texts import HOST, free_ports, write_settings
+from treetop.services.server.client import ServerClient
+
+Found = TypeVar("Found")
+POLL_SECONDS = 0.25
+SHORT = RetryPolicy(in_all=0.0, answer_within=30.0)
+"""Whoever does not answer may have died: look after the processes before trying again."""
+WAITING_SECONDS = 60.0
+TICKETS_AT_ONCE = 50_000
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a federation is."""
+
+    reported: dict[str, tuple[int, int]]
+    """For every party, devices that have reported and devices in all."""
+    query: dict[str, Any]
+    """What the server says of the query."""
+
+
+class LocalFederation:
+    """Processes of one folder."""
+
+    def __init__(self, folder: FederationFolder, processes: Processes) -> None:
+        self._folder, self._processes = folder, processes
+        names = list(folder.parties)
+        server_port, *ports = free_ports(1 + len(names))
+        self._urls = {name: f"http://{HOST}:{port}" for name, port in zip(names, ports, strict=True)}
+        self._server_url = f"http://{HOST}:{server_port}"
+        write_settings(folder, dict(zip(names, ports, strict=True)), server_port)
+        self._fleets: dict[str, Supervised] = {}
+
+    def start(self) -> None:
+        """Start the server and every party, and wait until they listen."""
+        self._serve("server", self._folder.path / "server" / "server.toml")
+        for home in self._folder.parties.values():
+            self._serve("party", home.path / "party.toml")
+        for url in (self._server_url, *self._urls.values()):
+            self._wait_for(url)
+        key = secret_in(self._folder.path / "server", "admin")
+        self._server = ServerClient(RetryingConnection(self._server_url, patience=SHORT), key)
+
+    def ask(self) -> str:
+        """Order the query, unless that was done before; return the digest of its task."""
+        if self._folder.task is None:
+            users = {name: home.users for name, home in self._folder.parties.items()}
+            order = ordered_now(self._folder.options, users)
+            self._folder.remember_task(self._tried(lambda: self._server.order(order), "the server took no order"))
+        return self._folder.task or ""
+
+    def play(self) -> None:
+        """Let every party's users report, each with a ticket of her own."""
+        for name, home in self._folder.parties.items():
+            self._fleets[name] = self._fleet(name, home)
+
+    def follow(self, progress: Callable[[Standing], None]) -> dict[str, Any]:
+        """Return the answer once it is there; start again what dies on the way."""
+        task = self._folder.task or ""
+        while True:
+            standing, found = self._tried(lambda: self._standing(task), "the server did not answer")
+            progress(standing)
+            if found is not None:
+                return found
+            self._processes.revive()
+            time.sleep(POLL_SECONDS)
+
+    def _standing(self, task: str) -> tuple[Standing, dict[str, Any] | None]:
+        found, query = self._server.result(task), self._server.state(task)
+        if query["state"] == "failed":
+            raise QueryFailed(query["doing"])
+        return Standing(self._reported(), query), found
+
+    def _serve(self, role: str, settings: Path) -> None:
+        log = settings.with_name("log.jsonl")
+        self._processes.start(settings.parent.name, [role, "--settings", str(settings)], log)
+
+    def _wait_for(self, url: str) -> None:
+        connection = RetryingConnection(url, patience=SHORT)
+        self._tried(lambda: connection.ask(Request("GET", "/v1/health")), f"{url} did not listen")
+        connection.close()
+
+    def _tried(self, call: Callable[[], Found], otherwise: str) -> Found:
+        """Return what a call returns once somebody answers; start again what dies meanwhile."""
+        end = time.monotonic() + WAITING_SECONDS
+        while True:
+            self._processes.revive()
+            try:
+                return call()
+            except PartyUnreachable as away:
+                if time.monotonic() > end:
+                    raise QueryFailed(f"{otherwise} within {WAITING_SECONDS:.0f} s: {away.reason}") from None
+            time.sleep(POLL_SECONDS)
+
+    def _fleet(self, name: str, home: PartyHome) -> Supervised:
+        tickets = home.path / "fleet" / "tickets.txt"
+        if content_of(tickets) is None:
+            replace_durably(tickets, self._tickets(name, home))
+        arguments = [
+            "device", "fleet", "--party", self._urls[name], "--task", self._folder.task or "",
+            "--data", str(self._folder.path / "data.parquet"), "--party-name", name, "--tickets", str(tickets),
+            "--server-key", self._folder.signing_key.public, "--state", str(home.path / "fleet"), "--json",
+            "--epsilon-cap", self._folder.options.epsilon, "--lifetime-cap", self._folder.options.epsilon,
+        ]  # fmt: skip
+        return self._processes.start(f"{home.path.name} fleet", arguments, home.path / "fleet" / "log.jsonl")
+
+    def _tickets(self, name: str, home: PartyHome) -> bytes:
+        client = PartyClient(RetryingConnection(self._urls[name], patience=SHORT))
+        task, key, otherwise = (
+            bytes.fromhex(self._folder.task or ""),
+            home.secret("back_end"),
+            f"{name} gave no tickets",
+        )
+        while task not in {offered.digest for offered in self._tried(client.tasks, otherwise)}:
+            time.sleep(POLL_SECONDS)
+        tickets: list[str] = []
+        while len(tickets) < home.users:
+            count = min(TICKETS_AT_ONCE, home.users - len(tickets))
+            tickets += [ticket.text for ticket in self._tried(lambda: client.tickets(task, count, key), otherwise)]  # noqa: B023
+        client.close()
+        return "\n".join(tickets).encode("ascii") + b"\n"
+
+    def _reported(self) -> dict[str, tuple[int, int]]:
+        return {name: _progress(fleet, self._folder.parties[name].users) for name, fleet in self._fleets.items()}
+
+
+def _progress(fleet: Supervised, users: int) -> tuple[int, int]:
+    """Return what the last line of a fleet's log says of its reports."""
+    if fleet.finished:
+        return users, users
+    try:
+        told = json.loads(fleet.last_words())
+        return int(told["sent"]), users
+    except (ValueError, TypeError, KeyError):
+        return 0, users

@@ -1,0 +1,1 @@
+"""The party's service."""

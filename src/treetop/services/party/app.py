@@ -1,0 +1,188 @@
+"""The party's HTTP API: for devices, for the party's own back end, for the server."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, cast
+
+from fastapi import APIRouter, Depends, Request, Security
+from fastapi import Path as InPath
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.responses import Response
+
+from treetop.adapters.http.access_keys import Caller
+from treetop.adapters.http.described_app import DescribedApp
+from treetop.adapters.http.metrics import MEDIA_TYPE as METRICS_TYPE
+from treetop.adapters.http.openapi_helpers import OCTETS, Answer
+from treetop.adapters.http.problem_details import Problem, come_back, problem_of
+from treetop.federation.party.party import OpenTask, Party, TaskState
+from treetop.services.party import schemas
+from treetop.services.party.host import PartyHost
+from treetop.services.party.report_fast_path import PartyDoor
+from treetop.services.party.report_intake import verdicts_json
+from treetop.trie.user_groups import Group, Role
+
+_ROLES = tuple(Role)
+_BEARER = HTTPBearer(auto_error=False, description="A key of the server or of the party's back end.")
+
+Digest = Annotated[str, InPath(pattern="^[0-9a-f]{64}$", description="Digest of the task in hexadecimal.")]
+Level = Annotated[int, InPath(ge=1, le=256)]
+RolePlace = Annotated[int, InPath(ge=0, le=2, description="0 estimate, 1 validate infrequent, 2 validate frequent.")]
+Number = Annotated[int, InPath(ge=1, le=1_000_000)]
+
+
+async def _body(request: Request) -> bytes:
+    return await request.body()
+
+
+Body = Annotated[bytes, Depends(_body)]
+
+
+class PartyRoutes:
+    """Run by the party: every endpoint but the one for reports."""
+
+    def __init__(self, host: PartyHost) -> None:
+        self._host = host
+
+    @property
+    def _party(self) -> Party:
+        return self._host.party
+
+    def health(self) -> Response:
+        """Say whether the service can do its work."""
+        if self._host.damaged:
+            tasks = ", ".join(self._host.damaged)
+            raise Problem(503, f"the store is damaged: task {tasks}; restore a backup")
+        return _json(schemas.Health(status="ok", party=self._party.name))
+
+    def metrics(self) -> Response:
+        """Return the counters for Prometheus."""
+        text = self._host.metrics.text(self._host.stored(), self._host.damaged)
+        return Response(text, media_type=METRICS_TYPE)
+
+    def tasks(self) -> Response:
+        """List the tasks that this party takes part in."""
+        return _json(schemas.Tasks(tasks=[_listed(opened) for opened in list(self._party.tasks.values())]))
+
+    def task(self, digest: Digest) -> Response:
+        """Return the signed task, as the server wrote it."""
+        return Response(self._opened(digest).document, media_type="application/json")
+
+    def enrol(self, digest: Digest, tickets: Body) -> Response:
+        """Enrol devices in rounds mode by their tickets; a verdict for each."""
+        verdicts = self._party.enrol(bytes.fromhex(digest), tickets)
+        self._host.metrics.verdicts(verdicts)
+        return Response(verdicts_json(verdicts), media_type="application/json")
+
+    def beacon(self, digest: Digest) -> Response:
+        """Return the signed beacon that fixes every device's group."""
+        document = self._opened(digest).bulletin.beacon
+        if document is None:
+            raise come_back(404, "there is no beacon yet")
+        return Response(document, media_type="application/json")
+
+    def lists(self, digest: Digest) -> Response:
+        """Say which candidate lists were published."""
+        opened = self._opened(digest)
+        return _json(schemas.Lists(lists=[_shown(opened, group) for group in opened.bulletin.lists]))
+
+    def list_of(self, digest: Digest, level: Level, role: RolePlace) -> Response:
+        """Return the signed candidate list of one group."""
+        document = self._party.list_of(bytes.fromhex(digest), Group(level, _ROLES[role]))
+        if document is None:
+            raise come_back(404, "this list is not published yet")
+        return Response(document, media_type="application/json")
+
+    def tickets(self, digest: Digest, wanted: schemas.TicketsWanted) -> Response:
+        """Give out tickets for the party's own users."""
+        return _json(schemas.Tickets(tickets=self._party.issue(bytes.fromhex(digest), wanted.count)))
+
+    def install(self, digest: Digest, document: Body) -> Response:
+        """Take on a signed task."""
+        if self._party.install(document).hex() != digest:
+            raise Problem(400, "the task has another digest than the address says")
+        return Response(status_code=204)
+
+    def tell(self, digest: Digest, number: Number, message: Body) -> Response:
+        """Take a message of the server; it is kept before this is answered."""
+        self._party.tell(bytes.fromhex(digest), number, message)
+        self._host.workers.wake(bytes.fromhex(digest))
+        return Response(status_code=202)
+
+    def outcome(self, digest: Digest, number: Number) -> Response:
+        """Return the answer to a message, once there is one."""
+        outcome = self._party.outcome(bytes.fromhex(digest), number)
+        if outcome is None:
+            return Response(status_code=202, headers={"Retry-After": "1"})
+        return Response(outcome, media_type=OCTETS)
+
+    def _opened(self, digest: str) -> OpenTask:
+        return self._party.task(bytes.fromhex(digest))
+
+
+def party_app(host: PartyHost) -> PartyDoor:
+    """Return the ASGI application of a party."""
+    return PartyDoor(host, described_routes(host))
+
+
+def described_routes(host: PartyHost) -> DescribedApp:
+    """Return all endpoints with their description; reports are described here and answered by the front door."""
+    app = DescribedApp("Treetop party", schemas.ABOUT, schemas.REFERRED)
+    app.include_router(_router(PartyRoutes(host), lambda caller: _allowed(host, caller)))
+    app.answer_problems(host, problem_of)
+    return app
+
+
+def description() -> dict[str, Any]:
+    """Return the OpenAPI description; no request is answered, so no host is needed."""
+    return described_routes(cast(PartyHost, None)).openapi()
+
+
+def _router(routes: PartyRoutes, allowed: Callable[[Caller], Any]) -> APIRouter:
+    router = APIRouter()
+    task = "/v1/tasks/{digest}"
+    server, back_end = [Security(allowed("server"))], [Security(allowed("back_end"))]
+
+    def add(method: str, path: str, endpoint: Callable[..., Any], says: dict[str, Any], guards: Any = ()) -> None:
+        router.add_api_route(path, endpoint, methods=[method], dependencies=list(guards), **says)
+
+    add("GET", "/v1/health", routes.health, schemas.HEALTH)
+    add("GET", "/metrics", routes.metrics, schemas.METRICS)
+    add("GET", "/v1/tasks", routes.tasks, schemas.TASKS)
+    add("GET", task, routes.task, schemas.TASK)
+    add("POST", task + "/enrolments", routes.enrol, schemas.ENROLMENTS)
+    add("GET", task + "/beacon", routes.beacon, schemas.BEACON)
+    add("GET", task + "/lists", routes.lists, schemas.LISTS)
+    add("GET", task + "/lists/{level}/{role}", routes.list_of, schemas.LIST)
+    add("POST", task + "/reports", _reports, schemas.REPORTS)
+    add("POST", task + "/tickets", routes.tickets, schemas.TICKETS, back_end)
+    add("PUT", task, routes.install, schemas.INSTALL, server)
+    add("PUT", task + "/messages/{number}", routes.tell, schemas.TELL, server)
+    add("GET", task + "/messages/{number}/outcome", routes.outcome, schemas.OUTCOME, server)
+    return router
+
+
+async def _reports(digest: Digest) -> Response:
+    """Take reports with their tickets; a verdict for each, in the same order."""
+    raise AssertionError(f"the front door answers reports of {digest}")
+
+
+def _allowed(host: PartyHost, caller: Caller) -> Callable[..., None]:
+    def check(shown: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]) -> None:
+        host.keys.check(caller, f"{shown.scheme} {shown.credentials}" if shown else None)
+
+    return check
+
+
+def _json(model: Answer) -> Response:
+    return Response(model.model_dump_json(), media_type="application/json")
+
+
+def _listed(opened: OpenTask) -> schemas.ListedTask:
+    task = opened.task
+    mode: Literal["one-shot", "rounds"] = "one-shot" if task.one_shot else "rounds"
+    return schemas.ListedTask(digest=task.digest.hex(), name=task.name, mode=mode, state=opened.state)
+
+
+def _shown(opened: OpenTask, group: Group) -> schemas.ShownList:
+    state: TaskState = "closed" if opened.bulletin.is_closed(group) else "open"
+    digest = opened.bulletin.read_list(group).question.digest.hex()
+    return schemas.ShownList(level=group.level, role=_ROLES.index(group.role), state=state, digest=digest)

@@ -1,0 +1,62 @@
+"""One thread for each task: it answers the server's messages, however long that takes."""
+
+from collections.abc import Callable
+from threading import Event, Lock, Thread
+
+from treetop.services.party.report_collection import Stopped
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+
+
+class QueryWorkers:
+    """Run by the party: a thread for every task that has messages to answer; it ends when there are none."""
+
+    def __init__(self, work: Callable[[bytes], bool], failed: Callable[[bytes, Exception], None]) -> None:
+        self._work, self._failed = work, failed
+        self._news: set[bytes] = set()
+        self._threads: dict[bytes, Thread] = {}
+        self._stop, self._lock = Event(), Lock()
+
+    def stopping(self) -> bool:
+        """Return whether the service ends: whoever waits should stop."""
+        return self._stop.is_set()
+
+    def wake(self, task: bytes) -> None:
+        """Let somebody look for messages about a task."""
+        with self._lock:
+            self._news.add(task)
+            if task not in self._threads and not self.stopping():
+                name = f"query {task.hex()[:8]}"
+                self._threads[task] = Thread(target=self._run, args=(task,), name=name, daemon=True)
+                self._threads[task].start()
+
+    def stop(self, seconds: float = 10) -> None:
+        """End all threads; one that counts at the moment is left behind after so many seconds."""
+        self._stop.set()
+        with self._lock:
+            running = list(self._threads.values())
+        for thread in running:
+            thread.join(seconds)
+
+    def _run(self, task: bytes) -> None:
+        pause = FIRST_PAUSE
+        while self._has_news(task):
+            try:
+                while not self.stopping() and self._work(task):
+                    pause = FIRST_PAUSE
+            except Stopped:
+                self._stop.wait()
+            except Exception as error:  # whatever it is, the next attempt may succeed: the journal has not moved
+                self._failed(task, error)
+                self._stop.wait(pause)
+                self._news.add(task)
+                pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _has_news(self, task: bytes) -> bool:
+        """Return whether to look again; a thread that gets a no is gone for good."""
+        with self._lock:
+            if self.stopping() or task not in self._news:
+                del self._threads[task]
+                return False
+            self._news.discard(task)
+            return True

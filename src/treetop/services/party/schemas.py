@@ -1,0 +1,107 @@
+"""The party's API in words and shapes: from here comes docs/reference/party_openapi.json."""
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from treetop.adapters.http.openapi_helpers import (
+    AGAIN,
+    JSON,
+    KEYED,
+    OCTETS,
+    Answer,
+    ProblemDetails,
+    SignedDocument,
+    gives,
+    refers,
+    sends,
+    told,
+)
+from treetop.federation.party.party import MOST_TICKETS_AT_ONCE
+from treetop.federation.wire.uploads import ReportStatus
+
+ABOUT = """What a party of a Treetop federation answers to devices, to its own back end and to the server.
+
+Bytes of tickets, uploads and reports: docs/explanation/wire_protocol.md. Every refusal is a problem (RFC 9457).
+Repeating any request does no harm: it gets the same answer again."""
+
+
+class Health(Answer):
+    """The service does its work."""
+
+    status: Literal["ok"]
+    party: str
+
+
+class ListedTask(Answer):
+    """One task of this party."""
+
+    digest: str
+    name: str
+    mode: Literal["one-shot", "rounds"]
+    state: Literal["open", "closed"]
+
+
+class Tasks(Answer):
+    """All tasks of this party."""
+
+    tasks: list[ListedTask]
+
+
+class Verdicts(Answer):
+    """What became of every report or ticket, in the order they came."""
+
+    verdicts: list[ReportStatus]
+
+
+class ShownList(Answer):
+    """One published candidate list."""
+
+    level: int
+    role: int
+    state: Literal["open", "closed"]
+    digest: str
+
+
+class Lists(Answer):
+    """All published candidate lists."""
+
+    lists: list[ShownList]
+
+
+class TicketsWanted(Answer):
+    """How many tickets the back end needs."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    count: int = Field(ge=1, le=MOST_TICKETS_AT_ONCE)
+
+
+class Tickets(Answer):
+    """Fresh tickets, 48 hexadecimal digits each."""
+
+    tickets: list[str]
+
+
+_BYTES = {"type": "string", "format": "binary"}
+_DEVICES, _BACK_END, _SERVER = "devices", "back end", "server"
+_DOCUMENT = gives("The document, byte for byte as the server signed it.", JSON, refers(SignedDocument))
+_VERDICTS = gives("A verdict for each, in the order they came.", JSON, refers(Verdicts))
+
+HEALTH = told(_DEVICES, 200, gives("All is well.", JSON, refers(Health)))
+METRICS = told(_DEVICES, 200, gives("Prometheus text.", "text/plain", {"type": "string"}))
+TASKS = told(_DEVICES, 200, gives("All tasks.", JSON, refers(Tasks)))
+TASK = told(_DEVICES, 200, _DOCUMENT, (404, 422))
+BEACON = told(_DEVICES, 200, _DOCUMENT, (404, 422))
+LISTS = told(_DEVICES, 200, gives("All lists.", JSON, refers(Lists)), (404, 422))
+LIST = told(_DEVICES, 200, _DOCUMENT, (404, 422))
+ENROLMENTS = told(_DEVICES, 200, _VERDICTS, (400, 404, 409, 422), sends(OCTETS, _BYTES))
+REPORTS = told(_DEVICES, 200, _VERDICTS, (400, 404, 422, 429), sends(OCTETS, _BYTES))
+TICKETS = told(_BACK_END, 200, gives("Fresh tickets.", JSON, refers(Tickets)), (*KEYED, 400, 404, 409, 422))
+INSTALL = told(_SERVER, 204, {"description": "It is kept."}, (*KEYED, 400, 422), sends(JSON, refers(SignedDocument)))
+TELL = told(_SERVER, 202, {"description": "It is kept."}, (*KEYED, 400, 404, 422), sends(OCTETS, _BYTES))
+_AT_WORK = {"description": "Not answered yet.", "headers": AGAIN}
+_OUTCOME = gives("The outcome.", OCTETS, _BYTES)
+OUTCOME = told(_SERVER, 200, _OUTCOME, (*KEYED, 400, 404, 422))
+OUTCOME["responses"] = {202: _AT_WORK} | OUTCOME["responses"]
+REFERRED = (ProblemDetails, Health, Tasks, Verdicts, Lists, Tickets, SignedDocument)
+"""Shapes that the descriptions refer to by name."""

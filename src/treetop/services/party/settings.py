@@ -1,0 +1,103 @@
+"""What a party's settings file says (docs/how_to/samples/party.toml)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from treetop.adapters.http.endpoint_settings import HEX_32_BYTES, MIN_SECRET_BYTES, AccessKey, Address, StorePlace, Tls
+from treetop.adapters.system.settings_file import Secret
+from treetop.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one client may ask of the service, and how much it does at once."""
+
+    most_reports_per_request: int = 10_000
+    most_body_bytes: int = 4 << 20
+    queue: int = 50_000
+    """Reports that wait for the store."""
+    requests_at_once: int = 1_000
+    body_seconds: int = 15
+    """For the head of a request, and again for its body."""
+
+    def __post_init__(self) -> None:
+        problems = [f"{name} must be 1 at least, found {number}" for name, number in vars(self).items() if number < 1]
+        if self.most_reports_per_request > 10_000:
+            problems.append("most_reports_per_request must be 10000 at most")
+        if self.queue < self.most_reports_per_request:
+            problems.append("queue must hold one request at least: raise queue or lower most_reports_per_request")
+        if problems:
+            raise InvalidInput("; ".join(problems))
+
+
+@dataclass(frozen=True)
+class PartySettings:
+    """All that a party's service is told."""
+
+    name: str
+    listen: Address
+    reports: Path
+    """Folder of the exported report files."""
+    server_signing_keys: tuple[str, ...]
+    """Ed25519 public keys whose tasks, beacons and lists are believed: two while they are rotated."""
+    ticket_secret: Secret
+    server_access: tuple[AccessKey, ...]
+    back_end_access: tuple[AccessKey, ...]
+    store: StorePlace | None = None
+    store_url: Secret | None = None
+    accept_older_store: bool = False
+    """Go on with a store that was restored from a backup."""
+    close_when_complete: bool = False
+    """Do not wait for the deadline once every ticket given out was used; for federations on one machine."""
+    trusted_proxy: bool = False
+    """A proxy in front speaks TLS with the outside: plain HTTP is allowed on any address."""
+    tls: Tls | None = None
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        problems = [*_key_problems(self), *_place_problems(self)]
+        if not self.name:
+            problems.append("name must not be empty")
+        if problems:
+            raise InvalidInput("; ".join(problems))
+
+    @property
+    def access(self) -> Mapping[Literal["server", "back_end", "admin"], Sequence[AccessKey]]:
+        """Return the keys of every caller."""
+        return {"server": self.server_access, "back_end": self.back_end_access}
+
+    @property
+    def store_place(self) -> StorePlace:
+        """Return where reports lie."""
+        return self.store or StorePlace(self.store_url.reveal().decode() if self.store_url else "")
+
+    @property
+    def scheme(self) -> str:
+        """Return https, or http where a proxy or nobody else is in front."""
+        return "https" if self.tls else "http"
+
+
+def _key_problems(settings: PartySettings) -> list[str]:
+    problems = [f"server_signing_keys must be 64 hexadecimal digits, found {key!r}"
+                for key in settings.server_signing_keys if not HEX_32_BYTES.fullmatch(key)]  # fmt: skip
+    if not settings.server_signing_keys:
+        problems.append("server_signing_keys must name one key at least")
+    if len(settings.ticket_secret.reveal()) < MIN_SECRET_BYTES:
+        problems.append(f"the ticket secret must be {MIN_SECRET_BYTES} bytes at least")
+    roles = ("server_access", "back_end_access")
+    return problems + [f"{role} must have one key at least" for role in roles if not getattr(settings, role)]
+
+
+def _place_problems(settings: PartySettings) -> list[str]:
+    problems = []
+    if (settings.store is None) == (settings.store_url is None):
+        problems.append("give one of store, store_url_file and store_url_env")
+    if settings.store_url is not None and not settings.store_url.reveal().startswith(b"postgres"):
+        problems.append("the secret store_url must be a postgresql:// address")
+    if not (settings.listen.loopback or settings.tls or settings.trusted_proxy):
+        problems.append(
+            f"listening on {settings.listen} needs [tls], or trusted_proxy = true behind a proxy that has it"
+        )
+    return problems

@@ -1,0 +1,65 @@
+"""What an analyst asks of a server: order a query, follow it, read its result."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from treetop.adapters.http.retrying_connection import Reply, Request, RetryingConnection
+from treetop.errors import InvalidInput, PartyUnreachable, PeerViolation, ServerUnreachable
+from treetop.services.device.party_client import detail_of
+
+MOST_RESULT_BYTES = 1 << 28
+NOT_YET = 404
+REFUSED = (400, 422)
+
+
+class ServerClient:
+    """Run by the analyst: a server's HTTP API, opened by an admin key."""
+
+    def __init__(self, connection: RetryingConnection, key: str) -> None:
+        self._connection, self._key = connection, key
+
+    def order(self, order: Mapping[str, Any]) -> str:
+        """Have a task made of a query and run; the same order again is the same task. Return its digest."""
+        body = json.dumps(order).encode("utf-8")
+        return str(self._json("POST", "/v1/queries", body)["task"])
+
+    def queries(self) -> list[dict[str, Any]]:
+        """Return every query that the server knows, the oldest one first."""
+        found: list[dict[str, Any]] = self._json("GET", "/v1/queries")["queries"]
+        return found
+
+    def state(self, task: str) -> dict[str, Any]:
+        """Return how far a query is."""
+        found: dict[str, Any] = self._json("GET", f"/v1/queries/{task}")
+        return found
+
+    def result(self, task: str) -> dict[str, Any] | None:
+        """Return the answer, or None while there is none."""
+        reply = self._asked("GET", f"/v1/queries/{task}/result")
+        return None if reply.status == NOT_YET else self._read(reply)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._connection.close()
+
+    def _json(self, method: str, path: str, body: bytes | None = None) -> Any:
+        return self._read(self._asked(method, path, body))
+
+    def _asked(self, method: str, path: str, body: bytes | None = None) -> Reply:
+        headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
+        try:
+            return self._connection.ask(Request(method, path, body, headers, MOST_RESULT_BYTES))
+        except PartyUnreachable as away:
+            raise ServerUnreachable(self._connection.url, away.reason) from None
+
+    @staticmethod
+    def _read(reply: Reply) -> Any:
+        if reply.status in REFUSED:
+            raise InvalidInput(f"the server refuses the query{detail_of(reply.body)}")
+        if not 200 <= reply.status < 300:
+            raise PeerViolation("answer of the server", "status 200", f"{reply.status}{detail_of(reply.body)}")
+        try:
+            return json.loads(reply.body)
+        except (ValueError, RecursionError):
+            raise PeerViolation("answer of the server", "JSON", "something else") from None

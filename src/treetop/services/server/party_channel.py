@@ -1,0 +1,60 @@
+"""Run by the server: the way to one party over its own HTTP API, with the key that the party gave."""
+
+import json
+from collections.abc import Mapping
+
+from treetop.adapters.http.retrying_connection import Reply, Request, RetryingConnection, RetryPolicy
+from treetop.adapters.system.settings_file import Secret
+from treetop.errors import PartyUnreachable, PeerViolation
+from treetop.federation.task import DeviceTask
+from treetop.services.device.party_client import detail_of
+
+POLLING = RetryPolicy(in_all=5.0, first_pause=0.2, longest_pause=2.0, answer_within=10.0)
+"""A call that fails is repeated by whoever polls: a party that is away must not hold up the others."""
+MOST_OUTCOME_BYTES = 1 << 28
+DONE, TAKEN, NOTHING_TO_SAY = 200, 202, 204
+
+
+class HttpChannel:
+    """Numbered messages to a party and its answers; see `Channel` for what may be repeated."""
+
+    def __init__(self, party: str, connection: RetryingConnection, key: Secret) -> None:
+        self._party, self._connection, self._key = party, connection, key
+
+    def install(self, document: bytes) -> None:
+        """Give the party a signed task."""
+        self._asked("PUT", f"/v1/tasks/{digest_of(document).hex()}", {NOTHING_TO_SAY}, document)
+
+    def tell(self, task: bytes, number: int, message: bytes) -> None:
+        """Hand over a message; the party has kept it when this returns."""
+        self._asked("PUT", f"/v1/tasks/{task.hex()}/messages/{number}", {TAKEN}, message)
+
+    def outcome(self, task: bytes, number: int) -> bytes | None:
+        """Return the party's answer to a message, or None while it is at work."""
+        path = f"/v1/tasks/{task.hex()}/messages/{number}/outcome"
+        reply = self._asked("GET", path, {DONE, TAKEN})
+        return reply.body if reply.status == DONE else None
+
+    def close(self) -> None:
+        """Hang up."""
+        self._connection.close()
+
+    def _asked(self, method: str, path: str, expected: set[int], body: bytes | None = None) -> Reply:
+        request = Request(method, path, body, self._headers(body), MOST_OUTCOME_BYTES)
+        try:
+            reply = self._connection.ask(request)
+        except PartyUnreachable as away:
+            raise PartyUnreachable(self._party, away.reason) from None
+        if reply.status not in expected:
+            wanted, found = " or ".join(map(str, sorted(expected))), f"{reply.status}{detail_of(reply.body)}"
+            raise PeerViolation(f"answer of party {self._party!r} to {method}", wanted, found)
+        return reply
+
+    def _headers(self, body: bytes | None) -> Mapping[str, str]:
+        headers = {"Authorization": f"Bearer {self._key.reveal().decode('ascii')}"}
+        return headers if body is None else {**headers, "Content-Type": "application/json"}
+
+
+def digest_of(document: bytes) -> bytes:
+    """Return the digest of the task in a signed document."""
+    return DeviceTask.from_canonical_bytes(json.loads(document)["content"].encode("ascii")).digest

@@ -1,0 +1,185 @@
+"""Run by the server: orders in, every query in a thread of its own, results out; a new start takes all of them up."""
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from threading import Event, Lock, Thread
+from typing import Any, Literal, Protocol
+
+from treetop.adapters.system.structured_log import StructuredLog
+from treetop.errors import InvalidInput, QueryFailed, UnknownName
+from treetop.federation.ports import Entropy, Signer
+from treetop.federation.server.list_log import ListLog
+from treetop.federation.server.party_poller import Progress
+from treetop.federation.server.planning import QueryOrder, planned_task
+from treetop.federation.server.query import ServerQuery
+from treetop.federation.service_ports import Channel, Journal, ServiceClock
+from treetop.federation.task import DeviceTask
+from treetop.federation.task_parameters import mode_of
+from treetop.federation.wire.signed_documents import canonical_json, signed_task
+from treetop.metrics.poisoning import fakes_needed
+from treetop.services.server.query_orders import read_order
+
+QueryPhase = Literal["running", "answered", "failed"]
+ORDERS, QUERY, LEFT_OUT = "orders", "query", "left out"
+RETRY_SECONDS = 5.0
+
+
+class OpenedChannel(Channel, Protocol):
+    """A way to a party that is closed after use."""
+
+    def close(self) -> None:
+        """Hang up."""
+        ...
+
+
+@dataclass(frozen=True)
+class QueryState:
+    """How far a query is."""
+
+    task: str
+    name: str
+    mode: str
+    state: QueryPhase
+    doing: str
+    """The last thing that happened, in words."""
+    steps: int = 0
+    """Answers of parties so far."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Query:
+    order: QueryOrder
+    task: DeviceTask
+    thread: Thread
+
+
+class QueryManager:
+    """All queries of one server."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        signer: Signer,
+        channels: Mapping[str, Callable[[], OpenedChannel]],
+        *,
+        clock: ServiceClock,
+        entropy: Entropy,
+        log: StructuredLog,
+    ) -> None:
+        self._journal, self._signer, self._channels = journal, signer, channels
+        self._clock, self._entropy, self._log = clock, entropy, log
+        self._queries: dict[str, _Query] = {}
+        self._states: dict[str, QueryState] = {}
+        self._lock, self._stop = Lock(), Event()
+        self.left_out = 0
+        """How often a query of this process went on without a party."""
+
+    @property
+    def parties(self) -> tuple[str, ...]:
+        """Return the parties that the settings name, in their order."""
+        return tuple(self._channels)
+
+    def resume(self) -> None:
+        """Take up every query that was ordered before, but for those whose parties the settings no longer name."""
+        for digest, content in self._journal.read(ORDERS).items():
+            try:
+                self._begin(read_order(json.loads(content), self.parties))
+            except InvalidInput as refusal:
+                self._log.say("order_not_taken_up", task=digest, kind=type(refusal).__name__)
+
+    def take(self, content: Mapping[str, Any]) -> QueryState:
+        """Keep an order and begin with it; the same order again is the same query, and goes on if it had failed."""
+        order = read_order(content, self.parties)
+        digest = planned_task(order).digest.hex()
+        settled = {**content, "parties": list(order.parties)}  # not those that the settings name some day
+        self._journal.write(ORDERS, digest, canonical_json(settled))
+        self._begin(order)
+        return self.state(digest)
+
+    def states(self) -> list[QueryState]:
+        """Return all queries, the oldest one first."""
+        return list(self._states.values())
+
+    def state(self, task: str) -> QueryState:
+        """Return how far a query is."""
+        if task not in self._states:
+            raise UnknownName(QUERY, task, ())
+        return self._states[task]
+
+    def result(self, task: str) -> bytes | None:
+        """Return the document of an answered query."""
+        self.state(task)
+        return self._result(task)
+
+    def document(self, task: str) -> bytes:
+        """Return the signed task of a query."""
+        self.state(task)
+        return signed_task(self._queries[task].task, self._signer)
+
+    def log(self, task: str) -> list[bytes]:
+        """Return the signed candidate lists of a task, in the order they were signed."""
+        self.state(task)
+        book = ListLog(self._queries[task].task, self._signer, self._journal).book
+        return [document for entry, document in self._journal.read(book).items() if entry.startswith("list:")]
+
+    def stop(self) -> None:
+        """Begin nothing any more; what is under way goes on from the journal after the next start."""
+        self._stop.set()
+
+    def _begin(self, order: QueryOrder) -> None:
+        task = planned_task(order)
+        digest = task.digest.hex()
+        answered = self._result(digest) is not None
+        with self._lock:
+            if digest in self._queries and self._states[digest].state != "failed":
+                return
+            thread = Thread(target=self._run, args=(digest,), name=f"query {digest[:8]}", daemon=True)
+            self._states[digest] = QueryState(digest, task.name, mode_of(task), "running", "waiting for devices")
+            self._queries[digest] = _Query(order, task, thread)
+        if answered:
+            self._change(digest, state="answered", doing="answered")
+            return
+        self._log.say("query_begun", task=digest, mode=mode_of(task), parties=len(task.parties))
+        thread.start()
+
+    def _result(self, task: str) -> bytes | None:
+        return self._journal.read(f"server:{task}").get("result")
+
+    def _run(self, digest: str) -> None:
+        """Run a query to its end; whatever else comes between, it goes on from the journal."""
+        while not self._stop.is_set():
+            try:
+                self._ask(digest)
+                self._change(digest, state="answered", doing="answered")
+                self._log.say("query_answered", task=digest)
+                return
+            except QueryFailed as failure:
+                self._change(digest, state="failed", doing=str(failure))
+                self._log.say("query_failed", task=digest)
+                return
+            except Exception as error:  # the store may be away: the journal has not moved
+                self._log.failure("query_paused", error, task=digest)
+                self._stop.wait(RETRY_SECONDS)
+
+    def _ask(self, digest: str) -> None:
+        """Open a way to every party, run the query over them, and hang up whatever came of it."""
+        order, task = self._queries[digest].order, self._queries[digest].task
+        with ExitStack() as opened:
+            channels = {party: opened.enter_context(closing(self._channels[party]())) for party in task.parties}
+            ServerQuery(
+                order, self._signer, self._journal, channels, clock=self._clock, entropy=self._entropy,
+                fakes_needed=fakes_needed,
+            ).run(lambda progress: self._note(digest, progress))  # fmt: skip
+
+    def _note(self, digest: str, progress: Progress) -> None:
+        if progress.step == LEFT_OUT:
+            # What follows the colon is the party's own words.
+            self._log.say("party_left_out", task=digest, party=progress.party, why=progress.reason.partition(":")[0])
+            self.left_out += 1
+        doing = f"{progress.party}: {progress.reason or progress.step}"
+        self._change(digest, doing=doing, steps=self._states[digest].steps + 1)
+
+    def _change(self, digest: str, **changes: Any) -> None:
+        self._states[digest] = replace(self._states[digest], **changes)

@@ -1,0 +1,101 @@
+"""What a server's settings file says (docs/how_to/samples/server.toml)."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from treetop.adapters.http.endpoint_settings import AccessKey, Address, StorePlace, Tls
+from treetop.adapters.http.retrying_connection import checked_url
+from treetop.adapters.system.settings_file import Secret
+from treetop.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class KnownParty:
+    """A party as its server reaches it."""
+
+    name: str
+    url: str
+    key: Secret
+    """The key that the party's settings name under server_access."""
+    ca: Path | None = None
+    """Certificates to trust for this party instead of the system's."""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise InvalidInput("name must not be empty")
+        checked_url(self.url)
+
+
+@dataclass(frozen=True)
+class ServerLimits:
+    """What one client may ask of the service, and how much it does at once."""
+
+    most_body_bytes: int = 1 << 20
+    requests_at_once: int = 200
+    body_seconds: int = 15
+    """For the head of a request, and again for its body."""
+
+    def __post_init__(self) -> None:
+        problems = [f"{name} must be 1 at least, found {number}" for name, number in vars(self).items() if number < 1]
+        if problems:
+            raise InvalidInput("; ".join(problems))
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """All that a server is told."""
+
+    listen: Address
+    signing_key: Path
+    """Ed25519 private key; its public half is what parties and devices pin."""
+    admin_access: tuple[AccessKey, ...]
+    parties: tuple[KnownParty, ...]
+    journal: StorePlace | None = None
+    journal_url: Secret | None = None
+    accept_older_journal: bool = False
+    trusted_proxy: bool = False
+    tls: Tls | None = None
+    limits: ServerLimits = field(default_factory=ServerLimits)
+
+    def __post_init__(self) -> None:
+        problems = [*_party_problems(self), *_place_problems(self)]
+        if not self.admin_access:
+            problems.append("admin_access must have one key at least")
+        if problems:
+            raise InvalidInput("; ".join(problems))
+
+    @property
+    def access(self) -> Mapping[Literal["server", "back_end", "admin"], Sequence[AccessKey]]:
+        """Return the keys of every caller."""
+        return {"admin": self.admin_access}
+
+    @property
+    def journal_place(self) -> StorePlace:
+        """Return where the journal lies."""
+        return self.journal or StorePlace(self.journal_url.reveal().decode() if self.journal_url else "")
+
+    @property
+    def scheme(self) -> str:
+        """Return https, or http where a proxy or nobody else is in front."""
+        return "https" if self.tls else "http"
+
+
+def _party_problems(settings: ServerSettings) -> list[str]:
+    if not settings.parties:
+        return ["parties must name one party at least"]
+    times = Counter(party.name for party in settings.parties)
+    return [f"party {name!r} is named {number} times" for name, number in times.items() if number > 1]
+
+
+def _place_problems(settings: ServerSettings) -> list[str]:
+    problems = []
+    if (settings.journal is None) == (settings.journal_url is None):
+        problems.append("give one of journal, journal_url_file and journal_url_env")
+    if not (settings.listen.loopback or settings.tls or settings.trusted_proxy):
+        problems.append(
+            f"listening on {settings.listen} needs [tls], or trusted_proxy = true behind a proxy that has it"
+        )
+    return problems

@@ -1,0 +1,179 @@
+"""Whole federations in one process, for tests to watch and to break."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha512
+from typing import Any
+
+import numpy as np
+from tests.support.fixed_entropy import FixedEntropy
+
+from treetop.adapters.memory.channel import MemoryChannel
+from treetop.adapters.memory.report_collection import MemoryReportCollection
+from treetop.encoding.bit_strings import code_array
+from treetop.federation.party.query import PartyQuery
+from treetop.federation.ports import Entropy
+from treetop.federation.server.party_poller import MissingPolicy
+from treetop.federation.server.planning import QueryOrder, planned_task
+from treetop.federation.server.query import ServerQuery
+from treetop.federation.service_ports import Journal, ReportCollection
+from treetop.federation.task import DeviceTask, LeastReports
+from treetop.federation.wire.signed_documents import checked_task
+
+Codes = Mapping[str, Sequence[int]]
+
+
+class FixedSigner:
+    """A signature that everybody could make: enough where nobody forges."""
+
+    def sign(self, message: bytes) -> bytes:
+        return sha512(message).digest()
+
+    def verifies(self, message: bytes, signature: bytes) -> bool:
+        return signature == sha512(message).digest()
+
+
+class Crash(BaseException):
+    """The process is gone."""
+
+
+class DictJournal:
+    """A journal in memory, which can crash before or after its n-th write."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, dict[str, bytes]] = {}
+        self.writes = 0
+        self.crash_at: tuple[int, str] | None = None
+
+    def write(self, book: str, entry: str, content: bytes) -> bytes:
+        self.writes += 1
+        self._crash("before")
+        kept = self.kept.setdefault(book, {}).setdefault(entry, content)
+        self._crash("after")
+        return kept
+
+    def _crash(self, moment: str) -> None:
+        if self.crash_at == (self.writes, moment):
+            self.crash_at = None
+            raise Crash(moment)
+
+    def read(self, book: str) -> Mapping[str, bytes]:
+        return dict(self.kept.get(book, {}))
+
+    def books(self) -> Sequence[str]:
+        return list(self.kept)
+
+
+@dataclass
+class SteppedClock:
+    """Time that passes when somebody sleeps."""
+
+    seconds: float = 0.0
+
+    def now(self) -> int:
+        return int(self.seconds)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+class InMemoryParty:
+    """A party whose devices outlive its crashes, as a store does."""
+
+    def __init__(self, name: str, codes: Sequence[int], bits: int, entropy: FixedEntropy, journal: Journal) -> None:
+        self.name, self.codes, self.entropy, self.journal = name, code_array(codes, bits), entropy, journal
+        self.field_work: dict[bytes, ReportCollection] = {}
+        self.queries: dict[bytes, PartyQuery] = {}
+        self.tasks: dict[bytes, DeviceTask] = {}
+        self.dressed: Callable[[ReportCollection], ReportCollection] = lambda work: work
+
+    def install(self, document: bytes) -> None:
+        task = checked_task(document, FixedSigner())
+        self.tasks[task.digest] = task
+        if task.digest not in self.field_work:
+            self.field_work[task.digest] = self.dressed(
+                MemoryReportCollection(task, self.name, self.codes, self.entropy)
+            )
+
+    def query(self, task: bytes) -> PartyQuery:
+        if task not in self.queries:
+            self.queries[task] = PartyQuery(self.tasks[task], self.name, self.journal, self.field_work[task])
+        return self.queries[task]
+
+    def restart(self) -> None:
+        self.queries.clear()
+
+
+@dataclass
+class Federation:
+    """A server and its parties; every call of `query` is a server process of its own."""
+
+    order: QueryOrder
+    parties: dict[str, InMemoryParty]
+    journal: DictJournal = field(default_factory=DictJournal)
+    clock: SteppedClock = field(default_factory=SteppedClock)
+    policy: MissingPolicy = field(default_factory=MissingPolicy)
+    seed: int = 0
+    channels: dict[str, Any] = field(default_factory=dict)
+    entropy: Entropy | None = None
+
+    @classmethod
+    def of(cls, order: QueryOrder, codes: Codes, seed: int = 1, **more: Any) -> "Federation":
+        bits = planned_task(order).bits
+        parties = {
+            name: InMemoryParty(name, codes[name], bits, FixedEntropy(1000 * seed + place), DictJournal())
+            for place, name in enumerate(order.parties)
+        }
+        channels = {name: MemoryChannel(name, party) for name, party in parties.items()}
+        return cls(order, parties, seed=seed, channels=channels, **more)
+
+    def query(self) -> ServerQuery:
+        return ServerQuery(
+            self.order, FixedSigner(), self.journal, self.channels,
+            clock=self.clock, entropy=self.entropy or FixedEntropy(self.seed), policy=self.policy,
+        )  # fmt: skip
+
+    @property
+    def task(self) -> DeviceTask:
+        return planned_task(self.order)
+
+
+FEW = LeastReports(1, 1)
+
+
+def order(mechanism: str, mode: str, parties: Sequence[str], **more: Any) -> QueryOrder:
+    """A query over eight bits in four levels, that takes any number of reports."""
+    settings = {"bits": 8, **({"step_bits": 4} if mechanism == "canopy" else {"levels": 4}), **more.pop("settings", {})}
+    told = {"epsilon": "8", "k": 3, "encoding": "ids", "least": FEW, **more}
+    return QueryOrder("fruit", tuple(parties), mechanism=mechanism, mode=mode, settings=settings, **told)  # type: ignore[arg-type]
+
+
+def crowd(sizes: Mapping[str, int], favourites: Sequence[int] = (200, 77, 9), seed: int = 5) -> dict[str, list[int]]:
+    """Nine of ten users hold a favourite, the first one most often; the others anything."""
+    random = np.random.default_rng(seed)
+    shares = np.array([0.45, 0.27, 0.18][: len(favourites)])
+    return {
+        name: [
+            *np.repeat(favourites, np.round(shares * size).astype(int)).tolist(),
+            *random.integers(256, size=size - int(np.round(shares * size).sum())).tolist(),
+        ]
+        for name, size in sizes.items()
+    }
+
+
+def items(content: Mapping[str, Any]) -> list[str]:
+    return [row["item"] for row in content["items"]]
+
+
+@contextmanager
+def crashing(journal: DictJournal, write: int, moment: str) -> Iterator[None]:
+    """Crash at a write, counted from now."""
+    journal.crash_at = (journal.writes + write, moment)
+    try:
+        yield
+    finally:
+        journal.crash_at = None

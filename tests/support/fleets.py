@@ -1,0 +1,35 @@
+"""Small fleets in front of a fake party."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from tests.support.fake_party import PINNED, FakeParty
+from tests.support.tasks import GROUPS, task
+
+from treetop.adapters.http.retrying_connection import RetryPolicy
+from treetop.datasets.party_users import HeldItems
+from treetop.federation.task import DeviceTask, OracleName
+from treetop.federation.wire.published_lists import Publication
+from treetop.services.fleet.fleet import Fleet, FleetPlan
+from treetop.trie.user_groups import Group
+
+PATIENCE = RetryPolicy(in_all=30, first_pause=0.005, longest_pause=0.05, answer_within=20)
+
+
+def fleet_task(oracle: OracleName = "olh") -> DeviceTask:
+    return replace(task(oracle), parties=("north", "south"), groups=GROUPS[:3])
+
+
+def fleet_of(party: FakeParty, url: str, state: Path, devices: int, batch: int = 50) -> Fleet:
+    held = HeldItems([str(item) for item in range(0, 300, 7)], np.arange(devices) % 43)
+    plan = FleetPlan(
+        url, party.task.digest, "north", party.write_tickets(devices), state, PINNED, batch=batch, patience=PATIENCE
+    )
+    return Fleet(plan, held, f"{devices} devices")
+
+
+def publish_level(party: FakeParty, level: int) -> None:
+    """Publish all prefixes of a level (`tests.support.tasks.LENGTHS`: two bits each)."""
+    published = Publication(2 * level - 2, tuple(range(1 << (2 * level - 2))))
+    party.publish(Group(level), published, tuple(range(1 << (2 * level))))

@@ -1,0 +1,209 @@
+"""Parties for tests: tasks, a clock to set by hand, honest reports, a query that answers at once, a live server."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from io import StringIO
+from pathlib import Path
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from treetop.adapters.http.access_keys import AccessKeys
+from treetop.adapters.http.endpoint_settings import AccessKey, Address, StorePlace
+from treetop.adapters.http.guarded_protocol import guarded
+from treetop.adapters.memory.journal import MemoryJournal
+from treetop.adapters.memory.report_store import MemoryReportStore
+from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
+from treetop.adapters.system.settings_file import Secret
+from treetop.adapters.system.structured_log import StructuredLog
+from treetop.errors import PeerViolation
+from treetop.federation.party.admission import TaskAdmission
+from treetop.federation.party.party import Party, Query
+from treetop.federation.party.published_documents import PublishedDocuments
+from treetop.federation.protocol import PartyReply
+from treetop.federation.samplers import HashedReport
+from treetop.federation.service_ports import AdmittedReport, Journal, ReportStore, ServiceClock
+from treetop.federation.task import Deadlines, DeviceTask, TaskOracle, WeightedGroup
+from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_batch
+from treetop.federation.wire.signed_documents import signed_task
+from treetop.federation.wire.tickets import TicketKey
+from treetop.federation.wire.uploads import ReportStatus, TicketedReport
+from treetop.privacy.budget import Budget
+from treetop.services.party.app import party_app
+from treetop.services.party.host import PartyHost, ReportWriter
+from treetop.services.party.settings import Limits, PartySettings
+from treetop.trie.user_groups import Group, Role
+
+NAME = "north"
+NOW = 1_800_000_000
+SECRET = b"canary-ticket-secret-0123456789abcdef"
+SERVER_KEY, BACK_END_KEY = "canary-server-key-0123456789abcdef", "canary-back-end-key-0123456789abcdef"
+SIGNING = SigningKey(bytes(range(32)))
+KEY = TicketKey(SECRET)
+GROUPS = (
+    WeightedGroup(Group(1), 2),
+    WeightedGroup(Group(2), 3),
+    WeightedGroup(Group(2, Role.VALIDATE_INFREQUENT), 1),
+    WeightedGroup(Group(2, Role.VALIDATE_FREQUENT), 1),
+)
+DEADLINES = Deadlines(NOW - 1000, NOW + 1000, NOW + 10_000, 60)
+
+
+def task(oracle: TaskOracle = "olh", name: str = "fruit", deadlines: Deadlines = DEADLINES) -> DeviceTask:
+    return DeviceTask(
+        name, "favourite", Budget("1"), oracle, 3, (0, 2, 4), GROUPS, parties=("south", NAME), deadlines=deadlines
+    )
+
+
+def document(of: DeviceTask) -> bytes:
+    return signed_task(of, SIGNING)
+
+
+class HandClock:
+    """Time that passes when somebody sleeps, and the wall clock jumps when told to."""
+
+    def __init__(self, now: int = NOW, speed: float = 1) -> None:
+        self.wall, self.passed, self._speed = now, 0.0, speed
+        self.slept: list[float] = []
+
+    def now(self) -> int:
+        return self.wall + int(self.passed)
+
+    def monotonic(self) -> float:
+        return self.passed
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.passed += seconds * self._speed
+
+
+@dataclass
+class AtOnce:
+    """A writer that does not wait for others."""
+
+    store: ReportStore
+
+    def submit(self, reports: Sequence[AdmittedReport]) -> "Future[list[ReportStatus]]":
+        future: Future[list[ReportStatus]] = Future()
+        try:
+            future.set_result(self.store.submit(reports))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+class EchoQuery:
+    """Answers every message with how long it was."""
+
+    def __init__(self) -> None:
+        self.messages: dict[int, bytes] = {}
+        self.outcomes: dict[int, bytes] = {}
+
+    def tell(self, number: int, message: bytes) -> None:
+        if self.messages.setdefault(number, message) != message:
+            raise PeerViolation(f"message {number}", "the same bytes as before", "others")
+
+    def outcome(self, number: int) -> bytes | None:
+        return self.outcomes.get(number)
+
+    def work(self) -> bool:
+        for number in sorted(self.messages.keys() - self.outcomes.keys()):
+            self.outcomes[number] = PartyReply("upload", len(self.messages[number])).to_bytes()
+            return True
+        return False
+
+
+@dataclass
+class Inline:
+    """Workers that work at once."""
+
+    party: Party | None = None
+
+    def wake(self, task: bytes) -> None:
+        while self.party is not None and self.party.work(task):
+            pass
+
+
+def settings(**changes: object) -> PartySettings:
+    whole = PartySettings(
+        NAME, Address("127.0.0.1", 0), Path("nowhere"), (SIGNING.public,), Secret(SECRET),
+        (AccessKey(Secret(SERVER_KEY.encode())),), (AccessKey(Secret(BACK_END_KEY.encode())),),
+        StorePlace("nowhere.db"),
+    )  # fmt: skip
+    return replace(whole, **changes)  # type: ignore[arg-type]
+
+
+def party_of(
+    store: ReportStore, journal: Journal | None = None, clock: ServiceClock | None = None, query: Query | None = None
+) -> Party:
+    def open_query(_admission: TaskAdmission, _bulletin: PublishedDocuments) -> Query:
+        return query or EchoQuery()
+
+    return Party(
+        NAME, store, journal or MemoryJournal(), clock=clock or HandClock(), key=KEY,
+        verifier=PinnedKeys([SIGNING.public]), open_query=open_query,
+    )  # fmt: skip
+
+
+@dataclass
+class Hosted:
+    """A party in memory with everything around it."""
+
+    store: ReportStore = field(default_factory=MemoryReportStore)
+    clock: HandClock = field(default_factory=HandClock)
+    limits: Limits = field(default_factory=Limits)
+    journal: Journal = field(default_factory=MemoryJournal)
+    writer: ReportWriter | None = None
+    log: StringIO = field(default_factory=StringIO)
+
+    def __post_init__(self) -> None:
+        self.party = party_of(self.store, self.journal, self.clock)
+        self.keys = AccessKeys(settings(), self.clock.now)
+        writer = self.writer or AtOnce(self.store)
+        self.host = PartyHost(
+            self.party, self.store, writer, Inline(self.party), self.keys, StructuredLog(self.log), self.limits
+        )
+
+
+def honest_body(serial: int, slots: int) -> HashedReport:
+    return HashedReport(serial * 2654435761 % (1 << 32), serial % slots)
+
+
+def honest_entry(of: DeviceTask, serial: int, group: Group | None = None, key: TicketKey = KEY) -> TicketedReport:
+    """What device `serial` of a one-shot task sends; always the same."""
+    chosen = group or of.groups[serial % len(of.groups)].group
+    envelope = Envelope(of.digest, chosen, NO_DOMAIN, "olh", of.bucket_count)
+    batch = encoded_batch(envelope, [honest_body(serial, of.bucket_count)])
+    return TicketedReport(key.write(of.digest, serial).to_bytes(), batch)
+
+
+@contextmanager
+def live(host: PartyHost) -> Iterator[int]:
+    """Serve a party from a thread; yield its port."""
+    with served(party_app(host), host.limits.body_seconds) as port:
+        yield port
+
+
+@contextmanager
+def served(app: ASGIApp, head_seconds: float = 15) -> Iterator[int]:
+    """Serve an application from a thread; yield its port."""
+    config = uvicorn.Config(
+        app, http=guarded(head_seconds), ws="none", lifespan="off", log_config=None,
+        access_log=False, host="127.0.0.1", port=0, timeout_graceful_shutdown=5,
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=lambda: asyncio.run(server._serve()), daemon=True)
+    thread.start()
+    limit = time.monotonic() + 30
+    while not server.started and time.monotonic() < limit and thread.is_alive():
+        time.sleep(0.01)
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(30)

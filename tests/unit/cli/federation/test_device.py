@@ -1,0 +1,121 @@
+"""`treetop device` as a person types it."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from tests.support.fake_party import KEY, FakeParty, serving
+from tests.support.fleets import fleet_task, publish_level
+
+from treetop.cli.main import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+def typed(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["treetop", "device", *map(str, words)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    return int(left.value.code or 0)
+
+
+def options(party: FakeParty, url: str, state: Path) -> list[object]:
+    ticket = party.write_tickets(1)[0].hex()
+    return [
+        "--party", url, "--task", party.task.digest.hex(), "--ticket", ticket, "--server-key", KEY.public,
+        "--state", state, "--party-name", "north",
+    ]  # fmt: skip
+
+
+def test_a_device_answers_and_shows_what_it_spent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    party = FakeParty(fleet_task())
+    (tmp_path / "item").write_text("77\n")
+    monkeypatch.setenv("ITEM", "77")
+    assert typed(monkeypatch, "--status", "--state", tmp_path / "state") == 0
+    assert "Nothing was answered yet" in capsys.readouterr().out
+    with serving(party) as url:
+        words = options(party, url, tmp_path / "state")
+        assert typed(monkeypatch, *words, "--item-env", "ITEM") == 0
+        assert "Delivered: the party has it." in capsys.readouterr().out
+        assert typed(monkeypatch, *words, "--item-file", tmp_path / "item") == 0
+        assert "had it already" in capsys.readouterr().out
+    assert len(party.distinct[0]) == 1
+    assert typed(monkeypatch, "--status", "--state", tmp_path / "state") == 0
+    shown = capsys.readouterr().out
+    assert "favourite: epsilon 1 of 8 spent" in shown
+    assert "delivered" in shown
+    assert "UTC" in shown
+
+
+def test_a_device_in_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    party = FakeParty(fleet_task("krr"), enrol_until=1)
+    for level in (1, 2, 3):
+        publish_level(party, level)
+    with serving(party) as url:
+        assert typed(monkeypatch, *options(party, url, tmp_path), "--item", "5", "--wait") == 0
+    shown = capsys.readouterr().out
+    assert "Enrolled." in shown
+    assert f"answers at level {party.group_of(0).level}" in shown
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    ([], "--state is needed"),
+    (["--item", "x"], "--party is needed"),
+    (["--item", "x", "--item-env", "PATH"], "expected one of --item, --item-env and --item-file"),
+    (["--item-env", "NO_SUCH_VARIABLE"], "no environment variable"),
+    (["--item-file", "/no/such/file"], "no file"),
+    (["--item", "x", "--party", "http://party.example", "--server-key", KEY.public], "plain http"),
+    (["--item", "x", "--party", "http://localhost:1", "--server-key", "abc"], "--task is needed"),
+    (["--item", "x", "--party", "http://localhost:1", "--server-key", "abc", "--task", "12"], "64 hexadecimal digits"),
+    (["--item", "x", "--party", "http://localhost:1", "--server-key", "abc", "--task", "00" * 32], "public key"),
+    (["--item", "x", "--epsilon-cap", "much"], "caps must be decimal"),
+    (["--item", "x", "--lifetime-cap", "0"], "caps must be above 0"),
+])  # fmt: skip
+def test_what_is_missing_or_wrong_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, words: list[str], said: str
+) -> None:
+    state = ["--state", tmp_path] if words else []
+    assert typed(monkeypatch, *words, *state) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_wrong_party_name_or_ticket_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    party = FakeParty(fleet_task())
+    with serving(party) as url:
+        words = options(party, url, tmp_path)
+        assert typed(monkeypatch, *words[:-2], "--item", "5") == 2
+        assert "--party-name is needed: the task has 2 parties" in capsys.readouterr().err
+        assert typed(monkeypatch, *words[:-1], "west", "--item", "5") == 2
+        assert "'west' among them" in capsys.readouterr().err
+        forged = words[5] = "00" * 24
+        assert typed(monkeypatch, *words, "--item", "5") == 2
+        shown = capsys.readouterr().err
+        assert "ticket_forged" in shown
+        assert forged not in shown
+
+
+def test_a_fleet_prints_its_totals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    party = FakeParty(fleet_task())
+    (tmp_path / "data.csv").write_text("party,item,users\nnorth,5,60\nnorth,77,40\nsouth,5,1\n")
+    (tmp_path / "tickets").write_text("\n".join(ticket.hex() for ticket in party.write_tickets(100)))
+    with serving(party) as url:
+        words = [
+            "fleet", "--party", url, "--task", party.task.digest.hex(), "--data", tmp_path / "data.csv",
+            "--party-name", "north", "--tickets", tmp_path / "tickets", "--server-key", KEY.public,
+            "--state", tmp_path / "state",
+        ]  # fmt: skip
+        assert typed(monkeypatch, *words, "--json") == 0
+        written = capsys.readouterr()
+        totals = json.loads(written.out)
+        assert (totals["devices"], totals["verdicts"]) == (100, {"accepted": 100})
+        assert json.loads(written.err.splitlines()[-1]) == {"phase": "done", "sent": 100, "of": 100, "level": None}
+        assert typed(monkeypatch, *words) == 0
+        assert "100 devices; reports: 100 accepted; 0 without one." in capsys.readouterr().out
+        (tmp_path / "tickets").write_text("not a ticket")
+        assert typed(monkeypatch, *words) == 2
+        assert "tickets, line 1: expected 48 hexadecimal digits" in " ".join(capsys.readouterr().err.split())
+        (tmp_path / "tickets").unlink()
+        assert typed(monkeypatch, *words) == 2

@@ -1,0 +1,126 @@
+from dataclasses import replace
+from fractions import Fraction
+from hashlib import sha256
+
+import pytest
+
+from treetop.adapters.memory.ledger import MemoryCounter, MemoryLedger
+from treetop.errors import BudgetExceeded, LedgerRefused, PromiseBroken
+from treetop.federation.device.ledger import Caps, Ledger, LedgerEntry
+from treetop.trie.user_groups import Group, Role
+
+ENTRY = LedgerEntry(b"t" * 32, "favourite", Group(2, Role.VALIDATE_FREQUENT), bytes(32), Fraction(1, 3))
+
+
+def entry(name: str, epsilon: str = "1", attribute: str = "favourite") -> LedgerEntry:
+    return replace(ENTRY, task=name.encode().ljust(32), epsilon=Fraction(epsilon), attribute=attribute)
+
+
+def test_a_ledger_is_read_back() -> None:
+    store, counter = MemoryLedger(), MemoryCounter()
+    ledger = Ledger(store, counter)
+    ledger.reserve(ENTRY)
+    ledger.settle(ENTRY.task, b"report")
+    again = Ledger(store, counter)
+    assert again.entry(ENTRY.task) == replace(ENTRY, sent=b"report")
+    assert again.undelivered() == [replace(ENTRY, sent=b"report")]
+    again.mark_delivered(ENTRY.task)
+    again.mark_delivered(ENTRY.task)
+    assert Ledger(store, counter).undelivered() == []
+    assert counter.read() == 3
+
+
+def test_costs_add_up_exactly_and_by_attribute() -> None:
+    ledger = Ledger(MemoryLedger(), MemoryCounter())
+    for number in range(3):
+        ledger.reserve(entry(str(number), "1/3"))
+    ledger.reserve(entry("other", "0.1", "another"))
+    assert ledger.spent("favourite") == 1
+    assert ledger.spent("another") == Fraction(1, 10)
+    assert ledger.spent("a third") == 0
+
+
+def test_the_caps_are_kept() -> None:
+    ledger = Ledger(MemoryLedger(), MemoryCounter())
+    with pytest.raises(BudgetExceeded, match="task cap is epsilon 4"):
+        ledger.reserve(entry("dear", "4.1"))
+    ledger.reserve(entry("one", "4"))
+    ledger.reserve(entry("two", "4"))
+    with pytest.raises(BudgetExceeded, match="lifetime cap is epsilon 8") as refused:
+        ledger.reserve(entry("three", "0.001"))
+    assert refused.value.found == "8001/1000"
+    ledger.reserve(entry("elsewhere", "4", "another"))
+
+
+def test_a_user_may_set_other_caps() -> None:
+    ledger = Ledger(MemoryLedger(), MemoryCounter(), Caps(Fraction(1), Fraction(1)))
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(entry("one", "1.01"))
+
+
+def test_a_task_has_one_entry_and_one_report() -> None:
+    ledger = Ledger(MemoryLedger(), MemoryCounter())
+    ledger.reserve(ENTRY)
+    with pytest.raises(PromiseBroken, match="entry"):
+        ledger.reserve(ENTRY)
+    ledger.settle(ENTRY.task, b"report")
+    with pytest.raises(PromiseBroken, match="report"):
+        ledger.settle(ENTRY.task, b"another")
+
+
+def test_an_old_ledger_is_refused() -> None:
+    store, counter = MemoryLedger(), MemoryCounter()
+    ledger = Ledger(store, counter)
+    old = store.load()
+    ledger.reserve(ENTRY)
+    older = store.load()
+    ledger.settle(ENTRY.task, b"report")
+    for restored in (old, older):
+        with pytest.raises(LedgerRefused, match="counter should be 2 at least"):
+            Ledger(MemoryLedger(restored), counter)
+    Ledger(store, counter)
+
+
+def test_a_crash_between_ledger_and_counter_is_made_good() -> None:
+    store, counter = MemoryLedger(), MemoryCounter()
+    Ledger(store, counter).reserve(ENTRY)
+    behind = MemoryCounter(0)
+    assert Ledger(store, behind).entry(ENTRY.task) == ENTRY
+    assert behind.read() == 1
+
+
+@pytest.mark.parametrize("place", range(0, 300, 7))
+def test_every_damaged_byte_is_noticed(place: int) -> None:
+    store = MemoryLedger()
+    Ledger(store, MemoryCounter()).reserve(ENTRY)
+    whole = store.load() or b""
+    damaged = bytearray(whole)
+    damaged[place % len(whole)] ^= 1
+    for broken in (bytes(damaged), whole[:place], whole + b"x"):
+        with pytest.raises(LedgerRefused):
+            Ledger(MemoryLedger(broken), MemoryCounter())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b'{"counter":0,"entries":[],"version":2}', b'{"counter":0,"entries":[{}],"version":1}', b"[]", b"nothing", b"{}"],
+)
+def test_a_ledger_of_another_kind_is_refused(text: bytes) -> None:
+    with pytest.raises(LedgerRefused):
+        Ledger(MemoryLedger(text + b"\n" + sha256(text).hexdigest().encode() + b"\n"), MemoryCounter())
+
+
+def test_a_failed_write_changes_nothing() -> None:
+    class Full(MemoryLedger):
+        def replace(self, ledger: bytes) -> None:
+            raise OSError("disk full")
+
+    ledger = Ledger(Full(), MemoryCounter())
+    with pytest.raises(OSError, match="full"):
+        ledger.reserve(ENTRY)
+    assert ledger.entry(ENTRY.task) is None
+    assert ledger.spent("favourite") == 0
+
+
+def test_an_entry_does_not_show_its_report() -> None:
+    assert "canary" not in repr(replace(ENTRY, sent=b"canary"))

@@ -1,0 +1,65 @@
+"""Reports that no honest device would send reach the answer as a number (T10)."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.support.federations import Federation, crowd, order
+
+from treetop.adapters.memory.report_collection import MemoryReportCollection
+from treetop.encoding.bit_strings import keys_of
+from treetop.oracles.hash_family import buckets, premixed
+from treetop.oracles.optimized_local_hashing import HashedReports
+from treetop.trie.user_groups import Group
+
+SIZES = {"north": 3_000, "south": 2_000}
+FAKES = 600
+
+
+class Poisoned(MemoryReportCollection):
+    """Some devices of every group send what supports as many items as it can."""
+
+    def _listed(self, truths: Any, slots: int) -> Any:
+        reports = super()._listed(truths, slots)
+        if reports.ndim == 2:
+            reports[: FAKES // 2] = True
+        return reports
+
+    def _hashed(self, group: Group) -> HashedReports:
+        seeds, reported = super()._hashed(group)
+        if group.level < len(self._task.lengths) - 1:
+            return HashedReports(seeds, reported)
+        targets = premixed(keys_of(np.array(FAVOURITES, dtype=np.uint64)))
+        tried = np.arange(1 << 22, dtype=np.uint32)
+        hashed = [buckets(tried, low, high, self._task.bucket_count) for low, high in zip(*targets, strict=True)]
+        alike = np.flatnonzero(np.all([row == hashed[0] for row in hashed], axis=0))[: FAKES // 2]
+        crafted, wanted = tried[alike], hashed[0][alike]
+        seeds, reported = seeds.copy(), reported.copy()
+        seeds[: len(crafted)], reported[: len(crafted)] = crafted, wanted
+        return HashedReports(seeds, reported)
+
+
+FAVOURITES = (200, 77, 9, 201, 78)
+
+
+def answered(mode: str, *, poisoned: bool) -> dict[str, int]:
+    asked = order("canopy", mode, list(SIZES), epsilon="2", k=5)
+    federation = Federation.of(asked, crowd(SIZES, FAVOURITES[:3]))
+    if poisoned:
+        party = federation.parties["north"]
+        task = federation.task
+        party.field_work[task.digest] = Poisoned(task, "north", party.codes, party.entropy)
+    content = federation.query().run().content
+    return {party["name"]: party["implausible"] for party in content["parties"]}
+
+
+@pytest.mark.parametrize("mode", ["one-shot", "rounds"])
+def test_honest_devices_are_not_suspected(mode: str) -> None:
+    assert answered(mode, poisoned=False) == {"north": 0, "south": 0}
+
+
+@pytest.mark.parametrize("mode", ["one-shot", "rounds"])
+def test_crafted_reports_are_counted_at_their_party(mode: str) -> None:
+    found = answered(mode, poisoned=True)
+    assert found["south"] == 0
+    assert found["north"] >= FAKES // 2

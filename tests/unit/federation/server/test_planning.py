@@ -1,0 +1,127 @@
+import math
+from itertools import product
+from typing import Any
+
+import pytest
+
+from treetop.errors import InvalidInput, UnknownName
+from treetop.federation.server.planning import QueryOrder, plan_notes, planned_task
+from treetop.federation.task import DeviceTask
+from treetop.federation.task_parameters import MODES, codec_of, mode_of, parameters_of
+from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.registry import MECHANISMS, mechanism_named
+from treetop.oracles.registry import ORACLE_NAMES, oracle_named
+from treetop.privacy.budget import Budget
+from treetop.privacy.epsilon import Epsilon
+from treetop.trie.user_groups import Group, Role
+
+EPSILONS = ["0.1", "0.5", "1", "1.5", "2", "3", "4", "5.25", "8", "11", "16"]
+
+
+def ordered(mechanism: str = "taps", **more: Any) -> QueryOrder:
+    return QueryOrder("fruit", ("a", "b"), mechanism=mechanism, **{"encoding": "ids", **more})
+
+
+@pytest.mark.parametrize(("mechanism", "mode"), list(product(MECHANISMS, MODES)))
+def test_a_task_says_all_that_its_dialogues_need(mechanism: str, mode: Any) -> None:
+    settings = {"bits": 24, "levels": 6} if mechanism != "canopy" else {"bits": 24, "step_bits": 6}
+    task = planned_task(ordered(mechanism, mode=mode, k=7, epsilon="1.50", settings=settings))
+    parameters = parameters_of(DeviceTask.from_canonical_bytes(task.canonical_bytes()))
+    assert (parameters.k, parameters.epsilon, parameters.bits) == (7, 1.5, 24)
+    assert task.lengths == mechanism_named(mechanism).lengths(parameters)
+    assert (task.bits, mode_of(task)) == (24, mode)
+    assert parameters.least_kept == (2 if mode == "rounds" else 1)
+    assert {entry.group.level for entry in task.groups} == set(range(1, len(task.lengths)))
+
+
+def weights(task: DeviceTask) -> dict[Group, int]:
+    return {entry.group: entry.weight for entry in task.groups}
+
+
+def test_weights_are_those_of_the_paper() -> None:
+    found = weights(planned_task(ordered("taps")))
+    assert [found[Group(level)] for level in (1, 6, 7, 12, 13, 17, 18, 24)] == [10, 10, 24, 24, 30, 30, 24, 24]
+    assert found[Group(7, Role.VALIDATE_FREQUENT)] == found[Group(24, Role.VALIDATE_INFREQUENT)] == 3
+    assert Group(13, Role.VALIDATE_FREQUENT) not in found
+    assert set(weights(planned_task(ordered("fedpem"))).values()) == {1}
+    assert list(weights(planned_task(ordered("gtf"))).values()) == [*range(25, 71, 2), 71 + 48]
+    assert list(weights(planned_task(ordered("tap"))).values()) == [1] * 6 + [3] * 18
+
+
+def test_canopy_takes_public_weights_and_says_so() -> None:
+    ramp, equal = planned_task(ordered("canopy")), planned_task(ordered("canopy", encoding="hashed"))
+    assert list(weights(ramp).values()) == [5, 4, 6, 8, 10, 20]
+    assert list(weights(equal).values()) == [1, 1, 1, 1, 1, 2]
+    assert "public weights of levels (ramp)" in plan_notes(ramp)[0]
+    assert list(weights(planned_task(ordered("canopy", settings={"bits": 8}))).values()) == [1]
+
+
+def test_a_setting_that_nobody_reads_is_named() -> None:
+    notes = plan_notes(planned_task(ordered("fedpem", settings={"beta": 0.2})))
+    assert notes == ("fedpem does not use the setting 'beta'",)
+    alone = planned_task(QueryOrder("fruit", ("a",), mechanism="tap"))
+    assert plan_notes(alone) == ("tap: there is one party only and nobody to share with",)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"mechanism": "catalogue"}, "unknown mechanism"),
+        ({"mode": "twice"}, "unknown mode"),
+        ({"oracle": "krr"}, "unknown oracle of one-shot mode 'krr', expected one of auto, olh"),
+        ({"oracle": "olh", "mode": "rounds"}, "unknown oracle of rounds mode"),
+        ({"encoding": "runes"}, "unknown encoding"),
+        ({"settings": {"bit": 8}}, "unknown setting 'bit'"),
+        ({"settings": {"groups": "fixed"}}, "must be independent"),
+        ({"settings": {"bits": "many"}}, "setting 'bits' expects"),
+        ({"epsilon": "2,5"}, "epsilon must be a number"),
+        ({"epsilon": "1e1"}, "decimal digits"),
+        ({"k": 0}, "k must be"),
+        ({"expected": {"z": 3}}, "unknown party 'z'"),
+        ({"expected": {"a": 0}}, "must be a whole number from 1"),
+        ({"name": ""}, "name must not be empty"),
+        ({"parties": ()}, "one party at least"),
+        ({"parties": ("a", "a")}, "distinct names"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        planned_task(QueryOrder(**{"name": "fruit", "parties": ("a", "b"), "encoding": "ids", **changed}))
+
+
+@pytest.mark.parametrize("text", EPSILONS)
+def test_devices_and_parties_take_the_same_oracle_for_every_list(text: str) -> None:
+    task = planned_task(ordered("taps", mode="rounds", epsilon=text))
+    parameters, turn = parameters_of(task), int(3 * math.exp(float(text)) + 2)
+    for slots in {*range(2, 200), *range(max(2, turn - 3), turn + 4)}:
+        if slots > 2:
+            assert parameters.oracle_for(slots - 1).name == task.oracle_for(slots)
+
+
+@pytest.mark.parametrize("text", EPSILONS)
+def test_parties_count_with_the_buckets_that_devices_use(text: str) -> None:
+    task = planned_task(ordered("taps", epsilon=text))
+    oracle = oracle_named("olh", Epsilon(text), 9)
+    assert oracle.bucket_count == task.bucket_count  # type: ignore[attr-defined]
+    assert Budget(text) == task.budget
+
+
+def test_people_are_not_offered_the_rule_of_lists() -> None:
+    assert "listed" not in ORACLE_NAMES
+    with pytest.raises(UnknownName, match="expected one of krr, oue, olh, auto"):
+        Parameters(3, Epsilon(1), "listd")
+
+
+def test_the_longest_list_is_known_beforehand() -> None:
+    task = planned_task(ordered("taps", mode="rounds", k=5, settings={"bits": 8, "levels": 4}))
+    assert task.most_slots == 10 * 4 + 1
+    assert planned_task(ordered("canopy", mode="rounds")).most_slots == 30 * 256 + 1
+
+
+def test_codes_are_read_back_by_the_tasks_own_codec() -> None:
+    assert codec_of(planned_task(ordered(encoding="ids"))).show(7) == "7"
+    hashed = codec_of(planned_task(ordered(encoding="hashed", settings={"hash_key": "salt"})))
+    assert (
+        hashed.encode(["x"]).codes.tolist()
+        != codec_of(planned_task(ordered(encoding="hashed"))).encode(["x"]).codes.tolist()
+    )

@@ -1,0 +1,130 @@
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import treetop
+from treetop.datasets.item_catalogue import ItemCatalogue, load_catalogue
+from treetop.encoding.listed_items import ListedItems
+from treetop.errors import InvalidInput
+from treetop.mechanisms.known_items import CatalogueSurvey
+from treetop.mechanisms.parameters import Parameters
+from treetop.privacy.epsilon import Epsilon
+
+ITEMS = [f"item {place}" for place in range(60)]
+DATA = {
+    "a": {item: 30_000 // (place + 1) for place, item in enumerate(ITEMS)},
+    "b": {item: 20_000 // (place + 1) for place, item in enumerate(ITEMS)},
+}
+
+
+@pytest.mark.parametrize("simulator", ["exact", "devices"])
+@pytest.mark.parametrize("oracle", ["auto", "krr", "oue", "olh"])
+@pytest.mark.parametrize("score", ["lower_confidence", "sum"])
+def test_known_items_are_found_and_the_others_counted(simulator: str, oracle: str, score: str) -> None:
+    answer = treetop.find(
+        DATA, k=5, epsilon=4, oracle=oracle, catalogue=ITEMS[:20], seed=1, simulator=simulator, score=score
+    )
+    assert (answer.mechanism, answer.encoding) == ("catalogue", "catalogue")
+    assert [row.item for row in answer.items][:3] == ITEMS[:3]
+    assert all(row.significant for row in answer.items[:3])
+    outside = answer.outside
+    assert outside is not None
+    assert outside.true_share == pytest.approx(sum(50_000 // (p + 1) for p in range(20, 60)) / answer.users, abs=1e-3)
+    assert abs(outside.share - outside.true_share) < 6.2 * outside.stderr
+    assert outside.stderr < 0.02
+    assert any("40 items" in note and "the catalogue of 20 items" in note for note in answer.notes)
+    assert "a catalogue of 20 items" in answer.choices[0]
+    assert set(answer.to_json()) == {
+        "mechanism", "oracle", "encoding", "k", "epsilon", "seed", "items", "parties", "truth",
+    }  # fmt: skip
+    assert set(answer.parties[0].items) <= set(ITEMS[:20])
+
+
+def test_a_tiny_catalogue_is_asked_by_krr_and_a_large_one_by_olh() -> None:
+    parameters = Parameters(2, Epsilon(2))
+    assert CatalogueSurvey(3, 8).oracle(parameters).name == "krr"
+    large = CatalogueSurvey(300, 9).oracle(parameters)
+    assert (large.name, large.slots) == ("olh", 301)
+
+
+def test_a_full_catalogue_leaves_nobody_outside() -> None:
+    answer = treetop.find(DATA, k=5, epsilon=4, catalogue=ITEMS, seed=1)
+    assert answer.outside is not None
+    assert answer.outside.true_share == 0
+    assert answer.truth.f1 == 1
+
+
+def test_duplicates_are_counted_and_said() -> None:
+    answer = treetop.find(DATA, k=2, catalogue=[*ITEMS, *ITEMS[:3]], seed=1)
+    assert "the catalogue names 3 items again: each counts once" in answer.notes
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="nothing is searched or encoded, found the mechanism 'taps'"):
+        treetop.find(DATA, catalogue=ITEMS, mechanism="taps")
+    with pytest.raises(InvalidInput, match="found the encoding 'words'"):
+        treetop.find(DATA, catalogue=ITEMS, encoding="words")
+    with pytest.raises(InvalidInput, match="needs one item at least"):
+        treetop.find(DATA, catalogue=[])
+    with pytest.raises(InvalidInput, match="must be a list of items, found the text 'abc'"):
+        treetop.find(DATA, catalogue="abc")
+    with pytest.raises(InvalidInput, match="no item fits the catalogue of 1 items, found for example 'item 0'"):
+        treetop.find(DATA, catalogue=["tea"])
+
+
+def test_codes_are_places_and_read_back() -> None:
+    codec = ListedItems(("x", "y"))
+    encoded = codec.encode(["y", "z", "x"])
+    assert encoded.fits.tolist() == [True, False, True]
+    assert encoded.codes[encoded.fits].tolist() == [1, 0]
+    assert [codec.decode(code) for code in (0, 1, 2)] == ["x", "y", None]
+
+
+def test_a_party_without_any_listed_item_takes_part() -> None:
+    data = {**DATA, "c": {"other": 500}}
+    for simulator in ("exact", "devices"):
+        answer = treetop.find(data, k=2, catalogue=ITEMS, seed=1, simulator=simulator)
+        assert answer.items[0].parties == 3
+
+
+class TestFiles:
+    def test_text_csv_and_parquet(self, tmp_path: Path) -> None:
+        (tmp_path / "c.txt").write_text("tea\n\n coffee \ntea\n", encoding="utf-8")
+        (tmp_path / "c.csv").write_text("item,price\ntea,1\ncoffee,2\n", encoding="utf-8")
+        pa.parquet.write_table(pa.table({"item": ["tea", "coffee"]}), tmp_path / "c.parquet")
+        for name in ("c.txt", "c.csv", "c.parquet"):
+            assert load_catalogue(tmp_path / name).items == ("tea", "coffee")
+        assert load_catalogue(tmp_path / "c.txt").notes == ("the catalogue names 1 items again: each counts once",)
+
+    @pytest.mark.parametrize(
+        ("name", "text", "reason"),
+        [
+            ("c.txt", "\n \n", "needs one item at least"),
+            ("c.csv", "name\ntea\n", "expected the column 'item'"),
+            ("c.csv", "item\n", "empty table"),
+            ("c.json", "[]", "expected a .txt, .csv or .parquet file, found the ending '.json'"),
+            ("c", "tea", "found the ending '\\(none\\)'"),
+        ],
+    )
+    def test_refusals_name_the_file(self, tmp_path: Path, name: str, text: str, reason: str) -> None:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(InvalidInput, match=reason) as refusal:
+            load_catalogue(path)
+        assert name in str(refusal.value)
+
+    def test_absent_files_folders_and_other_bytes(self, tmp_path: Path) -> None:
+        with pytest.raises(InvalidInput, match="found none"):
+            load_catalogue(tmp_path / "c.txt")
+        (tmp_path / "d.txt").mkdir()
+        with pytest.raises(InvalidInput, match="found a folder"):
+            load_catalogue(tmp_path / "d.txt")
+        (tmp_path / "e.txt").write_bytes(b"\xff\xfe\x00")
+        with pytest.raises(InvalidInput, match="expected text in UTF-8"):
+            load_catalogue(tmp_path / "e.txt")
+
+    def test_numbers_are_items_too(self) -> None:
+        assert ItemCatalogue.of(np.array([3, 1, 3])).items == ("3", "1")

@@ -1,0 +1,105 @@
+"""`treetop plan`: numbers that make sense, and refusals that explain themselves."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from treetop.errors import InvalidInput
+from treetop.metrics.detection_power import bisected, effective_parties, least_factor, least_frequency
+from treetop.planning import output as plan_output
+from treetop.planning.output import checked_plot
+from treetop.planning.plan import plan
+from treetop.planning.plot import draw_plan
+
+
+def test_more_users_more_epsilon_and_smaller_catalogues_find_rarer_items() -> None:
+    few, many = plan([50_000, 20_000]), plan([500_000, 200_000])
+    strict, loose = plan([50_000], epsilon=1), plan([50_000], epsilon=4)
+    small, large = plan([50_000], catalogue_size=1_000), plan([50_000], catalogue_size=1_000_000)
+    for better, worse in ((many, few), (loose, strict)):
+        for first, second in zip(better.rows, worse.rows, strict=True):
+            assert first.found is not None
+            assert second.found is None or first.found < second.found
+    assert (small.rows[0].found or 1) < (large.rows[0].found or 0)
+
+
+def test_ten_times_the_users_find_items_about_root_ten_rarer() -> None:
+    few, many = plan([200_000]), plan([2_000_000])
+    for first, second in zip(few.rows, many.rows, strict=True):
+        assert (first.found or 0) / (second.found or 1) == pytest.approx(10**0.5, rel=0.05)
+
+
+def test_knowing_more_finds_rarer_items() -> None:
+    found = [row.found or 1 for row in plan([300_000, 200_000]).rows]
+    assert found[0] < found[1] < found[2]
+    assert found[3] < found[4]
+
+
+def test_the_needed_epsilon_and_users_find_the_wished_frequency() -> None:
+    wished = plan([60_000, 40_000], frequency=0.02)
+    for place, row in enumerate(wished.rows):
+        assert row.epsilon_needed is not None
+        assert row.users_needed is not None
+        assert plan([60_000, 40_000], epsilon=row.epsilon_needed).rows[place].found == pytest.approx(0.02, rel=1e-3)
+        half = row.users_needed * 3 // 5, row.users_needed - row.users_needed * 3 // 5
+        assert plan(half).rows[place].found == pytest.approx(0.02, rel=1e-3)
+
+
+def test_what_cannot_be_found_is_said_to_be_so() -> None:
+    nobody = plan([10], epsilon=0.1, frequency=1e-9)
+    assert {row.found for row in nobody.rows} == {None}
+    assert {row.stderr for row in nobody.rows} == {None}
+    assert {row.epsilon_needed for row in nobody.rows} == {None}
+
+
+def test_the_json_object_names_its_modes() -> None:
+    planned = plan([1000]).to_json()
+    assert [row["mode"] for row in planned["modes"]] == [
+        "catalogue", "canopy", "canopy, alone", "hashed", "hashed, texts",
+    ]  # fmt: skip
+    assert planned["reports"] == 1000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"users": []}, "users must be"),
+        ({"users": [0]}, "users must be"),
+        ({"users": [10], "catalogue_size": 3}, "a catalogue must hold"),
+        ({"users": [10], "frequency": 1.5}, "frequency must be"),
+        ({"users": [10], "epsilon": 0}, "epsilon must be"),
+        ({"users": [10], "k": 0}, "k must be"),
+    ],
+)
+def test_bad_input_is_refused(arguments: dict[str, object], reason: str) -> None:
+    with pytest.raises(InvalidInput, match=reason):
+        plan(**arguments)  # type: ignore[arg-type]
+
+
+def test_plots_are_refused_before_they_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert checked_plot(tmp_path / "plan.svg") == tmp_path / "plan.svg"
+    with pytest.raises(InvalidInput, match=r"ending in \.png or \.svg"):
+        checked_plot(tmp_path / "plan.gif")
+    with pytest.raises(InvalidInput, match="a folder that exists"):
+        checked_plot(tmp_path / "none" / "plan.png")
+    monkeypatch.setattr(plan_output, "find_spec", lambda name: None)
+    with pytest.raises(InvalidInput, match=r"treetop\[plot\]"):
+        checked_plot(tmp_path / "plan.png")
+
+
+def test_the_plot_has_a_panel_for_each_mode_and_falls_with_users() -> None:
+    figure = draw_plan(plan([3, 5], epsilon=0.5))
+    assert len(figure.axes) == 4
+    for axes in figure.axes:
+        for line in axes.lines:
+            shares = np.asarray(line.get_ydata(), dtype=np.float64)
+            assert np.all(np.diff(shares[np.isfinite(shares)]) <= 0)
+
+
+def test_bounds() -> None:
+    assert effective_parties([10, 10, 10]) == 3
+    assert effective_parties([1000, 1]) == 1
+    assert bisected(lambda value: value >= 2, 0, 8) == pytest.approx(2)
+    assert least_frequency(lambda frequency: 0.1) == float("inf")
+    assert least_factor(lambda factor: False, 10.0) == float("inf")

@@ -1,0 +1,201 @@
+"""A whole reproduction of small federations."""
+
+import json
+import shlex
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+from tests.support.histogram_folders import small_folder
+from typer.testing import CliRunner
+
+from treetop.cli.main import app
+from treetop.errors import InvalidInput
+from treetop.query.score import Score
+from treetop.reproduction import report
+from treetop.reproduction.cell_journal import RunSettings
+from treetop.reproduction.commands import commands_for
+from treetop.reproduction.federation_variants import FederationVariants
+from treetop.reproduction.measurements import report_bits
+from treetop.reproduction.report import require_plots, write_report
+from treetop.reproduction.run import Reproducer, Reproduction
+from treetop.reproduction.specification import Specification, Variant, specifications_named
+from treetop.reproduction.tables import tables_of
+from treetop.reproduction.verdicts import UNCHECKED
+
+NAMES = ("federations", "oracles", "step_size", "scalability", "extension")
+SETTINGS = RunSettings(5, 2, "0", "0")
+
+
+def small(specification: Specification) -> Specification:
+    """Leave out SYN, which is large, and most of the privacy budgets."""
+    federations = tuple(name for name in specification.federations if name != "SYN")
+    return replace(specification, federations=federations, epsilons=specification.epsilons[:2])
+
+
+SPECIFICATIONS = [small(each) for each in specifications_named(NAMES)]
+
+
+def reproducer(data: Path, output: Path, resume: bool = False) -> Reproducer:
+    return Reproducer(SPECIFICATIONS, data, SETTINGS, output, resume)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_folder(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("output")
+
+
+@pytest.fixture(scope="module")
+def reproduction(folder: Path, output: Path) -> Reproduction:
+    running = reproducer(folder, output)
+    heard: list[int] = []
+    asked = running.pending_runs
+    running.run(1, heard.append)
+    assert sum(heard) == asked
+    finished = running.finished()
+    write_report(finished, output, "treetop reproduce")
+    return finished
+
+
+RESULT_FILES = ("results.parquet", "runs.parquet", "figures/oracles.png", "figures/oracles.svg")
+
+
+def test_the_same_seed_gives_the_same_bytes(
+    reproduction: Reproduction, folder: Path, output: Path, tmp_path: Path
+) -> None:
+    again = reproducer(folder, tmp_path)
+    again.run(1)
+    write_report(again.finished(), tmp_path, "treetop reproduce")
+    for name in RESULT_FILES:
+        assert (tmp_path / name).read_bytes() == (output / name).read_bytes()
+
+
+@pytest.mark.parametrize("kept", [0, 17])
+def test_a_run_that_stopped_goes_on_to_the_same_bytes(
+    reproduction: Reproduction, folder: Path, output: Path, tmp_path: Path, kept: int
+) -> None:
+    lines = (output / "cells.jsonl").read_bytes().splitlines(keepends=True)
+    reproducer(folder, tmp_path)
+    (tmp_path / "cells.jsonl").write_bytes(b"".join(lines[:kept]) + lines[kept][:50])
+    going_on = reproducer(folder, tmp_path, resume=True)
+    assert len(going_on.scores) == kept
+    going_on.run(1)
+    write_report(going_on.finished(), tmp_path, "treetop reproduce")
+    for name in RESULT_FILES:
+        assert (tmp_path / name).read_bytes() == (output / name).read_bytes()
+    assert (tmp_path / "cells.jsonl").read_bytes().startswith(b"".join(lines[:kept]))
+
+
+def test_a_finished_run_has_nothing_left(reproduction: Reproduction, folder: Path, output: Path) -> None:
+    assert reproducer(folder, output, resume=True).pending == []
+
+
+def test_other_data_are_run_anew(reproduction: Reproduction, output: Path, tmp_path: Path) -> None:
+    other = small_folder(tmp_path / "data")
+    (other / "rdb_distinct.parquet").write_bytes((other / "tys.parquet").read_bytes())
+    running = reproducer(other, output, resume=True)
+    assert {planned.variant.federation for planned in running.pending} == {"RDB"}
+
+
+def test_results_have_a_row_per_cell_and_times_are_kept_apart(reproduction: Reproduction, output: Path) -> None:
+    results, timings, runs = (
+        pyarrow.parquet.read_table(output / f"{name}.parquet") for name in ("results", "timings", "runs")
+    )
+    assert len(results) == len(timings) == len(reproduction.measurements.scores)
+    assert len(runs) == 2 * len(results)
+    assert "seconds" not in results.column_names + runs.column_names
+    assert results.schema.metadata == {b"seed": b"5"}
+    assert set(results["federation"].to_pylist()) == {"RDB", "TYS", "UBA"}
+    assert "extension=fixed extension_factor=0.5" in results["settings"].to_pylist()
+
+
+def test_a_printed_command_gives_the_number_again(reproduction: Reproduction) -> None:
+    specification = next(each for each in reproduction.specifications if each.name == "extension")
+    point = next(point for point in specification.points() if point.federation == "TYS")
+    series = specification.series_named("t = k/2")
+    (command,) = commands_for([specification.cell_at(point, series)], reproduction, "extension")
+    assert "--set extension=fixed --set extension_factor=0.5" in command
+    done = CliRunner().invoke(app, [*shlex.split(command)[1:], "--json"])
+    (row,) = json.loads(done.stdout)
+    measured = reproduction.measurements.lookup(specification)(point, series.label, "f1")
+    assert measured == (row["f1"], row["f1_se"])
+
+
+def test_a_share_of_users_is_given_again_by_reproduce(reproduction: Reproduction, folder: Path) -> None:
+    (specification,) = specifications_named(["scalability"])
+    planned = list(specification.planned())[:3]
+    expected = f"treetop reproduce scalability --data {folder} --output again --repeats 2 --seed 5"
+    assert commands_for(planned, reproduction, "scalability") == [expected]
+
+
+def test_missing_and_substituted_data_are_named(reproduction: Reproduction) -> None:
+    assert reproduction.provenances["YCM"].missing
+    (table,) = tables_of(specifications_named(["extension"])[0], reproduction)
+    heads = [row.heads[0] for row in table.rows]
+    assert heads == ["RDB", "YCM (missing)", "TYS", "UBA (substitute)", "SYN"]
+    assert [entry.ours for entry in table.rows[1].entries] == ["–"] * 5
+    assert table.rows[1].entries[0].paper == "0.644"
+    scalability = [each for each in reproduction.verdicts if each.specification == "scalability"]
+    assert {each.verdict for each in scalability} == {UNCHECKED}
+
+
+def test_the_known_erratum_is_remarked(reproduction: Reproduction) -> None:
+    (table,) = tables_of(specifications_named(["step_size"])[0], reproduction)
+    assert [row.heads for row in table.rows if "erratum" in row.remark] == [("RDB", "step 4")]
+
+
+class Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
+
+
+def test_the_page_needs_nothing_beside_it(reproduction: Reproduction, output: Path) -> None:
+    text = (output / "report.html").read_text(encoding="utf-8")
+    page = Page()
+    page.feed(text)
+    assert all(address.startswith(("#", "data:image/svg+xml;base64,")) for address in page.addresses)
+    assert not page.tags & {"script", "link", "iframe"}
+    for needed in ("Seed 5, 2 repetitions", "A comparison is for the claim", "SUBSTITUTE", "YCM (missing)", "numpy"):
+        assert needed in text
+    assert "provisional" in text
+    assert "verdict" in (output / "report.md").read_text(encoding="utf-8")
+
+
+def test_plots_need_their_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    require_plots()
+    monkeypatch.setattr(report, "find_spec", lambda _name: None)
+    with pytest.raises(InvalidInput, match=r"pip install 'treetop\[plot\]'"):
+        require_plots()
+
+
+def test_a_subset_of_users_depends_on_the_seed_alone(folder: Path) -> None:
+    half = Variant("RDB", share=0.5)
+    first, same, other = (FederationVariants(folder, seed).federation(half) for seed in (1, 1, 2))
+    users = [[party.users.tolist() for party in each.parties] for each in (first, same, other)]
+    assert users[0] == users[1] != users[2]
+    with pytest.raises(InvalidInput, match="expected a folder of histograms"):
+        FederationVariants(folder / "none", 1)
+
+
+def test_bits_of_reports_without_a_trie() -> None:
+    assert report_bits("oue", 40_000, 4.0) == 40_000
+    assert report_bits("olh", 40_000, 4.0) == 32 + 6
+
+
+def test_one_run_has_no_standard_error() -> None:
+    from treetop.reproduction.measurements import summary
+
+    assert summary([Score(0.5, 0.5, 0.5, 1.0, 0.1)], "f1") == (0.5, None)

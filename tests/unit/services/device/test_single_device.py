@@ -1,0 +1,223 @@
+"""One device and its party: T4, T13, and what a person is told; the value is never shown."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.fake_party import PINNED, FakeParty, serving
+from tests.support.fixed_entropy import FixedEntropy
+from tests.support.fleets import PATIENCE, fleet_task, publish_level
+
+from treetop.adapters.http.retrying_connection import RetryingConnection
+from treetop.adapters.system.device_state import DeviceState
+from treetop.adapters.system.entropy import SystemEntropy
+from treetop.errors import BudgetExceeded, LedgerRefused, QuestionRefused, ReportRefused, TreetopError, ValueUnavailable
+from treetop.federation.device.ledger import Caps
+from treetop.federation.device.trusted_task import TrustedTask
+from treetop.federation.task import Deadlines, DeviceTask, Encoding
+from treetop.federation.wire.tickets import Ticket
+from treetop.federation.wire.uploads import ReportStatus
+from treetop.services.device.party_client import PartyClient
+from treetop.services.device.single_device import SingleDevice
+
+
+class Player:
+    """A device whose folder outlives it, in front of a fake party."""
+
+    def __init__(self, party: FakeParty, url: str, folder: Path) -> None:
+        self.party, self.url, self.folder = party, url, folder
+        self.told: list[str] = []
+        self.slept: list[float] = []
+
+    def run(self, item: Callable[[], str] = lambda: "77", **options: Any) -> ReportStatus | None:
+        state = DeviceState(self.folder, options.pop("caps", None))
+        client = PartyClient(RetryingConnection(self.url, patience=PATIENCE))
+        task = self.party.task
+        try:
+            membership = TrustedTask.of(client.task(task.digest), task.digest, "north", PINNED)
+            ticket = Ticket.from_bytes(self.party.write_tickets(1)[0])
+            entropy = options.pop("entropy", None) or SystemEntropy()
+            return SingleDevice(
+                client, membership, ticket, state, item, entropy, self.told.append, sleep=self.slept.append, **options
+            ).run()
+        finally:
+            state.close()
+            client.close()
+
+
+def test_a_report_is_made_and_delivered_and_later_sent_again(tmp_path: Path) -> None:
+    party = FakeParty(fleet_task())
+    with serving(party) as url:
+        player = Player(party, url, tmp_path)
+        assert player.run() is ReportStatus.ACCEPTED
+        assert player.run(lambda: "12") is ReportStatus.REPLAYED
+    assert len(party.received) == 2
+    assert len(party.distinct[0]) == 1
+    assert "made before" in " ".join(player.told)
+    state = DeviceState(tmp_path)
+    assert [(event.deed, event.verdict) for event in state.events()] == [("sent", "accepted"), ("sent", "replayed")]
+    state.close()
+
+
+def test_ten_thousand_retries_are_one_byte_string(tmp_path: Path) -> None:
+    """T4: the party answers too early for ever; nothing fresh is drawn for it."""
+    party, left = FakeParty(fleet_task()), [10_000]
+
+    def said(group: object) -> ReportStatus | None:
+        left[0] -= 1
+        return ReportStatus.TOO_EARLY if left[0] > 0 else None
+
+    party.verdict = said
+    with serving(party) as url:
+        assert Player(party, url, tmp_path).run(wait=True) is ReportStatus.ACCEPTED
+    uploads = [body for path, body in party.requests if path.endswith("reports")]
+    assert len(uploads) == 10_000
+    assert len(set(uploads)) == 1
+
+
+@pytest.mark.parametrize("oracle", ["olh", "krr", "oue"])
+def test_the_size_of_an_upload_says_nothing_of_the_value(tmp_path: Path, oracle: Any) -> None:
+    """T13: with the same random bytes, whatever the item, one that has no code included."""
+    party, sizes = FakeParty(fleet_task(oracle), enrol_until=1), set[tuple[int, int]]()
+    for level in (1, 2, 3):
+        publish_level(party, level)
+    with serving(party) as url:
+        for number, item in enumerate(("0", "77", "255", "256", "no code", "", "9" * 1_000)):
+            party.distinct.clear()
+            party.requests.clear()
+            player = Player(party, url, tmp_path / str(number))
+            player.run(lambda item=item: item, entropy=FixedEntropy(4))  # type: ignore[misc]
+            sizes.add((len(party.requests), sum(len(path) + len(body) for path, body in party.requests)))
+    assert len(sizes) == 1
+
+
+def refusals(task: DeviceTask, **options: Any) -> dict[str, Any]:
+    return {"task": task, **options}
+
+
+@pytest.mark.parametrize(("given", "error"), [
+    (refusals(replace(fleet_task(), deadlines=Deadlines(0, 1, 2))), QuestionRefused),
+    (refusals(replace(fleet_task(), deadlines=Deadlines(9_999_999_999))), QuestionRefused),
+    (refusals(replace(fleet_task("krr"), deadlines=Deadlines(0, 1))), QuestionRefused),
+    (refusals(replace(fleet_task(), parties=("south",))), QuestionRefused),
+    (refusals(fleet_task(), caps=Caps(Fraction(1, 2))), BudgetExceeded),
+    (refusals(fleet_task(), caps=Caps(Fraction(4), Fraction(1, 2))), BudgetExceeded),
+])  # fmt: skip
+def test_refusals_come_before_the_value_is_read(tmp_path: Path, given: dict[str, Any], error: type[Exception]) -> None:
+    """T13: the same refusal for every value, since none is read, nothing is drawn and nothing is sent."""
+    task = given.pop("task")
+    party, read, entropy = FakeParty(task), list[str](), FixedEntropy(1)
+    with serving(party) as url, pytest.raises(error):
+        Player(party, url, tmp_path).run(lambda: read.append("it") or "77", entropy=entropy, **given)  # type: ignore[func-returns-value]
+    assert read == []
+    assert entropy.total == 0
+    assert not [path for path, _ in party.requests if not path.endswith(task.digest.hex())]
+
+
+def test_rounds_go_on_from_run_to_run(tmp_path: Path) -> None:
+    party = FakeParty(fleet_task("krr"))
+    with serving(party) as url:
+        player = Player(party, url, tmp_path)
+        assert player.run() is None
+        assert "Enrolment has not closed" in player.told[-1]
+        party.enrol_until = 1
+        assert player.run() is None
+        assert "not published yet" in player.told[-1]
+        for level in (1, 2, 3):
+            publish_level(party, level)
+        assert player.run() is ReportStatus.ACCEPTED
+    assert sum(path.endswith("enrolments") for path, _ in party.requests) == 1
+    assert player.slept == []
+
+
+def test_rounds_wait_where_asked_to(tmp_path: Path) -> None:
+    party = FakeParty(fleet_task("oue"), enrol_until=1)
+    with serving(party) as url:
+        player = Player(party, url, tmp_path)
+
+        def sleep(seconds: float) -> None:
+            for level in (1, 2, 3):
+                publish_level(party, level)
+
+        player.slept = type("Sleeping", (list,), {"append": staticmethod(sleep)})()
+        assert player.run(wait=True) is ReportStatus.ACCEPTED
+
+
+def test_a_closed_task_is_not_waited_for(tmp_path: Path) -> None:
+    party = FakeParty(fleet_task("krr"), closed=True)
+    with serving(party) as url, pytest.raises(QuestionRefused, match="closed"):
+        Player(party, url, tmp_path).run(wait=True)
+
+
+def test_a_refused_report_is_said_to_be_refused(tmp_path: Path) -> None:
+    party = FakeParty(fleet_task())
+    party.verdict = lambda group: ReportStatus.TOO_LATE
+    with serving(party) as url, pytest.raises(ReportRefused, match="too_late"):
+        Player(party, url, tmp_path).run()
+
+
+def test_a_delay_is_drawn_before_the_value_is_read(tmp_path: Path) -> None:
+    party, order = FakeParty(fleet_task()), list[str]()
+    with serving(party) as url:
+        for number in range(20):
+            party.distinct.clear()
+            player = Player(party, url, tmp_path / str(number))
+            sleeping = type("Sleeping", (list,), {"append": lambda self, seconds: order.append(seconds)})()
+            player.slept = sleeping
+            player.run(lambda: order.append("read") or "77", most_delay=60)  # type: ignore[func-returns-value]
+    delays = [each for each in order if each != "read"]
+    assert order == [each for delay in delays for each in (delay, "read")]
+    assert len(set(delays)) > 10
+    assert all(0 <= float(delay) <= 60 for delay in delays)
+
+
+CANARY = "canary-in-the-mine"
+
+
+@pytest.mark.parametrize("encoding", ["ids", "words", "text", "hashed"])
+def test_the_item_is_shown_nowhere(tmp_path: Path, encoding: str, capsys: pytest.CaptureFixture[str]) -> None:
+    key = "public" if encoding == "hashed" else ""
+    party = FakeParty(replace(fleet_task(), encoding=Encoding(encoding, key), lengths=(0, 2, 4, 48)))
+    with serving(party) as url:
+        player = Player(party, url, tmp_path)
+        assert player.run(lambda: CANARY) is ReportStatus.ACCEPTED
+    kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    shown = "".join(player.told) + "".join(capsys.readouterr()) + kept.decode("latin-1")
+    assert CANARY not in shown
+    assert CANARY[:6].encode().hex() not in shown
+
+
+def test_an_item_that_cannot_be_read_says_nothing(tmp_path: Path) -> None:
+    def broken() -> str:
+        raise OSError(CANARY)
+
+    party = FakeParty(fleet_task())
+    with serving(party) as url, pytest.raises(ValueUnavailable) as failed:
+        Player(party, url, tmp_path).run(broken)
+    assert CANARY not in str(failed.value)
+    assert isinstance(failed.value, TreetopError)
+
+
+def test_a_cut_off_history_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    state = DeviceState(tmp_path)
+    state.note(bytes(32), "fruit", "enrolled", "accepted")
+    with (tmp_path / "history.jsonl").open("ab") as file:
+        file.write(b'{"time": 1, "ta')
+    assert state.enrolled(bytes(32))
+    assert not state.enrolled(b"o" * 32)
+    assert len(state.events()) == 1
+    state.close()
+
+
+def test_an_old_ledger_put_back_is_refused(tmp_path: Path) -> None:
+    party = FakeParty(fleet_task())
+    with serving(party) as url:
+        Player(party, url, tmp_path).run()
+        (tmp_path / "ledger").unlink()
+        for _ in range(2):
+            with pytest.raises(LedgerRefused, match="counter"):
+                Player(party, url, tmp_path).run()
+    assert len(party.received) == 1

@@ -1,0 +1,81 @@
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from treetop.adapters.system.settings_file import read_settings
+from treetop.datasets.histogram_table import as_federation
+from treetop.errors import InvalidInput
+from treetop.federation.server.planning import planned_task
+from treetop.services.local.folder import FederationFolder, LocalOptions, checked_same
+from treetop.services.local.order import ordered_now
+from treetop.services.local.settings_texts import free_ports, write_settings
+from treetop.services.party.settings import PartySettings
+from treetop.services.server.settings import ServerSettings
+
+PEOPLE = as_federation({"north/1": {"tea": 3, "milk": 1}, "süd": {"tea": 2}})
+
+
+def begun(path: Path) -> FederationFolder:
+    return FederationFolder.begin(path, LocalOptions(data="drinks", encoding="words", users=6, parties=2), PEOPLE)
+
+
+def test_a_folder_is_opened_again_as_it_was(tmp_path: Path) -> None:
+    folder = begun(tmp_path)
+    folder.remember_task("ab" * 32)
+    again = FederationFolder(tmp_path)
+    assert (again.options, again.task) == (folder.options, "ab" * 32)
+    assert again.signing_key.public == folder.signing_key.public
+    assert {name: home.users for name, home in again.parties.items()} == {"north/1": 4, "süd": 2}
+    assert len({home.path for home in again.parties.values()}) == 2
+
+
+def test_secrets_are_for_their_owner_alone(tmp_path: Path) -> None:
+    begun(tmp_path)
+    keys = list(tmp_path.rglob("*.key"))
+    assert len(keys) == 2 + 3 * 2
+    assert len({path.read_bytes() for path in keys}) == len(keys)
+    assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in keys)
+
+
+def test_its_settings_are_those_that_people_write(tmp_path: Path) -> None:
+    folder = begun(tmp_path)
+    ports = dict(zip(folder.parties, free_ports(2), strict=True))
+    write_settings(folder, ports, 8460)
+    server = read_settings(tmp_path / "server" / "server.toml", ServerSettings, {})
+    assert {party.name: party.url for party in server.parties} == {
+        name: f"http://127.0.0.1:{port}" for name, port in ports.items()
+    }
+    for name, home in folder.parties.items():
+        party = read_settings(home.path / "party.toml", PartySettings, {})
+        assert party.name == name
+        assert party.server_signing_keys == (folder.signing_key.public,)
+        assert [key.reveal() for key in (party.server_access[0].key,) if key] == [
+            entry.key.reveal() for entry in server.parties if entry.name == name
+        ]
+
+
+def test_other_options_are_refused() -> None:
+    options = LocalOptions()
+    checked_same(options, {"k": 10, "seed": None})
+    with pytest.raises(InvalidInput, match="k = 10, found 20"):
+        checked_same(options, {"k": 20})
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"version": 1, "options": {}, "task": null}'])
+def test_a_folder_of_something_else_is_refused(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(InvalidInput, match="found no federation.json"):
+        FederationFolder(tmp_path)
+    (tmp_path / "federation.json").write_bytes(content)
+    with pytest.raises(InvalidInput, match="found something else"):
+        FederationFolder(tmp_path)
+
+
+def test_the_order_can_be_asked_and_sent() -> None:
+    from treetop.services.server.query_orders import read_order
+
+    sent = json.loads(json.dumps(ordered_now(LocalOptions(), {"a": 5, "b": 7})))
+    order = read_order(sent, ("a", "b"))
+    assert order.parties == ("b", "a")
+    assert planned_task(order).least.estimate == 50

@@ -1,0 +1,394 @@
+"""The party's endpoints over real sockets."""
+
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime
+from http.client import HTTPConnection
+
+import pytest
+from tests.support.http_answers import Answer, answer_of, is_problem
+from tests.support.parties import (
+    BACK_END_KEY,
+    KEY,
+    NAME,
+    NOW,
+    SECRET,
+    SERVER_KEY,
+    SIGNING,
+    Hosted,
+    document,
+    honest_entry,
+    live,
+    settings,
+    task,
+)
+
+from treetop.adapters.http.endpoint_settings import AccessKey
+from treetop.adapters.memory.report_store import MemoryReportStore
+from treetop.adapters.system.settings_file import Secret
+from treetop.errors import StoreBusy, StoreDamaged, StoreUnavailable
+from treetop.federation.protocol import ServerMessage
+from treetop.federation.wire.published_lists import Publication, PublishedList, Question
+from treetop.federation.wire.signed_documents import signed
+from treetop.federation.wire.uploads import ReportStatus, encoded_upload
+from treetop.services.party.settings import Limits
+from treetop.trie.user_groups import Group
+
+ONE_SHOT, ROUNDS = task(), task("listed")
+CLIENT = "127.0.0.7"
+PATH = f"/v1/tasks/{ONE_SHOT.digest.hex()}"
+
+
+def ask(port: int, method: str, path: str, body: bytes | None = None, key: str | None = None) -> Answer:
+    connection = HTTPConnection("127.0.0.1", port, timeout=60, source_address=(CLIENT, 0))
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    if path.endswith("/tickets"):
+        headers["Content-Type"] = "application/json"
+    try:
+        connection.request(method, path, body, headers)
+        return answer_of(connection)
+    finally:
+        connection.close()
+
+
+@pytest.fixture(scope="module")
+def hosted() -> Hosted:
+    made = Hosted()
+    made.party.install(document(ONE_SHOT))
+    made.party.install(document(ROUNDS))
+    made.party.tell(ONE_SHOT.digest, 1, ServerMessage("close").to_bytes())
+    made.party.work(ONE_SHOT.digest)  # so that its outcome is there, whatever else is asked first
+    return made
+
+
+@pytest.fixture(scope="module")
+def port(hosted: Hosted) -> Iterator[int]:
+    with live(hosted.host) as found:
+        yield found
+
+
+CALLS: list[tuple[str, str, bytes | None, str | None, int]] = [
+    ("GET", "/v1/health", None, None, 200),
+    ("GET", "/metrics", None, None, 200),
+    ("GET", "/v1/tasks", None, None, 200),
+    ("GET", PATH, None, None, 200),
+    ("POST", PATH + "/enrolments", KEY.write(ONE_SHOT.digest, 0).to_bytes(), None, 409),
+    ("GET", PATH + "/beacon", None, None, 404),
+    ("GET", PATH + "/lists", None, None, 200),
+    ("GET", PATH + "/lists/1/0", None, None, 404),
+    ("POST", PATH + "/reports", encoded_upload([honest_entry(ONE_SHOT, 77)]), None, 200),
+    ("POST", PATH + "/tickets", b'{"count": 2}', "back_end", 200),
+    ("PUT", PATH, document(ONE_SHOT), "server", 204),
+    ("PUT", PATH + "/messages/1", ServerMessage("close").to_bytes(), "server", 202),
+    ("GET", PATH + "/messages/1/outcome", None, "server", 200),
+]
+SHOWN = {"nobody": None, "wrong": "x" * 40, "server": SERVER_KEY, "back_end": BACK_END_KEY, "ticket": "ab" * 24}
+
+
+@pytest.mark.parametrize("shown", SHOWN)
+@pytest.mark.parametrize("call", CALLS)
+def test_who_may_call_what(port: int, call: tuple[str, str, bytes | None, str | None, int], shown: str) -> None:
+    method, path, body, caller, status = call
+    found = ask(port, method, path, body, SHOWN[shown])
+    if caller is None or caller == shown:
+        assert found.status == status
+    elif shown in {"server", "back_end"}:
+        assert is_problem(found, 403)
+    else:
+        assert is_problem(found, 401)
+        assert found.headers["www-authenticate"] == "Bearer"
+
+
+def test_tasks_and_documents(port: int) -> None:
+    listed = ask(port, "GET", "/v1/tasks").json["tasks"]
+    assert listed == [
+        {"digest": ONE_SHOT.digest.hex(), "name": "fruit", "mode": "one-shot", "state": "open"},
+        {"digest": ROUNDS.digest.hex(), "name": "fruit", "mode": "rounds", "state": "open"},
+    ]
+    assert ask(port, "GET", PATH).body == document(ONE_SHOT)
+
+
+def test_reports_get_a_verdict_each_and_the_same_again(port: int, hosted: Hosted) -> None:
+    entries = [honest_entry(ONE_SHOT, serial) for serial in (1, 2, 1)]
+    other = honest_entry(ONE_SHOT, 2, Group(1))
+    bad = [type(other)(other.ticket, b"xyz")]
+    upload = encoded_upload([*entries, other, *bad])
+    found = ask(port, "POST", PATH + "/reports", upload)
+    assert found.json == {"verdicts": ["accepted", "accepted", "replayed", "ticket_spent", "malformed"]}
+    again = ask(port, "POST", PATH + "/reports", upload)
+    assert again.json == {"verdicts": ["replayed", "replayed", "replayed", "ticket_spent", "malformed"]}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("GET", "/nowhere", None, 404),
+        ("DELETE", PATH, None, 405),
+        ("GET", PATH + "/reports", None, 405),
+        ("GET", "/v1/tasks/" + "0" * 64, None, 404),
+        ("POST", "/v1/tasks/" + "0" * 64 + "/reports", encoded_upload([honest_entry(ONE_SHOT, 0)]), 404),
+        ("GET", "/v1/tasks/xyz", None, 422),
+        ("POST", "/v1/tasks/xyz/reports", b"", 422),
+        ("POST", PATH + "/reports", b"", 400),
+        ("POST", PATH + "/reports", b"\x01", 400),
+        ("POST", PATH + "/reports", b"\x02" + b"x" * 200, 400),
+        ("GET", PATH + "/lists/0/0", None, 422),
+        ("GET", PATH + "/lists/1/3", None, 422),
+        ("POST", f"/v1/tasks/{ROUNDS.digest.hex()}/enrolments", b"short", 400),
+    ],
+)
+def test_what_is_wrong_is_told_as_a_problem(port: int, method: str, path: str, body: bytes | None, status: int) -> None:
+    assert is_problem(ask(port, method, path, body), status)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b'{"count": 0}', 422), (b'{"count": 100001}', 422), (b'{"count": "3"}', 422), (b'{"count": 1, "x": 1}', 422),
+        (b"{}", 422), (b"[", 422), (b"", 422), (b'{"count": 1e3}', 422),
+    ],
+)  # fmt: skip
+def test_wishes_for_tickets_are_read_strictly(port: int, body: bytes, status: int) -> None:
+    assert is_problem(ask(port, "POST", PATH + "/tickets", body, BACK_END_KEY), status)
+
+
+def test_tickets_are_authentic(port: int) -> None:
+    texts = ask(port, "POST", PATH + "/tickets", b'{"count": 3}', BACK_END_KEY).json["tickets"]
+    assert isinstance(texts, list)
+    assert len(texts) == 3
+    assert all(KEY.wrote(ONE_SHOT.digest, bytes.fromhex(text)) for text in texts)
+
+
+def test_a_task_of_another_digest_or_stranger_is_refused(port: int) -> None:
+    assert is_problem(ask(port, "PUT", "/v1/tasks/" + "0" * 64, document(ONE_SHOT), SERVER_KEY), 400)
+    for content in (b"", b"{}", b"[" * 5000, document(ONE_SHOT).replace(b"a", b"b")):
+        assert is_problem(ask(port, "PUT", PATH, content, SERVER_KEY), 400)
+
+
+def test_messages_are_numbered_kept_and_answered(port: int) -> None:
+    path = f"/v1/tasks/{ROUNDS.digest.hex()}/messages/1"
+    message = ServerMessage("close", "x").to_bytes()
+    assert ask(port, "PUT", path, message, SERVER_KEY).status == 202
+    assert ask(port, "PUT", path, message, SERVER_KEY).status == 202
+    assert is_problem(ask(port, "PUT", path, message + b" ", SERVER_KEY), 400)
+    first = ask(port, "GET", path + "/outcome", key=SERVER_KEY)
+    assert (first.status, first.headers["content-type"]) == (200, "application/octet-stream")
+    assert ask(port, "GET", path + "/outcome", key=SERVER_KEY).body == first.body
+    waiting = ask(port, "GET", path.replace("/1", "/2") + "/outcome", key=SERVER_KEY)
+    assert (waiting.status, waiting.body) == (202, b"")
+    assert "retry-after" in waiting.headers
+
+
+def test_beacon_and_lists_are_shown(port: int, hosted: Hosted) -> None:
+    path = f"/v1/tasks/{ROUNDS.digest.hex()}"
+    nothing = ask(port, "GET", path + "/beacon")
+    assert is_problem(nothing, 404)
+    assert "retry-after" in nothing.headers
+    bulletin = hosted.party.task(ROUNDS.digest).bulletin
+    question = Question(ROUNDS.digest, Group(1), 2, (0, 1, 2, 3))
+    listed = signed("list", PublishedList(NAME, question, Publication(0, (0,))).to_bytes(ROUNDS), SIGNING)
+    bulletin.post_beacon(b"a beacon")
+    bulletin.post_list(Group(1), listed)
+    assert ask(port, "GET", path + "/beacon").body == b"a beacon"
+    assert ask(port, "GET", path + "/lists/1/0").body == listed
+    entry = {"level": 1, "role": 0, "state": "open", "digest": question.digest.hex()}
+    assert ask(port, "GET", path + "/lists").json == {"lists": [entry]}
+    bulletin.note_closed(Group(1))
+    assert ask(port, "GET", path + "/lists").json == {"lists": [entry | {"state": "closed"}]}
+
+
+def test_metrics_say_what_happened(port: int) -> None:
+    ask(port, "POST", PATH + "/reports", encoded_upload([honest_entry(ONE_SHOT, 5)]))
+    text = ask(port, "GET", "/metrics").body.decode()
+    assert 'treetop_requests_total{route="/v1/tasks/{digest}/reports",status="2xx"}' in text
+    assert 'treetop_verdicts_total{verdict="accepted"}' in text
+    assert f'treetop_reports_stored{{task="{ONE_SHOT.digest.hex()}",level="' in text
+    assert "treetop_reports_waiting 0" in text
+    for line in text.splitlines():
+        assert line.startswith("#") or len(line.rsplit(" ", 1)) == 2
+
+
+class Failing(MemoryReportStore):
+    """A store that fails when told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failure: Exception | None = None
+
+    def submit(self, reports: object) -> list[ReportStatus]:
+        if self.failure:
+            raise self.failure
+        return super().submit(reports)  # type: ignore[arg-type]
+
+    def counts(self, task: bytes) -> Mapping[Group, int]:
+        if isinstance(self.failure, StoreDamaged):
+            raise self.failure
+        return super().counts(task)
+
+
+@pytest.mark.parametrize(
+    ("failure", "status"),
+    [(StoreBusy(5, 3), 429), (StoreUnavailable("disk full"), 503), (StoreDamaged("ab12", "a page"), 503)],
+)
+def test_a_store_that_fails_is_told_and_nothing_is_acknowledged(failure: Exception, status: int) -> None:
+    store = Failing()
+    hosted = Hosted(store)
+    hosted.party.install(document(ONE_SHOT))
+    with live(hosted.host) as port:
+        store.failure = failure
+        upload = encoded_upload([honest_entry(ONE_SHOT, 1)])
+        refused = ask(port, "POST", PATH + "/reports", upload)
+        assert is_problem(refused, status)
+        assert int(refused.headers["retry-after"]) >= 1
+        assert ask(port, "GET", "/metrics").status == 200
+        health = ask(port, "GET", "/v1/health")
+        assert health.status == (503 if isinstance(failure, StoreDamaged) else 200)
+        assert isinstance(failure, StoreDamaged) == (b"ab12" in health.body)
+        store.failure = None
+        assert ask(port, "POST", PATH + "/reports", upload).json == {"verdicts": ["accepted"]}
+
+
+def test_an_unexpected_exception_is_answered_and_tells_no_secret() -> None:
+    """R16: canaries through every path, forced exceptions among them."""
+    store = Failing()
+    hosted = Hosted(store)
+    hosted.party.install(document(ONE_SHOT))
+    entry = honest_entry(ONE_SHOT, 1)
+    seen: list[bytes] = []
+    with live(hosted.host) as port:
+        for failure in (RuntimeError(f"{SERVER_KEY} {entry.ticket.hex()} {CLIENT}"), KeyError(SECRET), None):
+            store.failure = failure
+            answer = ask(port, "POST", PATH + "/reports", encoded_upload([entry]))
+            assert is_problem(answer, 500) if failure else answer.status == 200
+            seen.append(answer.body)
+        hosted.party.issue = None  # type: ignore[method-assign, assignment]
+        forced = ask(port, "POST", PATH + "/tickets", b'{"count": 1}', BACK_END_KEY)
+        assert is_problem(forced, 500)
+        for key in (SERVER_KEY, BACK_END_KEY, "canary-wrong-key-" + "x" * 32):
+            for method, path, body, *_ in CALLS:
+                answer = ask(port, method, path, body, key)
+                seen += [answer.body] if "tickets" not in path else []
+        seen.append(ask(port, "GET", "/metrics").body)
+    seen += [hosted.log.getvalue().encode(), repr(hosted.host).encode(), repr(hosted.keys).encode()]
+    seen += [repr(settings()).encode(), repr(vars(hosted.keys)).encode()]
+    for text in seen:
+        for canary in (
+            b"canary",
+            entry.ticket.hex().encode(),
+            entry.ticket[8:],
+            CLIENT.encode(),
+            SECRET.hex().encode(),
+        ):
+            assert canary not in text
+    assert '"internal_error"' in hosted.log.getvalue()
+
+
+def test_bodies_that_are_too_large_are_not_read() -> None:
+    hosted = Hosted(limits=Limits(10, 1000, 100))
+    hosted.party.install(document(ONE_SHOT))
+    with live(hosted.host) as port:
+        announced = raw(port, f"POST {PATH}/reports HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n".encode())
+        assert b" 413 " in announced
+        endless = f"POST {PATH}/reports HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+        chunk = b"1f4\r\n" + b"x" * 500 + b"\r\n"
+        assert b" 413 " in raw(port, endless + 3 * chunk)
+        entries = [honest_entry(ONE_SHOT, serial) for serial in range(8)]
+        assert ask(port, "POST", PATH + "/reports", encoded_upload(entries[:7])).status == 200
+        assert is_problem(ask(port, "POST", PATH + "/reports", encoded_upload(entries * 2)), 413)
+
+
+def raw(port: int, sent: bytes) -> bytes:
+    """Send bytes, then wait for the answer until the other side ends or nothing more comes."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(sent)
+        return connection.recv(65536)
+
+
+def test_slow_heads_and_bodies_are_cut_off() -> None:
+    hosted = Hosted(limits=Limits(body_seconds=1))
+    hosted.party.install(document(ONE_SHOT))
+    with live(hosted.host) as port:
+        head = f"POST {PATH}/reports HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n".encode()
+        assert b" 408 " in raw(port, head)
+        assert b" 408 " in raw(port, head + b"some")
+        assert raw(port, b"") == b""
+        assert raw(port, b"GET /v1/he") == b""
+        assert raw(port, b"\r\n") == b""
+        assert b" 431 " in raw(
+            port, b"GET / HTTP/1.1\r\n" + b"X-Long: " + b"x" * 70_000 + b"\r\nX-More: " + b"y" * 70_000
+        )
+
+
+def test_hang_ups_are_counted_and_not_logged() -> None:
+    hosted = Hosted()
+    hosted.party.install(document(ONE_SHOT))
+    with live(hosted.host) as port:
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", port)) as connection:
+                connection.sendall(
+                    f"POST {PATH}/reports HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc".encode()
+                )
+        limit = time.monotonic() + 20
+        while hosted.host.metrics.hang_ups < 20 and time.monotonic() < limit:
+            time.sleep(0.02)
+    assert hosted.host.metrics.hang_ups == 20
+    assert hosted.log.getvalue() == ""
+
+
+class Blocked:
+    """A writer that answers when told to."""
+
+    def __init__(self) -> None:
+        self.futures: list[Future[list[ReportStatus]]] = []
+
+    def submit(self, reports: object) -> "Future[list[ReportStatus]]":
+        self.futures.append(Future())
+        return self.futures[-1]
+
+
+def test_too_many_requests_at_once_are_sent_away() -> None:
+    writer = Blocked()
+    hosted = Hosted(limits=Limits(requests_at_once=2), writer=writer)
+    hosted.party.install(document(ONE_SHOT))
+    upload = encoded_upload([honest_entry(ONE_SHOT, 1)])
+    with live(hosted.host) as port, ThreadPoolExecutor(2) as pool:
+        waiting = [pool.submit(ask, port, "POST", PATH + "/reports", upload) for _ in range(2)]
+        limit = time.monotonic() + 20
+        while len(writer.futures) < 2 and time.monotonic() < limit:
+            time.sleep(0.01)
+        refused = ask(port, "POST", PATH + "/reports", upload)
+        assert is_problem(refused, 503)
+        assert "retry-after" in refused.headers
+        for future in writer.futures:
+            future.set_result([ReportStatus.ACCEPTED])
+        assert [answer.result().status for answer in waiting] == [200, 200]
+    assert hosted.host.metrics.waiting == 0
+    assert hosted.host.metrics.most_waiting == 2
+
+
+def test_keys_are_rotated_without_a_pause(hosted: Hosted, port: int) -> None:
+    """R15: pending, active, expired; the same ticket is valid all the time."""
+    new, old = "new-key-" + "n" * 32, BACK_END_KEY
+    wish = PATH + "/tickets"
+
+    def status(key: str) -> int:
+        return ask(port, "POST", wish, b'{"count": 1}', key).status
+
+    def access(key: str, **dates: int) -> AccessKey:
+        moments = {name: datetime.fromtimestamp(seconds, UTC) for name, seconds in dates.items()}
+        return AccessKey(Secret(key.encode()), **moments)  # type: ignore[arg-type]
+
+    try:
+        hosted.keys.replace(
+            settings(back_end_access=(access(old, not_after=NOW + 20), access(new, not_before=NOW + 10)))
+        )
+        assert (status(old), status(new)) == (200, 401)
+        hosted.clock.wall = NOW + 15
+        assert (status(old), status(new)) == (200, 200)
+        hosted.clock.wall = NOW + 25
+        assert (status(old), status(new)) == (401, 200)
+    finally:
+        hosted.clock.wall = NOW
+        hosted.keys.replace(settings())

@@ -1,0 +1,100 @@
+"""What a party's settings may say."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from treetop.adapters.http.endpoint_settings import AccessKey, Address, StorePlace
+from treetop.adapters.system.settings_file import read_settings
+from treetop.errors import InvalidInput
+from treetop.services.party.settings import PartySettings
+
+SAMPLE = Path(__file__).parents[4] / "docs" / "how_to" / "samples" / "party.toml"
+KEY = "k" * 32
+ENVIRONMENT = {"TREETOP_SERVER_KEY": KEY}
+
+
+def sample(folder: Path, old: str = "", new: str = "") -> PartySettings:
+    (folder / "secrets").mkdir(exist_ok=True)
+    for name in ("ticket.secret", "back_end.key"):
+        (folder / "secrets" / name).write_text(KEY)
+    text = SAMPLE.read_text()
+    assert old in text
+    (folder / "party.toml").write_text(text.replace(old, new, 1))
+    return read_settings(folder / "party.toml", PartySettings, ENVIRONMENT)
+
+
+def test_the_sample_is_understood(tmp_path: Path) -> None:
+    found = sample(tmp_path)
+    assert found.name == "branch-north"
+    assert found.listen == Address("0.0.0.0", 8443)  # noqa: S104
+    assert found.store_place.where == str(tmp_path / "data/party.db")
+    assert found.tls is not None
+    assert found.tls.key == tmp_path / "tls/key.pem"
+    assert found.scheme == "https"
+    assert [key.state(datetime(2027, 1, 15, tzinfo=UTC)) for key in found.server_access] == ["active", "active"]
+    assert [key.state(datetime(2026, 1, 15, tzinfo=UTC)) for key in found.server_access] == ["active", "pending"]
+    assert [key.state(datetime(2028, 1, 15, tzinfo=UTC)) for key in found.server_access] == ["expired", "active"]
+    assert KEY not in repr(found)
+
+
+def test_the_defaults_in_the_sample_are_the_defaults(tmp_path: Path) -> None:
+    assert sample(tmp_path) == sample(tmp_path, SAMPLE.read_text()[SAMPLE.read_text().index("[limits]") :])
+    commented = sample(tmp_path, "# accept_older", "accept_older")
+    assert commented == sample(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('name = "branch-north"', 'name = ""', "name must not be empty"),
+        ('listen = "0.0.0.0:8443"', 'listen = "0.0.0.0"', "expected host:port"),
+        ('listen = "0.0.0.0:8443"', 'listen = "h:99999"', "expected host:port"),
+        ('listen = "0.0.0.0:8443"', "listen = 8443", "expected host:port"),
+        ('store = "data/party.db"', "", "give one of store"),
+        ('store = "data/party.db"', 'store = "postgresql://u:canary@h/d"', "an address with a password is a secret"),
+        ('store = "data/party.db"', 'store = "mysql://h/d"', "postgresql://"),
+        ('store = "data/party.db"', 'store = ""', "expected a path"),
+        ("d75a98", "canary", "64 hexadecimal digits"),
+        ("[tls]", "[tlz]", "did you mean 'tls'?"),
+        ('minimum = "1.2"', 'minimum = "1.1"', 'minimum must be "1.2" or "1.3"'),
+        ("queue = 50000", "queue = 0", "queue must be 1 at least"),
+        ("queue = 50000", "queue = 10", "queue must hold one request"),
+        ('key_file = "secrets/back_end.key"', "", "give one of key_file, key_env and sha256"),
+        ('"9f86d081', '"zz', "sha256 must be 64 hexadecimal digits"),
+        ("not_after = 2027-01-31", "not_after = 2027-01-31\nnot_before = 2028-01-01", "must come before"),
+        ("most_reports_per_request = 10000", "most_reports_per_request = 20000", "10000 at most"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, old: str, new: str, told: str) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        sample(tmp_path, old, new)
+    assert told in str(refusal.value)
+
+
+def test_plain_http_only_at_home_or_behind_a_proxy(tmp_path: Path) -> None:
+    text = SAMPLE.read_text()
+    without = text[text.index("[tls]") : text.index("[limits]")]
+    with pytest.raises(InvalidInput, match="needs \\[tls\\]"):
+        sample(tmp_path, without)
+    (tmp_path / "x").mkdir()
+    local = text.replace(without, "").replace("0.0.0.0:8443", "[::1]:0")
+    (tmp_path / "local.toml").write_text(local)
+    found = read_settings(tmp_path / "local.toml", PartySettings, ENVIRONMENT)
+    assert (str(found.listen), found.scheme) == ("[::1]:0", "http")
+    proxied = text.replace(without, "").replace("# trusted_proxy = false", "trusted_proxy = true")
+    (tmp_path / "proxied.toml").write_text(proxied)
+    assert read_settings(tmp_path / "proxied.toml", PartySettings, ENVIRONMENT).trusted_proxy
+
+
+def test_a_database_is_not_shown() -> None:
+    place = StorePlace("postgresql://u:canary@h/d")
+    assert "canary" not in repr(place) + str(place)
+
+
+def test_short_keys_are_refused() -> None:
+    from treetop.adapters.system.settings_file import Secret
+
+    with pytest.raises(InvalidInput, match="32 characters"):
+        AccessKey(Secret(b"short"))

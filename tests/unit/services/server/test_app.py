@@ -1,0 +1,191 @@
+"""The server's endpoints over real sockets, its parties in memory."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.support.federations import DictJournal
+from tests.support.parties import served
+from tests.support.servers import ADMIN_KEY, ORDER, SIZES, Away, HostedServer, channels, desk_over
+
+from treetop.adapters.http.retrying_connection import Request, RetryingConnection, RetryPolicy
+from treetop.adapters.system.ed25519 import PinnedKeys
+from treetop.errors import InvalidInput, PartyUnreachable, PeerViolation, UnknownName
+from treetop.federation.wire.signed_documents import checked, checked_task
+from treetop.services.server.app import server_app
+from treetop.services.server.client import ServerClient
+from treetop.services.server.query_manager import QueryManager
+
+
+class NobodyToAsk:
+    """A channel that an answered query does not need."""
+
+    def close(self) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError("an answered query asks nobody")
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with served(server_app(HostedServer().host)) as port:
+        yield port
+
+
+OPENED: list[RetryingConnection] = []
+
+
+@pytest.fixture(autouse=True)
+def _hang_up() -> Iterator[None]:
+    yield
+    while OPENED:
+        OPENED.pop().close()
+
+
+def connection(port: int) -> RetryingConnection:
+    OPENED.append(RetryingConnection(f"http://127.0.0.1:{port}", patience=RetryPolicy(in_all=0)))
+    return OPENED[-1]
+
+
+def client(port: int, key: str = ADMIN_KEY) -> ServerClient:
+    return ServerClient(connection(port), key)
+
+
+def answered(asked: ServerClient, task: str) -> dict[str, Any]:
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        found = asked.result(task)
+        if found is not None:
+            return found
+        time.sleep(0.02)
+    raise AssertionError(asked.state(task))
+
+
+def get(port: int, path: str) -> Any:
+    return connection(port).ask(Request("GET", path))
+
+
+def test_an_order_is_answered(port: int) -> None:
+    asked = client(port)
+    task = asked.order(ORDER)
+    result = answered(asked, task)
+    assert [row["item"] for row in result["items"]] == ["200", "77", "9"]
+    assert result["missing"] == []
+    assert result["fakes_needed"] > 0
+    assert asked.order(ORDER) == task
+    assert [query["state"] for query in asked.queries()] == ["answered"]
+
+
+def test_rounds_leave_a_public_log_of_signed_lists(port: int) -> None:
+    asked = client(port)
+    task = asked.order({**ORDER, "mode": "rounds"})
+    answered(asked, task)
+    lists = json.loads(get(port, f"/v1/tasks/{task}/log").body)["lists"]
+    assert len(lists) == 2 * len(SIZES)
+    keys = PinnedKeys(json.loads(get(port, "/v1/keys").body)["keys"])
+    for document in lists:
+        assert checked("list", json.dumps(document).encode(), keys)
+    assert checked_task(get(port, f"/v1/tasks/{task}").body, keys).digest.hex() == task
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"k": 0}, "k:"), ({"k": "10"}, "k:"), ({"epsilon": "ten"}, "epsilon"), ({"mechanism": "tapz"}, "taps"),
+        ({"mode": "shots"}, "one-shot"), ({"parties": ["east"]}, "north"), ({"colour": "red"}, "colour"),
+        ({"settings": {"bitz": "8"}}, "bits"), ({"policy": "hope"}, "wait"), ({"name": ""}, "name"),
+        ({"oracle": "krr"}, "olh"), ({"deadlines": {"opens": 5, "enrolment": 4}}, "deadlines"),
+    ],
+)  # fmt: skip
+def test_an_order_that_cannot_be_asked_is_refused(port: int, change: dict[str, Any], told: str) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        client(port).order({**ORDER, **change})
+    assert client(port).queries() == []
+
+
+@pytest.mark.parametrize("path", ["/v1/queries", f"/v1/queries/{'0' * 64}", f"/v1/queries/{'0' * 64}/result"])
+@pytest.mark.parametrize("key", ["", "wrong" * 10])
+def test_queries_need_an_admin_key(port: int, path: str, key: str) -> None:
+    headers = {"Authorization": f"Bearer {key}"}
+    assert connection(port).ask(Request("GET", path, headers=headers)).status == 401
+
+
+@pytest.mark.parametrize("path", [f"/v1/tasks/{'0' * 64}", f"/v1/tasks/{'0' * 64}/log", "/v1/tasks/short", "/other"])
+def test_what_is_not_there_is_a_problem(port: int, path: str) -> None:
+    reply = get(port, path)
+    assert reply.status in {404, 422}
+    assert json.loads(reply.body)["status"] == reply.status
+
+
+def test_everybody_may_look_at_health_and_counters(port: int) -> None:
+    assert json.loads(get(port, "/v1/health").body) == {"status": "ok", "parties": ["north", "south"]}
+    assert b'treetop_queries{state="running"} 0' in get(port, "/metrics").body
+    with pytest.raises(PeerViolation, match="no such query"):
+        client(port).state("0" * 64)
+
+
+def test_a_server_that_is_away_is_named_as_one() -> None:
+    away = ServerClient(RetryingConnection("http://127.0.0.1:9", patience=RetryPolicy(in_all=0)), ADMIN_KEY)
+    with pytest.raises(PartyUnreachable, match="the server at http://127.0.0.1:9 does not answer: ConnectionRefused"):
+        away.queries()
+
+
+def test_a_query_that_failed_goes_on_with_the_same_order() -> None:
+    opened = channels()
+    opened["north"] = north = Away(opened["north"])
+    desk = desk_over(DictJournal(), opened)
+    order = {**ORDER, "patience": 1}
+    task = desk.take(order).task
+    assert ended(desk, task) == "failed"
+    assert "nobody listens" in desk.state(task).doing
+    assert desk.result(task) is None
+    north.away = False
+    desk.take(order)
+    assert ended(desk, task) == "answered"
+
+
+def test_a_query_may_proceed_without_a_party() -> None:
+    opened = channels()
+    opened["north"] = Away(opened["north"])
+    desk = desk_over(DictJournal(), opened)
+    task = desk.take({**ORDER, "policy": "proceed", "patience": 1, "expected": SIZES}).task
+    assert ended(desk, task) == "answered"
+    result = json.loads(desk.result(task) or b"")
+    assert [missing["name"] for missing in result["missing"]] == ["north"]
+    assert result["covered"]["share"] == pytest.approx(600 / 1500)
+
+
+def test_a_new_start_takes_up_what_was_ordered() -> None:
+    journal = DictJournal()
+    first = desk_over(journal, channels())
+    task = first.take(ORDER).task
+    assert ended(first, task) == "answered"
+    again = desk_over(journal, dict.fromkeys(SIZES, NobodyToAsk()))
+    with pytest.raises(UnknownName):
+        again.state(task)
+    again.resume()
+    assert ended(again, task) == "answered"
+    assert again.result(task) == first.result(task)
+
+
+def test_other_parties_in_the_settings_do_not_change_an_order() -> None:
+    journal, opened = DictJournal(), channels()
+    first = desk_over(journal, opened)
+    task = first.take(ORDER).task
+    assert ended(first, task) == "answered"
+    more = desk_over(journal, {**opened, "east": NobodyToAsk()})
+    more.resume()
+    assert [state.task for state in more.states()] == [task]
+    fewer = desk_over(journal, {"north": opened["north"]})
+    fewer.resume()
+    assert fewer.states() == []
+
+
+def ended(desk: QueryManager, task: str) -> str:
+    end = time.monotonic() + 60
+    while desk.state(task).state == "running" and time.monotonic() < end:
+        time.sleep(0.02)
+    return desk.state(task).state

@@ -1,0 +1,63 @@
+from pathlib import Path
+
+import pytest
+
+from treetop.adapters.system.settings_file import read_settings
+from treetop.errors import InvalidInput
+from treetop.services.server.settings import ServerSettings
+
+SAMPLE = Path(__file__).parents[4] / "docs" / "how_to" / "samples" / "server.toml"
+ENVIRONMENT = {"TREETOP_SOUTH_KEY": "s" * 40}
+
+
+def laid_out(folder: Path, text: str | None = None) -> Path:
+    (folder / "secrets").mkdir()
+    for name in ("admin", "north"):
+        (folder / "secrets" / f"{name}.key").write_text("k" * 40 + "\n")
+    path = folder / "server.toml"
+    path.write_text(SAMPLE.read_text() if text is None else text)
+    return path
+
+
+def test_the_sample_is_read(tmp_path: Path) -> None:
+    settings = read_settings(laid_out(tmp_path), ServerSettings, ENVIRONMENT)
+    assert [party.name for party in settings.parties] == ["branch-north", "branch-south"]
+    assert settings.signing_key == tmp_path / "secrets" / "signing.key"
+    assert settings.journal_place.where == str(tmp_path / "data" / "server.db")
+    assert settings.scheme == "http"
+    assert "s" * 40 not in repr(settings)
+
+
+def test_what_the_sample_leaves_out_are_the_defaults(tmp_path: Path) -> None:
+    text = SAMPLE.read_text()
+    limits = ("[limits]", "most_body_bytes = 1048576", "requests_at_once = 200", "body_seconds = 15")
+    for line in ("accept_older_journal = false", "trusted_proxy = false", *limits):
+        assert f"# {line}" in text
+        text = text.replace(f"# {line}", line)
+    assert read_settings(laid_out(tmp_path, text), ServerSettings, ENVIRONMENT) == read_settings(
+        _plain(tmp_path), ServerSettings, ENVIRONMENT
+    )
+
+
+def _plain(folder: Path) -> Path:
+    path = folder / "plain.toml"
+    path.write_text(SAMPLE.read_text())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('listen = "127.0.0.1:8460"', 'listen = "0.0.0.0:8460"', "needs \\[tls\\]"),
+        ('name = "branch-south"', 'name = "branch-north"', "named 2 times"),
+        ('url = "https://north.example:8443"', 'url = "http://north.example:8443"', "plain http"),
+        ("# [limits]\n", "[limits]\nbody_seconds = 0\n", "1 at least"),
+        ('journal = "data', 'journl = "data', "journl.*journal"),
+        ("key_file = \"secrets/admin.key\"\n", "", "key_file, key_env and sha256"),
+    ],
+)  # fmt: skip
+def test_bad_settings_are_refused(tmp_path: Path, old: str, new: str, told: str) -> None:
+    text = SAMPLE.read_text()
+    assert old in text
+    with pytest.raises(InvalidInput, match=told):
+        read_settings(laid_out(tmp_path, text.replace(old, new)), ServerSettings, ENVIRONMENT)
