@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.histograms import FOLDER, histogram, missing
+from treetop.mechanisms.known_items import KnownItems
 from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.registry import DEFAULT_MECHANISM, MECHANISMS, Mechanism, mechanism_named
+from treetop.mechanisms.registry import DEFAULT_MECHANISM, MECHANISMS, mechanism_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.query.encode import catalogued, populate
 from treetop.query.score import score
@@ -36,15 +37,15 @@ def searched(data: str) -> Population:
 
 
 @cache
-def listed(data: str) -> tuple[Mechanism, Population]:
+def listed(data: str) -> tuple[KnownItems, Population]:
     federation = histogram(data)
     return catalogued(federation, federation.items, DEFAULT_MECHANISM, None)
 
 
 def f1_scores(cell: Cell, runs: int) -> tuple[Cell, list[float]]:
     data, name, epsilon, k = cell
-    parameters = Parameters(k, Epsilon(epsilon))
     mechanism, population = listed(data) if name == LIMIT else (mechanism_named(name), searched(data))
+    parameters = mechanism.parameters(k, Epsilon(epsilon))
     outcomes = (run(mechanism, parameters, population, seed=SEED, repetition=r) for r in range(runs))
     return cell, [score(outcome, population, k).f1 for outcome in outcomes]
 

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.histograms import FOLDER, histogram, missing
-from treetop.mechanisms.parameters import Parameters
-from treetop.privacy.epsilon import Epsilon
+from treetop.mechanisms.registry import mechanism_named, parameters_for
 from treetop.query.score import Score, score
 from treetop.query.strategy import HASHED, Told, choose
 from treetop.simulation.run import run
@@ -28,7 +27,7 @@ def measure(data: str, epsilon: float, recovered: bool, runs: int) -> list[Score
     federation = histogram(data)
     told = Told(way=HASHED, word_list=None if recovered else federation.items)
     settings = {"expected_items": 100_000}
-    parameters = Parameters(K, Epsilon(epsilon)).with_settings(settings)
+    parameters = parameters_for(mechanism_named(told.mechanism), K, epsilon, settings=settings)
     taken = choose(federation, parameters, told, settings)
     outcomes = (
         run(taken.mechanism, taken.parameters, taken.population, seed=SEED, repetition=repetition)

@@ -8,7 +8,6 @@ from benchmarks.measuring import Row, best_of
 from benchmarks.peers import compared
 from treetop.datasets.federation import Federation, PartyItems
 from treetop.encoding.item_codecs import codec_named
-from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.registry import mechanism_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
@@ -25,10 +24,11 @@ USERS, BITS, STEP, PEER_USERS = 1_000_000, 12, 2, 1000
 
 def measure() -> list[Row]:
     crowd, items = population()
-    parameters = Parameters(10, Epsilon(2.0), "olh").with_settings({"bits": BITS, "levels": BITS // STEP})
+    fedpem = mechanism_named("fedpem")
+    parameters = fedpem.parameters(10, Epsilon(2.0), "olh", bits=BITS, levels=BITS // STEP)
     rows = []
     for simulator in ("devices", "exact"):
-        ours = best_of(3, lambda s=simulator: run(mechanism_named("fedpem"), parameters, crowd, seed=1, simulator=s))  # type: ignore[misc]
+        ours = best_of(3, lambda s=simulator: run(fedpem, parameters, crowd, seed=1, simulator=s))  # type: ignore[misc]
         what = f"fedpem, {simulator}, {ours / USERS * 1e9:,.1f} ns a user, times as fast as pure-ldp's PEM"
         rows.append(compared(what, ours, lambda: peer_seconds(items) * USERS))
     return rows

@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 from treetop.datasets.synthetic import IDS_BELOW, synthetic
 from treetop.encoding.bit_strings import Codes, prefixes_of
+from treetop.mechanisms.dialogue import CollectReports
 from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.registry import mechanism_named
-from treetop.mechanisms.requests import CollectReports
+from treetop.mechanisms.protocol import Mechanism
+from treetop.mechanisms.registry import mechanism_named, parameters_for
 from treetop.metrics.poisoning import fakes_needed
 from treetop.metrics.retrieval import f1
 from treetop.oracles.hash_family import buckets, premixed
@@ -130,9 +131,9 @@ class Setting:
 
     @property
     def parameters(self) -> Parameters:
-        return Parameters(K, Epsilon(self.epsilon), self.oracle).with_settings(
-            {"groups": "independent"} if self.mechanism == "taps" else {}
-        )
+        settings = {"groups": "independent"} if self.mechanism == "taps" else {}
+        mechanism: Mechanism[Parameters] = mechanism_named(self.mechanism)
+        return parameters_for(mechanism, K, self.epsilon, self.oracle, settings)
 
 
 @dataclass(frozen=True)

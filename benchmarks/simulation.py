@@ -7,7 +7,6 @@ import numpy as np
 from benchmarks.measuring import Measured, best_of, ratio
 from treetop.datasets.federation import Federation, PartyItems
 from treetop.encoding.item_codecs import codec_named
-from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.registry import DEFAULT_MECHANISM, mechanism_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.query.encode import catalogued
@@ -65,9 +64,10 @@ def measure() -> list[Measured]:
 
 def one_survey(crowd: Population) -> Callable[[], object]:
     survey, listed = catalogued(crowd.federation, crowd.federation.items[:ITEMS], DEFAULT_MECHANISM, None)
-    return lambda: run(survey, Parameters(10, Epsilon(4)), listed, seed=1)
+    return lambda: run(survey, survey.parameters(10, Epsilon(4)), listed, seed=1)
 
 
 def one_run(name: str, crowd: Population, simulator: str = "exact", oracle: str = "krr") -> Callable[[], object]:
-    parameters = Parameters(10, Epsilon(4), oracle)
-    return lambda: run(mechanism_named(name), parameters, crowd, seed=1, simulator=simulator)
+    mechanism = mechanism_named(name)
+    parameters = mechanism.parameters(10, Epsilon(4), oracle)
+    return lambda: run(mechanism, parameters, crowd, seed=1, simulator=simulator)

@@ -9,8 +9,7 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from treetop.cli.main import app
-from treetop.mechanisms.parameters import SETTINGS, Parameters
-from treetop.mechanisms.registry import every_mechanism
+from treetop.mechanisms.registry import FOR_A_QUERY, OWN, SETTINGS
 from treetop.privacy.epsilon import Epsilon
 from treetop.services.party import app as party_app
 from treetop.services.server import app as server_app
@@ -20,12 +19,14 @@ REFERENCE = Path(__file__).parent / "reference"
 
 def settings_page() -> str:
     """Return every setting with its symbol, default and readers."""
-    defaults = Parameters(10, Epsilon(2))
-    rows = [
-        f"| `{name}` | {_code(known.symbol)} | `{getattr(defaults, name)}` | {known.expects} | {known.help} | "
-        f"{', '.join(m.name for m in every_mechanism() if name in m.reads)} |"
-        for name, known in SETTINGS.items()
-    ]
+    rows = []
+    for name, known in SETTINGS.items():
+        readers = [each for each in (*OWN.values(), *FOR_A_QUERY) if name in each.parameters.settings()]
+        default = getattr(readers[0].parameters(10, Epsilon(2)), name)
+        rows.append(
+            f"| `{name}` | {_code(known.symbol)} | `{default}` | {known.expects} | {known.help} | "
+            f"{', '.join(each.name for each in readers)} |"
+        )
     head = (
         "# Settings\n\nEvery parameter and reading of the paper that `--set name=value` and Python reach. A mechanism "
         " that does not read a setting says so.\n\n"

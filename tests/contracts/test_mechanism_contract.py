@@ -8,11 +8,9 @@ import pytest
 from numpy.random import Generator
 from tests.support.populations import population, three_parties, zipf
 
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.registry import MECHANISMS, mechanism_named
-from treetop.mechanisms.requests import CollectReports
+from treetop.mechanisms.dialogue import CollectReports
+from treetop.mechanisms.registry import MECHANISMS, mechanism_named, parameters_for
 from treetop.oracles.tallies import Tally
-from treetop.privacy.epsilon import Epsilon
 from treetop.simulation import run as run_module
 from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import PartyPopulation, Population
@@ -34,8 +32,9 @@ def go(
     simulator: str = "exact",
     settings: Mapping[str, object] = FEW,
 ) -> RunResult:
-    parameters = Parameters(k, Epsilon(epsilon), oracle).with_settings(settings)
-    return run(mechanism_named(name), parameters, crowd, seed=seed, simulator=simulator)
+    mechanism = mechanism_named(name)
+    parameters = parameters_for(mechanism, k, epsilon, oracle, settings)
+    return run(mechanism, parameters, crowd, seed=seed, simulator=simulator)
 
 
 def fingerprint(outcome: RunResult) -> tuple[Any, ...]:

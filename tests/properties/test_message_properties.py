@@ -4,22 +4,21 @@ import json
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from treetop.encoding.bit_strings import code_array
-from treetop.errors import InvalidInput
-from treetop.federation.messages import read_message, read_trace, written_message, written_trace, written_upload
-from treetop.federation.server.party_uploads import PartyFacts, read_upload
+from treetop.federation.level_reports import LevelReport
 from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.task_parameters import parameters_of
 from treetop.federation.wire.signed_documents import canonical_json
-from treetop.mechanisms.canopy_plan import CanopyPlan
-from treetop.mechanisms.requests import Findings, LevelTrace
-from treetop.mechanisms.roster import Member, Roster
+from treetop.mechanisms.canopy import Canopy, CanopyPlan
+from treetop.mechanisms.dialogue import Findings, LevelTrace, Member, Roster
+from treetop.mechanisms.fedpem import Fedpem
+from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.summed_level import SharedCandidates
-from treetop.mechanisms.taps import Continue
+from treetop.mechanisms.tap import Tap
+from treetop.mechanisms.taps import Continue, Taps
 from treetop.oracles.tallies import Tally
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.consensus_pruning import PruningCandidates, consensus
@@ -27,16 +26,17 @@ from treetop.trie.global_ranking import CountedPrefixes
 from treetop.trie.level_estimates import LevelEstimates
 from treetop.trie.party_counts import PartyCounts
 from treetop.trie.quantised_counts import QuantisedCounts
+from treetop.trie.user_groups import Group
 
 USERS = 12_345
 ROSTER = Roster((Member("a", USERS), Member("b", 99)))
 
 
-def facts(mechanism: str, mode: Any = "rounds", epsilon: str = "1.5", **settings: object) -> PartyFacts:
+def facts(mechanism: str, mode: Any = "rounds", epsilon: str = "1.5", **settings: object) -> PublicFacts[Any]:
     order = QueryOrder("fruit", ("a", "b"), mechanism=mechanism, mode=mode, epsilon=epsilon, k=3, settings=settings)
     task = planned_task(order)
     levels = dict.fromkeys(range(1, len(task.lengths)), USERS)
-    return PartyFacts(task, parameters_of(task), ROSTER, ROSTER.members[0], levels)
+    return PublicFacts(parameters_of(task), ROSTER, ROSTER.members[0], task.lengths, task.most_slots, levels)
 
 
 def passed_on(content: Any) -> Any:
@@ -56,13 +56,12 @@ def tallies(draw: st.DrawFn, least: int = 2) -> tuple[list[int], Tally]:
 def test_counts_are_the_same_to_the_last_bit(counted: tuple[list[int], Tally], epsilon: str, mode: str) -> None:
     prefixes, tally = counted
     known = facts("fedpem", mode, epsilon, bits=8, levels=1)
-    known.said.append(None)
+    known.messages.append(None)
     oracle = known.parameters.oracle_for(len(prefixes))
     tally = Tally(tally.support[: oracle.slots], tally.reports)
     estimates = LevelEstimates.of(CandidateDomain(8, code_array(prefixes, 8)), oracle, tally)
     sent = Findings(CountedPrefixes.of(estimates.positive(), USERS))
-    found = read_upload(known, passed_on(written_upload(sent, USERS, known.parameters)))
-    assert isinstance(found, Findings)
+    found = Fedpem().decode_findings(known, passed_on(Fedpem().encode_findings(known, sent)))
     for name in ("prefixes", "counts", "variances"):
         assert getattr(found.heavy_hitters, name).tolist() == getattr(sent.heavy_hitters, name).tolist()
     assert (found.heavy_hitters.reports, found.heavy_hitters.domain, found.bits) == (
@@ -73,24 +72,22 @@ def test_counts_are_the_same_to_the_last_bit(counted: tuple[list[int], Tally], e
 @given(st.integers(1, USERS), st.data(), st.sampled_from(["lower_confidence", "sum"]))
 def test_quantised_counts_are_read_back(reports: int, data: st.DataObject, score: str) -> None:
     known = facts("canopy", bits=8, step_bits=4, score=score)
-    known.said.append(SharedCandidates(code_array([0], 8), 0.3))
+    known.messages.append(SharedCandidates(code_array([0], 8), 0.3))
     prefixes = CanopyPlan.of(known.parameters).candidates(code_array([0], 8), 1)
     oracle = known.parameters.oracle_for(16)
     support = data.draw(st.lists(st.integers(0, reports), min_size=oracle.slots, max_size=oracle.slots))
     frequencies = oracle.estimate(Tally(np.array(support), reports))[:16]
     counted = PartyCounts(4, prefixes.prefixes, frequencies, reports, oracle, USERS)
     sent = QuantisedCounts.of(counted.counts, counted.deviation, score == "sum")
-    found = read_upload(known, passed_on(written_upload(sent, USERS, known.parameters)))
-    assert isinstance(found, QuantisedCounts)
+    found = Canopy().decode_upload(known, passed_on(Canopy().encode_upload(known, sent)))
     assert (found.values.tolist(), found.deviation, found.signed) == (sent.values.tolist(), sent.deviation, sent.signed)
 
 
 def test_a_level_without_reports_is_read_back() -> None:
     known = facts("canopy", bits=8, step_bits=4)
-    known.said.append(SharedCandidates(code_array([0], 8), 0.3))
+    known.messages.append(SharedCandidates(code_array([0], 8), 0.3))
     sent = QuantisedCounts.of(np.zeros(16), np.inf)
-    found = read_upload(known, passed_on(written_upload(sent, USERS, known.parameters)))
-    assert isinstance(found, QuantisedCounts)
+    found = Canopy().decode_upload(known, passed_on(Canopy().encode_upload(known, sent)))
     assert found.missing
 
 
@@ -106,8 +103,9 @@ def test_the_servers_messages_of_taps_are_read_back(
     known = facts("taps", bits=8, levels=4)
     lists = PruningCandidates(4, code_array(infrequent, 8), code_array(frequent, 8), np.array(frequencies))
     sent = Continue(None if shared is None else code_array(shared, 8), {2: lists}, author)
-    found = read_message(known.task, known.parameters, 2, passed_on(written_message(sent)))
-    assert isinstance(found, Continue)
+    known.messages.append(None)
+    found = Taps().decode_message(known, passed_on(Taps().encode_message(sent)))
+    assert found is not None
     assert (None if found.shared is None else found.shared.tolist()) == shared
     assert found.author == author
     told = found.D[2]
@@ -119,23 +117,22 @@ def test_the_servers_messages_of_taps_are_read_back(
 def test_the_servers_messages_of_canopy_and_tap_are_read_back(prefixes: list[int], share: float) -> None:
     known = facts("canopy", bits=8, step_bits=2)
     sent = SharedCandidates(code_array(prefixes, 8), share)
-    found = read_message(known.task, known.parameters, 2, passed_on(written_message(sent)))
-    assert isinstance(found, SharedCandidates)
+    known.messages.append(None)
+    found = Canopy().decode_message(known, passed_on(Canopy().encode_message(sent)))
     assert (found.prefixes.tolist(), found.share) == (prefixes, share)
     tap = facts("tap", bits=8, levels=4)
-    shared = read_message(tap.task, tap.parameters, 2, passed_on(written_message(code_array(prefixes, 8))))
-    assert isinstance(shared, np.ndarray)
+    assert Tap().decode_message(tap, Tap().encode_message(None)) is None
+    tap.messages.append(None)
+    shared = Tap().decode_message(tap, passed_on(Tap().encode_message(code_array(prefixes, 8))))
+    assert shared is not None
     assert shared.tolist() == prefixes
-    assert read_message(tap.task, tap.parameters, 1, written_message(None)) is None
 
 
-def test_traces_are_read_back_and_other_mechanisms_are_refused() -> None:
+def test_level_reports_are_read_back() -> None:
+    task = planned_task(QueryOrder("fruit", ("a", "b"), mechanism="taps"))
     trace = LevelTrace(3, 6, 24, 1000, "krr", 6, "3 candidates pruned")
-    assert read_trace(facts("taps").task, passed_on(written_trace(trace))) == trace
-    with pytest.raises(InvalidInput, match="a federation cannot send object"):
-        written_message(object())
-    with pytest.raises(InvalidInput, match="for simulations"):
-        written_upload(object(), 1, facts("taps").parameters)  # type: ignore[arg-type]
+    sent = LevelReport([trace], ["a note"], {Group(2): 7}, 3)
+    assert LevelReport.from_json(task, passed_on(sent.to_json()), 9) == sent
 
 
 @given(st.permutations(range(20)), st.permutations(range(20)), st.integers(1, 10), st.floats(0, 1))

@@ -16,8 +16,8 @@ from tests.statistical.test_mechanism_laws import agree
 from tests.support.populations import population
 
 from treetop.datasets.federation import federation_from_mapping
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.registry import Mechanism, mechanism_named
+from treetop.mechanisms.canopy import Canopy, CanopyParameters
+from treetop.mechanisms.protocol import Mechanism, P
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.query.encode import catalogued
@@ -38,7 +38,7 @@ def crowded(parties: int = 3) -> Population:
     return population(held, bits=11)
 
 
-def deviations(mechanism: Mechanism, parameters: Parameters, crowd: Population, seed: int) -> Any:
+def deviations(mechanism: Mechanism[P], parameters: P, crowd: Population, seed: int) -> Any:
     """Return the errors of all counts in standard errors."""
     ranking = run(mechanism, parameters, crowd, seed=seed).ranking
     assert len(ranking) >= 2000
@@ -58,9 +58,8 @@ def right(errors: Any) -> bool:
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_error_bars_of_canopy(epsilon: float) -> None:
     """All prefixes are kept and all items asked for, so that no item is chosen for what its estimate came out as."""
-    settings = {"bits": 11, "step_bits": 6, "kept": 64}
-    parameters = Parameters(ITEMS, Epsilon(epsilon)).with_settings(settings)
-    errors = deviations(mechanism_named("canopy"), parameters, crowded(), seed=1)
+    parameters = CanopyParameters(ITEMS, Epsilon(epsilon), bits=11, step_bits=6, kept=64)
+    errors = deviations(Canopy(), parameters, crowded(), seed=1)
     assert right(errors)
     assert not right(errors / 0.8)
     assert not right(errors * 0.8)
@@ -70,7 +69,7 @@ def test_error_bars_of_canopy(epsilon: float) -> None:
 def test_error_bars_of_the_catalogue(epsilon: float) -> None:
     crowd = crowded()
     mechanism, listed = catalogued(crowd.federation, crowd.federation.items, "canopy", None)
-    errors = deviations(mechanism, Parameters(ITEMS, Epsilon(epsilon)), listed, seed=2)
+    errors = deviations(mechanism, mechanism.parameters(ITEMS, Epsilon(epsilon)), listed, seed=2)
     assert right(errors)
     assert not right(errors / 0.8)
 
@@ -102,10 +101,10 @@ def test_runs_of_canopy_hardly_ever_mark_an_item_nobody_holds(parties: int) -> N
     """Flat data at a low epsilon: nearly all that is returned is noise. 200 runs, the last level has 512 candidates."""
     held = {f"p{place}": {str(97 * item): 3 + place for item in range(600)} for place in range(parties)}
     crowd = population(held, bits=16)
-    parameters = Parameters(10, Epsilon(1.0)).with_settings({"bits": 16, "step_bits": 8, "kept": 2})
+    parameters = CanopyParameters(10, Epsilon(1.0), bits=16, step_bits=8, kept=2)
     marked = returned = 0
     for repetition in range(200):
-        ranking = run(mechanism_named("canopy"), parameters, crowd, seed=3, repetition=repetition).ranking
+        ranking = run(Canopy(), parameters, crowd, seed=3, repetition=repetition).ranking
         nobody = np.array(crowd.true_counts(ranking.prefixes)) == 0
         returned += int(nobody.sum())
         marked += bool(np.any(nobody & np.asarray(ranking.significant)))
@@ -119,7 +118,7 @@ RUNS = 1500
 def catalogue_answers(oracle: str, simulator: str, epsilon: float = 1.5) -> tuple[Any, Any]:
     held = {"a": {"x": 150, "y": 90, "z": 60, "other": 70}, "b": {"y": 120, "z": 80}, "c": {"z": 60, "none": 40}}
     mechanism, crowd = catalogued(federation_from_mapping(held), ["x", "y", "z", "w"], "canopy", None)
-    parameters = Parameters(2, Epsilon(epsilon), oracle)
+    parameters = mechanism.parameters(2, Epsilon(epsilon), oracle)
     seed = 1 if simulator == "exact" else 2
     rankings = [
         run(mechanism, parameters, crowd, seed=seed, repetition=r, simulator=simulator).ranking for r in range(RUNS)

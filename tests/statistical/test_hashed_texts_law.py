@@ -9,7 +9,7 @@ import numpy as np
 
 from treetop.datasets.federation import federation_from_mapping
 from treetop.encoding.hashed_text import HashedText
-from treetop.mechanisms.requests import CollectReports, DrawGroup
+from treetop.mechanisms.dialogue import CollectReports, DrawGroup
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population

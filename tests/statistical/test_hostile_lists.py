@@ -12,15 +12,13 @@ import pytest
 from numpy.random import Generator
 
 from treetop.encoding.bit_strings import code_array
-from treetop.federation.party.small_groups import VALIDATING, GroupsAtHand
-from treetop.federation.server.planning import QueryOrder, planned_task
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.requests import CollectReports
-from treetop.mechanisms.taps import Continue, prune
+from treetop.mechanisms.dialogue import CollectReports, Member, Roster
+from treetop.mechanisms.public_facts import PublicFacts
+from treetop.mechanisms.taps import Continue, Taps, TapsParameters, prune
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.consensus_pruning import PruningCandidates
-from treetop.trie.user_groups import Group
+from treetop.trie.user_groups import VALIDATING, Group
 
 K, LEVEL, LENGTH, RUNS = 10, 7, 14, 1500
 PREFIXES = [7 * place + 3 for place in range(60)]
@@ -46,10 +44,10 @@ def hostile(length: int = 2 * K) -> PruningCandidates:
 
 
 def is_pruned(
-    parameters: Parameters, lists: PruningCandidates, held: dict[int, float], n: int, random: Generator
+    parameters: TapsParameters, lists: PruningCandidates, held: dict[int, float], n: int, random: Generator
 ) -> bool:
     domain = CandidateDomain(LENGTH, code_array(PREFIXES, 48))
-    dialogue, answer = prune(parameters, 0.25, LEVEL, domain, lists), None
+    dialogue, answer = prune(parameters, 0.25, LEVEL, domain, lists, above=(0, code_array([0], 48))), None
     while True:
         try:
             request = dialogue.send(answer)
@@ -61,7 +59,7 @@ def is_pruned(
 
 
 def rate(oracle: str, lists: PruningCandidates, top: float, n: int, runs: int = RUNS) -> float:
-    parameters, random = Parameters(K, Epsilon(4), oracle), np.random.default_rng(11)
+    parameters, random = TapsParameters(K, Epsilon(4), oracle), np.random.default_rng(11)
     held = dict(zip(PREFIXES, shares(top), strict=True))
     return sum(is_pruned(parameters, lists, held, n, random) for _ in range(runs)) / runs
 
@@ -77,9 +75,11 @@ def test_a_hostile_list_prunes_the_top_item_no_more_than_an_honest_one(
 def test_a_short_list_would_be_pruned_whole_and_is_not_used() -> None:
     """A test of the test, and why a party refuses lists of fewer than 2k prefixes."""
     assert rate("krr", hostile(4), 0.2, 150, runs=100) > 0.9
-    task = planned_task(QueryOrder("fruit", ("a", "b"), mechanism="taps", k=K))
+    parameters, roster = TapsParameters(K, Epsilon(4)), Roster((Member("a", 9), Member("b", 8)))
+    facts = PublicFacts(parameters, roster, roster.members[1], parameters.lengths, max_slots=1 << 20)
     devices = {Group(level, role): 500 for level in range(1, 25) for role in VALIDATING}
-    at_hand = GroupsAtHand(task, devices, validates=True)
-    heard, notes = at_hand.usable(Continue(None, {LEVEL: hostile(4), LEVEL + 1: hostile()}, "a"))
-    assert list(heard.D) == [LEVEL + 1]
-    assert notes == ["level 7 not pruned: the list told has 4 prefixes, fewer than 20"]
+    message = Continue(None, {LEVEL: hostile(4), LEVEL + 1: hostile()}, "a")
+    usable, notes = Taps().usable(facts, message, devices, min_validation=100)
+    assert isinstance(usable, Continue)
+    assert list(usable.D) == [LEVEL + 1]
+    assert notes == ("level 7 not pruned: the list told has 4 prefixes, fewer than 20",)

@@ -12,9 +12,7 @@ import pytest
 from tests.statistical.settings import chi_square_limit
 from tests.support.populations import population
 
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.registry import MECHANISMS, mechanism_named
-from treetop.privacy.epsilon import Epsilon
+from treetop.mechanisms.registry import MECHANISMS, mechanism_named, parameters_for
 from treetop.simulation.run import run
 
 RUNS = 1500
@@ -28,7 +26,7 @@ PARTIES = {
 def answers(name: str, oracle: str, simulator: str, groups: str, epsilon: float = 1.5) -> tuple[Any, Any]:
     crowd = population(PARTIES)
     settings = {"bits": 8, "levels": 4, "step_bits": 2, "groups": groups}
-    parameters = Parameters(2, Epsilon(epsilon), oracle).with_settings(settings)
+    parameters = parameters_for(mechanism_named(name), 2, epsilon, oracle, settings)
     seed = 1 if simulator == "exact" else 2
     rankings = [
         run(mechanism_named(name), parameters, crowd, seed=seed, repetition=r, simulator=simulator).ranking

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from treetop.datasets.federation import Federation, federation_from_mapping
-from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.canopy import CanopyParameters
 from treetop.planning.plan import plan
 from treetop.privacy.epsilon import Epsilon
 from treetop.query.strategy import Told, choose
@@ -36,7 +36,7 @@ def _federation(frequency: float) -> Federation:
 
 def _share_found(frequency: float, epsilon: float, told: dict[str, Any], runs: int = RUNS) -> float:
     federation = _federation(frequency)
-    parameters = Parameters(10, Epsilon(epsilon))
+    parameters = CanopyParameters(10, Epsilon(epsilon))
     taken = choose(federation, parameters, Told(**told), {})
     name = "200000000000001"
     code = int(taken.population.codec.encode([name]).codes[0])

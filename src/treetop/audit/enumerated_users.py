@@ -8,7 +8,7 @@ import numpy as np
 
 from treetop.audit.choices import Choices, Law
 from treetop.federation.thresholds import WORDS, keep_threshold
-from treetop.mechanisms.requests import CollectReports, DivideUsers
+from treetop.mechanisms.dialogue import CollectReports, DivideUsers
 from treetop.oracles.tallies import Tally
 from treetop.privacy.budget import Budget
 from treetop.privacy.once_per_user import OncePerUser

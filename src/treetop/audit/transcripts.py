@@ -12,12 +12,20 @@ from treetop.audit.choices import Choices, every_transcript
 from treetop.audit.enumerated_users import BITS, EnumeratedUsers, User, UserBehaviour
 from treetop.audit.exact_ratios import Odds, largest_odds, within
 from treetop.encoding.bit_strings import code_array
-from treetop.mechanisms.dialogue import Dialogue, ask
-from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.dialogue import (
+    CollectReports,
+    Dialogue,
+    DivideUsers,
+    Findings,
+    HearServer,
+    Member,
+    Roster,
+    TellServer,
+    ask,
+)
 from treetop.mechanisms.registry import mechanism_named
-from treetop.mechanisms.requests import CollectReports, DivideUsers, Findings, HearServer, TellServer
-from treetop.mechanisms.roster import Member, Roster
-from treetop.mechanisms.tap import tap_groups
+from treetop.mechanisms.shared_trie import tap_groups
+from treetop.mechanisms.taps import TapsParameters
 from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.privacy.budget import Budget
 from treetop.privacy.epsilon import Epsilon
@@ -33,11 +41,11 @@ FIRST_PARTY = (User((VALUES[0],), Group(1)), User((VALUES[3],), Group(2)))
 SECOND_PARTY = (User((VALUES[1],), Group(1)), TARGET)
 ROSTER = Roster((Member("first", 20), Member("second", 20)))
 """What the parties claim; only four users answer, so that everything can be enumerated."""
-PartySide = Callable[[Parameters, Roster, Member], Dialogue[Findings]]
+PartySide = Callable[[TapsParameters, Roster, Member], Dialogue[Findings]]
 
 
 @dataclass(frozen=True)
-class TinyParameters(Parameters):
+class TinyParameters(TapsParameters):
     """Two levels of one bit each."""
 
     @property
@@ -54,7 +62,7 @@ def tiny_parameters(budget: Budget, k: int) -> TinyParameters:
     )  # fmt: skip
 
 
-def prying_party(parameters: Parameters, roster: Roster, party: Member) -> Dialogue[Findings]:  # noqa: ARG001
+def prying_party(parameters: TapsParameters, roster: Roster, party: Member) -> Dialogue[Findings]:  # noqa: ARG001
     """A malicious party: two candidates only, and at level 2 whatever the reports of level 1 make it curious about."""
     yield from ask(DivideUsers(tap_groups(parameters, party)))
     first = yield from _pry(parameters, Group(1), [1])
@@ -65,7 +73,7 @@ def prying_party(parameters: Parameters, roster: Roster, party: Member) -> Dialo
     return Findings(CountedPrefixes.of(second, party.users))
 
 
-def _pry(parameters: Parameters, group: Group, prefixes: Sequence[int]) -> Dialogue[LevelEstimates]:
+def _pry(parameters: TapsParameters, group: Group, prefixes: Sequence[int]) -> Dialogue[LevelEstimates]:
     domain = CandidateDomain(2, code_array(prefixes, BITS))
     oracle: FrequencyOracle[object] = parameters.oracle_for(len(domain))
     tally = yield from ask(CollectReports(group, domain, oracle))
@@ -98,7 +106,7 @@ def worst_odds(scene: Scene, budget: Budget, k: int) -> tuple[Odds, int]:
     return largest_odds(columns), len(columns)
 
 
-def _parties(scene: Scene, parameters: Parameters, budget: Budget, choices: Choices) -> dict[str, PartyRun]:
+def _parties(scene: Scene, parameters: TapsParameters, budget: Budget, choices: Choices) -> dict[str, PartyRun]:
     honest = mechanism_named(scene.mechanism).party
     cast = zip(ROSTER.members, (honest, scene.second_party or honest), (FIRST_PARTY, SECOND_PARTY), strict=True)
     return {

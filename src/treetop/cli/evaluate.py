@@ -14,9 +14,9 @@ from treetop.evaluation.evaluate import in_order
 from treetop.evaluation.execute import execute
 from treetop.evaluation.grid import Grid, cells_of
 from treetop.evaluation.results import Row, checked_output, write
-from treetop.mechanisms.registry import MECHANISMS, mechanism_named
+from treetop.mechanisms.registry import MECHANISMS, unread_settings
 from treetop.query.encode import populate
-from treetop.query.find import checked_seed, oracle_notes, setting_notes, sharing_notes
+from treetop.query.find import checked_seed, sharing_notes
 from treetop.simulation.population import Population
 
 ALL_MECHANISMS = ",".join(MECHANISMS)
@@ -69,15 +69,10 @@ def _tell(population: Population, grid: Grid, settings: dict[str, object]) -> No
     note(f"seed {grid.seed}")
     for text in population.notes:
         note(text)
-    for text in dict.fromkeys(
-        text for cell in grid.cells for text in oracle_notes(mechanism_named(cell.mechanism), cell.parameters)
-    ):
+    for text in dict.fromkeys(text for cell in grid.cells for text in cell.mechanism.notes(cell.parameters)):
         note(text)
-    for name in dict.fromkeys(cell.mechanism for cell in grid.cells):
-        for text in (
-            *setting_notes(mechanism_named(name), settings),
-            *sharing_notes(mechanism_named(name), population),
-        ):
+    for mechanism in dict.fromkeys(cell.mechanism for cell in grid.cells):
+        for text in (*unread_settings(mechanism, settings), *sharing_notes(mechanism, population)):
             note(text)
 
 

@@ -8,8 +8,7 @@ import typer
 
 from treetop.encoding.item_codecs import CODECS
 from treetop.errors import InvalidInput
-from treetop.mechanisms.parameters import SETTINGS
-from treetop.mechanisms.registry import MECHANISMS
+from treetop.mechanisms.registry import MECHANISMS, SETTINGS
 from treetop.oracles.registry import ORACLE_NAMES
 from treetop.query.strategy import WAYS
 from treetop.simulation.run import SIMULATORS

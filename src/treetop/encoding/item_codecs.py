@@ -5,7 +5,7 @@ and which were shortened, and the caller tells the user.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import ClassVar
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treetop.encoding.bit_strings import Codes, checked_bits, code_array
+from treetop.entry_points import Registry
 from treetop.errors import InvalidInput, UnknownName
 
 DEFAULT_HASH_KEY = "treetop"
@@ -39,6 +40,8 @@ class ItemCodec(ABC):
     """Run by the device on its own item, and by whoever reads an answer."""
 
     name: ClassVar[str]
+    hashes: ClassVar[bool] = False
+    """Whether codes are hashes under a public key, which the constructor then takes; nothing reads a hash back."""
 
     def __init__(self, bits: int) -> None:
         self.bits = checked_bits(bits)
@@ -167,6 +170,7 @@ class Hashed(ItemCodec):
     """The first m bits of a keyed BLAKE2b of the UTF-8 bytes; only a dictionary of items reads it back."""
 
     name = "hashed"
+    hashes = True
 
     def __init__(self, bits: int, key: str = DEFAULT_HASH_KEY) -> None:
         super().__init__(bits)
@@ -190,11 +194,25 @@ class Hashed(ItemCodec):
         return None
 
 
-CODECS: dict[str, type[ItemCodec]] = {codec.name: codec for codec in (Words, Ids, Text, Hashed)}
+def _checked(entry: object) -> type[ItemCodec]:
+    if isinstance(entry, type) and issubclass(entry, ItemCodec):
+        return entry
+    raise InvalidInput(f"an entry point of treetop.encodings must name a class of ItemCodec, found {entry!r}")
+
+
+CODECS: Registry[type[ItemCodec]] = Registry(
+    "encoding", {codec.name: codec for codec in (Words, Ids, Text, Hashed)}, "treetop.encodings", _checked
+)
+
+
+def codec_class(name: str) -> type[ItemCodec]:
+    """Return the class of codecs of that name: Treetop's own, or one of another package."""
+    if name not in CODECS:
+        raise UnknownName("encoding", name, CODECS)
+    return CODECS[name]
 
 
 def codec_named(name: str, bits: int, hash_key: str = DEFAULT_HASH_KEY) -> ItemCodec:
     """Return the codec of that name for codes of m bits."""
-    if name not in CODECS:
-        raise UnknownName("encoding", name, CODECS)
-    return Hashed(bits, hash_key) if name == Hashed.name else CODECS[name](bits)
+    codec: Callable[..., ItemCodec] = codec_class(name)
+    return codec(bits, hash_key) if codec_class(name).hashes else codec(bits)

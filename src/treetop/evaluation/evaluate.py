@@ -9,6 +9,7 @@ from treetop.datasets.histogram_table import as_federation
 from treetop.evaluation.execute import execute
 from treetop.evaluation.grid import Grid, cells_of
 from treetop.evaluation.results import Row, table_of
+from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.query.encode import populate
 from treetop.query.find import checked_seed
@@ -17,7 +18,7 @@ from treetop.query.find import checked_seed
 def evaluate(
     data: Any,
     *,
-    mechanisms: Sequence[str] = tuple(MECHANISMS),
+    mechanisms: Sequence[str | Mechanism[Any]] = tuple(MECHANISMS),
     epsilons: Sequence[float] = (4.0,),
     ks: Sequence[int] = (10,),
     oracles: Sequence[str] = ("krr",),
@@ -38,5 +39,5 @@ def evaluate(
 
 def in_order(rows: Sequence[Row], grid: Grid) -> list[Row]:
     """Return rows in the grid's order, however they were finished."""
-    keys = [(c.mechanism, c.parameters.oracle, float(c.parameters.epsilon), c.parameters.k) for c in grid.cells]
+    keys = [(c.mechanism.name, c.parameters.oracle, float(c.parameters.epsilon), c.parameters.k) for c in grid.cells]
     return sorted(rows, key=lambda row: keys.index((row.mechanism, row.oracle, row.epsilon, row.k)))

@@ -11,7 +11,6 @@ from os import _exit
 from treetop.errors import InvalidInput
 from treetop.evaluation.grid import Cell, Grid
 from treetop.evaluation.results import Row, row_of
-from treetop.mechanisms.registry import mechanism_named
 from treetop.query.score import Score, score
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
@@ -50,9 +49,8 @@ def run_some(population: Population, grid: Grid, place: int, repetitions: range)
 
 
 def _run_one(population: Population, grid: Grid, cell: Cell, repetition: int) -> Score:
-    mechanism = mechanism_named(cell.mechanism)
     outcome = run(
-        mechanism, cell.parameters, population, seed=grid.seed, repetition=repetition, simulator=grid.simulator
+        cell.mechanism, cell.parameters, population, seed=grid.seed, repetition=repetition, simulator=grid.simulator
     )
     return score(outcome, population, cell.parameters.k)
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from treetop.errors import InvalidInput
 from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.registry import MECHANISMS, mechanism_named
-from treetop.privacy.epsilon import Epsilon
+from treetop.mechanisms.protocol import Mechanism
+from treetop.mechanisms.registry import MECHANISMS, mechanism_named, parameters_for
 
 Value = TypeVar("Value")
 
@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 class Cell:
     """One mechanism with its parameters, to be run many times."""
 
-    mechanism: str
+    mechanism: Mechanism[Any]
     parameters: Parameters
 
 
@@ -41,16 +41,17 @@ class Grid:
 
 
 def cells_of(
-    mechanisms: Sequence[str] = tuple(MECHANISMS),
+    mechanisms: Sequence[str | Mechanism[Any]] = tuple(MECHANISMS),
     oracles: Sequence[str] = ("krr",),
     epsilons: Sequence[float] = (4.0,),
     ks: Sequence[int] = (10,),
     settings: Mapping[str, object] | None = None,
 ) -> tuple[Cell, ...]:
     """Return the cells of a full grid, each validated."""
-    named = [mechanism_named(name).name for name in _distinct("mechanisms", mechanisms)]
+    named = [mechanism_named(mechanism) for mechanism in mechanisms]
+    _distinct("mechanisms", [mechanism.name for mechanism in named])
     return tuple(
-        Cell(mechanism, Parameters(k, Epsilon(epsilon), oracle).with_settings(settings or {}))
+        Cell(mechanism, parameters_for(mechanism, k, epsilon, oracle, settings, others=named))
         for mechanism, oracle, epsilon, k in product(
             named, _distinct("oracles", oracles), _distinct("epsilons", epsilons), _distinct("ks", ks)
         )

@@ -14,7 +14,6 @@ import pyarrow.parquet
 
 from treetop.errors import InvalidInput
 from treetop.evaluation.grid import Cell
-from treetop.mechanisms.registry import mechanism_named
 from treetop.query.score import Score
 from treetop.simulation.population import Population
 
@@ -46,12 +45,12 @@ def row_of(population: Population, cell: Cell, scores: Sequence[Score]) -> Row:
     """Average the repetitions of a cell."""
     return Row(
         data=population.federation.name,
-        mechanism=cell.mechanism,
+        mechanism=cell.mechanism.name,
         oracle=cell.parameters.oracle,
         encoding=population.codec.name,
         epsilon=float(cell.parameters.epsilon),
         k=cell.parameters.k,
-        levels=mechanism_named(cell.mechanism).levels(cell.parameters),
+        levels=cell.mechanism.levels(cell.parameters),
         repeats=len(scores),
         f1=_mean([score.f1 for score in scores]),
         f1_se=_standard_error([score.f1 for score in scores]),

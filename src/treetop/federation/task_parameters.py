@@ -1,19 +1,16 @@
-"""What a signed task means to its dialogues: parameters, mode, codec. The inverse of `server.planning`."""
-
-from typing import Literal
+"""What a signed task means to its dialogues: mechanism, parameters, mode, codec. The inverse of `server.planning`."""
 
 from treetop.encoding.item_codecs import ItemCodec, codec_named
 from treetop.federation.task import DeviceTask
 from treetop.mechanisms.parameters import Parameters
-from treetop.privacy.epsilon import Epsilon
-
-Mode = Literal["one-shot", "rounds"]
-MODES: tuple[Mode, ...] = ("one-shot", "rounds")
+from treetop.mechanisms.protocol import Mechanism, Mode
+from treetop.mechanisms.registry import mechanism_named, parameters_for
 
 
 def parameters_of(task: DeviceTask) -> Parameters:
-    """Return what the dialogues of a task are told; the inverse of `planned_task`."""
-    return Parameters(task.k, Epsilon(task.budget.text), task.oracle).with_settings(dict(task.settings))
+    """Return the parameters of a task's mechanism; the inverse of `planned_task`."""
+    mechanism: Mechanism[Parameters] = mechanism_named(task.mechanism)
+    return parameters_for(mechanism, task.k, task.budget.text, task.oracle, dict(task.settings))
 
 
 def mode_of(task: DeviceTask) -> Mode:

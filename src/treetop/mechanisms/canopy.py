@@ -5,59 +5,283 @@ with all its users at once; where an item lives in few parties, the lower-confid
 A user answers one level, drawn whatever she holds, and the candidates come from earlier sanitised reports only.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, cast
+
+import numpy as np
+
 from treetop.encoding.bit_strings import Codes, root_prefix
-from treetop.mechanisms.canopy_plan import CanopyPlan
-from treetop.mechanisms.dialogue import Dialogue, ask
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.requests import AskParties, Findings, HearServer, TellServer
-from treetop.mechanisms.roster import Member, Roster
+from treetop.encoding.levels import level_lengths
+from treetop.errors import InvalidInput
+from treetop.mechanisms.dialogue import (
+    AskParties,
+    Dialogue,
+    Findings,
+    HearServer,
+    Member,
+    Roster,
+    TellServer,
+    Upload,
+    ask,
+)
+from treetop.mechanisms.level_steps import least_kept
+from treetop.mechanisms.parameters import choice, setting, whole_number
+from treetop.mechanisms.protocol import Mechanism, Mode
+from treetop.mechanisms.public_facts import PublicFacts, decode_counts
+from treetop.mechanisms.strict_json import code_texts, codes, decimal, record, require, rows, whole, wholes
 from treetop.mechanisms.summed_level import (
     SharedCandidates,
     SummedLevel,
+    SummedParameters,
     best_prefixes,
     closing_round,
     count_level,
     record_level,
 )
-from treetop.trie.global_ranking import GlobalRanking
-from treetop.trie.level_weights import joining_share, level_weights
+from treetop.trie.candidate_domain import CandidateDomain
+from treetop.trie.global_ranking import COUNT_BITS, GlobalRanking
+from treetop.trie.level_weights import Weights, joining_share, level_weights
 from treetop.trie.lower_confidence import cover_cut, scored, uncovered_share
-from treetop.trie.quantised_counts import QuantisedCounts
-from treetop.trie.user_groups import Group
+from treetop.trie.party_counts import FINEST
+from treetop.trie.quantised_counts import LARGEST_VALUE, UNARY_BITS, QuantisedCounts
+from treetop.trie.user_groups import Group, GroupSizes
+
+LEAST_KEPT = 30
+SLACK = 1e-5
+"""How far a deviation, sent in 32 bits, may be from the one that a whole number of reports gives."""
 
 
-def canopy_party(parameters: Parameters, roster: Roster, party: Member) -> Dialogue[Findings]:  # noqa: ARG001
-    """Run by a party: count the server's candidates level by level, then send the signed counts it asks for."""
-    plan = CanopyPlan.of(parameters)
-    heard = yield from ask(HearServer[SharedCandidates]())
-    for h in range(1, plan.L + 1):
-        Lambda = plan.candidates(heard.prefixes, h)
-        oracle = parameters.oracle_for(len(Lambda))
-        counted = yield from count_level(party, Group(h), heard.share, Lambda, oracle)
-        yield from ask(TellServer(QuantisedCounts.of(counted.counts, counted.deviation, plan.signed)))
+@dataclass(frozen=True)
+class SearchParameters(SummedParameters):
+    """What a search over a public trie is told."""
+
+    kept: int = setting(0, "t", "Canopy: prefixes that a level keeps; 0 is max(2k, 30).", whole_number(0, 1 << 20))
+    upload_budget: int = setting(
+        0, "", "Canopy: bits a party may expect to send; lowers step_bits until they fit. 0: no limit.",
+        whole_number(0, 1 << 40),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CanopyParameters(SearchParameters):
+    """The step of a level, and who answers it."""
+
+    least_kept: int = least_kept()
+    step_bits: int = setting(8, "b", "Canopy: bits that a level adds to a prefix, at most.", whole_number(1, 16))
+    weights: Weights = setting(
+        "adaptive", "w_h", "Canopy: users of a level, from what is still uncovered, or from public weights.",
+        choice("adaptive", "ramp", "equal"),
+    )  # fmt: skip
+
+
+class Canopy(Mechanism[CanopyParameters]):
+    """The two dialogues, and what they send."""
+
+    name = "canopy"
+    parameters = CanopyParameters
+    shares = True
+    tolerates_small_groups = True
+
+    def party(self, parameters: CanopyParameters, roster: Roster, party: Member) -> Dialogue[Findings]:  # noqa: ARG002
+        """Run by a party: count the server's candidates level by level, then send the signed counts it asks for."""
+        plan = CanopyPlan.of(parameters)
         heard = yield from ask(HearServer[SharedCandidates]())
-        yield from record_level(h, counted, len(heard.prefixes))
-    return Findings(counted.of(heard.prefixes), local=counted.top(parameters.k))
+        for h in range(1, plan.L + 1):
+            Lambda = plan.candidates(heard.prefixes, h)
+            oracle = parameters.oracle_for(len(Lambda))
+            counted = yield from count_level(party, Group(h), heard.share, Lambda, oracle)
+            yield from ask(TellServer(QuantisedCounts.of(counted.counts, counted.deviation, plan.signed)))
+            heard = yield from ask(HearServer[SharedCandidates]())
+            yield from record_level(h, counted, len(heard.prefixes))
+        return Findings(counted.of(heard.prefixes), local=counted.top(parameters.k))
+
+    def server(self, parameters: CanopyParameters, roster: Roster) -> Dialogue[GlobalRanking]:
+        """Run by the server: grow the trie from the parties' summed counts; the k best x of level L."""
+        plan = CanopyPlan.of(parameters)
+        A, uncovered = root_prefix(parameters.bits), 0.0
+        for h in range(1, plan.L + 1):
+            w = level_weights(plan.L, parameters.weights, uncovered)
+            message = SharedCandidates(A, joining_share(w, h))
+            uploads = yield from ask(AskParties[QuantisedCounts](dict.fromkeys(roster.names, message)))
+            Lambda = plan.candidates(A, h)
+            level = SummedLevel.of(uploads, roster, len(Lambda))
+            if h < plan.L:
+                A, uncovered = kept_prefixes(parameters, plan, Lambda.prefixes, level)
+        best = best_prefixes(level, Lambda.prefixes, parameters.k, plan.zeta, parameters.score)
+        oracle = parameters.oracle_for(len(Lambda))
+        return (yield from closing_round(roster, best, len(Lambda), oracle, plain_sum=plan.signed))
+
+    def lengths(self, parameters: CanopyParameters) -> tuple[int, ...]:
+        """Return l_0 .. l_L."""
+        return CanopyPlan.of(parameters).lengths
+
+    def max_kept(self, parameters: CanopyParameters) -> int:
+        """Return t."""
+        return CanopyPlan.of(parameters).kept
+
+    def uploads(self, parameters: CanopyParameters) -> int:
+        """Return L + 1: every level, and the closing round."""
+        return CanopyPlan.of(parameters).L + 1
+
+    def choices(self, parameters: CanopyParameters) -> tuple[str, ...]:
+        """Say what was chosen and why, for the reader of an answer."""
+        plan = CanopyPlan.of(parameters)
+        widest = max(plan.most_candidates)
+        oracle = parameters.oracle_for(widest)
+        step_reason, kept_reason = f"{parameters.bits} bits name an item", f"max(2k, {LEAST_KEPT})"
+        if plan.step_bits < parameters.step_bits:
+            step_reason = f"the most that an upload of {parameters.upload_budget:,} bits allows"
+        side = "fewer" if oracle.name == "krr" else "not fewer"
+        turn = f"{widest + 1:,} slots are {side} than 3e^ε + 2 = {3 * parameters.epsilon.odds + 2:.4g}"
+        return (
+            f"{plan.L} levels of at most {plan.step_bits} bits: {step_reason}",
+            f"{plan.kept} prefixes kept per level ({'as told' if parameters.kept else kept_reason}), "
+            f"so at most {widest:,} candidates",
+            f"oracle {oracle.name} there: {turn if parameters.oracle == 'auto' else 'as told'}",
+            f"users per level: {_WEIGHTS[parameters.weights]}",
+            f"about {plan.expected_bits(parameters.k) / 1000:,.0f} kbit up per party expected",
+        )
+
+    def notes(self, parameters: CanopyParameters) -> tuple[str, ...]:
+        """Say so where k-RR is asked about more slots than it is good at."""
+        if parameters.oracle != "krr":
+            return ()
+        return ("canopy asks about thousands of candidates at once, where krr is far noisier than the oracle auto",)
+
+    def group_weights(self, parameters: CanopyParameters) -> GroupSizes:
+        """Return the weights of the levels, as whole numbers."""
+        weights = level_weights(self.levels(parameters), parameters.weights, 0.0)
+        denominator = 2 * max(1, len(weights) - 1)  # of 1/2 and of j / (L - 1)
+        return {Group(h): round(denominator * weight) for h, weight in enumerate(weights, start=1)}
+
+    def deployment_settings(self, settings: Mapping[str, object], *, mode: Mode, hashed: bool) -> dict[str, object]:
+        """Take public weights: every device draws its own level. Hashes share prefixes by chance, at every level."""
+        fixed = super().deployment_settings(settings, mode=mode, hashed=hashed)
+        if fixed.get("weights", "adaptive") == "adaptive":
+            fixed["weights"] = "equal" if hashed else "ramp"
+        return fixed
+
+    def deployment_notes(self, parameters: CanopyParameters) -> tuple[str, ...]:
+        """Say which weights were taken."""
+        return (f"canopy: public weights of levels ({parameters.weights}), since every device draws its own level",)
+
+    def encode_message(self, message: object) -> Any:
+        """Run by the server: the prefixes that go on, and the share of users who join."""
+        candidates = cast(SharedCandidates, message)
+        return {"prefixes": code_texts(candidates.prefixes), "share": candidates.share}
+
+    def decode_message(self, facts: PublicFacts[CanopyParameters], content: Any) -> SharedCandidates:
+        """Run by the party: prefixes of the level before, in the closing round those of the last level."""
+        length = facts.lengths[min(len(facts.messages), facts.last_level)]
+        fields = record("message", content, {"prefixes", "share"})
+        prefixes = codes("prefixes", fields["prefixes"], length, facts.parameters.bits)
+        return SharedCandidates(prefixes, decimal("share", fields["share"], 0.0, 1.0))
+
+    def encode_upload(self, facts: PublicFacts[CanopyParameters], upload: Upload) -> Any:  # noqa: ARG002
+        """Run by the party: counts in steps of half a deviation."""
+        counts = cast(QuantisedCounts, upload)
+        return {"values": counts.values.tolist(), "deviation": None if counts.missing else counts.deviation}
+
+    def decode_upload(self, facts: PublicFacts[CanopyParameters], content: Any) -> QuantisedCounts:
+        """Run by the server: counts of all candidates of the newest level, in the range that reports can give."""
+        fields = record("counts", content, {"values", "deviation"})
+        level, signed = len(facts.messages), facts.parameters.score == "sum"
+        if fields["deviation"] is None:
+            return QuantisedCounts.of(np.array(rows("values", fields["values"], 0, 0)), np.inf, signed)
+        deviation = decode_deviation(facts, level, fields["deviation"])
+        candidates = candidates_of(facts, level)
+        oracle = facts.parameters.oracle_for(candidates)
+        largest = facts.member.users * (1 - oracle.q) / (oracle.p - oracle.q)
+        most = min(LARGEST_VALUE, round(2 * largest / deviation) + 1)
+        values = wholes("values", fields["values"], candidates, -most if signed else 0, most)
+        return QuantisedCounts(np.array(values, dtype=np.int64), deviation, signed)
+
+    def decode_findings(self, facts: PublicFacts[CanopyParameters], content: Any) -> Findings:
+        """Run by the server: the signed counts that it asked for, among the candidates of the last level."""
+        fields = record("last upload", content, {"counted", "pruning"})
+        asked, slots = cast(SharedCandidates, facts.messages[-1]).prefixes, candidates_of(facts, facts.last_level) + 1
+        counted = decode_counts(facts, facts.last_level, fields["counted"], asked=asked, slots=slots)
+        record("pruning lists", fields["pruning"], set())
+        return Findings(counted)
+
+    def published_prefixes(self, facts: PublicFacts[CanopyParameters]) -> Codes:
+        """Run by the server: the prefixes that it named, and no others."""
+        return cast(SharedCandidates, facts.messages[-1]).prefixes
 
 
-def canopy_server(parameters: Parameters, roster: Roster) -> Dialogue[GlobalRanking]:
-    """Run by the server: grow the trie from the parties' summed counts; the k best x of level L."""
-    plan = CanopyPlan.of(parameters)
-    A, uncovered = root_prefix(parameters.bits), 0.0
-    for h in range(1, plan.L + 1):
-        w = level_weights(plan.L, parameters.weights, uncovered)
-        told = SharedCandidates(A, joining_share(w, h))
-        uploads = yield from ask(AskParties[QuantisedCounts](dict.fromkeys(roster.names, told)))
-        Lambda = plan.candidates(A, h)
-        level = SummedLevel.of(uploads, roster, len(Lambda))
-        if h < plan.L:
-            A, uncovered = kept_prefixes(parameters, plan, Lambda.prefixes, level)
-    best = best_prefixes(level, Lambda.prefixes, parameters.k, plan.zeta, parameters.score)
-    oracle = parameters.oracle_for(len(Lambda))
-    return (yield from closing_round(roster, best, len(Lambda), oracle, plain_sum=plan.signed))
+@dataclass(frozen=True)
+class CanopyPlan:
+    """The levels of the trie, t and zeta."""
+
+    lengths: tuple[int, ...]
+    """l_0 .. l_L."""
+    step_bits: int
+    """b, the bits of a level at most."""
+    kept: int
+    """t, the prefixes kept at a level at most."""
+    signed: bool
+    """Whether negative counts are sent, too: plain sums need them."""
+
+    @classmethod
+    def of(cls, parameters: CanopyParameters) -> "CanopyPlan":
+        """Take the largest b up to `step_bits` whose expected upload fits the budget; t = max(2k, 30) unless set."""
+        kept = max(parameters.kept or max(2 * parameters.k, LEAST_KEPT), parameters.least_kept)
+        plans = [cls.stepping(parameters, b, kept) for b in range(parameters.step_bits, 0, -1)]
+        budget = parameters.upload_budget
+        fitting = [plan for plan in plans if not budget or plan.expected_bits(parameters.k) <= budget]
+        if not fitting:
+            least = min(plan.expected_bits(parameters.k) for plan in plans)
+            raise InvalidInput(
+                f"upload_budget must be at least {least:,} bits for k = {parameters.k}, found {budget:,}"
+            )
+        return fitting[0]
+
+    @classmethod
+    def stepping(cls, parameters: SearchParameters, step_bits: int, kept: int) -> "CanopyPlan":
+        """Divide m bits evenly over L = ceil(m / b) levels."""
+        levels = -(-parameters.bits // step_bits)
+        return cls(level_lengths(parameters.bits, levels), step_bits, kept, parameters.score == "sum")
+
+    @property
+    def L(self) -> int:  # noqa: N802  the symbol of the page
+        """Return the number of levels."""
+        return len(self.lengths) - 1
+
+    @property
+    def zeta(self) -> float:
+        """Return Phi^-1(1 - 2^-b): as far as noise alone fills the kept list, with 2^b children per kept prefix."""
+        return NormalDist().inv_cdf(1 - 2.0**-self.step_bits)
+
+    def candidates(self, A: Codes, h: int) -> CandidateDomain:
+        """Return Lambda at level h: every prefix of A followed by every string of the level's bits."""
+        return CandidateDomain.extending(A, self.lengths[h - 1], self.lengths[h])
+
+    @property
+    def most_candidates(self) -> tuple[int, ...]:
+        """Return |Lambda| at every level, at most."""
+        sizes = [1]
+        for shorter, longer in zip(self.lengths[:-1], self.lengths[1:], strict=True):
+            sizes.append(min(self.kept, sizes[-1]) << (longer - shorter))
+        return tuple(sizes[1:])
+
+    def expected_bits(self, k: int) -> int:
+        """Return what a party will send: unary counts and s_i of every level, and k counts in the closing round."""
+        counts = UNARY_BITS[self.signed] * sum(self.most_candidates)
+        return round(counts) + COUNT_BITS * (self.L + k)
 
 
-def kept_prefixes(parameters: Parameters, plan: CanopyPlan, Lambda: Codes, level: SummedLevel) -> tuple[Codes, float]:
+_WEIGHTS = {
+    "adaptive": "more where kept prefixes leave many uncovered, most at the last",
+    "ramp": "public weights that grow with the level",
+    "equal": "the same public weight for every level, twice that for the last",
+}
+
+
+def kept_prefixes(
+    parameters: CanopyParameters, plan: CanopyPlan, Lambda: Codes, level: SummedLevel
+) -> tuple[Codes, float]:
     """Run by the server: the t best, cut after those that cover everybody up to the noise; and what they leave."""
     if not level.users:
         return Lambda[: plan.kept], 1.0
@@ -66,3 +290,24 @@ def kept_prefixes(parameters: Parameters, plan: CanopyPlan, Lambda: Codes, level
     N, margin = level.users, plan.zeta * level.deviation
     A = A[: max(cover_cut(candidates.counts[A], N - margin), parameters.least_kept)]
     return Lambda[A], uncovered_share(candidates.counts[A], margin, N)
+
+
+def candidates_of(facts: PublicFacts[CanopyParameters], level: int) -> int:
+    """Return how many candidates a level has: all children of the prefixes that the server named."""
+    named = cast(SharedCandidates, facts.messages[level - 1]).prefixes
+    return len(named) << (facts.lengths[level] - facts.lengths[level - 1])
+
+
+def decode_deviation(facts: PublicFacts[CanopyParameters], level: int, content: Any) -> float:
+    """Run by the server: s_i, which a whole number of reports, not more than the level has devices, must explain."""
+    what, users = "deviation", facts.member.users
+    oracle = facts.parameters.oracle_for(candidates_of(facts, level))
+    one = users * float(np.sqrt(oracle.variance(0.0, 1)))
+    deviation = decimal(what, content, FINEST * users * (1 - SLACK), one * (1 + SLACK))
+    require(deviation == float(np.float32(deviation)), what, "a number of 32 bits", content)
+    devices = facts.max_reports.get(level, 0)
+    most = devices + 1 + int(devices * 2 * SLACK)  # rounding a deviation to 32 bits may move the explanation
+    reports = whole("reports that explain a deviation", round((one / deviation) ** 2), 1, most)
+    explained = max(one / reports**0.5, FINEST * users)
+    require(abs(explained / deviation - 1) <= SLACK, what, f"{explained:g} or what another number gives", content)
+    return deviation

@@ -4,11 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treetop.encoding.bit_strings import Codes, bit_lengths, hamming_distances, root_prefix
-from treetop.mechanisms.dialogue import Dialogue, ask
-from treetop.mechanisms.level_steps import estimate, keep
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.requests import AskParties, DivideUsers, Findings
-from treetop.mechanisms.roster import Member, Roster
+from treetop.mechanisms.dialogue import AskParties, Dialogue, DivideUsers, Findings, Member, Roster, ask
+from treetop.mechanisms.level_steps import TrieMechanism, TrieParameters, estimate, keep
 from treetop.oracles.tallies import Frequencies
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, summed
@@ -16,34 +13,39 @@ from treetop.trie.level_estimates import LevelEstimates
 from treetop.trie.user_groups import Group, ramped_groups
 
 
-def gtf_party(parameters: Parameters, roster: Roster, party: Member) -> Dialogue[Findings]:  # noqa: ARG001
-    """Run by a party: a trie from length 0 with growing groups; the whole positive last level goes up."""
-    lengths = parameters.lengths
-    yield from ask(DivideUsers(ramped_groups(party.users, parameters.levels), parameters.independent))
-    C = root_prefix(parameters.bits)
-    for h in range(1, parameters.levels + 1):
-        domain = CandidateDomain.extending(C, lengths[h - 1], lengths[h])
-        estimates = yield from estimate(parameters, Group(h), domain)
-        kept = yield from keep(parameters, h, estimates, positives_to_extend(estimates, parameters.k))
-        C = kept.prefixes
-    return Findings(CountedPrefixes.of(estimates.positive(), party.users))
+class Gtf(TrieMechanism[TrieParameters]):
+    """The two dialogues."""
+
+    name = "gtf"
+    parameters = TrieParameters
+
+    def party(self, parameters: TrieParameters, roster: Roster, party: Member) -> Dialogue[Findings]:  # noqa: ARG002
+        """Run by a party: a trie from length 0 with growing groups; the whole positive last level goes up."""
+        lengths = parameters.lengths
+        yield from ask(DivideUsers(ramped_groups(party.users, parameters.levels), parameters.independent))
+        C = root_prefix(parameters.bits)
+        for h in range(1, parameters.levels + 1):
+            domain = CandidateDomain.extending(C, lengths[h - 1], lengths[h])
+            estimates = yield from estimate(parameters, Group(h), domain)
+            kept = yield from keep(parameters, h, estimates, positives_to_extend(estimates, parameters.k))
+            C = kept.prefixes
+        return Findings(CountedPrefixes.of(estimates.positive(), party.users))
+
+    def server(self, parameters: TrieParameters, roster: Roster) -> Dialogue[GlobalRanking]:
+        """Run by the server: rank by summed shares, then delete items that are too alike."""
+        findings = yield from ask(AskParties[Findings](dict.fromkeys(roster.names)))
+        uploads = [found.heavy_hitters for found in findings.values()]
+        sizes = [member.users for member in roster.members if member.name in findings]
+        ranking = summed(uploads)
+        scores = summed_shares(ranking.prefixes, uploads, sizes, parameters.k)
+        candidates = np.argsort(-scores, kind="stable")[: np.count_nonzero(scores)]
+        kept = filter_alike(ranking.prefixes[candidates], parameters.k)
+        return ranking.at(candidates[kept])
 
 
 def positives_to_extend(estimates: LevelEstimates, k: int) -> int:
     """Return how many prefixes are extended: the top k positive ones, or the best one if none is positive."""
     return max(1, min(k, len(estimates.positive())))
-
-
-def gtf_server(parameters: Parameters, roster: Roster) -> Dialogue[GlobalRanking]:
-    """Run by the server: rank by summed shares, then delete items that are too alike."""
-    findings = yield from ask(AskParties[Findings](dict.fromkeys(roster.names)))
-    uploads = [found.heavy_hitters for found in findings.values()]
-    sizes = [member.users for member in roster.members if member.name in findings]
-    ranking = summed(uploads)
-    scores = summed_shares(ranking.prefixes, uploads, sizes, parameters.k)
-    candidates = np.argsort(-scores, kind="stable")[: np.count_nonzero(scores)]
-    kept = filter_alike(ranking.prefixes[candidates], parameters.k)
-    return ranking.at(candidates[kept])
 
 
 def summed_shares(prefixes: Codes, uploads: list[CountedPrefixes], sizes: list[int], k: int) -> Frequencies:
@@ -55,13 +57,13 @@ def summed_shares(prefixes: Codes, uploads: list[CountedPrefixes], sizes: list[i
     for upload, users in zip(uploads, sizes, strict=True):
         counts = upload.counts * upload.reports / users
         counted = counts > k
-        places = np.searchsorted(prefixes, upload.prefixes[counted])
-        scores[places] += counts[counted] / counts.sum()
+        found = np.searchsorted(prefixes, upload.prefixes[counted])
+        scores[found] += counts[counted] / counts.sum()
     return scores
 
 
 def filter_alike(ranked: Codes, k: int) -> NDArray[np.int64]:
-    """Return the places of the items kept, k at most.
+    """Return the indices of the items kept, k at most.
 
     Walk down the list: an item not deleted is kept, and every later item within a Hamming distance of half the
     smaller bit length is deleted, as long as (candidates) - (deletions so far) > k. A repeated deletion of the
@@ -71,13 +73,13 @@ def filter_alike(ranked: Codes, k: int) -> NDArray[np.int64]:
     deleted = np.zeros(len(ranked), dtype=np.bool_)
     spare = len(ranked) - k
     kept: list[int] = []
-    for place, code in enumerate(ranked):
-        if deleted[place] or len(kept) == k:
+    for index, code in enumerate(ranked):
+        if deleted[index] or len(kept) == k:
             continue
-        kept.append(place)
-        later = slice(place + 1, None)
-        alike = 2 * hamming_distances(code, ranked[later]) <= np.minimum(lengths[place], lengths[later])
+        kept.append(index)
+        later = slice(index + 1, None)
+        alike = 2 * hamming_distances(code, ranked[later]) <= np.minimum(lengths[index], lengths[later])
         doomed = np.flatnonzero(alike)[: max(spare, 0)]
-        deleted[place + 1 + doomed] = True
+        deleted[index + 1 + doomed] = True
         spare -= len(doomed)
     return np.array(kept, dtype=np.int64)

@@ -1,31 +1,96 @@
-"""Estimate of Alg. 2: the step that all mechanisms repeat at every level."""
+"""What the paper's mechanisms share: a trie of g levels, and Estimate of Alg. 2, the step that every level repeats."""
 
-from treetop.mechanisms.dialogue import Dialogue, ask
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.requests import CollectReports, LevelTrace, Record
-from treetop.trie.adaptive_extension import extension_number
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self, TypeVar
+
+from treetop.encoding.bit_strings import LONGEST, Codes
+from treetop.encoding.levels import level_lengths
+from treetop.mechanisms.dialogue import CollectReports, Dialogue, LevelTrace, Record, ask
+from treetop.mechanisms.parameters import Parameters, choice, number, setting, whole_number
+from treetop.mechanisms.protocol import Mechanism
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.level_estimates import LevelEstimates
 from treetop.trie.user_groups import Group
 
 
-def estimate(parameters: Parameters, group: Group, domain: CandidateDomain) -> Dialogue[LevelEstimates]:
+def least_kept() -> Any:
+    """Declare a setting that mechanisms with candidate lists have."""
+    return setting(
+        1, "", "Prefixes that a level keeps at least; devices that check their candidate lists ask for 2.",
+        whole_number(1, 1 << 20),
+    )  # fmt: skip
+
+
+def extension_factor() -> Any:
+    """Declare a setting that FedPEM, TAP and TAPS have."""
+    return setting(
+        1.0, "t / k", "Multiple of k that FedPEM and a fixed extension keep.",
+        number("a number above 0 and at most 100", lambda factor: 0 < factor <= 100),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TrieParameters(Parameters):
+    """A trie of g levels over m bits."""
+
+    levels: int = setting(24, "g", "Levels of the trie; the step is m / g bits.", whole_number(1, LONGEST))
+    groups: str = setting(
+        "fixed", "U_h", "Groups of exact sizes, or every user draws her own from the same weights.",
+        choice("fixed", "independent"),
+    )  # fmt: skip
+    least_kept: int = least_kept()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        level_lengths(self.bits, self.levels)
+
+    def with_settings(self, settings: Mapping[str, object]) -> Self:
+        """Return these parameters with some settings changed, each parsed and checked.
+
+        Where a code has fewer bits than there are levels, and these were not asked for, a level is one bit.
+        """
+        bits = self.settings()["bits"].parse("bits", settings.get("bits", self.bits))
+        return super().with_settings({"levels": min(self.levels, bits), **settings})
+
+    @cached_property
+    def lengths(self) -> tuple[int, ...]:
+        """Return l_0 .. l_g with l_h = ceil(h m / g)."""
+        return level_lengths(self.bits, self.levels)
+
+    @property
+    def independent(self) -> bool:
+        """Return whether every user draws her own group."""
+        return self.groups == "independent"
+
+
+T = TypeVar("T", bound=TrieParameters)
+
+
+class TrieMechanism(Mechanism[T]):
+    """One of the paper's mechanisms: every party grows a trie of its own."""
+
+    def lengths(self, parameters: T) -> tuple[int, ...]:
+        """Return l_0 .. l_g."""
+        return parameters.lengths
+
+    def max_kept(self, parameters: T) -> int:
+        """Return 2k, which k* + eta does not exceed, or the least that was asked for."""
+        return max(2 * parameters.k, parameters.least_kept)
+
+
+def estimate(
+    parameters: Parameters, group: Group, domain: CandidateDomain, above: tuple[int, Codes] | None = None
+) -> Dialogue[LevelEstimates]:
     """Run by the party: each user of the group reports her noisy prefix; estimate all of Lambda_h."""
     oracle = parameters.oracle_for(len(domain))
-    tally = yield from ask(CollectReports(group, domain, oracle))
+    tally = yield from ask(CollectReports(group, domain, oracle, above))
     return LevelEstimates.of(domain, oracle, tally)
 
 
-def keep_adaptively(
-    parameters: Parameters, level: int, estimates: LevelEstimates, note: str = ""
-) -> Dialogue[LevelEstimates]:
-    """Run by the party: C_h, the t = k* + eta highest estimates by Eqs. 9 and 10."""
-    t = extension_number(estimates.frequencies, parameters.k, estimates.sigma, parameters.extension_rule)
-    return (yield from keep(parameters, level, estimates, t, note))
-
-
 def keep(
-    parameters: Parameters, level: int, estimates: LevelEstimates, t: int, note: str = ""
+    parameters: TrieParameters, level: int, estimates: LevelEstimates, t: int, note: str = ""
 ) -> Dialogue[LevelEstimates]:
     """Run by the party: the t highest estimates, `least_kept` at least, noted in the trace."""
     kept = estimates.top(max(t, parameters.least_kept))

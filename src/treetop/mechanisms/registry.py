@@ -1,101 +1,100 @@
-"""Mechanisms by name."""
+"""Mechanisms by name, and the settings that somebody of them has."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from treetop.errors import UnknownName
-from treetop.mechanisms.canopy import canopy_party, canopy_server
-from treetop.mechanisms.canopy_plan import canopy_choices, canopy_lengths, canopy_levels, canopy_most_kept
-from treetop.mechanisms.dialogue import Dialogue
-from treetop.mechanisms.fedpem import fedpem_lengths, fedpem_party, fedpem_server
-from treetop.mechanisms.gtf import gtf_party, gtf_server
-from treetop.mechanisms.hashed_names import HashedNames
-from treetop.mechanisms.known_items import CatalogueSurvey
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.requests import Findings
-from treetop.mechanisms.roster import Member, Roster
-from treetop.mechanisms.tap import tap_party, tap_server
-from treetop.mechanisms.taps import taps_party, taps_server
-from treetop.trie.adaptive_extension import fixed_extension
-from treetop.trie.global_ranking import GlobalRanking
+from treetop.entry_points import Registry
+from treetop.errors import InvalidInput, UnknownName
+from treetop.mechanisms.canopy import Canopy
+from treetop.mechanisms.fedpem import Fedpem
+from treetop.mechanisms.gtf import Gtf
+from treetop.mechanisms.hashed_names.mechanism import HashedNames
+from treetop.mechanisms.known_items import KnownItems
+from treetop.mechanisms.parameters import Setting
+from treetop.mechanisms.protocol import Mechanism, P
+from treetop.mechanisms.tap import Tap
+from treetop.mechanisms.taps import Taps
+from treetop.oracles.registry import AUTO
+from treetop.privacy.epsilon import Epsilon
 
-DEFAULT_MECHANISM = "canopy"
-
-_EVERY = frozenset({"bits", "levels", "groups", "hash_key", "least_kept"})
-_ADAPTIVE = _EVERY | {
-    "shared_share", "phase_one_share", "extension", "extension_factor", "drift_range", "shared_trie",
-}  # fmt: skip
-_CANOPY = frozenset({"bits", "hash_key", "step_bits", "kept", "score", "weights", "upload_budget", "least_kept"})
-_HASHED = frozenset({"bits", "hash_key", "kept", "score", "upload_budget", "expected_items"})
+DEFAULT_MECHANISM = Canopy.name
+GROUP = "treetop.mechanisms"
+"""Entry points of other packages: each names a Mechanism, or a class of one that takes no arguments."""
 
 
-def most_extended(parameters: Parameters) -> int:
-    """Return the prefixes that a level of the paper's mechanisms keeps at most: k* + eta, or a multiple of k."""
-    fixed = fixed_extension(parameters.k, parameters.extension_factor)
-    return max(2 * parameters.k, fixed, parameters.least_kept)
+def _checked(entry: object) -> Mechanism[Any]:
+    mechanism = entry() if isinstance(entry, type) and issubclass(entry, Mechanism) else entry
+    if not isinstance(mechanism, Mechanism):
+        raise InvalidInput(f"an entry point of {GROUP} must name a Mechanism, found {entry!r}")
+    return mechanism
 
 
-@dataclass(frozen=True)
-class Mechanism:
-    """The two sides of a dialogue and the settings that they read."""
-
-    name: str
-    server: Callable[[Parameters, Roster], Dialogue[GlobalRanking]]
-    party: Callable[[Parameters, Roster, Member], Dialogue[Findings]]
-    reads: frozenset[str]
-    shares: bool
-    """Whether parties learn from each other before the end."""
-    levels: Callable[[Parameters], int] = lambda parameters: parameters.levels
-    choices: Callable[[Parameters], tuple[str, ...]] = lambda _: ()
-    """What was chosen from public quantities and why, in words."""
-    lengths: Callable[[Parameters], tuple[int, ...]] = lambda parameters: parameters.lengths
-    """l_0 = 0 .. l_g: the bits that the candidates of every level have."""
-    most_kept: Callable[[Parameters], int] = most_extended
-    """The prefixes that a level keeps at most."""
-
-
-def _canopy_mechanism() -> Mechanism:
-    return Mechanism(
-        "canopy", canopy_server, canopy_party, _CANOPY, True, canopy_levels, canopy_choices,
-        lengths=canopy_lengths, most_kept=canopy_most_kept,
-    )  # fmt: skip
-
-
-MECHANISMS = {
-    mechanism.name: mechanism
-    for mechanism in (
-        Mechanism(
-            "fedpem", fedpem_server, fedpem_party, _EVERY | {"extension_factor"}, shares=False, lengths=fedpem_lengths
-        ),
-        Mechanism("gtf", gtf_server, gtf_party, _EVERY, shares=False),
-        Mechanism("tap", tap_server, tap_party, _ADAPTIVE, shares=True),
-        Mechanism("taps", taps_server, taps_party, _ADAPTIVE | {"beta", "pruning"}, shares=True),
-        _canopy_mechanism(),
-    )
+OWN: dict[str, Mechanism[Any]] = {mechanism.name: mechanism for mechanism in (Fedpem(), Gtf(), Tap(), Taps(), Canopy())}
+MECHANISMS = Registry("mechanism", OWN, GROUP, _checked)
+FOR_A_QUERY: tuple[Mechanism[Any], ...] = (KnownItems(1, 8), HashedNames({}, texts=True))
+"""Those that `find` makes for the items of one query, to ask what settings they have."""
+SETTINGS: dict[str, Setting] = {
+    name: known for each in (*OWN.values(), *FOR_A_QUERY) for name, known in each.parameters.settings().items()
 }
+"""All settings of Treetop's own mechanisms."""
 
 
-def catalogue_mechanism(size: int, bits: int) -> Mechanism:
-    """Return the mechanism for a catalogue of that many known items, with codes of that many bits."""
-    survey = CatalogueSurvey(size, bits)
-    reads = frozenset({"score"})
-    return Mechanism("catalogue", survey.server, survey.party, reads, False, lambda _: 1, survey.choices)
+def mechanism_named(mechanism: str | Mechanism[Any]) -> Mechanism[Any]:
+    """Return the mechanism of that name; one that is given as an object is returned as it is."""
+    if isinstance(mechanism, Mechanism):
+        return mechanism
+    if mechanism not in MECHANISMS:
+        raise UnknownName("mechanism", mechanism, MECHANISMS)
+    return MECHANISMS[mechanism]
 
 
-def hashed_names_mechanism(listed: Mapping[int, bytes], *, texts: bool) -> Mechanism:
-    """Return the mechanism for hashed names, with the hashes of a word list; `texts`: users report their texts, too."""
-    names = HashedNames(listed, texts)
-    reads = _HASHED | {"text_share", "text_chunks"} if texts else _HASHED
-    return Mechanism("hashed_names", names.server, names.party, reads, True, names.levels, names.choices)
+def registered_mechanism(mechanism: str | Mechanism[Any]) -> Mechanism[Any]:
+    """Return a mechanism that everybody finds by its name alone, as the parties of a signed task must."""
+    found = mechanism_named(mechanism)
+    if found.name not in MECHANISMS or type(MECHANISMS[found.name]) is not type(found):
+        raise InvalidInput(
+            f"a deployment finds its mechanism by name at every party: {found.name!r} must be declared as an entry "
+            f"point of {GROUP}"
+        )
+    return found
 
 
-def mechanism_named(name: str) -> Mechanism:
-    """Return the mechanism of that name."""
-    if name not in MECHANISMS:
-        raise UnknownName("mechanism", name, MECHANISMS)
-    return MECHANISMS[name]
+def known_setting(name: str, others: Iterable[Mechanism[Any]] = ()) -> Setting:
+    """Return a setting of any mechanism: a registered one, or one of some others."""
+    if name in SETTINGS:
+        return SETTINGS[name]
+    known: dict[str, Setting] = dict(SETTINGS)
+    for mechanism in (*MECHANISMS.values(), *others):
+        known.update(mechanism.parameters.settings())
+    if name not in known:
+        raise UnknownName("setting", name, known)
+    return known[name]
 
 
-def every_mechanism() -> tuple[Mechanism, ...]:
-    """Return those with a name of their own and the two that `find` makes for a query, to ask what they read."""
-    return (*MECHANISMS.values(), catalogue_mechanism(1, 8), hashed_names_mechanism({}, texts=True))
+def parameters_for(
+    mechanism: Mechanism[P],
+    k: int,
+    epsilon: float | str,
+    oracle: str = AUTO,
+    settings: Mapping[str, object] | None = None,
+    *,
+    others: Iterable[Mechanism[Any]] = (),
+) -> P:
+    """Return a mechanism's parameters.
+
+    A setting that only another mechanism has is checked and left out, and `unread_settings` names it. One that nobody
+    has, neither a registered mechanism nor one of the others, is refused.
+    """
+    own, read = mechanism.parameters.settings(), dict[str, object]()
+    for name, value in (settings or {}).items():
+        if name in own:
+            read[name] = value
+        else:
+            known_setting(name, others).parse(name, value)
+    return mechanism.parameters(k, Epsilon(epsilon), oracle).with_settings(read)
+
+
+def unread_settings(mechanism: Mechanism[Any], settings: Mapping[str, object]) -> tuple[str, ...]:
+    """Say which settings a mechanism does not use."""
+    own = mechanism.parameters.settings()
+    return tuple(f"{mechanism.name} does not use the setting {name!r}" for name in settings if name not in own)

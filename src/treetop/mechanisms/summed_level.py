@@ -7,9 +7,19 @@ from typing import Any
 import numpy as np
 
 from treetop.encoding.bit_strings import Codes
-from treetop.mechanisms.dialogue import Dialogue, ask
-from treetop.mechanisms.requests import AskParties, CollectReports, DrawGroup, Findings, LevelTrace, Record
-from treetop.mechanisms.roster import Member, Roster
+from treetop.mechanisms.dialogue import (
+    AskParties,
+    CollectReports,
+    Dialogue,
+    DrawGroup,
+    Findings,
+    LevelTrace,
+    Member,
+    Record,
+    Roster,
+    ask,
+)
+from treetop.mechanisms.parameters import Parameters, choice, setting
 from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.oracles.tallies import Frequencies
 from treetop.trie.candidate_domain import CandidateDomain
@@ -21,6 +31,16 @@ from treetop.trie.significance import NoiseScores, normal_scores, significant, t
 from treetop.trie.user_groups import Group
 
 NO_REPORTS = "no reports: left out of the sum"
+
+
+@dataclass(frozen=True)
+class SummedParameters(Parameters):
+    """How candidates that all parties count are ranked."""
+
+    score: ScoreRule = setting(
+        "lower_confidence", "", "Canopy: rank by the best lower bound over sets of parties, or by plain sums.",
+        choice("lower_confidence", "sum"),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,18 +1,26 @@
 """TAPS (Alg. 4 of the paper): TAP with consensus-based pruning, one party after the other."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 
-from treetop.encoding.bit_strings import Codes
-from treetop.mechanisms.dialogue import Dialogue, ask
-from treetop.mechanisms.level_steps import estimate, keep_adaptively
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.requests import AskParties, DivideUsers, Findings, HearServer
-from treetop.mechanisms.roster import Member, Roster
-from treetop.mechanisms.shared_trie import aggregate_shallow_tries, shallow_trie
-from treetop.mechanisms.tap import tap_groups
+from treetop.encoding.bit_strings import Codes, root_prefix
+from treetop.mechanisms.dialogue import AskParties, Dialogue, DivideUsers, Findings, HearServer, Member, Roster, ask
+from treetop.mechanisms.level_steps import estimate
+from treetop.mechanisms.parameters import number, setting, yes_or_no
+from treetop.mechanisms.public_facts import PublicFacts, decode_counts, encode_counts
+from treetop.mechanisms.shared_trie import (
+    SharedTrieMechanism,
+    TapParameters,
+    aggregate_shallow_tries,
+    keep_adaptively,
+    shallow_trie,
+    tap_groups,
+)
+from treetop.mechanisms.strict_json import code_texts, codes, decimals, optional, record, require, rows, text
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.consensus_pruning import (
     PruningCandidates,
@@ -23,7 +31,28 @@ from treetop.trie.consensus_pruning import (
 )
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, summed
 from treetop.trie.level_estimates import LevelEstimates
-from treetop.trie.user_groups import Group, GroupSizes, Role, with_validation_sets
+from treetop.trie.user_groups import VALIDATING, Group, GroupSizes, with_validation_sets
+
+PruningLists = Mapping[int, PruningCandidates]
+"""D_i: the prefixes of every pruned level that party P_i found infrequent, and frequent."""
+
+
+@dataclass(frozen=True)
+class TapsParameters(TapParameters):
+    """TAP, with levels that are pruned."""
+
+    beta: float = setting(
+        0.1, "beta", "Share of a pruned level's users in each of the two validation sets.",
+        number("a number above 0 and at most 0.25", lambda share: 0 < share <= 0.25),
+    )  # fmt: skip
+    pruning: bool = setting(True, "", "Whether TAPS prunes; without it, it is TAP.", yes_or_no())
+
+    @cached_property
+    def pruned_levels(self) -> tuple[int, ...]:
+        """Return g_s + 1 .. 2 g_s and g - g_s .. g (Alg. 4, line 7)."""
+        g, g_s = self.levels, self.shared_levels
+        first, last = range(g_s + 1, 2 * g_s + 1), range(g - g_s, g + 1)
+        return tuple(h for h in range(g_s + 1, g + 1) if h in first or h in last)
 
 
 @dataclass(frozen=True)
@@ -34,37 +63,137 @@ class Continue:
     """
 
     shared: Codes | None
-    D: Mapping[int, PruningCandidates] = field(default_factory=dict)
+    D: PruningLists = field(default_factory=dict)
     author: str | None = None
 
 
-def taps_groups(parameters: Parameters, roster: Roster, party: Member) -> GroupSizes:
+@dataclass(frozen=True)
+class PruningFindings(Findings):
+    """P_i to the server: its heavy hitters, and D_i for the next party."""
+
+    D: PruningLists = field(default_factory=dict)
+
+    @property
+    def bits(self) -> int:
+        """Return the bits of all that is sent."""
+        return super().bits + sum(lists.bits for lists in self.D.values())
+
+
+class Taps(SharedTrieMechanism[TapsParameters]):
+    """The two dialogues of Alg. 4, and what they send."""
+
+    name = "taps"
+    parameters = TapsParameters
+    prunes = True
+
+    def party(self, parameters: TapsParameters, roster: Roster, party: Member) -> Dialogue[Findings]:
+        """Run by party P_i: both phases, pruning with what P_{i-1} found and P_i validates."""
+        k, g, g_s, lengths = parameters.k, parameters.levels, parameters.shared_levels, parameters.lengths
+        yield from ask(DivideUsers(taps_groups(parameters, roster, party), parameters.independent))
+        own = yield from shallow_trie(parameters, party)  # phase I
+        heard = yield from ask(HearServer[Continue]())
+        C = own if heard.shared is None else heard.shared
+        above = (0, root_prefix(parameters.bits)) if heard.shared is None else (lengths[g_s], heard.shared)
+        gamma = author_penalty(roster, heard.author)
+        D: dict[int, PruningCandidates] = {}
+        for h in range(g_s + 1, g + 1):  # phase II
+            domain, note = CandidateDomain.extending(C, lengths[h - 1], lengths[h]), ""
+            if h in heard.D:
+                domain, note = yield from prune(parameters, gamma, h, domain, heard.D[h], above=above)
+            estimates = yield from estimate(parameters, Group(h), domain)
+            if parameters.pruning and h in parameters.pruned_levels and not roster.is_last(party):
+                D[h] = PruningCandidates.of(estimates, k)
+            kept = yield from keep_adaptively(parameters, h, estimates, note)
+            C = kept.prefixes
+        return PruningFindings(CountedPrefixes.of(kept.positive(), party.users), D=D)
+
+    def server(self, parameters: TapsParameters, roster: Roster) -> Dialogue[GlobalRanking]:
+        """Run by the server: hand every party's D_i to the next, then add up the local heavy hitters."""
+        shared = yield from aggregate_shallow_tries(parameters, roster)
+        findings: dict[str, PruningFindings] = {}
+        message = Continue(shared)
+        for name in roster.names:  # P^R: falling number of users
+            answer = yield from ask(AskParties[PruningFindings]({name: message}))
+            if name in answer:
+                findings |= answer
+                message = Continue(shared, answer[name].D, name)
+        return summed([found.heavy_hitters for found in findings.values()]).top(parameters.k)
+
+    def encode_message(self, message: object) -> Any:
+        """Run by the server: C_{g_s} and D_{i-1}; nothing with the question for a shallow trie."""
+        if message is None:
+            return None
+        said = cast(Continue, message)
+        shared = None if said.shared is None else code_texts(said.shared)
+        return {"shared": shared, "pruning": encode_lists(said.D), "author": said.author}
+
+    def decode_message(self, facts: PublicFacts[TapsParameters], content: Any) -> Continue | None:
+        """Run by the party: C_{g_s} and D_{i-1} in answer to its shallow trie; before it nothing."""
+        parameters = facts.parameters
+        if len(facts.messages) + 1 < self.uploads(parameters):
+            require(content is None, "message", "none", content)
+            return None
+        fields = record("message", content, {"shared", "pruning", "author"})
+        length = parameters.lengths[parameters.shared_levels]
+        shared = optional(codes, "shared prefixes", fields["shared"], length, parameters.bits, least=1)
+        D = decode_lists(facts, fields["pruning"])
+        return Continue(shared, D, optional(text, "author", fields["author"]))
+
+    def encode_findings(self, facts: PublicFacts[TapsParameters], findings: Findings) -> Any:
+        """Run by the party: its heavy hitters and D_i."""
+        D = cast(PruningFindings, findings).D
+        return {"counted": encode_counts(facts, findings.heavy_hitters), "pruning": encode_lists(D)}
+
+    def decode_findings(self, facts: PublicFacts[TapsParameters], content: Any) -> PruningFindings:
+        """Run by the server: heavy hitters and D_i; from the last party no lists are expected."""
+        fields = record("last upload", content, {"counted", "pruning"})
+        counted = decode_counts(facts, facts.last_level, fields["counted"])
+        if facts.roster.is_last(facts.member):
+            record("pruning lists", fields["pruning"], set())
+            return PruningFindings(counted)
+        shared = cast(Continue, facts.messages[-1]).shared
+        return PruningFindings(counted, D=decode_lists(facts, fields["pruning"], shared))
+
+    def message_notes(self, facts: PublicFacts[TapsParameters], message: object) -> tuple[str, ...]:
+        """Run by the server: say so where a party gets the lists of another than the one before it."""
+        previous = facts.roster.previous(facts.member)
+        if not isinstance(message, Continue) or not message.D or previous is None or message.author == previous.name:
+            return ()
+        return (f"{previous.name!r} is missing: {facts.member.name!r} prunes with the list of {message.author!r}",)
+
+    def validates(self, facts: PublicFacts[TapsParameters]) -> bool:
+        """Run by the party: whether it hears of another's lists: not the first one, and not without pruning."""
+        return facts.parameters.pruning and facts.roster.previous(facts.member) is not None
+
+    def usable(
+        self, facts: PublicFacts[TapsParameters], message: object, groups: Mapping[Group, int], min_validation: int
+    ) -> tuple[object, tuple[str, ...]]:
+        """Run by the party: leave out the lists that must not prune here, and say why.
+
+        Of 2k prefixes the k that seem less frequent may be pruned. A shorter list would be pruned whole, whatever the
+        own users say: whoever wrote it could choose what the next party loses (T7).
+        """
+        if not isinstance(message, Continue):
+            return message, ()
+        refused: dict[int, str] = {}
+        for level, lists in message.D.items():
+            if len(lists.frequent) < 2 * facts.parameters.k:
+                refused[level] = (
+                    f"the list told has {len(lists.frequent)} prefixes, fewer than {2 * facts.parameters.k}"
+                )
+            elif min(groups.get(Group(level, role), 0) for role in VALIDATING) < min_validation:
+                refused[level] = f"a validation set has fewer than {min_validation} reports"
+        kept = {level: lists for level, lists in message.D.items() if level not in refused}
+        notes = tuple(f"level {level} not pruned: {why}" for level, why in refused.items())
+        return replace(message, D=kept), notes
+
+
+def taps_groups(parameters: TapsParameters, roster: Roster, party: Member) -> GroupSizes:
     """Return the groups of TAP; every party but the first also has two validation sets per pruned level."""
     groups = tap_groups(parameters, party)
     if not parameters.pruning or roster.previous(party) is None:
         return groups
     return with_validation_sets(groups, parameters.pruned_levels, parameters.beta)
-
-
-def taps_party(parameters: Parameters, roster: Roster, party: Member) -> Dialogue[Findings]:
-    """Run by party P_i: both phases, pruning with what P_{i-1} found and P_i validates."""
-    k, g, g_s, lengths = parameters.k, parameters.levels, parameters.shared_levels, parameters.lengths
-    yield from ask(DivideUsers(taps_groups(parameters, roster, party), parameters.independent))
-    own = yield from shallow_trie(parameters, party)  # phase I
-    heard = yield from ask(HearServer[Continue]())
-    C = own if heard.shared is None else heard.shared
-    gamma = author_penalty(roster, heard.author)
-    D: dict[int, PruningCandidates] = {}
-    for h in range(g_s + 1, g + 1):  # phase II
-        domain, note = CandidateDomain.extending(C, lengths[h - 1], lengths[h]), ""
-        if h in heard.D:
-            domain, note = yield from prune(parameters, gamma, h, domain, heard.D[h])
-        estimates = yield from estimate(parameters, Group(h), domain)
-        if parameters.pruning and h in parameters.pruned_levels and not roster.is_last(party):
-            D[h] = PruningCandidates.of(estimates, k)
-        kept = yield from keep_adaptively(parameters, h, estimates, note)
-        C = kept.prefixes
-    return Findings(CountedPrefixes.of(kept.positive(), party.users), D)
 
 
 def author_penalty(roster: Roster, author: str | None) -> float:
@@ -74,16 +203,25 @@ def author_penalty(roster: Roster, author: str | None) -> float:
 
 
 def prune(
-    parameters: Parameters, gamma: float, h: int, domain: CandidateDomain, told: PruningCandidates
+    parameters: TapsParameters,
+    gamma: float,
+    h: int,
+    domain: CandidateDomain,
+    lists: PruningCandidates,
+    *,
+    above: tuple[int, Codes],
 ) -> Dialogue[tuple[CandidateDomain, str]]:
     """Run by party P_i: Lambda_h without the prefixes that P_{i-1} and two validation sets rule out."""
-    validated_0 = yield from validate(parameters, Group(h, Role.VALIDATE_INFREQUENT), told.length, told.infrequent)
-    validated_1 = yield from validate(parameters, Group(h, Role.VALIDATE_FREQUENT), told.length, told.frequent)
+    validated: list[LevelEstimates] = []
+    for role, prefixes in zip(VALIDATING, (lists.infrequent, lists.frequent), strict=True):
+        listed = CandidateDomain(lists.length, np.sort(prefixes))
+        validated.append((yield from estimate(parameters, Group(h, role), listed, above)))
+    validated_0, validated_1 = validated
     if not (validated_0.reports and validated_1.reports):
         return domain, "not pruned: a validation set has no reports"
     k, epsilon = parameters.k, parameters.epsilon
-    infrequent = consensus(told.infrequent, ascending(validated_0), k, epsilon, gamma)
-    contrasting = consensus(by_contrast(told, validated_1), ascending(validated_1), k, epsilon, gamma)
+    infrequent = consensus(lists.infrequent, ascending(validated_0), k, epsilon, gamma)
+    contrasting = consensus(by_contrast(lists, validated_1), ascending(validated_1), k, epsilon, gamma)
     least = 2 << (domain.length - parameters.lengths[h - 1])  # d_min = 2 * 2^step
     remaining, pruned = pruned_domain(domain, infrequent, contrasting, least)
     if not pruned:
@@ -91,19 +229,54 @@ def prune(
     return remaining, f"{len(domain) - len(remaining)} candidates pruned"
 
 
-def validate(parameters: Parameters, group: Group, length: int, prefixes: Codes) -> Dialogue[LevelEstimates]:
-    """Run by party P_i: estimate the prefixes that P_{i-1} named with a validation set of its own."""
-    return (yield from estimate(parameters, group, CandidateDomain(length, np.sort(prefixes))))
+def encode_lists(D: PruningLists) -> Any:
+    """Write D_i: the lists of every pruned level."""
+    return {
+        str(level): {
+            "infrequent": code_texts(lists.infrequent),
+            "frequent": code_texts(lists.frequent),
+            "frequencies": lists.frequencies.tolist(),
+        }
+        for level, lists in D.items()
+    }
 
 
-def taps_server(parameters: Parameters, roster: Roster) -> Dialogue[GlobalRanking]:
-    """Run by the server: hand every party's D_i to the next, then add up the local heavy hitters."""
-    shared = yield from aggregate_shallow_tries(parameters, roster)
-    findings: dict[str, Findings] = {}
-    told = Continue(shared)
-    for name in roster.names:  # P^R: falling number of users
-        answer = yield from ask(AskParties[Findings]({name: told}))
-        if name in answer:
-            findings |= answer
-            told = Continue(shared, answer[name].pruning, name)
-    return summed([found.heavy_hitters for found in findings.values()]).top(parameters.k)
+def decode_lists(
+    facts: PublicFacts[TapsParameters], content: Any, shared: Codes | None = None
+) -> dict[int, PruningCandidates]:
+    """Read D_i: lists of 2k at most, for levels that are pruned, below the shared trie where there is one."""
+    parameters = facts.parameters
+    levels = {str(level): level for level in parameters.pruned_levels} if parameters.pruning else {}
+    names = set(levels) & set(content) if type(content) is dict else set()
+    fields = record("pruning lists", content, names)
+    return {level: _decode_list(facts, level, fields[name], shared) for name, level in levels.items() if name in fields}
+
+
+def _decode_list(
+    facts: PublicFacts[TapsParameters], level: int, content: Any, shared: Codes | None
+) -> PruningCandidates:
+    fields = record("pruning list", content, {"infrequent", "frequent", "frequencies"})
+    parameters, length = facts.parameters, facts.lengths[level]
+    infrequent, frequent = (
+        codes(f"{name} prefixes", fields[name], length, parameters.bits, least=1, most=2 * parameters.k)
+        for name in ("infrequent", "frequent")
+    )
+    rows("infrequent prefixes", fields["infrequent"], len(frequent), len(frequent))
+    above = largest_frequency(facts, level)
+    frequencies = decimals("frequencies", fields["frequencies"], len(frequent), -above, above)
+    if shared is not None:
+        step, known = length - parameters.lengths[parameters.shared_levels], set(shared.tolist())
+        below = all(prefix >> step in known for prefix in (*infrequent.tolist(), *frequent.tolist()))
+        require(below, "prefixes of a pruning list", "those that the shared trie leads to", "others")
+    return PruningCandidates(length, infrequent, frequent, frequencies)
+
+
+def largest_frequency(facts: PublicFacts[TapsParameters], level: int) -> float:
+    """Return the largest estimate that any list of the level could give: all reports support one candidate.
+
+    It grows with d under k-RR: the longest list decides, or the longest one that is asked by k-RR.
+    """
+    most = facts.max_candidates(level)
+    sizes = (most, max(1, min(most, int(3 * facts.parameters.epsilon.odds))))
+    oracles = [facts.parameters.oracle_for(size) for size in sizes]
+    return max((1 - oracle.q) / (oracle.p - oracle.q) for oracle in oracles)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treetop.encoding.hashed_text import SHORT_HASH
-from treetop.mechanisms.canopy_plan import CanopyPlan
-from treetop.mechanisms.hashed_plan import HashedPlan
+from treetop.mechanisms.canopy import CanopyParameters, CanopyPlan
+from treetop.mechanisms.hashed_names.plan import HashedParameters, HashedPlan, HashedTextParameters
 from treetop.mechanisms.known_items import EVERYBODY, ZETA
 from treetop.mechanisms.parameters import Parameters
 from treetop.metrics.detection_power import Stage, count_error, detection_power, marking_power
@@ -51,13 +51,14 @@ class Mode:
 
 def modes_of(parameters: Parameters, catalogue_size: int) -> tuple[Mode, ...]:
     """Return the modes, the one that needs to know most first."""
-    short = replace(parameters, bits=SHORT_HASH)
+    k, epsilon = parameters.k, parameters.epsilon
+    canopy = CanopyParameters(k, epsilon)
     return (
         _catalogue(parameters, catalogue_size),
-        _canopy(parameters, shared=True),
-        _canopy(parameters, shared=False),
-        _hashed(short, texts=False),
-        _hashed(short, texts=True),
+        _canopy(canopy, shared=True),
+        _canopy(canopy, shared=False),
+        _hashed(HashedParameters(k, epsilon, bits=SHORT_HASH)),
+        _hashed(HashedTextParameters(k, epsilon, bits=SHORT_HASH)),
     )
 
 
@@ -68,7 +69,7 @@ def _catalogue(parameters: Parameters, size: int) -> Mode:
     return Mode("catalogue", f"{size:,} known items", (stage,), bits)
 
 
-def _canopy(parameters: Parameters, *, shared: bool) -> Mode:
+def _canopy(parameters: CanopyParameters, *, shared: bool) -> Mode:
     """Take a 48-bit code; an item whose beginnings others share is decided at the last level alone."""
     plan = CanopyPlan.of(parameters)
     weights = level_weights(plan.L, "adaptive", 0.0 if shared else 1.0)
@@ -78,11 +79,13 @@ def _canopy(parameters: Parameters, *, shared: bool) -> Mode:
     return Mode(name, what, stages[-1:] if shared else stages, plan.expected_bits(parameters.k))
 
 
-def _hashed(parameters: Parameters, *, texts: bool) -> Mode:
-    plan = HashedPlan.of(parameters, texts)
+def _hashed(parameters: HashedParameters) -> Mode:
+    plan = HashedPlan.of(parameters)
     stages = _stages(parameters, plan.search, list(plan.weights), plan.asked)
-    name, what = ("hashed, texts", "text recovered") if texts else ("hashed", "word list")
-    chunk = replace(stages[-1], share=parameters.text_share / READ_CHUNKS) if texts else None
+    name, what, chunk = "hashed", "word list", None
+    if isinstance(parameters, HashedTextParameters):
+        name, what = "hashed, texts", "text recovered"
+        chunk = replace(stages[-1], share=parameters.text_share / READ_CHUNKS)
     return Mode(name, f"{parameters.bits}-bit hash, {what}", stages, plan.expected_bits(parameters.k), chunk)
 
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from treetop.mechanisms.dialogue import LevelTrace
 from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.requests import LevelTrace
 from treetop.metrics.noise_advice import Advice
 from treetop.query.score import Score
 from treetop.trie.global_ranking import Source

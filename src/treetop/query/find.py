@@ -10,11 +10,11 @@ from treetop.datasets.item_catalogue import ItemCatalogue
 from treetop.encoding.bit_strings import Codes
 from treetop.errors import InvalidInput
 from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.registry import DEFAULT_MECHANISM, Mechanism
+from treetop.mechanisms.protocol import Mechanism
+from treetop.mechanisms.registry import DEFAULT_MECHANISM, mechanism_named, parameters_for, unread_settings
 from treetop.mechanisms.summed_level import NO_REPORTS
 from treetop.metrics.noise_advice import CLEAR, Advice, LastLevel, advice
 from treetop.oracles.registry import AUTO
-from treetop.privacy.epsilon import Epsilon
 from treetop.query.answer import Answer, AnswerItem, AnswerParty, OutsideShare
 from treetop.query.score import score
 from treetop.query.strategy import Told, choose
@@ -31,7 +31,7 @@ def find(
     *,
     k: int = 10,
     epsilon: float = 2.0,
-    mechanism: str = DEFAULT_MECHANISM,
+    mechanism: str | Mechanism[Any] = DEFAULT_MECHANISM,
     oracle: str = AUTO,
     encoding: str | None = None,
     seed: int | None = None,
@@ -51,7 +51,7 @@ def find(
     a seed one is drawn.
     """
     federation = as_federation(data)
-    asked = Parameters(k, Epsilon(epsilon), oracle).with_settings(settings)
+    asked = parameters_for(mechanism_named(mechanism), k, epsilon, oracle, settings)
     told = Told(mechanism, encoding, way, catalogue, word_list, text_recovery)
     taken = choose(federation, asked, told, settings)
     chosen, population, parameters = taken.mechanism, taken.population, taken.parameters
@@ -59,9 +59,9 @@ def find(
     outcome = run(chosen, parameters, population, seed=seed, simulator=simulator)
     notes = (
         *population.notes,
-        *setting_notes(chosen, settings),
+        *unread_settings(chosen, settings),
         *sharing_notes(chosen, population),
-        *oracle_notes(chosen, parameters),
+        *chosen.notes(parameters),
         *missing_notes(outcome),
     )
     found = answer(outcome, population, parameters, mechanism=chosen, seed=seed, notes=notes)
@@ -77,25 +77,11 @@ def checked_seed(seed: int | None) -> int:
     return seed
 
 
-def setting_notes(mechanism: Mechanism, settings: dict[str, object]) -> tuple[str, ...]:
-    """Say which settings a mechanism does not read."""
-    return tuple(
-        f"{mechanism.name} does not use the setting {name!r}" for name in settings if name not in mechanism.reads
-    )
-
-
-def sharing_notes(mechanism: Mechanism, population: Population) -> tuple[str, ...]:
+def sharing_notes(mechanism: Mechanism[Any], population: Population) -> tuple[str, ...]:
     """Say so where a mechanism that shares has nobody to share with."""
     if mechanism.shares and len(population.parties) == 1:
         return (f"{mechanism.name}: there is one party only and nobody to share with",)
     return ()
-
-
-def oracle_notes(mechanism: Mechanism, parameters: Parameters) -> tuple[str, ...]:
-    """Say so where k-RR is asked about more slots than it is good at."""
-    if mechanism.name != "canopy" or parameters.oracle != "krr":
-        return ()
-    return ("canopy asks about thousands of candidates at once, where krr is far noisier than the oracle auto",)
 
 
 def missing_notes(outcome: RunResult) -> tuple[str, ...]:
@@ -118,7 +104,7 @@ def answer(
     population: Population,
     parameters: Parameters,
     *,
-    mechanism: Mechanism,
+    mechanism: Mechanism[Any],
     seed: int,
     notes: tuple[str, ...],
 ) -> Answer:

@@ -13,9 +13,8 @@ from treetop.datasets.federation import Federation
 from treetop.datasets.party_split import first_parties, with_users
 from treetop.federation.server.planning import planned_task
 from treetop.federation.task_parameters import codec_of, parameters_of
-from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.registry import mechanism_named, parameters_for
 from treetop.metrics.retrieval import f1, ncr
-from treetop.privacy.epsilon import Epsilon
 from treetop.query.find import checked_seed
 from treetop.query.strategy import fitting_encoding
 from treetop.services.local.folder import FederationFolder, LocalOptions, checked_same
@@ -54,8 +53,9 @@ def _begun(told: Mapping[str, Any]) -> tuple[Federation, LocalOptions]:
 
 def _encoding(federation: Federation, told: Mapping[str, Any]) -> str:
     """Return the encoding that nearly all items fit, or hashes."""
-    asked = Parameters(told.get("k", DEFAULTS.k), Epsilon(told.get("epsilon", DEFAULTS.epsilon)))
-    parameters = asked.with_settings(told.get("settings", {}))
+    mechanism = mechanism_named(told.get("mechanism", DEFAULTS.mechanism))
+    k, epsilon = told.get("k", DEFAULTS.k), told.get("epsilon", DEFAULTS.epsilon)
+    parameters = parameters_for(mechanism, k, epsilon, settings=told.get("settings", {}))
     return fitting_encoding(federation, parameters) or "hashed"
 
 

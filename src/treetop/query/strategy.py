@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -9,14 +10,13 @@ from treetop.datasets.federation import Federation
 from treetop.datasets.item_catalogue import ItemCatalogue
 from treetop.encoding.hashed_text import HashedText, hash_bits_for
 from treetop.encoding.item_codecs import CODECS, Hashed
+from treetop.encoding.text_code import DEFAULT_CHUNKS
 from treetop.errors import InvalidInput, UnknownName
+from treetop.mechanisms.hashed_names.mechanism import HashedNames
+from treetop.mechanisms.hashed_names.plan import HashedTextParameters
 from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.registry import (
-    DEFAULT_MECHANISM,
-    Mechanism,
-    hashed_names_mechanism,
-    mechanism_named,
-)
+from treetop.mechanisms.protocol import Mechanism
+from treetop.mechanisms.registry import DEFAULT_MECHANISM, mechanism_named, parameters_for
 from treetop.query.encode import catalogued, populate
 from treetop.simulation.population import Population
 
@@ -32,7 +32,7 @@ Items = ItemCatalogue | Iterable[object]
 class Told:
     """What the user has said about the way."""
 
-    mechanism: str = DEFAULT_MECHANISM
+    mechanism: str | Mechanism[Any] = DEFAULT_MECHANISM
     encoding: str | None = None
     way: str | None = None
     catalogue: Items | None = None
@@ -48,19 +48,20 @@ class Told:
 class Chosen:
     """A way that is ready to run, and why it was taken."""
 
-    mechanism: Mechanism
+    mechanism: Mechanism[Any]
     population: Population
     parameters: Parameters
     reason: str
 
 
 def choose(federation: Federation, parameters: Parameters, told: Told, settings: Mapping[str, object]) -> Chosen:
-    """Take the way that was told, or the one that suits what was given."""
+    """Take the way that was told, or the one that suits what was given; the parameters are the told mechanism's."""
     way, reason = way_of(federation, parameters, told)
     _refuse_what_has_no_place(way, told)
     if way == CATALOGUE:
-        mechanism, population = catalogued(federation, told.catalogue or (), told.mechanism, told.encoding)
-        return Chosen(mechanism, population, parameters, reason)
+        survey, population = catalogued(federation, told.catalogue or (), told.mechanism, told.encoding)
+        own = parameters_for(survey, parameters.k, parameters.epsilon, parameters.oracle, settings)
+        return Chosen(survey, population, own, reason)
     if way == TRIE:
         encoding = told.encoding or fitting_encoding(federation, parameters) or federation.encoding
         return Chosen(mechanism_named(told.mechanism), populate(federation, parameters, encoding), parameters, reason)
@@ -95,8 +96,9 @@ def _refuse_what_has_no_place(way: str, told: Told) -> None:
     """Say which of the things told belongs to another way."""
     if way == CATALOGUE and told.catalogue is None:
         raise InvalidInput("the way 'catalogue' expects a catalogue, found none")
+    mechanism = mechanism_named(told.mechanism).name
     misplaced = {
-        f"the mechanism {told.mechanism!r}": told.mechanism != DEFAULT_MECHANISM and way == HASHED,
+        f"the mechanism {mechanism!r}": told.mechanism != DEFAULT_MECHANISM and way == HASHED,
         f"the encoding {told.encoding!r}": told.encoding not in (None, Hashed.name) and way == HASHED,
         "a catalogue": told.catalogue is not None and way != CATALOGUE,
         "a word list": told.word_list is not None and way != HASHED,
@@ -116,14 +118,15 @@ def hashed(
 ) -> Chosen:
     """Hash names into 24 or 32 bits; texts are asked for unless a word list makes that needless."""
     texts = told.word_list is None if told.text_recovery is None else told.text_recovery
-    expected = parameters.expected_items or len(federation.items)
-    bits = parameters.bits if "bits" in settings else hash_bits_for(expected)
-    parameters = replace(parameters, bits=bits, levels=min(parameters.levels, bits), expected_items=expected)
-    codec = HashedText(bits, parameters.hash_key, parameters.text_chunks)
+    own = parameters_for(HashedNames({}, texts), parameters.k, parameters.epsilon, parameters.oracle, settings)
+    expected = own.expected_items or len(federation.items)
+    bits = own.bits if "bits" in settings else hash_bits_for(expected)
+    chunks = own.text_chunks if isinstance(own, HashedTextParameters) else DEFAULT_CHUNKS
+    codec = HashedText(bits, own.hash_key, chunks)
     listed = {} if told.word_list is None else hashes_of(_listed(told.word_list).items, codec)
     notes = (*federation.notes, *_too_long(federation, codec)) if texts else federation.notes
     population = Population(replace(federation, notes=notes), codec)
-    return Chosen(hashed_names_mechanism(listed, texts=texts), population, parameters, reason)
+    return Chosen(HashedNames(listed, texts), population, replace(own, bits=bits, expected_items=expected), reason)
 
 
 def hashes_of(words: Iterable[str], codec: Hashed) -> dict[int, bytes]:

@@ -67,7 +67,7 @@ SCORE_NAMES = ("f1", "ncr", "local_recall", "uplink_bits", "seconds")
 
 def key_of(planned: Planned, checksum: str) -> str:
     """Return the name of a cell: data and every parameter, so that no change goes unnoticed."""
-    cell = {"mechanism": planned.cell.mechanism, **asdict(planned.cell.parameters)}
+    cell = {"mechanism": planned.cell.mechanism.name, **asdict(planned.cell.parameters)}
     return json.dumps({"sha256": checksum, **asdict(planned.variant), **cell}, sort_keys=True)
 
 

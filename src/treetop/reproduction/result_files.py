@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from treetop.mechanisms.parameters import SETTINGS, Parameters
+from treetop.mechanisms.parameters import Parameters
 from treetop.query.score import Score
 from treetop.reproduction.cell_journal import write_whole
 from treetop.reproduction.measurements import summary
@@ -91,22 +91,21 @@ def _description(planned: Planned, reproduction: Reproduction) -> dict[str, Any]
         "user_share": variant.share,
         "draw": variant.draw,
         "concentration": variant.concentration,
-        "mechanism": planned.cell.mechanism,
+        "mechanism": planned.cell.mechanism.name,
         "oracle": parameters.oracle,
         "encoding": found.encoding,
         "epsilon": float(parameters.epsilon),
         "k": parameters.k,
-        "levels": parameters.levels,
+        "levels": planned.cell.mechanism.levels(parameters),
         "settings": " ".join(f"{name}={value}" for name, value in changed_settings(parameters).items()),
     }
 
 
 def changed_settings(parameters: Parameters) -> dict[str, str]:
     """Return the settings that are not the default, as `--set` takes them."""
-    default = Parameters(parameters.k, parameters.epsilon, parameters.oracle)
-    changed = {
-        name: getattr(parameters, name) for name in SETTINGS if getattr(parameters, name) != getattr(default, name)
-    }
+    default = type(parameters)(parameters.k, parameters.epsilon, parameters.oracle)
+    values = {name: getattr(parameters, name) for name in parameters.settings()}
+    changed = {name: value for name, value in values.items() if value != getattr(default, name)}
     return {name: _as_typed(value) for name, value in changed.items()}
 
 

@@ -9,9 +9,7 @@ from itertools import product
 from treetop.datasets.toml_records import record_from_text
 from treetop.errors import InvalidInput, UnknownName
 from treetop.evaluation.grid import Cell
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.registry import mechanism_named
-from treetop.privacy.epsilon import Epsilon
+from treetop.mechanisms.registry import mechanism_named, parameters_for
 from treetop.reproduction.claims import Claim
 from treetop.reproduction.paper_values import PaperRow
 from treetop.reproduction.point import Point
@@ -111,11 +109,9 @@ class Specification:
     def cell_at(self, point: Point, series: Series) -> Planned:
         """Return what is run for a series at a point."""
         case = self.case_named(point.case)
-        parameters = Parameters(point.k, Epsilon(point.epsilon), case.oracle)
-        cell = Cell(
-            mechanism_named(series.mechanism).name, parameters.with_settings({**case.settings, **series.settings})
-        )
-        return Planned(case.variant(point.federation), cell)
+        mechanism, settings = mechanism_named(series.mechanism), {**case.settings, **series.settings}
+        parameters = parameters_for(mechanism, point.k, point.epsilon, case.oracle, settings)
+        return Planned(case.variant(point.federation), Cell(mechanism, parameters))
 
     def planned(self) -> Iterator[Planned]:
         """Yield all cells that this table or figure needs."""

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from treetop.mechanisms.requests import CollectReports
+from treetop.mechanisms.dialogue import CollectReports
 from treetop.oracles.frequency_oracle import Keys
 from treetop.oracles.tallies import Tally
 from treetop.simulation.population import Places

@@ -7,7 +7,7 @@ different values are independent and uniform.
 import numpy as np
 from numpy.random import Generator
 
-from treetop.mechanisms.requests import CollectReports
+from treetop.mechanisms.dialogue import CollectReports
 from treetop.oracles.tallies import Tally
 from treetop.simulation.lazy_cells import LazyCells
 from treetop.simulation.population import PartyPopulation, Places

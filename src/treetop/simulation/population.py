@@ -12,7 +12,7 @@ from treetop.encoding.bit_strings import Codes, first_and_last_code, prefixes_of
 from treetop.encoding.item_codecs import EncodedItems, ItemCodec
 from treetop.encoding.text_code import CHUNK_BITS
 from treetop.errors import InvalidInput
-from treetop.mechanisms.roster import Member, Roster
+from treetop.mechanisms.dialogue import Member, Roster
 from treetop.trie.candidate_domain import CandidateDomain, ChunkDomain
 
 USERS_BELOW = 10**9
@@ -152,7 +152,7 @@ class Population:
     @cached_property
     def _read_back(self) -> dict[int, str]:
         """Return the dictionary of a codec that cannot decode; the first of several items names a code."""
-        if self.codec.name != "hashed":
+        if not self.codec.hashes:
             return {}
         codes = self._encoded.codes.tolist()
         return dict(zip(reversed(codes), reversed(self.federation.items), strict=True))

@@ -9,21 +9,21 @@ import numpy as np
 
 from treetop.encoding.bit_strings import Codes
 from treetop.errors import UnknownName
-from treetop.mechanisms.dialogue import Dialogue, Request
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.registry import Mechanism
-from treetop.mechanisms.requests import (
+from treetop.mechanisms.dialogue import (
     CollectReports,
+    Dialogue,
     DivideUsers,
     DrawGroup,
     Findings,
     HearServer,
     LevelTrace,
     Record,
+    Request,
     TellServer,
     Upload,
     driven,
 )
+from treetop.mechanisms.protocol import Mechanism, P
 from treetop.simulation.device_by_device import DeviceByDeviceUsers
 from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import Population
@@ -99,8 +99,8 @@ class PartyRun:
 
 
 def run(
-    mechanism: Mechanism,
-    parameters: Parameters,
+    mechanism: Mechanism[P],
+    parameters: P,
     population: Population,
     *,
     seed: int,
@@ -112,8 +112,8 @@ def run(
     respondents = simulator_named(simulator)
     roster = population.roster
     parties: dict[str, PartyRun] = {}
-    for place, party in enumerate(population.parties):
-        stream = np.random.SeedSequence(seed, spawn_key=(repetition, place))
+    for index, party in enumerate(population.parties):
+        stream = np.random.SeedSequence(seed, spawn_key=(repetition, index))
         member = next(member for member in roster.members if member.name == party.name)
         dialogue = mechanism.party(parameters, roster, member)
         parties[party.name] = PartyRun(dialogue, respondents(party, np.random.default_rng(stream)))

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 
 from numpy.random import Generator
 
-from treetop.mechanisms.requests import CollectReports, DivideUsers, DrawGroup
+from treetop.mechanisms.dialogue import CollectReports, DivideUsers, DrawGroup
 from treetop.oracles.tallies import Tally
 from treetop.privacy.once_per_user import OncePerUser
 from treetop.simulation.population import PartyPopulation

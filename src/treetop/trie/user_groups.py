@@ -14,6 +14,9 @@ class Role(StrEnum):
     VALIDATE_FREQUENT = "validate frequent"
 
 
+VALIDATING = (Role.VALIDATE_INFREQUENT, Role.VALIDATE_FREQUENT)
+
+
 @dataclass(frozen=True)
 class Group:
     """The users of one level with one role: U_h, or the validation sets U^_{h,0} and U^_{h,1} of TAPS."""

@@ -27,11 +27,8 @@ from treetop.audit.transcripts import ROSTER, Scene, prying_party, tiny_paramete
 from treetop.errors import PromiseBroken
 from treetop.federation.samplers import SlotSampler
 from treetop.federation.thresholds import keep_threshold
-from treetop.mechanisms.dialogue import Dialogue
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.requests import DivideUsers, Findings
-from treetop.mechanisms.roster import Member, Roster
-from treetop.mechanisms.taps import taps_groups
+from treetop.mechanisms.dialogue import Dialogue, DivideUsers, Findings, Member, Roster
+from treetop.mechanisms.taps import TapsParameters, taps_groups
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Role
 
@@ -131,7 +128,7 @@ def test_the_tiny_run_has_validation_sets() -> None:
 
 
 def test_a_party_that_asks_a_group_twice_gets_nothing() -> None:
-    def asks_twice(parameters: Parameters, roster: Roster, party: Member) -> Dialogue[Findings]:
+    def asks_twice(parameters: TapsParameters, roster: Roster, party: Member) -> Dialogue[Findings]:
         honest = prying_party(parameters, roster, party)
         answer = None
         while True:

@@ -7,14 +7,11 @@ from tests.support.populations import population, three_parties, zipf
 
 import treetop
 from treetop.errors import InvalidInput, PromiseBroken
-from treetop.mechanisms.canopy import canopy_server
-from treetop.mechanisms.canopy_plan import CanopyPlan, canopy_choices, canopy_levels
-from treetop.mechanisms.dialogue import Dialogue
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.registry import Mechanism, catalogue_mechanism, mechanism_named
-from treetop.mechanisms.requests import AskParties, CollectReports, DivideUsers, DrawGroup
-from treetop.mechanisms.roster import Member, Roster
-from treetop.privacy.epsilon import Epsilon
+from treetop.mechanisms.canopy import LEAST_KEPT, Canopy, CanopyParameters, CanopyPlan
+from treetop.mechanisms.dialogue import AskParties, CollectReports, Dialogue, DivideUsers, DrawGroup, Member, Roster
+from treetop.mechanisms.known_items import KnownItems
+from treetop.mechanisms.protocol import Mechanism
+from treetop.mechanisms.registry import parameters_for
 from treetop.simulation.population import Population
 from treetop.simulation.run import SIMULATORS, PartyRun, RunResult, run
 from treetop.trie.candidate_domain import CandidateDomain
@@ -23,13 +20,13 @@ from treetop.trie.user_groups import Group
 SMALL: dict[str, Any] = {"bits": 8, "step_bits": 2}
 
 
-def parameters(k: int = 3, epsilon: float = 3.0, oracle: str = "auto", **settings: object) -> Parameters:
-    return Parameters(k, Epsilon(epsilon), oracle).with_settings(settings)
+def parameters(k: int = 3, epsilon: float = 3.0, oracle: str = "auto", **settings: object) -> CanopyParameters:
+    return parameters_for(Canopy(), k, epsilon, oracle, settings)
 
 
 def go(crowd: Population, simulator: str = "exact", seed: int = 1, **settings: object) -> RunResult:
     asked = parameters(**{**SMALL, **settings})
-    return run(mechanism_named("canopy"), asked, crowd, seed=seed, simulator=simulator)
+    return run(Canopy(), asked, crowd, seed=seed, simulator=simulator)
 
 
 class TestPlan:
@@ -37,7 +34,7 @@ class TestPlan:
         plan = CanopyPlan.of(parameters(k=10))
         assert plan.lengths == (0, 8, 16, 24, 32, 40, 48)
         assert (plan.L, plan.kept, plan.step_bits) == (6, 30, 8)
-        assert canopy_levels(parameters(k=10)) == 6
+        assert Canopy().levels(parameters(k=10)) == 6
         assert plan.zeta == pytest.approx(2.66, abs=0.005)
         assert max(plan.most_candidates) == 7680
         assert plan.expected_bits(10) < 75_000
@@ -54,20 +51,20 @@ class TestPlan:
         plan = CanopyPlan.of(parameters(k=10, upload_budget=40_000))
         assert plan.step_bits < 8
         assert plan.expected_bits(10) <= 40_000
-        assert CanopyPlan.stepping(parameters(k=10), plan.step_bits + 1).expected_bits(10) > 40_000
+        assert CanopyPlan.stepping(parameters(k=10), plan.step_bits + 1, LEAST_KEPT).expected_bits(10) > 40_000
 
     def test_a_budget_that_nothing_fits_is_refused(self) -> None:
         with pytest.raises(InvalidInput, match=r"upload_budget must be at least .* found 100"):
             CanopyPlan.of(parameters(upload_budget=100))
 
     def test_choices_say_why(self) -> None:
-        text = "\n".join(canopy_choices(parameters(k=10, epsilon=2)))
+        text = "\n".join(Canopy().choices(parameters(k=10, epsilon=2)))
         for words in ("6 levels", "48 bits name", "30 prefixes", "max(2k, 30)", "7,680", "olh", "24.17", "70 kbit"):
             assert words in text
-        told = "\n".join(canopy_choices(parameters(kept=5, oracle="oue", upload_budget=9000, weights="ramp")))
+        told = "\n".join(Canopy().choices(parameters(kept=5, oracle="oue", upload_budget=9000, weights="ramp")))
         for words in ("as told", "an upload of 9,000 bits", "public weights that grow"):
             assert words in told
-        assert "krr there: 9 slots are fewer" in "\n".join(canopy_choices(parameters(bits=8, kept=2, step_bits=2)))
+        assert "krr there: 9 slots are fewer" in "\n".join(Canopy().choices(parameters(bits=8, kept=2, step_bits=2)))
 
 
 @pytest.mark.parametrize("simulator", SIMULATORS)
@@ -143,7 +140,7 @@ def answering(outcomes: Mapping[str, PartyRun], server: Dialogue[Any], silent: s
 def test_a_party_that_falls_silent_is_left_out(since: int) -> None:
     crowd, asked = three_parties(), parameters(**SMALL)
     roster = crowd.roster
-    canopy = mechanism_named("canopy")
+    canopy = Canopy()
     parties = {
         party.name: PartyRun(
             canopy.party(asked, roster, Member(party.name, party.users)),
@@ -151,15 +148,17 @@ def test_a_party_that_falls_silent_is_left_out(since: int) -> None:
         )
         for place, party in enumerate(crowd.parties)
     }
-    ranking = answering(parties, canopy_server(asked, roster), "b", since)
+    ranking = answering(parties, canopy.server(asked, roster), "b", since)
     assert len(ranking) == 3
     assert ranking.parties.tolist() == [2, 2, 2]
     assert ranking.prefixes[0] == crowd.truth.codes[0]
 
 
-@pytest.mark.parametrize("mechanism", [mechanism_named("canopy"), catalogue_mechanism(4, 8)], ids=lambda m: m.name)
-def test_a_federation_that_never_answers_gives_an_empty_ranking(mechanism: Mechanism) -> None:
-    ranking = answering({}, mechanism.server(parameters(**SMALL), Roster.of([Member("b", 9)])), "b", 1)
+@pytest.mark.parametrize("mechanism", [Canopy(), KnownItems(4, 8)], ids=lambda m: m.name)
+def test_a_federation_that_never_answers_gives_an_empty_ranking(mechanism: Mechanism[Any]) -> None:
+    ranking = answering(
+        {}, mechanism.server(parameters_for(mechanism, 3, 3.0, settings=SMALL), Roster.of([Member("b", 9)])), "b", 1
+    )
     assert len(ranking) == 0
 
 

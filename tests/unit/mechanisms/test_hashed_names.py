@@ -10,11 +10,9 @@ import treetop
 from treetop.encoding.hashed_text import HashedText, hash_bits_for, shared_hash_chance
 from treetop.encoding.text_code import chunks_of
 from treetop.errors import InvalidInput
-from treetop.mechanisms.hashed_messages import ChunkCounts
-from treetop.mechanisms.hashed_plan import HashedPlan
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.registry import hashed_names_mechanism
-from treetop.mechanisms.text_reading import gains_of, is_utf_8
+from treetop.mechanisms.hashed_names.mechanism import HashedNames
+from treetop.mechanisms.hashed_names.plan import HashedParameters, HashedPlan, HashedTextParameters
+from treetop.mechanisms.hashed_names.texts import ChunkCounts, gains_of, is_utf_8
 from treetop.privacy.epsilon import Epsilon
 from treetop.query.answer import Answer
 from treetop.trie.candidate_domain import ChunkDomain
@@ -117,20 +115,20 @@ def test_hash_lengths_and_shared_hashes() -> None:
 
 
 def test_plans_keep_the_upload_budget() -> None:
-    ten = Parameters(10, Epsilon(2), bits=24)
-    assert HashedPlan.of(ten, texts=False).search.lengths == (0, 12, 24)
-    assert HashedPlan.of(ten, texts=True).expected_bits(10) <= 250_000
-    narrow = HashedPlan.of(replace(ten, upload_budget=150_000), texts=False)
+    ten = HashedTextParameters(10, Epsilon(2), bits=24)
+    assert HashedPlan.of(HashedParameters(10, Epsilon(2), bits=24)).search.lengths == (0, 12, 24)
+    assert HashedPlan.of(ten).expected_bits(10) <= 250_000
+    narrow = HashedPlan.of(HashedParameters(10, Epsilon(2), bits=24, upload_budget=150_000))
     assert narrow.search.lengths == (0, 8, 16, 24)
-    assert HashedPlan.of(replace(ten, bits=32), texts=True).search.L == 3
-    assert HashedPlan.of(replace(ten, kept=7), texts=True).search.kept == 7
+    assert HashedPlan.of(replace(ten, bits=32)).search.L == 3
+    assert HashedPlan.of(replace(ten, kept=7)).search.kept == 7
 
 
 def test_what_is_said_before_anything_is_known() -> None:
-    mechanism = hashed_names_mechanism({}, texts=True)
-    said = mechanism.choices(Parameters(10, Epsilon(2), bits=24))
-    assert said[0] == "a name is the first 24 bits of its salted hash"
-    assert mechanism.levels(Parameters(10, Epsilon(2), bits=24)) == 2
+    mechanism = HashedNames({}, texts=True)
+    parameters = mechanism.parameters(10, Epsilon(2), bits=24)
+    assert mechanism.choices(parameters)[0] == "a name is the first 24 bits of its salted hash"
+    assert mechanism.levels(parameters) == 2
 
 
 def test_chunk_domains_hash_all_three() -> None:

@@ -9,8 +9,7 @@ import treetop
 from treetop.datasets.item_catalogue import ItemCatalogue, load_catalogue
 from treetop.encoding.listed_items import ListedItems
 from treetop.errors import InvalidInput
-from treetop.mechanisms.known_items import CatalogueSurvey
-from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.known_items import KnownItems, KnownItemsParameters
 from treetop.privacy.epsilon import Epsilon
 
 ITEMS = [f"item {place}" for place in range(60)]
@@ -44,9 +43,9 @@ def test_known_items_are_found_and_the_others_counted(simulator: str, oracle: st
 
 
 def test_a_tiny_catalogue_is_asked_by_krr_and_a_large_one_by_olh() -> None:
-    parameters = Parameters(2, Epsilon(2))
-    assert CatalogueSurvey(3, 8).oracle(parameters).name == "krr"
-    large = CatalogueSurvey(300, 9).oracle(parameters)
+    parameters = KnownItemsParameters(2, Epsilon(2))
+    assert KnownItems(3, 8).oracle(parameters).name == "krr"
+    large = KnownItems(300, 9).oracle(parameters)
     assert (large.name, large.slots) == ("olh", 301)
 
 

@@ -3,21 +3,26 @@ from typing import Any
 import pytest
 
 from treetop.errors import InvalidInput, UnknownName
-from treetop.mechanisms.parameters import SETTINGS, Parameters
-from treetop.mechanisms.registry import every_mechanism, mechanism_named
-from treetop.mechanisms.roster import Member, Roster
+from treetop.mechanisms.canopy import Canopy
+from treetop.mechanisms.dialogue import Member, Roster
+from treetop.mechanisms.fedpem import Fedpem, FedpemParameters
+from treetop.mechanisms.hashed_names.mechanism import HashedNames
+from treetop.mechanisms.known_items import KnownItems
+from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.registry import FOR_A_QUERY, OWN, SETTINGS, parameters_for, unread_settings
+from treetop.mechanisms.taps import Taps, TapsParameters
 from treetop.privacy.epsilon import Epsilon
 
 
-def parameters(**settings: object) -> Parameters:
-    return Parameters(10, Epsilon(4)).with_settings(settings)
+def parameters(**settings: object) -> TapsParameters:
+    return TapsParameters(10, Epsilon(4)).with_settings(settings)
 
 
 def test_the_defaults_are_the_papers() -> None:
-    p = parameters()
+    p, pem = parameters(), FedpemParameters(10, Epsilon(4))
     assert (p.bits, p.levels, p.shared_levels, p.beta, p.phase_one_share) == (48, 24, 6, 0.1, 0.1)
-    assert p.lengths[-1] == p.pem_lengths[-1] == 48
-    assert p.pem_lengths[0] == 4
+    assert p.lengths[-1] == pem.pem_lengths[-1] == 48
+    assert (pem.pem_lengths[0], pem.t) == (4, 10)
 
 
 def test_pruned_levels_of_algorithm_4() -> None:
@@ -60,7 +65,7 @@ def test_bad_settings_say_what_was_expected_and_found(name: str, value: Any) -> 
 
 def test_a_direct_construction_is_checked_too() -> None:
     with pytest.raises(InvalidInput, match="setting 'beta' expects"):
-        Parameters(10, Epsilon(4), beta=0.5)
+        TapsParameters(10, Epsilon(4), beta=0.5)
 
 
 def test_unknown_settings_are_refused() -> None:
@@ -79,16 +84,45 @@ def test_more_levels_than_bits_are_refused() -> None:
         parameters(bits=16, levels=24)
 
 
-def test_every_setting_is_documented_and_read_by_somebody() -> None:
+def test_a_level_is_one_bit_where_bits_are_few_and_nobody_asked_for_levels() -> None:
+    assert parameters(bits=16).levels == 16
+    assert parameters(bits=16, levels=4).levels == 4
+
+
+def test_every_setting_is_documented_and_means_the_same_everywhere() -> None:
+    """A setting that two mechanisms have has one default, one description and one range."""
+    readers = [each.parameters(1, Epsilon(1)) for each in (*OWN.values(), *FOR_A_QUERY)]
     for name, known in SETTINGS.items():
         assert known.help.endswith("."), name
-        assert any(name in mechanism.reads for mechanism in every_mechanism()), name
+        having = [reader for reader in readers if name in reader.settings()]
+        assert len({getattr(reader, name) for reader in having}) == 1, name
+        found = [reader.settings()[name] for reader in having]
+        assert {(each.symbol, each.help, each.expects) for each in found} == {
+            (known.symbol, known.help, known.expects)
+        }, name
 
 
-def test_mechanisms_by_name() -> None:
-    assert mechanism_named("gtf").name == "gtf"
-    with pytest.raises(UnknownName, match="did you mean 'fedpem'"):
-        mechanism_named("fedpen")
+def test_a_mechanism_has_its_own_settings_only() -> None:
+    assert set(Fedpem().parameters.settings()) == {
+        "bits", "hash_key", "levels", "groups", "least_kept", "extension_factor",
+    }  # fmt: skip
+    assert "beta" not in Canopy().parameters.settings()
+    assert set(KnownItems(3, 8).parameters.settings()) == {"score"}
+    assert "text_share" not in HashedNames({}, texts=False).parameters.settings()
+    assert "text_share" in HashedNames({}, texts=True).parameters.settings()
+    with pytest.raises(UnknownName, match="unknown setting 'beta'"):
+        FedpemParameters(3, Epsilon(1)).with_settings({"beta": 0.1})
+
+
+def test_a_setting_of_another_mechanism_is_checked_left_out_and_named() -> None:
+    settings = {"beta": "0.2", "levels": "12"}
+    assert parameters_for(Fedpem(), 3, 1.0, settings=settings).levels == 12
+    assert unread_settings(Fedpem(), settings) == ("fedpem does not use the setting 'beta'",)
+    assert unread_settings(Taps(), settings) == ()
+    with pytest.raises(InvalidInput, match="setting 'beta' expects"):
+        parameters_for(Fedpem(), 3, 1.0, settings={"beta": 3})
+    with pytest.raises(UnknownName, match="unknown setting 'bett'.*did you mean 'beta'"):
+        parameters_for(Fedpem(), 3, 1.0, settings={"bett": 3})
 
 
 def test_the_roster_is_ordered_by_users_then_name() -> None:

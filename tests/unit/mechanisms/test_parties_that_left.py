@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 from tests.support.populations import population, three_parties, zipf
 
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.registry import MECHANISMS, mechanism_named
-from treetop.mechanisms.requests import AskParties
-from treetop.privacy.epsilon import Epsilon
+from treetop.mechanisms.dialogue import AskParties
+from treetop.mechanisms.registry import MECHANISMS, mechanism_named, parameters_for
 from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import Population
 from treetop.simulation.run import PartyRun, run
@@ -19,9 +17,9 @@ from treetop.trie.global_ranking import GlobalRanking
 EVERY = pytest.mark.parametrize("name", MECHANISMS)
 
 
-def parameters(name: str, epsilon: float = 4, **more: object) -> Parameters:
+def parameters(name: str, epsilon: float = 4, **more: object) -> Any:
     few: dict[str, object] = {"bits": 8, "step_bits": 2} if name == "canopy" else {"bits": 8, "levels": 4}
-    return Parameters(3, Epsilon(epsilon), "krr").with_settings({**few, **more})
+    return parameters_for(mechanism_named(name), 3, epsilon, "krr", {**few, **more})
 
 
 def without(name: str, lost: Mapping[str, int], crowd: Population) -> tuple[GlobalRanking, dict[str, list[Any]]]:

@@ -14,10 +14,12 @@ import pytest
 from treetop.datasets.federation import federation_from_mapping
 from treetop.encoding.bit_strings import prefixes_of
 from treetop.encoding.item_codecs import codec_named
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.registry import Mechanism, catalogue_mechanism, hashed_names_mechanism, mechanism_named
-from treetop.mechanisms.requests import CollectReports, DrawGroup
-from treetop.mechanisms.roster import Member, Roster
+from treetop.mechanisms.canopy import Canopy
+from treetop.mechanisms.dialogue import CollectReports, DrawGroup, Member, Roster
+from treetop.mechanisms.hashed_names.mechanism import HashedNames
+from treetop.mechanisms.known_items import KnownItems, KnownItemsParameters
+from treetop.mechanisms.protocol import Mechanism, P
+from treetop.mechanisms.registry import parameters_for
 from treetop.oracles.tallies import Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
@@ -79,7 +81,7 @@ class Scripted(SimulatedUsers):
         return Tally(support, len(users))
 
 
-def laws(mechanism: Mechanism, parameters: Parameters, bits: int, values: Sequence[int]) -> dict[Transcript, float]:
+def laws(mechanism: Mechanism[P], parameters: P, bits: int, values: Sequence[int]) -> dict[Transcript, float]:
     """Return the probability of every transcript, and check that they add up to one."""
     found: dict[Transcript, float] = {}
     script: list[int] | None = []
@@ -115,8 +117,8 @@ def worst_ratio(laws_by_value: Sequence[dict[Transcript, float]]) -> float:
 @pytest.mark.parametrize("score", ["lower_confidence", "sum"])
 def test_canopy_with_weights_that_react(score: str) -> None:
     settings = {"bits": 8, "step_bits": 2, "kept": 1, "score": score}
-    parameters = Parameters(1, EPSILON, "krr").with_settings(settings)
-    found = [laws(mechanism_named("canopy"), parameters, 8, (value, 0b00011011)) for value in (0b00011011, 0b11000000)]
+    parameters = parameters_for(Canopy(), 1, EPSILON, "krr", settings)
+    found = [laws(Canopy(), parameters, 8, (value, 0b00011011)) for value in (0b00011011, 0b11000000)]
     assert found[0].keys() == found[1].keys()
     assert len({key[-3] for key in found[0]}) > 1  # the share of level 2 depends on the reports of level 1
     assert worst_ratio(found) <= EPSILON.odds * (1 + 1e-9)
@@ -125,17 +127,15 @@ def test_canopy_with_weights_that_react(score: str) -> None:
 
 def test_the_catalogue() -> None:
     """Three items, and a user whose item is none of them (code 200)."""
-    parameters = Parameters(1, EPSILON, "krr")
-    found = [laws(catalogue_mechanism(3, 8), parameters, 8, (value, 1)) for value in (0, 1, 200)]
+    parameters = KnownItemsParameters(1, EPSILON, "krr")
+    found = [laws(KnownItems(3, 8), parameters, 8, (value, 1)) for value in (0, 1, 200)]
     assert worst_ratio(found) <= EPSILON.odds * (1 + 1e-9)
 
 
 def test_hashed_names_and_their_texts() -> None:
     """One user whose 8-bit hash and one chunk differ: she reports the hash or the chunk, and never both."""
-    parameters = Parameters(1, EPSILON, "krr").with_settings(
-        {"bits": 8, "text_chunks": 1, "text_share": 0.5, "kept": 2}
-    )
-    mechanism = hashed_names_mechanism({}, texts=True)
+    mechanism, settings = HashedNames({}, texts=True), {"bits": 8, "text_chunks": 1, "text_share": 0.5, "kept": 2}
+    parameters = parameters_for(mechanism, 1, EPSILON, "krr", settings)
     found = [laws(mechanism, parameters, 8, (value,)) for value in (0x0120, 0x0221)]
     assert {len([part for part in key if isinstance(part, tuple)]) for key in found[0]} == {1}
     assert worst_ratio(found) == pytest.approx(EPSILON.odds)
@@ -143,6 +143,6 @@ def test_hashed_names_and_their_texts() -> None:
 
 def test_a_leak_would_be_seen() -> None:
     """With twice the epsilon in the oracle the same enumeration finds e^2."""
-    parameters = Parameters(1, Epsilon(2.0), "krr")
-    found = [laws(catalogue_mechanism(3, 8), parameters, 8, (value, 1)) for value in (0, 1)]
+    parameters = KnownItemsParameters(1, Epsilon(2.0), "krr")
+    found = [laws(KnownItems(3, 8), parameters, 8, (value, 1)) for value in (0, 1)]
     assert worst_ratio(found) == pytest.approx(EPSILON.odds**2)

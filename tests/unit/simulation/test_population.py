@@ -10,8 +10,7 @@ from tests.support.populations import population
 from treetop.datasets.federation import Federation, PartyItems, federation_from_mapping
 from treetop.encoding.item_codecs import codec_named
 from treetop.errors import InvalidInput
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.registry import mechanism_named
+from treetop.mechanisms.taps import Taps, TapsParameters
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
@@ -103,5 +102,5 @@ def print_memory_of_a_huge_run() -> None:
         for place in range(3)
     )
     crowd = Population(Federation("huge", items, parties), codec_named("ids", 48))
-    outcome = run(mechanism_named("taps"), Parameters(10, Epsilon(4)), crowd, seed=1)
+    outcome = run(Taps(), TapsParameters(10, Epsilon(4)), crowd, seed=1)
     print(len(outcome.ranking), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

@@ -4,8 +4,7 @@ from tests.support.populations import population, three_parties
 
 from treetop.encoding.bit_strings import code_array
 from treetop.errors import PromiseBroken, UnknownName
-from treetop.mechanisms.dialogue import Dialogue, Request, ask
-from treetop.mechanisms.requests import CollectReports, DivideUsers, Findings
+from treetop.mechanisms.dialogue import CollectReports, Dialogue, DivideUsers, Findings, Request, ask
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.device_by_device import DeviceByDeviceUsers

@@ -13,7 +13,7 @@ from treetop.cli.result import in_order, show_result
 from treetop.cli.screen import err, note, out, print_json
 from treetop.encoding.item_codecs import CODECS
 from treetop.errors import InvalidInput, QueryFailed
-from treetop.federation.task_parameters import MODES
+from treetop.mechanisms.protocol import MODES
 from treetop.mechanisms.registry import DEFAULT_MECHANISM
 from treetop.services.server.client import ServerClient
 

@@ -18,7 +18,7 @@ from treetop.cli.options import Json, Set, read_settings
 from treetop.cli.result import in_order, show_result
 from treetop.cli.screen import err, note, print_json
 from treetop.encoding.item_codecs import CODECS
-from treetop.federation.task_parameters import MODES
+from treetop.mechanisms.protocol import MODES
 from treetop.mechanisms.registry import DEFAULT_MECHANISM
 from treetop.query.local_federation import KnownTruth, opened_folder
 from treetop.services.local.folder import FederationFolder

@@ -2,54 +2,30 @@
 
 from typing import Any
 
-from treetop.encoding.bit_strings import Codes
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.published_lists import Beacon, Publication, PublishedList, Question
 from treetop.federation.wire.signed_documents import unverified_content
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.requests import CollectReports
+from treetop.mechanisms.dialogue import CollectReports
 from treetop.mechanisms.strict_json import require
-from treetop.trie.user_groups import Role
-
-ROOT = Publication(0, (0,))
 
 
-def listed_question(task: DeviceTask, request: CollectReports) -> Question:
-    """Return the question of a collection: its candidates, and the children of their parents that were pruned."""
-    asked = tuple(map(int, request.domain.prefixes.tolist()))
-    pruned: tuple[int, ...] = ()
-    if request.group.role is Role.ESTIMATE:
-        present = set(asked)
-        pruned = tuple(child for child in _children(task, request.group.level, asked) if child not in present)
-    return Question(task.digest, request.group, request.domain.length, asked, pruned)
+def published_list(task: DeviceTask, party: str, request: CollectReports) -> PublishedList:
+    """Return the list of a collection with what it grew from.
 
-
-def _step(task: DeviceTask, level: int) -> int:
-    return task.lengths[level] - task.lengths[level - 1]
-
-
-def _parents(task: DeviceTask, level: int, prefixes: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(sorted({prefix >> _step(task, level) for prefix in prefixes}))
-
-
-def _children(task: DeviceTask, level: int, prefixes: tuple[int, ...]) -> list[int]:
-    step = _step(task, level)
-    return [(parent << step) | ending for parent in _parents(task, level, prefixes) for ending in range(1 << step)]
-
-
-def listing(
-    task: DeviceTask, party: str, question: Question, shared: Codes | None, parameters: Parameters
-) -> PublishedList:
-    """Return the list with what it grew from: the prefixes one level up; the shared trie for another party's list."""
-    level = question.group.level
-    if question.group.role is Role.ESTIMATE:
-        grown = Publication(task.lengths[level - 1], _parents(task, level, question.prefixes))
-    elif shared is None:
-        grown = ROOT
-    else:
-        length = task.lengths[parameters.shared_levels]
-        grown = Publication(length, tuple(sorted(map(int, shared.tolist()))))
-    return PublishedList(party, question, grown)
+    That are the prefixes one level up, whose other children were pruned; or what the mechanism says its candidates
+    descend from, where another party chose them.
+    """
+    level, asked = request.group.level, tuple(map(int, request.domain.prefixes.tolist()))
+    if request.above is not None:
+        length, prefixes = request.above
+        question = Question(task.digest, request.group, request.domain.length, asked)
+        return PublishedList(party, question, Publication(length, tuple(sorted(map(int, prefixes.tolist())))))
+    step, present = task.lengths[level] - task.lengths[level - 1], set(asked)
+    parents = tuple(sorted({prefix >> step for prefix in asked}))
+    children = ((parent << step) | ending for parent in parents for ending in range(1 << step))
+    pruned = tuple(child for child in children if child not in present)
+    question = Question(task.digest, request.group, request.domain.length, asked, pruned)
+    return PublishedList(party, question, Publication(task.lengths[level - 1], parents))
 
 
 def listed_text(listed: PublishedList, task: DeviceTask) -> str:

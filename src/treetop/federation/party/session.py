@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from treetop.encoding.bit_strings import Codes
 from treetop.errors import PeerViolation
 from treetop.federation.group_counts import read_groups, written_groups
-from treetop.federation.messages import read_message, written_trace, written_upload
-from treetop.federation.party.listed_questions import beacon_in, listed_question, listed_text, listing
+from treetop.federation.level_reports import LevelReport
+from treetop.federation.party.listed_questions import beacon_in, listed_text, published_list
 from treetop.federation.party.small_groups import GroupsAtHand
 from treetop.federation.protocol import PartyReply, ServerMessage
 from treetop.federation.service_ports import Collected, Counting, ReportCollection
@@ -22,11 +21,19 @@ from treetop.federation.wire.published_lists import PublishedList
 from treetop.federation.wire.report_batches import NO_DOMAIN
 from treetop.federation.wire.signed_documents import unverified_content
 from treetop.federation.wire.tickets import MOST_TICKETS
+from treetop.mechanisms.dialogue import (
+    CollectReports,
+    Findings,
+    HearServer,
+    LevelTrace,
+    Member,
+    Record,
+    Roster,
+    TellServer,
+)
+from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.registry import mechanism_named
-from treetop.mechanisms.requests import CollectReports, Findings, HearServer, LevelTrace, Record, TellServer
-from treetop.mechanisms.roster import Member, Roster
 from treetop.mechanisms.strict_json import record, require, rows, text, whole
-from treetop.mechanisms.taps import Continue
 from treetop.oracles.frequency_oracle import Keys
 from treetop.oracles.tallies import Tally
 from treetop.trie.candidate_domain import CandidateDomain
@@ -46,16 +53,14 @@ class PartySession:
 
     def __init__(self, task: DeviceTask, party: str, field_work: ReportCollection, keep: Keep) -> None:
         self._task, self._party, self._field_work, self._keep = task, party, field_work, keep
-        self._parameters = parameters_of(task)
+        self._mechanism = mechanism_named(task.mechanism)
         self._traces: list[LevelTrace] = []
         self._notes: list[str] = []
         self._groups: dict[Group, int] = {}
         self._asked: set[Group] = set()
         self._last: tuple[list[Group], CandidateDomain] | None = None
         """Groups and domain of the last level, if it had enough reports."""
-        self._places = 0
         self._implausible = 0
-        self._shared: Codes | None = None
 
     def conversation(self) -> SessionSteps:
         """Answer the server until there is nothing more to say; the first thing sent in is the first message."""
@@ -71,15 +76,10 @@ class PartySession:
 
     def _outcome(self, kind: Any, **content: Any) -> PartyReply:
         """Return an outcome with what happened since the last one."""
-        happened = {
-            "traces": list(map(written_trace, self._traces)), "notes": list(self._notes),
-            "implausible": self._implausible,
-        }  # fmt: skip
-        self._traces.clear()
-        self._notes.clear()
-        self._implausible = 0
-        groups = [] if self._task.one_shot else written_groups(self._groups)
-        return PartyReply(kind, {**content, **happened, "groups": groups})
+        groups = {} if self._task.one_shot else self._groups
+        happened = LevelReport(self._traces, self._notes, groups, self._implausible)
+        self._traces, self._notes, self._implausible = [], [], 0
+        return PartyReply(kind, {**content, **happened.to_json()})
 
     def _closed(self, message: ServerMessage) -> Any:
         require(message.kind == "close", "kind of message 1", "close", message.kind)
@@ -88,16 +88,16 @@ class PartySession:
     def _begun(self, message: ServerMessage, collected: Any) -> object:
         """Learn who takes part and where the own devices are; return the mechanism's first message."""
         require(message.kind == "begin", "kind of message 2", "begin", message.kind)
-        told = record("begin", message.content, {"roster", "beacon", "message"})
-        devices = collected["devices"]
-        self._roster, self._member = _read_roster(told["roster"], self._party, devices)
-        rows_of_groups = collected["groups"] if self._task.one_shot else self._assigned(told["beacon"], collected)
-        self._groups = read_groups(self._task, rows_of_groups, devices)
-        validates = self._parameters.pruning and self._roster.previous(self._member) is not None
-        self._at_hand = GroupsAtHand(self._task, self._groups, validates)
-        if self._task.mechanism != "canopy" and (reason := self._at_hand.too_small()):
+        fields = record("begin", message.content, {"roster", "beacon", "message"})
+        task, devices = self._task, collected["devices"]
+        roster, member = _read_roster(fields["roster"], self._party, devices)
+        self._facts = PublicFacts(parameters_of(task), roster, member, task.lengths, task.most_slots)
+        rows_of_groups = collected["groups"] if task.one_shot else self._assigned(fields["beacon"], collected)
+        self._groups = read_groups(task, rows_of_groups, devices)
+        at_hand = GroupsAtHand(task, self._groups, self._mechanism.validates(self._facts))
+        if not self._mechanism.tolerates_small_groups and (reason := at_hand.too_small()):
             raise Withdrawal(reason)
-        return self._heard(told["message"])
+        return self._heard(fields["message"])
 
     def _assigned(self, document: Any, collected: Any) -> Any:
         """Rounds: show the beacon to the devices, once it is the one for this enrolment."""
@@ -106,16 +106,15 @@ class PartySession:
         return self._keep("assigned", lambda: written_groups(self._field_work.publish_beacon(content)))
 
     def _heard(self, content: Any) -> object:
-        self._places += 1
-        heard = read_message(self._task, self._parameters, self._places, content)
-        if isinstance(heard, Continue):
-            heard, notes = self._at_hand.usable(heard)
-            self._notes += notes
-            self._shared = heard.shared
-        return heard
+        """Return the mechanism's next message, as far as the own groups are large enough for it."""
+        message = self._mechanism.decode_message(self._facts, content)
+        self._facts.messages.append(message)
+        usable, notes = self._mechanism.usable(self._facts, message, self._groups, self._task.least.validation)
+        self._notes += notes
+        return usable
 
     def _dialogue(self, heard: object) -> Generator[PartyReply, ServerMessage, PartyReply]:
-        dialogue = mechanism_named(self._task.mechanism).party(self._parameters, self._roster, self._member)
+        dialogue = self._mechanism.party(self._facts.parameters, self._facts.roster, self._facts.member)
         answer: object = None
         while True:
             try:
@@ -127,7 +126,7 @@ class PartySession:
                 case HearServer():
                     answer = heard
                 case TellServer():
-                    upload = written_upload(request.upload, self._member.users, self._parameters)
+                    upload = self._mechanism.encode_upload(self._facts, request.upload)
                     message = yield self._outcome("upload", upload=upload)
                     require(message.kind == "say", "kind of a message", "say", message.kind)
                     heard = self._heard(record("say", message.content, {"message"})["message"])
@@ -139,12 +138,12 @@ class PartySession:
                     pass
 
     def _done(self, found: Findings) -> PartyReply:
-        """Return the last outcome; one-shot reports are held against the items that were found."""
+        """Return the last outcome; one-shot reports are checked against the items that were found."""
         if self._task.one_shot and self._last is not None:
             groups, domain = self._last
             counting = self._hashed_counting(domain.keys(found.heavy_hitters.prefixes))
             self._implausible = self._keep("implausible", lambda: self._field_work.implausible(groups, counting))
-        return self._outcome("done", upload=written_upload(found, self._member.users, self._parameters))
+        return self._outcome("done", upload=self._mechanism.encode_findings(self._facts, found))
 
     def _hashed_counting(self, keys: Keys) -> Counting:
         return Counting("olh", self._task.bucket_count, NO_DOMAIN, keys)
@@ -172,8 +171,8 @@ class PartySession:
 
     def _collect_listed(self, request: CollectReports, entry: str) -> Generator[PartyReply, ServerMessage, Any]:
         """Have the list signed, show it to the devices, and count their answers."""
-        question = listed_question(self._task, request)
-        listed = listing(self._task, self._party, question, self._shared, self._parameters)
+        listed = published_list(self._task, self._party, request)
+        question = listed.question
         message = yield self._outcome("list", list=listed_text(listed, self._task))
         require(message.kind == "publish", "kind of a message", "publish", message.kind)
         document = text("document", record("publish", message.content, {"document"})["document"], 1 << 30).encode()
@@ -205,7 +204,7 @@ class PartySession:
         """Go on without a level's reports where that is possible, or withdraw."""
         least = self._least([request.group])
         reason = f"{request.group}: {tally.reports} reports, fewer than {least}"
-        if request.group.role is Role.ESTIMATE and self._task.mechanism != "canopy":
+        if request.group.role is Role.ESTIMATE and not self._mechanism.tolerates_small_groups:
             raise Withdrawal(reason)
         self._notes.append(f"{reason}: left out")
         return Tally(tally.support, 0)

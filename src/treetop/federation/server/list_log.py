@@ -1,16 +1,20 @@
 """Run by the server in rounds: which candidate lists it signs, one for each group of a party, all logged (T1, T2)."""
 
+from typing import Any
+
 from treetop.errors import PeerViolation
 from treetop.federation.device.list_checks import check_question
 from treetop.federation.group_counts import weights_at
 from treetop.federation.ports import Signer
-from treetop.federation.server.party_uploads import PartyFacts
 from treetop.federation.service_ports import Journal
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.published_lists import PublishedList
 from treetop.federation.wire.signed_documents import signed, unverified_content
+from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.protocol import Mechanism
+from treetop.mechanisms.public_facts import PublicFacts
+from treetop.mechanisms.registry import mechanism_named
 from treetop.mechanisms.strict_json import require
-from treetop.mechanisms.summed_level import SharedCandidates
 from treetop.trie.user_groups import Role
 
 
@@ -19,12 +23,13 @@ class ListLog:
 
     def __init__(self, task: DeviceTask, signer: Signer, journal: Journal) -> None:
         self._task, self._signer, self._journal = task, signer, journal
+        self._mechanism = mechanism_named(task.mechanism)
         self.book = f"log:{task.digest.hex()}"
 
-    def signed_list(self, facts: PartyFacts, content: str) -> bytes:
+    def signed_list(self, facts: PublicFacts[Parameters], content: str) -> bytes:
         """Return the signed document of a list that stands the public checks; the same list, the same document."""
         listed = PublishedList.from_bytes(content.encode("ascii", errors="replace"), self._task)
-        check_list(facts, listed)
+        check_list(self._task, self._mechanism, facts, listed)
         group = listed.question.group
         name = f"{facts.member.name}:{group.level}:{tuple(Role).index(group.role)}"
         document = self._journal.write(
@@ -38,14 +43,16 @@ class ListLog:
         return document
 
 
-def check_list(facts: PartyFacts, listed: PublishedList) -> None:
+def check_list(
+    task: DeviceTask, mechanism: Mechanism[Any], facts: PublicFacts[Parameters], listed: PublishedList
+) -> None:
     """Refuse a list that devices would refuse, or that the mechanism would not ask."""
-    task, question = facts.task, listed.question
+    question = listed.question
     require(listed.party == facts.member.name, "party of a list", facts.member.name, listed.party)
     require(question.group in weights_at(task, listed.party), "group of a list", "one of the party", question.group)
     check_question(task, question.group, question, listed.published)
-    require(not question.pruned or task.mechanism == "taps", "pruned candidates", "none", len(question.pruned))
-    said = facts.said[-1]
-    if isinstance(said, SharedCandidates):
-        wanted = tuple(sorted(map(int, said.prefixes.tolist())))
-        require(listed.published.prefixes == wanted, "published prefixes", "those that the server named", "others")
+    require(mechanism.prunes or not question.pruned, "pruned candidates", "none", len(question.pruned))
+    named = mechanism.published_prefixes(facts)
+    if named is not None:
+        same = listed.published.prefixes == tuple(sorted(map(int, named.tolist())))
+        require(same, "published prefixes", "those that the server named", "others")

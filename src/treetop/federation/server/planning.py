@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import gcd
 
-from treetop.encoding.item_codecs import codec_named
+from treetop.encoding.item_codecs import codec_class, codec_named
 from treetop.errors import InvalidInput, UnknownName
 from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.task import (
@@ -19,26 +19,25 @@ from treetop.federation.task import (
     TaskOracle,
     WeightedGroup,
 )
-from treetop.federation.task_parameters import MODES, Mode, parameters_of
+from treetop.federation.task_parameters import parameters_of
 from treetop.federation.thresholds import MOST_SLOTS
 from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.registry import Mechanism, mechanism_named
-from treetop.mechanisms.requests import DivideUsers
-from treetop.mechanisms.roster import Member, Roster
+from treetop.mechanisms.protocol import MODES, Mechanism, Mode, P
+from treetop.mechanisms.registry import (
+    known_setting,
+    mechanism_named,
+    parameters_for,
+    registered_mechanism,
+    unread_settings,
+)
 from treetop.privacy.budget import Budget
-from treetop.privacy.epsilon import Epsilon
-from treetop.trie.level_weights import level_weights
-from treetop.trie.user_groups import Group, GroupSizes, Role
+from treetop.trie.user_groups import Role
 
 _ORACLES: dict[Mode, dict[str, TaskOracle]] = {
     "one-shot": {"auto": "olh", "olh": "olh"},
     "rounds": {"auto": "listed", "krr": "krr", "oue": "oue"},
 }
 _ROLES = tuple(Role)
-NOMINAL_USERS = 3_603_600_000
-"""A party to read weights from: divisible by 1 .. 16 and by every share in thousandths."""
-LEAST_KEPT_IN_ROUNDS = 2
-"""A device refuses a list that grew from one prefix: it would ask about that prefix alone."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +64,13 @@ class QueryOrder:
     """What becomes of missing parties; the one part of an order that is not in its task."""
 
     def __post_init__(self) -> None:
-        mechanism_named(self.mechanism)
+        mechanism = registered_mechanism(self.mechanism)
+        object.__setattr__(self, "mechanism", mechanism.name)
         if self.mode not in MODES:
             raise UnknownName("mode", self.mode, MODES)
+        if self.mode not in mechanism.modes:
+            known = f"in {' or '.join(mechanism.modes)} mode" if mechanism.modes else "in simulations only"
+            raise InvalidInput(f"{mechanism.name} can be asked {known}, found {self.mode}")
         if self.oracle not in _ORACLES[self.mode]:
             raise UnknownName(f"oracle of {self.mode} mode", self.oracle, _ORACLES[self.mode])
         if not self.parties:
@@ -82,49 +85,35 @@ class QueryOrder:
 def planned_task(order: QueryOrder) -> DeviceTask:
     """Run by the server: all that devices must know to answer this query, and all that its dialogues need."""
     oracle, mechanism = _ORACLES[order.mode][order.oracle], mechanism_named(order.mechanism)
-    asked = Parameters(order.k, Epsilon(order.epsilon), oracle).with_settings(_settings(order))
+    hashed = codec_class(order.encoding).hashes
+    settings = mechanism.deployment_settings(order.settings, mode=order.mode, hashed=hashed)
+    asked = parameters_for(mechanism, order.k, order.epsilon, oracle, settings)
     codec_named(order.encoding, asked.bits, asked.hash_key)
+    texts = sorted((name, _text(asked, name, settings)) for name in {*settings, "bits"})
     lengths = mechanism.lengths(asked)
+    most_slots = MOST_SLOTS if order.mode == "one-shot" else _most_slots(lengths, mechanism.max_kept(asked))
     return DeviceTask(
         name=order.name, attribute=order.attribute, budget=Budget(order.epsilon), oracle=oracle, k=order.k,
-        lengths=lengths, groups=weighted_groups(mechanism, asked),
-        most_slots=MOST_SLOTS if order.mode == "one-shot" else _most_slots(lengths, mechanism.most_kept(asked)),
-        encoding=Encoding(order.encoding, asked.hash_key if order.encoding == "hashed" else ""),
-        mechanism=order.mechanism, settings=_told_settings(order, asked), parties=order.parties,
+        lengths=lengths, groups=weighted_groups(mechanism, asked), most_slots=most_slots,
+        encoding=Encoding(order.encoding, asked.hash_key if hashed else ""), mechanism=mechanism.name,
+        settings=tuple(texts), parties=order.parties,
         deadlines=order.deadlines, least=order.least,
     )  # fmt: skip
 
 
 def plan_notes(task: DeviceTask) -> tuple[str, ...]:
     """Say what a reader of the answer would not expect of these settings."""
-    mechanism, parameters = mechanism_named(task.mechanism), parameters_of(task)
-    unread = [name for name, _ in task.settings if name not in mechanism.reads]
-    notes = [f"{mechanism.name} does not use the setting {name!r}" for name in unread]
-    if mechanism.name == "canopy":
-        notes.append(f"canopy: public weights of levels ({parameters.weights}), since every device draws its own level")
+    mechanism = mechanism_named(task.mechanism)
+    notes = [*unread_settings(mechanism, dict(task.settings)), *mechanism.deployment_notes(parameters_of(task))]
     if mechanism.shares and len(task.parties) == 1:
         notes.append(f"{mechanism.name}: there is one party only and nobody to share with")
     return tuple(notes)
 
 
-def _settings(order: QueryOrder) -> dict[str, object]:
-    """Add what a deployment cannot choose: devices draw their own groups, from weights known beforehand."""
-    reads, settings = mechanism_named(order.mechanism).reads, dict(order.settings)
-    if settings.get("groups", "independent") != "independent":
-        raise InvalidInput("devices draw their own groups: the setting 'groups' must be independent in a federation")
-    if "groups" in reads:
-        settings["groups"] = "independent"
-    if "weights" in reads and settings.get("weights", "adaptive") == "adaptive":
-        settings["weights"] = "equal" if order.encoding == "hashed" else "ramp"
-    if order.mode == "rounds":
-        asked = Parameters(order.k, Epsilon(order.epsilon)).with_settings(settings)
-        settings["least_kept"] = max(asked.least_kept, LEAST_KEPT_IN_ROUNDS)
-    return settings
-
-
-def _told_settings(order: QueryOrder, asked: Parameters) -> tuple[tuple[str, str], ...]:
-    names = {*_settings(order), "bits"}
-    return tuple(sorted((name, str(getattr(asked, name))) for name in names))
+def _text(asked: Parameters, name: str, settings: Mapping[str, object]) -> str:
+    """Return a setting as the task spells it; also one that only another mechanism has, to say so in the answer."""
+    own = name in asked.settings()
+    return str(getattr(asked, name) if own else known_setting(name).parse(name, settings[name]))
 
 
 def _most_slots(lengths: tuple[int, ...], most_kept: int) -> int:
@@ -136,20 +125,9 @@ def _most_slots(lengths: tuple[int, ...], most_kept: int) -> int:
     return min(most + 1, MOST_SLOTS)
 
 
-def weighted_groups(mechanism: Mechanism, parameters: Parameters) -> tuple[WeightedGroup, ...]:
-    """Return the groups of a task: as a party of that mechanism would divide a very large number of users."""
-    sizes = {group: size for group, size in _nominal_sizes(mechanism, parameters).items() if size}
+def weighted_groups(mechanism: Mechanism[P], parameters: P) -> tuple[WeightedGroup, ...]:
+    """Return the groups of a task, with weights as small as they can be."""
+    sizes = {group: size for group, size in mechanism.group_weights(parameters).items() if size}
     common = gcd(*sizes.values())
     ordered = sorted(sizes, key=lambda group: (group.level, _ROLES.index(group.role)))
     return tuple(WeightedGroup(group, sizes[group] // common) for group in ordered)
-
-
-def _nominal_sizes(mechanism: Mechanism, parameters: Parameters) -> GroupSizes:
-    """Ask the second of two parties: the first one has no validation sets in TAPS."""
-    roster = Roster((Member("first", NOMINAL_USERS), Member("second", NOMINAL_USERS)))
-    request = next(mechanism.party(parameters, roster, roster.members[1]))
-    if isinstance(request, DivideUsers):
-        return request.sizes
-    weights = level_weights(mechanism.levels(parameters), parameters.weights, 0.0)
-    denominator = 2 * max(1, len(weights) - 1)  # of 1/2 and of j / (L - 1)
-    return {Group(h): round(denominator * weight) for h, weight in enumerate(weights, start=1)}

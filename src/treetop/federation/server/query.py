@@ -5,12 +5,11 @@ from typing import Any
 
 from treetop.errors import InvalidInput, PeerViolation, QueryFailed
 from treetop.federation.group_counts import devices_of_levels, is_biased, read_groups, weights_at
-from treetop.federation.messages import LevelReport, written_message
+from treetop.federation.level_reports import LevelReport
 from treetop.federation.ports import Entropy, Signer
 from treetop.federation.protocol import PartyReply, ServerMessage
 from treetop.federation.server.list_log import ListLog
 from treetop.federation.server.party_poller import MissingPolicy, PartyPoller, Progress
-from treetop.federation.server.party_uploads import PartyFacts, read_upload
 from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.server.result import FakesNeeded, PartyRecord, QueryResult, result_content
 from treetop.federation.service_ports import Channel, Journal, ServiceClock
@@ -19,12 +18,11 @@ from treetop.federation.task_parameters import parameters_of
 from treetop.federation.wire.published_lists import Beacon
 from treetop.federation.wire.signed_documents import canonical_json, signed, signed_task
 from treetop.federation.wire.tickets import MOST_TICKETS
+from treetop.mechanisms.dialogue import Member, Roster, Upload, driven
+from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.registry import mechanism_named
-from treetop.mechanisms.requests import Upload, driven
-from treetop.mechanisms.roster import Member, Roster
 from treetop.mechanisms.strict_json import digest, record, require, text, whole
-from treetop.mechanisms.taps import Continue
-from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group
 
 BEACON_BYTES = 32
@@ -56,9 +54,10 @@ class ServerQuery:
         self._channels, self._clock = channels, clock
         self._policy = policy or (self._order.policy if self._order else MissingPolicy())
         self._fakes_needed = fakes_needed
-        self._parameters, self._log = parameters_of(self.task), ListLog(self.task, signer, journal)
+        self._mechanism, self._parameters = mechanism_named(self.task.mechanism), parameters_of(self.task)
+        self._log = ListLog(self.task, signer, journal)
         self._records = {party: PartyRecord(party) for party in self.task.parties}
-        self._facts: dict[str, PartyFacts] = {}
+        self._facts: dict[str, PublicFacts[Parameters]] = {}
         self._uploads: dict[str, Upload] = {}
         self._notes: list[str] = []
 
@@ -76,7 +75,8 @@ class ServerQuery:
         if self._letters.has("result"):
             return QueryResult(self._letters.kept("result", bytes))
         roster = self._closed_roster()
-        ranking = self._driven(roster)
+        server = self._mechanism.server(self._parameters, roster)
+        ranking = driven(server, lambda messages: self._answers(messages, roster))
         content = result_content(
             self.task, ranking, list(self._records.values()), self._letters.left,
             expected=self._expected, notes=self._notes, fakes_needed=self._fakes_needed,
@@ -94,7 +94,9 @@ class ServerQuery:
         roster = Roster(tuple(members))
         for member in members:
             levels = devices_of_levels(self._records[member.name].groups)
-            self._facts[member.name] = PartyFacts(self.task, self._parameters, roster, member, levels)
+            self._facts[member.name] = PublicFacts(
+                self._parameters, roster, member, self.task.lengths, self.task.most_slots, levels
+            )
         return roster
 
     def _read_closed(self, party: str, outcome: PartyReply) -> None:
@@ -113,11 +115,6 @@ class ServerQuery:
         if is_biased(groups, weights_at(self.task, party)) and _BIASED not in entry.notes:
             entry.notes.append(_BIASED)
 
-    def _driven(self, roster: Roster) -> GlobalRanking:
-        """Answer the mechanism's questions from the parties until it knows the ranking."""
-        server = mechanism_named(self.task.mechanism).server(self._parameters, roster)
-        return driven(server, lambda messages: self._answers(messages, roster))
-
     def _answers(self, messages: Mapping[str, object], roster: Roster) -> dict[str, Upload]:
         """Return what the parties that are still there upload, in the roster's order, whoever was faster."""
         self._uploads = {}
@@ -129,13 +126,14 @@ class ServerQuery:
     def _message(self, party: str, said: object, roster: Roster) -> ServerMessage:
         """Return the next message to a party; the first one also says who takes part."""
         facts = self._facts[party]
-        facts.said.append(said)
-        self._note_author(facts, said)
-        if len(facts.said) > 1:
-            return ServerMessage("say", {"message": written_message(said)})
+        facts.messages.append(said)
+        self._notes += self._mechanism.message_notes(facts, said)
+        message = self._mechanism.encode_message(said)
+        if len(facts.messages) > 1:
+            return ServerMessage("say", {"message": message})
         members = [[member.name, member.users] for member in roster.members]
         beacon = None if self.task.one_shot else self._beacon(party)
-        return ServerMessage("begin", {"roster": members, "beacon": beacon, "message": written_message(said)})
+        return ServerMessage("begin", {"roster": members, "beacon": beacon, "message": message})
 
     def _beacon(self, party: str) -> str:
         """Return the signed beacon of a party: drawn once, after the party was bound to its enrolment."""
@@ -148,26 +146,19 @@ class ServerQuery:
 
         return self._letters.kept(f"beacon:{party}", drawn).decode("ascii")
 
-    def _note_author(self, facts: PartyFacts, said: object) -> None:
-        """Say so where a party of TAPS gets the list of another than the one before it."""
-        previous = facts.roster.previous(facts.member)
-        if isinstance(said, Continue) and said.D and previous is not None and said.author != previous.name:
-            name = facts.member.name
-            self._notes.append(f"{previous.name!r} is missing: {name!r} prunes with the list of {said.author!r}")
-
     def _read(self, party: str, outcome: PartyReply) -> ServerMessage | None:
         """Take in an outcome of the mechanism's dialogue; a list is signed, and the party asked again."""
         part = {"list": "list", "upload": "upload", "done": "upload", "withdrawn": "reason"}.get(outcome.kind)
         if part is None:
             raise PeerViolation("kind of an outcome", "list, upload, done or withdrawn", outcome.kind)
         fields = record(outcome.kind, outcome.content, {part, "traces", "notes", "groups", "implausible"})
-        happened = LevelReport.read(self.task, fields, self._records[party].users)
+        happened = LevelReport.from_json(self.task, fields, self._records[party].users)
         self._learn_groups(party, happened.groups)
         following = self._take_part(self._facts[party], outcome.kind, fields[part])
-        self._records[party].happened(happened)
+        self._records[party].add(happened)
         return following
 
-    def _take_part(self, facts: PartyFacts, kind: str, content: Any) -> ServerMessage | None:
+    def _take_part(self, facts: PublicFacts[Parameters], kind: str, content: Any) -> ServerMessage | None:
         if kind == "withdrawn":
             text("reason", content)
         elif kind == "list":
@@ -176,24 +167,32 @@ class ServerQuery:
             self._take_upload(facts, kind, content)
         return None
 
-    def _signed(self, facts: PartyFacts, content: str) -> ServerMessage:
+    def _signed(self, facts: PublicFacts[Parameters], content: str) -> ServerMessage:
         require(not self.task.one_shot, "kind of an outcome", "an upload: one-shot tasks have no lists", "list")
         document = self._log.signed_list(facts, content)
         return ServerMessage("publish", {"document": document.decode("ascii")})
 
-    def _take_upload(self, facts: PartyFacts, kind: str, content: Any) -> None:
-        wanted = "done" if facts.is_last_upload else "upload"
+    def _take_upload(self, facts: PublicFacts[Parameters], kind: str, content: Any) -> None:
+        last = len(facts.messages) == self._mechanism.uploads(self._parameters)
+        wanted = "done" if last else "upload"
         require(kind == wanted, "kind of an outcome", wanted, kind)
-        upload = read_upload(facts, content)
-        self._uploads[facts.member.name] = upload
-        self._records[facts.member.name].take(upload, last=kind == "done")
+        entry, upload = self._records[facts.member.name], self._decoded(facts, last, content)
+        self._uploads[entry.name] = upload
+        entry.uplink_bits += upload.bits
+
+    def _decoded(self, facts: PublicFacts[Parameters], last: bool, content: Any) -> Upload:
+        if not last:
+            return self._mechanism.decode_upload(facts, content)
+        findings = self._mechanism.decode_findings(facts, content)
+        self._records[facts.member.name].domain = findings.heavy_hitters.domain
+        return findings
 
     def _learn_groups(self, party: str, groups: dict[Group, int]) -> None:
         """Rounds: where a party's devices are, as it said first."""
         entry = self._records[party]
         if groups and not entry.groups:
             entry.groups = groups
-            self._facts[party].most_reports = devices_of_levels(groups)
+            self._facts[party].max_reports = devices_of_levels(groups)
             self._flag(party, groups)
 
     def _require_somebody(self, members: list[Member]) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from treetop.federation.messages import LevelReport
+from treetop.federation.level_reports import LevelReport
 from treetop.federation.server.planning import plan_notes
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import codec_of, mode_of, parameters_of
-from treetop.mechanisms.requests import Findings, LevelTrace, Upload
+from treetop.mechanisms.dialogue import LevelTrace
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group
 
@@ -36,21 +36,15 @@ class PartyRecord:
     traces: list[LevelTrace] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def take(self, upload: Upload, *, last: bool) -> None:
-        """Add the cost of an upload; the last one tells how large its domain was."""
-        self.uplink_bits += upload.bits
-        if last and isinstance(upload, Findings):
-            self.domain = upload.heavy_hitters.domain
-
-    def happened(self, told: LevelReport) -> None:
-        """Add what the party told with an outcome."""
-        self.traces += told.traces
-        self.notes += told.notes
-        self.implausible += told.implausible
+    def add(self, report: LevelReport) -> None:
+        """Add what the party said with a reply."""
+        self.traces += report.traces
+        self.notes += report.notes
+        self.implausible += report.implausible
 
     @property
     def levels(self) -> int:
-        """Return the last level that the party told of."""
+        """Return the last level that the party reported on."""
         return max((trace.level for trace in self.traces), default=0)
 
 

@@ -7,8 +7,9 @@ import pytest
 from treetop.errors import InvalidInput, UnknownName
 from treetop.federation.server.planning import QueryOrder, plan_notes, planned_task
 from treetop.federation.task import DeviceTask
-from treetop.federation.task_parameters import MODES, codec_of, mode_of, parameters_of
+from treetop.federation.task_parameters import codec_of, mode_of, parameters_of
 from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.protocol import MODES
 from treetop.mechanisms.registry import MECHANISMS, mechanism_named
 from treetop.oracles.registry import ORACLE_NAMES, oracle_named
 from treetop.privacy.budget import Budget
@@ -26,7 +27,7 @@ def ordered(mechanism: str = "taps", **more: Any) -> QueryOrder:
 def test_a_task_says_all_that_its_dialogues_need(mechanism: str, mode: Any) -> None:
     settings = {"bits": 24, "levels": 6} if mechanism != "canopy" else {"bits": 24, "step_bits": 6}
     task = planned_task(ordered(mechanism, mode=mode, k=7, epsilon="1.50", settings=settings))
-    parameters = parameters_of(DeviceTask.from_canonical_bytes(task.canonical_bytes()))
+    parameters: Any = parameters_of(DeviceTask.from_canonical_bytes(task.canonical_bytes()))
     assert (parameters.k, parameters.epsilon, parameters.bits) == (7, 1.5, 24)
     assert task.lengths == mechanism_named(mechanism).lengths(parameters)
     assert (task.bits, mode_of(task)) == (24, mode)

@@ -1,11 +1,11 @@
 """What the search for hashed names chooses before the first report, from public quantities only."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from treetop.encoding.hashed_text import shared_hash_chance
-from treetop.encoding.text_code import CHUNK_VALUES
-from treetop.mechanisms.canopy_plan import CanopyPlan
-from treetop.mechanisms.parameters import Parameters
+from treetop.encoding.text_code import CHUNK_VALUES, DEFAULT_CHUNKS
+from treetop.mechanisms.canopy import CanopyPlan, SearchParameters
+from treetop.mechanisms.parameters import number, setting, whole_number
 from treetop.trie.global_ranking import COUNT_BITS
 from treetop.trie.level_weights import level_weights
 from treetop.trie.quantised_counts import UNARY_BITS
@@ -14,6 +14,29 @@ LONG_STEP, SHORT_STEP = 12, 8
 BUDGET_PER_ITEM, LEAST_BUDGETED = 25_000, 10
 """Bits a party may expect to send for each of the k items unless told otherwise: 250,000 at k = 10."""
 LEAST_KEPT_WITH_TEXTS, LEAST_KEPT = 20, 30
+
+
+@dataclass(frozen=True)
+class HashedParameters(SearchParameters):
+    """A search for hashes, whose names a word list reads."""
+
+    expected_items: int = setting(
+        0, "", "Hashed names: different items expected; more than 100,000 take 32 bits, fewer 24. 0: not known.",
+        whole_number(0, 1 << 40),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class HashedTextParameters(HashedParameters):
+    """The same, where some users report a part of their text."""
+
+    text_share: float = setting(
+        0.3, "", "Hashed names: share of users who report a part of their text; 0.4 to 0.45 suit long texts.",
+        number("a number above 0 and below 1", lambda share: 0 < share < 1),
+    )  # fmt: skip
+    text_chunks: int = setting(
+        DEFAULT_CHUNKS, "", "Hashed names: parts of 8 bits that a text's code is cut into.", whole_number(1, 64)
+    )
 
 
 @dataclass(frozen=True)
@@ -29,19 +52,19 @@ class HashedPlan:
     """Chunks of a text; 0 where texts are not asked for."""
 
     @classmethod
-    def of(cls, parameters: Parameters, texts: bool) -> "HashedPlan":
+    def of(cls, parameters: HashedParameters) -> "HashedPlan":
         """Take levels of 12 bits where their expected upload fits the budget, else of 8."""
         budget = parameters.upload_budget or BUDGET_PER_ITEM * max(parameters.k, LEAST_BUDGETED)
-        wide, narrow = (cls.stepping(parameters, texts, step) for step in (LONG_STEP, SHORT_STEP))
+        wide, narrow = (cls.stepping(parameters, step) for step in (LONG_STEP, SHORT_STEP))
         return wide if wide.expected_bits(parameters.k) <= budget else narrow
 
     @classmethod
-    def stepping(cls, parameters: Parameters, texts: bool, step: int) -> "HashedPlan":
+    def stepping(cls, parameters: HashedParameters, step: int) -> "HashedPlan":
         """Keep t = max(2k, 30), or max(2k, 20) where the texts take their part of the upload."""
-        k = parameters.k
+        k, texts = parameters.k, isinstance(parameters, HashedTextParameters)
         kept = parameters.kept or max(2 * k, LEAST_KEPT_WITH_TEXTS if texts else LEAST_KEPT)
-        search = CanopyPlan.stepping(replace(parameters, kept=kept), step)
-        if not texts:
+        search = CanopyPlan.stepping(parameters, step, kept)
+        if not isinstance(parameters, HashedTextParameters):
             return cls(search, k, tuple(level_weights(search.L, "equal", 0.0)), 0)
         share = parameters.text_share
         weights = (*([(1 - share) / search.L] * search.L), share)
@@ -54,9 +77,9 @@ class HashedPlan:
         return self.search.expected_bits(k) + texts + (self.asked * 2 - k) * COUNT_BITS
 
 
-def hashed_choices(parameters: Parameters, texts: bool) -> tuple[str, ...]:
+def hashed_choices(parameters: HashedParameters) -> tuple[str, ...]:
     """Say what was chosen and why, for the reader of an answer."""
-    plan = HashedPlan.of(parameters, texts)
+    plan = HashedPlan.of(parameters)
     steps = "-".join(str(length) for length in plan.search.lengths[1:])
     return (
         _hash_choice(parameters),
@@ -66,7 +89,7 @@ def hashed_choices(parameters: Parameters, texts: bool) -> tuple[str, ...]:
     )
 
 
-def _hash_choice(parameters: Parameters) -> str:
+def _hash_choice(parameters: HashedParameters) -> str:
     named = f"a name is the first {parameters.bits} bits of its salted hash"
     if not parameters.expected_items:
         return named

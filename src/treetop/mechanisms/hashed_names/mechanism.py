@@ -12,15 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treetop.encoding.bit_strings import root_prefix
-from treetop.mechanisms.dialogue import Dialogue, ask
-from treetop.mechanisms.hashed_closing import named_ranking
-from treetop.mechanisms.hashed_messages import NamedFindings, NamesWanted
-from treetop.mechanisms.hashed_plan import HashedPlan, hashed_choices
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.requests import AskParties, Findings, HearServer, TellServer
-from treetop.mechanisms.roster import Member, Roster
+from treetop.mechanisms.dialogue import AskParties, Dialogue, Findings, HearServer, Member, Roster, TellServer, ask
+from treetop.mechanisms.hashed_names.plan import HashedParameters, HashedPlan, HashedTextParameters, hashed_choices
+from treetop.mechanisms.hashed_names.texts import (
+    NamedFindings,
+    NamesWanted,
+    count_texts,
+    named_ranking,
+    names_wanted,
+    pooled_chunks,
+    read_texts,
+)
+from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.summed_level import SharedCandidates, SummedLevel, count_level, record_level
-from treetop.mechanisms.text_reading import count_texts, names_wanted, pooled_chunks, read_texts
 from treetop.oracles.tallies import Frequencies
 from treetop.trie.global_ranking import GlobalRanking, ReadText
 from treetop.trie.level_weights import joining_share
@@ -29,16 +33,25 @@ from treetop.trie.quantised_counts import QuantisedCounts
 from treetop.trie.user_groups import Group
 
 
-@dataclass(frozen=True)
-class HashedNames:
+@dataclass(frozen=True, eq=False)
+class HashedNames(Mechanism[HashedParameters]):
     """The two dialogues, with the hashes of a word list and whether users are asked for their texts."""
 
     listed: Mapping[int, bytes]
     texts: bool
 
-    def party(self, parameters: Parameters, roster: Roster, party: Member) -> Dialogue[Findings]:  # noqa: ARG002
+    name = "hashed_names"
+    shares = True
+    modes = ()
+
+    @property
+    def parameters(self) -> type[HashedParameters]:
+        """Return the parameters, those of the texts only where texts are asked for."""
+        return HashedTextParameters if self.texts else HashedParameters
+
+    def party(self, parameters: HashedParameters, roster: Roster, party: Member) -> Dialogue[Findings]:  # noqa: ARG002
         """Run by a party: count the levels of the search, then the chunks, then what the server has read."""
-        plan = HashedPlan.of(parameters, self.texts)
+        plan = HashedPlan.of(parameters)
         heard = yield from ask(HearServer[SharedCandidates]())
         for h in range(1, plan.search.L + 1):
             Lambda = plan.search.candidates(heard.prefixes, h)
@@ -48,41 +61,41 @@ class HashedNames:
             if h < plan.search.L:
                 heard = yield from ask(HearServer[SharedCandidates]())
                 yield from record_level(h, counted, len(heard.prefixes))
-        texts = (yield from count_texts(parameters, plan, party)) if self.texts else []
+        texts = (yield from count_texts(parameters, plan, party)) if plan.chunks else []
         wanted = yield from ask(HearServer[NamesWanted]())
         yield from record_level(plan.search.L, counted, len(wanted.hashes))
         named = pooled_chunks(texts, wanted) if texts else None
         return NamedFindings(counted.of(wanted.hashes), local=counted.top(parameters.k), texts=named)
 
-    def server(self, parameters: Parameters, roster: Roster) -> Dialogue[GlobalRanking]:
+    def server(self, parameters: HashedParameters, roster: Roster) -> Dialogue[GlobalRanking]:
         """Run by the server: search the hashes, read their texts, rank by all reports that name an item."""
-        plan = HashedPlan.of(parameters, self.texts)
+        plan = HashedPlan.of(parameters)
         A = root_prefix(parameters.bits)
         for h in range(1, plan.search.L + 1):
-            told = SharedCandidates(A, joining_share(list(plan.weights), h))
-            uploads = yield from ask(AskParties[QuantisedCounts](dict.fromkeys(roster.names, told)))
+            message = SharedCandidates(A, joining_share(list(plan.weights), h))
+            uploads = yield from ask(AskParties[QuantisedCounts](dict.fromkeys(roster.names, message)))
             Lambda = plan.search.candidates(A, h).prefixes
             level = SummedLevel.of(uploads, roster, len(Lambda))
             best = best_places(parameters, plan, level, plan.search.kept if h < plan.search.L else plan.asked)
             A = Lambda[best]
         read = {code: ReadText(self.listed[code], "listed") for code in A.tolist() if code in self.listed}
-        if self.texts:
+        if plan.chunks:
             expected = {name: expected_holders(sent, best) for name, sent in uploads.items()}
-            read |= yield from read_texts(parameters, roster, A, read, expected)
-        wanted = names_wanted(parameters, A, read)
+            read |= yield from read_texts(parameters, plan, roster, A, read=read, expected=expected)
+        wanted = names_wanted(parameters, plan, A, read)
         findings = yield from ask(AskParties[NamedFindings](dict.fromkeys(roster.names, wanted)))
         return named_ranking(parameters, roster, findings, read, len(Lambda), zeta=plan.search.zeta)
 
-    def choices(self, parameters: Parameters) -> tuple[str, ...]:
+    def choices(self, parameters: HashedParameters) -> tuple[str, ...]:
         """Say what was chosen and why, for the reader of an answer."""
-        return hashed_choices(parameters, self.texts)
+        return hashed_choices(parameters)
 
-    def levels(self, parameters: Parameters) -> int:
-        """Return the levels of the search."""
-        return HashedPlan.of(parameters, self.texts).search.L
+    def lengths(self, parameters: HashedParameters) -> tuple[int, ...]:
+        """Return the lengths of the search."""
+        return HashedPlan.of(parameters).search.lengths
 
 
-def best_places(parameters: Parameters, plan: HashedPlan, level: SummedLevel, number: int) -> NDArray[np.int64]:
+def best_places(parameters: HashedParameters, plan: HashedPlan, level: SummedLevel, number: int) -> NDArray[np.int64]:
     """Run by the server: the places of the best candidates, ascending; the first ones where nobody reported."""
     if not level.users:
         return np.arange(min(number, len(level.counts)))

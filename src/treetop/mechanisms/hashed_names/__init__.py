@@ -1,0 +1,1 @@
+"""Hashed names: short salted hashes are searched, and their texts read back."""

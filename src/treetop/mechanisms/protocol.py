@@ -1,0 +1,169 @@
+"""What a mechanism is: all that a simulation, a deployment, a command or a page asks of one.
+
+The two dialogues, its parameters and the lengths of its levels are a mechanism's own; the rest has a default that
+suits a mechanism whose server sends nothing and whose parties upload their heavy hitters once, at the end. A mechanism
+of another package is a subclass in one file, declared as an entry point of the group `treetop.mechanisms`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Generic, Literal, TypeVar
+
+from treetop.encoding.bit_strings import Codes
+from treetop.errors import InvalidInput
+from treetop.mechanisms.dialogue import Dialogue, DivideUsers, Findings, Member, Roster, Upload
+from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.public_facts import PublicFacts, decode_counts, encode_counts
+from treetop.mechanisms.strict_json import record, require
+from treetop.trie.candidate_domain import MOST_CANDIDATES
+from treetop.trie.global_ranking import GlobalRanking
+from treetop.trie.user_groups import Group, GroupSizes
+
+Mode = Literal["one-shot", "rounds"]
+MODES: tuple[Mode, ...] = ("one-shot", "rounds")
+NOMINAL_USERS = 3_603_600_000
+"""A party to read weights from: divisible by 1 .. 16 and by every share in thousandths."""
+LEAST_KEPT_IN_ROUNDS = 2
+"""A device refuses a list that grew from one prefix: it would ask about that prefix alone."""
+
+P = TypeVar("P", bound=Parameters)
+
+
+class Mechanism(ABC, Generic[P]):
+    """A way to find the most frequent items of a federation."""
+
+    name: str
+    shares: bool = False
+    """Whether parties learn from each other before the end."""
+    modes: tuple[Mode, ...] = MODES
+    """How it can be deployed; none: it can be simulated only."""
+    tolerates_small_groups: bool = False
+    """Whether a level with too few reports is left out; otherwise its party withdraws."""
+    prunes: bool = False
+    """Whether its candidate lists may leave out children of the level before, and say so."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> type[P]:
+        """Return the class of its parameters, whose fields are its settings."""
+
+    @abstractmethod
+    def server(self, parameters: P, roster: Roster) -> Dialogue[GlobalRanking]:
+        """Run by the server: ask the parties and rank what they found."""
+
+    @abstractmethod
+    def party(self, parameters: P, roster: Roster, party: Member) -> Dialogue[Findings]:
+        """Run by a party: ask its users, each once, and return what is uploaded last."""
+
+    @abstractmethod
+    def lengths(self, parameters: P) -> tuple[int, ...]:
+        """Return l_0 = 0 .. l_g: the bits that the candidates of every level have."""
+
+    def levels(self, parameters: P) -> int:
+        """Return g."""
+        return len(self.lengths(parameters)) - 1
+
+    def max_kept(self, parameters: P) -> int:
+        """Return the prefixes that a level keeps at most: no list of candidates grows from more."""
+        return MOST_CANDIDATES
+
+    def uploads(self, parameters: P) -> int:
+        """Return how many uploads a party sends, its findings included."""
+        return 1
+
+    def choices(self, parameters: P) -> tuple[str, ...]:
+        """Say what was chosen from public quantities, and why."""
+        return ()
+
+    def notes(self, parameters: P) -> tuple[str, ...]:
+        """Say what a reader of an answer would not expect of these parameters."""
+        return ()
+
+    # A deployment's questions: before it begins.
+
+    def group_weights(self, parameters: P) -> GroupSizes:
+        """Return the weights by which a device draws its group: how a party divides a very large number of users.
+
+        The second of two parties is asked: the first one may have fewer roles to give.
+        """
+        roster = Roster((Member("first", NOMINAL_USERS), Member("second", NOMINAL_USERS)))
+        request = next(self.party(parameters, roster, roster.members[1]))
+        if not isinstance(request, DivideUsers):
+            raise NotImplementedError(f"{self.name} does not divide its users at once: it must define group_weights")
+        return request.sizes
+
+    def deployment_settings(self, settings: Mapping[str, object], *, mode: Mode, hashed: bool) -> dict[str, object]:
+        """Return settings with what a deployment fixes: devices draw their own groups, from weights known beforehand.
+
+        `hashed`: codes are hashes and share their prefixes by chance alone.
+        """
+        if settings.get("groups", "independent") != "independent":
+            raise InvalidInput(
+                "devices draw their own groups: the setting 'groups' must be independent in a federation"
+            )
+        known, fixed = self.parameters.settings(), dict(settings)
+        if "groups" in known:
+            fixed["groups"] = "independent"
+        if mode == "rounds" and "least_kept" in known:
+            least = known["least_kept"].parse("least_kept", settings.get("least_kept", 1))
+            fixed["least_kept"] = max(least, LEAST_KEPT_IN_ROUNDS)
+        return fixed
+
+    def deployment_notes(self, parameters: P) -> tuple[str, ...]:
+        """Say what a deployment does otherwise than a simulation would."""
+        return ()
+
+    # A deployment's questions: what is sent. Encoders write JSON; decoders refuse what cannot be true.
+
+    def encode_message(self, message: object) -> Any:
+        """Run by the server: a message to a party."""
+        if message is not None:
+            raise NotImplementedError(f"{self.name} must define encode_message and decode_message")
+
+    def decode_message(self, facts: PublicFacts[P], content: Any) -> object:
+        """Run by the party: the next message of the server; `facts` knows those before it."""
+        require(content is None, "message", "none", content)
+        return None
+
+    def encode_upload(self, facts: PublicFacts[P], upload: Upload) -> Any:
+        """Run by the party: an upload that is not its last."""
+        raise NotImplementedError(f"{self.name} must define encode_upload and decode_upload")
+
+    def decode_upload(self, facts: PublicFacts[P], content: Any) -> Upload:
+        """Run by the server: the answer to the newest message, which is not the party's last."""
+        raise NotImplementedError(f"{self.name} must define encode_upload and decode_upload")
+
+    def encode_findings(self, facts: PublicFacts[P], findings: Findings) -> Any:
+        """Run by the party: its last upload."""
+        return {"counted": encode_counts(facts, findings.heavy_hitters), "pruning": {}}
+
+    def decode_findings(self, facts: PublicFacts[P], content: Any) -> Findings:
+        """Run by the server: a party's last upload."""
+        fields = record("last upload", content, {"counted", "pruning"})
+        counted = decode_counts(facts, facts.last_level, fields["counted"])
+        record("pruning lists", fields["pruning"], set())
+        return Findings(counted)
+
+    # A deployment's questions: while it runs.
+
+    def message_notes(self, facts: PublicFacts[P], message: object) -> tuple[str, ...]:
+        """Run by the server: say what a reader of the answer should know about a message to a party."""
+        return ()
+
+    def validates(self, facts: PublicFacts[P]) -> bool:
+        """Run by the party: whether its validation sets are needed for another party's lists."""
+        return False
+
+    def usable(
+        self,
+        facts: PublicFacts[P],
+        message: object,
+        groups: Mapping[Group, int],
+        min_validation: int,
+    ) -> tuple[object, tuple[str, ...]]:
+        """Run by the party: what of a message may be used with groups of these sizes, and why not the rest."""
+        return message, ()
+
+    def published_prefixes(self, facts: PublicFacts[P]) -> Codes | None:
+        """Run by the server: the prefixes that a party's list must grow from; None where the party chooses them."""
+        return None

@@ -1,0 +1,90 @@
+"""What is public about one party's part in a query: messages and uploads are checked against it.
+
+A party's counts travel as what they were computed from, the support among its reports: whoever reads them computes
+count and error from the same whole numbers, and nothing that no report could give can be said.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from treetop.encoding.bit_strings import Codes
+from treetop.mechanisms.dialogue import Member, Roster
+from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.strict_json import code_texts, codes, record, require, whole, wholes
+from treetop.trie.global_ranking import CountedPrefixes
+from treetop.trie.level_estimates import LevelEstimates
+
+P_co = TypeVar("P_co", bound=Parameters, covariant=True)
+
+
+@dataclass
+class PublicFacts(Generic[P_co]):
+    """What both sides know of one party, whatever the other one says next."""
+
+    parameters: P_co
+    roster: Roster
+    member: Member
+    lengths: tuple[int, ...]
+    """l_0 .. l_g: the bits that the candidates of every level have."""
+    max_slots: int
+    """No list of candidates is longer, the dummy counted."""
+    max_reports: Mapping[int, int] = field(default_factory=dict)
+    """Devices of every level, all roles together; the server's side alone asks."""
+    slots: dict[int, int] = field(default_factory=dict)
+    """d of every list that was signed for the estimate of a level (rounds)."""
+    messages: list[object] = field(default_factory=list)
+    """The mechanism's messages to this party so far."""
+
+    @property
+    def last_level(self) -> int:
+        """Return g."""
+        return len(self.lengths) - 1
+
+    def max_candidates(self, level: int) -> int:
+        """Return the candidates of a level at most: all prefixes of its length, or the longest list."""
+        return min(1 << min(self.lengths[level], 40), self.max_slots - 1)
+
+
+def encode_counts(facts: PublicFacts[Parameters], counted: CountedPrefixes) -> Any:
+    """Run by the party: c = n (s / r - q) / (p - q), sent as s and r."""
+    oracle = facts.parameters.oracle_for(counted.domain - 1)
+    shares = oracle.q + (oracle.p - oracle.q) * counted.counts / facts.member.users
+    support = np.rint(counted.reports * shares).astype(np.int64)
+    return {
+        "prefixes": code_texts(counted.prefixes), "support": support.tolist(),
+        "reports": counted.reports, "domain": counted.domain,
+    }  # fmt: skip
+
+
+def decode_counts(
+    facts: PublicFacts[Parameters], level: int, content: Any, *, asked: Codes | None = None, slots: int | None = None
+) -> CountedPrefixes:
+    """Run by the server: counts of a level's prefixes, or a refusal.
+
+    Only positive estimates are sent, unless the server `asked` for the counts of some prefixes. The number of slots
+    is checked where it is known: the caller's, or that of the list that was signed for the level.
+    """
+    fields = record("counts", content, {"prefixes", "support", "reports", "domain"})
+    reports = whole("reports", fields["reports"], 0, facts.max_reports.get(level, 0))
+    known = slots or facts.slots.get(level)
+    least, most = (known, known) if known else (2, facts.max_candidates(level) + 1)
+    domain = whole("slots of a domain", fields["domain"], least, most)
+    length = facts.lengths[level]
+    prefixes = codes("prefixes", fields["prefixes"], length, facts.parameters.bits, most=domain - 1)
+    support = wholes("support", fields["support"], len(prefixes), 0, reports)
+    oracle = facts.parameters.oracle_for(domain - 1)
+    if oracle.name == "krr":
+        require(sum(support) <= reports, "support", f"{reports} reports in all", sum(support))
+    shares = np.array(support, dtype=np.int64) / max(reports, 1)
+    frequencies = (shares - oracle.q) / (oracle.p - oracle.q)
+    if asked is None:
+        require(bool((frequencies > 0).all()), "support", "more than noise gives", "less")
+    else:
+        wanted = sorted(asked.tolist()) if reports else []
+        same = wanted == sorted(prefixes.tolist())
+        require(same, "prefixes", "those that were asked for", f"{len(prefixes)} others")
+    estimates = LevelEstimates(length, prefixes, frequencies, reports, oracle)
+    return CountedPrefixes.of(estimates, facts.member.users, asked_for=asked is not None)

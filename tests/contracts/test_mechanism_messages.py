@@ -1,0 +1,230 @@
+"""What every mechanism sends can be written as JSON, is read back as it was, and is refused if it cannot be true."""
+
+import json
+import pickle
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.populations import population, zipf
+
+from treetop.errors import PeerViolation
+from treetop.federation.wire.signed_documents import canonical_json
+from treetop.mechanisms.dialogue import Member, Upload
+from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.protocol import Mechanism
+from treetop.mechanisms.public_facts import PublicFacts
+from treetop.mechanisms.registry import FOR_A_QUERY, MECHANISMS, mechanism_named, parameters_for
+from treetop.simulation.exact_sampling import ExactUsers
+from treetop.simulation.population import Population
+from treetop.simulation.run import PartyRun, drive, run
+from treetop.trie.global_ranking import GlobalRanking
+
+NAMES = [name for name in MECHANISMS if MECHANISMS[name].modes]
+EVERY = pytest.mark.parametrize("name", NAMES)
+FEW: dict[str, object] = {"bits": 8, "levels": 4, "step_bits": 4, "beta": 0.25}
+
+
+@cache
+def crowd(bits: int) -> Population:
+    return population({"a": zipf(60_000, 60), "b": zipf(50_000, 60), "c": zipf(40_000, 60)}, bits=bits)
+
+
+@dataclass
+class Sent:
+    """Something that was sent, how it was read, and how that is written again."""
+
+    content: Any
+    read: Callable[[Any], Any]
+    written: Callable[[Any], Any]
+
+
+@dataclass
+class OverTheWire(PartyRun):
+    """A party between whom and the server everything goes through JSON, each side with facts of its own."""
+
+    mechanism: Mechanism[Any] = field(kw_only=True)
+    at_party: PublicFacts[Any] = field(kw_only=True)
+    at_server: PublicFacts[Any] = field(kw_only=True)
+    sent: list[Sent] = field(default_factory=list)
+
+    def deliver(self, message: object) -> Upload:
+        content = passed_on(self.mechanism.encode_message(message))
+        self.at_server.messages.append(message)
+        self.sent.append(self.recorded(content, self.mechanism.decode_message, self.at_party, message=True))
+        read = self.mechanism.decode_message(self.at_party, content)
+        self.at_party.messages.append(read)
+        upload = super().deliver(read)
+        levels: dict[int, int] = {}
+        for group, size in self.respondents.sizes.items():
+            levels[group.level] = levels.get(group.level, 0) + size
+        self.at_server.max_reports = levels
+        encode, decode = self.mechanism.encode_upload, self.mechanism.decode_upload
+        if self.findings is not None:
+            encode, decode = self.mechanism.encode_findings, self.mechanism.decode_findings  # type: ignore[assignment]
+        content = passed_on(encode(self.at_party, upload))
+        self.sent.append(self.recorded(content, decode, self.at_server, written=encode))
+        found = decode(self.at_server, content)
+        assert found.bits == upload.bits
+        return found
+
+    def recorded(
+        self, content: Any, decode: Any, facts: PublicFacts[Any], *, message: bool = False, written: Any = None
+    ) -> Sent:
+        then = PublicFacts(
+            facts.parameters, facts.roster, facts.member, facts.lengths, facts.max_slots,
+            facts.max_reports, messages=list(facts.messages),
+        )  # fmt: skip
+        encode = self.mechanism.encode_message if message else lambda upload: written(then, upload)
+        return Sent(content, lambda changed: decode(then, changed), encode)
+
+
+def passed_on(content: Any) -> Any:
+    return json.loads(canonical_json(content))
+
+
+def parameters_of(mechanism: Mechanism[Any], settings: Mapping[str, object] = FEW, k: int = 3) -> Parameters:
+    found: Parameters = parameters_for(mechanism, k, 6.0, settings=settings)
+    return found
+
+
+def over_the_wire(
+    mechanism: Mechanism[Any], parameters: Parameters, seed: int = 1
+) -> tuple[GlobalRanking, dict[str, OverTheWire]]:
+    """Run as `simulation.run` does, with the same randomness."""
+    users = crowd(parameters.bits)
+    roster, lengths = users.roster, mechanism.lengths(parameters)
+    parties = {}
+    for index, party in enumerate(users.parties):
+        stream = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0, index)))
+        member = Member(party.name, party.users)
+        facts = [PublicFacts(parameters, roster, member, lengths, 1 << 20) for _ in range(2)]
+        parties[party.name] = OverTheWire(
+            mechanism.party(parameters, roster, member), ExactUsers(party, stream),
+            mechanism=mechanism, at_party=facts[0], at_server=facts[1],
+        )  # fmt: skip
+    return drive(mechanism.server(parameters, roster), parties), parties
+
+
+SETTINGS: list[dict[str, object]] = [
+    FEW,
+    {**FEW, "score": "sum", "shared_trie": False},
+    {**FEW, "pruning": False, "shared_share": 0},
+    {**FEW, "extension": "fixed", "extension_factor": 4, "kept": 40, "bits": 72, "step_bits": 8, "levels": 18},
+]
+
+
+@EVERY
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_a_run_over_the_wire_is_the_run_without_it(name: str, settings: dict[str, object]) -> None:
+    mechanism = mechanism_named(name)
+    parameters = parameters_of(mechanism, settings)
+    ranking, parties = over_the_wire(mechanism, parameters)
+    plain = run(mechanism, parameters, crowd(parameters.bits), seed=1)
+    assert ranking.prefixes.tolist() == plain.ranking.prefixes.tolist()
+    assert ranking.counts.tolist() == plain.ranking.counts.tolist()
+    assert {party: wired.uplink_bits for party, wired in parties.items()} == dict(plain.uplink_bits)
+    for wired in parties.values():
+        assert len(wired.at_server.messages) == mechanism.uploads(parameters)
+        for sent in wired.sent:
+            assert passed_on(sent.written(sent.read(sent.content))) == sent.content
+
+
+@cache
+def all_that_was_sent(name: str) -> list[Sent]:
+    mechanism = mechanism_named(name)
+    _, parties = over_the_wire(mechanism, parameters_of(mechanism))
+    return [sent for party in parties.values() for sent in party.sent]
+
+
+WRONG: list[Any] = [
+    None, True, -1, 0, 1, 1 << 63, 1 << 200, 0.5, -7.25, 1e308, "", "x", "0", "ff" * 40, [], {}, [[]], {"kind": 1},
+]  # fmt: skip
+
+
+def paths(content: Any, before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    below = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    return [before, *(path for key, value in below for path in paths(value, (*before, key)))]
+
+
+def replaced(content: Any, path: tuple[Any, ...], change: Callable[[Any], Any]) -> Any:
+    if not path:
+        return change(content)
+    copy = content.copy()
+    copy[path[0]] = replaced(copy[path[0]], path[1:], change)
+    return copy
+
+
+@st.composite
+def changed_messages(draw: st.DrawFn) -> tuple[Sent, Any]:
+    sent = draw(st.sampled_from(all_that_was_sent(draw(st.sampled_from(NAMES)))))
+    value = draw(st.sampled_from(WRONG) | st.integers() | st.floats(allow_nan=False, allow_infinity=False))
+
+    def change(found: Any) -> Any:
+        ways = [value]
+        if isinstance(found, list) and found:
+            ways += [[*found, found[0]], found[1:], found[::-1]]
+        if isinstance(found, dict):
+            ways += [{**found, "more": 1}, dict(list(found.items())[1:])]
+        if type(found) is int:
+            ways += [found + 1, found - 1]
+        return draw(st.sampled_from(ways))
+
+    return sent, replaced(sent.content, draw(st.sampled_from(paths(sent.content))), change)
+
+
+@given(changed_messages())
+def test_what_was_changed_is_refused_or_read_as_it_is(changed: tuple[Sent, Any]) -> None:
+    """Nothing is ignored, and nothing but a `PeerViolation` is raised."""
+    sent, content = changed
+    try:
+        found = sent.read(content)
+    except PeerViolation:
+        return
+    assert passed_on(sent.written(found)) == content
+
+
+@EVERY
+def test_something_was_changed_that_must_be_refused(name: str) -> None:
+    """A test of the test above: each of these changes is refused wherever it is made."""
+    for sent in all_that_was_sent(name):
+        wrongs: list[Any] = [[], "x", {"kind": 1}]
+        for wrong in wrongs:
+            with pytest.raises(PeerViolation):
+                sent.read(wrong)
+        if isinstance(sent.content, dict):
+            with pytest.raises(PeerViolation):
+                sent.read({**sent.content, "more": 1})
+
+
+@pytest.mark.parametrize("mechanism", [*(MECHANISMS[name] for name in NAMES), *FOR_A_QUERY], ids=lambda m: m.name)
+def test_worker_processes_can_have_it(mechanism: Mechanism[Any]) -> None:
+    parameters = parameters_of(mechanism)
+    again = pickle.loads(pickle.dumps((mechanism, parameters)))  # noqa: S301  our own bytes
+    assert type(again[0]) is type(mechanism)
+    assert again[1] == parameters
+    assert again[0].lengths(parameters) == mechanism.lengths(parameters)
+
+
+@pytest.mark.parametrize("mechanism", FOR_A_QUERY, ids=lambda m: m.name)
+def test_one_that_cannot_be_deployed_says_so(mechanism: Mechanism[Any]) -> None:
+    assert mechanism.modes == ()
+
+
+@EVERY
+def test_a_deployment_takes_independent_groups_of_public_weights(name: str) -> None:
+    mechanism = mechanism_named(name)
+    fixed = mechanism.deployment_settings({"bits": 8}, mode="rounds", hashed=False)
+    assert fixed["bits"] == 8
+    assert fixed["least_kept"] == 2
+    parameters = parameters_of(mechanism, fixed)
+    weights = mechanism.group_weights(parameters)
+    assert {group.level for group in weights} == set(range(1, mechanism.levels(parameters) + 1))
+    assert mechanism.max_kept(parameters) >= 2
+    for notes in (mechanism.notes(parameters), mechanism.choices(parameters), mechanism.deployment_notes(parameters)):
+        assert all(isinstance(note, str) for note in notes)

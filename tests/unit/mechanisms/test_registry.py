@@ -1,0 +1,130 @@
+"""Mechanisms by name and as objects, Treetop's own and others'."""
+
+from importlib.metadata import EntryPoint
+from typing import Any, cast
+
+import pytest
+from tests.support.added_mechanism import Halves, HalvesParameters
+from tests.support.federations import Federation, crowd, items, order
+from tests.support.populations import zipf
+
+import treetop
+from treetop.errors import InvalidInput, PeerViolation, UnknownName
+from treetop.federation.server.planning import QueryOrder, planned_task
+from treetop.mechanisms.dialogue import Member, Roster
+from treetop.mechanisms.known_items import KnownItems
+from treetop.mechanisms.protocol import Mechanism
+from treetop.mechanisms.public_facts import PublicFacts
+from treetop.mechanisms.registry import MECHANISMS, mechanism_named, parameters_for, registered_mechanism
+from treetop.mechanisms.tap import Tap
+from treetop.privacy.epsilon import Epsilon
+
+DATA = {"a": zipf(40_000, 30), "b": zipf(30_000, 30)}
+SMALL: dict[str, Any] = {"k": 3, "epsilon": 6.0, "seed": 1, "bits": 8}
+
+
+def add(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    points = {name: [EntryPoint(name, value, "treetop.mechanisms")]}
+    monkeypatch.setitem(MECHANISMS.__dict__, "_added", points)
+    monkeypatch.setattr(MECHANISMS, "_loaded", {})
+
+
+@pytest.fixture
+def _added(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a package declare its mechanism; the entry point is what `importlib.metadata` would find."""
+    add(monkeypatch, "halves", "tests.support.added_mechanism:Halves")
+
+
+def test_mechanisms_by_name_and_as_objects() -> None:
+    assert mechanism_named("gtf").name == "gtf"
+    with pytest.raises(UnknownName, match="did you mean 'fedpem'"):
+        mechanism_named("fedpen")
+    halves = Halves()
+    assert mechanism_named(halves) is halves
+
+
+@pytest.mark.usefixtures("_added")
+def test_a_mechanism_of_another_package_is_found_by_name() -> None:
+    assert isinstance(mechanism_named("halves"), Halves)
+    with pytest.raises(UnknownName, match="did you mean 'halves'"):
+        mechanism_named("halve")
+
+
+def test_an_entry_point_that_is_no_mechanism_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    add(monkeypatch, "roster", "treetop.mechanisms.dialogue:Roster")
+    with pytest.raises(InvalidInput, match=r"an entry point of treetop.mechanisms must name a Mechanism, found <class"):
+        mechanism_named("roster")
+
+
+def test_an_object_is_simulated_with_its_own_settings() -> None:
+    answer = treetop.find(DATA, mechanism=Halves(), encoding="ids", halves_kept=5, beta=0.2, **SMALL)
+    assert answer.mechanism == "halves"
+    assert answer.parameters == HalvesParameters(3, Epsilon(6), bits=8, halves_kept=5)
+    assert answer.truth.f1 == 1
+    assert "halves does not use the setting 'beta'" in answer.notes
+    grid = {"ks": [3], "epsilons": [6.0], "seed": 1, "bits": 8, "repeats": 2, "encoding": "ids"}
+    table = treetop.evaluate(DATA, mechanisms=[Halves(), "tap"], halves_kept=5, levels=4, workers=2, **grid)  # type: ignore[arg-type]
+    assert table.column("mechanism").to_pylist() == ["halves", "tap"]
+    assert table.column("levels").to_pylist() == [2, 4]
+    with pytest.raises(UnknownName, match="unknown setting 'halves_keep'.*did you mean 'halves_kept'"):
+        treetop.evaluate(DATA, mechanisms=[Halves()], halves_keep=5, **grid)  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("_added")
+@pytest.mark.parametrize("mode", ["one-shot", "rounds"])
+def test_a_registered_one_is_deployed(mode: str) -> None:
+    asked = order("halves", mode, "abc", settings={"halves_kept": "4"})
+    settings = {name: value for name, value in asked.settings.items() if name != "levels"}
+    asked = QueryOrder(**{**vars(asked), "settings": settings})
+    content = Federation.of(asked, crowd({"a": 900, "b": 800, "c": 700})).query().run().content
+    assert items(content) == ["200", "77", "9"]
+    assert (content["mechanism"], content["missing"], content["levels"]) == ("halves", [], 2)
+
+
+@pytest.mark.usefixtures("_added")
+def test_settings_of_added_mechanisms_are_known() -> None:
+    assert parameters_for(Tap(), 3, 1.0, settings={"halves_kept": 3}) == parameters_for(Tap(), 3, 1.0)
+    with pytest.raises(InvalidInput, match="setting 'halves_kept' expects a whole number from 2 to 100, found 1"):
+        parameters_for(Tap(), 3, 1.0, settings={"halves_kept": 1})
+
+
+def test_a_deployment_names_its_mechanism() -> None:
+    assert QueryOrder("fruit", ("a",), mechanism=Tap()).mechanism == "tap"  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="'halves' must be declared as an entry point of treetop.mechanisms"):
+        registered_mechanism(Halves())
+    with pytest.raises(InvalidInput, match="'catalogue' must be declared"):
+        QueryOrder("fruit", ("a",), mechanism=KnownItems(3, 8))  # type: ignore[arg-type]
+
+
+class InRoundsOnly(Halves):
+    modes = ("rounds",)
+
+
+def test_a_mode_that_a_mechanism_does_not_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    add(monkeypatch, "halves", f"{__name__}:InRoundsOnly")
+    planned_task(QueryOrder("fruit", ("a",), mechanism="halves", mode="rounds"))
+    with pytest.raises(InvalidInput, match="halves can be asked in rounds mode, found one-shot"):
+        QueryOrder("fruit", ("a",), mechanism="halves")
+
+
+class Undivided(Halves):
+    def party(self, parameters: HalvesParameters, roster: Roster, party: Member) -> Any:
+        yield None
+
+
+def test_what_the_defaults_cannot_do_they_say() -> None:
+    halves: Mechanism[HalvesParameters] = Halves()
+    parameters = HalvesParameters(3, Epsilon(1), bits=8)
+    roster = Roster((Member("a", 9), Member("b", 8)))
+    facts = PublicFacts(parameters, roster, roster.members[0], halves.lengths(parameters), 100)
+    with pytest.raises(NotImplementedError, match="halves must define encode_message"):
+        halves.encode_message("a message")
+    for act in (halves.encode_upload, halves.decode_upload):
+        with pytest.raises(NotImplementedError, match="halves must define encode_upload"):
+            act(facts, cast(Any, None))
+    with pytest.raises(PeerViolation, match="message: expected none"):
+        halves.decode_message(facts, {"shared": []})
+    with pytest.raises(NotImplementedError, match="it must define group_weights"):
+        Undivided().group_weights(parameters)
+    assert halves.max_kept(parameters) == 1 << 22
+    assert halves.published_prefixes(facts) is None

@@ -1,0 +1,78 @@
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from treetop import entry_points
+from treetop.encoding.item_codecs import CODECS, Ids, ItemCodec, codec_class
+from treetop.entry_points import Registry
+from treetop.errors import InvalidInput, UnknownName
+
+
+class Thing:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+ODD = Thing("odd")
+LOADED: list[object] = []
+
+
+def checked(entry: object) -> Thing:
+    LOADED.append(entry)
+    if isinstance(entry, Thing):
+        return entry
+    raise InvalidInput(f"a Thing is expected, found {entry!r}")
+
+
+def registry(monkeypatch: pytest.MonkeyPatch, **added: str) -> Registry[Thing]:
+    """Things of Treetop's own, and those that a package declares under these names."""
+    LOADED.clear()
+    points = [EntryPoint(name.rstrip("_"), value, "treetop.things") for name, value in added.items()]
+    monkeypatch.setattr(entry_points, "entry_points", lambda group: points if group == "treetop.things" else [])
+    return Registry("thing", {"even": Thing("even")}, "treetop.things", checked)
+
+
+def test_what_a_package_adds_is_known_by_name_and_loaded_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    things = registry(monkeypatch, odd=f"{__name__}:ODD")
+    assert (list(things), len(things)) == (["even", "odd"], 2)
+    assert "odd" in things
+    assert "none" not in things
+    assert LOADED == []
+    assert things["odd"] is things["odd"] is ODD
+    assert LOADED == [ODD]
+    assert things["even"].name == "even"
+    with pytest.raises(KeyError):
+        things["none"]
+
+
+def test_a_name_has_one_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    things = registry(monkeypatch, even="theirs:EVEN", odd="a:ODD", odd_="b:ODD")
+    with pytest.raises(InvalidInput, match="the thing 'even' must have one owner, found treetop and theirs:EVEN"):
+        things["even"]
+    with pytest.raises(InvalidInput, match="must have one owner, found a:ODD and b:ODD"):
+        things["odd"]
+
+
+def test_another_kind_of_object_and_another_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InvalidInput, match="a Thing is expected, found <class"):
+        registry(monkeypatch, wrong=f"{__name__}:Thing")["wrong"]
+    with pytest.raises(InvalidInput, match="the entry point 'other' must be named like its thing, found 'odd'"):
+        registry(monkeypatch, other=f"{__name__}:ODD")["other"]
+
+
+class Reversed(Ids):
+    name = "reversed"
+
+
+def test_an_encoding_of_another_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: dict[str, list[EntryPoint]] = {
+        "reversed": [EntryPoint("reversed", f"{__name__}:Reversed", "treetop.encodings")],
+        "thing": [EntryPoint("thing", f"{__name__}:ODD", "treetop.encodings")],
+    }
+    monkeypatch.setitem(CODECS.__dict__, "_added", found)
+    monkeypatch.setattr(CODECS, "_loaded", {})
+    assert issubclass(codec_class("reversed"), ItemCodec)
+    with pytest.raises(InvalidInput, match="must name a class of ItemCodec, found <"):
+        codec_class("thing")
+    with pytest.raises(UnknownName, match="did you mean 'reversed'"):
+        codec_class("reversd")
