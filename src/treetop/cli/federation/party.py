@@ -68,8 +68,8 @@ def tickets(
     client = _federation("services.device.party_client")
     connection = _federation("adapters.http.retrying_connection")
     address = party_url or f"{understood.scheme}://{understood.listen}"
-    patience = connection.Patience(in_all=PATIENCE_SECONDS)
-    reached = client.PartyClient(connection.KeptConnection(address, ca, patience))
+    patience = connection.RetryPolicy(in_all=PATIENCE_SECONDS)
+    reached = client.PartyClient(connection.RetryingConnection(address, ca, patience))
     digest, key = _digest(task), _usable_key(understood)
     lines = [ticket.text + "\n" for some in _portions(count) for ticket in reached.tickets(digest, some, key)]
     create_durably(output, "".join(lines).encode("ascii"), 0o600)
