@@ -5,8 +5,7 @@ from typing import Any, LiteralString
 
 import psycopg
 
-from treetop.adapters.relational.statements import selects, upserts
-from treetop.adapters.relational.states import Kind, RowDamaged, State, sealed, unsealed
+from treetop.adapters.relational.states import Kind, RowDamaged, State, sealed, selects, unsealed, upserts
 
 _ONE = selects("WHERE number = %s FOR UPDATE")
 _ALL, _OF_TASK = selects("ORDER BY number"), selects("WHERE task = %s ORDER BY number")

@@ -4,8 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from treetop.adapters.relational.statements import selects, upserts
-from treetop.adapters.relational.states import Kind, RowDamaged, State, StoreState, sealed, unsealed
+from treetop.adapters.relational.states import Kind, RowDamaged, State, StoreState, sealed, selects, unsealed, upserts
 
 _ONE, _ALL, _OF_TASK = (
     selects("WHERE number = ?"),
