@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping
 
 from treetop.adapters.http.retrying_connection import Reply, Request, RetryingConnection, RetryPolicy
-from treetop.adapters.system.settings_file import Secret
 from treetop.errors import PartyUnreachable, PeerViolation
 from treetop.federation.task import DeviceTask
 from treetop.services.device.party_client import detail_of
+from treetop.toml_files import Secret
 
 POLLING = RetryPolicy(in_all=5.0, first_pause=0.2, longest_pause=2.0, answer_within=10.0)
 """A call that fails is repeated by whoever polls: a party that is away must not hold up the others."""
