@@ -28,7 +28,7 @@ _EXPECTED = {
 
 @dataclass(frozen=True)
 class Source:
-    """Where a file lies, and the environment that its secrets may be in."""
+    """The folder of a file, and the environment that its secrets may be in."""
 
     folder: Path = Path()
     environment: Mapping[str, str] = field(default_factory=dict)

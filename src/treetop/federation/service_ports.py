@@ -151,7 +151,7 @@ class Journal(Protocol):
 
 
 class Channel(Protocol):
-    """Run by the server: the way to one party. Numbered messages, each answered once; both may be repeated.
+    """Run by the server: a channel to one party. Numbered messages, each answered once; both may be repeated.
 
     Every method raises `PartyUnreachable` while the party does not answer, and `PeerViolation` if it breaks the
     protocol.

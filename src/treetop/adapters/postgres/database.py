@@ -67,10 +67,10 @@ class PostgresDatabase:
         return self._stretches("SELECT slot FROM enrolled WHERE slot BETWEEN %s AND %s ORDER BY slot", slots_of(task))
 
     def tidy(self) -> None:
-        """Do nothing: the database's own vacuum lets go of what was deleted."""
+        """Do nothing: the database's own vacuum removes what was deleted."""
 
     def close(self) -> None:
-        """Let go of the connection; again, nothing."""
+        """Close the connection; again, nothing."""
         with self._turn:
             self._closed = True
             if self._connection is not None:

@@ -37,7 +37,7 @@ class PostgresRows:
         return [unsealed(kind, row) for row in found]
 
     def save(self, *states: State) -> None:
-        """Write rows of one kind, each in place of the one with its number."""
+        """Write rows of one kind, replacing the one with its number."""
         with self._connection.cursor() as cursor:
             cursor.executemany(_SAVE[type(states[0])], [sealed(state) for state in states])
 

@@ -97,7 +97,7 @@ class SqliteDatabase:
                     self.tidy()
 
     def bodies(self, group: int, task: int) -> Iterator[Sequence[tuple[Any, Any, Any]]]:
-        """Yield serial, body and check of a group's reports by serial, in stretches, beside whoever writes."""
+        """Yield serial, body and check of a group's reports by serial, in stretches, while others write."""
         return self._stretches(_BODIES, (slots_of(task)[0], *slots_of(group)))
 
     def enrolments(self, task: int) -> Iterator[Sequence[tuple[Any]]]:
@@ -107,7 +107,7 @@ class SqliteDatabase:
     def tidy(self) -> None:
         """Copy the log into the file and empty it: it still holds pages as they were.
 
-        Whoever reads bodies meanwhile needs the log; nobody waits for that, and the next commit tries again.
+        A reader of bodies needs the log meanwhile; that is not waited for, and the next commit tries again.
         """
         with self._turn, _translated():
             connection = self._opened()
@@ -117,11 +117,11 @@ class SqliteDatabase:
             self._untidy = bool(busy)
 
     def close(self) -> None:
-        """Let go of the file and of its lock; again, nothing."""
+        """Close the file and release its lock; again, nothing."""
         with self._turn:
             connection, self._connection = self._connection, None
             if connection is not None:
-                with suppress(sqlite3.Error):  # a damaged or full store must still be let go
+                with suppress(sqlite3.Error):  # a damaged or full store must still be released
                     connection.close()
             self._lock.end()
 

@@ -39,7 +39,7 @@ class SqliteRows:
         return [unsealed(kind, row) for row in found]
 
     def save(self, *states: State) -> None:
-        """Write rows of one kind, each in place of the one with its number."""
+        """Write rows of one kind, replacing the one with its number."""
         self._do_many(_SAVE[type(states[0])], map(sealed, states))
         if isinstance(states[0], StoreState):
             self.epoch = states[0].epoch

@@ -106,11 +106,11 @@ class Party:
         """Return tickets for the party's own users."""
         opened = self.task(digest)
         if not 1 <= count <= MOST_TICKETS_AT_ONCE:
-            raise InvalidInput(f"tickets are given out from 1 to {MOST_TICKETS_AT_ONCE} at once, found {count}")
+            raise InvalidInput(f"tickets are issued from 1 to {MOST_TICKETS_AT_ONCE} at once, found {count}")
         deadlines = opened.task.deadlines
         last = deadlines.reports if opened.task.one_shot else deadlines.enrolment
         if opened.state == "closed" or opened.published.beacon or self._clock.now() > last:
-            raise TaskClosed("tickets are given out while a task is open: this one has closed")
+            raise TaskClosed("tickets are issued while a task is open: this one has closed")
         if self._store.tickets_issued(digest) + count > MOST_TICKETS:
             raise InvalidInput(f"a task has {MOST_TICKETS} tickets at most")
         return [self._key.write(digest, serial).text for serial in self._store.issue_tickets(digest, count)]

@@ -12,7 +12,7 @@ _BEACON, _OVER = "beacon", "over"
 
 
 class CheckedBefore:
-    """Believes what lies in our own store: it was checked when it came, and a key rotated out since voids nothing."""
+    """Trusts our own store: documents were checked when they came, and a key rotated out since invalidates none."""
 
     def verifies(self, message: bytes, signature: bytes) -> bool:
         """Return whether there is something at all."""

@@ -68,7 +68,7 @@ class SingleDevice:
         return self.trusted.task
 
     def run(self) -> ReportStatus | None:
-        """Answer the task and deliver; return the verdict, or None where the party is not ready and nobody waits."""
+        """Answer the task and deliver; return the verdict, or None if the party is not ready and `wait` is off."""
         device = Device(self._code, self.entropy, self.state.ledger)
         try:
             self._answer(device)

@@ -14,9 +14,9 @@ from treetop.federation.wire.uploads import ReportStatus, TicketedReport
 from treetop.services.fleet.delivery import FleetDelivery, Posted, stretches
 
 STRETCH = 1_000
-"""Devices that are written in one transaction."""
+"""Devices whose ledgers are written in one transaction."""
 UNDER_WAY = 2
-"""Stretches that are on their way while the next one is prepared."""
+"""Batches of devices whose reports are being sent while the next batch is prepared."""
 
 Answer = Callable[[Device, int], bytes]
 """What a device does when it is asked; the number is the device's index in the fleet."""

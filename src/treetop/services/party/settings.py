@@ -56,7 +56,7 @@ class PartySettings:
     accept_older_store: bool = False
     """Go on with a store that was restored from a backup."""
     close_when_complete: bool = False
-    """Do not wait for the deadline once every ticket given out was used; for federations on one machine."""
+    """Do not wait for the deadline once every issued ticket was used; for federations on one machine."""
     trusted_proxy: bool = False
     """A proxy in front speaks TLS with the outside: plain HTTP is allowed on any address."""
     tls: Tls | None = None
