@@ -115,7 +115,7 @@ def test_nobody_but_audits_and_tests_holds_a_device() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ImportFrom) and node.module == "treetop.federation.device.device"
     }
-    assert users <= {"audit", "adapters", "cli", "federation"}
+    assert users <= {"audit", "services", "cli", "federation"}
 
 
 def test_new_ledgers_are_empty() -> None:
