@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from treetop.datasets.recipe import Recipe
-from treetop.datasets.toml_records import record_from_text
+from treetop.toml_files import parse_toml
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "reproduction.md").read_text(encoding="utf-8")
@@ -19,7 +19,7 @@ def test_the_page_shows_recipes() -> None:
 
 @pytest.mark.parametrize("text", RECIPES)
 def test_every_recipe_is_read(text: str) -> None:
-    record_from_text(text, Recipe, "reproduction.md")
+    parse_toml(text, Recipe, "reproduction.md")
 
 
 def test_every_figure_is_there_and_small() -> None:

@@ -9,7 +9,7 @@ from shutil import which
 
 import pytest
 
-from treetop.services.local.settings_texts import free_ports
+from treetop.services.local.run import free_ports
 
 ROOT = Path(__file__).parents[2]
 TUTORIAL = (ROOT / "docs" / "tutorial" / "first_federation.md").read_text()

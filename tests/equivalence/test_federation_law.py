@@ -13,7 +13,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 from tests.statistical.settings import FALSE_ALARM
-from tests.support.federations import Federation, SteppedClock, order
+from tests.support.clocks import HandClock
+from tests.support.federations import Federation, order
 from tests.support.populations import population
 
 from treetop.federation.server.planning import planned_task
@@ -50,7 +51,7 @@ def federations(runs: int, task: DeviceTask | None = None) -> Runs:
         federation = asked()
         for place, party in enumerate(federation.parties.values()):
             party.entropy = type(party.entropy)(10_000 * place + seed)
-        federation.clock = SteppedClock()
+        federation.clock = HandClock(0)
         query = federation.query()
         if task is not None:
             query = type(query)(

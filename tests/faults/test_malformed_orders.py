@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 from tests.support.parties import served
-from tests.support.servers import ADMIN_KEY, ORDER, SIZES, HostedServer
+from tests.support.servers import ADMIN_KEY, ORDER, SIZES, HostedServer, wanted
 
 from treetop.errors import PeerViolation
 from treetop.services.server.app import description, server_app
@@ -42,13 +42,13 @@ class Strange:
 @pytest.fixture(scope="module")
 def described() -> Iterator[tuple[HostedServer, int, str]]:
     made = HostedServer()
-    task = made.desk.take(ORDER).task
+    task = made.queries.take(wanted()).task
     limit = time.monotonic() + 60
-    while made.desk.state(task).state == "running" and time.monotonic() < limit:
+    while made.queries.state(task).state == "running" and time.monotonic() < limit:
         time.sleep(0.02)
     hostile = HostedServer(dict.fromkeys(SIZES, Strange()), made.journal)
-    hostile.desk.resume()
-    with served(server_app(hostile.host)) as port:
+    hostile.queries.resume()
+    with served(server_app(hostile.context)) as port:
         yield hostile, port, task
 
 

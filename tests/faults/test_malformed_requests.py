@@ -188,7 +188,7 @@ def hang_up_early(port: int, requests: int, seed: int) -> None:
 
 def besieged(hosted: Hosted, requests: int) -> None:
     begin = time.monotonic()
-    with live(hosted.host) as port:
+    with live(hosted.context) as port:
         attack(hosted, port, 300, seed=1)  # what is loaded once is loaded
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         statuses = attack(hosted, port, requests * 4 // 5, seed=2)
@@ -218,7 +218,7 @@ def test_a_hundred_thousand_malformed_requests_change_nothing(hosted: Hosted) ->
 def described() -> Iterator[tuple[Hosted, int]]:
     made = Hosted()
     made.party.install(document(ONE_SHOT))
-    with live(made.host) as port:
+    with live(made.context) as port:
         yield made, port
 
 
@@ -278,8 +278,8 @@ def test_the_store_digest_notices_changes(hosted: Hosted) -> None:
     shown.append(state(hosted))
     hosted.party.issue(ONE_SHOT.digest, 1)
     shown.append(state(hosted))
-    hosted.party.tell(ONE_SHOT.digest, 1, ServerMessage("close").to_bytes())
+    hosted.party.task(ONE_SHOT.digest).query.tell(1, ServerMessage("close").to_bytes())
     shown.append(state(hosted))
-    hosted.party.task(ROUNDS.digest).bulletin.note_closed(Group(1))
+    hosted.party.task(ROUNDS.digest).published.note_closed(Group(1))
     shown.append(state(hosted))
     assert all(one != two for place, one in enumerate(shown) for two in shown[:place])

@@ -68,7 +68,7 @@ def test_an_overloaded_party_sends_the_excess_away() -> None:
     writer = WatchedCommit(store, QUEUE, BATCH)
     hosted = Hosted(store, limits=Limits(most_reports_per_request=QUEUE, queue=QUEUE), writer=writer)
     hosted.party.install(document(ONE_SHOT))
-    with live(hosted.host) as port:
+    with live(hosted.context) as port:
         clients = [Client(port, 10_000 * number) for number in range(CLIENTS)]
         threads = [threading.Thread(target=client.run, args=(30,)) for client in clients]
         for thread in threads:
@@ -82,4 +82,4 @@ def test_an_overloaded_party_sends_the_excess_away() -> None:
     assert sum(client.without_advice for client in clients) == 0
     assert len(acknowledged) == sum(store.counts(ONE_SHOT.digest).values()), "acknowledged and stored are the same"
     assert BATCH < writer.longest <= QUEUE
-    assert hosted.host.metrics.waiting == 0
+    assert hosted.context.metrics.waiting == 0

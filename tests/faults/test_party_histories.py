@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
-from tests.support.parties import DEADLINES, KEY, NAME, NOW, SIGNING, HandClock, document, honest_entry, task
+from tests.support.clocks import NOW, HandClock
+from tests.support.parties import DEADLINES, KEY, NAME, SIGNING, EchoQuery, document, honest_entry, task
 
 from treetop.adapters.memory.journal import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
@@ -40,7 +41,7 @@ class World:
 
     def __init__(self) -> None:
         self.store, self.journal, self.clock = MemoryReportStore(), MemoryJournal(), HandClock(speed=1000)
-        self.field_work: dict[bytes, DeviceReportCollection] = {}
+        self.collections: dict[bytes, DeviceReportCollection] = {}
         self.start()
         for of in (ONE_SHOT, ROUNDS):
             self.party.install(document(of))
@@ -52,15 +53,15 @@ class World:
             open_query=self._open,
         )  # fmt: skip
         self.party.take_up()
-        for field_work in self.field_work.values():
-            field_work.restore()
+        for digest in self.party.tasks:
+            self.party.work(digest)
 
-    def _open(self, admission: TaskAdmission, bulletin: PublishedDocuments) -> Query:
-        self.field_work[admission.task.digest] = DeviceReportCollection(
-            admission, bulletin, self.store, None, clock=self.clock,  # type: ignore[arg-type]
+    def _open(self, admission: TaskAdmission, published: PublishedDocuments) -> Query:
+        self.collections[admission.task.digest] = DeviceReportCollection(
+            admission, published, self.store, None, clock=self.clock,  # type: ignore[arg-type]
             verifier=lambda: self.party.verifier, stopping=lambda: False, close_when_complete=True,
         )  # fmt: skip
-        return None  # type: ignore[return-value]
+        return EchoQuery()
 
     def send(self, digest: bytes, entries: list[TicketedReport]) -> list[ReportStatus]:
         found = self.party.screened(digest, encoded_upload(entries))
@@ -172,35 +173,35 @@ class PartyMachine(RuleBasedStateMachine):
     @precondition(lambda self: len(self.enrolled) >= 8)
     @rule()
     def close_enrolment(self) -> None:
-        found = self.world.field_work[ROUNDS.digest].close()
+        found = self.world.collections[ROUNDS.digest].close()
         self.world.clock.passed = 0.0
         self.enrolment_closed = True
         assert found.devices == len(self.enrolled)
         if self.beacon is None:
             content = Beacon(ROUNDS.digest, NAME, found.devices, found.digest, BEACON)
             self.beacon = signed("beacon", content.to_bytes(), SIGNING)
-        groups = self.world.field_work[ROUNDS.digest].publish_beacon(self.beacon)
+        groups = self.world.collections[ROUNDS.digest].publish_beacon(self.beacon)
         assert sum(groups.values()) == len(self.enrolled)
 
     @precondition(lambda self: self.beacon is not None)
     @rule(group=st.sampled_from(list(LISTS)))
     def publish(self, group: Group) -> None:
         listed = signed("list", LISTS[group].to_bytes(ROUNDS), SIGNING)
-        self.world.field_work[ROUNDS.digest].publish_list(listed, LISTS[group])
+        self.world.collections[ROUNDS.digest].publish_list(listed, LISTS[group])
         self.published[group] = listed
 
     @precondition(lambda self: self.published)
     @rule(data=st.data())
     def gather(self, data: st.DataObject) -> None:
         group = data.draw(st.sampled_from(list(self.published)))
-        count = self.world.field_work[ROUNDS.digest].gather(group)
+        count = self.world.collections[ROUNDS.digest].gather(group)
         self.world.clock.passed = 0.0
         assert self.closed.setdefault((ROUNDS.digest, group), count) == count
 
     @precondition(lambda self: len(self.accepted[ONE_SHOT.digest]) > 10)
     @rule()
     def close_reports(self) -> None:
-        found = self.world.field_work[ONE_SHOT.digest].close()
+        found = self.world.collections[ONE_SHOT.digest].close()
         self.world.clock.passed = 0.0
         for group, count in found.groups.items():
             assert self.closed.setdefault((ONE_SHOT.digest, group), count) == count
@@ -230,9 +231,9 @@ class PartyMachine(RuleBasedStateMachine):
     def closed_groups_and_published_documents_never_change(self) -> None:
         for (digest, group), count in self.closed.items():
             assert self.world.store.counts(digest).get(group, 0) == count
-        bulletin = self.world.party.task(ROUNDS.digest).bulletin
-        assert bulletin.lists == self.published
-        assert bulletin.beacon == self.beacon
+        published = self.world.party.task(ROUNDS.digest).published
+        assert published.lists == self.published
+        assert published.beacon == self.beacon
 
 
 CHECKS = [HealthCheck.too_slow, HealthCheck.filter_too_much]

@@ -30,7 +30,7 @@ def party(tmp_path: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPa
 
 def submitted(party: PartyProcess, of: DeviceTask, half_way: threading.Event) -> set[str]:
     """Send everybody's report, in the end with success; return the verdicts seen."""
-    client, seen = PartyClient(RetryingConnection(f"http://127.0.0.1:{party.port}", patience=WAITING)), set()
+    client, seen = PartyClient(RetryingConnection(f"http://127.0.0.1:{party.port}", retry=WAITING)), set()
     for start in range(0, DEVICES, BATCH):
         entries = [honest_entry(of, serial) for serial in range(start, start + BATCH)]
         seen |= {verdict.value for verdict in client.submit(of.digest, entries)}

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from tests.support.federations import Crash, DictJournal, Federation, InMemoryParty, crashing, crowd, order
+from tests.support.federations import Federation, InMemoryParty, crowd, order
 from tests.support.fixed_entropy import FixedEntropy
+from tests.support.journals import Crash, ScriptedJournal, crashing
 
 from treetop.adapters.memory.channel import MemoryChannel
 from treetop.errors import PartyUnreachable
@@ -159,12 +160,12 @@ class CountingFieldWork:
         return self._work.implausible(groups, counting)
 
 
-def restarting(mode: str, name: str) -> tuple[Federation, RestartedParty, DictJournal]:
+def restarting(mode: str, name: str) -> tuple[Federation, RestartedParty, ScriptedJournal]:
     asked = federation(mode)
     party = asked.parties[name]
     party.dressed = CountingFieldWork
     channel = asked.channels[name] = RestartedParty(name, party)
-    assert isinstance(party.journal, DictJournal)
+    assert isinstance(party.journal, ScriptedJournal)
     return asked, channel, party.journal
 
 

@@ -4,7 +4,8 @@ from hashlib import sha256
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.parties import KEY, NAME, NOW, task
+from tests.support.clocks import NOW
+from tests.support.parties import KEY, NAME, task
 
 from treetop.errors import PeerViolation, ReportRefused
 from treetop.federation.device.group_assignment import Enrolment, assigned_group

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.support.crashing_device import SteppingEntropy
 from tests.support.crashing_device import Steps as DeviceSteps
 from tests.support.fake_party import PINNED
 
 from treetop.adapters.http.retrying_connection import Request, RetryingConnection, RetryPolicy
 from treetop.adapters.system.device_state import DeviceState
-from treetop.adapters.system.entropy import SystemEntropy
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.wire.tickets import Ticket
 from treetop.services.device.party_client import PartyClient
@@ -42,7 +42,7 @@ class Steps(DeviceSteps):
 
 class SteppingConnection(RetryingConnection):
     def __init__(self, url: str, steps: Steps) -> None:
-        super().__init__(url, patience=PATIENCE)
+        super().__init__(url, retry=PATIENCE)
         self._steps = steps
 
     def _ask_once(self, request: Request) -> Any:
@@ -50,15 +50,6 @@ class SteppingConnection(RetryingConnection):
         reply = super()._ask_once(request)  # a crash here is an answer that was lost
         self._steps.step()
         return reply
-
-
-class SteppingEntropy:
-    def __init__(self, steps: Steps) -> None:
-        self._entropy, self._steps = SystemEntropy(), steps
-
-    def read(self, count: int) -> bytes:
-        self._steps.step()
-        return self._entropy.read(count)
 
 
 def play(url: str, state: str, digest: str, ticket: str, fatal: int) -> int:

@@ -1,13 +1,14 @@
 """Whole federations in one process, for tests to watch and to break."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha512
 from typing import Any
 
 import numpy as np
+from tests.support.clocks import HandClock
 from tests.support.fixed_entropy import FixedEntropy
+from tests.support.journals import ScriptedJournal
 
 from treetop.adapters.memory.channel import MemoryChannel
 from treetop.adapters.memory.report_collection import MemoryReportCollection
@@ -32,53 +33,6 @@ class FixedSigner:
 
     def verifies(self, message: bytes, signature: bytes) -> bool:
         return signature == sha512(message).digest()
-
-
-class Crash(BaseException):
-    """The process is gone."""
-
-
-class DictJournal:
-    """A journal in memory, which can crash before or after its n-th write."""
-
-    def __init__(self) -> None:
-        self.kept: dict[str, dict[str, bytes]] = {}
-        self.writes = 0
-        self.crash_at: tuple[int, str] | None = None
-
-    def write(self, book: str, entry: str, content: bytes) -> bytes:
-        self.writes += 1
-        self._crash("before")
-        kept = self.kept.setdefault(book, {}).setdefault(entry, content)
-        self._crash("after")
-        return kept
-
-    def _crash(self, moment: str) -> None:
-        if self.crash_at == (self.writes, moment):
-            self.crash_at = None
-            raise Crash(moment)
-
-    def read(self, book: str) -> Mapping[str, bytes]:
-        return dict(self.kept.get(book, {}))
-
-    def books(self) -> Sequence[str]:
-        return list(self.kept)
-
-
-@dataclass
-class SteppedClock:
-    """Time that passes when somebody sleeps."""
-
-    seconds: float = 0.0
-
-    def now(self) -> int:
-        return int(self.seconds)
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-    def sleep(self, seconds: float) -> None:
-        self.seconds += seconds
 
 
 class InMemoryParty:
@@ -114,8 +68,8 @@ class Federation:
 
     order: QueryOrder
     parties: dict[str, InMemoryParty]
-    journal: DictJournal = field(default_factory=DictJournal)
-    clock: SteppedClock = field(default_factory=SteppedClock)
+    journal: ScriptedJournal = field(default_factory=ScriptedJournal)
+    clock: HandClock = field(default_factory=lambda: HandClock(0))
     policy: MissingPolicy = field(default_factory=MissingPolicy)
     seed: int = 0
     channels: dict[str, Any] = field(default_factory=dict)
@@ -125,7 +79,7 @@ class Federation:
     def of(cls, order: QueryOrder, codes: Codes, seed: int = 1, **more: Any) -> "Federation":
         bits = planned_task(order).bits
         parties = {
-            name: InMemoryParty(name, codes[name], bits, FixedEntropy(1000 * seed + place), DictJournal())
+            name: InMemoryParty(name, codes[name], bits, FixedEntropy(1000 * seed + place), ScriptedJournal())
             for place, name in enumerate(order.parties)
         }
         channels = {name: MemoryChannel(name, party) for name, party in parties.items()}
@@ -148,8 +102,8 @@ FEW = LeastReports(1, 1)
 def order(mechanism: str, mode: str, parties: Sequence[str], **more: Any) -> QueryOrder:
     """A query over eight bits in four levels, that takes any number of reports."""
     settings = {"bits": 8, **({"step_bits": 4} if mechanism == "canopy" else {"levels": 4}), **more.pop("settings", {})}
-    told = {"epsilon": "8", "k": 3, "encoding": "ids", "least": FEW, **more}
-    return QueryOrder("fruit", tuple(parties), mechanism=mechanism, mode=mode, settings=settings, **told)  # type: ignore[arg-type]
+    wanted = {"epsilon": "8", "k": 3, "encoding": "ids", "least": FEW, **more}
+    return QueryOrder("fruit", tuple(parties), mechanism=mechanism, mode=mode, settings=settings, **wanted)  # type: ignore[arg-type]
 
 
 def crowd(sizes: Mapping[str, int], favourites: Sequence[int] = (200, 77, 9), seed: int = 5) -> dict[str, list[int]]:
@@ -167,13 +121,3 @@ def crowd(sizes: Mapping[str, int], favourites: Sequence[int] = (200, 77, 9), se
 
 def items(content: Mapping[str, Any]) -> list[str]:
     return [row["item"] for row in content["items"]]
-
-
-@contextmanager
-def crashing(journal: DictJournal, write: int, moment: str) -> Iterator[None]:
-    """Crash at a write, counted from now."""
-    journal.crash_at = (journal.writes + write, moment)
-    try:
-        yield
-    finally:
-        journal.crash_at = None

@@ -4,14 +4,19 @@ import numpy as np
 
 
 class FixedEntropy:
-    """A seeded stream behind the Entropy port."""
+    """A seeded stream behind the Entropy port, which may break after some reads."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, reads: int | None = None) -> None:
+        self._left = reads
         self._stream = np.random.default_rng(seed)
         self._pool, self._taken = b"", 0
         self.total = 0
 
     def read(self, count: int) -> bytes:
+        if self._left is not None:
+            self._left -= 1
+            if self._left < 0:
+                raise OSError("no more randomness")
         self.total += count
         end = self._taken + count
         if end > len(self._pool):

@@ -24,7 +24,7 @@ def fleet_task(oracle: OracleName = "olh") -> DeviceTask:
 def fleet_of(party: FakeParty, url: str, state: Path, devices: int, batch: int = 50) -> Fleet:
     held = HeldItems([str(item) for item in range(0, 300, 7)], np.arange(devices) % 43)
     plan = FleetPlan(
-        url, party.task.digest, "north", party.write_tickets(devices), state, PINNED, batch=batch, patience=PATIENCE
+        url, party.task.digest, "north", party.write_tickets(devices), state, PINNED, batch=batch, retry=PATIENCE
     )
     return Fleet(plan, held, f"{devices} devices")
 

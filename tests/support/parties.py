@@ -1,4 +1,4 @@
-"""Parties for tests: tasks, a clock to set by hand, honest reports, a query that answers at once, a live server."""
+"""Parties for tests: their tasks, honest reports, a query that answers at once, a live server."""
 
 import asyncio
 import threading
@@ -12,14 +12,15 @@ from pathlib import Path
 
 import uvicorn
 from starlette.types import ASGIApp
+from tests.support import tasks
+from tests.support.clocks import NOW, HandClock
 
 from treetop.adapters.http.access_keys import AccessKeys
-from treetop.adapters.http.endpoint_settings import AccessKey, Address, StorePlace
+from treetop.adapters.http.endpoint_settings import AccessKey, Address, StoreLocation
 from treetop.adapters.http.guarded_protocol import guarded
 from treetop.adapters.memory.journal import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
 from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
-from treetop.adapters.system.settings_file import Secret
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import PeerViolation
 from treetop.federation.party.admission import TaskAdmission
@@ -33,14 +34,13 @@ from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_
 from treetop.federation.wire.signed_documents import signed_task
 from treetop.federation.wire.tickets import TicketKey
 from treetop.federation.wire.uploads import ReportStatus, TicketedReport
-from treetop.privacy.budget import Budget
 from treetop.services.party.app import party_app
-from treetop.services.party.host import PartyHost, ReportWriter
+from treetop.services.party.context import PartyContext, ReportWriter
 from treetop.services.party.settings import Limits, PartySettings
+from treetop.toml_files import Secret
 from treetop.trie.user_groups import Group, Role
 
 NAME = "north"
-NOW = 1_800_000_000
 SECRET = b"canary-ticket-secret-0123456789abcdef"
 SERVER_KEY, BACK_END_KEY = "canary-server-key-0123456789abcdef", "canary-back-end-key-0123456789abcdef"
 SIGNING = SigningKey(bytes(range(32)))
@@ -55,31 +55,12 @@ DEADLINES = Deadlines(NOW - 1000, NOW + 1000, NOW + 10_000, 60)
 
 
 def task(oracle: TaskOracle = "olh", name: str = "fruit", deadlines: Deadlines = DEADLINES) -> DeviceTask:
-    return DeviceTask(
-        name, "favourite", Budget("1"), oracle, 3, (0, 2, 4), GROUPS, parties=("south", NAME), deadlines=deadlines
-    )
+    """A task that this party takes part in, open now."""
+    return tasks.task(oracle, name=name, lengths=(0, 2, 4), groups=GROUPS, parties=("south", NAME), deadlines=deadlines)
 
 
 def document(of: DeviceTask) -> bytes:
     return signed_task(of, SIGNING)
-
-
-class HandClock:
-    """Time that passes when somebody sleeps, and the wall clock jumps when told to."""
-
-    def __init__(self, now: int = NOW, speed: float = 1) -> None:
-        self.wall, self.passed, self._speed = now, 0.0, speed
-        self.slept: list[float] = []
-
-    def now(self) -> int:
-        return self.wall + int(self.passed)
-
-    def monotonic(self) -> float:
-        return self.passed
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.passed += seconds * self._speed
 
 
 @dataclass
@@ -103,6 +84,7 @@ class EchoQuery:
     def __init__(self) -> None:
         self.messages: dict[int, bytes] = {}
         self.outcomes: dict[int, bytes] = {}
+        self.finished = False
 
     def tell(self, number: int, message: bytes) -> None:
         if self.messages.setdefault(number, message) != message:
@@ -133,7 +115,7 @@ def settings(**changes: object) -> PartySettings:
     whole = PartySettings(
         NAME, Address("127.0.0.1", 0), Path("nowhere"), (SIGNING.public,), Secret(SECRET),
         (AccessKey(Secret(SERVER_KEY.encode())),), (AccessKey(Secret(BACK_END_KEY.encode())),),
-        StorePlace("nowhere.db"),
+        StoreLocation("nowhere.db"),
     )  # fmt: skip
     return replace(whole, **changes)  # type: ignore[arg-type]
 
@@ -141,7 +123,7 @@ def settings(**changes: object) -> PartySettings:
 def party_of(
     store: ReportStore, journal: Journal | None = None, clock: ServiceClock | None = None, query: Query | None = None
 ) -> Party:
-    def open_query(_admission: TaskAdmission, _bulletin: PublishedDocuments) -> Query:
+    def open_query(_admission: TaskAdmission, _published: PublishedDocuments) -> Query:
         return query or EchoQuery()
 
     return Party(
@@ -165,7 +147,7 @@ class Hosted:
         self.party = party_of(self.store, self.journal, self.clock)
         self.keys = AccessKeys(settings(), self.clock.now)
         writer = self.writer or AtOnce(self.store)
-        self.host = PartyHost(
+        self.context = PartyContext(
             self.party, self.store, writer, Inline(self.party), self.keys, StructuredLog(self.log), self.limits
         )
 
@@ -183,9 +165,9 @@ def honest_entry(of: DeviceTask, serial: int, group: Group | None = None, key: T
 
 
 @contextmanager
-def live(host: PartyHost) -> Iterator[int]:
+def live(context: PartyContext) -> Iterator[int]:
     """Serve a party from a thread; yield its port."""
-    with served(party_app(host), host.limits.body_seconds) as port:
+    with served(party_app(context), context.limits.body_seconds) as port:
         yield port
 
 

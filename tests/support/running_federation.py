@@ -20,8 +20,8 @@ from treetop.datasets.party_users import HeldItems
 from treetop.federation.device.ledger import Caps
 from treetop.services.device.party_client import PartyClient
 from treetop.services.fleet.fleet import Fleet, FleetPlan, FleetTotals
+from treetop.services.local.folder import party_settings, server_settings
 from treetop.services.local.processes import Processes, Supervised
-from treetop.services.local.settings_texts import party_settings, server_settings
 from treetop.services.server.client import ServerClient
 
 START_SECONDS, ANSWER_SECONDS = 120.0, 240.0
@@ -123,7 +123,7 @@ class RunningFederation:
         held = HeldItems(ITEMS, np.array(crowd(self.sizes)[name]))
         plan = FleetPlan(
             self.url(port or self.ports[name]), bytes.fromhex(task), name, self.tickets(name, task),
-            self.folder / name / "fleet", PinnedKeys([self.signing.public]), self.ca, batch=batch, patience=EAGER,
+            self.folder / name / "fleet", PinnedKeys([self.signing.public]), self.ca, batch=batch, retry=EAGER,
             caps=Caps(Fraction(8), Fraction(8)),
         )  # fmt: skip
         with closing(Fleet(plan, held, name)) as fleet:
@@ -162,7 +162,7 @@ class RunningFederation:
             for found in self.ask(name, "/metrics").decode().splitlines()
             if found.rsplit(" ", 1)[0] == line
         ]
-        return int(value)
+        return int(float(value))
 
 
 def listening_port(process: Supervised) -> int:

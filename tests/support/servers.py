@@ -1,4 +1,4 @@
-"""Servers for tests: a desk over parties in memory, everything around it, keys to look for afterwards."""
+"""Servers for tests: queries over parties in memory, everything around it, keys to look for afterwards."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,24 +6,26 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from tests.support.federations import DictJournal, InMemoryParty, crowd
+from tests.support.federations import InMemoryParty, crowd
 from tests.support.fixed_entropy import FixedEntropy
+from tests.support.journals import ScriptedJournal
 from tests.support.parties import SIGNING
 
 from treetop.adapters.http.access_keys import AccessKeys
-from treetop.adapters.http.endpoint_settings import AccessKey, Address, StorePlace
+from treetop.adapters.http.endpoint_settings import AccessKey, Address, StoreLocation
 from treetop.adapters.memory.channel import MemoryChannel
 from treetop.adapters.memory.report_collection import MemoryReportCollection
 from treetop.adapters.system.clock import SystemClock
 from treetop.adapters.system.ed25519 import PinnedKeys
-from treetop.adapters.system.settings_file import Secret
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import PartyUnreachable
-from treetop.federation.service_ports import Channel
+from treetop.federation.service_ports import Channel, Journal
 from treetop.federation.wire.signed_documents import checked_task
-from treetop.services.server.host import ServerHost
+from treetop.services.server.app import ServerContext
 from treetop.services.server.query_manager import QueryManager
+from treetop.services.server.schemas import OrderWanted
 from treetop.services.server.settings import KnownParty, ServerLimits, ServerSettings
+from treetop.toml_files import Secret
 
 ADMIN_KEY, PARTY_KEY = "canary-admin-key-0123456789abcdef", "canary-party-key-0123456789abcdef"
 PARTY_URL = "https://canary-address.example:8443"
@@ -61,11 +63,18 @@ class Away:
 
 def channels() -> dict[str, Any]:
     codes = crowd(SIZES)
-    made = {name: Signed(name, codes[name], 8, FixedEntropy(place), DictJournal()) for place, name in enumerate(SIZES)}
+    made = {
+        name: Signed(name, codes[name], 8, FixedEntropy(place), ScriptedJournal()) for place, name in enumerate(SIZES)
+    }
     return {name: MemoryChannel(name, party) for name, party in made.items()}
 
 
-def desk_over(journal: DictJournal, of: dict[str, Any], log: StructuredLog | None = None) -> QueryManager:
+def wanted(**changes: Any) -> OrderWanted:
+    """Return the order of these tests, with changes."""
+    return OrderWanted.model_validate({**ORDER, **changes})
+
+
+def manager_over(journal: Journal, of: dict[str, Any], log: StructuredLog | None = None) -> QueryManager:
     openers = {name: (lambda found=channel: found) for name, channel in of.items()}
     return QueryManager(
         journal, SIGNING, openers, clock=SystemClock(), entropy=FixedEntropy(9), log=log or StructuredLog(StringIO())
@@ -75,7 +84,7 @@ def desk_over(journal: DictJournal, of: dict[str, Any], log: StructuredLog | Non
 def server_settings(*more: AccessKey) -> ServerSettings:
     known = tuple(KnownParty(name, PARTY_URL, Secret(PARTY_KEY.encode())) for name in SIZES)
     keys = (AccessKey(Secret(ADMIN_KEY.encode())), *more)
-    return ServerSettings(Address("127.0.0.1", 0), Path("key"), keys, known, StorePlace("journal"))
+    return ServerSettings(Address("127.0.0.1", 0), Path("key"), keys, known, StoreLocation("journal"))
 
 
 @dataclass
@@ -83,13 +92,13 @@ class HostedServer:
     """A server in memory with everything around it."""
 
     channels: dict[str, Any] = field(default_factory=channels)
-    journal: DictJournal = field(default_factory=DictJournal)
+    journal: ScriptedJournal = field(default_factory=ScriptedJournal)
     limits: ServerLimits = field(default_factory=ServerLimits)
     settings: ServerSettings = field(default_factory=server_settings)
     log: StringIO = field(default_factory=StringIO)
 
     def __post_init__(self) -> None:
         log = StructuredLog(self.log)
-        self.desk = desk_over(self.journal, self.channels, log)
+        self.queries = manager_over(self.journal, self.channels, log)
         self.keys = AccessKeys(self.settings, SystemClock().now)
-        self.host = ServerHost(self.desk, SIGNING.public, self.keys, log, self.limits)
+        self.context = ServerContext(self.queries, SIGNING.public, self.keys, log, self.limits)

@@ -1,6 +1,7 @@
 """Asks a federation of many parties in one process again and again; prints what it took as one JSON object.
 
-Arguments: parties, users in all, queries. The server is a real desk over a SQLite journal; parties are in memory.
+Arguments: parties, users in all, queries. The server runs a real query manager over a SQLite journal; parties
+are in memory.
 """
 
 import json
@@ -15,13 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.support.federations import DictJournal, items
+from tests.support.federations import items
 from tests.support.fixed_entropy import FixedEntropy
-from tests.support.servers import Signed, desk_over
+from tests.support.journals import ScriptedJournal
+from tests.support.servers import Signed, manager_over
 
 from treetop.adapters.memory.channel import MemoryChannel
 from treetop.adapters.store_choice import open_stores
 from treetop.services.server.query_manager import QueryManager
+from treetop.services.server.schemas import OrderWanted
 
 BITS, LEVELS = 48, 24
 FAVOURITES = (0xA5A5A5A5A5A5, 0x123456789ABC, 0x0F0F0F0F0F0F)
@@ -45,20 +48,20 @@ def order(mechanism: str, number: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def asked(desk: QueryManager, content: dict[str, Any]) -> dict[str, Any]:
-    task, end = desk.take(content).task, time.monotonic() + LIMIT_SECONDS
-    while desk.state(task).state == "running" and time.monotonic() < end:
+def asked(manager: QueryManager, content: dict[str, Any]) -> dict[str, Any]:
+    task, end = manager.take(OrderWanted.model_validate(content)).task, time.monotonic() + LIMIT_SECONDS
+    while manager.state(task).state == "running" and time.monotonic() < end:
         time.sleep(0.02)
-    assert desk.state(task).state == "answered", desk.state(task)
-    result: dict[str, Any] = json.loads(desk.result(task) or b"")
+    assert manager.state(task).state == "answered", manager.state(task)
+    result: dict[str, Any] = json.loads(manager.result(task) or b"")
     return result
 
 
-def soak(parties: dict[str, Signed], desk: QueryManager, queries: int) -> Iterator[dict[str, Any]]:
+def soak(parties: dict[str, Signed], manager: QueryManager, queries: int) -> Iterator[dict[str, Any]]:
     for number in range(queries):
         for mechanism in ("canopy", "taps"):
             begin = time.monotonic()
-            found = asked(desk, order(mechanism, number))
+            found = asked(manager, order(mechanism, number))
             yield {
                 "mechanism": mechanism, "seconds": round(time.monotonic() - begin, 2), "items": items(found),
                 "missing": len(found["missing"]), "users": sum(party["users"] for party in found["parties"]),
@@ -75,14 +78,14 @@ def soak(parties: dict[str, Signed], desk: QueryManager, queries: int) -> Iterat
 def main(number: int, users: int, queries: int) -> None:
     parties = {
         f"p{place:02d}": Signed(
-            f"p{place:02d}", codes(users // number, place), BITS, FixedEntropy(place), DictJournal()
+            f"p{place:02d}", codes(users // number, place), BITS, FixedEntropy(place), ScriptedJournal()
         )
         for place in range(number)
     }
     with tempfile.TemporaryDirectory() as place:
         store, journal = open_stores(str(Path(place) / "journal.db"))
         channels = {name: MemoryChannel(name, party) for name, party in parties.items()}
-        rows = list(soak(parties, desk_over(journal, channels), queries))  # type: ignore[arg-type]
+        rows = list(soak(parties, manager_over(journal, channels), queries))
         store.close()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     print(json.dumps({"megabytes": memory, "queries": rows}))

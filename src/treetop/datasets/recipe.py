@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from treetop.datasets.toml_records import read_record
 from treetop.errors import InvalidInput, UnknownName
+from treetop.toml_files import read_toml
 
 KINDS = ("text", "clicks")
 ITEMS = ("distinct", "occurrences")
@@ -66,4 +66,4 @@ class Recipe:
 
 def read_recipe(path: Path) -> Recipe:
     """Read a recipe; unknown keys are refused."""
-    return read_record(path, Recipe)
+    return read_toml(path, Recipe)

@@ -21,7 +21,7 @@ class ServiceClock(Clock, Protocol):
     """Time of two kinds: what a deadline is compared with, and what a duration is measured by."""
 
     def monotonic(self) -> float:
-        """Return seconds that never go back."""
+        """Return seconds of a monotonic clock."""
         ...
 
     def sleep(self, seconds: float) -> None:
@@ -42,8 +42,8 @@ class AdmittedReport:
     def check(self) -> bytes:
         """Return 8 bytes that stand for the whole: they tell a repetition from a second answer, and show damage."""
         head = self.serial.to_bytes(8, "big") + bytes([self.group.level >> 8, self.group.level & 255])
-        place = bytes([_ROLES.index(self.group.role)])
-        return blake2b(self.task + head + place + self.body, digest_size=CHECK_BYTES).digest()
+        role = bytes([_ROLES.index(self.group.role)])
+        return blake2b(self.task + head + role + self.body, digest_size=CHECK_BYTES).digest()
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class ClosedEnrolment:
 class ReportStore(Protocol):
     """Run by the party: tasks, tickets, enrolments and reports; what a method has returned outlasts a power cut.
 
-    One task is added before anything else is said of it; an unknown task raises `UnknownName`. A store that finds
+    A task is added before anything else is done with it; an unknown task raises `UnknownName`. A store that finds
     itself damaged raises `StoreDamaged` and names the task; one that cannot write (disk full) raises `StoreUnavailable`
     and has kept nothing of the call.
     """
@@ -83,7 +83,7 @@ class ReportStore(Protocol):
         ...
 
     def tickets_issued(self, task: bytes) -> int:
-        """Return how many serial numbers were given out."""
+        """Return how many serial numbers were issued."""
         ...
 
     def enrol(self, task: bytes, serials: Sequence[int]) -> list[ReportStatus]:
@@ -130,12 +130,12 @@ class ReportStore(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         ...
 
 
 class Journal(Protocol):
-    """Entries written once, in books: everything a query was told and has answered, for replay after a crash."""
+    """Entries written once, in books: every message of a query and every reply, for replay after a crash."""
 
     def write(self, book: str, entry: str, content: bytes) -> bytes:
         """Keep an entry and return it once it is durable; if it is there already, return what is there."""
@@ -151,7 +151,7 @@ class Journal(Protocol):
 
 
 class Channel(Protocol):
-    """Run by the server: the way to one party. Numbered messages, each answered once; both may be repeated.
+    """Run by the server: a channel to one party. Numbered messages, each answered once; both may be repeated.
 
     Every method raises `PartyUnreachable` while the party does not answer, and `PeerViolation` if it breaks the
     protocol.

@@ -6,13 +6,13 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from itertools import product
 
-from treetop.datasets.toml_records import record_from_text
 from treetop.errors import InvalidInput, UnknownName
 from treetop.evaluation.grid import Cell
 from treetop.mechanisms.registry import mechanism_named, parameters_for
 from treetop.reproduction.claims import Claim
 from treetop.reproduction.paper_values import PaperRow
 from treetop.reproduction.point import Point
+from treetop.toml_files import parse_toml
 
 ENDING = ".toml"
 KINDS = ("figure", "table", "federations")
@@ -139,7 +139,7 @@ def specification_names() -> tuple[str, ...]:
 
 def all_specifications() -> dict[str, Specification]:
     """Read the specifications that come with the package, in the paper's order."""
-    read = [record_from_text(path.read_text(encoding="utf-8"), Specification, path.name) for path in _paths()]
+    read = [parse_toml(path.read_text(encoding="utf-8"), Specification, path.name) for path in _paths()]
     return {specification.name: specification for specification in read}
 
 

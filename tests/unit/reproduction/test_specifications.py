@@ -2,7 +2,6 @@ from pathlib import Path
 
 import pytest
 
-from treetop.datasets.toml_records import record_from_text
 from treetop.errors import InvalidInput
 from treetop.reproduction.specification import (
     Specification,
@@ -11,6 +10,7 @@ from treetop.reproduction.specification import (
     specification_names,
     specifications_named,
 )
+from treetop.toml_files import parse_toml
 
 PAPER = Path(__file__).parents[4] / "shared" / "paper" / "paper.tex"
 SPECIFICATIONS = all_specifications()
@@ -102,12 +102,12 @@ def test_names_are_in_the_papers_order_and_unknown_ones_are_refused() -> None:
         ('kind = "song"', "unknown x: kind 'song'"),
         ('kind = "table"\nfederations = ["ABC"]', "unknown x: federation 'ABC'"),
         ('kind = "table"\nmetrics = ["f2"]', "unknown x: metric 'f2'.*did you mean 'f1'"),
-        ('kind = "table"\ncolour = "red"', "unknown x.toml: key 'colour'"),
-        ('kind = "table"\n[[series]]\nlabel = "a"\nmechanism = "tap"\nstep = 3', "key 'step'"),
+        ('kind = "table"\ncolour = "red"', "x.toml: unknown key 'colour'"),
+        ('kind = "table"\n[[series]]\nlabel = "a"\nmechanism = "tap"\nstep = 3', r"key 'series\[0\].step'"),
         ('kind = "table"\n[[cases]]\nlabel = "a"\n[[cases]]\nlabel = "a"', "every label must be used once"),
         ('kind = "table"\n[[claims]]\ntext = "a"\nline = 1\nmetric = "f1"\nthan = []\nrule = "odd"', "rule of a claim"),
     ],
 )
 def test_a_specification_with_a_mistake_is_refused(change: str, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        record_from_text(f'name = "x"\ntitle = "x"\nsource = "x"\n{change}', Specification, "x.toml")
+        parse_toml(f'name = "x"\ntitle = "x"\nsource = "x"\n{change}', Specification, "x.toml")

@@ -11,7 +11,7 @@ from treetop.adapters.http.endpoint_settings import AccessKey
 from treetop.adapters.http.problem_details import Problem
 
 Caller = Literal["server", "back_end", "admin"]
-"""Of a party: its server, and its own back end. Of a server: whoever asks queries."""
+"""Of a party: its server, and its own back end. Of a server: the analysts who ask queries."""
 
 
 class GrantsAccess(Protocol):
@@ -42,7 +42,7 @@ class AccessKeys:
         self._kept = [kept for caller, keys in settings.access.items() for kept in _kept(caller, keys)]
 
     def check(self, caller: Caller, authorization: str | None) -> None:
-        """Raise 401 for a key that nobody has, 403 for one of somebody else."""
+        """Raise 401 for an unknown key, 403 for one of another caller."""
         shown = sha256(_token(authorization)).digest()
         moment = datetime.fromtimestamp(self._now(), UTC)
         # Every key is compared, whichever matches: the time says nothing.

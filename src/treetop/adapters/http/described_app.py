@@ -31,21 +31,21 @@ class DescribedApp(FastAPI):
             shapes[model.__name__] = shape
         return described
 
-    def answer_problems(self, house: ServiceContext, told: Callable[[TreetopError], Problem]) -> None:
-        """Let every exception that is a refusal be told as one."""
+    def answer_problems(self, context: ServiceContext, problem_of: Callable[[TreetopError], Problem]) -> None:
+        """Answer every exception with a problem document."""
 
         def refused(error: Any) -> Problem:
-            house.note(error)
-            problem = told(error)
+            context.note(error)
+            problem = problem_of(error)
             if problem.status == 500:
-                house.log.failure("internal_error", error)
+                context.log.failure("internal_error", error)
             return problem
 
         self._answer(TreetopError, refused)
         self._answer(Problem, lambda problem: problem)
         self._answer(HTTPException, lambda error: Problem(error.status_code, str(error.detail), error.headers or {}))
         self._answer(RequestValidationError, _invalid)
-        self._answer(Exception, lambda _: Problem(500, "internal error"))  # the front door tells the log
+        self._answer(Exception, lambda _: Problem(500, "internal error"))  # the request guard logs it
 
     def _answer(self, kind: type[Exception], problem: Callable[[Any], Problem]) -> None:
         def handler(_: Any, error: Exception) -> Response:

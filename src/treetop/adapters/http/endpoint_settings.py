@@ -4,25 +4,25 @@ import ipaddress
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
-from treetop.adapters.system.settings_file import Secret
 from treetop.errors import InvalidInput
+from treetop.toml_files import FilePath, FileValue, Moment, Secret, Source
 
 HEX_32_BYTES = re.compile(r"[0-9a-fA-F]{64}")
 MIN_SECRET_BYTES = 32
 
 
 @dataclass(frozen=True)
-class Address:
+class Address(FileValue):
     """Where the service listens."""
 
     host: str
     port: int
 
     @classmethod
-    def from_setting(cls, value: object, _folder: Path) -> "Address":
+    def from_file(cls, value: Any, _source: Source) -> "Address":
         """Read host:port; an IPv6 host stands in brackets."""
         match = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^:\s]+):([0-9]{1,5})", value) if isinstance(value, str) else None
         if match is None or int(match[2]) > 65535:
@@ -42,30 +42,27 @@ class Address:
 
 
 @dataclass(frozen=True)
-class StorePlace:
-    """Where reports lie: an SQLite file, or a PostgreSQL database."""
+class StoreLocation(FileValue):
+    """Which store is used: an SQLite file, or a PostgreSQL database."""
 
     where: str = field(repr=False)
 
     @classmethod
-    def from_setting(cls, value: object, folder: Path) -> "StorePlace":
+    def from_file(cls, value: Any, source: Source) -> "StoreLocation":
         """Read a path, or a postgresql:// address without a password."""
         if not isinstance(value, str) or not value:
             raise InvalidInput("expected a path or a postgresql:// address")
         if "://" not in value:
-            return cls(str(folder / value))
-        if urlsplit(value).password is not None or "password" in urlsplit(value).query:
+            return cls(str(source.folder / value))
+        parts = urlsplit(value)
+        if parts.password is not None or "password" in parts.query:
             raise InvalidInput("an address with a password is a secret: give store_url_file or store_url_env")
-        return cls(_database(value))
+        if parts.scheme not in {"postgresql", "postgres"}:
+            raise InvalidInput("a database must be given as postgresql://…")
+        return cls(value)
 
     def __str__(self) -> str:
         return "a PostgreSQL database" if "://" in self.where else self.where
-
-
-def _database(address: str) -> str:
-    if urlsplit(address).scheme not in {"postgresql", "postgres"}:
-        raise InvalidInput("a database must be given as postgresql://…")
-    return address
 
 
 @dataclass(frozen=True)
@@ -74,8 +71,8 @@ class AccessKey:
 
     key: Secret | None = None
     sha256: str = ""
-    not_before: datetime | None = None
-    not_after: datetime | None = None
+    not_before: Moment | None = None
+    not_after: Moment | None = None
 
     def __post_init__(self) -> None:
         if (self.key is None) == (not self.sha256):
@@ -96,10 +93,10 @@ class AccessKey:
 
 @dataclass(frozen=True)
 class Tls:
-    """The certificate of the party's endpoint."""
+    """The certificate of the endpoint."""
 
-    certificate: Path
-    key: Path
+    certificate: FilePath
+    key: FilePath
     minimum: str = "1.2"
 
     def __post_init__(self) -> None:

@@ -1,14 +1,22 @@
-"""What a service counts about itself, as Prometheus reads it; nothing in it tells of a device or an address."""
+"""What a service counts about itself, as Prometheus reads it; nothing in it tells of a device or an address.
+
+Counting is a plain addition, because every request does it; metric families are made when somebody reads them. Nothing
+goes through the library's global registry, which describes the process and its machine.
+"""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock
 
-from treetop.federation.wire.uploads import ReportStatus
-from treetop.trie.user_groups import Group
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
+from prometheus_client.registry import Collector
+from starlette.responses import Response
 
-MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-Labels = tuple[tuple[str, str], ...]
+from treetop.federation.wire.uploads import ReportStatus
+
+Samples = Iterable[tuple[Sequence[str], float]]
+"""The values of a number's labels, and the number."""
 
 
 class RequestMetrics:
@@ -24,15 +32,13 @@ class RequestMetrics:
         with self._lock:
             self._requests[route, status // 100] += 1
 
-    def request_lines(self) -> Iterator[str]:
-        """Yield requests by route and class of status, and those that nobody waited for."""
+    def collect(self) -> Iterator[Metric]:
+        """Yield every family."""
         with self._lock:
             counted = sorted(self._requests.items())
-        requests: dict[Labels, float] = {
-            (("route", route), ("status", f"{cls}xx")): number for (route, cls), number in counted
-        }
-        yield from family("requests_total", "counter", "Requests answered, by route and class of status.", requests)
-        yield from family("hang_ups_total", "counter", "Clients that left in mid-request.", {(): self.hang_ups})
+        requests = [((route, f"{status}xx"), number) for (route, status), number in counted]
+        yield counter("requests", "Requests answered, by route and class of status.", requests, "route", "status")
+        yield counter("hang_ups", "Clients that left in mid-request.", [((), self.hang_ups)])
 
 
 class PartyMetrics(RequestMetrics):
@@ -64,32 +70,33 @@ class PartyMetrics(RequestMetrics):
             self._commits += 1
             self._commit_seconds += seconds
 
-    def text(self, stored: Mapping[bytes, Mapping[Group, int]], damaged: Iterable[str]) -> str:
-        """Return everything, with the reports stored by task and group."""
-        return "".join(line + "\n" for line in self._lines(stored, damaged))
-
-    def _lines(self, stored: Mapping[bytes, Mapping[Group, int]], damaged: Iterable[str]) -> Iterator[str]:
-        verdicts: dict[Labels, float] = {
-            (("verdict", verdict.value),): self._verdicts[verdict] for verdict in ReportStatus
-        }
-        reports: dict[Labels, float] = {
-            (("task", task.hex()), ("level", str(group.level)), ("role", group.role.value)): count
-            for task, groups in stored.items()
-            for group, count in groups.items()
-        }
-        yield from self.request_lines()
-        yield from family("verdicts_total", "counter", "Reports and enrolments, by verdict.", verdicts)
-        yield from family("reports_stored", "gauge", "Reports in the store, by task and group.", reports)
-        yield from family("reports_waiting", "gauge", "Reports that wait for the store.", {(): self.waiting})
-        yield from family("commit_seconds_sum", "counter", "Seconds that uploads waited.", {(): self._commit_seconds})
-        yield from family("commit_seconds_count", "counter", "Uploads that the store answered.", {(): self._commits})
-        yield from family("store_damaged", "gauge", "Tasks not served.", {(("task", task),): 1 for task in damaged})
+    def collect(self) -> Iterator[Metric]:
+        """Yield every family."""
+        yield from super().collect()
+        verdicts = [((verdict.value,), self._verdicts[verdict]) for verdict in ReportStatus]
+        yield counter("verdicts", "Reports and enrolments, by verdict.", verdicts, "verdict")
+        yield gauge("reports_waiting", "Reports that wait for the store.", [((), self.waiting)])
+        yield SummaryMetricFamily(
+            "treetop_commit_seconds", "Seconds that uploads waited for the store.", self._commits, self._commit_seconds
+        )
 
 
-def family(name: str, kind: str, what: str, samples: Mapping[Labels, float]) -> Iterator[str]:
-    """Yield the lines of one metric with all its labels."""
-    yield f"# HELP treetop_{name} {what}"
-    yield f"# TYPE treetop_{name} {kind}"
-    for labels, number in samples.items():
-        inside = ",".join(f'{label}="{value}"' for label, value in labels)
-        yield f"treetop_{name}{{{inside}}} {number}" if inside else f"treetop_{name} {number}"
+def metrics_response(service: Collector) -> Response:
+    """Return all families of a service as text."""
+    return Response(generate_latest(service), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+
+def counter(name: str, what: str, samples: Samples, *labels: str) -> Metric:
+    """Return numbers that only grow; `_total` is put behind the name."""
+    return _filled(CounterMetricFamily(f"treetop_{name}", what, labels=labels), samples)
+
+
+def gauge(name: str, what: str, samples: Samples, *labels: str) -> Metric:
+    """Return numbers that come and go."""
+    return _filled(GaugeMetricFamily(f"treetop_{name}", what, labels=labels), samples)
+
+
+def _filled(family: CounterMetricFamily | GaugeMetricFamily, samples: Samples) -> Metric:
+    for values, number in samples:
+        family.add_metric(values, number)
+    return family

@@ -60,20 +60,16 @@ def gives(says: str, media: str, schema: Words) -> Words:
     return {"description": says, "content": {media: {"schema": schema}}}
 
 
-def told(
+def described(
     audience: str, status: int, answer: Words, problems: tuple[int, ...] = (), brought: Words | None = None
 ) -> Words:
-    """Return what a route says of itself: who calls it, its answer, its refusals, what is sent to it."""
-    responses = {status: answer} | _problems(problems)
-    said = {"tags": [audience], "status_code": status, "responses": responses, "response_class": Response}
-    return said | (brought or {})
-
-
-def _problems(statuses: tuple[int, ...]) -> dict[int | str, Words]:
+    """Return the description of a route: who calls it, its answer, its refusals, what is sent to it."""
     content = {MEDIA_TYPE: {"schema": refers(ProblemDetails)}}
-    described: dict[int | str, Words] = {
-        status: {"description": _WHY[status], "content": content} for status in sorted({*statuses, *_ALWAYS})
+    refusals: dict[int | str, Words] = {
+        refusal: {"description": _WHY[refusal], "content": content} for refusal in sorted({*problems, *_ALWAYS})
     }
-    for status in {429, 503} & described.keys():
-        described[status]["headers"] = AGAIN
-    return described
+    for refusal in {429, 503} & refusals.keys():
+        refusals[refusal]["headers"] = AGAIN
+    responses = {status: answer} | refusals
+    route = {"tags": [audience], "status_code": status, "responses": responses, "response_class": Response}
+    return route | (brought or {})

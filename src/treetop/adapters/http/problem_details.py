@@ -41,7 +41,7 @@ def last_word(status: int, detail: str) -> Problem:
 
 
 def response_of(problem: Problem) -> Response:
-    """Return the answer that tells a problem."""
+    """Return the HTTP response for a problem."""
     title = HTTPStatus(problem.status).phrase
     kind = f"urn:treetop:problem:{title.lower().replace(' ', '-')}"
     content = {"type": kind, "title": title, "status": problem.status, "detail": problem.detail}
@@ -49,7 +49,7 @@ def response_of(problem: Problem) -> Response:
 
 
 def problem_of(error: TreetopError) -> Problem:
-    """Return what a client is told of an error of ours."""
+    """Return what a client may know of an error of ours."""
     if isinstance(error, StoreBusy):
         return come_back(429, str(error), error.retry_after)
     if isinstance(error, StoreUnavailable | StoreDamaged):

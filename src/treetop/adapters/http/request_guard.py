@@ -1,4 +1,4 @@
-"""What every request passes first: how many at once, size and time of its body, counters; no exception unanswered."""
+"""What every request passes first: how many at once, size of its body, counters; no exception unanswered."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -6,16 +6,29 @@ from typing import Protocol
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from treetop.adapters.http.metrics import RequestMetrics
-from treetop.adapters.http.problem_details import Problem, come_back, response_of
-from treetop.adapters.http.request_body import HungUp, RequestLimits, limited_body
+from treetop.adapters.http.problem_details import Problem, come_back, last_word, response_of
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import TreetopError
 
 _OTHER_ROUTE = "other"
 
 
+class RequestLimits(Protocol):
+    """How much one request may bring, and how many are answered at once."""
+
+    @property
+    def most_body_bytes(self) -> int:
+        """Return the size of the largest body."""
+        ...
+
+    @property
+    def requests_at_once(self) -> int:
+        """Return how many requests may be in progress."""
+        ...
+
+
 class ServiceContext(Protocol):
-    """Whose door it is: a party's service, or a server's."""
+    """The service behind the guard: a party's or a server's."""
 
     @property
     def limits(self) -> RequestLimits:
@@ -29,7 +42,7 @@ class ServiceContext(Protocol):
 
     @property
     def log(self) -> StructuredLog:
-        """Return where failures are told."""
+        """Return where failures are logged."""
         ...
 
     def note(self, error: TreetopError) -> None:
@@ -37,60 +50,80 @@ class ServiceContext(Protocol):
         ...
 
 
+class HungUp(Exception):
+    """The client left in mid-request: counted, never logged."""
+
+
 class RequestGuard:
     """The ASGI application around the routes of a service."""
 
-    def __init__(self, host: ServiceContext, routes: ASGIApp, told: Callable[[TreetopError], Problem]) -> None:
-        self._house, self._routes, self._told = host, routes, told
-        self._at_work = 0
+    def __init__(self, context: ServiceContext, routes: ASGIApp, problem_of: Callable[[TreetopError], Problem]) -> None:
+        self._context, self._routes, self._problem_of = context, routes, problem_of
+        self._in_progress = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or carry start and end of the service."""
+        """Answer one request, or pass on the start and the end of the service."""
         if scope["type"] != "http":
             await self._routes(scope, receive, send)
             return
-        self._at_work += 1
+        self._in_progress += 1
         try:
             await self._serve(scope, receive, send)
         except HungUp:
-            self._house.metrics.hang_ups += 1
+            self._context.metrics.hang_ups += 1
         finally:
-            self._at_work -= 1
+            self._in_progress -= 1
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request through the routes."""
         watched = _Watched(send)
         try:
-            body = await self._let_in(scope, receive)
+            body = await self._body(scope, receive)
             await self._routes(scope, _Replayed(body, receive), watched)
         except HungUp:
             raise
         except Exception as error:
             if watched.status:
-                self._house.log.failure("internal_error", error)
+                self._context.log.failure("internal_error", error)
             else:
                 await self._refuse(error, scope, receive, watched)
         route = getattr(scope.get("route"), "path", _OTHER_ROUTE)
-        self._house.metrics.request(route, watched.status)
+        self._context.metrics.request(route, watched.status)
 
-    async def _let_in(self, scope: Scope, receive: Receive) -> bytes:
-        """Return the body of a request that there is room for."""
-        if self._at_work > self._house.limits.requests_at_once:
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        """Return the body of a request, or raise 503, 413 or `HungUp`; the connection itself watches the time."""
+        limits = self._context.limits
+        if self._in_progress > limits.requests_at_once:
             raise come_back(503, "too many requests at once")
-        return await limited_body(scope, receive, self._house.limits)
+        for name, value in scope["headers"]:
+            if name == b"content-length":
+                _check_length(len(value) <= 18 and value.isdigit() and int(value) <= limits.most_body_bytes, limits)
+        body, more = b"", True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise HungUp
+            body += message.get("body", b"")
+            _check_length(len(body) <= limits.most_body_bytes, limits)
+            more = message.get("more_body", False)
+        return body
 
     async def _refuse(self, error: Exception, scope: Scope, receive: Receive, send: Send) -> int:
-        """Tell a client what was wrong, and return the status."""
+        """Answer with what was wrong, and return the status."""
         if isinstance(error, TreetopError):
-            self._house.note(error)
-        problem = error if isinstance(error, Problem) else self._problem(error)
+            self._context.note(error)
+            problem = self._problem_of(error)
+        else:
+            problem = error if isinstance(error, Problem) else Problem(500, "internal error")
         if problem.status == 500:
-            self._house.log.failure("internal_error", error)
+            self._context.log.failure("internal_error", error)
         await response_of(problem)(scope, receive, send)
         return problem.status
 
-    def _problem(self, error: Exception) -> Problem:
-        return self._told(error) if isinstance(error, TreetopError) else Problem(500, "internal error")
+
+def _check_length(small_enough: bool, limits: RequestLimits) -> None:
+    if not small_enough:
+        raise last_word(413, f"a body has {limits.most_body_bytes} bytes at most")
 
 
 class _Watched:
@@ -106,7 +139,7 @@ class _Watched:
 
 
 class _Replayed:
-    """A body that was read already, for those who read it again."""
+    """A body that was read already, for the routes to read again."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:
         self._body: bytes | None = body

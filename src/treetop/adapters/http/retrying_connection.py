@@ -1,4 +1,4 @@
-"""One kept HTTP connection that tries again, always with the same bytes."""
+"""An HTTP connection that is kept open and tries again, always with the same bytes."""
 
 import ssl
 import time
@@ -60,24 +60,24 @@ class Request:
 
 
 class RetryingConnection:
-    """The way to one HTTP service; not to be shared by threads."""
+    """A connection to one HTTP service; not to be shared by threads."""
 
     def __init__(
         self,
         url: str,
         ca_file: Path | None = None,
-        patience: RetryPolicy | None = None,
+        retry: RetryPolicy | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.url, self._parts = url, checked_url(url)
-        self._patience, self._sleep = patience or RetryPolicy(), sleep
+        self._retry, self._sleep = retry or RetryPolicy(), sleep
         self._context = _tls_context(ca_file) if self._parts.scheme == "https" else None
         self._connection: HTTPConnection | None = None
         self._entropy = SystemEntropy()
 
     def ask(self, request: Request) -> Reply:
-        """Return the answer to a request; try again where the other side is away or busy, until patience ends."""
-        pause, end = self._patience.first_pause, time.monotonic() + self._patience.in_all
+        """Return the answer to a request; try again where the other side is away or busy, as the policy says."""
+        pause, end = self._retry.first_pause, time.monotonic() + self._retry.in_all
         while True:
             found = self._attempt(request)
             if isinstance(found, Reply):
@@ -87,7 +87,7 @@ class RetryingConnection:
                 self.close()
                 raise PartyUnreachable(self.url, found.reason)
             self._sleep(wait)
-            pause = min(2 * pause, self._patience.longest_pause)
+            pause = min(2 * pause, self._retry.longest_pause)
 
     def _attempt(self, request: Request) -> "Reply | _Away":
         try:
@@ -108,7 +108,7 @@ class RetryingConnection:
 
     def _ask_once(self, request: Request) -> Reply:
         connection = self._connection = self._connection or self._opened()
-        end = time.monotonic() + self._patience.answer_within
+        end = time.monotonic() + self._retry.answer_within
         path = self._parts.path.rstrip("/") + request.path
         connection.request(request.method, path, request.body, dict(request.headers or {}))
         answer = connection.getresponse()
@@ -133,14 +133,14 @@ class RetryingConnection:
         return bytes(body)
 
     def _opened(self) -> HTTPConnection:
-        host, port, within = self._parts.hostname or "", self._parts.port, self._patience.answer_within
+        host, port, within = self._parts.hostname or "", self._parts.port, self._retry.answer_within
         if self._context is None:
             return HTTPConnection(host, port, timeout=within)
         return HTTPSConnection(host, port, timeout=within, context=self._context)
 
     def _wanted_pause(self, text: str | None) -> float | None:
         known = text is not None and text.isascii() and text.isdigit()
-        return min(float(text or 0), self._patience.longest_pause) if known else None
+        return min(float(text or 0), self._retry.longest_pause) if known else None
 
     def _jittered(self, pause: float) -> float:
         """Return a pause and up to half of it more, so that many devices do not come back at once."""

@@ -1,4 +1,4 @@
-"""A channel within one process: the server and a party that share their memory and nothing else."""
+"""A channel within one process: the server calls the party directly."""
 
 from typing import Protocol
 

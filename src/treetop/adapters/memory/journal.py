@@ -27,4 +27,4 @@ class MemoryJournal:
             return list(self._books)
 
     def close(self) -> None:
-        """Do nothing: there are no files to let go of."""
+        """Do nothing: there are no files to close."""

@@ -55,7 +55,7 @@ class MemoryReportStore:
             return range(known.tickets - count, known.tickets)
 
     def tickets_issued(self, task: bytes) -> int:
-        """Return how many serial numbers were given out."""
+        """Return how many serial numbers were issued."""
         return self._known(task).tickets
 
     def enrol(self, task: bytes, serials: Sequence[int]) -> list[ReportStatus]:
@@ -141,7 +141,7 @@ class MemoryReportStore:
             self._tasks[task] = _Task(b"", known.tickets, enrolment=enrolment, forgotten=True)
 
     def close(self) -> None:
-        """Do nothing: there are no files to let go of."""
+        """Do nothing: there are no files to close."""
 
     def _known(self, task: bytes) -> _Task:
         if task not in self._tasks:

@@ -7,11 +7,11 @@ from threading import RLock
 from typing import Any, LiteralString
 
 import psycopg
+from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from treetop.adapters.postgres.failures import translated
 from treetop.adapters.postgres.tables import PostgresRows
-from treetop.adapters.relational.states import StoreState
+from treetop.adapters.relational.states import RowDamaged, StoreState
 from treetop.adapters.relational.tables import STRETCH, slots_of
 from treetop.errors import InvalidInput, StoreRefused, StoreUnavailable
 
@@ -26,6 +26,12 @@ _BODIES: LiteralString = """
 _DURABLE: LiteralString = (
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
 )
+_PASSING = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    errors.ReadOnlySqlTransaction,
+    errors.InsufficientPrivilege,
+)
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
@@ -38,7 +44,7 @@ class PostgresDatabase:
         self._connection: Connection | None = None
         self._closed = False
         try:
-            with translated():
+            with _translated():
                 _prepare(self._connected())
         except BaseException:
             self.close()
@@ -47,7 +53,7 @@ class PostgresDatabase:
     @contextmanager
     def transaction(self) -> Iterator[PostgresRows]:
         """Begin, then commit durably, or undo all of it if anything is raised."""
-        with self._turn, translated():
+        with self._turn, _translated():
             connection = self._connected()
             with connection.transaction():
                 yield PostgresRows(connection)
@@ -61,10 +67,10 @@ class PostgresDatabase:
         return self._stretches("SELECT slot FROM enrolled WHERE slot BETWEEN %s AND %s ORDER BY slot", slots_of(task))
 
     def tidy(self) -> None:
-        """Do nothing: the database's own vacuum lets go of what was deleted."""
+        """Do nothing: the database's own vacuum removes what was deleted."""
 
     def close(self) -> None:
-        """Let go of the connection; again, nothing."""
+        """Close the connection; again, nothing."""
         with self._turn:
             self._closed = True
             if self._connection is not None:
@@ -78,7 +84,7 @@ class PostgresDatabase:
         return self._connection
 
     def _stretches(self, statement: LiteralString, values: Sequence[int]) -> Iterator[Sequence[tuple[Any, ...]]]:
-        with translated(), _connection(self._address) as reader, reader.transaction(), reader.cursor("rows") as cursor:
+        with _translated(), _connection(self._address) as reader, reader.transaction(), reader.cursor("rows") as cursor:
             cursor.execute(statement, values)
             while stretch := cursor.fetchmany(STRETCH):
                 yield stretch
@@ -87,10 +93,10 @@ class PostgresDatabase:
 def _with_limits(address: str) -> str:
     """Return the address with a limit on waiting, unless it has one; its password is in no message."""
     try:
-        told = conninfo_to_dict(address)
+        given = conninfo_to_dict(address)
     except psycopg.ProgrammingError:
         raise InvalidInput("a PostgreSQL store is postgresql://user@host/database, found something else") from None
-    return address if "connect_timeout" in told else make_conninfo(address, connect_timeout=10)
+    return address if "connect_timeout" in given else make_conninfo(address, connect_timeout=10)
 
 
 def _connection(address: str) -> Connection:
@@ -105,14 +111,25 @@ def _prepare(connection: Connection) -> None:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MAKING,))
         found = connection.execute("SELECT to_regclass('treetop_schema')").fetchone()
         if found == (None,):
-            _make(connection)
+            schema = (files("treetop.adapters.postgres") / "schema" / "0001_initial.sql").read_text("utf-8")
+            connection.execute(schema)
+            connection.execute("INSERT INTO treetop_schema VALUES (%s)", (VERSION,))
+            PostgresRows(connection).save(StoreState(1, 0, 0, 0, 0))
         version = connection.execute("SELECT version FROM treetop_schema").fetchone()
     if version != (VERSION,):
         raise StoreRefused(connection.info.dbname, f"expected version {VERSION} of its tables, found {version}")
 
 
-def _make(connection: Connection) -> None:
-    schema = (files("treetop.adapters.postgres") / "schema" / "0001_initial.sql").read_text("utf-8")
-    connection.execute(schema)
-    connection.execute("INSERT INTO treetop_schema VALUES (%s)", (VERSION,))
-    PostgresRows(connection).save(StoreState(1, 0, 0, 0, 0))
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turn what the database reports into `StoreUnavailable` or `RowDamaged`."""
+    try:
+        yield
+    except _PASSING as error:
+        raise StoreUnavailable(f"the database cannot be used: {_first_line(error)}") from error
+    except psycopg.Error as error:
+        raise RowDamaged(_first_line(error)) from error
+
+
+def _first_line(error: psycopg.Error) -> str:
+    return f"{str(error).partition(chr(10))[0]} ({type(error).__name__})"

@@ -5,8 +5,7 @@ from typing import Any, LiteralString
 
 import psycopg
 
-from treetop.adapters.relational.statements import selects, upserts
-from treetop.adapters.relational.states import Kind, RowDamaged, State, sealed, unsealed
+from treetop.adapters.relational.states import Kind, RowDamaged, State, sealed, selects, unsealed, upserts
 
 _ONE = selects("WHERE number = %s FOR UPDATE")
 _ALL, _OF_TASK = selects("ORDER BY number"), selects("WHERE task = %s ORDER BY number")
@@ -38,7 +37,7 @@ class PostgresRows:
         return [unsealed(kind, row) for row in found]
 
     def save(self, *states: State) -> None:
-        """Write rows of one kind, each in place of the one with its number."""
+        """Write rows of one kind, replacing the one with its number."""
         with self._connection.cursor() as cursor:
             cursor.executemany(_SAVE[type(states[0])], [sealed(state) for state in states])
 

@@ -1,1 +1,1 @@
-"""The store of reports and the journal in tables: what is said to a database, whichever it is."""
+"""The store of reports and the journal in tables: the part that every database shares."""

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from threading import Lock
 from types import MappingProxyType
 
-from treetop.adapters.relational.states import BookState, RowDamaged, StoreState, expected, seal_of
-from treetop.adapters.relational.stored_tasks import naming
+from treetop.adapters.relational.states import BookState, RowDamaged, StoreState, expected, naming, seal_of
 from treetop.adapters.relational.tables import Database, Rows
 
 
@@ -28,10 +27,15 @@ class RelationalJournal:
         """Keep an entry and return it once it is durable; if it is there already, return what is there."""
         with self._lock, naming(book):
             with self._database.transaction() as rows:
-                read = self._caught_up(rows, book) or self._begun(rows, book)
-                if entry not in read.entries:
-                    _append(rows, read, book, entry, content)
-            return self._remembered(read, entry, content)
+                read = self._caught_up(rows, book) or _new_book(rows, book)
+                if entry in read.entries:
+                    return read.entries[entry]
+                number, head = len(read.entries) + 1, seal_of(read.head, entry, content)
+                rows.add_entry(read.number, number, entry, content)
+                rows.save(BookState(read.number, book, number, head))
+            # The commit is over: only now the entry is there.
+            read.head, read.entries[entry] = head, content
+            return content
 
     def read(self, book: str) -> Mapping[str, bytes]:
         """Return the entries of a book in the order they were written."""
@@ -45,7 +49,7 @@ class RelationalJournal:
             return [state.name for state in _all_books(rows)]
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         self._database.close()
 
     def _caught_up(self, rows: Rows, name: str) -> _Book | None:
@@ -64,20 +68,6 @@ class RelationalJournal:
         )
         return read
 
-    @staticmethod
-    def _begun(rows: Rows, name: str) -> _Book:
-        store = rows.state(StoreState, 1)
-        rows.save(store._replace(books=store.books + 1))
-        rows.save(BookState(store.books + 1, name))
-        return _Book(store.books + 1)
-
-    def _remembered(self, read: _Book, entry: str, content: bytes) -> bytes:
-        """The commit is over: only now the entry is there."""
-        if entry not in read.entries:
-            read.head = seal_of(read.head, entry, content)
-            read.entries[entry] = content
-        return read.entries[entry]
-
 
 def _all_books(rows: Rows) -> list[BookState]:
     store = rows.state(StoreState, 1)
@@ -86,10 +76,11 @@ def _all_books(rows: Rows) -> list[BookState]:
     return states
 
 
-def _append(rows: Rows, read: _Book, book: str, entry: str, content: bytes) -> None:
-    number = len(read.entries) + 1
-    rows.add_entry(read.number, number, entry, content)
-    rows.save(BookState(read.number, book, number, seal_of(read.head, entry, content)))
+def _new_book(rows: Rows, name: str) -> _Book:
+    store = rows.state(StoreState, 1)
+    rows.save(store._replace(books=store.books + 1))
+    rows.save(BookState(store.books + 1, name))
+    return _Book(store.books + 1)
 
 
 def _read_on(rows: Rows, read: _Book) -> _Book:

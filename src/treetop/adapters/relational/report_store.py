@@ -2,17 +2,34 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
 
-from treetop.adapters.relational.intake import refuse_large, take_enrolments, take_reports
-from treetop.adapters.relational.states import SCRUBBED, StoreState, TaskState, seal_of
-from treetop.adapters.relational.stored_groups import close, closed, groups_of, raise_epoch
-from treetop.adapters.relational.stored_tasks import StoredTasks, all_tasks, document_of, naming_each
-from treetop.adapters.relational.stretches import checked_bodies, checked_serials
-from treetop.adapters.relational.tables import LAST_SERIAL, Database, slots_of
-from treetop.errors import InvalidInput
+from treetop.adapters.relational.states import (
+    CLOSED,
+    NO_SUM,
+    OPEN,
+    ROLES,
+    SCRUBBED,
+    GroupState,
+    RowDamaged,
+    StoreState,
+    TaskState,
+    expected,
+    naming,
+    seal_of,
+    sum_with,
+)
+from treetop.adapters.relational.tables import LAST_SERIAL, SERIAL_BITS, Database, Rows, slots_of
+from treetop.errors import InvalidInput, UnknownName
 from treetop.federation.service_ports import AdmittedReport, ClosedEnrolment
 from treetop.federation.wire.uploads import ReportStatus
 from treetop.trie.user_groups import Group
+
+MOST_GROUPS = 1 << 23
+"""A group's number and a serial number make one 63-bit key."""
+Kept = tuple[int, bytes, bytes]
+"""Serial number, check and body of a new report."""
 
 
 class RelationalReportStore:
@@ -20,105 +37,131 @@ class RelationalReportStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._tasks = StoredTasks(database)
+        self._numbers: dict[bytes, int] = {}
+        """The row of each task, which never changes."""
 
     def add_task(self, task: bytes, document: bytes) -> None:
         """Keep a signed task under its digest; again, the same document, does nothing."""
-        with self._tasks.rows(task) as rows:
+        with self._rows(task) as rows:
             store = rows.state(StoreState, 1)
-            known = {state.digest: state for state in all_tasks(rows, store)}
-            if task in known:
-                _refuse_another(known[task], document)
-                return
-            rows.save(TaskState(store.tasks + 1, task, seal_of(document)))
-            rows.add_document(store.tasks + 1, document)
-            rows.save(store._replace(tasks=store.tasks + 1))
+            known = {state.digest: state for state in _all_tasks(rows)}.get(task)
+            if known is None:
+                rows.save(TaskState(store.tasks + 1, task, seal_of(document)))
+                rows.add_document(store.tasks + 1, document)
+                rows.save(store._replace(tasks=store.tasks + 1))
+            elif not known.forgotten and known.document != seal_of(document):
+                raise InvalidInput(f"task {task.hex()} is here already, with another document")
 
     def tasks(self) -> Mapping[bytes, bytes]:
         """Return every task's document by digest, in the order they were added, less those forgotten."""
-        with self._tasks.rows() as rows:
-            states = all_tasks(rows, rows.state(StoreState, 1))
-            return {state.digest: document_of(rows, state) for state in states if not state.forgotten}
+        found: dict[bytes, bytes] = {}
+        with self._rows() as rows:
+            for state in (state for state in _all_tasks(rows) if not state.forgotten):
+                document = rows.document(state.number)
+                if document is None or seal_of(document) != state.document:
+                    raise RowDamaged(f"the document of task {state.digest.hex()} was changed")
+                found[state.digest] = document
+        return found
 
     def issue_tickets(self, task: bytes, count: int) -> range:
         """Return serial numbers that were never returned before."""
-        with self._tasks.one(task) as (rows, state):
-            _refuse_tickets(state, count)
+        with self._task(task) as (rows, state):
+            if state.forgotten:
+                raise InvalidInput(f"task {task.hex()} is over and was forgotten: it has no more tickets")
+            if count < 1 or state.tickets + count > LAST_SERIAL:
+                raise InvalidInput(f"tickets are issued from 1 up to {LAST_SERIAL} in all, found {count} more")
             rows.save(state._replace(tickets=state.tickets + count))
             return range(state.tickets, state.tickets + count)
 
     def tickets_issued(self, task: bytes) -> int:
-        """Return how many serial numbers were given out."""
-        with self._tasks.one(task) as (_, state):
+        """Return how many serial numbers were issued."""
+        with self._task(task) as (_, state):
             return state.tickets
 
     def enrol(self, task: bytes, serials: Sequence[int]) -> list[ReportStatus]:
         """Enrol devices (rounds): accepted, replayed, or enrolment_closed; who is in stays `replayed`."""
-        refuse_large(serials)
-        with self._tasks.one(task) as (rows, state):
-            return take_enrolments(rows, state, serials)
+        _refuse_large(serials)
+        with self._task(task) as (rows, state):
+            base = state.number << SERIAL_BITS
+            known = rows.enrolled([base | serial for serial in serials])
+            new = dict.fromkeys(serial for serial in serials if base | serial not in known)
+            if state.enrolment:
+                return [ReportStatus.ENROLMENT_CLOSED if serial in new else ReportStatus.REPLAYED for serial in serials]
+            if new:
+                rows.add_enrolled([base | serial for serial in new])
+                rows.save(state._replace(enrolled=state.enrolled + len(new), serials=sum_with(state.serials, new)))
+        statuses = []
+        for serial in serials:
+            statuses.append(ReportStatus.ACCEPTED if serial in new else ReportStatus.REPLAYED)
+            new.pop(serial, None)  # the same one again is a repetition
+        return statuses
 
     def close_enrolment(self, task: bytes) -> ClosedEnrolment:
         """Enrol nobody from here on; again, the same answer."""
-        with self._tasks.one(task) as (rows, state):
+        with self._task(task) as (rows, state):
             if state.enrolment:
                 return ClosedEnrolment(state.enrolled, state.enrolment)
-            answer = ClosedEnrolment.of(checked_serials(self._database, state))
+            answer = ClosedEnrolment.of(self._checked_serials(state))
             rows.save(state._replace(enrolment=answer.digest))
-            raise_epoch(rows)
+            _raise_epoch(rows)
             return answer
 
     def enrolled(self, task: bytes) -> Iterator[int]:
         """Yield the serial numbers enrolled, ascending; damage raises `StoreDamaged` at the end."""
-        with self._tasks.one(task) as (_, state):
+        with self._task(task) as (_, state):
             pass
-        return iter(()) if state.forgotten else naming_each(task, checked_serials(self._database, state))
+        return iter(()) if state.forgotten else self._checked_serials(state)
 
     def submit(self, reports: Sequence[AdmittedReport]) -> list[ReportStatus]:
         """Keep reports, all in one commit: accepted, replayed (same check), ticket_spent (another), level_closed."""
-        refuse_large([report.serial for report in reports])
-        places: dict[bytes, list[int]] = defaultdict(list)
-        for place, report in enumerate(reports):
-            places[report.task].append(place)
-        numbers = sorted((self._tasks.number(task), task) for task in places)
-        verdicts: dict[int, ReportStatus] = {}
-        with self._tasks.rows(*places) as rows:
+        _refuse_large([report.serial for report in reports])
+        indices: dict[bytes, list[int]] = defaultdict(list)
+        for index, report in enumerate(reports):
+            indices[report.task].append(index)
+        numbers = sorted((self._number(task), task) for task in indices)
+        statuses: dict[int, ReportStatus] = {}
+        with self._rows(*indices) as rows:
             for number, task in numbers:
-                state = self._tasks.locked(rows, number, task)
-                found = take_reports(rows, state, [reports[place] for place in places[task]])
-                verdicts.update(zip(places[task], found, strict=True))
-        return [verdicts[place] for place in range(len(reports))]
+                found = _take_reports(rows, _locked(rows, number, task), [reports[index] for index in indices[task]])
+                statuses.update(zip(indices[task], found, strict=True))
+        return [statuses[index] for index in range(len(reports))]
 
     def close_group(self, task: bytes, group: Group) -> int:
         """Accept nothing for a group from here on; return its reports; again, the same answer."""
-        with self._tasks.one(task) as (rows, state):
-            return 0 if state.forgotten else close(rows, state, group).reports
+        with self._task(task) as (rows, state):
+            if state.forgotten:
+                return 0
+            found = _groups_of(rows, state).get(group) or _new_group(rows, state, group)
+            if found.state == OPEN:
+                rows.save(found._replace(state=CLOSED))
+                _raise_epoch(rows)
+            return found.reports
 
     def counts(self, task: bytes) -> Mapping[Group, int]:
         """Return the reports of every group that has any."""
-        with self._tasks.one(task) as (rows, state):
-            return {group: found.reports for group, found in groups_of(rows, state).items() if found.reports}
+        with self._task(task) as (rows, state):
+            return {group: found.reports for group, found in _groups_of(rows, state).items() if found.reports}
 
     def bodies(self, task: bytes, group: Group) -> Iterator[list[bytes]]:
         """Yield the bodies of a closed group in stretches, in ascending order of serial numbers, all checked."""
-        with self._tasks.one(task) as (rows, state):
-            found = closed(rows, state, group)
+        with self._task(task) as (rows, state):
+            found = _closed_group(rows, state, group)
         if found.state == SCRUBBED:
             raise InvalidInput(f"the bodies of {group} were scrubbed: they lie in report files")
-        return naming_each(task, checked_bodies(self._database, state, found))
+        return self._checked_bodies(state, found)
 
     def scrub(self, task: bytes, group: Group) -> None:
         """Forget the bodies of a closed group once they were exported; serial numbers and checks stay."""
-        with self._tasks.one(task) as (rows, state):
-            found = closed(rows, state, group)
+        with self._task(task) as (rows, state):
+            found = _closed_group(rows, state, group)
             rows.erase("body", *slots_of(found.number))
             rows.save(found._replace(state=SCRUBBED))
         self._database.tidy()
 
     def forget(self, task: bytes) -> None:
         """Forget everything of a task but that it was here: its tickets stay spent, whoever presents one."""
-        with self._tasks.one(task) as (rows, state):
-            for found in groups_of(rows, state).values():
+        with self._task(task) as (rows, state):
+            for found in _groups_of(rows, state).values():
                 rows.erase("body", *slots_of(found.number))
             rows.erase("spent", *slots_of(state.number))
             rows.erase("enrolled", *slots_of(state.number))
@@ -128,17 +171,155 @@ class RelationalReportStore:
         self._database.tidy()
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         self._database.close()
 
+    @contextmanager
+    def _rows(self, *tasks: bytes) -> Iterator[Rows]:
+        """Begin a transaction; damage found in it names these tasks."""
+        with naming(*(task.hex() for task in tasks)), self._database.transaction() as rows:
+            yield rows
 
-def _refuse_another(state: TaskState, document: bytes) -> None:
-    if not state.forgotten and state.document != seal_of(document):
-        raise InvalidInput(f"task {state.digest.hex()} is here already, with another document")
+    @contextmanager
+    def _task(self, task: bytes) -> Iterator[tuple[Rows, TaskState]]:
+        """Begin a transaction about one task, whose row is locked."""
+        number = self._number(task)
+        with self._rows(task) as rows:
+            yield rows, _locked(rows, number, task)
+
+    def _number(self, task: bytes) -> int:
+        """Return the number of a task's row; another process may have added it, so the tables are asked."""
+        if task not in self._numbers:
+            with self._rows(task) as rows:
+                self._numbers = {state.digest: state.number for state in _all_tasks(rows)}
+        if task not in self._numbers:
+            raise UnknownName("task", task.hex(), [known.hex() for known in self._numbers])
+        return self._numbers[task]
+
+    def _checked_bodies(self, task: TaskState, state: GroupState) -> Iterator[list[bytes]]:
+        """Yield the bodies of a group; damage is reported before the last stretch is yielded."""
+        reports, total, waiting = 0, NO_SUM, list[bytes]()
+        with naming(task.digest.hex()):
+            for stretch in self._database.bodies(state.number, task.number):
+                if waiting:
+                    yield waiting
+                waiting = [_checked_body(*row, task.digest, state) for row in stretch]
+                reports += len(stretch)
+                total = sum_with(total, (int.from_bytes(check, "big") for _, _, check in stretch))
+            expected("reports of a group", state.reports, reports)
+            expected("the sum of checks", state.checks.hex(), total.hex())
+        if waiting:
+            yield waiting
+
+    def _checked_serials(self, task: TaskState) -> Iterator[int]:
+        """Yield the serial numbers enrolled in a task; damage is reported at the end."""
+        devices, total = 0, NO_SUM
+        with naming(task.digest.hex()):
+            for stretch in self._database.enrolments(task.number):
+                serials = [slot & LAST_SERIAL for (slot,) in stretch]
+                devices += len(serials)
+                total = sum_with(total, serials)
+                yield from serials
+            expected("devices enrolled", task.enrolled, devices)
+            expected("the sum of serial numbers", task.serials.hex(), total.hex())
 
 
-def _refuse_tickets(state: TaskState, count: int) -> None:
-    if state.forgotten:
-        raise InvalidInput(f"task {state.digest.hex()} is over and was forgotten: it has no more tickets")
-    if count < 1 or state.tickets + count > LAST_SERIAL:
-        raise InvalidInput(f"tickets are issued from 1 up to {LAST_SERIAL} in all, found {count} more")
+def _refuse_large(serials: Sequence[int]) -> None:
+    """Refuse a serial number that would be mistaken for another task's."""
+    if serials and not 0 <= min(serials) <= max(serials) <= LAST_SERIAL:
+        raise InvalidInput(f"serial numbers run from 0 to {LAST_SERIAL}, found others")
+
+
+def _all_tasks(rows: Rows) -> list[TaskState]:
+    """Return every task in the order they were added."""
+    store = rows.state(StoreState, 1)  # first, so that no other process adds one in between
+    states = rows.states(TaskState)
+    expected("tasks", store.tasks, len(states))
+    return states
+
+
+def _locked(rows: Rows, number: int, task: bytes) -> TaskState:
+    """Return the row of a task, which nobody else changes until the end of the transaction."""
+    state = rows.state(TaskState, number)
+    expected("the digest of a task", task.hex(), state.digest.hex())
+    return state
+
+
+def _groups_of(rows: Rows, task: TaskState) -> dict[Group, GroupState]:
+    """Return every group of a task that has a row."""
+    states = rows.states(GroupState, task.number)
+    expected("groups", task.groups, len(states))
+    return {state.group: state for state in states}
+
+
+def _new_group(rows: Rows, task: TaskState, group: Group) -> GroupState:
+    """Return the state of a group that has no row yet; the caller saves it."""
+    store = rows.state(StoreState, 1)
+    if store.groups >= MOST_GROUPS - 1:
+        raise InvalidInput(f"a store has {MOST_GROUPS - 1} groups at most; begin a new one")
+    rows.save(store._replace(groups=store.groups + 1))
+    rows.save(task._replace(groups=task.groups + 1))
+    return GroupState(store.groups + 1, task.number, group.level, ROLES.index(group.role))
+
+
+def _closed_group(rows: Rows, task: TaskState, group: Group) -> GroupState:
+    found = _groups_of(rows, task).get(group)
+    if found is None or found.state == OPEN:
+        raise InvalidInput(f"{group} must be closed before its bodies are used")
+    return found
+
+
+def _raise_epoch(rows: Rows) -> None:
+    """A store that was restored from before this is older than what was published since, and shows."""
+    store = rows.state(StoreState, 1)
+    rows.save(store._replace(epoch=store.epoch + 1))
+
+
+def _take_reports(rows: Rows, task: TaskState, reports: Sequence[AdmittedReport]) -> list[ReportStatus]:
+    """Keep what is new and in time, and return a status for each."""
+    if task.forgotten:
+        return [ReportStatus.TICKET_SPENT] * len(reports)
+    base = task.number << SERIAL_BITS
+    known = rows.spent([base | report.serial for report in reports])
+    states = _groups_of(rows, task)
+    closed = {group for group, state in states.items() if state.state != OPEN}
+    new: dict[Group, list[Kept]] = defaultdict(list)
+    statuses = [_status(report, base, known, closed, new) for report in reports]
+    for group in (group for group in new if group not in states):
+        states[group] = _new_group(rows, task, group)
+        task = task._replace(groups=task.groups + 1)
+    if new:
+        rows.add_spent([(base | serial, check) for kept in new.values() for serial, check, _ in kept])
+        rows.add_bodies([  # behind those that are there
+            ((states[group].number << SERIAL_BITS | states[group].reports) + index, serial, body)
+            for group, kept in new.items()
+            for index, (serial, _, body) in enumerate(kept)
+        ])  # fmt: skip
+        rows.save(*(_grown(states[group], kept) for group, kept in new.items()))
+    return statuses
+
+
+def _status(
+    report: AdmittedReport, base: int, known: dict[int, bytes], closed: set[Group], new: dict[Group, list[Kept]]
+) -> ReportStatus:
+    slot, check = base | report.serial, report.check
+    kept = known.get(slot)
+    if kept is not None:
+        return ReportStatus.REPLAYED if kept == check else ReportStatus.TICKET_SPENT
+    if report.group in closed:
+        return ReportStatus.LEVEL_CLOSED
+    known[slot] = check
+    new[report.group].append((report.serial, check, report.body))
+    return ReportStatus.ACCEPTED
+
+
+def _grown(state: GroupState, kept: list[Kept]) -> GroupState:
+    checks = sum_with(state.checks, (int.from_bytes(check, "big") for _, check, _ in kept))
+    return state._replace(reports=state.reports + len(kept), checks=checks)
+
+
+def _checked_body(serial: Any, body: Any, check: Any, task: bytes, state: GroupState) -> bytes:
+    likely = type(body) is bytes and type(serial) is int and 0 <= serial <= LAST_SERIAL
+    if not likely or check != AdmittedReport(task, serial, state.group, body).check:
+        raise RowDamaged(f"the report of ticket {serial} was changed")
+    return cast(bytes, body)

@@ -4,10 +4,12 @@ How many rows there are is itself kept in a sealed row: tasks and books in the s
 many rows of reports are not sealed one by one; their number and the sum of their checks are (`GroupState`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeVar
 
+from treetop.errors import StoreDamaged
 from treetop.trie.user_groups import Group, Role
 
 SEAL_BYTES = 8
@@ -18,7 +20,16 @@ ROLES = tuple(Role)
 
 
 class RowDamaged(Exception):
-    """Something in the tables is not what was written; the caller knows of which task."""
+    """Something in the tables is not what was written; the caller knows which task it concerns."""
+
+
+@contextmanager
+def naming(*names: str) -> Iterator[None]:
+    """Say which task (or book) the damage concerns."""
+    try:
+        yield
+    except RowDamaged as damage:
+        raise StoreDamaged(", ".join(names) or "unknown", str(damage)) from damage
 
 
 class StoreState(NamedTuple):
@@ -106,3 +117,23 @@ def sum_with(total: bytes, numbers: Iterable[int]) -> bytes:
     """Return a sum modulo 2^64 with some more numbers added to it."""
     added = int.from_bytes(total, "big") + sum(numbers)
     return (added & 0xFFFF_FFFF_FFFF_FFFF).to_bytes(SUM_BYTES, "big")
+
+
+def selects(ending: str) -> dict[type, str]:
+    """Return the statement that reads the rows of each kind."""
+    return {kind: f"SELECT {', '.join(_columns(kind))} FROM {table} {ending}" for kind, table in TABLES.items()}  # noqa: S608  our names
+
+
+def upserts(mark: str) -> dict[type, str]:
+    """Return the statement that writes a row of each kind; `mark` stands for a value in this database."""
+    statements = {}
+    for kind, table in TABLES.items():
+        names = _columns(kind)
+        marks, changes = ", ".join([mark] * len(names)), ", ".join(f"{name} = excluded.{name}" for name in names[1:])
+        insert = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608  our names
+        statements[kind] = f"{insert} ON CONFLICT (number) DO UPDATE SET {changes}"
+    return statements
+
+
+def _columns(kind: type) -> tuple[str, ...]:
+    return (*kind._fields, "seal")  # type: ignore[attr-defined]  # NamedTuples all

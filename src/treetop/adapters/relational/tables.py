@@ -30,7 +30,7 @@ class Rows(Protocol):
         ...
 
     def save(self, *states: State) -> None:
-        """Write rows of one kind, each in place of the one with its number."""
+        """Write rows of one kind, replacing the one with its number."""
         ...
 
     def drop_groups(self, task: int) -> None:
@@ -98,9 +98,9 @@ class Database(Protocol):
         ...
 
     def tidy(self) -> None:
-        """Let go of copies of what was deleted, as far as the database can."""
+        """Remove copies of what was deleted, as far as the database can."""
         ...
 
     def close(self) -> None:
-        """Let go of files and connections; again, nothing."""
+        """Close files and connections; again, nothing."""
         ...

@@ -3,21 +3,24 @@
 Every commit is on the disk before it returns (write-ahead log, synchronous=FULL); what is deleted is overwritten.
 """
 
+import fcntl
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib.resources import files
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from treetop.adapters.relational.states import StoreState
+from treetop.adapters.relational.states import RowDamaged, StoreState
 from treetop.adapters.relational.tables import STRETCH, slots_of
-from treetop.adapters.sqlite.failures import translated
-from treetop.adapters.sqlite.ownership import EpochFile, Ownership
-from treetop.adapters.sqlite.schema_version import prepared
 from treetop.adapters.sqlite.tables import SqliteRows
+from treetop.adapters.system.durable_file import content_of, replace_durably
 from treetop.errors import StoreRefused, StoreUnavailable
 
+VERSION = 1
+APPLICATION = 0x54524545
+"""Marks the file as Treetop's."""
 PATIENCE = 60_000
 """Milliseconds to wait for a lock of the file."""
 _SETTINGS = (
@@ -35,15 +38,20 @@ _BODIES = """
     FROM body LEFT JOIN spent ON spent.slot = ? | body.serial
     WHERE body.slot BETWEEN ? AND ? ORDER BY body.serial
 """
+_PASSING = (
+    "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_BUSY", "SQLITE_LOCKED",
+    "SQLITE_NOMEM", "SQLITE_PROTOCOL", "SQLITE_PERM", "SQLITE_NOLFS", "SQLITE_INTERRUPT",
+)  # fmt: skip
+_LASTING = ("SQLITE_IOERR_SHORT_READ", "SQLITE_IOERR_CORRUPTFS", "SQLITE_IOERR_DATA")
 
 
 class SqliteDatabase:
     """The `Database` of a party or server that keeps its own; calls of several threads take turns."""
 
     def __init__(self, path: Path, accept_older: bool = False) -> None:
-        self._path, self._turn = Path(path), RLock()
-        self._ownership = Ownership(self._path)
-        self._epoch_file = EpochFile(self._path)
+        self._path, self._turn = path, RLock()
+        self._lock = _Ownership(path)
+        self._epoch_file = _EpochFile(path)
         self._connection: sqlite3.Connection | None = None
         self._untidy = False
         try:
@@ -53,20 +61,25 @@ class SqliteDatabase:
             raise
 
     def _open(self, accept_older: bool) -> None:
-        with translated():
+        with _translated():
             self._connection = _connected(self._path)
-            prepared(self._connection, str(self._path))
+            _prepare(self._connection, str(self._path))
         with self.transaction() as rows:
             store = rows.state(StoreState, 1)
             remembered = self._epoch_file.read()
             if store.epoch < remembered and not accept_older:
-                raise StoreRefused(str(self._path), _older(store.epoch, remembered))
+                raise StoreRefused(
+                    str(self._path),
+                    f"it is older (epoch {store.epoch}) than the one that was here (epoch {remembered}), probably a "
+                    "restored backup: reports that it does not know would be accepted again. Open it with accept_older "
+                    "if that is what you want",
+                )
             rows.save(store._replace(epoch=max(store.epoch, remembered) + 1))
 
     @contextmanager
     def transaction(self) -> Iterator[SqliteRows]:
         """Begin, then commit durably, or undo all of it if anything is raised."""
-        with self._turn, translated():
+        with self._turn, _translated():
             connection = self._opened()
             connection.execute("BEGIN IMMEDIATE")
             rows = SqliteRows(connection)
@@ -74,7 +87,9 @@ class SqliteDatabase:
                 yield rows
                 connection.execute("COMMIT")
             except BaseException:
-                _undo(connection)
+                with suppress(sqlite3.Error):  # what went wrong is being reported already
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
                 raise
             self._epoch_file.advance(rows.epoch)
             if self._untidy:
@@ -82,7 +97,7 @@ class SqliteDatabase:
                     self.tidy()
 
     def bodies(self, group: int, task: int) -> Iterator[Sequence[tuple[Any, Any, Any]]]:
-        """Yield serial, body and check of a group's reports by serial, in stretches, beside whoever writes."""
+        """Yield serial, body and check of a group's reports by serial, in stretches, while others write."""
         return self._stretches(_BODIES, (slots_of(task)[0], *slots_of(group)))
 
     def enrolments(self, task: int) -> Iterator[Sequence[tuple[Any]]]:
@@ -92,9 +107,9 @@ class SqliteDatabase:
     def tidy(self) -> None:
         """Copy the log into the file and empty it: it still holds pages as they were.
 
-        Whoever reads bodies meanwhile needs the log; nobody waits for that, and the next commit tries again.
+        A reader of bodies needs the log meanwhile; that is not waited for, and the next commit tries again.
         """
-        with self._turn, translated():
+        with self._turn, _translated():
             connection = self._opened()
             connection.execute("PRAGMA busy_timeout = 0").fetchall()
             busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -102,13 +117,13 @@ class SqliteDatabase:
             self._untidy = bool(busy)
 
     def close(self) -> None:
-        """Let go of the file and of its lock; again, nothing."""
+        """Close the file and release its lock; again, nothing."""
         with self._turn:
             connection, self._connection = self._connection, None
             if connection is not None:
-                with suppress(sqlite3.Error):  # a damaged or full store must still be let go
+                with suppress(sqlite3.Error):  # a damaged or full store must still be released
                     connection.close()
-            self._ownership.end()
+            self._lock.end()
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -116,7 +131,7 @@ class SqliteDatabase:
         return self._connection
 
     def _stretches(self, statement: str, values: Sequence[int]) -> Iterator[Sequence[tuple[Any, ...]]]:
-        with translated():
+        with _translated():
             reader = _connected(self._path)
             try:
                 cursor = reader.execute(statement, values)
@@ -137,14 +152,76 @@ def _connected(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _undo(connection: sqlite3.Connection) -> None:
-    with suppress(sqlite3.Error):  # what went wrong is being told already
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-
-
-def _older(found: int, remembered: int) -> str:
-    return (
-        f"it is older (epoch {found}) than the one that was here (epoch {remembered}), probably a restored backup: "
-        "reports that it does not know would be accepted again. Open it with accept_older if that is what you want"
+def _prepare(connection: sqlite3.Connection, where: str) -> None:
+    """Make the tables of a new store, or refuse one that this program does not know."""
+    application, version, schema_version = (
+        int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
+        for pragma in ("application_id", "user_version", "schema_version")
     )
+    if not application and not version and not schema_version:  # all in one transaction: a store is whole or empty
+        schema = (files("treetop.adapters.sqlite") / "schema" / "0001_initial.sql").read_text("utf-8")
+        connection.executescript(
+            f"BEGIN IMMEDIATE; {schema}; PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
+        )
+        SqliteRows(connection).save(StoreState(1, 0, 0, 0, 0))
+        connection.execute("COMMIT")
+    elif application != APPLICATION:
+        raise StoreRefused(where, "the file is a database of something else")
+    elif version != VERSION:
+        raise StoreRefused(where, f"expected version {VERSION} of its tables, found {version}")
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turn what SQLite or the disk reports into `StoreUnavailable` or `RowDamaged`."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        name = getattr(error, "sqlite_errorname", "")
+        if name.startswith(_PASSING) and name not in _LASTING:
+            raise StoreUnavailable(f"the store cannot be used: {error} ({name})") from error
+        raise RowDamaged(f"{error} ({name or type(error).__name__})") from error
+    except UnicodeDecodeError as error:
+        raise RowDamaged("a text is not UTF-8 any more") from error
+    except OSError as error:
+        raise StoreUnavailable(f"the store cannot be used: {error}") from error
+
+
+class _Ownership:
+    """A lock of the operating system, which ends with the process."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._file = path.with_name(path.name + ".lock").open("wb")
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.close()
+            raise StoreRefused(str(path), "another process owns it; one SQLite file has one owner") from None
+        except OSError as error:
+            raise StoreUnavailable(f"the store {path} cannot be opened: {error}") from error
+
+    def end(self) -> None:
+        """Let another process own the file."""
+        self._file.close()
+
+
+class _EpochFile:
+    """Run by the party: a restored backup has a lower epoch than this file remembers."""
+
+    def __init__(self, path: Path) -> None:
+        self._store, self._path = path, path.with_name(path.name + ".epoch")
+        self._highest = 0
+
+    def read(self) -> int:
+        """Return the highest epoch, 0 beside a new store."""
+        content = content_of(self._path)
+        if content is not None and not content.isdigit():
+            raise StoreRefused(str(self._store), f"{self._path.name} should hold decimal digits, found something else")
+        self._highest = int(content or 0)
+        return self._highest
+
+    def advance(self, epoch: int | None) -> None:
+        """Remember a higher epoch, once the database has it."""
+        if epoch is not None and epoch > self._highest:
+            replace_durably(self._path, str(epoch).encode("ascii"))
+            self._highest = epoch

@@ -25,10 +25,10 @@ CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 class DeviceRecord:
     """One device's ledger and counter, in memory until its stretch is committed."""
 
-    __slots__ = ("counter", "ledger", "place")
+    __slots__ = ("counter", "index", "ledger")
 
-    def __init__(self, place: int, ledger: bytes | None = None, counter: int = 0) -> None:
-        self.place, self.ledger, self.counter = place, ledger, counter
+    def __init__(self, index: int, ledger: bytes | None = None, counter: int = 0) -> None:
+        self.index, self.ledger, self.counter = index, ledger, counter
 
     def load(self) -> bytes | None:
         """Return the ledger, or None on a new device."""
@@ -84,12 +84,12 @@ class FleetLedger:
             self.close()
             raise InvalidInput(f"this state is of a fleet with {name} {kept}, found {value}: use another folder")
 
-    def records(self, places: Sequence[int]) -> list[DeviceRecord]:
+    def records(self, indices: Sequence[int]) -> list[DeviceRecord]:
         """Return the records of some devices, new ones for devices that have none."""
-        marks = ",".join("?" * len(places))
-        rows = self._database.execute(f"SELECT place, ledger, counter FROM devices WHERE place IN ({marks})", places)  # noqa: S608  question marks only
+        marks = ",".join("?" * len(indices))
+        rows = self._database.execute(f"SELECT place, ledger, counter FROM devices WHERE place IN ({marks})", indices)  # noqa: S608  question marks only
         found = {row[0]: DeviceRecord(*row) for row in rows}
-        return [found.get(place) or DeviceRecord(place) for place in places]
+        return [found.get(index) or DeviceRecord(index) for index in indices]
 
     def keep(
         self,
@@ -101,21 +101,21 @@ class FleetLedger:
         new, old = list(answered), list(judged)
         with self._transaction() as database:
             database.executemany(
-                "INSERT INTO reports VALUES (?, ?, ?, NULL)", [(task, record.place, batch) for record, batch in new]
+                "INSERT INTO reports VALUES (?, ?, ?, NULL)", [(task, record.index, batch) for record, batch in new]
             )
             database.executemany(
                 "UPDATE reports SET verdict = ? WHERE task = ? AND place = ?",
-                [(verdict.value, task, record.place) for record, verdict in old],
+                [(verdict.value, task, record.index) for record, verdict in old],
             )
             written = [record for record, _ in (*new, *old)]
             database.executemany(
                 "INSERT OR REPLACE INTO devices VALUES (?, ?, ?)",
-                [(record.place, record.ledger, record.counter) for record in written],
+                [(record.index, record.ledger, record.counter) for record in written],
             )
 
     def answered(self, task: bytes) -> set[int]:
         """Return the devices that have a report for a task."""
-        return {place for (place,) in self._database.execute("SELECT place FROM reports WHERE task = ?", (task,))}
+        return {index for (index,) in self._database.execute("SELECT place FROM reports WHERE task = ?", (task,))}
 
     def unsettled(self, task: bytes) -> list[tuple[int, bytes]]:
         """Return the reports that may not have arrived, with their devices."""
@@ -133,11 +133,11 @@ class FleetLedger:
 
     def keep_enrolments(self, task: bytes, verdicts: Iterable[tuple[int, ReportStatus]]) -> None:
         """Commit the final verdicts on enrolments."""
-        rows = [(task, place, verdict.value) for place, verdict in verdicts]
+        rows = [(task, index, verdict.value) for index, verdict in verdicts]
         with self._transaction() as database:
             database.executemany("INSERT OR REPLACE INTO enrolments VALUES (?, ?, ?)", rows)
 
     def enrolments(self, task: bytes) -> dict[int, ReportStatus]:
         """Return the final verdicts on enrolments."""
         rows = self._database.execute("SELECT place, verdict FROM enrolments WHERE task = ? ORDER BY place", (task,))
-        return {place: ReportStatus(verdict) for place, verdict in rows}
+        return {index: ReportStatus(verdict) for index, verdict in rows}

@@ -4,8 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from treetop.adapters.relational.statements import selects, upserts
-from treetop.adapters.relational.states import Kind, RowDamaged, State, StoreState, sealed, unsealed
+from treetop.adapters.relational.states import Kind, RowDamaged, State, StoreState, sealed, selects, unsealed, upserts
 
 _ONE, _ALL, _OF_TASK = (
     selects("WHERE number = ?"),
@@ -40,7 +39,7 @@ class SqliteRows:
         return [unsealed(kind, row) for row in found]
 
     def save(self, *states: State) -> None:
-        """Write rows of one kind, each in place of the one with its number."""
+        """Write rows of one kind, replacing the one with its number."""
         self._do_many(_SAVE[type(states[0])], map(sealed, states))
         if isinstance(states[0], StoreState):
             self.epoch = states[0].epoch

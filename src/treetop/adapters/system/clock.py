@@ -4,14 +4,14 @@ import time
 
 
 class SystemClock:
-    """Behind the `ServiceClock` port."""
+    """The `ServiceClock` port."""
 
     def now(self) -> int:
         """Return whole seconds since 1970; it may jump."""
         return int(time.time())
 
     def monotonic(self) -> float:
-        """Return seconds that never go back."""
+        """Return seconds of a monotonic clock."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""The ledger and its counter as files; the counter belongs in another place than the ledger."""
+"""The ledger and its counter as files; the counter should be stored apart from the ledger."""
 
 import fcntl
 from pathlib import Path

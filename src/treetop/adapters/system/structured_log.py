@@ -1,7 +1,7 @@
 """A log for machines: one JSON object a line, no client's address, no secret, and no flood.
 
 What clients cause is limited to one line a second; what was left out in between is counted in the next one. Of an
-exception its kind and place are told, never its text, which may hold what must not be read.
+exception its kind and location are logged, never its text, which may hold what must not be read.
 """
 
 import json
@@ -47,8 +47,8 @@ class StructuredLog:
 
     def failure(self, event: str, error: BaseException, **fields: object) -> None:
         """Write of an exception what it is and where it was raised."""
-        places = [f"{frame.name}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
-        self.client(event, kind=type(error).__name__, places=places[-6:], **fields)
+        frames = [f"{frame.name}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
+        self.client(event, kind=type(error).__name__, places=frames[-6:], **fields)
 
 
 class LibraryLog(logging.Handler):

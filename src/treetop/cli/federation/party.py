@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from treetop.adapters.system.durable_file import create_durably
-from treetop.adapters.system.settings_file import read_settings
 from treetop.cli.options import Json
 from treetop.cli.screen import note, out, print_json
 from treetop.errors import InvalidInput
+from treetop.toml_files import read_toml
 
-TICKETS_AT_ONCE, PATIENCE_SECONDS = 10_000, 20
+TICKETS_AT_ONCE, RETRY_SECONDS = 10_000, 20
 
 app = typer.Typer(
     help="Run a party: collect reports of its own users' devices, answer the server.",
@@ -35,18 +35,18 @@ def party(context: typer.Context, settings: MaybeSettings = None) -> None:
         return
     if settings is None:
         raise InvalidInput("--settings party.toml is missing: the file that says who this party is")
-    runner, query = _federation("services.party.runner"), _federation("federation.party.query")
-    runner.serve_party(settings, os.environ, query.PartyQuery)
+    service, query = _federation("services.party.service"), _federation("federation.party.query")
+    service.serve_party(settings, os.environ, query.PartyQuery)
 
 
 @app.command()
 def check(settings: SettingsFile, json: Json = False) -> None:
     """Say what a settings file means, and all that is wrong with it; nothing is opened."""
-    told = _understood(_read(settings))
+    understood = _understood(_read(settings))
     if json:
-        print_json(told)
+        print_json(understood)
         return
-    for name, value in told.items():
+    for name, value in understood.items():
         out.print(f"{name:<22}{value}", markup=False)
 
 
@@ -68,8 +68,8 @@ def tickets(
     client = _federation("services.device.party_client")
     connection = _federation("adapters.http.retrying_connection")
     address = party_url or f"{understood.scheme}://{understood.listen}"
-    patience = connection.Patience(in_all=PATIENCE_SECONDS)
-    reached = client.PartyClient(connection.KeptConnection(address, ca, patience))
+    retry = connection.RetryPolicy(in_all=RETRY_SECONDS)
+    reached = client.PartyClient(connection.RetryingConnection(address, ca, retry))
     digest, key = _digest(task), _usable_key(understood)
     lines = [ticket.text + "\n" for some in _portions(count) for ticket in reached.tickets(digest, some, key)]
     create_durably(output, "".join(lines).encode("ascii"), 0o600)
@@ -78,7 +78,7 @@ def tickets(
 
 def _read(path: Path) -> Any:
     shapes = _federation("services.party.settings")
-    return read_settings(path, shapes.PartySettings, os.environ)
+    return read_toml(path, shapes.PartySettings, os.environ)
 
 
 def _federation(name: str) -> Any:
@@ -117,7 +117,7 @@ def _understood(settings: Any) -> dict[str, object]:
     return {
         "name": settings.name,
         "listens on": f"{settings.scheme}://{settings.listen}",
-        "store": str(settings.store_place),
+        "store": str(settings.store_location),
         "report files": str(settings.reports),
         "server signing keys": ", ".join(key[:8] + "…" for key in settings.server_signing_keys),
         "server keys": ", ".join(key.state(now) for key in settings.server_access),

@@ -27,7 +27,7 @@ def serve(context: typer.Context, settings: Settings = None) -> None:
     if settings is None:
         typer.echo(context.get_help())
         return
-    from treetop.services.server.runner import serve_server  # noqa: PLC0415  the web is an extra
+    from treetop.services.server.service import serve_server  # noqa: PLC0415  the web is an extra
 
     serve_server(settings, os.environ)
 
@@ -35,11 +35,11 @@ def serve(context: typer.Context, settings: Settings = None) -> None:
 @app.command()
 def check(settings: Annotated[Path, typer.Option("--settings", metavar="FILE", help="The server's settings.")]) -> None:
     """Read settings and say what was understood."""
-    from treetop.adapters.system.settings_file import read_settings  # noqa: PLC0415
     from treetop.services.server.settings import ServerSettings  # noqa: PLC0415
+    from treetop.toml_files import read_toml  # noqa: PLC0415
 
-    read = read_settings(settings, ServerSettings, os.environ)
-    out.print(f"listens on {read.scheme}://{read.listen}, journal in {read.journal_place}", markup=False)
+    read = read_toml(settings, ServerSettings, os.environ)
+    out.print(f"listens on {read.scheme}://{read.listen}, journal in {read.journal_location}", markup=False)
     for party in read.parties:
         out.print(f"party {party.name!r} at {party.url}", markup=False)
 

@@ -6,7 +6,7 @@ what is not found there, or fails a later step, is taken apart to say precisely 
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from treetop.errors import PeerViolation, ReportRefused
@@ -36,7 +36,7 @@ class Expected:
     """Bytes of a batch of one."""
     readable: Callable[[bytes], bool]
     number: int
-    """The group's place in the task, from 1."""
+    """The group's index in the task, from 1."""
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Screened:
     """In the order of the upload; None for what was admitted."""
 
     def answered(self, stored: Sequence[ReportStatus]) -> list[ReportStatus]:
-        """Return all verdicts, with those of the store in their places."""
+        """Return all verdicts in the order of the upload, those of the store filled in."""
         if len(stored) == len(self.verdicts):
             return list(stored)
         answers: Iterator[ReportStatus] = iter(stored)
@@ -56,7 +56,7 @@ class Screened:
 
 
 class TaskAdmission:
-    """Run by the party: the gate of one task."""
+    """Run by the party: the admission checks of one task."""
 
     def __init__(self, task: DeviceTask, party: str, key: TicketKey) -> None:
         self.task, self.party, self._key = task, party, key
@@ -65,11 +65,13 @@ class TaskAdmission:
         self._heads: dict[bytes, Expected] = {}
         self._assigned: array[int] | None = None
         self._closed: set[Group] = set()
+        self.group_sizes: Mapping[Group, int] = {}
+        """Rounds: how many enrolled devices are in each group, once the beacon is known."""
         if task.one_shot:
             for group in self._numbers:
                 self._expect(Envelope(task.digest, group, NO_DOMAIN, "olh", task.bucket_count))
 
-    def assign(self, serials: Iterable[int], beacon: bytes) -> dict[Group, int]:
+    def assign(self, serials: Iterable[int], beacon: bytes) -> Mapping[Group, int]:
         """Rounds: compute the group of every enrolled device; return how many are in each."""
         assigned, counts = array("H"), dict.fromkeys(self._numbers, 0)
         for serial in serials:
@@ -78,7 +80,8 @@ class TaskAdmission:
             assigned.append(self._number(group))
             counts[group] = counts.get(group, 0) + 1
         self._assigned = assigned
-        return {group: count for group, count in counts.items() if count}
+        self.group_sizes = {group: count for group, count in counts.items() if count}
+        return self.group_sizes
 
     def open_list(self, listed: PublishedList) -> None:
         """Rounds: admit the answers to a published list from now on."""
@@ -87,7 +90,7 @@ class TaskAdmission:
         self._expect(Envelope(self.task.digest, question.group, question.digest, oracle, question.slots))
 
     def note_closed(self, group: Group) -> None:
-        """From now on the store alone speaks about a group: whoever asks again, however late, learns that it counts."""
+        """From now on only the store decides about a group: who asks again, however late, learns that it counts."""
         self._closed.add(group)
 
     def in_time(self, now: int) -> ReportStatus | None:
@@ -119,7 +122,7 @@ class TaskAdmission:
             raise PeerViolation(
                 "bytes of tickets", f"a multiple of {TICKET_BYTES}, {MOST_ENTRIES} at most", len(tickets)
             )
-        cut = (tickets[place : place + TICKET_BYTES] for place in range(0, len(tickets), TICKET_BYTES))
+        cut = (tickets[start : start + TICKET_BYTES] for start in range(0, len(tickets), TICKET_BYTES))
         return [self._enrolling(ticket, now) for ticket in cut]
 
     def _enrolling(self, ticket: bytes, now: int) -> int | ReportStatus:
@@ -130,7 +133,7 @@ class TaskAdmission:
         return int.from_bytes(ticket[:SERIAL_BYTES], "big")
 
     def _expected_report(self, ticket: bytes, batch: bytes) -> AdmittedReport | None:
-        """Return the report if it is as an honest device sends it, None if somebody must look closer."""
+        """Return the report if it is as an honest device sends it, None if it must be looked at closely."""
         expected = self._heads.get(batch[:HEAD_BYTES])
         if expected is None or len(batch) != expected.length:
             return None

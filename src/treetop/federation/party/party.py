@@ -1,6 +1,6 @@
-"""The party's role: tasks of a server it knows, tickets for its own users, one report for each, answers to the server.
+"""The party's role: tasks of a server it trusts, tickets for its own users, one report for each, replies to the server.
 
-What is durable lies in the store and the journal; everything here can be rebuilt from them (`take_up`).
+What is durable is in the store and the journal; everything here can be rebuilt from them (`take_up`).
 """
 
 from collections.abc import Callable, Mapping
@@ -11,13 +11,11 @@ from treetop.errors import InvalidInput, PeerViolation, TreetopError, UnknownNam
 from treetop.federation.party.admission import LEEWAY_SECONDS, Screened, TaskAdmission
 from treetop.federation.party.published_documents import CheckedBefore, PublishedDocuments
 from treetop.federation.ports import Clock, Verifier
-from treetop.federation.protocol import PartyReply
 from treetop.federation.service_ports import Journal, ReportStore
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import checked_task
 from treetop.federation.wire.tickets import MOST_TICKETS, TicketKey
 from treetop.federation.wire.uploads import MOST_ENTRIES, ReportStatus
-from treetop.trie.user_groups import Group
 
 MOST_TICKETS_AT_ONCE = 100_000
 TaskState = Literal["open", "closed"]
@@ -29,6 +27,11 @@ class TaskClosed(TreetopError):
 
 class Query(Protocol):
     """The party's side of one task's dialogue."""
+
+    @property
+    def finished(self) -> bool:
+        """Return whether the last message that the party answers has its outcome."""
+        ...
 
     def tell(self, number: int, message: bytes) -> None:
         """Keep message 1, 2, ... of the server; the same number, the same bytes."""
@@ -45,18 +48,18 @@ class Query(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class OpenTask:
-    """Everything about a task that a party has taken on."""
+    """Everything about a task that a party has accepted."""
 
     task: DeviceTask
     document: bytes
     admission: TaskAdmission
-    bulletin: PublishedDocuments
+    published: PublishedDocuments
     query: Query
 
     @property
     def state(self) -> TaskState:
         """Return whether devices can still do something about it."""
-        return "closed" if self.bulletin.over else "open"
+        return "closed" if self.published.over else "open"
 
 
 OpenQuery = Callable[[TaskAdmission, PublishedDocuments], Query]
@@ -91,7 +94,7 @@ class Party:
             raise UnknownName("task", digest.hex(), [known.hex() for known in self._tasks]) from None
 
     def install(self, document: bytes) -> bytes:
-        """Take a signed task on and return its digest; again, it does nothing."""
+        """Accept a signed task and return its digest; again, it does nothing."""
         task = checked_task(document, self.verifier)
         if task.digest not in self._tasks:
             self._check_ours(task)
@@ -103,11 +106,11 @@ class Party:
         """Return tickets for the party's own users."""
         opened = self.task(digest)
         if not 1 <= count <= MOST_TICKETS_AT_ONCE:
-            raise InvalidInput(f"tickets are given out from 1 to {MOST_TICKETS_AT_ONCE} at once, found {count}")
+            raise InvalidInput(f"tickets are issued from 1 to {MOST_TICKETS_AT_ONCE} at once, found {count}")
         deadlines = opened.task.deadlines
         last = deadlines.reports if opened.task.one_shot else deadlines.enrolment
-        if opened.state == "closed" or opened.bulletin.beacon or self._clock.now() > last:
-            raise TaskClosed("tickets are given out while a task is open: this one has closed")
+        if opened.state == "closed" or opened.published.beacon or self._clock.now() > last:
+            raise TaskClosed("tickets are issued while a task is open: this one has closed")
         if self._store.tickets_issued(digest) + count > MOST_TICKETS:
             raise InvalidInput(f"a task has {MOST_TICKETS} tickets at most")
         return [self._key.write(digest, serial).text for serial in self._store.issue_tickets(digest, count)]
@@ -123,9 +126,9 @@ class Party:
         return [verdict if isinstance(verdict, ReportStatus) else next(answers) for verdict in found]
 
     def _enrolled(self, opened: OpenTask, serials: list[int], now: int) -> list[ReportStatus]:
-        """Refuse who is late without closing anything: the clock may have jumped. Once closed, the store knows."""
+        """Refuse late devices without closing anything: the clock may have jumped. Once closed, the store knows."""
         late = now > opened.task.deadlines.enrolment + LEEWAY_SECONDS
-        if late and opened.bulletin.beacon is None:
+        if late and opened.published.beacon is None:
             return [ReportStatus.ENROLMENT_CLOSED] * len(serials)
         return self._store.enrol(opened.task.digest, serials)
 
@@ -133,22 +136,18 @@ class Party:
         """Admit or refuse every report of an upload; what was admitted goes to the store next."""
         return self.task(digest).admission.screened(upload, self._clock.now(), most)
 
-    def list_of(self, digest: bytes, group: Group) -> bytes | None:
-        """Return the signed list of a group, once there is one."""
-        return self.task(digest).bulletin.lists.get(group)
-
-    def tell(self, digest: bytes, number: int, message: bytes) -> None:
-        """Keep a message of the server."""
-        self.task(digest).query.tell(number, message)
-
-    def outcome(self, digest: bytes, number: int) -> bytes | None:
-        """Return the answer to a message, or None while it is being worked on."""
-        return self.task(digest).query.outcome(number)
-
     def work(self, digest: bytes) -> bool:
-        """Answer the next message of the server about a task; return False if there was none."""
+        """Answer the server's next message about a task, and note when it was the last; return False if none waits."""
         opened = self.task(digest)
-        return opened.query.work()
+        beacon = opened.published.read_beacon
+        if beacon is not None and not opened.admission.group_sizes:  # the first time after a start
+            opened.admission.assign(self._store.enrolled(digest), beacon.beacon)
+            for group in opened.published.lists:
+                opened.admission.open_list(opened.published.read_list(group))
+        worked = opened.query.work()
+        if opened.query.finished and not opened.published.over:
+            opened.published.note_over()
+        return worked
 
     def _check_ours(self, task: DeviceTask) -> None:
         if self.name not in task.parties:
@@ -160,15 +159,10 @@ class Party:
 
     def _take(self, task: DeviceTask, document: bytes) -> None:
         admission = TaskAdmission(task, self.name, self._key)
-        bulletin = PublishedDocuments(self._journal, task)
+        published = PublishedDocuments(self._journal, task)
         for entry in task.groups:
-            if bulletin.is_closed(entry.group):
+            if published.is_closed(entry.group):
                 admission.note_closed(entry.group)
-        query = self._open_query(admission, bulletin)
+        query = self._open_query(admission, published)
         # Whoever is first stays: two requests may bring the same task at once.
-        self._tasks.setdefault(task.digest, OpenTask(task, document, admission, bulletin, query))
-
-
-def ends(outcome: bytes) -> bool:
-    """Return whether an outcome is the last one of a query."""
-    return PartyReply.from_bytes(outcome).kind in {"done", "withdrawn"}
+        self._tasks.setdefault(task.digest, OpenTask(task, document, admission, published, query))

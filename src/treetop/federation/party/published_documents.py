@@ -1,4 +1,4 @@
-"""What a party shows to the devices of one task: the beacon and the lists, each posted once and never changed."""
+"""What a party publishes to the devices of one task: the beacon and the lists, each posted once and never changed."""
 
 from treetop.errors import PeerViolation
 from treetop.federation.service_ports import Journal
@@ -11,13 +11,8 @@ _ROLES = tuple(Role)
 _BEACON, _OVER = "beacon", "over"
 
 
-def book_of(task: bytes) -> str:
-    """Return the journal's book that a task's bulletin is kept in."""
-    return f"bulletin:{task.hex()}"
-
-
 class CheckedBefore:
-    """Believes what lies in our own store: it was checked when it came, and a key rotated out since voids nothing."""
+    """Trusts our own store: documents were checked when they came, and a key rotated out since invalidates none."""
 
     def verifies(self, message: bytes, signature: bytes) -> bool:
         """Return whether there is something at all."""
@@ -25,10 +20,10 @@ class CheckedBefore:
 
 
 class PublishedDocuments:
-    """Run by the party: kept in the journal, so that a restarted party shows the same."""
+    """Run by the party: kept in the journal, so that a restarted party publishes the same."""
 
     def __init__(self, journal: Journal, task: DeviceTask) -> None:
-        self._journal, self._task, self._book = journal, task, book_of(task.digest)
+        self._journal, self._task, self._book = journal, task, f"bulletin:{task.digest.hex()}"
         self._entries = dict(journal.read(self._book))
         self._read: dict[Group, PublishedList] = {}
 
@@ -43,7 +38,7 @@ class PublishedDocuments:
         return Beacon.from_bytes(checked("beacon", self.beacon, CheckedBefore())) if self.beacon else None
 
     def post_beacon(self, document: bytes) -> None:
-        """Show a beacon; a second, different one is refused."""
+        """Publish a beacon; a second, different one is refused."""
         self._post(_BEACON, document)
 
     @property
@@ -60,7 +55,7 @@ class PublishedDocuments:
         return self._read[group]
 
     def post_list(self, group: Group, document: bytes) -> None:
-        """Show the list of a group; a second, different one is refused."""
+        """Publish the list of a group; a second, different one is refused."""
         self._post(_name("list", group), document)
 
     def is_closed(self, group: Group) -> bool:

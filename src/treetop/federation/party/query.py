@@ -31,7 +31,7 @@ class PartyQuery:
         ServerMessage.from_bytes(message)
         known = self._entries.get(f"message:{number}")
         if known is None:
-            require(not self._finished(), "message", "none after the last outcome", number)
+            require(not self.finished, "message", "none after the last outcome", number)
             require(number == self._answered() + 1, "number of a message", self._answered() + 1, number)
             known = self._write(f"message:{number}", message)
         if known != message:
@@ -65,7 +65,9 @@ class PartyQuery:
         """Return the number of the last message with an outcome."""
         return sum(entry.startswith("outcome:") for entry in list(self._entries))
 
-    def _finished(self) -> bool:
+    @property
+    def finished(self) -> bool:
+        """Return whether the last outcome is there."""
         last = self._entries.get(f"outcome:{self._answered()}")
         return last is not None and PartyReply.from_bytes(last).kind in {"done", "withdrawn"}
 

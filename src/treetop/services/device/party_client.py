@@ -129,16 +129,16 @@ def _verdicts(found: Any, count: int) -> list[ReportStatus]:
         raise PeerViolation("verdict", ", ".join(ReportStatus), "another") from None
 
 
-def _offered_task(told: Any) -> OfferedTask:
-    mode, state = _member(told, "mode", str), _member(told, "state", str)
+def _offered_task(entry: Any) -> OfferedTask:
+    mode, state = _member(entry, "mode", str), _member(entry, "state", str)
     _require(mode in {"one-shot", "rounds"}, "mode of a task", "one-shot or rounds", mode)
-    return OfferedTask(_digest(_member(told, "digest", str)), _member(told, "name", str), mode, _is_open(state))
+    return OfferedTask(_digest(_member(entry, "digest", str)), _member(entry, "name", str), mode, _is_open(state))
 
 
-def _offered_list(told: Any) -> OfferedList:
-    role, level = _member(told, "role", int), _member(told, "level", int)
+def _offered_list(entry: Any) -> OfferedList:
+    role, level = _member(entry, "role", int), _member(entry, "level", int)
     _require(0 <= role < len(_ROLES), "role of a list", f"below {len(_ROLES)}", role)
-    return OfferedList(Group(level, _ROLES[role]), _is_open(_member(told, "state", str)))
+    return OfferedList(Group(level, _ROLES[role]), _is_open(_member(entry, "state", str)))
 
 
 def _is_open(state: str) -> bool:
@@ -169,5 +169,5 @@ def detail_of(body: bytes) -> str:
         detail = json.loads(body)["detail"]
     except (ValueError, TypeError, KeyError, RecursionError):
         return ""
-    shown = "".join(letter for letter in str(detail)[:MOST_DETAIL] if letter.isprintable())
+    shown = "".join(character for character in str(detail)[:MOST_DETAIL] if character.isprintable())
     return f": {shown}"

@@ -30,7 +30,7 @@ class NotYet(Exception):
 
 @dataclass
 class TicketOutbox:
-    """The way of one device's report: with its ticket, to its party."""
+    """Sends one device's report, with its ticket, to its party."""
 
     client: PartyClient
     task: bytes
@@ -51,12 +51,12 @@ class SingleDevice:
     """Run by the device: `item` is read once, after all randomness is drawn."""
 
     client: PartyClient
-    membership: TrustedTask
+    trusted: TrustedTask
     ticket: Ticket
     state: DeviceState
     item: Callable[[], str] = field(repr=False)
     entropy: Entropy
-    tell: Callable[[str], None]
+    say: Callable[[str], None]
     most_delay: int = 0
     """Seconds: a delay up to it is drawn, and waited for, before the value is read."""
     wait: bool = False
@@ -65,22 +65,22 @@ class SingleDevice:
     @property
     def task(self) -> DeviceTask:
         """Return the task that is answered."""
-        return self.membership.task
+        return self.trusted.task
 
     def run(self) -> ReportStatus | None:
-        """Answer the task and deliver; return the verdict, or None where the party is not ready and nobody waits."""
+        """Answer the task and deliver; return the verdict, or None if the party is not ready and `wait` is off."""
         device = Device(self._code, self.entropy, self.state.ledger)
         try:
             self._answer(device)
             return self._patiently(partial(self._deliver, device))
         except NotYet as reason:
-            self.tell(f"{reason}: run this again later, or with --wait.")
+            self.say(f"{reason}: run this again later, or with --wait.")
             return None
 
     def _answer(self, device: Device) -> None:
         entry = self.state.ledger.entry(self.task.digest)
         if entry is not None and entry.sent is not None:
-            self.tell("The report was made before; the same bytes are sent.")
+            self.say("The report was made before; the same bytes are sent.")
             return
         if entry is None:
             self._check()
@@ -89,28 +89,28 @@ class SingleDevice:
             device.answer_once(self.task)
         else:
             self._answer_list(device)
-        self.tell(f"One report was made, for epsilon {self.task.budget.text}, and written to the ledger.")
+        self.say(f"One report was made, for epsilon {self.task.budget.text}, and written to the ledger.")
 
     def _check(self) -> None:
         """Refuse on public grounds what must not or need not be answered, before anything is drawn."""
         now = int(time.time())
-        self.membership.check_time(now)
+        self.trusted.check_time(now)
         if not self.task.one_shot and not self.state.enrolled(self.task.digest):
-            self.membership.check_enrolment_time(now)
+            self.trusted.check_enrolment_time(now)
         self.state.ledger.check_caps(self.task.attribute, self.task.budget.amount)
 
     def _delay(self) -> None:
         milliseconds = uniform_below(self.most_delay * MILLISECONDS + 1, self.entropy)
         if milliseconds:
-            self.tell(f"Waiting {milliseconds // MILLISECONDS} s, so that the time of sending says nothing.")
+            self.say(f"Waiting {milliseconds // MILLISECONDS} s, so that the time of sending says nothing.")
             self.sleep(milliseconds / MILLISECONDS)
 
     def _answer_list(self, device: Device) -> None:
         self._enrol()
         beacon = self._patiently(self._beacon)
-        enrolment = self.membership.enrolment(self.ticket.serial, beacon)
-        group = self.membership.group(self.ticket.serial, beacon)
-        self.tell(f"This device answers at level {group.level} ({group.role.value}).")
+        enrolment = self.trusted.enrolment(self.ticket.serial, beacon)
+        group = self.trusted.group(self.ticket.serial, beacon)
+        self.say(f"This device answers at level {group.level} ({group.role.value}).")
 
         def document() -> bytes:
             found = self.client.candidate_list(self.task.digest, group)
@@ -119,7 +119,7 @@ class SingleDevice:
                 raise NotYet("The candidates of this level are not published yet")
             return found
 
-        listed = self.membership.listed(self._patiently(document), group)
+        listed = self.trusted.listed(self._patiently(document), group)
         device.answer(self.task, enrolment, listed.question, listed.published)
 
     def _enrol(self) -> None:
@@ -129,14 +129,14 @@ class SingleDevice:
         if not verdict.counts:
             raise ReportRefused("enrolment", "accepted", verdict)
         self.state.note(self.task.digest, self.task.name, "enrolled", verdict)
-        self.tell("Enrolled.")
+        self.say("Enrolled.")
 
     def _beacon(self) -> Beacon:
         document = self.client.beacon(self.task.digest)
         if document is None:
             self._refuse_if_over()
             raise NotYet("Enrolment has not closed yet")
-        return self.membership.beacon(document)
+        return self.trusted.beacon(document)
 
     def _refuse_if_over(self) -> None:
         offered = [each for each in self.client.tasks() if each.digest == self.task.digest]
@@ -149,7 +149,7 @@ class SingleDevice:
         verdict = outbox.verdict or ReportStatus.MALFORMED
         self.state.note(self.task.digest, self.task.name, "sent", verdict)
         had = " had it already" if verdict is ReportStatus.REPLAYED else " has it"
-        self.tell(f"Delivered: the party{had}.")
+        self.say(f"Delivered: the party{had}.")
         return verdict
 
     def _patiently(self, step: Callable[[], Found]) -> Found:

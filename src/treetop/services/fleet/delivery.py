@@ -1,4 +1,4 @@
-"""How a fleet's reports reach their party: several kept connections, small uploads, a verdict for each report."""
+"""How a fleet's reports reach their party: several open connections, small uploads, a verdict for each report."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,7 +18,7 @@ def stretches(things: Sequence[Thing], length: int) -> Iterator[Sequence[Thing]]
 
 
 class Posted:
-    """Uploads on their way."""
+    """Uploads that are being sent."""
 
     def __init__(self, answers: Sequence[Future[Sequence[ReportStatus]]]) -> None:
         self._answers = answers

@@ -22,7 +22,7 @@ from treetop.services.fleet.runs import FleetProgress, OneShotRun, RoundsRun
 
 @dataclass(frozen=True)
 class FleetPlan:
-    """Who plays which devices, and for whom."""
+    """Which devices are simulated, and for which party."""
 
     url: str
     task: bytes
@@ -35,7 +35,7 @@ class FleetPlan:
     batch: int = 100
     connections: int = 2
     caps: Caps = field(default_factory=Caps)
-    patience: RetryPolicy = field(default_factory=RetryPolicy)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ class Fleet:
         plan.state.mkdir(parents=True, exist_ok=True)
         self._ledgers = FleetLedger(plan.state / "fleet.sqlite")
         self._ledgers.claim("population", population)
-        connections = [RetryingConnection(plan.url, plan.ca_file, plan.patience) for _ in range(plan.connections)]
+        connections = [RetryingConnection(plan.url, plan.ca_file, plan.retry) for _ in range(plan.connections)]
         self._delivery = FleetDelivery(list(map(PartyClient, connections)), plan.batch)
 
     def close(self) -> None:
-        """Let go of connections and ledgers."""
+        """Close connections and ledgers."""
         self._delivery.close()
         self._ledgers.close()
 
@@ -76,20 +76,15 @@ class Fleet:
         """Answer the task with every device, as far as the party lets them; return what became of it."""
         started, task = time.monotonic(), self._plan.task
         document = self._delivery.ask(lambda client: client.task(task))
-        membership = TrustedTask.of(document, task, self._plan.party, self._plan.verifier)
-        kind = OneShotRun if membership.task.one_shot else RoundsRun
-        journey = kind(membership, self._crew(membership), progress)
-        journey.run()
-        return self._totals(journey.refused_lists, time.monotonic() - started)
-
-    def _crew(self, membership: TrustedTask) -> FleetDevices:
-        task, plan = membership.task, self._plan
-        codes = self._held.codes(codec_named(task.encoding.name, task.bits, task.encoding.hash_key))
-        return FleetDevices(task, codes, plan.tickets, self._ledgers, self._delivery, plan.caps, SystemEntropy())
-
-    def _totals(self, refused_lists: list[str], seconds: float) -> FleetTotals:
-        task, devices = self._plan.task, len(self._held)
+        trusted = TrustedTask.of(document, task, self._plan.party, self._plan.verifier)
+        encoding = trusted.task.encoding
+        codes = self._held.codes(codec_named(encoding.name, trusted.task.bits, encoding.hash_key))
+        devices = FleetDevices(
+            trusted.task, codes, self._plan.tickets, self._ledgers, self._delivery, self._plan.caps, SystemEntropy()
+        )
+        run = (OneShotRun if trusted.task.one_shot else RoundsRun)(trusted, devices, progress)
+        run.run()
         verdicts = {verdict.value: count for verdict, count in self._ledgers.verdicts(task).items()}
         enrolled = sum(verdict.counts for verdict in self._ledgers.enrolments(task).values())
-        unanswered = devices - sum(verdicts.values())
-        return FleetTotals(task.hex(), devices, enrolled, verdicts, unanswered, refused_lists, round(seconds, 3))
+        unanswered, seconds = len(self._held) - sum(verdicts.values()), round(time.monotonic() - started, 3)
+        return FleetTotals(task.hex(), len(self._held), enrolled, verdicts, unanswered, run.refused_lists, seconds)

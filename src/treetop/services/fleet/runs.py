@@ -1,4 +1,4 @@
-"""The way of a fleet through a task: one answer whenever it likes, or enrolment, beacon and one list after another."""
+"""A fleet's run through a task: one answer at any time (one-shot), or enrolment, beacon and one list after another."""
 
 import time
 from collections import defaultdict
@@ -42,20 +42,20 @@ class _Poll:
 
 
 class FleetRun:
-    """What both ways have in common: counting, and knowing when it is over."""
+    """What both kinds of run share: counting, and knowing when it is over."""
 
-    def __init__(self, membership: TrustedTask, crew: FleetDevices, progress: Callable[[FleetProgress], None]) -> None:
-        self.membership, self.crew, self._progress = membership, crew, progress
+    def __init__(self, trusted: TrustedTask, devices: FleetDevices, progress: Callable[[FleetProgress], None]) -> None:
+        self.trusted, self.devices, self._progress = trusted, devices, progress
         self.refused_lists: list[str] = []
-        self.sent, self.of = 0, len(crew.codes)
+        self.sent, self.of = 0, len(devices.codes)
 
     @property
     def digest(self) -> bytes:
         """Return the task's."""
-        return self.crew.task.digest
+        return self.devices.task.digest
 
-    def told(self, phase: Phase, level: int | None = None) -> Callable[[int], None]:
-        """Return what counts reports and shows it."""
+    def counter(self, phase: Phase, level: int | None = None) -> Callable[[int], None]:
+        """Return a function that counts reports and shows the progress."""
 
         def count(more: int) -> None:
             self.sent += more
@@ -65,23 +65,23 @@ class FleetRun:
 
     def resume(self) -> set[int]:
         """Send what an earlier run left over; return the devices that have answered."""
-        self.sent = sum(self.crew.ledgers.verdicts(self.digest).values())
-        self.crew.resend(self.told("answering"))
-        return self.crew.ledgers.answered(self.digest)
+        self.sent = sum(self.devices.ledgers.verdicts(self.digest).values())
+        self.devices.resend(self.counter("answering"))
+        return self.devices.ledgers.answered(self.digest)
 
     def over(self) -> bool:
         """Return whether the party has closed the task, or its time has passed."""
-        if time.time() > self.crew.task.deadlines.reports + LEEWAY:
+        if time.time() > self.devices.task.deadlines.reports + LEEWAY:
             return True
-        offered = self.crew.delivery.ask(lambda client: client.tasks())
+        offered = self.devices.delivery.ask(lambda client: client.tasks())
         return not any(each.open for each in offered if each.digest == self.digest)
 
     def settle(self) -> None:
         """Send again what may be taken later, until all of it has a verdict or the task is over."""
         poll = _Poll()
-        while self.crew.ledgers.unsettled(self.digest) and not self.over():
+        while self.devices.ledgers.unsettled(self.digest) and not self.over():
             poll.wait()
-            self.crew.resend(self.told("answering"))
+            self.devices.resend(self.counter("answering"))
 
 
 class OneShotRun(FleetRun):
@@ -90,12 +90,14 @@ class OneShotRun(FleetRun):
     def run(self) -> None:
         """Answer with all devices that have not."""
         answered = self.resume()
-        left = [place for place in range(self.of) if place not in answered]
+        left = [index for index in range(self.of) if index not in answered]
         if left:
-            self.membership.check_time(int(time.time()))
-            self.crew.answer(left, lambda device, _: device.answer_once(self.crew.task), self.told("answering"))
+            self.trusted.check_time(int(time.time()))
+            self.devices.answer(
+                left, lambda device, _: device.answer_once(self.devices.task), self.counter("answering")
+            )
         self.settle()
-        self.told("done")(0)
+        self.counter("done")(0)
 
 
 class RoundsRun(FleetRun):
@@ -108,55 +110,55 @@ class RoundsRun(FleetRun):
         self.of = len(enrolled)
         answered = self.resume()
         if beacon is not None:
-            self._answer_lists(beacon, self._groups(beacon, [place for place in enrolled if place not in answered]))
+            self._answer_lists(beacon, self._groups(beacon, [index for index in enrolled if index not in answered]))
         self.settle()
-        self.told("done")(0)
+        self.counter("done")(0)
 
     def _enrol(self) -> list[int]:
-        known = self.crew.ledgers.enrolments(self.digest)
-        left = [place for place in range(self.of) if place not in known]
+        known = self.devices.ledgers.enrolments(self.digest)
+        left = [index for index in range(self.of) if index not in known]
         if left:
-            self.membership.check_enrolment_time(int(time.time()))
-        self.sent, told = len(known), self.told("enrolling")
+            self.trusted.check_enrolment_time(int(time.time()))
+        self.sent, count = len(known), self.counter("enrolling")
         while left:
             for some in stretches(left, ENROLLED_AT_ONCE):
-                told(self._enrol_some(list(some)))
-            known = self.crew.ledgers.enrolments(self.digest)
-            left = [place for place in left if place not in known]
+                count(self._enrol_some(list(some)))
+            known = self.devices.ledgers.enrolments(self.digest)
+            left = [index for index in left if index not in known]
             time.sleep(LONGEST_POLL if left else 0)
-        return [place for place, verdict in known.items() if verdict.counts]
+        return [index for index, verdict in known.items() if verdict.counts]
 
-    def _enrol_some(self, places: list[int]) -> int:
-        posted = self.crew.delivery.enrol(self.digest, [self.crew.tickets[place] for place in places])
-        verdicts = zip(places, posted.verdicts(), strict=True)
-        final = [(place, verdict) for place, verdict in verdicts if not verdict.passing]
-        self.crew.ledgers.keep_enrolments(self.digest, final)
+    def _enrol_some(self, indices: list[int]) -> int:
+        posted = self.devices.delivery.enrol(self.digest, [self.devices.tickets[index] for index in indices])
+        verdicts = zip(indices, posted.verdicts(), strict=True)
+        final = [(index, verdict) for index, verdict in verdicts if not verdict.passing]
+        self.devices.ledgers.keep_enrolments(self.digest, final)
         return len(final)
 
     def _beacon(self) -> Beacon | None:
         poll = _Poll()
         while True:
-            document = self.crew.delivery.ask(lambda client: client.beacon(self.digest))
+            document = self.devices.delivery.ask(lambda client: client.beacon(self.digest))
             if document is not None:
-                return self.membership.beacon(document)
+                return self.trusted.beacon(document)
             if self.over():
                 return None
-            self.told("waiting")(0)
+            self.counter("waiting")(0)
             poll.wait()
 
-    def _groups(self, beacon: Beacon, places: list[int]) -> dict[Group, list[int]]:
+    def _groups(self, beacon: Beacon, indices: list[int]) -> dict[Group, list[int]]:
         groups: dict[Group, list[int]] = defaultdict(list)
-        for place in places:
-            groups[self.membership.group(self._serial(place), beacon)].append(place)
+        for index in indices:
+            groups[self.trusted.group(self._serial(index), beacon)].append(index)
         return groups
 
-    def _serial(self, place: int) -> int:
-        return Ticket.from_bytes(self.crew.tickets[place]).serial
+    def _serial(self, index: int) -> int:
+        return Ticket.from_bytes(self.devices.tickets[index]).serial
 
     def _answer_lists(self, beacon: Beacon, waiting: dict[Group, list[int]]) -> None:
         poll = _Poll()
         while waiting:
-            offered = self.crew.delivery.ask(lambda client: client.lists(self.digest))
+            offered = self.devices.delivery.ask(lambda client: client.lists(self.digest))
             ready = [each.group for each in offered if each.open and each.group in waiting]
             for group in ready:
                 self._answer_list(beacon, group, waiting.pop(group))
@@ -164,19 +166,19 @@ class RoundsRun(FleetRun):
             if not ready:
                 if self.over():
                     return
-                self.told("waiting")(0)
+                self.counter("waiting")(0)
                 poll.wait()
 
-    def _answer_list(self, beacon: Beacon, group: Group, places: list[int]) -> None:
-        document = self.crew.delivery.ask(lambda client: client.candidate_list(self.digest, group))
+    def _answer_list(self, beacon: Beacon, group: Group, indices: list[int]) -> None:
+        document = self.devices.delivery.ask(lambda client: client.candidate_list(self.digest, group))
         try:
-            listed = self.membership.listed(document or b"", group)
-            self.crew.answer(places, self._answering(beacon, listed), self.told("answering", group.level))
+            listed = self.trusted.listed(document or b"", group)
+            self.devices.answer(indices, self._answering(beacon, listed), self.counter("answering", group.level))
         except QuestionRefused as refused:
             self.refused_lists.append(str(refused))
 
     def _answering(self, beacon: Beacon, listed: PublishedList) -> Answer:
-        task, membership = self.crew.task, self.membership
-        return lambda device, place: device.answer(
-            task, membership.enrolment(self._serial(place), beacon), listed.question, listed.published
+        task, trusted = self.devices.task, self.trusted
+        return lambda device, index: device.answer(
+            task, trusted.enrolment(self._serial(index), beacon), listed.question, listed.published
         )

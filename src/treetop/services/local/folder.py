@@ -1,8 +1,9 @@
-"""The folder of a federation on this machine: what was asked, its users, keys and stores; it is kept, and goes on."""
+"""The folder of a local federation: what was asked, its users, keys, settings files and stores; it is kept."""
 
 import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -14,13 +15,14 @@ from treetop.datasets.federation import Federation
 from treetop.datasets.histogram_file import histogram_rows, load, write_histograms
 from treetop.errors import InvalidInput
 
+HOST = "127.0.0.1"
 VERSION = 1
 KEY_BYTES = 32
 
 
 @dataclass(frozen=True)
 class LocalOptions:
-    """What a federation on this machine was asked; it does not change while it lives."""
+    """What a local federation was asked; it does not change while it lives."""
 
     data: str = "syn"
     parties: int = 3
@@ -56,8 +58,10 @@ class FederationFolder:
         if not (server / "signing.key").exists():
             SigningKey.generate().save(server / "signing.key")
         _new_secrets(server, "admin")
-        for place, party in enumerate(federation.parties):
-            _new_secrets(_made(path / home_of(place, party.name)), "tickets", "server", "back_end")
+        for index, party in enumerate(federation.parties):
+            home = path / home_of(index, party.name)
+            (home / "fleet").mkdir(parents=True, exist_ok=True)
+            _new_secrets(home, "tickets", "server", "back_end")
         _write_state(path, options, None)
         return cls(path)
 
@@ -75,6 +79,18 @@ class FederationFolder:
         """Return the users, as they were drawn."""
         return load(self.path / "data.parquet")
 
+    def write_settings(self, ports: Mapping[str, int], server_port: int) -> None:
+        """Write all settings files anew: ports are free ones of today."""
+        server = server_settings(server_port)
+        for name, home in self.parties.items():
+            text = party_settings(name, ports[name], self.signing_key.public)
+            (home.path / "party.toml").write_text(text, encoding="utf-8")
+            server += (
+                f'\n[[parties]]\nname = {json.dumps(name)}\nurl = "http://{HOST}:{ports[name]}"\n'
+                f"key_file = {json.dumps(f'../{home.path.name}/server.key')}\n"
+            )
+        (self.path / "server" / "server.toml").write_text(server, encoding="utf-8")
+
     @property
     def signing_key(self) -> SigningKey:
         """Return the server's key."""
@@ -84,7 +100,7 @@ class FederationFolder:
     def parties(self) -> dict[str, "PartyHome"]:
         """Return where each party lives and how many devices it has."""
         parties = self.federation().parties
-        homes = (self.path / home_of(place, party.name) for place, party in enumerate(parties))
+        homes = (self.path / home_of(index, party.name) for index, party in enumerate(parties))
         return {party.name: PartyHome(home, party.total) for party, home in zip(parties, homes, strict=True)}
 
 
@@ -95,19 +111,46 @@ class PartyHome:
     path: Path
     users: int
 
-    def secret(self, name: str) -> str:
-        """Return a key that only this folder knows."""
-        return secret_in(self.path, name)
 
-
-def home_of(place: int, name: str) -> str:
+def home_of(index: int, name: str) -> str:
     """Return the name of a party's folder, whatever the party is called."""
-    return f"party_{place + 1}_{re.sub(r'[^A-Za-z0-9_-]', '_', name)[:40]}"
+    return f"party_{index + 1}_{re.sub(r'[^A-Za-z0-9_-]', '_', name)[:40]}"
 
 
 def secret_in(folder: Path, name: str) -> str:
     """Return a key kept in a folder."""
     return (folder / f"{name}.key").read_text("ascii").strip()
+
+
+def party_settings(name: str, port: int, signing_key: str) -> str:
+    """Return the settings file of a party that only this machine reaches."""
+    return f"""\
+name = {json.dumps(name)}
+listen = "{HOST}:{port}"
+store = "reports.sqlite"
+reports = "reports"
+server_signing_keys = ["{signing_key}"]
+ticket_secret_file = "tickets.key"
+close_when_complete = true
+
+[[server_access]]
+key_file = "server.key"
+
+[[back_end_access]]
+key_file = "back_end.key"
+"""
+
+
+def server_settings(port: int) -> str:
+    """Return the settings file of a server that only this machine reaches; the parties follow."""
+    return f"""\
+listen = "{HOST}:{port}"
+journal = "journal.sqlite"
+signing_key = "signing.key"
+
+[[admin_access]]
+key_file = "admin.key"
+"""
 
 
 def checked_same(options: LocalOptions, wanted: dict[str, Any]) -> None:
@@ -119,12 +162,6 @@ def checked_same(options: LocalOptions, wanted: dict[str, Any]) -> None:
                 f"this directory holds a federation with {name} = {known}, found {value}: "
                 "leave the option out to go on with it, or name another directory"
             )
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir(exist_ok=True)
-    (folder / "fleet").mkdir(exist_ok=True)
-    return folder
 
 
 def _new_secrets(folder: Path, *names: str) -> None:

@@ -1,4 +1,4 @@
-"""The query of a federation on this machine."""
+"""The query of a local federation."""
 
 import time
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ CAPS = Caps()
 
 
 def local_notes(options: LocalOptions) -> list[str]:
-    """Say what is otherwise in a deployment."""
+    """Say what differs in a deployment."""
     if Budget(options.epsilon).amount <= CAPS.per_task:
         return [LOWERED]
-    return [LOWERED, f"the devices here allow epsilon {options.epsilon}; a person's allows {CAPS.per_task} unless told"]
+    return [LOWERED, f"the devices here allow epsilon {options.epsilon}; a person's allows {CAPS.per_task} by default"]
 
 
 def order_of(options: LocalOptions, users: Mapping[str, int], opens: int = 0) -> QueryOrder:

@@ -1,4 +1,4 @@
-"""Processes of a federation on this machine: started, started again when one dies, stopped together."""
+"""Processes of a local federation: started, started again when one dies, stopped together."""
 
 import signal
 import subprocess
@@ -85,7 +85,7 @@ class Processes:
         return process
 
     def revive(self) -> None:
-        """Start again whatever died, and tell."""
+        """Start again whatever died, and report it."""
         for process in self.all:
             if process.revive():
                 self._died(process.name)

@@ -1,6 +1,7 @@
-"""A federation on this machine from its first process to its answer; any process may die on the way."""
+"""A local federation from its first process to its answer; any process may die on the way."""
 
 import json
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,10 +12,9 @@ from treetop.adapters.http.retrying_connection import Request, RetryingConnectio
 from treetop.adapters.system.durable_file import content_of, replace_durably
 from treetop.errors import PartyUnreachable, QueryFailed
 from treetop.services.device.party_client import PartyClient
-from treetop.services.local.folder import FederationFolder, PartyHome, secret_in
+from treetop.services.local.folder import HOST, FederationFolder, PartyHome, secret_in
 from treetop.services.local.order import ordered_now
 from treetop.services.local.processes import Processes, Supervised
-from treetop.services.local.settings_texts import HOST, free_ports, write_settings
 from treetop.services.server.client import ServerClient
 
 Found = TypeVar("Found")
@@ -44,7 +44,7 @@ class LocalFederation:
         server_port, *ports = free_ports(1 + len(names))
         self._urls = {name: f"http://{HOST}:{port}" for name, port in zip(names, ports, strict=True)}
         self._server_url = f"http://{HOST}:{server_port}"
-        write_settings(folder, dict(zip(names, ports, strict=True)), server_port)
+        folder.write_settings(dict(zip(names, ports, strict=True)), server_port)
         self._fleets: dict[str, Supervised] = {}
 
     def start(self) -> None:
@@ -55,7 +55,7 @@ class LocalFederation:
         for url in (self._server_url, *self._urls.values()):
             self._wait_for(url)
         key = secret_in(self._folder.path / "server", "admin")
-        self._server = ServerClient(RetryingConnection(self._server_url, patience=SHORT), key)
+        self._server = ServerClient(RetryingConnection(self._server_url, retry=SHORT), key)
 
     def ask(self) -> str:
         """Order the query, unless that was done before; return the digest of its task."""
@@ -85,14 +85,16 @@ class LocalFederation:
         found, query = self._server.result(task), self._server.state(task)
         if query["state"] == "failed":
             raise QueryFailed(query["doing"])
-        return Standing(self._reported(), query), found
+        users = {name: home.users for name, home in self._folder.parties.items()}
+        reported = {name: _progress(fleet, users[name]) for name, fleet in self._fleets.items()}
+        return Standing(reported, query), found
 
     def _serve(self, role: str, settings: Path) -> None:
         log = settings.with_name("log.jsonl")
         self._processes.start(settings.parent.name, [role, "--settings", str(settings)], log)
 
     def _wait_for(self, url: str) -> None:
-        connection = RetryingConnection(url, patience=SHORT)
+        connection = RetryingConnection(url, retry=SHORT)
         self._tried(lambda: connection.ask(Request("GET", "/v1/health")), f"{url} did not listen")
         connection.close()
 
@@ -121,12 +123,9 @@ class LocalFederation:
         return self._processes.start(f"{home.path.name} fleet", arguments, home.path / "fleet" / "log.jsonl")
 
     def _tickets(self, name: str, home: PartyHome) -> bytes:
-        client = PartyClient(RetryingConnection(self._urls[name], patience=SHORT))
-        task, key, otherwise = (
-            bytes.fromhex(self._folder.task or ""),
-            home.secret("back_end"),
-            f"{name} gave no tickets",
-        )
+        client = PartyClient(RetryingConnection(self._urls[name], retry=SHORT))
+        task, key = bytes.fromhex(self._folder.task or ""), secret_in(home.path, "back_end")
+        otherwise = f"{name} gave no tickets"
         while task not in {offered.digest for offered in self._tried(client.tasks, otherwise)}:
             time.sleep(POLL_SECONDS)
         tickets: list[str] = []
@@ -136,16 +135,21 @@ class LocalFederation:
         client.close()
         return "\n".join(tickets).encode("ascii") + b"\n"
 
-    def _reported(self) -> dict[str, tuple[int, int]]:
-        return {name: _progress(fleet, self._folder.parties[name].users) for name, fleet in self._fleets.items()}
-
 
 def _progress(fleet: Supervised, users: int) -> tuple[int, int]:
     """Return what the last line of a fleet's log says of its reports."""
     if fleet.finished:
         return users, users
     try:
-        told = json.loads(fleet.last_words())
-        return int(told["sent"]), users
+        return int(json.loads(fleet.last_words())["sent"]), users
     except (ValueError, TypeError, KeyError):
         return 0, users
+
+
+def free_ports(number: int) -> list[int]:
+    """Return ports that nobody listens on at the moment."""
+    sockets = [socket.create_server((HOST, 0)) for _ in range(number)]
+    ports = [taken.getsockname()[1] for taken in sockets]
+    for taken in sockets:
+        taken.close()
+    return ports

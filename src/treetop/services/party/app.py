@@ -10,14 +10,13 @@ from starlette.responses import Response
 
 from treetop.adapters.http.access_keys import Caller
 from treetop.adapters.http.described_app import DescribedApp
-from treetop.adapters.http.metrics import MEDIA_TYPE as METRICS_TYPE
+from treetop.adapters.http.metrics import metrics_response
 from treetop.adapters.http.openapi_helpers import OCTETS, Answer
 from treetop.adapters.http.problem_details import Problem, come_back, problem_of
 from treetop.federation.party.party import OpenTask, Party, TaskState
 from treetop.services.party import schemas
-from treetop.services.party.host import PartyHost
-from treetop.services.party.report_fast_path import PartyDoor
-from treetop.services.party.report_intake import verdicts_json
+from treetop.services.party.context import PartyContext
+from treetop.services.party.report_fast_path import ReportFastPath, verdicts_json
 from treetop.trie.user_groups import Group, Role
 
 _ROLES = tuple(Role)
@@ -25,7 +24,7 @@ _BEARER = HTTPBearer(auto_error=False, description="A key of the server or of th
 
 Digest = Annotated[str, InPath(pattern="^[0-9a-f]{64}$", description="Digest of the task in hexadecimal.")]
 Level = Annotated[int, InPath(ge=1, le=256)]
-RolePlace = Annotated[int, InPath(ge=0, le=2, description="0 estimate, 1 validate infrequent, 2 validate frequent.")]
+RoleIndex = Annotated[int, InPath(ge=0, le=2, description="0 estimate, 1 validate infrequent, 2 validate frequent.")]
 Number = Annotated[int, InPath(ge=1, le=1_000_000)]
 
 
@@ -39,24 +38,23 @@ Body = Annotated[bytes, Depends(_body)]
 class PartyRoutes:
     """Run by the party: every endpoint but the one for reports."""
 
-    def __init__(self, host: PartyHost) -> None:
-        self._host = host
+    def __init__(self, context: PartyContext) -> None:
+        self._context = context
 
     @property
     def _party(self) -> Party:
-        return self._host.party
+        return self._context.party
 
     def health(self) -> Response:
         """Say whether the service can do its work."""
-        if self._host.damaged:
-            tasks = ", ".join(self._host.damaged)
+        if self._context.damaged:
+            tasks = ", ".join(self._context.damaged)
             raise Problem(503, f"the store is damaged: task {tasks}; restore a backup")
         return _json(schemas.Health(status="ok", party=self._party.name))
 
     def metrics(self) -> Response:
         """Return the counters for Prometheus."""
-        text = self._host.metrics.text(self._host.stored(), self._host.damaged)
-        return Response(text, media_type=METRICS_TYPE)
+        return metrics_response(self._context)
 
     def tasks(self) -> Response:
         """List the tasks that this party takes part in."""
@@ -69,12 +67,12 @@ class PartyRoutes:
     def enrol(self, digest: Digest, tickets: Body) -> Response:
         """Enrol devices in rounds mode by their tickets; a verdict for each."""
         verdicts = self._party.enrol(bytes.fromhex(digest), tickets)
-        self._host.metrics.verdicts(verdicts)
+        self._context.metrics.verdicts(verdicts)
         return Response(verdicts_json(verdicts), media_type="application/json")
 
     def beacon(self, digest: Digest) -> Response:
         """Return the signed beacon that fixes every device's group."""
-        document = self._opened(digest).bulletin.beacon
+        document = self._opened(digest).published.beacon
         if document is None:
             raise come_back(404, "there is no beacon yet")
         return Response(document, media_type="application/json")
@@ -82,11 +80,11 @@ class PartyRoutes:
     def lists(self, digest: Digest) -> Response:
         """Say which candidate lists were published."""
         opened = self._opened(digest)
-        return _json(schemas.Lists(lists=[_shown(opened, group) for group in opened.bulletin.lists]))
+        return _json(schemas.Lists(lists=[_shown(opened, group) for group in opened.published.lists]))
 
-    def list_of(self, digest: Digest, level: Level, role: RolePlace) -> Response:
+    def list_of(self, digest: Digest, level: Level, role: RoleIndex) -> Response:
         """Return the signed candidate list of one group."""
-        document = self._party.list_of(bytes.fromhex(digest), Group(level, _ROLES[role]))
+        document = self._opened(digest).published.lists.get(Group(level, _ROLES[role]))
         if document is None:
             raise come_back(404, "this list is not published yet")
         return Response(document, media_type="application/json")
@@ -103,13 +101,13 @@ class PartyRoutes:
 
     def tell(self, digest: Digest, number: Number, message: Body) -> Response:
         """Take a message of the server; it is kept before this is answered."""
-        self._party.tell(bytes.fromhex(digest), number, message)
-        self._host.workers.wake(bytes.fromhex(digest))
+        self._opened(digest).query.tell(number, message)
+        self._context.workers.wake(bytes.fromhex(digest))
         return Response(status_code=202)
 
     def outcome(self, digest: Digest, number: Number) -> Response:
         """Return the answer to a message, once there is one."""
-        outcome = self._party.outcome(bytes.fromhex(digest), number)
+        outcome = self._opened(digest).query.outcome(number)
         if outcome is None:
             return Response(status_code=202, headers={"Retry-After": "1"})
         return Response(outcome, media_type=OCTETS)
@@ -118,22 +116,22 @@ class PartyRoutes:
         return self._party.task(bytes.fromhex(digest))
 
 
-def party_app(host: PartyHost) -> PartyDoor:
+def party_app(context: PartyContext) -> ReportFastPath:
     """Return the ASGI application of a party."""
-    return PartyDoor(host, described_routes(host))
+    return ReportFastPath(context, described_routes(context))
 
 
-def described_routes(host: PartyHost) -> DescribedApp:
-    """Return all endpoints with their description; reports are described here and answered by the front door."""
+def described_routes(context: PartyContext) -> DescribedApp:
+    """Return all endpoints with their description; reports are described here and answered by the fast path."""
     app = DescribedApp("Treetop party", schemas.ABOUT, schemas.REFERRED)
-    app.include_router(_router(PartyRoutes(host), lambda caller: _allowed(host, caller)))
-    app.answer_problems(host, problem_of)
+    app.include_router(_router(PartyRoutes(context), lambda caller: _allowed(context, caller)))
+    app.answer_problems(context, problem_of)
     return app
 
 
 def description() -> dict[str, Any]:
-    """Return the OpenAPI description; no request is answered, so no host is needed."""
-    return described_routes(cast(PartyHost, None)).openapi()
+    """Return the OpenAPI description; no request is answered, so no context is needed."""
+    return described_routes(cast(PartyContext, None)).openapi()
 
 
 def _router(routes: PartyRoutes, allowed: Callable[[Caller], Any]) -> APIRouter:
@@ -162,12 +160,12 @@ def _router(routes: PartyRoutes, allowed: Callable[[Caller], Any]) -> APIRouter:
 
 async def _reports(digest: Digest) -> Response:
     """Take reports with their tickets; a verdict for each, in the same order."""
-    raise AssertionError(f"the front door answers reports of {digest}")
+    raise AssertionError(f"the fast path answers reports of {digest}")
 
 
-def _allowed(host: PartyHost, caller: Caller) -> Callable[..., None]:
+def _allowed(context: PartyContext, caller: Caller) -> Callable[..., None]:
     def check(shown: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]) -> None:
-        host.keys.check(caller, f"{shown.scheme} {shown.credentials}" if shown else None)
+        context.keys.check(caller, f"{shown.scheme} {shown.credentials}" if shown else None)
 
     return check
 
@@ -183,6 +181,6 @@ def _listed(opened: OpenTask) -> schemas.ListedTask:
 
 
 def _shown(opened: OpenTask, group: Group) -> schemas.ShownList:
-    state: TaskState = "closed" if opened.bulletin.is_closed(group) else "open"
-    digest = opened.bulletin.read_list(group).question.digest.hex()
+    state: TaskState = "closed" if opened.published.is_closed(group) else "open"
+    digest = opened.published.read_list(group).question.digest.hex()
     return schemas.ShownList(level=group.level, role=_ROLES.index(group.role), state=state, digest=digest)

@@ -108,7 +108,7 @@ class GroupCommit:
         return taken
 
     def _commit(self, taken: list[_Submission]) -> None:
-        """Whoever has gone away meanwhile is left out; from here on nobody can."""
+        """Write what has not been cancelled meanwhile; from here on nothing can be."""
         wanted = [submission for submission in taken if submission.future.set_running_or_notify_cancel()]
         try:
             verdicts = self._store.submit([report for submission in wanted for report in submission.reports])

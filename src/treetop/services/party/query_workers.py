@@ -18,11 +18,11 @@ class QueryWorkers:
         self._stop, self._lock = Event(), Lock()
 
     def stopping(self) -> bool:
-        """Return whether the service ends: whoever waits should stop."""
+        """Return whether the service is ending, so that waiting should stop."""
         return self._stop.is_set()
 
     def wake(self, task: bytes) -> None:
-        """Let somebody look for messages about a task."""
+        """Have a thread look for messages about a task."""
         with self._lock:
             self._news.add(task)
             if task not in self._threads and not self.stopping():

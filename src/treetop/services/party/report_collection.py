@@ -1,4 +1,4 @@
-"""The devices of one task as a party's dialogue sees them: waits for them, by the clock that never goes back."""
+"""The devices of one task as a party's dialogue sees them: waits for them, by the monotonic clock."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -37,59 +37,56 @@ class ReportCounter(Protocol):
 
 
 class DeviceReportCollection:
-    """Run by the party: the `FieldWork` of one task, over its store."""
+    """Run by the party: the `ReportCollection` of one task, over its store."""
 
     def __init__(
-        self, admission: TaskAdmission, bulletin: PublishedDocuments, store: ReportStore, counter: ReportCounter, *,
+        self, admission: TaskAdmission, published: PublishedDocuments, store: ReportStore, counter: ReportCounter, *,
         clock: ServiceClock, verifier: Callable[[], Verifier], stopping: Callable[[], bool],
         close_when_complete: bool = False,
     ) -> None:  # fmt: skip
-        self._admission, self._bulletin, self._store, self._counter = admission, bulletin, store, counter
+        self._admission, self._published, self._store, self._counter = admission, published, store, counter
         self._clock, self._verifier, self._stopping = clock, verifier, stopping
-        self._eager = close_when_complete
-        self._task = admission.task
-        self._assigned: Mapping[Group, int] = {}
-
-    def restore(self) -> None:
-        """Show and admit again, after a start, what was published before."""
-        beacon = self._bulletin.read_beacon
-        if beacon is not None and not self._assigned:
-            self._assign(beacon)
-            for group in self._bulletin.lists:
-                self._admission.open_list(self._bulletin.read_list(group))
+        self._close_when_complete, self._task = close_when_complete, admission.task
 
     def close(self) -> Collected:
         """One-shot: wait for the reports, then close every group. Rounds: the same for enrolment."""
         one_shot = self._task.one_shot
         deadline = self._task.deadlines.reports if one_shot else self._task.deadlines.enrolment
-        complete = self._all_reported if one_shot else self._all_enrolled
-        self._wait(deadline - self._clock.now(), lambda: self._eager and complete())
-        return self._close_reports() if one_shot else self._close_enrolment()
+        self._wait(deadline - self._clock.now(), lambda: self._close_when_complete and self._complete())
+        task, store = self._task.digest, self._store
+        if not one_shot:
+            enrolment = store.close_enrolment(task)
+            return Collected(enrolment.devices, store.tickets_issued(task), enrolment.digest, {})
+        groups = {entry.group: self._closed(entry.group) for entry in self._task.groups}
+        self._published.note_over()
+        return Collected(sum(groups.values()), store.tickets_issued(task), bytes(32), groups)
 
     def publish_beacon(self, document: bytes) -> Mapping[Group, int]:
-        """Rounds: show a signed beacon; return how many of the enrolled are in each group."""
+        """Rounds: publish a signed beacon; return how many of the enrolled are in each group."""
         beacon = Beacon.from_bytes(checked("beacon", document, self._verifier()))
         enrolment = self._store.close_enrolment(self._task.digest)
         expected = (self._task.digest, self._admission.party, enrolment.devices, enrolment.digest)
         if (beacon.task, beacon.party, beacon.devices, beacon.enrolment) != expected:
             raise PeerViolation("beacon", "one for this task, this party and its enrolment", "another")
-        self._bulletin.post_beacon(document)
-        return self._assign(beacon)
+        self._published.post_beacon(document)
+        return self._admission.assign(self._store.enrolled(self._task.digest), beacon.beacon)
 
     def publish_list(self, document: bytes, listed: PublishedList) -> None:
-        """Rounds: show a signed list to the devices of its group; their reports are admitted from now on."""
+        """Rounds: publish a signed list to the devices of its group; their reports are admitted from now on."""
         signed = PublishedList.from_bytes(checked("list", document, self._verifier()), self._task)
         if signed != listed or signed.party != self._admission.party or signed.question.task != self._task.digest:
             raise PeerViolation("signed list", "the one that was asked for", "another")
-        self._bulletin.post_list(listed.question.group, document)
+        self._published.post_list(listed.question.group, document)
         self._admission.open_list(listed)
 
     def gather(self, group: Group) -> int:
         """Return the reports of a group once it is closed; after a restart its time begins anew."""
-        if not self._task.one_shot and not self._bulletin.is_closed(group):
-            self.restore()
-            awaited = self._assigned.get(group, 0)
-            self._wait(self._task.deadlines.level_seconds, lambda: self._reports_of(group) >= awaited)
+        if not self._task.one_shot and not self._published.is_closed(group):
+            awaited = self._admission.group_sizes.get(group, 0)
+            self._wait(
+                self._task.deadlines.level_seconds,
+                lambda: self._store.counts(self._task.digest).get(group, 0) >= awaited,
+            )
         return self._closed(group)
 
     def tally(self, groups: Sequence[Group], counting: Counting) -> Tally:
@@ -102,7 +99,7 @@ class DeviceReportCollection:
         return sum(self._counter.implausible(task, group, counting, epsilon) for group in groups)
 
     def _wait(self, seconds: float, done: Callable[[], bool]) -> None:
-        """Return when it is done or the time is over; the clock on the wall is asked once, so its jumps do no harm."""
+        """Return when it is done or the time is over; the wall clock is read once, so its jumps do no harm."""
         now = self._clock.monotonic()
         end = now + seconds
         while now < end and not done():
@@ -112,33 +109,14 @@ class DeviceReportCollection:
             self._clock.sleep(min(max(LOOK_SECONDS, LOOKING_SHARE * looked), end - now))
             now = self._clock.monotonic()
 
-    def _reports_of(self, group: Group) -> int:
-        return self._store.counts(self._task.digest).get(group, 0)
-
-    def _all_reported(self) -> bool:
-        issued = self._store.tickets_issued(self._task.digest)
-        return 0 < issued <= sum(self._store.counts(self._task.digest).values())
-
-    def _all_enrolled(self) -> bool:
-        issued = self._store.tickets_issued(self._task.digest)
-        return 0 < issued <= sum(1 for _ in self._store.enrolled(self._task.digest))
-
-    def _close_reports(self) -> Collected:
-        groups = {entry.group: self._closed(entry.group) for entry in self._task.groups}
-        self._bulletin.note_over()
-        issued = self._store.tickets_issued(self._task.digest)
-        return Collected(sum(groups.values()), issued, bytes(32), groups)
-
-    def _close_enrolment(self) -> Collected:
-        enrolment = self._store.close_enrolment(self._task.digest)
-        return Collected(enrolment.devices, self._store.tickets_issued(self._task.digest), enrolment.digest, {})
+    def _complete(self) -> bool:
+        """Return whether every ticket that was issued has reported (one-shot) or enrolled (rounds)."""
+        task, store = self._task.digest, self._store
+        used = sum(store.counts(task).values()) if self._task.one_shot else sum(1 for _ in store.enrolled(task))
+        return 0 < store.tickets_issued(task) <= used
 
     def _closed(self, group: Group) -> int:
         count = self._store.close_group(self._task.digest, group)
-        self._bulletin.note_closed(group)
+        self._published.note_closed(group)
         self._admission.note_closed(group)
         return count
-
-    def _assign(self, beacon: Beacon) -> Mapping[Group, int]:
-        self._assigned = self._admission.assign(self._store.enrolled(self._task.digest), beacon.beacon)
-        return self._assigned

@@ -12,10 +12,10 @@ from treetop.adapters.http.openapi_helpers import (
     Answer,
     ProblemDetails,
     SignedDocument,
+    described,
     gives,
     refers,
     sends,
-    told,
 )
 from treetop.federation.party.party import MOST_TICKETS_AT_ONCE
 from treetop.federation.wire.uploads import ReportStatus
@@ -87,21 +87,23 @@ _DEVICES, _BACK_END, _SERVER = "devices", "back end", "server"
 _DOCUMENT = gives("The document, byte for byte as the server signed it.", JSON, refers(SignedDocument))
 _VERDICTS = gives("A verdict for each, in the order they came.", JSON, refers(Verdicts))
 
-HEALTH = told(_DEVICES, 200, gives("All is well.", JSON, refers(Health)))
-METRICS = told(_DEVICES, 200, gives("Prometheus text.", "text/plain", {"type": "string"}))
-TASKS = told(_DEVICES, 200, gives("All tasks.", JSON, refers(Tasks)))
-TASK = told(_DEVICES, 200, _DOCUMENT, (404, 422))
-BEACON = told(_DEVICES, 200, _DOCUMENT, (404, 422))
-LISTS = told(_DEVICES, 200, gives("All lists.", JSON, refers(Lists)), (404, 422))
-LIST = told(_DEVICES, 200, _DOCUMENT, (404, 422))
-ENROLMENTS = told(_DEVICES, 200, _VERDICTS, (400, 404, 409, 422), sends(OCTETS, _BYTES))
-REPORTS = told(_DEVICES, 200, _VERDICTS, (400, 404, 422, 429), sends(OCTETS, _BYTES))
-TICKETS = told(_BACK_END, 200, gives("Fresh tickets.", JSON, refers(Tickets)), (*KEYED, 400, 404, 409, 422))
-INSTALL = told(_SERVER, 204, {"description": "It is kept."}, (*KEYED, 400, 422), sends(JSON, refers(SignedDocument)))
-TELL = told(_SERVER, 202, {"description": "It is kept."}, (*KEYED, 400, 404, 422), sends(OCTETS, _BYTES))
+HEALTH = described(_DEVICES, 200, gives("All is well.", JSON, refers(Health)))
+METRICS = described(_DEVICES, 200, gives("Prometheus text.", "text/plain", {"type": "string"}))
+TASKS = described(_DEVICES, 200, gives("All tasks.", JSON, refers(Tasks)))
+TASK = described(_DEVICES, 200, _DOCUMENT, (404, 422))
+BEACON = described(_DEVICES, 200, _DOCUMENT, (404, 422))
+LISTS = described(_DEVICES, 200, gives("All lists.", JSON, refers(Lists)), (404, 422))
+LIST = described(_DEVICES, 200, _DOCUMENT, (404, 422))
+ENROLMENTS = described(_DEVICES, 200, _VERDICTS, (400, 404, 409, 422), sends(OCTETS, _BYTES))
+REPORTS = described(_DEVICES, 200, _VERDICTS, (400, 404, 422, 429), sends(OCTETS, _BYTES))
+TICKETS = described(_BACK_END, 200, gives("Fresh tickets.", JSON, refers(Tickets)), (*KEYED, 400, 404, 409, 422))
+INSTALL = described(
+    _SERVER, 204, {"description": "It is kept."}, (*KEYED, 400, 422), sends(JSON, refers(SignedDocument))
+)
+TELL = described(_SERVER, 202, {"description": "It is kept."}, (*KEYED, 400, 404, 422), sends(OCTETS, _BYTES))
 _AT_WORK = {"description": "Not answered yet.", "headers": AGAIN}
 _OUTCOME = gives("The outcome.", OCTETS, _BYTES)
-OUTCOME = told(_SERVER, 200, _OUTCOME, (*KEYED, 400, 404, 422))
+OUTCOME = described(_SERVER, 200, _OUTCOME, (*KEYED, 400, 404, 422))
 OUTCOME["responses"] = {202: _AT_WORK} | OUTCOME["responses"]
 REFERRED = (ProblemDetails, Health, Tasks, Verdicts, Lists, Tickets, SignedDocument)
 """Shapes that the descriptions refer to by name."""

@@ -2,12 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
-from treetop.adapters.http.endpoint_settings import HEX_32_BYTES, MIN_SECRET_BYTES, AccessKey, Address, StorePlace, Tls
-from treetop.adapters.system.settings_file import Secret
+from treetop.adapters.http.endpoint_settings import (
+    HEX_32_BYTES,
+    MIN_SECRET_BYTES,
+    AccessKey,
+    Address,
+    StoreLocation,
+    Tls,
+)
 from treetop.errors import InvalidInput
+from treetop.toml_files import FilePath, Secret
 
 
 @dataclass(frozen=True)
@@ -34,30 +40,30 @@ class Limits:
 
 @dataclass(frozen=True)
 class PartySettings:
-    """All that a party's service is told."""
+    """The whole settings file of a party."""
 
     name: str
     listen: Address
-    reports: Path
+    reports: FilePath
     """Folder of the exported report files."""
     server_signing_keys: tuple[str, ...]
     """Ed25519 public keys whose tasks, beacons and lists are believed: two while they are rotated."""
     ticket_secret: Secret
     server_access: tuple[AccessKey, ...]
     back_end_access: tuple[AccessKey, ...]
-    store: StorePlace | None = None
+    store: StoreLocation | None = None
     store_url: Secret | None = None
     accept_older_store: bool = False
     """Go on with a store that was restored from a backup."""
     close_when_complete: bool = False
-    """Do not wait for the deadline once every ticket given out was used; for federations on one machine."""
+    """Do not wait for the deadline once every issued ticket was used; for federations on one machine."""
     trusted_proxy: bool = False
     """A proxy in front speaks TLS with the outside: plain HTTP is allowed on any address."""
     tls: Tls | None = None
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        problems = [*_key_problems(self), *_place_problems(self)]
+        problems = [*_key_problems(self), *_location_problems(self)]
         if not self.name:
             problems.append("name must not be empty")
         if problems:
@@ -69,13 +75,13 @@ class PartySettings:
         return {"server": self.server_access, "back_end": self.back_end_access}
 
     @property
-    def store_place(self) -> StorePlace:
-        """Return where reports lie."""
-        return self.store or StorePlace(self.store_url.reveal().decode() if self.store_url else "")
+    def store_location(self) -> StoreLocation:
+        """Return which store is used."""
+        return self.store or StoreLocation(self.store_url.reveal().decode() if self.store_url else "")
 
     @property
     def scheme(self) -> str:
-        """Return https, or http where a proxy or nobody else is in front."""
+        """Return https, or http behind a proxy or on this machine alone."""
         return "https" if self.tls else "http"
 
 
@@ -90,7 +96,7 @@ def _key_problems(settings: PartySettings) -> list[str]:
     return problems + [f"{role} must have one key at least" for role in roles if not getattr(settings, role)]
 
 
-def _place_problems(settings: PartySettings) -> list[str]:
+def _location_problems(settings: PartySettings) -> list[str]:
     problems = []
     if (settings.store is None) == (settings.store_url is None):
         problems.append("give one of store, store_url_file and store_url_env")

@@ -1,25 +1,29 @@
 """The server's HTTP API: for those who ask queries, and for everybody who wants to check what was signed."""
 
 import json
-from collections.abc import Callable
-from dataclasses import asdict
-from typing import Annotated, Any, cast
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Annotated, Any, cast, get_args
 
 from fastapi import APIRouter, Security
 from fastapi import Path as InPath
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 from starlette.responses import Response
 
+from treetop.adapters.http.access_keys import AccessKeys
 from treetop.adapters.http.described_app import DescribedApp
-from treetop.adapters.http.metrics import MEDIA_TYPE as METRICS_TYPE
+from treetop.adapters.http.metrics import RequestMetrics, counter, gauge, metrics_response
 from treetop.adapters.http.openapi_helpers import Answer
 from treetop.adapters.http.problem_details import Problem, come_back, problem_of
 from treetop.adapters.http.request_guard import RequestGuard
-from treetop.errors import TreetopError, UnknownName
+from treetop.adapters.system.structured_log import StructuredLog
+from treetop.errors import StoreDamaged, StoreUnavailable, TreetopError, UnknownName
 from treetop.services.server import schemas
-from treetop.services.server.host import ServerHost
-from treetop.services.server.query_manager import QUERY, QueryManager, QueryState
-from treetop.services.server.query_orders import OrderWanted
+from treetop.services.server.query_manager import QUERY, QueryManager
+from treetop.services.server.settings import ServerLimits
 
 _BEARER = HTTPBearer(auto_error=False, description="An admin key of the server.")
 
@@ -27,73 +31,98 @@ Digest = Annotated[str, InPath(pattern="^[0-9a-f]{64}$", description="Digest of 
 Given = Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]
 
 
+@dataclass(frozen=True, eq=False)
+class ServerContext(Collector):
+    """Run by the server: everything its endpoints reach."""
+
+    queries: QueryManager
+    public_key: str
+    keys: AccessKeys
+    log: StructuredLog
+    limits: ServerLimits = field(default_factory=ServerLimits)
+    metrics: RequestMetrics = field(default_factory=RequestMetrics)
+
+    def note(self, error: TreetopError) -> None:
+        """Log what the operator must know: the journal does not work."""
+        if isinstance(error, StoreDamaged | StoreUnavailable):
+            self.log.client("journal_unavailable", kind=type(error).__name__)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield all metrics."""
+        yield from self.metrics.collect()
+        states = Counter(query.state for query in self.queries.states())
+        phases = [((phase,), states[phase]) for phase in get_args(schemas.QueryPhase)]
+        yield gauge("queries", "Queries of this server, by state.", phases, "state")
+        yield counter("parties_left_out", "Parties that a query went on without.", [((), self.queries.left_out)])
+
+
 class ServerRoutes:
     """Run by the server: every endpoint."""
 
-    def __init__(self, host: ServerHost) -> None:
-        self._host = host
+    def __init__(self, context: ServerContext) -> None:
+        self._context = context
 
     @property
-    def _desk(self) -> QueryManager:
-        return self._host.desk
+    def _queries(self) -> QueryManager:
+        return self._context.queries
 
     def health(self) -> Response:
         """Say that the service does its work."""
-        return _json(schemas.ServerHealth(status="ok", parties=list(self._desk.parties)))
+        return _json(schemas.ServerHealth(status="ok", parties=list(self._queries.parties)))
 
     def metrics(self) -> Response:
         """Return the counters for Prometheus."""
-        return Response(self._host.metrics_text(), media_type=METRICS_TYPE)
+        return metrics_response(self._context)
 
     def keys(self) -> Response:
         """Return the public key that tasks are signed with."""
-        return _json(schemas.Keys(keys=[self._host.public_key]))
+        return _json(schemas.Keys(keys=[self._context.public_key]))
 
     def task(self, digest: Digest) -> Response:
         """Return the signed task of a query."""
-        return Response(self._desk.document(digest), media_type="application/json")
+        return Response(self._queries.document(digest), media_type="application/json")
 
     def log(self, digest: Digest) -> Response:
         """Return every candidate list that was signed for a task (rounds): nobody was shown another."""
-        lists = [json.loads(document) for document in self._desk.log(digest)]
+        lists = [json.loads(document) for document in self._queries.log(digest)]
         return Response(json.dumps({"lists": lists}), media_type="application/json")
 
-    def order(self, wanted: OrderWanted) -> Response:
+    def order(self, wanted: schemas.OrderWanted) -> Response:
         """Order a query: a task is signed, given to its parties, and asked."""
-        return _json(_shown(self._desk.take(wanted.model_dump())), 201)
+        return _json(self._queries.take(wanted), 201)
 
     def queries(self) -> Response:
         """List all queries, the oldest one first."""
-        return _json(schemas.Queries(queries=[_shown(state) for state in self._desk.states()]))
+        return _json(schemas.Queries(queries=self._queries.states()))
 
     def query(self, digest: Digest) -> Response:
         """Say how far a query is."""
-        return _json(_shown(self._desk.state(digest)))
+        return _json(self._queries.state(digest))
 
     def result(self, digest: Digest) -> Response:
         """Return the answer of a query, once there is one."""
-        document = self._desk.result(digest)
+        document = self._queries.result(digest)
         if document is None:
             raise come_back(404, "there is no answer yet")
         return Response(document, media_type="application/json")
 
 
-def server_app(host: ServerHost) -> RequestGuard:
+def server_app(context: ServerContext) -> RequestGuard:
     """Return the ASGI application of a server."""
-    return RequestGuard(host, described_routes(host), _refusal)
+    return RequestGuard(context, described_routes(context), _refusal)
 
 
-def described_routes(host: ServerHost) -> DescribedApp:
+def described_routes(context: ServerContext) -> DescribedApp:
     """Return all endpoints with their description."""
     app = DescribedApp("Treetop server", schemas.ABOUT, schemas.REFERRED)
-    app.include_router(_router(ServerRoutes(host), _allowed(host)))
-    app.answer_problems(host, _refusal)
+    app.include_router(_router(ServerRoutes(context), _allowed(context)))
+    app.answer_problems(context, _refusal)
     return app
 
 
 def description() -> dict[str, Any]:
-    """Return the OpenAPI description; no request is answered, so no host is needed."""
-    return described_routes(cast(ServerHost, None)).openapi()
+    """Return the OpenAPI description; no request is answered, so no context is needed."""
+    return described_routes(cast(ServerContext, None)).openapi()
 
 
 def _router(routes: ServerRoutes, admin: Callable[..., None]) -> APIRouter:
@@ -115,23 +144,19 @@ def _router(routes: ServerRoutes, admin: Callable[..., None]) -> APIRouter:
     return router
 
 
-def _allowed(host: ServerHost) -> Callable[..., None]:
+def _allowed(context: ServerContext) -> Callable[..., None]:
     def admin(given: Given) -> None:
-        host.keys.check("admin", None if given is None else f"{given.scheme} {given.credentials}")
+        context.keys.check("admin", None if given is None else f"{given.scheme} {given.credentials}")
 
     return admin
 
 
 def _refusal(error: TreetopError) -> Problem:
-    """Return what a client is told: a query that is not there, or an order that cannot be asked."""
+    """Return the answer to a query that is not there, or to an order that cannot be asked."""
     if isinstance(error, UnknownName):
         missing = error.kind == QUERY
         return Problem(404 if missing else 422, "this server has no such query" if missing else str(error))
     return problem_of(error)
-
-
-def _shown(state: QueryState) -> schemas.QueryShown:
-    return schemas.QueryShown(**asdict(state))
 
 
 def _json(model: Answer, status: int = 200) -> Response:

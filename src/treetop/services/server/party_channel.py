@@ -1,18 +1,18 @@
-"""Run by the server: the way to one party over its own HTTP API, with the key that the party gave."""
+"""Run by the server: a channel to one party over its HTTP API, with the key that the party issued."""
 
 import json
 from collections.abc import Mapping
 
 from treetop.adapters.http.retrying_connection import Reply, Request, RetryingConnection, RetryPolicy
-from treetop.adapters.system.settings_file import Secret
 from treetop.errors import PartyUnreachable, PeerViolation
 from treetop.federation.task import DeviceTask
 from treetop.services.device.party_client import detail_of
+from treetop.toml_files import Secret
 
 POLLING = RetryPolicy(in_all=5.0, first_pause=0.2, longest_pause=2.0, answer_within=10.0)
-"""A call that fails is repeated by whoever polls: a party that is away must not hold up the others."""
+"""The poller repeats a call that fails: a party that is away must not hold up the others."""
 MOST_OUTCOME_BYTES = 1 << 28
-DONE, TAKEN, NOTHING_TO_SAY = 200, 202, 204
+DONE, ACCEPTED, NO_CONTENT = 200, 202, 204
 
 
 class HttpChannel:
@@ -23,16 +23,16 @@ class HttpChannel:
 
     def install(self, document: bytes) -> None:
         """Give the party a signed task."""
-        self._asked("PUT", f"/v1/tasks/{digest_of(document).hex()}", {NOTHING_TO_SAY}, document)
+        self._asked("PUT", f"/v1/tasks/{digest_of(document).hex()}", {NO_CONTENT}, document)
 
     def tell(self, task: bytes, number: int, message: bytes) -> None:
         """Hand over a message; the party has kept it when this returns."""
-        self._asked("PUT", f"/v1/tasks/{task.hex()}/messages/{number}", {TAKEN}, message)
+        self._asked("PUT", f"/v1/tasks/{task.hex()}/messages/{number}", {ACCEPTED}, message)
 
     def outcome(self, task: bytes, number: int) -> bytes | None:
         """Return the party's answer to a message, or None while it is at work."""
         path = f"/v1/tasks/{task.hex()}/messages/{number}/outcome"
-        reply = self._asked("GET", path, {DONE, TAKEN})
+        reply = self._asked("GET", path, {DONE, ACCEPTED})
         return reply.body if reply.status == DONE else None
 
     def close(self) -> None:

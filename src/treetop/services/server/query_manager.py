@@ -1,11 +1,12 @@
 """Run by the server: orders in, every query in a thread of its own, results out; a new start takes all of them up."""
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Event, Lock, Thread
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
+
+from pydantic import ValidationError
 
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import InvalidInput, QueryFailed, UnknownName
@@ -19,33 +20,18 @@ from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import mode_of
 from treetop.federation.wire.signed_documents import canonical_json, signed_task
 from treetop.metrics.poisoning import fakes_needed
-from treetop.services.server.query_orders import read_order
+from treetop.services.server.schemas import OrderWanted, QueryShown
 
-QueryPhase = Literal["running", "answered", "failed"]
 ORDERS, QUERY, LEFT_OUT = "orders", "query", "left out"
 RETRY_SECONDS = 5.0
 
 
 class OpenedChannel(Channel, Protocol):
-    """A way to a party that is closed after use."""
+    """A channel that is closed after use."""
 
     def close(self) -> None:
         """Hang up."""
         ...
-
-
-@dataclass(frozen=True)
-class QueryState:
-    """How far a query is."""
-
-    task: str
-    name: str
-    mode: str
-    state: QueryPhase
-    doing: str
-    """The last thing that happened, in words."""
-    steps: int = 0
-    """Answers of parties so far."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +57,7 @@ class QueryManager:
         self._journal, self._signer, self._channels = journal, signer, channels
         self._clock, self._entropy, self._log = clock, entropy, log
         self._queries: dict[str, _Query] = {}
-        self._states: dict[str, QueryState] = {}
+        self._states: dict[str, QueryShown] = {}
         self._lock, self._stop = Lock(), Event()
         self.left_out = 0
         """How often a query of this process went on without a party."""
@@ -85,24 +71,24 @@ class QueryManager:
         """Take up every query that was ordered before, but for those whose parties the settings no longer name."""
         for digest, content in self._journal.read(ORDERS).items():
             try:
-                self._begin(read_order(json.loads(content), self.parties))
-            except InvalidInput as refusal:
+                self._begin(OrderWanted.model_validate_json(content).order(self.parties))
+            except (InvalidInput, ValidationError) as refusal:
                 self._log.say("order_not_taken_up", task=digest, kind=type(refusal).__name__)
 
-    def take(self, content: Mapping[str, Any]) -> QueryState:
+    def take(self, wanted: OrderWanted) -> QueryShown:
         """Keep an order and begin with it; the same order again is the same query, and goes on if it had failed."""
-        order = read_order(content, self.parties)
+        order = wanted.order(self.parties)
         digest = planned_task(order).digest.hex()
-        settled = {**content, "parties": list(order.parties)}  # not those that the settings name some day
+        settled = {**wanted.model_dump(), "parties": list(order.parties)}  # not those that the settings name some day
         self._journal.write(ORDERS, digest, canonical_json(settled))
         self._begin(order)
         return self.state(digest)
 
-    def states(self) -> list[QueryState]:
+    def states(self) -> list[QueryShown]:
         """Return all queries, the oldest one first."""
         return list(self._states.values())
 
-    def state(self, task: str) -> QueryState:
+    def state(self, task: str) -> QueryShown:
         """Return how far a query is."""
         if task not in self._states:
             raise UnknownName(QUERY, task, ())
@@ -125,7 +111,7 @@ class QueryManager:
         return [document for entry, document in self._journal.read(book).items() if entry.startswith("list:")]
 
     def stop(self) -> None:
-        """Begin nothing any more; what is under way goes on from the journal after the next start."""
+        """Begin nothing more; what is under way goes on from the journal after the next start."""
         self._stop.set()
 
     def _begin(self, order: QueryOrder) -> None:
@@ -136,7 +122,9 @@ class QueryManager:
             if digest in self._queries and self._states[digest].state != "failed":
                 return
             thread = Thread(target=self._run, args=(digest,), name=f"query {digest[:8]}", daemon=True)
-            self._states[digest] = QueryState(digest, task.name, mode_of(task), "running", "waiting for devices")
+            self._states[digest] = QueryShown(
+                task=digest, name=task.name, mode=mode_of(task), state="running", doing="waiting for devices", steps=0
+            )
             self._queries[digest] = _Query(order, task, thread)
         if answered:
             self._change(digest, state="answered", doing="answered")
@@ -164,7 +152,7 @@ class QueryManager:
                 self._stop.wait(RETRY_SECONDS)
 
     def _ask(self, digest: str) -> None:
-        """Open a way to every party, run the query over them, and hang up whatever came of it."""
+        """Open a channel to every party, run the query over them, and close them whatever came of it."""
         order, task = self._queries[digest].order, self._queries[digest].task
         with ExitStack() as opened:
             channels = {party: opened.enter_context(closing(self._channels[party]())) for party in task.parties}
@@ -182,4 +170,4 @@ class QueryManager:
         self._change(digest, doing=doing, steps=self._states[digest].steps + 1)
 
     def _change(self, digest: str, **changes: Any) -> None:
-        self._states[digest] = replace(self._states[digest], **changes)
+        self._states[digest] = self._states[digest].model_copy(update=changes)

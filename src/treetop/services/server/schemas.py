@@ -1,6 +1,9 @@
-"""The server's API in words and shapes: from here comes docs/reference/server_openapi.json."""
+"""The server's API: orders and answers, and their description, from which docs/reference/server_openapi.json comes."""
 
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from treetop.adapters.http.openapi_helpers import (
     JSON,
@@ -8,15 +11,73 @@ from treetop.adapters.http.openapi_helpers import (
     Answer,
     ProblemDetails,
     SignedDocument,
+    described,
     gives,
     refers,
-    told,
 )
+from treetop.errors import UnknownName
+from treetop.federation.server.party_poller import MissingPolicy
+from treetop.federation.server.planning import QueryOrder
+from treetop.federation.task import LAST_SECOND, Deadlines, LeastReports
 
 ABOUT = """What the server of a Treetop federation answers to those who ask queries.
 
 Tasks, their signatures and every candidate list that was signed are public; queries and results need an admin key.
 Every refusal is a problem (RFC 9457). Repeating any request does no harm: the same order is the same query."""
+
+
+class Wanted(BaseModel):
+    """A part of an order: nothing unknown, nothing converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class DeadlinesWanted(Wanted):
+    """Seconds since 1970, and how long a list stays open."""
+
+    opens: int = Field(default=0, ge=0, le=LAST_SECOND)
+    enrolment: int = Field(default=LAST_SECOND, ge=0, le=LAST_SECOND)
+    reports: int = Field(default=LAST_SECOND, ge=0, le=LAST_SECOND)
+    level_seconds: int = Field(default=3600, ge=1, le=LAST_SECOND)
+
+
+class LeastWanted(Wanted):
+    """Groups with fewer reports are not used."""
+
+    estimate: int = Field(default=500, ge=1, le=1 << 32)
+    validation: int = Field(default=100, ge=1, le=1 << 32)
+
+
+class OrderWanted(Wanted):
+    """A query: what is asked, of whom, how, and until when."""
+
+    name: str = Field(min_length=1, max_length=200)
+    attribute: str = Field(default="item", min_length=1, max_length=200)
+    k: int = Field(default=10, ge=1, le=1 << 20)
+    epsilon: str = Field(default="2", max_length=24, description="Decimal digits, such as 0.5.")
+    mechanism: str = "canopy"
+    mode: str = "one-shot"
+    oracle: str = "auto"
+    encoding: str = "words"
+    settings: dict[str, str] = Field(default_factory=dict, description="As --set of the commands.")
+    parties: list[str] = Field(default_factory=list, description="The largest first; none named: all.")
+    expected: dict[str, int] = Field(default_factory=dict, description="Users of parties, where they are known.")
+    deadlines: DeadlinesWanted = DeadlinesWanted()
+    least: LeastWanted = LeastWanted()
+    policy: str = Field(default="wait", description="A party that does not answer: wait, or proceed without it.")
+    patience: int = Field(default=600, ge=1, le=LAST_SECOND, description="Seconds that a party may stay silent.")
+
+    def order(self, known: Sequence[str]) -> QueryOrder:
+        """Return the query that a server with these parties runs, or refuse one that cannot be asked."""
+        for party in self.parties:
+            if party not in known:
+                raise UnknownName("party", party, known)
+        return QueryOrder(
+            self.name, tuple(self.parties or known), self.attribute, self.k, self.epsilon, self.mechanism,
+            cast(Any, self.mode), self.oracle, self.encoding, self.settings, self.expected,
+            Deadlines(**self.deadlines.model_dump()), LeastReports(**self.least.model_dump()),
+            MissingPolicy(cast(Any, self.policy), float(self.patience)),
+        )  # fmt: skip
 
 
 class ServerHealth(Answer):
@@ -38,13 +99,17 @@ class ListLog(Answer):
     lists: list[SignedDocument]
 
 
+QueryPhase = Literal["running", "answered", "failed"]
+
+
 class QueryShown(Answer):
     """How far a query is."""
 
+    model_config = ConfigDict(frozen=True)
     task: str
     name: str
     mode: Literal["one-shot", "rounds"]
-    state: Literal["running", "answered", "failed"]
+    state: QueryPhase
     doing: str
     steps: int
 
@@ -62,14 +127,14 @@ _RESULT: dict[str, Any] = {
 _EVERYBODY, _ADMIN = "everybody", "admin"
 _SHOWN = gives("How far the query is.", JSON, refers(QueryShown))
 
-HEALTH = told(_EVERYBODY, 200, gives("All is well.", JSON, refers(ServerHealth)))
-METRICS = told(_EVERYBODY, 200, gives("Prometheus text.", "text/plain", {"type": "string"}))
-KEYS = told(_EVERYBODY, 200, gives("The keys that tasks are signed with.", JSON, refers(Keys)))
-TASK = told(_EVERYBODY, 200, gives("The signed task.", JSON, refers(SignedDocument)), (404, 422))
-LOG = told(_EVERYBODY, 200, gives("All signed lists of a task.", JSON, refers(ListLog)), (404, 422))
-ORDER = told(_ADMIN, 201, _SHOWN, (*KEYED, 400, 422))
-QUERIES = told(_ADMIN, 200, gives("All queries.", JSON, refers(Queries)), KEYED)
-QUERY = told(_ADMIN, 200, _SHOWN, (*KEYED, 404, 422))
-RESULT = told(_ADMIN, 200, gives("The answer.", JSON, _RESULT), (*KEYED, 404, 422))
+HEALTH = described(_EVERYBODY, 200, gives("All is well.", JSON, refers(ServerHealth)))
+METRICS = described(_EVERYBODY, 200, gives("Prometheus text.", "text/plain", {"type": "string"}))
+KEYS = described(_EVERYBODY, 200, gives("The keys that tasks are signed with.", JSON, refers(Keys)))
+TASK = described(_EVERYBODY, 200, gives("The signed task.", JSON, refers(SignedDocument)), (404, 422))
+LOG = described(_EVERYBODY, 200, gives("All signed lists of a task.", JSON, refers(ListLog)), (404, 422))
+ORDER = described(_ADMIN, 201, _SHOWN, (*KEYED, 400, 422))
+QUERIES = described(_ADMIN, 200, gives("All queries.", JSON, refers(Queries)), KEYED)
+QUERY = described(_ADMIN, 200, _SHOWN, (*KEYED, 404, 422))
+RESULT = described(_ADMIN, 200, gives("The answer.", JSON, _RESULT), (*KEYED, 404, 422))
 REFERRED = (ProblemDetails, ServerHealth, Keys, ListLog, QueryShown, Queries)
 """Shapes that the descriptions refer to by name."""

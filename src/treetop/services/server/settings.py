@@ -3,13 +3,12 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
-from treetop.adapters.http.endpoint_settings import AccessKey, Address, StorePlace, Tls
+from treetop.adapters.http.endpoint_settings import AccessKey, Address, StoreLocation, Tls
 from treetop.adapters.http.retrying_connection import checked_url
-from treetop.adapters.system.settings_file import Secret
 from treetop.errors import InvalidInput
+from treetop.toml_files import FilePath, Secret
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,7 @@ class KnownParty:
     url: str
     key: Secret
     """The key that the party's settings name under server_access."""
-    ca: Path | None = None
+    ca: FilePath | None = None
     """Certificates to trust for this party instead of the system's."""
 
     def __post_init__(self) -> None:
@@ -46,14 +45,14 @@ class ServerLimits:
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """All that a server is told."""
+    """The whole settings file of a server."""
 
     listen: Address
-    signing_key: Path
+    signing_key: FilePath
     """Ed25519 private key; its public half is what parties and devices pin."""
     admin_access: tuple[AccessKey, ...]
     parties: tuple[KnownParty, ...]
-    journal: StorePlace | None = None
+    journal: StoreLocation | None = None
     journal_url: Secret | None = None
     accept_older_journal: bool = False
     trusted_proxy: bool = False
@@ -61,7 +60,7 @@ class ServerSettings:
     limits: ServerLimits = field(default_factory=ServerLimits)
 
     def __post_init__(self) -> None:
-        problems = [*_party_problems(self), *_place_problems(self)]
+        problems = [*_party_problems(self), *_location_problems(self)]
         if not self.admin_access:
             problems.append("admin_access must have one key at least")
         if problems:
@@ -73,13 +72,13 @@ class ServerSettings:
         return {"admin": self.admin_access}
 
     @property
-    def journal_place(self) -> StorePlace:
-        """Return where the journal lies."""
-        return self.journal or StorePlace(self.journal_url.reveal().decode() if self.journal_url else "")
+    def journal_location(self) -> StoreLocation:
+        """Return which store holds the journal."""
+        return self.journal or StoreLocation(self.journal_url.reveal().decode() if self.journal_url else "")
 
     @property
     def scheme(self) -> str:
-        """Return https, or http where a proxy or nobody else is in front."""
+        """Return https, or http behind a proxy or on this machine alone."""
         return "https" if self.tls else "http"
 
 
@@ -90,7 +89,7 @@ def _party_problems(settings: ServerSettings) -> list[str]:
     return [f"party {name!r} is named {number} times" for name, number in times.items() if number > 1]
 
 
-def _place_problems(settings: ServerSettings) -> list[str]:
+def _location_problems(settings: ServerSettings) -> list[str]:
     problems = []
     if (settings.journal is None) == (settings.journal_url is None):
         problems.append("give one of journal, journal_url_file and journal_url_env")

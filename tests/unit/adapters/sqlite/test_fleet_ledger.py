@@ -25,8 +25,8 @@ def test_what_was_kept_is_there_after_a_restart(tmp_path: Path) -> None:
     assert again.answered(TASK) == {3, 5}
     assert again.answered(OTHER) == set()
     known, new = again.records([5, 6])
-    assert (known.place, known.load(), known.read()) == (5, b"ledger", 2)
-    assert (new.place, new.load(), new.read()) == (6, None, 0)
+    assert (known.index, known.load(), known.read()) == (5, b"ledger", 2)
+    assert (new.index, new.load(), new.read()) == (6, None, 0)
     again.close()
 
 

@@ -4,7 +4,7 @@ import json
 import logging
 from io import StringIO
 
-from tests.support.parties import HandClock
+from tests.support.clocks import HandClock
 
 from treetop.adapters.system.structured_log import StructuredLog, take_over
 

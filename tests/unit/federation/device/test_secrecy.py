@@ -27,19 +27,6 @@ CANARY = 0b10110110
 WIDE_CANARY = 987654321987654321
 
 
-class FailingEntropy:
-    """Gives out some bytes, then breaks: an exception at every point of a draw."""
-
-    def __init__(self, reads: int) -> None:
-        self._left, self._entropy = reads, FixedEntropy(1)
-
-    def read(self, count: int) -> bytes:
-        self._left -= 1
-        if self._left < 0:
-            raise OSError("no more randomness")
-        return self._entropy.read(count)
-
-
 class FailingLedger(MemoryLedger):
     """Stores some writes, then breaks."""
 
@@ -74,7 +61,7 @@ def test_a_failure_anywhere_shows_no_value(
     oracle: str, breaks_at: int, what: str, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    entropy = FailingEntropy(breaks_at) if what == "entropy" else FixedEntropy(1)
+    entropy = FixedEntropy(1, breaks_at if what == "entropy" else None)
     store = FailingLedger(breaks_at) if what == "ledger" else MemoryLedger()
     device = Device(lambda: WIDE_CANARY, entropy, Ledger(store, MemoryCounter()))
     shown = repr(device)
@@ -128,7 +115,7 @@ def test_nobody_but_audits_and_tests_holds_a_device() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ImportFrom) and node.module == "treetop.federation.device.device"
     }
-    assert users <= {"audit", "adapters", "cli", "federation"}
+    assert users <= {"audit", "services", "cli", "federation"}
 
 
 def test_new_ledgers_are_empty() -> None:

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from tests.support.parties import DEADLINES, KEY, NAME, NOW, HandClock, document, honest_entry, party_of, task
+from tests.support.clocks import NOW, HandClock
+from tests.support.parties import DEADLINES, KEY, NAME, document, honest_entry, party_of, task
 
 from treetop.adapters.memory.journal import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
@@ -64,7 +65,7 @@ def test_tickets_are_authentic_distinct_and_given_out_while_it_is_open() -> None
     with pytest.raises(TaskClosed):
         party.issue(digest, 1)
     clock.wall = NOW
-    party.task(digest).bulletin.note_over()
+    party.task(digest).published.note_over()
     with pytest.raises(TaskClosed):
         party.issue(digest, 1)
     assert party.task(digest).state == "closed"
@@ -85,7 +86,7 @@ def test_enrolment_gives_a_verdict_for_each_ticket() -> None:
     clock.wall = NOW
     assert party.enrol(digest, tickets[2]) == [ReportStatus.ACCEPTED], "a clock that jumps closes nothing"
     party._store.close_enrolment(digest)
-    party.task(digest).bulletin.post_beacon(b"a beacon")
+    party.task(digest).published.post_beacon(b"a beacon")
     clock.wall = DEADLINES.enrolment + 301
     assert party.enrol(digest, tickets[0]) == [ReportStatus.REPLAYED]
     for wrong in (b"", tickets[0][:-1], b"x" * 24 * 10_001):
@@ -110,9 +111,10 @@ def test_messages_reach_the_query() -> None:
     party = party_of(MemoryReportStore())
     digest = party.install(document(ONE_SHOT))
     message = ServerMessage("close").to_bytes()
-    party.tell(digest, 1, message)
-    assert party.outcome(digest, 1) is None
+    query = party.task(digest).query
+    query.tell(1, message)
+    assert query.outcome(1) is None
     assert party.work(digest)
     assert not party.work(digest)
-    assert party.outcome(digest, 1) is not None
+    assert query.outcome(1) is not None
     assert party.name == NAME

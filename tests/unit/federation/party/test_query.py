@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from tests.support.federations import DictJournal, Federation, FixedSigner, crowd, order
+from tests.support.federations import Federation, FixedSigner, crowd, order
+from tests.support.journals import ScriptedJournal
 
 from treetop.errors import PeerViolation, QueryFailed
 from treetop.federation.party.query import PartyQuery
@@ -154,4 +155,4 @@ def test_a_second_list_for_a_group_is_refused_and_logged() -> None:
         other.query().run()
     refused = [entry for entry in asked.journal.read(f"log:{digest}") if entry.startswith("refused:")]
     assert len(refused) == 1
-    assert isinstance(other.journal, DictJournal)
+    assert isinstance(other.journal, ScriptedJournal)

@@ -37,7 +37,7 @@ def party() -> FakeParty:
 @pytest.fixture
 def client(party: FakeParty) -> Iterator[PartyClient]:
     with serving(party) as url:
-        found = PartyClient(RetryingConnection(url, patience=SHORT))
+        found = PartyClient(RetryingConnection(url, retry=SHORT))
         yield found
         found.close()
 
@@ -107,7 +107,7 @@ def test_a_pause_grows_and_is_at_least_what_was_asked_for(party: FakeParty) -> N
     party.fault = failing(4, (503, b"", {}))
     with serving(party) as url:
         patience = RetryPolicy(in_all=1_000, first_pause=1, longest_pause=100)
-        connection = RetryingConnection(url, patience=patience, sleep=pauses.append)
+        connection = RetryingConnection(url, retry=patience, sleep=pauses.append)
         connection.ask(Request("GET", "/v1/tasks"))
         party.fault = failing(1, (429, b"", {"Retry-After": "77"}))
         connection.ask(Request("GET", "/v1/tasks"))
@@ -123,10 +123,10 @@ def test_a_party_that_stays_away_is_unreachable(party: FakeParty) -> None:
         bound.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{bound.getsockname()[1]}"
         with pytest.raises(PartyUnreachable, match="ConnectionRefused"):
-            PartyClient(RetryingConnection(url, patience=RetryPolicy(in_all=0.05, first_pause=0.001))).tasks()
+            PartyClient(RetryingConnection(url, retry=RetryPolicy(in_all=0.05, first_pause=0.001))).tasks()
     party.fault = failing(1_000, (503, b"", {}))
     with serving(party) as url, pytest.raises(PartyUnreachable, match="503"):
-        PartyClient(RetryingConnection(url, patience=RetryPolicy(in_all=0.05, first_pause=0.001))).tasks()
+        PartyClient(RetryingConnection(url, retry=RetryPolicy(in_all=0.05, first_pause=0.001))).tasks()
 
 
 WRONG_VERDICTS: list[bytes] = [

@@ -34,7 +34,7 @@ class Player:
 
     def run(self, item: Callable[[], str] = lambda: "77", **options: Any) -> ReportStatus | None:
         state = DeviceState(self.folder, options.pop("caps", None))
-        client = PartyClient(RetryingConnection(self.url, patience=PATIENCE))
+        client = PartyClient(RetryingConnection(self.url, retry=PATIENCE))
         task = self.party.task
         try:
             membership = TrustedTask.of(client.task(task.digest), task.digest, "north", PINNED)

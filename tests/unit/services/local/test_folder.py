@@ -4,15 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from treetop.adapters.system.settings_file import read_settings
 from treetop.datasets.histogram_table import as_federation
 from treetop.errors import InvalidInput
 from treetop.federation.server.planning import planned_task
 from treetop.services.local.folder import FederationFolder, LocalOptions, checked_same
 from treetop.services.local.order import ordered_now
-from treetop.services.local.settings_texts import free_ports, write_settings
+from treetop.services.local.run import free_ports
 from treetop.services.party.settings import PartySettings
+from treetop.services.server.schemas import OrderWanted
 from treetop.services.server.settings import ServerSettings
+from treetop.toml_files import read_toml
 
 PEOPLE = as_federation({"north/1": {"tea": 3, "milk": 1}, "süd": {"tea": 2}})
 
@@ -42,13 +43,13 @@ def test_secrets_are_for_their_owner_alone(tmp_path: Path) -> None:
 def test_its_settings_are_those_that_people_write(tmp_path: Path) -> None:
     folder = begun(tmp_path)
     ports = dict(zip(folder.parties, free_ports(2), strict=True))
-    write_settings(folder, ports, 8460)
-    server = read_settings(tmp_path / "server" / "server.toml", ServerSettings, {})
+    folder.write_settings(ports, 8460)
+    server = read_toml(tmp_path / "server" / "server.toml", ServerSettings, {})
     assert {party.name: party.url for party in server.parties} == {
         name: f"http://127.0.0.1:{port}" for name, port in ports.items()
     }
     for name, home in folder.parties.items():
-        party = read_settings(home.path / "party.toml", PartySettings, {})
+        party = read_toml(home.path / "party.toml", PartySettings, {})
         assert party.name == name
         assert party.server_signing_keys == (folder.signing_key.public,)
         assert [key.reveal() for key in (party.server_access[0].key,) if key] == [
@@ -73,9 +74,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path, content: bytes) -
 
 
 def test_the_order_can_be_asked_and_sent() -> None:
-    from treetop.services.server.query_orders import read_order
-
-    sent = json.loads(json.dumps(ordered_now(LocalOptions(), {"a": 5, "b": 7})))
-    order = read_order(sent, ("a", "b"))
+    sent = json.dumps(ordered_now(LocalOptions(), {"a": 5, "b": 7}))
+    order = OrderWanted.model_validate_json(sent).order(("a", "b"))
     assert order.parties == ("b", "a")
     assert planned_task(order).least.estimate == 50

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from http.client import HTTPConnection
 
 import pytest
+from tests.support.clocks import NOW
 from tests.support.http_answers import Answer, answer_of, is_problem
 from tests.support.parties import (
     BACK_END_KEY,
     KEY,
     NAME,
-    NOW,
     SECRET,
     SERVER_KEY,
     SIGNING,
@@ -27,13 +27,13 @@ from tests.support.parties import (
 
 from treetop.adapters.http.endpoint_settings import AccessKey
 from treetop.adapters.memory.report_store import MemoryReportStore
-from treetop.adapters.system.settings_file import Secret
 from treetop.errors import StoreBusy, StoreDamaged, StoreUnavailable
 from treetop.federation.protocol import ServerMessage
 from treetop.federation.wire.published_lists import Publication, PublishedList, Question
 from treetop.federation.wire.signed_documents import signed
 from treetop.federation.wire.uploads import ReportStatus, encoded_upload
 from treetop.services.party.settings import Limits
+from treetop.toml_files import Secret
 from treetop.trie.user_groups import Group
 
 ONE_SHOT, ROUNDS = task(), task("listed")
@@ -58,14 +58,14 @@ def hosted() -> Hosted:
     made = Hosted()
     made.party.install(document(ONE_SHOT))
     made.party.install(document(ROUNDS))
-    made.party.tell(ONE_SHOT.digest, 1, ServerMessage("close").to_bytes())
+    made.party.task(ONE_SHOT.digest).query.tell(1, ServerMessage("close").to_bytes())
     made.party.work(ONE_SHOT.digest)  # so that its outcome is there, whatever else is asked first
     return made
 
 
 @pytest.fixture(scope="module")
 def port(hosted: Hosted) -> Iterator[int]:
-    with live(hosted.host) as found:
+    with live(hosted.context) as found:
         yield found
 
 
@@ -186,16 +186,16 @@ def test_beacon_and_lists_are_shown(port: int, hosted: Hosted) -> None:
     nothing = ask(port, "GET", path + "/beacon")
     assert is_problem(nothing, 404)
     assert "retry-after" in nothing.headers
-    bulletin = hosted.party.task(ROUNDS.digest).bulletin
+    published = hosted.party.task(ROUNDS.digest).published
     question = Question(ROUNDS.digest, Group(1), 2, (0, 1, 2, 3))
     listed = signed("list", PublishedList(NAME, question, Publication(0, (0,))).to_bytes(ROUNDS), SIGNING)
-    bulletin.post_beacon(b"a beacon")
-    bulletin.post_list(Group(1), listed)
+    published.post_beacon(b"a beacon")
+    published.post_list(Group(1), listed)
     assert ask(port, "GET", path + "/beacon").body == b"a beacon"
     assert ask(port, "GET", path + "/lists/1/0").body == listed
     entry = {"level": 1, "role": 0, "state": "open", "digest": question.digest.hex()}
     assert ask(port, "GET", path + "/lists").json == {"lists": [entry]}
-    bulletin.note_closed(Group(1))
+    published.note_closed(Group(1))
     assert ask(port, "GET", path + "/lists").json == {"lists": [entry | {"state": "closed"}]}
 
 
@@ -204,8 +204,8 @@ def test_metrics_say_what_happened(port: int) -> None:
     text = ask(port, "GET", "/metrics").body.decode()
     assert 'treetop_requests_total{route="/v1/tasks/{digest}/reports",status="2xx"}' in text
     assert 'treetop_verdicts_total{verdict="accepted"}' in text
-    assert f'treetop_reports_stored{{task="{ONE_SHOT.digest.hex()}",level="' in text
-    assert "treetop_reports_waiting 0" in text
+    assert f'role="estimate",task="{ONE_SHOT.digest.hex()}"}}' in text
+    assert "treetop_reports_waiting 0.0" in text
     for line in text.splitlines():
         assert line.startswith("#") or len(line.rsplit(" ", 1)) == 2
 
@@ -236,7 +236,7 @@ def test_a_store_that_fails_is_told_and_nothing_is_acknowledged(failure: Excepti
     store = Failing()
     hosted = Hosted(store)
     hosted.party.install(document(ONE_SHOT))
-    with live(hosted.host) as port:
+    with live(hosted.context) as port:
         store.failure = failure
         upload = encoded_upload([honest_entry(ONE_SHOT, 1)])
         refused = ask(port, "POST", PATH + "/reports", upload)
@@ -257,7 +257,7 @@ def test_an_unexpected_exception_is_answered_and_tells_no_secret() -> None:
     hosted.party.install(document(ONE_SHOT))
     entry = honest_entry(ONE_SHOT, 1)
     seen: list[bytes] = []
-    with live(hosted.host) as port:
+    with live(hosted.context) as port:
         for failure in (RuntimeError(f"{SERVER_KEY} {entry.ticket.hex()} {CLIENT}"), KeyError(SECRET), None):
             store.failure = failure
             answer = ask(port, "POST", PATH + "/reports", encoded_upload([entry]))
@@ -271,7 +271,7 @@ def test_an_unexpected_exception_is_answered_and_tells_no_secret() -> None:
                 answer = ask(port, method, path, body, key)
                 seen += [answer.body] if "tickets" not in path else []
         seen.append(ask(port, "GET", "/metrics").body)
-    seen += [hosted.log.getvalue().encode(), repr(hosted.host).encode(), repr(hosted.keys).encode()]
+    seen += [hosted.log.getvalue().encode(), repr(hosted.context).encode(), repr(hosted.keys).encode()]
     seen += [repr(settings()).encode(), repr(vars(hosted.keys)).encode()]
     for text in seen:
         for canary in (
@@ -288,7 +288,7 @@ def test_an_unexpected_exception_is_answered_and_tells_no_secret() -> None:
 def test_bodies_that_are_too_large_are_not_read() -> None:
     hosted = Hosted(limits=Limits(10, 1000, 100))
     hosted.party.install(document(ONE_SHOT))
-    with live(hosted.host) as port:
+    with live(hosted.context) as port:
         announced = raw(port, f"POST {PATH}/reports HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n".encode())
         assert b" 413 " in announced
         endless = f"POST {PATH}/reports HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
@@ -309,7 +309,7 @@ def raw(port: int, sent: bytes) -> bytes:
 def test_slow_heads_and_bodies_are_cut_off() -> None:
     hosted = Hosted(limits=Limits(body_seconds=1))
     hosted.party.install(document(ONE_SHOT))
-    with live(hosted.host) as port:
+    with live(hosted.context) as port:
         head = f"POST {PATH}/reports HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n".encode()
         assert b" 408 " in raw(port, head)
         assert b" 408 " in raw(port, head + b"some")
@@ -324,16 +324,16 @@ def test_slow_heads_and_bodies_are_cut_off() -> None:
 def test_hang_ups_are_counted_and_not_logged() -> None:
     hosted = Hosted()
     hosted.party.install(document(ONE_SHOT))
-    with live(hosted.host) as port:
+    with live(hosted.context) as port:
         for _ in range(20):
             with socket.create_connection(("127.0.0.1", port)) as connection:
                 connection.sendall(
                     f"POST {PATH}/reports HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc".encode()
                 )
         limit = time.monotonic() + 20
-        while hosted.host.metrics.hang_ups < 20 and time.monotonic() < limit:
+        while hosted.context.metrics.hang_ups < 20 and time.monotonic() < limit:
             time.sleep(0.02)
-    assert hosted.host.metrics.hang_ups == 20
+    assert hosted.context.metrics.hang_ups == 20
     assert hosted.log.getvalue() == ""
 
 
@@ -353,7 +353,7 @@ def test_too_many_requests_at_once_are_sent_away() -> None:
     hosted = Hosted(limits=Limits(requests_at_once=2), writer=writer)
     hosted.party.install(document(ONE_SHOT))
     upload = encoded_upload([honest_entry(ONE_SHOT, 1)])
-    with live(hosted.host) as port, ThreadPoolExecutor(2) as pool:
+    with live(hosted.context) as port, ThreadPoolExecutor(2) as pool:
         waiting = [pool.submit(ask, port, "POST", PATH + "/reports", upload) for _ in range(2)]
         limit = time.monotonic() + 20
         while len(writer.futures) < 2 and time.monotonic() < limit:
@@ -364,8 +364,8 @@ def test_too_many_requests_at_once_are_sent_away() -> None:
         for future in writer.futures:
             future.set_result([ReportStatus.ACCEPTED])
         assert [answer.result().status for answer in waiting] == [200, 200]
-    assert hosted.host.metrics.waiting == 0
-    assert hosted.host.metrics.most_waiting == 2
+    assert hosted.context.metrics.waiting == 0
+    assert hosted.context.metrics.most_waiting == 2
 
 
 def test_keys_are_rotated_without_a_pause(hosted: Hosted, port: int) -> None:

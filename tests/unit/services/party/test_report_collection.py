@@ -1,9 +1,10 @@
-"""Waiting for devices: by the clock that never goes back, and published documents that stay."""
+"""Waiting for devices by the monotonic clock, and published documents that stay."""
 
 from collections.abc import Callable
 
 import pytest
-from tests.support.parties import DEADLINES, KEY, NAME, NOW, SIGNING, HandClock, document, honest_entry, task
+from tests.support.clocks import NOW, HandClock
+from tests.support.parties import DEADLINES, KEY, NAME, SIGNING, EchoQuery, document, honest_entry, task
 
 from treetop.adapters.memory.journal import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
@@ -11,6 +12,7 @@ from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
 from treetop.errors import PeerViolation
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.party.admission import TaskAdmission
+from treetop.federation.party.party import Party, Query
 from treetop.federation.party.published_documents import PublishedDocuments
 from treetop.federation.ports import Signer
 from treetop.federation.task import DeviceTask
@@ -35,13 +37,19 @@ class World:
         self.start()
 
     def start(self) -> None:
-        self.admission = TaskAdmission(self.task, NAME, KEY)
-        self.bulletin = PublishedDocuments(self.journal, self.task)
-        self.work = DeviceReportCollection(
-            self.admission, self.bulletin, self.store, None, clock=self.clock,  # type: ignore[arg-type]
-            verifier=lambda: PinnedKeys([SIGNING.public]), stopping=lambda: self.stopping,
-            close_when_complete=self.eager,
+        self.party = Party(
+            NAME, self.store, self.journal, clock=self.clock, key=KEY, verifier=PinnedKeys([SIGNING.public]),
+            open_query=self._open,
         )  # fmt: skip
+        self.party.take_up()
+
+    def _open(self, admission: TaskAdmission, published: PublishedDocuments) -> Query:
+        self.admission, self.published = admission, published
+        self.collection = DeviceReportCollection(
+            admission, published, self.store, None, clock=self.clock,  # type: ignore[arg-type]
+            verifier=lambda: self.party.verifier, stopping=lambda: self.stopping, close_when_complete=self.eager,
+        )  # fmt: skip
+        return EchoQuery()
 
     def report(self, entry: TicketedReport, now: int = NOW) -> str:
         found = self.admission.screened(encoded_upload([entry]), now)
@@ -86,7 +94,7 @@ def test_one_shot_closes_at_the_deadline_and_takes_nothing_afterwards() -> None:
     world = World(ONE_SHOT)
     world.store.issue_tickets(ONE_SHOT.digest, 5)
     assert [world.report(honest_entry(ONE_SHOT, serial)) for serial in range(3)] == ["accepted"] * 3
-    found = world.work.close()
+    found = world.collection.close()
     assert world.clock.passed == DEADLINES.reports - NOW
     assert (found.devices, found.tickets, found.digest) == (3, 5, bytes(32))
     assert sum(found.groups.values()) == 3
@@ -94,9 +102,9 @@ def test_one_shot_closes_at_the_deadline_and_takes_nothing_afterwards() -> None:
     for now in (NOW, NOW + 30 * DAY):
         assert world.report(honest_entry(ONE_SHOT, 0), now) == "replayed", "it learns that it counts, however late"
         assert world.report(honest_entry(ONE_SHOT, 4), now) == "level_closed"
-    assert world.bulletin.over
-    assert world.work.close() == found
-    assert world.work.gather(Group(1)) == found.groups[Group(1)]
+    assert world.published.over
+    assert world.collection.close() == found
+    assert world.collection.gather(Group(1)) == found.groups[Group(1)]
 
 
 def test_it_closes_early_only_if_told_so_and_all_tickets_are_spent() -> None:
@@ -104,7 +112,7 @@ def test_it_closes_early_only_if_told_so_and_all_tickets_are_spent() -> None:
     world.store.issue_tickets(ONE_SHOT.digest, 2)
     world.report(honest_entry(ONE_SHOT, 0))
     world.when_slept(lambda: world.report(honest_entry(ONE_SHOT, 1)))
-    assert world.work.close().devices == 2
+    assert world.collection.close().devices == 2
     assert world.clock.passed < 1
 
 
@@ -112,7 +120,7 @@ def test_it_closes_early_only_if_told_so_and_all_tickets_are_spent() -> None:
 def test_a_jump_of_the_wall_clock_changes_nothing_while_it_waits(jump: int) -> None:
     for world in (World(ONE_SHOT), World(ROUNDS)):
         world.when_slept(lambda world=world: setattr(world.clock, "wall", world.clock.wall + jump))  # type: ignore[misc]
-        world.work.close()
+        world.collection.close()
         deadline = DEADLINES.reports if world.task.one_shot else DEADLINES.enrolment
         assert world.clock.passed == deadline - NOW
 
@@ -120,10 +128,10 @@ def test_a_jump_of_the_wall_clock_changes_nothing_while_it_waits(jump: int) -> N
 @pytest.mark.parametrize("jump", [DAY, -DAY])
 def test_a_level_lasts_its_seconds_whatever_the_wall_clock_says(jump: int) -> None:
     world = enrolled_world()
-    world.work.publish_list(signed_list(listed()), listed())
+    world.collection.publish_list(signed_list(listed()), listed())
     before = world.clock.passed
     world.when_slept(lambda: setattr(world.clock, "wall", world.clock.wall + jump))
-    assert world.work.gather(Group(1)) == 0
+    assert world.collection.gather(Group(1)) == 0
     assert world.clock.passed - before == pytest.approx(DEADLINES.level_seconds)
 
 
@@ -131,8 +139,8 @@ def enrolled_world(devices: int = 40, eager: bool = True) -> World:
     world = World(ROUNDS, eager)
     world.store.issue_tickets(ROUNDS.digest, devices)
     world.store.enrol(ROUNDS.digest, range(devices))
-    assert world.work.close().devices == devices
-    world.work.publish_beacon(world.beacon())
+    assert world.collection.close().devices == devices
+    world.collection.publish_beacon(world.beacon())
     return world
 
 
@@ -151,7 +159,7 @@ def test_a_level_closes_when_all_assigned_have_answered() -> None:
     world = enrolled_world()
     first = [serial for serial in range(40) if own_group(serial) == Group(1)]
     assert world.report(answer(first[0], listed())) == "level_not_open"
-    world.work.publish_list(signed_list(listed()), listed())
+    world.collection.publish_list(signed_list(listed()), listed())
     other = next(serial for serial in range(40) if own_group(serial) != Group(1))
     assert world.report(answer(other, listed())) == "wrong_group"
     assert world.report(answer(77, listed())) == "not_enrolled"
@@ -159,34 +167,34 @@ def test_a_level_closes_when_all_assigned_have_answered() -> None:
         assert world.report(answer(serial, listed())) == "accepted"
     world.when_slept(lambda: world.report(answer(first[0], listed())))
     before = world.clock.passed
-    assert world.work.gather(Group(1)) == len(first)
+    assert world.collection.gather(Group(1)) == len(first)
     assert world.clock.passed - before < 1
-    assert world.bulletin.is_closed(Group(1))
+    assert world.published.is_closed(Group(1))
     assert world.report(answer(first[0], listed())) == "replayed"
 
 
 def test_after_a_restart_everything_published_is_shown_and_admitted_again() -> None:
     world = enrolled_world()
-    world.work.publish_list(signed_list(listed()), listed())
-    shown = (world.bulletin.beacon, world.bulletin.lists)
+    world.collection.publish_list(signed_list(listed()), listed())
+    shown = (world.published.beacon, world.published.lists)
     world.start()
     first = next(serial for serial in range(40) if own_group(serial) == Group(1))
     assert world.report(answer(first, listed())) == "level_not_open"
-    world.work.restore()
-    assert (world.bulletin.beacon, world.bulletin.lists) == shown
+    world.party.work(ROUNDS.digest)
+    assert (world.published.beacon, world.published.lists) == shown
     assert world.report(answer(first, listed())) == "accepted"
     before = world.clock.passed
-    assert world.work.gather(Group(1)) == 1
+    assert world.collection.gather(Group(1)) == 1
     assert world.clock.passed - before == pytest.approx(DEADLINES.level_seconds), "time counts from the restart"
     world.start()
-    assert world.work.gather(Group(1)) == 1
+    assert world.collection.gather(Group(1)) == 1
     assert world.clock.passed - before == pytest.approx(DEADLINES.level_seconds), "it was closed: no second wait"
 
 
 def test_beacons_of_strangers_and_second_ones_are_refused() -> None:
     world = enrolled_world()
-    counts = world.work.publish_beacon(world.beacon())
-    assert counts == world.work.publish_beacon(world.beacon())
+    counts = world.collection.publish_beacon(world.beacon())
+    assert counts == world.collection.publish_beacon(world.beacon())
     assert sum(counts.values()) == 40
     wrong: list[dict[str, object]] = [
         {"signer": SigningKey(bytes(32))}, {"task": bytes(32)}, {"party": "south"}, {"devices": 39},
@@ -194,13 +202,13 @@ def test_beacons_of_strangers_and_second_ones_are_refused() -> None:
     ]  # fmt: skip
     for change in wrong:
         with pytest.raises(PeerViolation):
-            world.work.publish_beacon(world.beacon(**change))  # type: ignore[arg-type]
+            world.collection.publish_beacon(world.beacon(**change))  # type: ignore[arg-type]
 
 
 def test_lists_of_strangers_and_second_ones_are_refused() -> None:
     world = enrolled_world()
-    world.work.publish_list(signed_list(listed()), listed())
-    world.work.publish_list(signed_list(listed()), listed())
+    world.collection.publish_list(signed_list(listed()), listed())
+    world.collection.publish_list(signed_list(listed()), listed())
     shorter = PublishedList(NAME, Question(ROUNDS.digest, Group(1), 2, (0, 1, 2)), Publication(0, (0,)))
     for shown, told in (
         (signed_list(listed(), SigningKey(bytes(32))), listed()),
@@ -209,12 +217,12 @@ def test_lists_of_strangers_and_second_ones_are_refused() -> None:
         (signed_list(shorter), shorter),
     ):
         with pytest.raises(PeerViolation):
-            world.work.publish_list(shown, told)
+            world.collection.publish_list(shown, told)
 
 
 def test_it_stops_with_the_service() -> None:
     world = World(ONE_SHOT)
     world.when_slept(lambda: setattr(world, "stopping", True))
     with pytest.raises(Stopped):
-        world.work.close()
-    assert not world.bulletin.over
+        world.collection.close()
+    assert not world.published.over

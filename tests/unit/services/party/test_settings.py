@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from treetop.adapters.http.endpoint_settings import AccessKey, Address, StorePlace
-from treetop.adapters.system.settings_file import read_settings
+from treetop.adapters.http.endpoint_settings import AccessKey, Address, StoreLocation
 from treetop.errors import InvalidInput
 from treetop.services.party.settings import PartySettings
+from treetop.toml_files import read_toml
 
 SAMPLE = Path(__file__).parents[4] / "docs" / "how_to" / "samples" / "party.toml"
 KEY = "k" * 32
@@ -22,14 +22,14 @@ def sample(folder: Path, old: str = "", new: str = "") -> PartySettings:
     text = SAMPLE.read_text()
     assert old in text
     (folder / "party.toml").write_text(text.replace(old, new, 1))
-    return read_settings(folder / "party.toml", PartySettings, ENVIRONMENT)
+    return read_toml(folder / "party.toml", PartySettings, ENVIRONMENT)
 
 
 def test_the_sample_is_understood(tmp_path: Path) -> None:
     found = sample(tmp_path)
     assert found.name == "branch-north"
     assert found.listen == Address("0.0.0.0", 8443)  # noqa: S104
-    assert found.store_place.where == str(tmp_path / "data/party.db")
+    assert found.store_location.where == str(tmp_path / "data/party.db")
     assert found.tls is not None
     assert found.tls.key == tmp_path / "tls/key.pem"
     assert found.scheme == "https"
@@ -81,20 +81,20 @@ def test_plain_http_only_at_home_or_behind_a_proxy(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     local = text.replace(without, "").replace("0.0.0.0:8443", "[::1]:0")
     (tmp_path / "local.toml").write_text(local)
-    found = read_settings(tmp_path / "local.toml", PartySettings, ENVIRONMENT)
+    found = read_toml(tmp_path / "local.toml", PartySettings, ENVIRONMENT)
     assert (str(found.listen), found.scheme) == ("[::1]:0", "http")
     proxied = text.replace(without, "").replace("# trusted_proxy = false", "trusted_proxy = true")
     (tmp_path / "proxied.toml").write_text(proxied)
-    assert read_settings(tmp_path / "proxied.toml", PartySettings, ENVIRONMENT).trusted_proxy
+    assert read_toml(tmp_path / "proxied.toml", PartySettings, ENVIRONMENT).trusted_proxy
 
 
 def test_a_database_is_not_shown() -> None:
-    place = StorePlace("postgresql://u:canary@h/d")
+    place = StoreLocation("postgresql://u:canary@h/d")
     assert "canary" not in repr(place) + str(place)
 
 
 def test_short_keys_are_refused() -> None:
-    from treetop.adapters.system.settings_file import Secret
+    from treetop.toml_files import Secret
 
     with pytest.raises(InvalidInput, match="32 characters"):
         AccessKey(Secret(b"short"))

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.support.federations import DictJournal
+from tests.support.journals import ScriptedJournal
 from tests.support.parties import served
-from tests.support.servers import ADMIN_KEY, ORDER, SIZES, Away, HostedServer, channels, desk_over
+from tests.support.servers import ADMIN_KEY, ORDER, SIZES, Away, HostedServer, channels, manager_over, wanted
 
 from treetop.adapters.http.retrying_connection import Request, RetryingConnection, RetryPolicy
 from treetop.adapters.system.ed25519 import PinnedKeys
@@ -31,7 +31,7 @@ class NobodyToAsk:
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    with served(server_app(HostedServer().host)) as port:
+    with served(server_app(HostedServer().context)) as port:
         yield port
 
 
@@ -46,7 +46,7 @@ def _hang_up() -> Iterator[None]:
 
 
 def connection(port: int) -> RetryingConnection:
-    OPENED.append(RetryingConnection(f"http://127.0.0.1:{port}", patience=RetryPolicy(in_all=0)))
+    OPENED.append(RetryingConnection(f"http://127.0.0.1:{port}", retry=RetryPolicy(in_all=0)))
     return OPENED[-1]
 
 
@@ -128,7 +128,7 @@ def test_everybody_may_look_at_health_and_counters(port: int) -> None:
 
 
 def test_a_server_that_is_away_is_named_as_one() -> None:
-    away = ServerClient(RetryingConnection("http://127.0.0.1:9", patience=RetryPolicy(in_all=0)), ADMIN_KEY)
+    away = ServerClient(RetryingConnection("http://127.0.0.1:9", retry=RetryPolicy(in_all=0)), ADMIN_KEY)
     with pytest.raises(PartyUnreachable, match="the server at http://127.0.0.1:9 does not answer: ConnectionRefused"):
         away.queries()
 
@@ -136,34 +136,34 @@ def test_a_server_that_is_away_is_named_as_one() -> None:
 def test_a_query_that_failed_goes_on_with_the_same_order() -> None:
     opened = channels()
     opened["north"] = north = Away(opened["north"])
-    desk = desk_over(DictJournal(), opened)
-    order = {**ORDER, "patience": 1}
-    task = desk.take(order).task
-    assert ended(desk, task) == "failed"
-    assert "nobody listens" in desk.state(task).doing
-    assert desk.result(task) is None
+    manager = manager_over(ScriptedJournal(), opened)
+    order = wanted(patience=1)
+    task = manager.take(order).task
+    assert ended(manager, task) == "failed"
+    assert "nobody listens" in manager.state(task).doing
+    assert manager.result(task) is None
     north.away = False
-    desk.take(order)
-    assert ended(desk, task) == "answered"
+    manager.take(order)
+    assert ended(manager, task) == "answered"
 
 
 def test_a_query_may_proceed_without_a_party() -> None:
     opened = channels()
     opened["north"] = Away(opened["north"])
-    desk = desk_over(DictJournal(), opened)
-    task = desk.take({**ORDER, "policy": "proceed", "patience": 1, "expected": SIZES}).task
-    assert ended(desk, task) == "answered"
-    result = json.loads(desk.result(task) or b"")
+    manager = manager_over(ScriptedJournal(), opened)
+    task = manager.take(wanted(policy="proceed", patience=1, expected=SIZES)).task
+    assert ended(manager, task) == "answered"
+    result = json.loads(manager.result(task) or b"")
     assert [missing["name"] for missing in result["missing"]] == ["north"]
     assert result["covered"]["share"] == pytest.approx(600 / 1500)
 
 
 def test_a_new_start_takes_up_what_was_ordered() -> None:
-    journal = DictJournal()
-    first = desk_over(journal, channels())
-    task = first.take(ORDER).task
+    journal = ScriptedJournal()
+    first = manager_over(journal, channels())
+    task = first.take(wanted()).task
     assert ended(first, task) == "answered"
-    again = desk_over(journal, dict.fromkeys(SIZES, NobodyToAsk()))
+    again = manager_over(journal, dict.fromkeys(SIZES, NobodyToAsk()))
     with pytest.raises(UnknownName):
         again.state(task)
     again.resume()
@@ -172,20 +172,20 @@ def test_a_new_start_takes_up_what_was_ordered() -> None:
 
 
 def test_other_parties_in_the_settings_do_not_change_an_order() -> None:
-    journal, opened = DictJournal(), channels()
-    first = desk_over(journal, opened)
-    task = first.take(ORDER).task
+    journal, opened = ScriptedJournal(), channels()
+    first = manager_over(journal, opened)
+    task = first.take(wanted()).task
     assert ended(first, task) == "answered"
-    more = desk_over(journal, {**opened, "east": NobodyToAsk()})
+    more = manager_over(journal, {**opened, "east": NobodyToAsk()})
     more.resume()
     assert [state.task for state in more.states()] == [task]
-    fewer = desk_over(journal, {"north": opened["north"]})
+    fewer = manager_over(journal, {"north": opened["north"]})
     fewer.resume()
     assert fewer.states() == []
 
 
-def ended(desk: QueryManager, task: str) -> str:
+def ended(manager: QueryManager, task: str) -> str:
     end = time.monotonic() + 60
-    while desk.state(task).state == "running" and time.monotonic() < end:
+    while manager.state(task).state == "running" and time.monotonic() < end:
         time.sleep(0.02)
-    return desk.state(task).state
+    return manager.state(task).state

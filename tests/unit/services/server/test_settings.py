@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from treetop.adapters.system.settings_file import read_settings
 from treetop.errors import InvalidInput
 from treetop.services.server.settings import ServerSettings
+from treetop.toml_files import read_toml
 
 SAMPLE = Path(__file__).parents[4] / "docs" / "how_to" / "samples" / "server.toml"
 ENVIRONMENT = {"TREETOP_SOUTH_KEY": "s" * 40}
@@ -20,10 +20,10 @@ def laid_out(folder: Path, text: str | None = None) -> Path:
 
 
 def test_the_sample_is_read(tmp_path: Path) -> None:
-    settings = read_settings(laid_out(tmp_path), ServerSettings, ENVIRONMENT)
+    settings = read_toml(laid_out(tmp_path), ServerSettings, ENVIRONMENT)
     assert [party.name for party in settings.parties] == ["branch-north", "branch-south"]
     assert settings.signing_key == tmp_path / "secrets" / "signing.key"
-    assert settings.journal_place.where == str(tmp_path / "data" / "server.db")
+    assert settings.journal_location.where == str(tmp_path / "data" / "server.db")
     assert settings.scheme == "http"
     assert "s" * 40 not in repr(settings)
 
@@ -34,7 +34,7 @@ def test_what_the_sample_leaves_out_are_the_defaults(tmp_path: Path) -> None:
     for line in ("accept_older_journal = false", "trusted_proxy = false", *limits):
         assert f"# {line}" in text
         text = text.replace(f"# {line}", line)
-    assert read_settings(laid_out(tmp_path, text), ServerSettings, ENVIRONMENT) == read_settings(
+    assert read_toml(laid_out(tmp_path, text), ServerSettings, ENVIRONMENT) == read_toml(
         _plain(tmp_path), ServerSettings, ENVIRONMENT
     )
 
@@ -60,4 +60,4 @@ def test_bad_settings_are_refused(tmp_path: Path, old: str, new: str, told: str)
     text = SAMPLE.read_text()
     assert old in text
     with pytest.raises(InvalidInput, match=told):
-        read_settings(laid_out(tmp_path, text.replace(old, new)), ServerSettings, ENVIRONMENT)
+        read_toml(laid_out(tmp_path, text.replace(old, new)), ServerSettings, ENVIRONMENT)

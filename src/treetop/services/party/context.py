@@ -1,19 +1,21 @@
-"""Everything a party's endpoints reach: the role, the writer of reports, keys, counters, the log."""
+"""What a party's endpoints share: the role, the writer of reports, keys, counters, the log."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
 from treetop.adapters.http.access_keys import AccessKeys
-from treetop.adapters.http.metrics import PartyMetrics
+from treetop.adapters.http.metrics import PartyMetrics, gauge
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import StoreDamaged, StoreUnavailable, TreetopError
 from treetop.federation.party.party import Party
 from treetop.federation.service_ports import AdmittedReport, ReportStore
 from treetop.federation.wire.uploads import ReportStatus
 from treetop.services.party.settings import Limits
-from treetop.trie.user_groups import Group
 
 
 class ReportWriter(Protocol):
@@ -24,22 +26,22 @@ class ReportWriter(Protocol):
         ...
 
 
-class Awakener(Protocol):
-    """Whoever works on the server's messages."""
+class MessageWorkers(Protocol):
+    """Answer the server's messages in the background."""
 
     def wake(self, task: bytes) -> None:
-        """Let it look for messages about a task."""
+        """Have them look for messages about a task."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
-class PartyHost:
-    """Run by the party: what the endpoints share."""
+class PartyContext(Collector):
+    """Run by the party: everything its endpoints reach."""
 
     party: Party
     store: ReportStore
     writer: ReportWriter
-    workers: Awakener
+    workers: MessageWorkers
     keys: AccessKeys
     log: StructuredLog
     limits: Limits = field(default_factory=Limits)
@@ -48,17 +50,24 @@ class PartyHost:
     """What is wrong with the store, by task."""
 
     def note(self, error: TreetopError) -> None:
-        """Remember damage, so that health tells of it; say once what the operator must know."""
+        """Remember damage, so that health reports it; log once what the operator must know."""
         if isinstance(error, StoreDamaged) and error.task not in self.damaged:
             self.damaged[error.task] = error.what
             self.log.say("store_damaged", task=error.task)
         elif isinstance(error, StoreUnavailable):
             self.log.client("store_unavailable", kind=type(error).__name__)
 
-    def stored(self) -> dict[bytes, dict[Group, int]]:
-        """Return the reports in the store by task and group; of a store that does not answer, nothing."""
+    def collect(self) -> Iterator[Metric]:
+        """Yield all metrics; of a store that does not answer, no reports."""
+        yield from self.metrics.collect()
         try:
-            return {task: dict(self.store.counts(task)) for task in self.party.tasks}
+            stored = [
+                ((task.hex(), str(group.level), group.role.value), count)
+                for task in self.party.tasks
+                for group, count in self.store.counts(task).items()
+            ]
         except TreetopError as error:
             self.note(error)
-            return {}
+            stored = []
+        yield gauge("reports_stored", "Reports in the store, by task and group.", stored, "task", "level", "role")
+        yield gauge("store_damaged", "Tasks not served.", [((task,), 1) for task in self.damaged], "task")

@@ -7,20 +7,19 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from http.client import HTTPConnection
-from threading import Event
 from typing import Any
 
 import pytest
-from tests.support.federations import DictJournal
 from tests.support.http_answers import Answer, answer_of, is_problem
+from tests.support.journals import ScriptedJournal
 from tests.support.parties import SIGNING, served
 from tests.support.servers import ADMIN_KEY, ORDER, PARTY_KEY, Away, HostedServer, channels, server_settings
 
 from treetop.adapters.http.endpoint_settings import AccessKey
-from treetop.adapters.system.settings_file import Secret
 from treetop.errors import StoreDamaged, StoreUnavailable
 from treetop.services.server.app import server_app
 from treetop.services.server.settings import ServerLimits
+from treetop.toml_files import Secret
 
 CLIENT = "127.0.0.7"
 OLD_KEY, LATER_KEY = "canary-old-key-0123456789abcdefgh", "canary-later-key-0123456789abcdef"
@@ -52,7 +51,7 @@ def answered(port: int, order: dict[str, Any] = ORDER) -> str:
 def port() -> Iterator[int]:
     old = AccessKey(Secret(OLD_KEY.encode()), not_after=LONG_AGO)
     later = AccessKey(Secret(LATER_KEY.encode()), not_before=LONG_AFTER)
-    with served(server_app(HostedServer(settings=server_settings(old, later)).host)) as found:
+    with served(server_app(HostedServer(settings=server_settings(old, later)).context)) as found:
         answered(found)
         yield found
 
@@ -94,22 +93,11 @@ def test_the_matrix_has_every_endpoint() -> None:
     assert described == {(method, path.format(task="{digest}")) for method, path, *_ in CALLS}
 
 
-class FailingJournal(DictJournal):
-    """A journal that fails when told to."""
-
-    failure: Exception | None = None
-
-    def write(self, book: str, entry: str, content: bytes) -> bytes:
-        if self.failure:
-            raise self.failure
-        return super().write(book, entry, content)
-
-
 @pytest.mark.parametrize("failure", [StoreUnavailable("disk full"), StoreDamaged("ab12", "a page")])
 def test_a_journal_that_fails_is_told(failure: Exception) -> None:
-    journal = FailingJournal()
+    journal = ScriptedJournal()
     hosted = HostedServer(journal=journal)
-    with served(server_app(hosted.host)) as port:
+    with served(server_app(hosted.context)) as port:
         journal.failure = failure
         refused = ask(port, "POST", "/v1/queries", ORDER, ADMIN_KEY)
         assert is_problem(refused, 503)
@@ -124,22 +112,22 @@ def test_nothing_that_is_said_tells_a_secret_or_an_address() -> None:
     """R16: canaries through every path, forced exceptions and a party that is left out among them."""
     opened = channels()
     opened["north"] = Away(opened["north"])
-    hosted = HostedServer(opened, FailingJournal())
+    hosted = HostedServer(opened, ScriptedJournal())
     seen: list[bytes] = []
-    with served(server_app(hosted.host)) as port:
+    with served(server_app(hosted.context)) as port:
         for failure in (RuntimeError(f"{ADMIN_KEY} {CLIENT}"), KeyError(PARTY_KEY)):
-            hosted.journal.failure = failure  # type: ignore[attr-defined]
+            hosted.journal.failure = failure
             forced = ask(port, "POST", "/v1/queries", ORDER, ADMIN_KEY)
             assert is_problem(forced, 500)
             seen.append(forced.body)
             time.sleep(1.1)  # one line a second is told of what clients cause
-        hosted.journal.failure = None  # type: ignore[attr-defined]
+        hosted.journal.failure = None
         task = answered(port, {**ORDER, "policy": "proceed", "patience": 1})
         for key in (ADMIN_KEY, PARTY_KEY, "canary-wrong-key-" + "x" * 32):
             for method, path, body, *_ in CALLS:
                 seen.append(ask(port, method, path.format(task=task), body, key).body)
     log = hosted.log.getvalue()
-    seen += [log.encode(), repr(hosted.host).encode(), repr(hosted.keys).encode(), repr(vars(hosted.keys)).encode()]
+    seen += [log.encode(), repr(hosted.context).encode(), repr(hosted.keys).encode(), repr(vars(hosted.keys)).encode()]
     seen.append(repr(hosted.settings).encode().replace(b"https://canary-address.example:8443", b""))
     for text in seen:
         for canary in (b"canary", CLIENT.encode(), bytes(range(32)).hex().encode()):
@@ -156,7 +144,7 @@ def test_a_query_that_fails_is_logged() -> None:
     opened = channels()
     opened["north"] = Away(opened["north"])
     hosted = HostedServer(opened)
-    with served(server_app(hosted.host)) as port:
+    with served(server_app(hosted.context)) as port:
         answered(port, {**ORDER, "patience": 1})
         assert b'treetop_queries{state="failed"} 1' in ask(port, "GET", "/metrics").body
     events = [json.loads(line)["event"] for line in hosted.log.getvalue().splitlines()]
@@ -181,7 +169,7 @@ def raw(port: int, sent: bytes) -> bytes:
 def test_giant_and_slow_requests_of_strangers_are_cut_off() -> None:
     hosted = HostedServer(limits=ServerLimits(most_body_bytes=1000, body_seconds=1))
     head = b"POST /v1/queries HTTP/1.1\r\nHost: x\r\n"
-    with served(server_app(hosted.host), hosted.limits.body_seconds) as port:
+    with served(server_app(hosted.context), hosted.limits.body_seconds) as port:
         assert b" 413 " in raw(port, head + b"Content-Length: 1001\r\n\r\n")
         chunk = b"1f4\r\n" + b"x" * 500 + b"\r\n"
         assert b" 413 " in raw(port, head + b"Transfer-Encoding: chunked\r\n\r\n" + 3 * chunk)
@@ -194,37 +182,25 @@ def test_giant_and_slow_requests_of_strangers_are_cut_off() -> None:
 
 def test_hang_ups_are_counted_and_not_logged() -> None:
     hosted = HostedServer()
-    with served(server_app(hosted.host)) as port:
+    with served(server_app(hosted.context)) as port:
         for _ in range(20):
             with socket.create_connection(("127.0.0.1", port)) as connection:
                 connection.sendall(b"POST /v1/queries HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
         limit = time.monotonic() + 20
-        while hosted.host.metrics.hang_ups < 20 and time.monotonic() < limit:
+        while hosted.context.metrics.hang_ups < 20 and time.monotonic() < limit:
             time.sleep(0.02)
-    assert hosted.host.metrics.hang_ups == 20
+    assert hosted.context.metrics.hang_ups == 20
     assert hosted.log.getvalue() == ""
 
 
-class BlockedJournal(DictJournal):
-    """A journal whose writes wait until they may go on."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.waiting, self.go_on = 0, Event()
-
-    def write(self, book: str, entry: str, content: bytes) -> bytes:
-        self.waiting += 1
-        assert self.go_on.wait(60)
-        return super().write(book, entry, content)
-
-
 def test_too_many_requests_at_once_are_sent_away() -> None:
-    journal = BlockedJournal()
+    journal = ScriptedJournal()
+    journal.go_on.clear()
     hosted = HostedServer(journal=journal, limits=ServerLimits(requests_at_once=2))
-    with served(server_app(hosted.host)) as port, ThreadPoolExecutor(2) as pool:
+    with served(server_app(hosted.context)) as port, ThreadPoolExecutor(2) as pool:
         waiting = [pool.submit(ask, port, "POST", "/v1/queries", ORDER, ADMIN_KEY) for _ in range(2)]
         limit = time.monotonic() + 20
-        while journal.waiting < 2 and time.monotonic() < limit:
+        while journal.writes < 2 and time.monotonic() < limit:
             time.sleep(0.01)
         refused = ask(port, "GET", "/v1/health")
         assert is_problem(refused, 503)
