@@ -10,7 +10,7 @@ from treetop.encoding.item_codecs import CODECS
 from treetop.errors import InvalidInput
 from treetop.mechanisms.parameters import SETTINGS
 from treetop.mechanisms.registry import MECHANISMS
-from treetop.oracles.registry import ORACLE_NAMES
+from treetop.oracles.registry import oracle_names
 from treetop.query.strategy import WAYS
 from treetop.simulation.run import SIMULATORS
 
@@ -42,8 +42,8 @@ Oracle = Annotated[
     str,
     typer.Option(
         "--oracle",
-        help=f"Frequency oracle: {', '.join(ORACLE_NAMES)}.",
-        autocompletion=_completing(ORACLE_NAMES),
+        help=f"Frequency oracle: {', '.join(oracle_names())}.",
+        autocompletion=_completing(oracle_names()),
     ),
 ]
 MechanismOption = Annotated[

@@ -17,7 +17,7 @@ from treetop.errors import PromiseBroken
 from treetop.federation.device.device import Device
 from treetop.federation.device.group_assignment import Enrolment
 from treetop.federation.device.ledger import LedgerEntry
-from treetop.federation.ports import Entropy
+from treetop.privacy.randomness import Entropy
 from treetop.federation.samplers import SlotDraw, SlotSampler, uniform_below, uniform_word
 from treetop.federation.task import DeviceTask
 from treetop.federation.thresholds import WORDS, keep_threshold

@@ -16,24 +16,20 @@ from treetop.federation.task import (
     DeviceTask,
     Encoding,
     LeastReports,
-    TaskOracle,
     WeightedGroup,
 )
 from treetop.federation.task_parameters import MODES, Mode, parameters_of
-from treetop.federation.thresholds import MOST_SLOTS
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.registry import Mechanism, mechanism_named
 from treetop.mechanisms.requests import DivideUsers
 from treetop.mechanisms.roster import Member, Roster
+from treetop.oracles.protocol import MAX_SLOTS
+from treetop.oracles.registry import deployable_oracles
 from treetop.privacy.budget import Budget
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.level_weights import level_weights
 from treetop.trie.user_groups import Group, GroupSizes, Role
 
-_ORACLES: dict[Mode, dict[str, TaskOracle]] = {
-    "one-shot": {"auto": "olh", "olh": "olh"},
-    "rounds": {"auto": "listed", "krr": "krr", "oue": "oue"},
-}
 _ROLES = tuple(Role)
 NOMINAL_USERS = 3_603_600_000
 """A party to read weights from: divisible by 1 .. 16 and by every share in thousandths."""
@@ -68,8 +64,9 @@ class QueryOrder:
         mechanism_named(self.mechanism)
         if self.mode not in MODES:
             raise UnknownName("mode", self.mode, MODES)
-        if self.oracle not in _ORACLES[self.mode]:
-            raise UnknownName(f"oracle of {self.mode} mode", self.oracle, _ORACLES[self.mode])
+        oracles = deployable_oracles(one_shot=self.mode == "one-shot")
+        if self.oracle not in oracles:
+            raise UnknownName(f"oracle of {self.mode} mode", self.oracle, oracles)
         if not self.parties:
             raise InvalidInput("a query needs one party at least, found none")
         for party, users in self.expected.items():
@@ -81,14 +78,17 @@ class QueryOrder:
 
 def planned_task(order: QueryOrder) -> DeviceTask:
     """Run by the server: all that devices must know to answer this query, and all that its dialogues need."""
-    oracle, mechanism = _ORACLES[order.mode][order.oracle], mechanism_named(order.mechanism)
+    mechanism, oracle = (
+        mechanism_named(order.mechanism),
+        deployable_oracles(one_shot=order.mode == "one-shot")[order.oracle],
+    )
     asked = Parameters(order.k, Epsilon(order.epsilon), oracle).with_settings(_settings(order))
     codec_named(order.encoding, asked.bits, asked.hash_key)
     lengths = mechanism.lengths(asked)
     return DeviceTask(
         name=order.name, attribute=order.attribute, budget=Budget(order.epsilon), oracle=oracle, k=order.k,
         lengths=lengths, groups=weighted_groups(mechanism, asked),
-        most_slots=MOST_SLOTS if order.mode == "one-shot" else _most_slots(lengths, mechanism.most_kept(asked)),
+        most_slots=MAX_SLOTS if order.mode == "one-shot" else _most_slots(lengths, mechanism.most_kept(asked)),
         encoding=Encoding(order.encoding, asked.hash_key if order.encoding == "hashed" else ""),
         mechanism=order.mechanism, settings=_told_settings(order, asked), parties=order.parties,
         deadlines=order.deadlines, least=order.least,
@@ -133,7 +133,7 @@ def _most_slots(lengths: tuple[int, ...], most_kept: int) -> int:
     for shorter, longer in pairwise(lengths):
         candidates = kept << (longer - shorter)
         most, kept = max(most, candidates), min(candidates, most_kept)
-    return min(most + 1, MOST_SLOTS)
+    return min(most + 1, MAX_SLOTS)
 
 
 def weighted_groups(mechanism: Mechanism, parameters: Parameters) -> tuple[WeightedGroup, ...]:

@@ -6,7 +6,7 @@ from typing import Any
 from treetop.errors import InvalidInput, PeerViolation, QueryFailed
 from treetop.federation.group_counts import devices_of_levels, is_biased, read_groups, weights_at
 from treetop.federation.messages import LevelReport, written_message
-from treetop.federation.ports import Entropy, Signer
+from treetop.federation.ports import Signer
 from treetop.federation.protocol import PartyReply, ServerMessage
 from treetop.federation.server.list_log import ListLog
 from treetop.federation.server.party_poller import MissingPolicy, PartyPoller, Progress
@@ -24,6 +24,7 @@ from treetop.mechanisms.requests import Upload, driven
 from treetop.mechanisms.roster import Member, Roster
 from treetop.mechanisms.strict_json import digest, record, require, text, whole
 from treetop.mechanisms.taps import Continue
+from treetop.privacy.randomness import Entropy
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group
 
