@@ -26,8 +26,8 @@ from treetop.mechanisms.registry import mechanism_named
 from treetop.mechanisms.requests import CollectReports
 from treetop.metrics.poisoning import fakes_needed
 from treetop.metrics.retrieval import f1
-from treetop.oracles.hash_family import buckets, premixed
-from treetop.oracles.optimized_local_hashing import HashedReports
+from treetop.oracles.olh.counting import HashedReports
+from treetop.oracles.olh.hashing import buckets, premixed
 from treetop.oracles.tallies import Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.query.encode import populate

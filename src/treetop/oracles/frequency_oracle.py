@@ -28,6 +28,8 @@ Reports = TypeVar("Reports")
 NO_KEYS: Keys = np.empty(0, dtype=np.uint64)
 CELLS_AT_ONCE = 1 << 15
 """Random numbers of reports that are perturbed together: they fit a processor's cache."""
+MAX_REPORTS = (1 << 31) - 1
+"""Counters of a compiled loop have 32 bits; whoever has more reports adds tallies."""
 
 
 class FrequencyOracle(ABC, Generic[Reports]):
@@ -50,6 +52,11 @@ class FrequencyOracle(ABC, Generic[Reports]):
         self.epsilon = epsilon
         self.size = size
         self.p, self.q = self.probabilities()
+
+    @classmethod
+    def over_list(cls, epsilon: Epsilon, size: int) -> "FrequencyOracle[Reports]":
+        """Return the oracle for a list that devices know, whose dummy is counted."""
+        return cls(epsilon, size)
 
     @abstractmethod
     def probabilities(self) -> tuple[float, float]:
@@ -181,9 +188,9 @@ def independent_support(holders: Counts, slots: int, p: float, q: float, randomn
 
 
 def refuse_many(reports: int) -> None:
-    """Refuse more reports than the 32-bit counters of a compiled loop hold; whoever has more adds tallies."""
-    if reports >= 1 << 31:
-        raise InvalidInput(f"at most {(1 << 31) - 1:,} reports are counted at once, found {reports:,}")
+    """Refuse more reports than the counters of a compiled loop hold."""
+    if reports > MAX_REPORTS:
+        raise InvalidInput(f"at most {MAX_REPORTS:,} reports are counted at once, found {reports:,}")
 
 
 def refuse_large(what: str, values: NDArray[Any], size: int) -> None:

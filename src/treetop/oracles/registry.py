@@ -24,6 +24,7 @@ LISTED = "listed"
 """For devices that answer published lists, so hash nothing; a task says it, a person has no need to."""
 _FOR_SHORT_LISTS = KRandomizedResponse()
 _FOR_LONG_LISTS: dict[str, Oracle] = {AUTO: OptimizedLocalHashing(), LISTED: OptimizedUnaryEncoding()}
+_FOREIGN_TAGS = range(64, 256)
 _BUILT_IN: tuple[Oracle, ...] = (_FOR_SHORT_LISTS, OptimizedUnaryEncoding(), OptimizedLocalHashing())
 
 
@@ -36,6 +37,11 @@ def oracles() -> dict[str, Oracle]:
         oracle = oracle() if isinstance(oracle, type) else oracle
         if not isinstance(oracle, Oracle):
             raise InvalidInput(f"entry point {entry.name!r} of {ENTRY_POINTS} must name an Oracle, found {oracle!r}")
+        if oracle.name in _FOR_LONG_LISTS or oracle.tag not in _FOREIGN_TAGS:
+            raise InvalidInput(
+                f"an oracle of another package has a name that no rule has ({', '.join(_FOR_LONG_LISTS)}) and a tag "
+                f"from {_FOREIGN_TAGS[0]} to {_FOREIGN_TAGS[-1]}, found {oracle.name!r} with tag {oracle.tag}"
+            )
         taken = [known.name for known in found.values() if oracle.name == known.name or oracle.tag == known.tag]
         if taken:
             raise InvalidInput(f"oracle {oracle.name!r} (tag {oracle.tag}) has the name or tag of {taken[0]!r}")
@@ -100,10 +106,8 @@ def task_oracles(rule: str) -> tuple[Oracle, ...]:
 
 def listed_oracle(name: str, epsilon: "Epsilon", candidates: int) -> "FrequencyOracle[Any]":
     """Return the oracle for a list that devices know, by the rule of `oracle_named`: its dummy is always counted."""
-    from treetop.oracles.olh.counting import HashCounting, ListedHashCounting  # noqa: PLC0415  numpy, where one counts
-
-    oracle = oracle_named(name, epsilon, candidates)
-    return ListedHashCounting(epsilon, oracle.size) if isinstance(oracle, HashCounting) else oracle
+    size = candidates + 1
+    return chosen_oracle(name, epsilon.odds, size).counting.over_list(epsilon, size)
 
 
 @lru_cache(maxsize=256)

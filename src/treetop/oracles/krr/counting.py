@@ -12,9 +12,6 @@ from treetop.oracles.krr.device import keep_threshold
 from treetop.oracles.random_words import RandomWords, Words32
 from treetop.oracles.tallies import Counts, Frequencies, Tally
 
-TABLES = 4
-"""Histograms side by side, so that equal reports in a row do not wait for each other's store."""
-
 
 def perturbed_slots(truths: NDArray[Any], slots: int, keep: int, words: RandomWords) -> Words32:
     """Run by simulated devices: keep each slot if its word is below the threshold, else name one of the others."""
@@ -57,7 +54,7 @@ class SlotCounting(FrequencyOracle[Columns]):
     @classmethod
     def support(cls, columns: Columns, report_slots: int, keys: Keys) -> Counts:  # noqa: ARG003  slots, not keys
         """Run by the party: how often every slot was reported."""
-        from treetop.oracles.krr.kernels import add_slots  # noqa: PLC0415  numba loads only where one counts
+        from treetop.oracles.krr.kernels import TABLES, add_slots  # noqa: PLC0415  numba loads only where one counts
 
         (slots,) = columns
         refuse_many(len(slots))

@@ -31,6 +31,7 @@ from treetop.oracles.olh.hashing import bucket_starts, buckets, premixed
 from treetop.oracles.plausibility import TAIL, binomial, most_of, own_and_others
 from treetop.oracles.random_words import RandomWords, Words32
 from treetop.oracles.tallies import Counts, Tally
+from treetop.privacy.epsilon import Epsilon
 
 CANDIDATES_AT_ONCE = 1024
 """12 bytes for each candidate stay in the first cache."""
@@ -52,6 +53,11 @@ class HashCounting(FrequencyOracle[Columns]):
     name = "olh"
     listed = False
     screens = True
+
+    @classmethod
+    def over_list(cls, epsilon: Epsilon, size: int) -> "ListedHashCounting":
+        """Return the oracle that also counts one agreed key, for all that is not on the list."""
+        return ListedHashCounting(epsilon, size)
 
     @property
     def slots(self) -> int:

@@ -19,8 +19,6 @@ from treetop.oracles.random_words import RandomWords
 from treetop.oracles.tallies import Counts, Tally
 from treetop.privacy.randomness import HALF
 
-AT_ONCE = 8
-"""Blocks of bits that one pass of the adder takes in."""
 BLOCK_BYTES = 4096
 _ONES = np.array([byte.bit_count() for byte in range(256)], dtype=np.int32)
 
@@ -70,7 +68,7 @@ class BitsCounting(FrequencyOracle[Columns]):
 
         Rows are cut into blocks of whole words; the k-th bits of all the adder's counters lie in the k-th plane.
         """
-        from treetop.oracles.oue.kernels import add_bits  # noqa: PLC0415  numba loads only where one counts
+        from treetop.oracles.oue.kernels import AT_ONCE, add_bits  # noqa: PLC0415  numba loads only where one counts
 
         (packed,) = columns
         reports, width = packed.shape

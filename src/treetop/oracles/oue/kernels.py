@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 
 from treetop.oracles.compiling import compiled, inlined
-from treetop.oracles.oue.counting import AT_ONCE
+
+AT_ONCE = 8
+"""Blocks of bits that one pass of the adder takes in."""
 
 
 @inlined
