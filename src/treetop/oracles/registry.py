@@ -1,11 +1,10 @@
 """Oracles by name: Treetop's own and those of other packages (entry points `treetop.oracles`), and how one is chosen.
 
-Importing this loads no counting code: a device reads it, too.
+Importing this loads no counting code: a device reads it, too. Entry points are looked up for names that are not ours.
 """
 
 from fractions import Fraction
 from functools import cache, lru_cache
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from treetop.errors import InvalidInput, UnknownName
@@ -25,13 +24,17 @@ LISTED = "listed"
 _FOR_SHORT_LISTS = KRandomizedResponse()
 _FOR_LONG_LISTS: dict[str, Oracle] = {AUTO: OptimizedLocalHashing(), LISTED: OptimizedUnaryEncoding()}
 _FOREIGN_TAGS = range(64, 256)
-_BUILT_IN: tuple[Oracle, ...] = (_FOR_SHORT_LISTS, OptimizedUnaryEncoding(), OptimizedLocalHashing())
+_BUILT_IN: dict[str, Oracle] = {
+    oracle.name: oracle for oracle in (_FOR_SHORT_LISTS, OptimizedUnaryEncoding(), OptimizedLocalHashing())
+}
 
 
 @cache
 def oracles() -> dict[str, Oracle]:
     """Return every registered oracle by name, Treetop's own first."""
-    found = {oracle.name: oracle for oracle in _BUILT_IN}
+    from importlib.metadata import entry_points  # noqa: PLC0415  loads sockets and much else
+
+    found = dict(_BUILT_IN)
     for entry in entry_points(group=ENTRY_POINTS):
         oracle = entry.load()
         oracle = oracle() if isinstance(oracle, type) else oracle
@@ -58,9 +61,10 @@ def find_oracle(oracle: str | Oracle) -> Oracle:
     """Return the oracle of that name, or the oracle itself."""
     if isinstance(oracle, Oracle):
         return oracle
-    if oracle not in oracles():
+    found = _BUILT_IN.get(oracle) or oracles().get(oracle)
+    if found is None:
         raise UnknownName("oracle", oracle, oracles())
-    return oracles()[oracle]
+    return found
 
 
 def checked_oracle_name(name: str) -> str:
@@ -70,7 +74,7 @@ def checked_oracle_name(name: str) -> str:
     return name
 
 
-def chosen_oracle(rule: str | Oracle, odds: Fraction | float, slots: int) -> Oracle:
+def chosen_oracle(rule: str | Oracle, odds: Fraction, slots: int) -> Oracle:
     """Return the oracle for d slots, the dummy counted: an exact comparison, the same on every device.
 
     `auto` is k-RR while d < 3 e^eps + 2, where its variance is the smaller one, and OLH from there on; `listed` is the
@@ -79,14 +83,6 @@ def chosen_oracle(rule: str | Oracle, odds: Fraction | float, slots: int) -> Ora
     if isinstance(rule, str) and rule in _FOR_LONG_LISTS:
         return _FOR_SHORT_LISTS if slots - 2 < 3 * odds else _FOR_LONG_LISTS[rule]
     return find_oracle(rule)
-
-
-def choice_reason(rule: str | Oracle, odds: float, slots: int) -> str:
-    """Say why an oracle was chosen for d slots."""
-    if rule not in _FOR_LONG_LISTS:
-        return "as asked for"
-    side = "fewer" if chosen_oracle(rule, odds, slots) == _FOR_SHORT_LISTS else "not fewer"
-    return f"{slots:,} slots are {side} than 3e^ε + 2 = {3 * odds + 2:.4g}"
 
 
 def deployable_oracles(*, one_shot: bool) -> dict[str, str]:
@@ -99,19 +95,20 @@ def task_oracles(rule: str) -> tuple[Oracle, ...]:
     """Return the oracles that the devices of a task may be asked through, or refuse a name that no task has."""
     if rule == LISTED:
         return _FOR_SHORT_LISTS, _FOR_LONG_LISTS[LISTED]
-    if rule not in oracles():
+    found = _BUILT_IN.get(rule) or oracles().get(rule)
+    if found is None:
         raise UnknownName("oracle", rule, (*oracles(), LISTED))
-    return (oracles()[rule],)
+    return (found,)
 
 
 def listed_oracle(name: str, epsilon: "Epsilon", candidates: int) -> "FrequencyOracle[Any]":
     """Return the oracle for a list that devices know, by the rule of `oracle_named`: its dummy is always counted."""
     size = candidates + 1
-    return chosen_oracle(name, epsilon.odds, size).counting.over_list(epsilon, size)
+    return chosen_oracle(name, epsilon.odds_below, size).counting.over_list(epsilon, size)
 
 
 @lru_cache(maxsize=256)
 def oracle_named(name: "str | Oracle", epsilon: "Epsilon", candidates: int) -> "FrequencyOracle[Any]":
     """Return the counting face of the oracle for a domain of that many candidates and the dummy."""
     size = candidates + 1
-    return chosen_oracle(name, epsilon.odds, size).over(epsilon, size)
+    return chosen_oracle(name, epsilon.odds_below, size).over(epsilon, size)

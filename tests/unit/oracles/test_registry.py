@@ -1,5 +1,6 @@
 """Oracles by name, oracles of other packages, and how one is chosen."""
 
+import importlib.metadata
 import math
 import pickle
 from collections.abc import Iterator
@@ -15,7 +16,6 @@ from treetop.oracles import registry
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.registry import (
     checked_oracle_name,
-    choice_reason,
     chosen_oracle,
     deployable_oracles,
     find_oracle,
@@ -61,7 +61,8 @@ def added(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     def add(*values: str) -> None:
         points = [EntryPoint(f"point {value}", value, registry.ENTRY_POINTS) for value in values]
-        monkeypatch.setattr(registry, "entry_points", lambda group: points if group == registry.ENTRY_POINTS else [])
+        found = {registry.ENTRY_POINTS: points}
+        monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: found.get(group, []))
         oracles.cache_clear()
 
     yield add
@@ -115,7 +116,7 @@ def test_an_entry_point_names_an_oracle(added: Any) -> None:
 
 def test_an_oracle_stands_for_itself() -> None:
     assert find_oracle(FOREIGN) is FOREIGN
-    assert chosen_oracle(FOREIGN, 2.0, 5) is FOREIGN
+    assert chosen_oracle(FOREIGN, Fraction(2), 5) is FOREIGN
     assert oracle_named(FOREIGN, Epsilon(1), 4).size == 5
     assert (str(FOREIGN), repr(FOREIGN)) == ("foreign", "<oracle foreign>")
 
@@ -134,13 +135,6 @@ def test_auto_changes_over_where_the_variances_cross() -> None:
     last = math.ceil(3 * epsilon.odds + 2) - 1  # the largest d below 3 e^eps + 2
     assert oracle_named("auto", epsilon, last - 1).name == "krr"
     assert oracle_named("auto", epsilon, last).name == "olh"
-
-
-def test_a_rule_says_why() -> None:
-    odds = math.exp(2)
-    assert choice_reason("krr", odds, 5) == choice_reason(FOREIGN, odds, 5) == "as asked for"
-    assert choice_reason("auto", odds, 5) == "5 slots are fewer than 3e^ε + 2 = 24.17"
-    assert choice_reason("auto", odds, 1000) == "1,000 slots are not fewer than 3e^ε + 2 = 24.17"
 
 
 def test_the_choice_for_a_list_is_exact() -> None:
@@ -169,3 +163,15 @@ def test_unknown_oracles_are_refused() -> None:
     with pytest.raises(UnknownName, match="did you mean 'krr'"):
         find_oracle("krrr")
     assert checked_oracle_name("listed") == "listed"
+
+
+def test_our_own_names_need_no_look_at_other_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device that answers through one of them loads no package metadata, which would load sockets."""
+    monkeypatch.setattr(importlib.metadata, "entry_points", None)
+    oracles.cache_clear()
+    assert find_oracle("krr").name == "krr"
+    assert [oracle.name for name in ("listed", "olh", "oue") for oracle in task_oracles(name)] == [
+        "krr", "oue", "olh", "oue",
+    ]  # fmt: skip
+    monkeypatch.undo()
+    oracles.cache_clear()

@@ -1,7 +1,8 @@
 """The device's role: one private value, one perturbed report for each task.
 
 The order is the promise: the question is checked on public data, the group and the cost are written to the ledger,
-all randomness is drawn, the value is read last, the report is written to the ledger, and only then sent.
+all randomness is drawn, the value is read last, the report is written to the ledger, and only then sent. No variable
+holds the value, its key or its slot: a traceback with variables would show it.
 """
 
 from collections.abc import Callable
@@ -72,16 +73,16 @@ class Device:
     def _settle_hashed(self, task: DeviceTask, entry: LedgerEntry) -> bytes:
         """Answer without a list: the key of the first bits is hashed."""
         (oracle,), face = task_oracles(task.oracle), task.unlisted_face
-        draw = face.draw(self._entropy)
-        prefix = self._read_value(task).prefix(task.bits, task.lengths[entry.group.level])
-        return self._settle(task, entry, oracle, face, draw.report(key_of(prefix)))
+        draw, length = face.draw(self._entropy), task.lengths[entry.group.level]
+        report = draw.report(key_of(self._read_value(task).prefix(task.bits, length)))
+        return self._settle(task, entry, oracle, face, report)
 
     def _settle_slot(self, task: DeviceTask, entry: LedgerEntry, question: Question) -> bytes:
         """Answer a list: the slot of the first bits, or the dummy's."""
         oracle, face = task.oracle_for(question.slots), task.face_for(question.slots)
         draw = face.draw(self._entropy)
-        slot = question.slot_of(self._read_value(task).prefix(task.bits, question.length))
-        return self._settle(task, entry, oracle, face, draw.report(slot))
+        report = draw.report(question.slot_of(self._read_value(task).prefix(task.bits, question.length)))
+        return self._settle(task, entry, oracle, face, report)
 
     def _read_value(self, task: DeviceTask) -> PrivateValue:
         try:
