@@ -3,14 +3,14 @@
 from collections.abc import Callable
 
 import numpy as np
+from treetop.oracles.support_counts import bit_support, hash_support, slot_support
 
 from benchmarks.measuring import Row, best_of, best_of_each, times_as_fast
 from benchmarks.olh_limit import Limit
 from benchmarks.peers import compared, multi_freq_counting, pure_ldp_counting
 from treetop.oracles.frequency_oracle import Keys
-from treetop.oracles.hash_family import buckets, premixed
-from treetop.oracles.optimized_local_hashing import HashedReports, OptimizedLocalHashing
-from treetop.oracles.support_counts import bit_support, hash_support, slot_support
+from treetop.oracles.olh.counting import HashedReports, OptimizedLocalHashing
+from treetop.oracles.olh.hashing import buckets, premixed
 from treetop.privacy.epsilon import Epsilon
 
 TITLE = "Counting in memory, one core"

@@ -16,10 +16,10 @@ from typing import cast
 import uvloop
 from tests.support.parties import honest_body, honest_entry
 from tests.support.party_processes import PartyProcess, current_task
+from treetop.federation.report_bodies import BODIES
 
 from benchmarks.measuring import Measured, Row
 from treetop.adapters.store_choice import open_stores
-from treetop.federation.report_bodies import BODIES
 from treetop.federation.service_ports import AdmittedReport
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.uploads import encoded_upload

@@ -16,11 +16,11 @@ from distributed import LocalCluster
 from benchmarks.measuring import Failed, Measured, Row, best_of, best_of_each, best_wall_of, times_as_fast
 from benchmarks.peers import multi_freq, pure_ldp_client
 from treetop.adapters.dask.report_counting import connected
-from treetop.adapters.report_files.columns import Columns
 from treetop.adapters.report_files.counting import Candidates
 from treetop.adapters.report_files.embedded import EmbeddedEngine
 from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.adapters.report_files.writer import ReportFileWriter
+from treetop.oracles.frequency_oracle import Columns
 
 TITLE = "Counting report files"
 LIMITS = """

@@ -13,7 +13,6 @@ from tests.support.fake_party import FakeParty, serving
 from tests.support.fleets import fleet_task, publish_level
 
 from treetop.adapters.system.device_state import DeviceState
-from treetop.federation.task import OracleName
 
 ROOT = Path(__file__).parents[2]
 NEVER = 10_000
@@ -45,7 +44,7 @@ def crasher() -> Iterator[Crasher]:
         process.stdin.close()
 
 
-def party_of(oracle: OracleName) -> FakeParty:
+def party_of(oracle: str) -> FakeParty:
     party = FakeParty(fleet_task(oracle), enrol_until=1)
     for level in (1, 2, 3):
         publish_level(party, level)
@@ -63,7 +62,7 @@ def holds(party: FakeParty, serial: int, state: Path) -> None:
 
 
 @pytest.mark.parametrize("oracle", ["olh", "krr"])
-def test_a_device_killed_at_any_step_sends_one_report(crasher: Crasher, tmp_path: Path, oracle: OracleName) -> None:
+def test_a_device_killed_at_any_step_sends_one_report(crasher: Crasher, tmp_path: Path, oracle: str) -> None:
     party = party_of(oracle)
     with serving(party) as url:
         status, steps = crasher.play(url, tmp_path / "whole", party, NEVER)
@@ -78,7 +77,7 @@ def test_a_device_killed_at_any_step_sends_one_report(crasher: Crasher, tmp_path
             holds(party, fatal, state)
 
 
-def many_crashes(crasher: Crasher, tmp_path: Path, rounds: int, oracle: OracleName) -> None:
+def many_crashes(crasher: Crasher, tmp_path: Path, rounds: int, oracle: str) -> None:
     """Kill each device again and again, at steps drawn at random, until a run comes to its end."""
     party, chance, kills = party_of(oracle), np.random.default_rng(3), 0
     with serving(party) as url:
@@ -92,13 +91,11 @@ def many_crashes(crasher: Crasher, tmp_path: Path, rounds: int, oracle: OracleNa
 
 
 @pytest.mark.parametrize("oracle", ["olh", "oue"])
-def test_devices_killed_again_and_again_send_one_report(crasher: Crasher, tmp_path: Path, oracle: OracleName) -> None:
+def test_devices_killed_again_and_again_send_one_report(crasher: Crasher, tmp_path: Path, oracle: str) -> None:
     many_crashes(crasher, tmp_path, 12, oracle)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("oracle", ["olh", "krr"])
-def test_many_devices_killed_again_and_again_send_one_report(
-    crasher: Crasher, tmp_path: Path, oracle: OracleName
-) -> None:
+def test_many_devices_killed_again_and_again_send_one_report(crasher: Crasher, tmp_path: Path, oracle: str) -> None:
     many_crashes(crasher, tmp_path, 500, oracle)

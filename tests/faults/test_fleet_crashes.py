@@ -15,7 +15,6 @@ from tests.support.fleets import fleet_task, publish_level
 
 from treetop.adapters.memory.ledger import MemoryCounter, MemoryLedger
 from treetop.federation.device.ledger import Ledger
-from treetop.federation.task import OracleName
 
 
 def command(party: FakeParty, url: str, folder: Path, users: int) -> list[str]:
@@ -55,7 +54,7 @@ def kept_reports(folder: Path, task: bytes) -> dict[int, bytes]:
     return found
 
 
-def kill_again_and_again(folder: Path, oracle: OracleName, users: int, kills: int) -> None:
+def kill_again_and_again(folder: Path, oracle: str, users: int, kills: int) -> None:
     party = FakeParty(fleet_task(oracle), enrol_until=users)
     for level in (1, 2, 3):
         publish_level(party, level)
@@ -76,11 +75,11 @@ def kill_again_and_again(folder: Path, oracle: OracleName, users: int, kills: in
 
 
 @pytest.mark.parametrize("oracle", ["olh", "krr"])
-def test_a_killed_fleet_goes_on_with_the_same_bytes(tmp_path: Path, oracle: OracleName) -> None:
+def test_a_killed_fleet_goes_on_with_the_same_bytes(tmp_path: Path, oracle: str) -> None:
     kill_again_and_again(tmp_path, oracle, 4_000, 3)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("oracle", ["olh", "krr"])
-def test_a_fleet_killed_many_times_goes_on_with_the_same_bytes(tmp_path: Path, oracle: OracleName) -> None:
+def test_a_fleet_killed_many_times_goes_on_with_the_same_bytes(tmp_path: Path, oracle: str) -> None:
     kill_again_and_again(tmp_path, oracle, 40_000, 60)

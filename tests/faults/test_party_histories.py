@@ -22,6 +22,7 @@ from treetop.federation.wire.published_lists import Beacon, Publication, Publish
 from treetop.federation.wire.report_batches import Envelope, encoded_batch
 from treetop.federation.wire.signed_documents import signed
 from treetop.federation.wire.uploads import ReportStatus, TicketedReport, encoded_upload
+from treetop.oracles.krr import KRandomizedResponse
 from treetop.services.party.report_collection import DeviceReportCollection
 from treetop.trie.user_groups import Group
 
@@ -107,7 +108,9 @@ def own_group(serial: int) -> Group:
 def answer(serial: int, group: Group, value: int = 0) -> TicketedReport:
     """What device `serial` sends for a list, whether or not the list is its own."""
     question = LISTS[group].question
-    batch = encoded_batch(Envelope(ROUNDS.digest, group, question.digest, "krr", question.slots), [value])
+    batch = encoded_batch(
+        Envelope(ROUNDS.digest, group, question.digest, KRandomizedResponse(), question.slots), [value]
+    )
     return TicketedReport(KEY.write(ROUNDS.digest, serial).to_bytes(), batch)
 
 

@@ -10,15 +10,17 @@ from tests.support.parties import KEY, NAME, task
 from treetop.errors import PeerViolation, ReportRefused
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.party.admission import TaskAdmission
-from treetop.federation.report_bodies import BODIES
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.published_lists import Publication, PublishedList, Question
 from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, decoded_batch, encoded_batch
 from treetop.federation.wire.tickets import TicketKey
 from treetop.federation.wire.uploads import ReportStatus, TicketedReport, encoded_upload
+from treetop.oracles.olh import OptimizedLocalHashing
+from treetop.oracles.registry import oracles
 from treetop.trie.user_groups import Group, Role
 
 ONE_SHOT, ROUNDS = task("olh"), task("listed")
+OLH = OptimizedLocalHashing()
 BEACON = b"a beacon"
 ENROLLED = tuple(serial for serial in range(40) if serial % 3)
 LISTS = {
@@ -61,7 +63,7 @@ def twin(of: DeviceTask, entry: TicketedReport, now: int) -> ReportStatus | None
 
 def _one_shot(of: DeviceTask, envelope: Envelope) -> list[tuple[ReportStatus, bool]]:
     known = envelope.group in [entry.group for entry in of.groups]
-    right = envelope == Envelope(of.digest, envelope.group, NO_DOMAIN, "olh", of.bucket_count)
+    right = envelope == Envelope(of.digest, envelope.group, NO_DOMAIN, OLH, of.unlisted_face.slots)
     return [(ReportStatus.WRONG_GROUP, known), (ReportStatus.WRONG_LIST, right)]
 
 
@@ -80,7 +82,7 @@ def _rounds(of: DeviceTask, envelope: Envelope, serial: int) -> list[tuple[Repor
 
 def _reads(envelope: Envelope, body: bytes) -> bool:
     try:
-        BODIES[envelope.oracle](envelope.slots).decode(body)
+        envelope.oracle.form(envelope.slots).checked(body)
     except ReportRefused:
         return False
     return True
@@ -99,9 +101,9 @@ def entries(draw: st.DrawFn, of: DeviceTask) -> TicketedReport:
     envelope = _envelope(of, group)
     task_digest = draw(st.sampled_from([of.digest] * 6 + [sha256(b"").digest()]))
     slots = draw(st.just(envelope.slots) | st.just(envelope.slots) | st.integers(2, 300))
-    oracle = draw(st.sampled_from([envelope.oracle] * 4 + ["krr", "oue", "olh"]))
+    oracle = draw(st.sampled_from([envelope.oracle] * 4 + list(oracles().values())))
     domain = draw(st.sampled_from([envelope.domain] * 4 + [NO_DOMAIN, sha256(b"x").digest()]))
-    width = BODIES[oracle](slots).width
+    width = oracle.form(slots).width
     body = draw(st.binary(min_size=width, max_size=width)) if draw(st.booleans()) else bytes(width)
     head = encoded_batch(Envelope(task_digest, group, domain, oracle, slots), [])
     batch = head[:-4] + draw(st.sampled_from([1] * 9 + [0, 2])).to_bytes(4, "big") + body
@@ -111,7 +113,7 @@ def entries(draw: st.DrawFn, of: DeviceTask) -> TicketedReport:
 
 def _envelope(of: DeviceTask, group: Group) -> Envelope:
     if of.one_shot:
-        return Envelope(of.digest, group, NO_DOMAIN, "olh", of.bucket_count)
+        return Envelope(of.digest, group, NO_DOMAIN, OLH, of.unlisted_face.slots)
     question = LISTS.get(group, LISTS[Group(1)])
     return Envelope(of.digest, group, question.digest, of.oracle_for(question.slots), question.slots)
 
@@ -160,7 +162,7 @@ def test_honest_reports_are_admitted_and_nothing_else_of_the_group(data: st.Data
         of.groups[0].group if of.one_shot else assigned_group(of, Enrolment(serial.to_bytes(8, "big"), BEACON, NAME))
     )
     envelope = _envelope(of, group)
-    body = bytes(BODIES[envelope.oracle](envelope.slots).width)
+    body = bytes(envelope.face.width)
     batch = encoded_batch(envelope, [])[:-4] + (1).to_bytes(4, "big") + body
     entry = TicketedReport(KEY.write(of.digest, serial).to_bytes(), batch)
     (verdict,) = GATES[of.digest].screened(encoded_upload([entry]), NOW).verdicts

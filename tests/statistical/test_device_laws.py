@@ -8,12 +8,12 @@ import pytest
 from numpy.typing import NDArray
 from tests.statistical.settings import chi_square_limit
 from tests.support.fixed_entropy import FixedEntropy
-
-from treetop.adapters.system.vectorised_device import perturbed
 from treetop.federation.samplers import BitsSampler, HashSampler, SlotSampler
 from treetop.federation.thresholds import WORDS, bucket_count, flip_threshold, keep_threshold
-from treetop.oracles.hash_family import buckets, premixed
-from treetop.oracles.optimized_local_hashing import HashedReports
+
+from treetop.adapters.system.vectorised_device import perturbed
+from treetop.oracles.olh.counting import HashedReports
+from treetop.oracles.olh.hashing import buckets, premixed
 from treetop.oracles.registry import ORACLES
 from treetop.privacy.budget import Budget
 from treetop.privacy.epsilon import Epsilon

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 from tests.statistical.settings import FALSE_ALARM, Z, chi_square_limit
+from treetop.oracles.support_counts import hash_support
 
 from treetop.oracles.frequency_oracle import FrequencyOracle
-from treetop.oracles.hash_family import buckets, premixed
+from treetop.oracles.olh.hashing import buckets, premixed
 from treetop.oracles.registry import ORACLES
-from treetop.oracles.support_counts import hash_support
 from treetop.privacy.epsilon import Epsilon
 
 HOLDERS = np.array([200, 100, 60, 40, 0])

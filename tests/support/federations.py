@@ -14,13 +14,13 @@ from treetop.adapters.memory.channel import MemoryChannel
 from treetop.adapters.memory.report_collection import MemoryReportCollection
 from treetop.encoding.bit_strings import code_array
 from treetop.federation.party.query import PartyQuery
-from treetop.federation.ports import Entropy
 from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.server.query import ServerQuery
 from treetop.federation.service_ports import Journal, ReportCollection
 from treetop.federation.task import DeviceTask, LeastReports
 from treetop.federation.wire.signed_documents import checked_task
+from treetop.privacy.randomness import Entropy
 
 Codes = Mapping[str, Sequence[int]]
 

@@ -9,7 +9,7 @@ from tests.support.tasks import GROUPS, task
 
 from treetop.adapters.http.retrying_connection import RetryPolicy
 from treetop.datasets.party_users import HeldItems
-from treetop.federation.task import DeviceTask, OracleName
+from treetop.federation.task import DeviceTask
 from treetop.federation.wire.published_lists import Publication
 from treetop.services.fleet.fleet import Fleet, FleetPlan
 from treetop.trie.user_groups import Group
@@ -17,7 +17,7 @@ from treetop.trie.user_groups import Group
 PATIENCE = RetryPolicy(in_all=30, first_pause=0.005, longest_pause=0.05, answer_within=20)
 
 
-def fleet_task(oracle: OracleName = "olh") -> DeviceTask:
+def fleet_task(oracle: str = "olh") -> DeviceTask:
     return replace(task(oracle), parties=("north", "south"), groups=GROUPS[:3])
 
 

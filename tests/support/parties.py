@@ -27,13 +27,14 @@ from treetop.federation.party.admission import TaskAdmission
 from treetop.federation.party.party import Party, Query
 from treetop.federation.party.published_documents import PublishedDocuments
 from treetop.federation.protocol import PartyReply
-from treetop.federation.samplers import HashedReport
 from treetop.federation.service_ports import AdmittedReport, Journal, ReportStore, ServiceClock
-from treetop.federation.task import Deadlines, DeviceTask, TaskOracle, WeightedGroup
+from treetop.federation.task import Deadlines, DeviceTask, WeightedGroup
 from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_batch
 from treetop.federation.wire.signed_documents import signed_task
 from treetop.federation.wire.tickets import TicketKey
 from treetop.federation.wire.uploads import ReportStatus, TicketedReport
+from treetop.oracles.olh import OptimizedLocalHashing
+from treetop.oracles.olh.device import HashedReport
 from treetop.services.party.app import party_app
 from treetop.services.party.context import PartyContext, ReportWriter
 from treetop.services.party.settings import Limits, PartySettings
@@ -54,7 +55,7 @@ GROUPS = (
 DEADLINES = Deadlines(NOW - 1000, NOW + 1000, NOW + 10_000, 60)
 
 
-def task(oracle: TaskOracle = "olh", name: str = "fruit", deadlines: Deadlines = DEADLINES) -> DeviceTask:
+def task(oracle: str = "olh", name: str = "fruit", deadlines: Deadlines = DEADLINES) -> DeviceTask:
     """A task that this party takes part in, open now."""
     return tasks.task(oracle, name=name, lengths=(0, 2, 4), groups=GROUPS, parties=("south", NAME), deadlines=deadlines)
 
@@ -159,8 +160,10 @@ def honest_body(serial: int, slots: int) -> HashedReport:
 def honest_entry(of: DeviceTask, serial: int, group: Group | None = None, key: TicketKey = KEY) -> TicketedReport:
     """What device `serial` of a one-shot task sends; always the same."""
     chosen = group or of.groups[serial % len(of.groups)].group
-    envelope = Envelope(of.digest, chosen, NO_DOMAIN, "olh", of.bucket_count)
-    batch = encoded_batch(envelope, [honest_body(serial, of.bucket_count)])
+    slots = of.unlisted_face.slots
+    batch = encoded_batch(
+        Envelope(of.digest, chosen, NO_DOMAIN, OptimizedLocalHashing(), slots), [honest_body(serial, slots)]
+    )
     return TicketedReport(key.write(of.digest, serial).to_bytes(), batch)
 
 

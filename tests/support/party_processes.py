@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.support.parties import BACK_END_KEY, NAME, SECRET, SERVER_KEY, SIGNING, document, task
 
-from treetop.federation.task import Deadlines, DeviceTask, TaskOracle
+from treetop.federation.task import Deadlines, DeviceTask
 
 START_SECONDS = 60
 _SETTINGS = """
@@ -31,7 +31,7 @@ key_file = "back_end.key"
 """
 
 
-def current_task(oracle: TaskOracle = "olh", name: str = "fruit") -> DeviceTask:
+def current_task(oracle: str = "olh", name: str = "fruit") -> DeviceTask:
     """A task that is open now."""
     now = int(time.time())
     return replace(task(oracle, name), deadlines=Deadlines(now - 1000, now + 5000, now + 50_000, 60))

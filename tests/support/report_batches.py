@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from treetop.adapters.report_files.columns import Columns
 from treetop.adapters.report_files.counting import Candidates
 from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.adapters.report_files.writer import ReportFileWriter
-from treetop.oracles.hash_family import buckets, premixed
+from treetop.oracles.frequency_oracle import Columns
+from treetop.oracles.olh.hashing import buckets, premixed
 
 TASK = "5eed" * 16
 KINDS = {

@@ -6,7 +6,7 @@ from typing import Any
 from treetop.adapters.memory.ledger import MemoryCounter, MemoryLedger
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.device.ledger import Caps, Ledger
-from treetop.federation.task import DeviceTask, OracleName, TaskOracle, WeightedGroup
+from treetop.federation.task import DeviceTask, WeightedGroup
 from treetop.federation.wire.published_lists import Publication, Question
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group, Role
@@ -16,16 +16,16 @@ LENGTHS = (0, 2, 4, 6, 8)
 GROUPS = tuple(WeightedGroup(Group(level), level) for level in (1, 2, 3, 4))
 
 
-def task(oracle: TaskOracle = "olh", epsilon: str = "1", name: str = "fruit", **changes: Any) -> DeviceTask:
+def task(oracle: str = "olh", epsilon: str = "1", name: str = "fruit", **changes: Any) -> DeviceTask:
     """Every task of the tests: four levels of two bits, open to everybody, unless a test says otherwise."""
     return replace(DeviceTask(name, "favourite", Budget(epsilon), oracle, 3, LENGTHS, GROUPS), **changes)
 
 
-def in_one_group(oracle: OracleName, group: Group, epsilon: str = "1", name: str = "fruit") -> DeviceTask:
+def in_one_group(oracle: str, group: Group, epsilon: str = "1", name: str = "fruit") -> DeviceTask:
     return replace(task(oracle, epsilon, name), groups=(WeightedGroup(group, 1),))
 
 
-def third_level(oracle: OracleName = "krr", epsilon: str = "1", name: str = "fruit") -> DeviceTask:
+def third_level(oracle: str = "krr", epsilon: str = "1", name: str = "fruit") -> DeviceTask:
     return in_one_group(oracle, Group(3), epsilon, name)
 
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from tests.support.report_batches import KEYS, KINDS, asking, random_reports, written
-from tests.unit.oracles.test_hash_family import by_hand
+from tests.unit.oracles.olh.test_hashing import by_hand
 
 from treetop.adapters.report_files.counting import count_file
 from treetop.adapters.report_files.report_kind import ReportKind

@@ -12,15 +12,17 @@ from typing import Any
 from treetop.adapters.system.ed25519 import SigningKey
 from treetop.audit.scripted_entropy import ScriptedEntropy
 from treetop.federation.device.group_assignment import Enrolment, assigned_group, drawn_group
-from treetop.federation.report_bodies import BODIES
-from treetop.federation.samplers import BitsSampler, HashedReport, HashSampler, SlotSampler
-from treetop.federation.task import DeviceTask, OracleName, WeightedGroup
-from treetop.federation.thresholds import MOST_SLOTS, bucket_count, flip_threshold, keep_threshold
+from treetop.federation.task import DeviceTask, WeightedGroup
 from treetop.federation.wire.published_lists import Beacon, Publication, PublishedList, Question
 from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_batch
 from treetop.federation.wire.signed_documents import signed, signed_task
 from treetop.federation.wire.tickets import TicketKey
 from treetop.federation.wire.uploads import TicketedReport, encoded_upload
+from treetop.oracles.krr.device import keep_threshold
+from treetop.oracles.olh.device import HashedReport, bucket_count
+from treetop.oracles.oue.device import flip_threshold
+from treetop.oracles.protocol import MAX_SLOTS
+from treetop.oracles.registry import find_oracle
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group, Role
 
@@ -38,38 +40,32 @@ def thresholds() -> list[Vector]:
     """64-bit integers stand in decimal texts, since many languages read JSON numbers as doubles."""
     return [
         {
-            "epsilon": epsilon, "flip": str(flip_threshold(Budget(epsilon))), "buckets": bucket_count(Budget(epsilon)),
-            "keep": {str(d): str(keep_threshold(Budget(epsilon), d)) for d in (2, 3, 5, 41, 321, 4097, MOST_SLOTS)},
+            "epsilon": epsilon, "flip": str(flip_threshold(odds)), "buckets": bucket_count(odds),
+            "keep": {str(d): str(keep_threshold(odds, d)) for d in (2, 3, 5, 41, 321, 4097, MAX_SLOTS)},
         }
-        for epsilon in EPSILONS
+        for epsilon in EPSILONS for odds in [Budget(epsilon).odds_below]
     ]  # fmt: skip
 
 
-def drawn(oracle: OracleName, epsilon: str, slots: int, value: int, script: bytes) -> Vector:
-    budget, entropy = Budget(epsilon), ScriptedEntropy(script)
-    report: Any
-    if oracle == "olh":
-        sampler = HashSampler(budget)
-        report, slots = sampler.draw(entropy).report(value), sampler.slots
-    else:
-        slot_sampler = SlotSampler if oracle == "krr" else BitsSampler
-        report = slot_sampler(budget, slots).draw(entropy).report(value)
+def drawn(oracle: str, epsilon: str, slots: int | None, value: int, script: bytes) -> Vector:
+    face, entropy = find_oracle(oracle).device(Budget(epsilon), slots), ScriptedEntropy(script)
+    body = face.encode(face.draw(entropy).report(value))
     return {
-        "oracle": oracle, "epsilon": epsilon, "slots": slots, "value": str(value), "randomness": script.hex(),
-        "bytes_taken": entropy.taken, "body": BODIES[oracle](slots).encode(report).hex(),
+        "oracle": oracle, "epsilon": epsilon, "slots": face.slots, "value": str(value), "randomness": script.hex(),
+        "bytes_taken": entropy.taken, "body": body.hex(),
     }  # fmt: skip
 
 
 def draws() -> list[Vector]:
-    keep = keep_threshold(Budget("1"), 5)
+    keep = keep_threshold(Budget("1").odds_below, 5)
     edges = [(keep - 1).to_bytes(8, "big") + b"\2", keep.to_bytes(8, "big") + b"\2", b"\xff" * 8 + b"\7\6\5\4\3"]
     cases = [drawn("krr", "1", 5, value, script) for script in edges for value in range(5)]
     for start in range(0, 250, 10):
         cases.append(drawn("krr", "2", 321, start, stream(100, start)))
         cases.append(drawn("krr", "4", 70_000, 69_999 - start, stream(200, start)))
         cases.append(drawn("oue", "1", 11, start % 11, stream(88, start)))
-        cases.append(drawn("olh", "2", 2, start << 32, stream(100, start)))
-        cases.append(drawn("olh", "8", 2, start, stream(200, start)))
+        cases.append(drawn("olh", "2", None, start << 32, stream(100, start)))
+        cases.append(drawn("olh", "8", None, start, stream(200, start)))
     return cases
 
 
@@ -128,10 +124,10 @@ def domains() -> list[Vector]:
 
 def batches() -> Vector:
     domain = bytes(range(32))
-    krr = Envelope(TASK.digest, Group(3, Role.VALIDATE_FREQUENT), domain, "krr", 300)
-    oue = Envelope(TASK.digest, Group(1), domain, "oue", 11)
-    olh = Envelope(ONE_SHOT.digest, Group(3), NO_DOMAIN, "olh", 9)
-    wide = Envelope(ONE_SHOT.digest, Group(3), NO_DOMAIN, "olh", 2982)
+    krr = Envelope(TASK.digest, Group(3, Role.VALIDATE_FREQUENT), domain, find_oracle("krr"), 300)
+    oue = Envelope(TASK.digest, Group(1), domain, find_oracle("oue"), 11)
+    olh = Envelope(ONE_SHOT.digest, Group(3), NO_DOMAIN, find_oracle("olh"), 9)
+    wide = Envelope(ONE_SHOT.digest, Group(3), NO_DOMAIN, find_oracle("olh"), 2982)
     written = [
         encoded_batch(krr, [0, 299, 17]), encoded_batch(oue, [(True, False) * 5 + (True,), (False,) * 11]),
         encoded_batch(olh, [HashedReport(0xDEADBEEF, 8), HashedReport(0, 0)]),

@@ -8,7 +8,6 @@ import pytest
 from tests.vectors.generate_device_vectors import FILES, text_of
 
 from treetop.adapters.system.ed25519 import PinnedKeys
-from treetop.adapters.system.vectorised_device import SlotLaw
 from treetop.errors import InvalidInput, PeerViolation, ReportRefused
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.published_lists import Beacon, PublishedList
@@ -16,7 +15,12 @@ from treetop.federation.wire.report_batches import decoded_batch, encoded_batch
 from treetop.federation.wire.signed_documents import checked, checked_task
 from treetop.federation.wire.tickets import Ticket, TicketKey
 from treetop.federation.wire.uploads import decoded_upload, encoded_upload
-from treetop.privacy.budget import Budget
+from treetop.oracles.krr.counting import SlotCounting
+from treetop.oracles.krr.device import keep_threshold
+from treetop.oracles.olh.counting import HashCounting
+from treetop.oracles.oue.counting import BitsCounting
+from treetop.oracles.oue.device import flip_threshold
+from treetop.privacy.epsilon import Epsilon
 
 HERE = Path(__file__).parent
 
@@ -32,8 +36,11 @@ def test_the_committed_file_is_what_the_script_writes(name: str) -> None:
 
 def test_vectorised_devices_have_the_thresholds_of_the_vectors() -> None:
     for vector in read("thresholds.json"):
+        epsilon = Epsilon(vector["epsilon"])
         for slots, keep in vector["keep"].items():
-            assert SlotLaw.of(Budget(vector["epsilon"]), int(slots)).keep == int(keep)
+            assert keep_threshold(SlotCounting(epsilon, int(slots)).odds, int(slots)) == int(keep)
+        assert str(flip_threshold(BitsCounting(epsilon, 2).odds)) == vector["flip"]
+        assert HashCounting(epsilon, 2).report_slots == vector["buckets"]
 
 
 @pytest.mark.parametrize("batch", read("batches.json")["good"])

@@ -19,8 +19,11 @@ from treetop.audit.neighbouring_inputs import (
 from treetop.audit.scripted_entropy import CountingEntropy
 from treetop.errors import TreetopError
 from treetop.federation.device.device import Device
-from treetop.federation.task import ORACLE_NAMES, DeviceTask, WeightedGroup
+from treetop.federation.task import DeviceTask, WeightedGroup
 from treetop.federation.wire.published_lists import Publication, Question
+from treetop.oracles.krr import KRandomizedResponse
+from treetop.oracles.olh import OptimizedLocalHashing
+from treetop.oracles.registry import oracles
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group
 
@@ -44,7 +47,7 @@ class ReplayedEntropy:
 def retry_check(retries: int, factory: DeviceFactory = Device) -> Check:
     """Check that asking again, with a restart of the device each time, gives the same bytes."""
     most = 0
-    for oracle in ORACLE_NAMES:
+    for oracle in oracles().values():
         asked, entropy = audited(oracle, BUDGET), SystemEntropy()
         store, counter = MemoryLedger(), MemoryCounter()
         restarts = (factory(lambda: 0, entropy, opened_ledger(store, counter)) for _ in range(retries))
@@ -71,7 +74,7 @@ def second_level() -> Audited:
     """Return a task whose group answers at level 2, where several lists would be allowed."""
     group, published = Group(2), Publication(2, (0, 1, 2))
     lengths = (0, 2, 4, BITS)
-    task = DeviceTask("audit", "audit", BUDGET, "krr", 10, lengths, (WeightedGroup(group, 1),))
+    task = DeviceTask("audit", "audit", BUDGET, KRandomizedResponse.name, 10, lengths, (WeightedGroup(group, 1),))
     return Audited(task, Question(task.digest, group, 4, tuple(range(12))), published)
 
 
@@ -89,7 +92,7 @@ def _questions(asked: Audited) -> Iterable[Question]:
 def randomness_check(streams: int, factory: DeviceFactory = Device) -> Check:
     """Check that how many random bytes are read, and how many are sent, is the same for every value."""
     differing = 0
-    for oracle in ORACLE_NAMES:
+    for oracle in oracles().values():
         for stream in range(streams):
             footprints = {_footprint(factory, audited(oracle, BUDGET), value, stream) for value in VALUES}
             differing += len(footprints) - 1
@@ -105,7 +108,10 @@ def _footprint(factory: DeviceFactory, asked: Audited, value: int | None, stream
 
 def group_check(streams: int, factory: DeviceFactory = Device) -> Check:
     """Check that the group stands in the ledger when the value is read, and is the same for every value."""
-    task = replace(audited("olh", BUDGET).task, groups=tuple(WeightedGroup(Group(level), level) for level in (1, 2)))
+    task = replace(
+        audited(OptimizedLocalHashing(), BUDGET).task,
+        groups=tuple(WeightedGroup(Group(level), level) for level in (1, 2)),
+    )
     differing = 0
     for stream in range(streams):
         groups = {_group_when_read(factory, task, value, stream) for value in VALUES}

@@ -7,11 +7,13 @@ from itertools import product
 from treetop.audit.audit_report import Check
 from treetop.audit.exact_ratios import Odds, largest_odds, within
 from treetop.audit.neighbouring_inputs import Audited, DeviceFactory, audited, fresh_ledger
+from treetop.audit.oracle_laws import edges
 from treetop.audit.scripted_entropy import Exhausted, ScriptedEntropy, word
 from treetop.errors import TreetopError
 from treetop.federation.device.device import Device
-from treetop.federation.thresholds import WORDS, keep_threshold
+from treetop.oracles.krr import KRandomizedResponse
 from treetop.privacy.budget import Budget
+from treetop.privacy.randomness import WORDS
 
 SILENCE = "no report"
 
@@ -27,9 +29,9 @@ def outcome(factory: DeviceFactory, asked: Audited, value: int | None, script: b
 
 def device_law(factory: DeviceFactory, asked: Audited, value: int | None) -> dict[Hashable, Fraction]:
     """Return the probability of everything that a k-RR device may answer."""
-    keep = keep_threshold(asked.task.budget, asked.question.slots)
     law: dict[Hashable, Fraction] = {}
-    for first, weight in ((keep - 1, keep), (keep, WORDS - keep)):
+    for first, end in edges(asked.face):
+        weight = end - first
         outcomes = list(_outcomes(factory, asked, value, word(first)))
         for seen in outcomes:
             law[seen] = law.get(seen, Fraction(0)) + Fraction(weight, WORDS * len(outcomes))
@@ -56,7 +58,7 @@ def worst_odds(factory: DeviceFactory, asked: Audited) -> Odds:
 def device_law_check(factory: DeviceFactory = Device) -> Check:
     """Check a whole device, with values inside and outside the candidates."""
     cases = [
-        (budget, worst_odds(factory, audited("krr", budget, bits)))
+        (budget, worst_odds(factory, audited(KRandomizedResponse(), budget, bits)))
         for budget in (Budget("1"), Budget("4")) for bits in (1, 2)
     ]  # fmt: skip
     claim = "a device's answer, or its silence, is never more than e^epsilon likelier for one value than another"

@@ -6,10 +6,8 @@ sends, and the power says how large.
 
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass
-from math import exp, log, sqrt
+from math import log, sqrt
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
@@ -18,11 +16,11 @@ from treetop.adapters.system.vectorised_device import perturb
 from treetop.audit.audit_report import Check
 from treetop.audit.confidence import binomial_lower, binomial_upper
 from treetop.audit.neighbouring_inputs import FIRST, SECOND, Audited, DeviceFactory, audited, fresh_ledger
-from treetop.federation.bucket_hash import bucket_of
+from treetop.audit.oracle_laws import event_law
 from treetop.federation.device.device import Device
-from treetop.federation.task import OracleName
-from treetop.federation.thresholds import bucket_count
 from treetop.federation.wire.report_batches import decoded_batch
+from treetop.oracles.krr import KRandomizedResponse
+from treetop.oracles.protocol import Oracle
 from treetop.privacy.budget import Budget
 
 RISK = 0.001
@@ -51,52 +49,30 @@ def visible_excess(p: float, q: float, trials: int) -> float:
     return margin + NormalDist().inv_cdf(POWER) * sqrt(spread_p**2 + spread_q**2)
 
 
-def event_of(oracle: OracleName, report: Any, buckets: int) -> Hashable:
-    """Return what a report says of the two values: the event that tells them apart best."""
-    if oracle == "krr":
-        return min(int(report), 2)
-    if oracle == "oue":
-        return bool(report[0]), bool(report[1])
-    first, second = (bucket_of(report.seed, code >> 6, buckets) for code in (FIRST, SECOND))
-    return first == report.bucket, second == report.bucket
-
-
-def device_events(factory: DeviceFactory, asked: Audited, value: int, trials: int) -> Counts:
-    """Return how often each event was seen from so many devices, through their interface and their bytes."""
-    entropy = SystemEntropy()
+def device_events(factory: DeviceFactory, asked: Audited, code: int, trials: int) -> Counts:
+    """Return how often reports of so many devices support the two values, through their interface and their bytes."""
+    entropy, face = SystemEntropy(), asked.face
+    first, second = asked.asked_value(FIRST), asked.asked_value(SECOND)
     counts: Counts = Counter()
     for _ in range(trials):
-        batch = decoded_batch(asked.answer(factory(lambda: value, entropy, fresh_ledger())))
-        counts[event_of(batch.envelope.oracle, batch.reports()[0], batch.envelope.slots)] += 1
+        (report,) = decoded_batch(asked.answer(factory(lambda: code, entropy, fresh_ledger()))).reports()
+        counts[face.supports(report, first), face.supports(report, second)] += 1
     return counts
 
 
-@dataclass(frozen=True)
-class Probabilities:
-    """How likely the telling event is for the value that it tells, and for the other."""
-
-    p: float
-    q: float
-
-    @classmethod
-    def of(cls, oracle: OracleName, budget: Budget) -> "Probabilities":
-        """Return p and q for the audited domain of four candidates and the dummy."""
-        odds, buckets = exp(budget.amount), bucket_count(budget)
-        if oracle == "oue":
-            return cls(0.5 * odds / (odds + 1), 0.5 / (odds + 1))
-        if oracle == "krr":
-            return cls(odds / (4 + odds), 1 / (4 + odds))
-        apart = 1 - 1 / buckets
-        return cls(apart * odds / (buckets - 1 + odds), apart / (buckets - 1 + odds))
+def telling_event(asked: Audited) -> tuple[float, float]:
+    """Return how likely a report supports the first value and not the second: where it is true, and where not."""
+    values = asked.asked_value(FIRST), asked.asked_value(SECOND)
+    p, q = (event_law(asked.face, value, values)[True, False] for value in values)
+    return p, q
 
 
-def device_check(oracle: OracleName, budget: Budget, trials: int, factory: DeviceFactory = Device) -> Check:
+def device_check(oracle: Oracle, budget: Budget, trials: int, factory: DeviceFactory = Device) -> Check:
     """Check that real devices, seen from outside, show no more than epsilon."""
     asked = audited(oracle, budget)
-    first, second = (device_events(factory, asked, value, trials) for value in (FIRST, SECOND))
+    first, second = (device_events(factory, asked, code, trials) for code in (FIRST, SECOND))
     bound = epsilon_bound(first, second, trials)
-    likely = Probabilities.of(oracle, budget)
-    power = visible_excess(likely.p, likely.q, trials)
+    power = visible_excess(*telling_event(asked), trials)
     claim = (
         f"{oracle} devices, {2 * trials:,} reports: epsilon shown at 99.9 % confidence; "
         f"an excess of {power:.3f} would be seen with 99.9 % power"
@@ -106,7 +82,9 @@ def device_check(oracle: OracleName, budget: Budget, trials: int, factory: Devic
 
 def vectorised_events(value: int, budget: Budget, trials: int) -> Counts:
     """Return how often each event was seen from the vectorised sampler."""
-    slots, counts = np.unique(np.minimum(perturb("krr", value, 5, budget.text, trials), 2), return_counts=True)
+    slots, counts = np.unique(
+        np.minimum(perturb(KRandomizedResponse(), value, 5, budget.text, trials), 2), return_counts=True
+    )
     return Counter(dict(zip(slots.tolist(), counts.tolist(), strict=True)))
 
 

@@ -7,11 +7,12 @@ from fractions import Fraction
 import numpy as np
 
 from treetop.audit.choices import Choices, Law
-from treetop.federation.thresholds import WORDS, keep_threshold
 from treetop.mechanisms.dialogue import CollectReports, DivideUsers
+from treetop.oracles.krr.device import keep_threshold
 from treetop.oracles.tallies import Tally
 from treetop.privacy.budget import Budget
 from treetop.privacy.once_per_user import OncePerUser
+from treetop.privacy.randomness import WORDS
 from treetop.simulation.simulated_users import SimulatedUsers
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.user_groups import Group, GroupSizes
@@ -21,7 +22,7 @@ BITS = 8
 
 def slot_law(budget: Budget, slots: int, truth: int, reported: int) -> Fraction:
     """Return how likely k-RR with the shipped threshold reports a slot for another."""
-    keep = keep_threshold(budget, slots)
+    keep = keep_threshold(budget.odds_below, slots)
     return Fraction(keep, WORDS) if truth == reported else Fraction(WORDS - keep, WORDS * (slots - 1))
 
 

@@ -15,8 +15,8 @@ TIGHT = Fraction(1, 1 << 40)
 class Odds:
     """The largest ratio of two probabilities of one output: larger / smaller, which may be zero."""
 
-    larger: Fraction
-    smaller: Fraction
+    larger: Fraction | int
+    smaller: Fraction | int
 
     @property
     def infinite(self) -> bool:
@@ -35,7 +35,7 @@ class Odds:
         """Return ln(ratio) - epsilon; negative where the promise is kept."""
         if self.infinite:
             return inf
-        return log1p(float(self.larger / self.smaller / budget.odds_below - 1))
+        return log1p(float(Fraction(self.larger) / Fraction(self.smaller) / budget.odds_below - 1))
 
 
 def largest_odds(columns: Iterable[Iterable[Fraction]]) -> Odds:
@@ -57,3 +57,10 @@ def within(name: str, claim: str, cases: Cases) -> Check:
     excess = max(odds.excess(budget) for budget, odds in cases)
     kept = all(odds.within(budget) for budget, odds in cases)
     return Check(name, kept, f"{claim} (number: ln of the largest ratio, less epsilon)", excess, 0.0)
+
+
+def tight(name: str, cases: Cases) -> Check:
+    """Check that every ratio comes within 2^-40 of e^epsilon: the noise is no larger than promised."""
+    gap = max(-odds.excess(budget) for budget, odds in cases)
+    claim = f"{len(cases)} ratios are at least (1 - 2^-40) e^epsilon"
+    return Check(name, all(odds.tight(budget) for budget, odds in cases), claim, gap, float(TIGHT))

@@ -12,6 +12,7 @@ from treetop.errors import BudgetExceeded
 from treetop.federation.device.device import Device
 from treetop.federation.device.ledger import Caps, Ledger
 from treetop.federation.wire.report_batches import decoded_batch
+from treetop.oracles.krr import KRandomizedResponse
 from treetop.privacy.budget import Budget
 
 BUDGET = Budget("0.5")
@@ -40,7 +41,7 @@ def refuses_one_more(tasks: list[Audited]) -> bool:
 
 def longitudinal_check(number: int, trials: int) -> Check:
     """Check that so many tasks show no more than the ledger's exact sum, and that the sum is right."""
-    tasks = [audited("krr", BUDGET, 1).named(f"task {place}") for place in range(number)]
+    tasks = [audited(KRandomizedResponse(), BUDGET, 1).named(f"task {place}") for place in range(number)]
     total, entropy = BUDGET.amount * number, SystemEntropy()
     counts: list[Counts] = []
     costs: set[Fraction] = set()
@@ -50,5 +51,5 @@ def longitudinal_check(number: int, trials: int) -> Check:
         costs |= {cost for _, cost in answers}
     bound = epsilon_bound(counts[0], counts[1], trials)
     claim = f"{2 * trials:,} devices, tasks answered by each: {number}; the ledger says {total} exactly, then refuses"
-    exact = costs == {total} and refuses_one_more([*tasks, audited("krr", BUDGET, 1)])
+    exact = costs == {total} and refuses_one_more([*tasks, audited(KRandomizedResponse(), BUDGET, 1)])
     return Check(f"longitudinal_{number}", exact and bound <= total, claim, bound, float(total))

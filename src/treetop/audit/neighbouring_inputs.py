@@ -7,10 +7,11 @@ from treetop.adapters.memory.ledger import MemoryCounter, MemoryLedger
 from treetop.federation.device.device import Device, ValueSource
 from treetop.federation.device.group_assignment import Enrolment
 from treetop.federation.device.ledger import Caps, Ledger
-from treetop.federation.ports import Entropy
-from treetop.federation.task import DeviceTask, OracleName, WeightedGroup
+from treetop.federation.task import DeviceTask, WeightedGroup
 from treetop.federation.wire.published_lists import Publication, Question
+from treetop.oracles.protocol import DeviceFace, Oracle, key_of
 from treetop.privacy.budget import LARGEST, Budget
+from treetop.privacy.randomness import Entropy
 from treetop.trie.user_groups import Group
 
 BITS = 8
@@ -36,6 +37,16 @@ class Audited:
         step = BITS - self.question.length
         return (*(prefix << step for prefix in self.question.prefixes), OUTSIDE)
 
+    @property
+    def face(self) -> DeviceFace:
+        """Return how its devices answer."""
+        return self.task.unlisted_face if self.task.one_shot else self.task.face_for(self.question.slots)
+
+    def asked_value(self, code: int) -> int:
+        """Return what the oracle is asked about a code: its slot in the question, or the key of its first bits."""
+        prefix = code >> (BITS - self.question.length)
+        return key_of(prefix) if self.task.one_shot else self.question.slot_of(prefix)
+
     def answer(self, device: Device) -> bytes:
         """Ask a device, as its party would."""
         if self.task.one_shot:
@@ -48,11 +59,11 @@ class Audited:
         return Audited(task, replace(self.question, task=task.digest), self.published)
 
 
-def audited(oracle: OracleName, budget: Budget, bits_of_level: int = 2) -> Audited:
+def audited(oracle: Oracle, budget: Budget, bits_of_level: int = 2) -> Audited:
     """Return a task about the first bits of a code: 2^bits candidates and the dummy, all in one group."""
     group = Group(1)
     lengths = (0, bits_of_level, BITS)
-    task = DeviceTask("audit", "audit", budget, oracle, 10, lengths, (WeightedGroup(group, 1),))
+    task = DeviceTask("audit", "audit", budget, oracle.name, 10, lengths, (WeightedGroup(group, 1),))
     question = Question(task.digest, group, bits_of_level, tuple(range(1 << bits_of_level)))
     return Audited(task, question, Publication(0, (0,)))
 

@@ -7,10 +7,11 @@ from treetop.audit.audit_report import AuditReport, Check
 from treetop.audit.device_conduct import conduct_checks
 from treetop.audit.device_laws import device_law_check
 from treetop.audit.empirical_epsilon import device_check, vectorised_checks
-from treetop.audit.exact_epsilon import krr_checks, olh_checks, oue_checks
 from treetop.audit.longitudinal import longitudinal_check
+from treetop.audit.oracle_laws import oracle_checks
 from treetop.audit.transcripts import end_to_end_checks
-from treetop.federation.task import ORACLE_NAMES, OracleName
+from treetop.oracles.protocol import Oracle
+from treetop.oracles.registry import oracles
 from treetop.privacy.budget import Budget
 
 Tick = Callable[[str, float], None]
@@ -28,19 +29,22 @@ class Part:
 def parts(quick: bool) -> list[Part]:
     """Return what an audit runs, the proofs first."""
     return [
-        Part("exact k-RR", 5 if quick else 40, lambda: krr_checks(quick)),
-        Part("exact OUE", 1.5, oue_checks),
-        Part("exact OLH", 1.5 if quick else 10, lambda: olh_checks(quick)),
+        *(_exact(oracle, quick) for oracle in oracles().values()),
         Part("exact device", 1, lambda: [device_law_check()]),
         Part("end to end", 1 if quick else 4, lambda: end_to_end_checks(quick)),
         Part("conduct", 1 if quick else 3, lambda: conduct_checks(quick)),
-        *(_empirical(oracle, 30_000 if quick else 500_000) for oracle in ORACLE_NAMES),
+        *(_empirical(oracle, 30_000 if quick else 500_000) for oracle in oracles().values()),
         *(_vectorised(Budget(text), 1_000_000 if quick else 10_000_000) for text in ("1", "2", "4")),
         *(_longitudinal(number, 1_500 if quick else 10_000) for number in ((1, 2, 5, 10) if quick else range(1, 11))),
     ]
 
 
-def _empirical(oracle: OracleName, trials: int) -> Part:
+def _exact(oracle: Oracle, quick: bool) -> Part:
+    seconds = sum(oracle.audited_sizes(quick)) / 8_000 if oracle.listed else 2 if quick else 10
+    return Part(f"exact {oracle}", seconds, lambda: oracle_checks(oracle, quick))
+
+
+def _empirical(oracle: Oracle, trials: int) -> Part:
     return Part(f"empirical {oracle}", trials / 8_000, lambda: [device_check(oracle, Budget("1"), trials)])
 
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-from treetop.federation.thresholds import WORDS
-
 
 class Exhausted(Exception):
     """The sampler wanted more bytes than the script has: it rejected what it was given."""
@@ -38,12 +36,3 @@ class CountingEntropy:
 def word(number: int) -> bytes:
     """Return a 64-bit word as a sampler reads it."""
     return number.to_bytes(8, "big")
-
-
-def threshold_of(below: Callable[[int], bool]) -> int:
-    """Return the T with below(w) exactly for the words w < T, by bisection."""
-    low, high = 0, WORDS
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if below(middle) else (low, middle)
-    return low

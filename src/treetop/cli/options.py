@@ -9,7 +9,7 @@ import typer
 from treetop.encoding.item_codecs import CODECS
 from treetop.errors import InvalidInput
 from treetop.mechanisms.registry import MECHANISMS, SETTINGS
-from treetop.oracles.registry import ORACLE_NAMES
+from treetop.oracles.registry import oracle_names
 from treetop.query.strategy import WAYS
 from treetop.simulation.run import SIMULATORS
 
@@ -41,8 +41,8 @@ Oracle = Annotated[
     str,
     typer.Option(
         "--oracle",
-        help=f"Frequency oracle: {', '.join(ORACLE_NAMES)}.",
-        autocompletion=_completing(ORACLE_NAMES),
+        help=f"Frequency oracle: {', '.join(oracle_names())}.",
+        autocompletion=_completing(oracle_names()),
     ),
 ]
 MechanismOption = Annotated[

@@ -3,14 +3,6 @@
 from typing import Protocol
 
 
-class Entropy(Protocol):
-    """Randomness that nobody can predict or replay: the operating system's, never a seeded generator."""
-
-    def read(self, count: int) -> bytes:
-        """Return that many fresh random bytes."""
-        ...
-
-
 class Clock(Protocol):
     """What a deadline is compared with."""
 

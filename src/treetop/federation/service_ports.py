@@ -6,10 +6,10 @@ from hashlib import blake2b, sha256
 from typing import Protocol
 
 from treetop.federation.ports import Clock
-from treetop.federation.task import OracleName
 from treetop.federation.wire.published_lists import PublishedList
 from treetop.federation.wire.uploads import ReportStatus
 from treetop.oracles.frequency_oracle import Keys
+from treetop.oracles.protocol import Oracle
 from treetop.oracles.tallies import Tally
 from treetop.trie.user_groups import Group, Role
 
@@ -186,13 +186,13 @@ class Collected:
 
 @dataclass(frozen=True, eq=False)
 class Counting:
-    """What is counted in the reports of some groups: the slots of a list, or the support of keys (OLH)."""
+    """What is counted in the reports of some groups: the slots of a list, or the support of keys."""
 
-    oracle: OracleName
+    oracle: Oracle
     slots: int
-    """d with the dummy, d' of OLH."""
+    """The number in the envelope: d with the dummy, or the buckets of a hash."""
     domain: bytes
-    """The list's digest, 32 zero bytes for OLH."""
+    """The list's digest, 32 zero bytes where there is none."""
     keys: Keys
 
 

@@ -5,18 +5,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast
 
-from treetop.errors import InvalidInput, UnknownName
-from treetop.federation.thresholds import MOST_SLOTS, bucket_count, flip_threshold, keep_threshold
+from treetop.errors import InvalidInput
+from treetop.oracles.protocol import MAX_SLOTS, DeviceFace, Oracle
+from treetop.oracles.registry import chosen_oracle, task_oracles
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group, Role
 
-OracleName = Literal["krr", "oue", "olh"]
-ORACLE_NAMES: tuple[OracleName, ...] = get_args(OracleName)
-TaskOracle = Literal["krr", "oue", "olh", "listed"]
-"""`listed`: k-RR for lists of fewer than 3 e^epsilon + 2 slots, where it is the better one, OUE for longer ones."""
-TASK_ORACLES: tuple[TaskOracle, ...] = get_args(TaskOracle)
 LONGEST_CODE = 256
 LAST_SECOND = (1 << 53) - 1
 MOST_WEIGHT = 1 << 32
@@ -68,12 +64,13 @@ class DeviceTask:
     attribute: str
     """What is asked about: the lifetime cap counts all tasks of one attribute together."""
     budget: Budget
-    oracle: TaskOracle
+    oracle: str
+    """The name of an oracle, or `listed`: the better one for the length of each list (`oracles.registry`)."""
     k: int
     lengths: tuple[int, ...]
     """l_0 .. l_g: the prefix length of every level, from 0 to the bits of a code."""
     groups: tuple[WeightedGroup, ...]
-    most_slots: int = MOST_SLOTS
+    most_slots: int = MAX_SLOTS
     """d_max: no published list may be longer, the dummy counted."""
     encoding: Encoding = Encoding()
     mechanism: str = ""
@@ -85,8 +82,7 @@ class DeviceTask:
     least: LeastReports = LeastReports()
 
     def __post_init__(self) -> None:
-        if self.oracle not in TASK_ORACLES:
-            raise UnknownName("oracle", self.oracle, TASK_ORACLES)
+        task_oracles(self.oracle)
         problems = [*_text_problems(self), *_length_problems(self), *_group_problems(self), *_party_problems(self)]
         if problems:
             raise InvalidInput("a task cannot be asked: " + "; ".join(problems))
@@ -99,18 +95,21 @@ class DeviceTask:
     @property
     def one_shot(self) -> bool:
         """Return whether devices answer without a candidate list, each at a level of its own drawing."""
-        return self.oracle == "olh"
+        return not any(oracle.listed for oracle in task_oracles(self.oracle))
+
+    def oracle_for(self, slots: int) -> Oracle:
+        """Return the oracle of a list of d slots; where there are no lists, of every report."""
+        return chosen_oracle(self.oracle, self.budget.odds_below, slots)
 
     @property
-    def bucket_count(self) -> int:
-        """Return d' of OLH."""
-        return bucket_count(self.budget)
+    def unlisted_face(self) -> DeviceFace:
+        """Return how a device answers without a candidate list."""
+        (oracle,) = task_oracles(self.oracle)
+        return oracle.device(self.budget)
 
-    def oracle_for(self, slots: int) -> OracleName:
-        """Return the oracle of a list of d slots: an integer comparison, the same on every device."""
-        if self.oracle != "listed":
-            return self.oracle
-        return "krr" if slots - 2 < 3 * self.budget.odds_below else "oue"
+    def face_for(self, slots: int) -> DeviceFace:
+        """Return how a device answers a list of d slots."""
+        return self.oracle_for(slots).device(self.budget, slots)
 
     def group_at(self, party: str, drawn: Group) -> Group:
         """Return the group that a device of a party is in: at the first party validation sets estimate."""
@@ -119,9 +118,8 @@ class DeviceTask:
     @property
     def thresholds(self) -> dict[str, str]:
         """Return the integers that a device compares random words with, where they do not depend on a list."""
-        if self.one_shot:
-            return {"keep": str(keep_threshold(self.budget, self.bucket_count)), "buckets": str(self.bucket_count)}
-        return {} if self.oracle == "krr" else {"flip": str(flip_threshold(self.budget))}
+        faces = (oracle.device(self.budget, 2 if oracle.listed else None) for oracle in task_oracles(self.oracle))
+        return {name: str(number) for face in faces for name, number in face.task_thresholds().items()}
 
     @cached_property
     def digest(self) -> bytes:
@@ -156,7 +154,7 @@ def _from_content(content: dict[str, object]) -> DeviceTask:
     groups = cast(list[tuple[int, str, int]], content["groups"])
     return DeviceTask(
         name=str(content["name"]), attribute=str(content["attribute"]), budget=Budget(str(content["epsilon"])),
-        oracle=cast(TaskOracle, content["oracle"]), k=cast(int, content["k"]),
+        oracle=str(content["oracle"]), k=cast(int, content["k"]),
         lengths=tuple(cast(list[int], content["lengths"])),
         groups=tuple(WeightedGroup(Group(level, Role(role)), weight) for level, role, weight in groups),
         most_slots=cast(int, content["most_slots"]), mechanism=str(content["mechanism"]),
@@ -174,10 +172,10 @@ def _whole(number: object, least: int, most: int) -> bool:
 
 def _text_problems(task: DeviceTask) -> list[str]:
     problems = [f"{name} must not be empty" for name in ("name", "attribute") if not getattr(task, name)]
-    if not _whole(task.k, 1, MOST_SLOTS):
+    if not _whole(task.k, 1, MAX_SLOTS):
         problems.append(f"k must be a whole number of at least 1, found {task.k}")
-    if not _whole(task.most_slots, 2, MOST_SLOTS):
-        problems.append(f"most_slots must be from 2 to {MOST_SLOTS}, found {task.most_slots}")
+    if not _whole(task.most_slots, 2, MAX_SLOTS):
+        problems.append(f"most_slots must be from 2 to {MAX_SLOTS}, found {task.most_slots}")
     return problems
 
 

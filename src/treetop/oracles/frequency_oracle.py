@@ -1,11 +1,13 @@
-"""The protocol of a frequency oracle.
+"""The counting face of an oracle: many devices at once, the tally of their reports, and what it says of frequencies.
 
-An oracle asks one question: "which of these d slots holds your value?", the last slot being the dummy for "none
-of these". A report supports its true slot with probability p and any other slot with probability q, and
-everything an oracle estimates follows from these two numbers (Wang et al. 2017, "pure" protocols).
+A report supports its true slot with probability p and any other slot with probability q, and everything an oracle
+estimates follows from these two numbers (Wang et al. 2017, "pure" protocols). Reports are columns of numbers, the same
+in simulations, in report files and, byte by byte, on the wire.
 """
 
 from abc import ABC, abstractmethod
+from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -13,23 +15,33 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from treetop.errors import InvalidInput
+from treetop.oracles.protocol import NO_CODE_KEY
+from treetop.oracles.random_words import GeneratorWords, RandomWords
 from treetop.oracles.tallies import Counts, Frequencies, Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.guarantee import Guarantee
 
 Keys = NDArray[np.uint64]
+Columns = tuple[NDArray[Any], ...]
+"""One array for each number of a report: k-RR slots; OUE rows of packed bits; OLH seeds and buckets."""
 Reports = TypeVar("Reports")
-
-CACHED = 64
-"""Room given to a small report, so that those counted together fit into a processor's cache."""
+NO_KEYS: Keys = np.empty(0, dtype=np.uint64)
+CELLS_AT_ONCE = 1 << 15
+"""Random numbers of reports that are perturbed together: they fit a processor's cache."""
+MAX_REPORTS = (1 << 31) - 1
+"""Counters of a compiled loop have 32 bits; whoever has more reports adds tallies."""
 
 
 class FrequencyOracle(ABC, Generic[Reports]):
     """One question with d slots, the dummy counted in d, asked under epsilon-LDP."""
 
     name: ClassVar[str]
-    needs_candidates: ClassVar[bool]
-    """Whether a device answers with a slot of a published list; otherwise it hashes the key of its value."""
+    listed: ClassVar[bool]
+    """Whether devices answer with a slot of a published list; otherwise they hash the key of their value."""
+    one_slot: ClassVar[bool] = False
+    """Whether a report supports one slot only, so that the support of all slots adds up to the reports."""
+    screens: ClassVar[bool] = False
+    """Whether reports that honest devices do not send can be told."""
 
     p: float
     q: float
@@ -41,21 +53,43 @@ class FrequencyOracle(ABC, Generic[Reports]):
         self.size = size
         self.p, self.q = self.probabilities()
 
+    @classmethod
+    def over_list(cls, epsilon: Epsilon, size: int) -> "FrequencyOracle[Reports]":
+        """Return the oracle for a list that devices know, whose dummy is counted."""
+        return cls(epsilon, size)
+
     @abstractmethod
     def probabilities(self) -> tuple[float, float]:
         """Return p and q: how likely a report supports the slot it came from, and any other."""
 
     @abstractmethod
-    def perturb(self, values: NDArray[Any], randomness: Generator) -> Reports:
+    def perturbed(self, values: NDArray[Any], words: RandomWords) -> Columns:
         """Run by simulated devices: one report for each value (a slot, or a key where keys are hashed)."""
 
+    @classmethod
     @abstractmethod
-    def tally(self, reports: Reports, keys: Keys) -> Tally:
-        """Run by the party: count the support of every slot, or of every candidate's key."""
+    def layout(cls, report_slots: int) -> np.dtype[Any]:
+        """Return the columns of a report as a structured type; on the wire its numbers are big-endian."""
 
+    @classmethod
     @abstractmethod
-    def sample_tally(self, holders: Counts, randomness: Generator) -> Tally:
-        """Draw the tally of users of whom holders[v] hold slot v from its exact distribution."""
+    def support(cls, columns: Columns, report_slots: int, keys: Keys) -> Counts:
+        """Run by the party: the support of every slot, or of every key, in compiled loops; no epsilon is needed."""
+
+    @classmethod
+    def in_range(cls, columns: Columns, report_slots: int) -> bool:
+        """Return whether the reports have only slots, buckets or bits that there are."""
+        return int(columns[-1].max(initial=0)) < report_slots
+
+    @cached_property
+    def odds(self) -> Fraction:
+        """Return the rational just below e^epsilon that devices compute their thresholds from."""
+        return self.epsilon.odds_below
+
+    @property
+    def report_slots(self) -> int:
+        """Return the number in the envelope of reports: d, unless values are hashed into buckets."""
+        return self.size
 
     @property
     def slots(self) -> int:
@@ -64,13 +98,64 @@ class FrequencyOracle(ABC, Generic[Reports]):
 
     @property
     def report_cells(self) -> int:
-        """Return how much room a report takes while it is counted, in numbers."""
-        return CACHED
+        """Return the random numbers of one report."""
+        return 1
+
+    @property
+    def report_bits(self) -> int:
+        """Return the information in a report, in bits."""
+        return 8 * self.layout(self.report_slots).itemsize
 
     @property
     def guarantee(self) -> Guarantee:
         """Return what one report gives away."""
         return Guarantee(self.epsilon, self.name)
+
+    def perturb(self, values: NDArray[Any], words: RandomWords) -> Columns:
+        """Run by simulated devices: reports of many values, in batches that fit the cache."""
+        forms = columns_of(self.layout(self.report_slots)).values()
+        columns = tuple(np.empty((len(values), *form.shape), dtype=form.base) for form in forms)
+        at_once = max(1, CELLS_AT_ONCE // self.report_cells)
+        for start in range(0, len(values), at_once):
+            batch = slice(start, start + at_once)
+            for column, reports in zip(columns, self.perturbed(values[batch], words), strict=True):
+                column[batch] = reports
+        return columns
+
+    def tally(self, columns: Columns, keys: Keys = NO_KEYS) -> Tally:
+        """Run by the party: count the support of every slot, or of every candidate's key."""
+        return Tally(self.support(columns, self.report_slots, keys), len(columns[0]))
+
+    @classmethod
+    def no_reports(cls, report_slots: int, keys: Keys = NO_KEYS) -> Tally:
+        """Return the tally of no reports."""
+        return Tally(np.zeros(report_slots if cls.listed else len(keys), dtype=np.int64), 0)
+
+    def sample_tally(self, holders: Counts, randomness: Generator) -> Tally:
+        """Draw the tally of users of whom holders[v] hold slot v: by drawing reports, unless the law is known.
+
+        A key stands for each slot where keys are hashed, and one for all that no slot stands for.
+        """
+        words, slots = GeneratorWords(randomness), np.arange(self.size, dtype=np.int64 if self.listed else np.uint64)
+        if not self.listed:
+            slots[-1] = NO_CODE_KEY
+        keys = slots[: self.slots].astype(np.uint64)
+        tally = self.no_reports(self.report_slots, keys)
+        for slot, users in zip(slots, holders.tolist(), strict=True):
+            tally += self.tally(self.perturb(np.full(users, slot), words), keys)
+        return tally
+
+    def as_reports(self, columns: Columns) -> Any:
+        """Return columns as `treetop.perturb` gives them to a person."""
+        return columns
+
+    def surprising(self, columns: Columns, keys: Keys) -> int:  # noqa: ARG002
+        """Run by the party: how many reports honest devices do not send, or rarely."""
+        return 0
+
+    def beyond_chance(self, surprising: int, reports: int, keys: int) -> int:  # noqa: ARG002
+        """Return the surprising reports of so many if honest devices would hardly send that many, otherwise 0."""
+        return surprising
 
     def estimate(self, tally: Tally) -> Frequencies:
         """Return unbiased signed frequencies (c / n - q) / (p - q); without reports, nothing is known: zeros."""
@@ -89,9 +174,27 @@ class FrequencyOracle(ABC, Generic[Reports]):
         return q * (1 - q) / (n * (p - q) ** 2) + frequency * (1 - p - q) / (n * (p - q))
 
 
+def columns_of(layout: np.dtype[Any]) -> dict[str, np.dtype[Any]]:
+    """Return the columns of a layout by name."""
+    return {name: layout[name] for name in layout.names or ()}
+
+
 def independent_support(holders: Counts, slots: int, p: float, q: float, randomness: Generator) -> Tally:
     """Draw Bin(n_v, p) + Bin(n - n_v, q) for each slot: slots are supported independently of each other."""
     reports = int(holders.sum())
     held = holders[:slots]
     support = randomness.binomial(held, p) + randomness.binomial(reports - held, q)
     return Tally(support, reports)
+
+
+def refuse_many(reports: int) -> None:
+    """Refuse more reports than the counters of a compiled loop hold."""
+    if reports > MAX_REPORTS:
+        raise InvalidInput(f"at most {MAX_REPORTS:,} reports are counted at once, found {reports:,}")
+
+
+def refuse_large(what: str, values: NDArray[Any], size: int) -> None:
+    """Refuse a value outside its range: a compiled loop would write outside its table."""
+    largest = int(values.max(initial=0))
+    if largest >= size:
+        raise InvalidInput(f"expected a {what} below {size}, found {largest}")

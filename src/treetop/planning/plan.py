@@ -2,20 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from math import ceil, isfinite, log2
+from math import ceil, isfinite
 from typing import Any
 
 from treetop.errors import InvalidInput
 from treetop.mechanisms.parameters import Parameters
 from treetop.metrics.detection_power import POWER, count_error, least_factor, least_frequency
-from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.planning.modes import Mode, modes_of
 from treetop.privacy.epsilon import Epsilon
 
 DEFAULT_CATALOGUE = 10_000
 LARGEST_EPSILON = 20.0
 LARGEST_FACTOR = 1e9
-SEED_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ def _row(mode: Mode, users: tuple[int, ...]) -> PlanRow:
         marked=_finite(least_frequency(lambda frequency: mode.marked(users, frequency))),
         stderr=error,
         uplink_bits=mode.uplink_bits,
-        report_bits=report_bits(mode.stages[-1].oracle),
+        report_bits=mode.stages[-1].oracle.report_bits,
     )
 
 
@@ -142,9 +140,3 @@ def _users_for(mode: Mode, users: tuple[int, ...], wished: float) -> int | None:
     """Return the users of all parties together, each party growing or shrinking alike."""
     factor = least_factor(lambda factor: mode.found([n * factor for n in users], wished) >= POWER, LARGEST_FACTOR)
     return ceil(factor * sum(users)) if isfinite(factor) else None
-
-
-def report_bits(oracle: FrequencyOracle[Any]) -> int:
-    """Return the length of a report: a slot of k-RR, or the seed and the bucket of OLH."""
-    buckets = getattr(oracle, "bucket_count", None)
-    return ceil(log2(oracle.size)) if buckets is None else SEED_BITS + ceil(log2(buckets))

@@ -1,9 +1,12 @@
 """The privacy budget: finite and positive, or no object at all."""
 
 import math
+from fractions import Fraction
 from typing import Self
 
 from treetop.errors import InvalidInput
+from treetop.privacy.budget import LARGEST as LARGEST_OF_A_DEVICE
+from treetop.privacy.budget import SMALLEST, Budget
 
 LARGEST = 700.0
 """e^epsilon is still a finite double here; beyond about 20 a report hides nothing anyway."""
@@ -26,3 +29,10 @@ class Epsilon(float):
     def odds(self) -> float:
         """Return e^epsilon: how much likelier one value may make a report than another."""
         return math.exp(self)
+
+    @property
+    def odds_below(self) -> Fraction:
+        """Return the rational just below e^epsilon that a device's thresholds are computed from."""
+        if SMALLEST <= self <= LARGEST_OF_A_DEVICE:
+            return Budget(repr(float(self))).odds_below
+        return Fraction(self.odds)

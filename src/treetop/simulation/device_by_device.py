@@ -1,22 +1,20 @@
 """The reference simulation: every user is in a group, holds a value and perturbs it."""
 
-from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treetop.mechanisms.dialogue import CollectReports
-from treetop.oracles.frequency_oracle import Keys
+from treetop.oracles.protocol import NO_CODE_KEY
+from treetop.oracles.random_words import GeneratorWords
 from treetop.oracles.tallies import Tally
-from treetop.simulation.population import Places
 from treetop.simulation.simulated_users import SimulatedUsers
-from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.user_groups import Group
 
-NO_CODE_KEY = np.uint64(2**64 - 1)
-"""What users without a code hash: any value that no candidate has will do."""
 CELLS_AT_ONCE = 1 << 22
+SMALL_REPORT = 64
+"""Cells that a report counts for at least."""
 
 
 class DeviceByDeviceUsers(SimulatedUsers):
@@ -35,26 +33,16 @@ class DeviceByDeviceUsers(SimulatedUsers):
         return self._users[first : first + self.sizes[group]]
 
     def _answer(self, request: CollectReports, group: Group) -> Tally:
+        """Perturb and count the users of a group, so many at once that their reports fit into bounded memory."""
         oracle, domain = request.oracle, request.domain
-        value_of = self._slots(domain) if oracle.needs_candidates else self._keys(domain)
-        keys = np.append(domain.keys(domain.prefixes), NO_CODE_KEY)[: oracle.slots]
-        total = Tally(np.zeros(oracle.slots, dtype=np.int64), 0)
-        for members in _some_at_once(self._members(group), oracle.report_cells):
-            reports = oracle.perturb(value_of[members], self.randomness)
-            total += oracle.tally(reports, keys)
+        if oracle.listed:  # the slot of every code of the party: its candidate's, or the dummy's
+            value_of = np.append(domain.slots_of(self.party.values(domain)), len(domain))
+        else:
+            value_of = np.append(domain.keys(self.party.values(domain)), np.uint64(NO_CODE_KEY))
+        keys = np.append(domain.keys(domain.prefixes), np.uint64(NO_CODE_KEY))[: oracle.slots]
+        members, words = self._members(group), GeneratorWords(self.randomness)
+        total = oracle.no_reports(oracle.report_slots, keys)
+        at_once = max(1, CELLS_AT_ONCE // max(SMALL_REPORT, oracle.report_cells))
+        for start in range(0, len(members), at_once):
+            total += oracle.tally(oracle.perturb(value_of[members[start : start + at_once]], words), keys)
         return total
-
-    def _slots(self, domain: CandidateDomain) -> Places:
-        """Return the slot of every code of the party: its candidate's, or the dummy's."""
-        return np.append(domain.slots_of(self.party.values(domain)), len(domain))
-
-    def _keys(self, domain: CandidateDomain) -> Keys:
-        """Return the key of what the holders of every code are asked for."""
-        return np.append(domain.keys(self.party.values(domain)), NO_CODE_KEY)
-
-
-def _some_at_once(members: NDArray[np.int32], report_cells: int) -> Iterator[NDArray[np.int32]]:
-    """Yield stretches of members whose reports fit into bounded memory."""
-    length = max(1, CELLS_AT_ONCE // report_cells)
-    for start in range(0, len(members), length):
-        yield members[start : start + length]

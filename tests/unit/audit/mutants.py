@@ -5,24 +5,25 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import exp
 
+from treetop.audit.exact_epsilon import slot_cases
+from treetop.audit.slot_laws import Sampler
+from treetop.federation.samplers import SlotDraw, SlotSampler, uniform_below, uniform_word
+from treetop.federation.thresholds import WORDS, keep_threshold
+
 from treetop.audit.audit_report import Check
 from treetop.audit.device_conduct import group_check, refusal_check, retry_check
 from treetop.audit.device_laws import device_law_check
 from treetop.audit.enumerated_users import User, UserBehaviour
-from treetop.audit.exact_epsilon import slot_cases
 from treetop.audit.exact_ratios import within
-from treetop.audit.slot_laws import Sampler
 from treetop.audit.transcripts import Scene, end_to_end_check
 from treetop.errors import PromiseBroken
 from treetop.federation.device.device import Device
 from treetop.federation.device.group_assignment import Enrolment
 from treetop.federation.device.ledger import LedgerEntry
-from treetop.federation.ports import Entropy
-from treetop.federation.samplers import SlotDraw, SlotSampler, uniform_below, uniform_word
 from treetop.federation.task import DeviceTask
-from treetop.federation.thresholds import WORDS, keep_threshold
 from treetop.federation.wire.published_lists import Publication, Question
 from treetop.privacy.budget import Budget
+from treetop.privacy.randomness import Entropy
 from treetop.trie.user_groups import Group, GroupSizes, Role
 
 

@@ -6,6 +6,10 @@ from math import inf, log
 
 import pytest
 from tests.support.fixed_entropy import FixedEntropy
+from treetop.audit.exact_epsilon import BUDGETS, krr_checks, olh_checks, oue_checks, slot_sizes
+from treetop.audit.slot_laws import keep_word, slot_shape
+from treetop.federation.samplers import SlotSampler
+from treetop.federation.thresholds import keep_threshold
 
 from treetop.adapters.system import vectorised_device
 from treetop.audit import empirical_epsilon, exact_epsilon, longitudinal, run
@@ -19,14 +23,10 @@ from treetop.audit.empirical_epsilon import (
     vectorised_checks,
     visible_excess,
 )
-from treetop.audit.exact_epsilon import BUDGETS, krr_checks, olh_checks, oue_checks, slot_sizes
 from treetop.audit.exact_ratios import Odds, largest_odds
 from treetop.audit.longitudinal import longitudinal_check
-from treetop.audit.slot_laws import keep_word, slot_shape
 from treetop.audit.transcripts import ROSTER, Scene, prying_party, tiny_parameters, worst_odds
 from treetop.errors import PromiseBroken
-from treetop.federation.samplers import SlotSampler
-from treetop.federation.thresholds import keep_threshold
 from treetop.mechanisms.dialogue import Dialogue, DivideUsers, Findings, Member, Roster
 from treetop.mechanisms.taps import TapsParameters, taps_groups
 from treetop.privacy.budget import Budget

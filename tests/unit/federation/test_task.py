@@ -47,7 +47,7 @@ def test_a_task_that_cannot_be_asked_is_no_task(change: dict[str, object]) -> No
 
 def test_an_unknown_oracle_is_named() -> None:
     with pytest.raises(UnknownName, match="did you mean 'krr'"):
-        task("krrr")  # type: ignore[arg-type]
+        task("krrr")
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from treetop.oracles.k_randomized_response import KRandomizedResponse
-from treetop.oracles.optimized_local_hashing import OptimizedLocalHashing
+from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.party_counts import PartyCounts
 from treetop.trie.quantised_counts import UNARY_BITS, QuantisedCounts
@@ -44,7 +43,7 @@ def test_the_expected_length_is_that_of_noise(signed: bool) -> None:
 
 
 def party(reports: int, users: int = 100, epsilon: float = 1.0) -> PartyCounts:
-    oracle = OptimizedLocalHashing(Epsilon(epsilon), 5)
+    oracle = oracle_named("olh", Epsilon(epsilon), 4)
     frequencies = np.array([0.1, 0.5, -0.2, 0.3]) if reports else np.zeros(4)
     return PartyCounts(8, np.array([3, 5, 7, 9], dtype=np.uint64), frequencies, reports, oracle, users)
 
@@ -59,7 +58,7 @@ def test_a_party_states_the_deviation_of_what_nobody_holds() -> None:
 
 
 def test_a_deviation_is_never_finer_than_the_upload() -> None:
-    oracle = KRandomizedResponse(Epsilon(500), 3)
+    oracle = oracle_named("krr", Epsilon(500), 2)
     counted = PartyCounts(8, np.array([1, 2], dtype=np.uint64), np.array([1.0, 0.0]), 10, oracle, 1000)
     assert counted.deviation == pytest.approx(1000 / 2**30)
     assert QuantisedCounts.of(counted.counts, counted.deviation).counts.tolist() == pytest.approx([1000, 0])

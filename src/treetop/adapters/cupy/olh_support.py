@@ -7,7 +7,8 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from treetop.oracles.hash_family import FIRST, SECOND, THIRD, Words32, bucket_starts, premixed
+from treetop.oracles.olh.hashing import FIRST, SECOND, THIRD, bucket_starts, premixed
+from treetop.oracles.random_words import Words32
 from treetop.oracles.tallies import Counts
 
 SOURCE = Path(__file__).with_name("olh_support.cu")

@@ -7,6 +7,7 @@ from treetop.adapters.cupy.olh_support import ResidentReports, SupportCounter
 from treetop.adapters.report_files.counting import Candidates, distinct
 from treetop.adapters.report_files.reader import ReportFile
 from treetop.errors import InvalidInput
+from treetop.oracles.olh.counting import HashCounting
 from treetop.oracles.tallies import Tally
 
 
@@ -15,7 +16,7 @@ class CupyEngine:
 
     def count(self, files: Sequence[Path], candidates: Candidates) -> Tally:
         """Return the tally of all reports in the files; the first damaged file ends the count."""
-        if candidates.kind.oracle != "olh":
+        if not issubclass(candidates.kind.counting, HashCounting):
             raise InvalidInput(f"the gpu engine counts olh alone, found {candidates.kind.oracle}: use embedded")
         opened = [ReportFile.opened(path, candidates.kind) for path in distinct(files)]
         counter = SupportCounter(candidates.keys)

@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from treetop.adapters.system.entropy import SystemEntropy
 from treetop.errors import InvalidInput, PartyUnreachable, PeerViolation
-from treetop.federation.samplers import uniform_below
+from treetop.privacy.randomness import uniform_below
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 AGAIN = frozenset({408, 429, 502, 503, 504})

@@ -2,28 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any
 
 import numpy as np
 
-from treetop.adapters.system.vectorised_device import SlotLaw, uniform_below
 from treetop.encoding.bit_strings import Codes, keys_of, prefixes_of
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.device.list_checks import check_question
-from treetop.federation.ports import Entropy
 from treetop.federation.service_ports import Collected, Counting
 from treetop.federation.task import DeviceTask
-from treetop.federation.thresholds import HALF, flip_threshold
 from treetop.federation.wire.published_lists import Beacon, PublishedList
 from treetop.federation.wire.signed_documents import unverified_content
 from treetop.federation.wire.tickets import SERIAL_BYTES
-from treetop.oracles.hash_family import buckets, premixed
-from treetop.oracles.optimized_local_hashing import HashedReports
-from treetop.oracles.plausibility import beyond_chance, implausible_bits, rare_hashes
-from treetop.oracles.registry import ORACLES
-from treetop.oracles.support_counts import hash_support
+from treetop.oracles.frequency_oracle import Columns
+from treetop.oracles.random_words import EntropyWords
+from treetop.oracles.registry import task_oracles
 from treetop.oracles.tallies import Counts, Tally
 from treetop.privacy.epsilon import Epsilon
+from treetop.privacy.randomness import Entropy
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.user_groups import Group
 
@@ -32,9 +27,10 @@ class MemoryReportCollection:
     """All devices enrol and answer at once; what they have answered stays, like reports in a store."""
 
     def __init__(self, task: DeviceTask, party: str, codes: Codes, entropy: Entropy) -> None:
-        self._task, self._party, self._codes, self._entropy = task, party, codes, entropy
+        self._task, self._party, self._codes = task, party, codes
+        self._words, self._epsilon = EntropyWords(entropy), Epsilon(task.budget.text)
         self._members: dict[Group, Counts] = {}
-        self._reports: dict[Group, Any] = {}
+        self._reports: dict[Group, Columns] = {}
 
     def close(self) -> Collected:
         """One-shot: let every device draw a group and answer. Rounds: enrol them all."""
@@ -50,18 +46,16 @@ class MemoryReportCollection:
         return {group: len(members) for group, members in self._members.items()}
 
     def _draw_groups(self) -> None:
-        """Give every device a ticket below the sum of weights, as `lots.drawn_group` does."""
+        """Give every device a ticket below the sum of weights, as `group_assignment.drawn_group` does."""
         ends = np.cumsum([entry.weight for entry in self._task.groups])
-        tickets = uniform_below(int(ends[-1]), len(self._codes), self._entropy)
+        tickets = self._words.below(int(ends[-1]), len(self._codes))
         places = np.searchsorted(ends, tickets, side="right")
         self._members = {entry.group: np.flatnonzero(places == i) for i, entry in enumerate(self._task.groups)}
 
-    def _hashed(self, group: Group) -> HashedReports:
+    def _hashed(self, group: Group) -> Columns:
         prefixes = prefixes_of(self._codes[self._members[group]], self._task.bits, self._task.lengths[group.level])
-        seeds = np.frombuffer(self._entropy.read(4 * len(prefixes)), dtype=np.uint32)
-        law = SlotLaw.of(self._task.budget, self._task.bucket_count)
-        truths = buckets(seeds, *premixed(keys_of(prefixes)), law.slots)
-        return HashedReports(seeds, law.perturbed(truths, self._entropy))
+        (oracle,) = task_oracles(self._task.oracle)
+        return oracle.over(self._epsilon, 2).perturb(keys_of(prefixes), self._words)
 
     def publish_beacon(self, document: bytes) -> Mapping[Group, int]:
         """Let every device compute its group."""
@@ -83,16 +77,8 @@ class MemoryReportCollection:
         members = self._members.get(question.group, np.empty(0, dtype=np.int64))
         prefixes = prefixes_of(self._codes[members], self._task.bits, question.length)
         domain = CandidateDomain(question.length, np.array(question.prefixes, dtype=self._codes.dtype))
-        self._reports[question.group] = self._listed(domain.slots_of(prefixes), question.slots)
-
-    def _listed(self, truths: Counts, slots: int) -> Any:
-        if self._task.oracle_for(slots) == "krr":
-            return SlotLaw.of(self._task.budget, slots).perturbed(truths.astype(np.uint32), self._entropy)
-        words = np.frombuffer(self._entropy.read(8 * slots * len(truths)), dtype=np.uint64).reshape(-1, slots)
-        bits = words < np.uint64(flip_threshold(self._task.budget))
-        own = np.arange(len(truths))
-        bits[own, truths] = words[own, truths] < np.uint64(HALF)
-        return bits
+        oracle = self._task.oracle_for(question.slots).over(self._epsilon, question.slots)
+        self._reports[question.group] = oracle.perturb(domain.slots_of(prefixes), self._words)
 
     def gather(self, group: Group) -> int:
         """Return the reports of a group."""
@@ -100,28 +86,18 @@ class MemoryReportCollection:
 
     def tally(self, groups: Sequence[Group], counting: Counting) -> Tally:
         """Count the reports of some groups together."""
-        tallies = [self._counted(group, counting) for group in groups if self.gather(group)]
-        slots = len(counting.keys) if counting.oracle == "olh" else counting.slots
-        return sum(tallies, Tally(np.zeros(slots, dtype=np.int64), 0))
+        total = counting.oracle.counting.no_reports(counting.slots, counting.keys)
+        for group in groups:
+            if self.gather(group):
+                support = counting.oracle.counting.support(self._reports[group], counting.slots, counting.keys)
+                total += Tally(support, self.gather(group))
+        return total
 
     def implausible(self, groups: Sequence[Group], counting: Counting) -> int:
         """Return how many reports of some groups no honest device sends."""
-        return sum(self._surprising(group, counting) for group in groups if self.gather(group))
-
-    def _surprising(self, group: Group, counting: Counting) -> int:
-        reports, number = self._reports[group], self.gather(group)
-        oracle = ORACLES[counting.oracle](Epsilon(self._task.budget.text), counting.slots)
-        if counting.oracle == "oue":
-            return implausible_bits(np.packbits(reports, axis=1), counting.slots, oracle.p, oracle.q)
-        if counting.oracle == "krr":
-            return 0
-        rare = rare_hashes(reports.seeds, reports.buckets, counting.keys, counting.slots, oracle.p)
-        return beyond_chance(rare, number, len(counting.keys), counting.slots, oracle.p)
-
-    def _counted(self, group: Group, counting: Counting) -> Tally:
-        reports, number = self._reports[group], self.gather(group)
-        if counting.oracle == "olh":
-            return Tally(hash_support(reports.seeds, reports.buckets, counting.keys, counting.slots), number)
-        if counting.oracle == "krr":
-            return Tally(np.bincount(reports, minlength=counting.slots).astype(np.int64), number)
-        return Tally(reports.sum(axis=0, dtype=np.int64), number)
+        oracle, found = counting.oracle.over(self._epsilon, counting.slots), 0
+        for group in groups:
+            if reports := self.gather(group):
+                surprising = oracle.surprising(self._reports[group], counting.keys)
+                found += oracle.beyond_chance(surprising, reports, len(counting.keys))
+        return found

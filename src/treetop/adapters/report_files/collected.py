@@ -7,21 +7,16 @@ store, or in both, and the next call goes on from there.
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
-from treetop.adapters.report_files.columns import Columns
+from treetop.adapters.report_files.columns import batch_columns
 from treetop.adapters.report_files.counting import Candidates, CountingEngine
 from treetop.adapters.report_files.embedded import EmbeddedEngine
 from treetop.adapters.report_files.reader import ReportFile
 from treetop.adapters.report_files.report_kind import ReportKind
-from treetop.adapters.report_files.wire_batches import columns_of, kind_of
 from treetop.adapters.report_files.writer import ReportFileWriter
 from treetop.errors import StoreDamaged, StoreUnavailable
 from treetop.federation.service_ports import Counting, ReportStore
 from treetop.federation.wire.report_batches import Batch, Envelope
-from treetop.oracles.frequency_oracle import FrequencyOracle
-from treetop.oracles.plausibility import beyond_chance, implausible_bits, rare_hashes
-from treetop.oracles.registry import ORACLES
 from treetop.oracles.tallies import Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.user_groups import Group, Role
@@ -45,20 +40,17 @@ class CollectedReports:
         return total
 
     def implausible(self, task: bytes, group: Group, counting: Counting, epsilon: Epsilon) -> int:
-        """Return how many reports no honest device sends (`oracles.plausibility`); for OLH, as the keys show it."""
-        oracle = ORACLES[counting.oracle](epsilon, counting.slots)
+        """Return how many reports no honest device sends ; where values are hashed, as the keys show it."""
+        oracle = counting.oracle.over(epsilon, counting.slots)
         files = [ReportFile.opened(path) for path in self._files(_envelope(task, group, counting))]
-        columns = (file.columns(place) for file in files for place in range(len(file.groups)))
-        found = sum(_surprising(some, counting, oracle) for some in columns)
-        if counting.oracle != "olh":
-            return found
-        reports = sum(file.reports for file in files)
-        return beyond_chance(found, reports, len(counting.keys), counting.slots, oracle.p)
+        columns = (file.columns(index) for file in files for index in range(len(file.groups)))
+        found = sum(oracle.surprising(some, counting.keys) for some in columns)
+        return oracle.beyond_chance(found, sum(file.reports for file in files), len(counting.keys))
 
     def _files(self, envelope: Envelope) -> list[Path]:
         """Return the files of a group: one, or none if it has no reports."""
         with self._turn:
-            kind = kind_of(envelope)
+            kind = ReportKind.of(envelope)
             if kind not in self._exported:
                 reports = self._store.counts(envelope.task).get(envelope.group, 0)
                 if not reports:
@@ -86,7 +78,7 @@ class CollectedReports:
                 half.unlink()  # a process was killed while it wrote
             with ReportFileWriter(path, kind) as writer:
                 for bodies in stretches:
-                    writer.append(*columns_of(Batch(envelope, tuple(bodies))))
+                    writer.append(*batch_columns(Batch(envelope, tuple(bodies))))
         except OSError as error:
             raise StoreUnavailable(f"reports cannot be exported: {error}") from error
 
@@ -96,13 +88,4 @@ def _envelope(task: bytes, group: Group, counting: Counting) -> Envelope:
 
 
 def _candidates(envelope: Envelope, counting: Counting) -> Candidates:
-    kind = kind_of(envelope)
-    return Candidates(kind, counting.keys) if counting.oracle == "olh" else Candidates(kind)
-
-
-def _surprising(columns: Columns, counting: Counting, oracle: FrequencyOracle[Any]) -> int:
-    if counting.oracle == "oue":
-        return implausible_bits(columns[0], counting.slots, oracle.p, oracle.q)
-    if counting.oracle == "olh":
-        return rare_hashes(columns[0], columns[1], counting.keys, counting.slots, oracle.p)
-    return 0
+    return Candidates(ReportKind.of(envelope), counting.keys)

@@ -1,7 +1,7 @@
 """Reports as Arrow columns and as numpy arrays: one fixed schema for each oracle, asserted both ways."""
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,26 +10,15 @@ from numpy.typing import NDArray
 
 from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.errors import InvalidInput
-
-Columns = tuple[NDArray[Any], ...]
-"""krr: slots; oue: rows of packed bits, the first slot in the highest bit; olh: seeds and buckets."""
-
-
-def _smallest(slots: int) -> pa.DataType:
-    """Return the smallest unsigned integer that holds every slot."""
-    return pa.from_numpy_dtype(np.min_scalar_type(slots - 1))
-
-
-_FIELDS: dict[str, Callable[[int], list[tuple[str, pa.DataType]]]] = {
-    "krr": lambda slots: [("slot", _smallest(slots))],
-    "oue": lambda slots: [("bits", pa.binary((slots + 7) // 8))],
-    "olh": lambda slots: [("seed", pa.uint32()), ("bucket", _smallest(slots))],
-}
+from treetop.federation.wire.report_batches import Batch
+from treetop.oracles.frequency_oracle import Columns, columns_of
 
 
 def schema_of(kind: ReportKind) -> pa.Schema:
-    """Return the only schema that reports of this kind have."""
-    return pa.schema([pa.field(name, form, nullable=False) for name, form in _FIELDS[kind.oracle](kind.slots)])
+    """Return the only schema that reports of this kind have; rows of bytes become binary values of fixed length."""
+    forms = columns_of(kind.counting.layout(kind.slots)).items()
+    arrow = ((name, pa.binary(form.itemsize) if form.shape else pa.from_numpy_dtype(form)) for name, form in forms)
+    return pa.schema([pa.field(name, form, nullable=False) for name, form in arrow])
 
 
 def report_bytes(schema: pa.Schema) -> int:
@@ -46,13 +35,7 @@ def to_arrow(columns: Sequence[NDArray[Any]], schema: pa.Schema) -> pa.Table:
 
 def refuse_out_of_range(columns: Sequence[NDArray[Any]], kind: ReportKind) -> None:
     """Refuse slots, buckets or bits that this kind does not have, so that they are never sealed."""
-    values = columns[-1]
-    if kind.oracle == "oue":
-        unused = (1 << -kind.slots % 8) - 1
-        outside = bool((values[:, -1] & unused).any())
-    else:
-        outside = int(values.max(initial=0)) >= kind.slots
-    if outside:
+    if not kind.counting.in_range(tuple(columns), kind.slots):
         raise InvalidInput(f"a report is outside the {kind.slots} slots of its kind")
 
 
@@ -91,3 +74,10 @@ def checksum(columns: Columns) -> int:
     for column in columns:
         crc = zlib.crc32(np.ascontiguousarray(column).data, crc)
     return crc
+
+
+def batch_columns(batch: Batch) -> Columns:
+    """Run by the party: the bodies of a batch as columns, without reading report by report; the wire is big-endian."""
+    layout = batch.envelope.oracle.counting.layout(batch.envelope.slots)
+    bodies = np.frombuffer(b"".join(batch.bodies), dtype=layout.newbyteorder(">"))
+    return tuple(bodies[name].astype(form.base) for name, form in columns_of(layout).items())

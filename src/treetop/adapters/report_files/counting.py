@@ -1,39 +1,36 @@
 """Counting report files: the question, the function that every engine runs, and the engines' one protocol."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
-from treetop.adapters.report_files.columns import Columns
 from treetop.adapters.report_files.reader import ReportFile, refusing
 from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.errors import InvalidInput
-from treetop.oracles.frequency_oracle import Keys
-from treetop.oracles.support_counts import bit_support, hash_support, slot_support
-from treetop.oracles.tallies import Counts, Tally
+from treetop.oracles.frequency_oracle import NO_KEYS, Keys
+from treetop.oracles.tallies import Tally
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """What is counted: reports of one kind, and for OLH the keys whose support is asked for."""
+    """What is counted: reports of one kind, and where values are hashed the keys whose support is asked for."""
 
     kind: ReportKind
-    keys: Keys = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
+    keys: Keys = field(default_factory=NO_KEYS.copy)
 
     def __post_init__(self) -> None:
         if self.keys.dtype != np.uint64 or self.keys.ndim != 1:
             raise InvalidInput(f"keys must be a row of uint64, found {self.keys.dtype} of shape {self.keys.shape}")
-        if len(self.keys) and self.kind.oracle != "olh":
+        if len(self.keys) and self.kind.counting.listed:
             raise InvalidInput(f"{self.kind.oracle} counts its slots and takes no keys, found {len(self.keys)}")
 
     def nothing(self) -> Tally:
         """Return the tally of no reports."""
-        slots = len(self.keys) if self.kind.oracle == "olh" else self.kind.slots
-        return Tally(np.zeros(slots, dtype=np.int64), 0)
+        return self.kind.counting.no_reports(self.kind.slots, self.keys)
 
 
 class CountingEngine(Protocol):
@@ -44,18 +41,12 @@ class CountingEngine(Protocol):
         ...
 
 
-_SUPPORT: dict[str, Callable[[Columns, Candidates], Counts]] = {
-    "krr": lambda columns, asked: slot_support(columns[0], asked.kind.slots),
-    "oue": lambda columns, asked: bit_support(columns[0], asked.kind.slots),
-    "olh": lambda columns, asked: hash_support(columns[0], columns[1], asked.keys, asked.kind.slots),
-}
-
-
 def count_row_group(file: ReportFile, group: int, candidates: Candidates) -> Tally:
     """Run by one worker: the tally of one row group, read, checked and counted."""
     columns = file.columns(group)
     with refusing(file.path):
-        return Tally(_SUPPORT[candidates.kind.oracle](columns, candidates), len(columns[0]))
+        support = candidates.kind.counting.support(columns, candidates.kind.slots, candidates.keys)
+        return Tally(support, len(columns[0]))
 
 
 def count_file(path: Path, candidates: Candidates) -> Tally:

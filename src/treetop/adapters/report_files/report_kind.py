@@ -2,13 +2,15 @@
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from treetop.errors import InvalidInput, UnknownName
-from treetop.oracles.optimized_local_hashing import MOST_BUCKETS
-from treetop.oracles.registry import ORACLES
+from treetop.federation.wire.report_batches import Envelope
+from treetop.oracles.frequency_oracle import FrequencyOracle
+from treetop.oracles.registry import find_oracle
 from treetop.trie.user_groups import Role
 
-MOST_SLOTS = 1 << 23
 DIGEST = re.compile(r"[0-9a-f]{64}")
 NO_DOMAIN = "0" * 64
 ROLES = tuple(role.value for role in Role)
@@ -23,21 +25,30 @@ class ReportKind:
     level: int
     oracle: str
     slots: int
-    """d with the dummy for k-RR and OUE, d' for OLH."""
+    """The number in the envelope: d with the dummy, or the buckets of a hash."""
     role: str = Role.ESTIMATE.value
     domain: str = NO_DOMAIN
     """SHA-256 of the candidate list whose slots these are; zeros where there is none."""
 
     def __post_init__(self) -> None:
-        if self.oracle not in ORACLES:
-            raise UnknownName("oracle", self.oracle, ORACLES)
+        oracle = find_oracle(self.oracle)
         for what, digest in (("task", self.task), ("domain", self.domain)):
             if not DIGEST.fullmatch(digest):
                 raise InvalidInput(f"a {what} is named by 64 hexadecimal digits, found {digest!r}")
         if self.role not in ROLES:
             raise UnknownName("role", self.role, ROLES)
-        most = MOST_BUCKETS if self.oracle == "olh" else MOST_SLOTS
-        if not 2 <= self.slots <= most:
-            raise InvalidInput(f"{self.oracle} has from 2 to {most} slots, found {self.slots}")
+        if not 2 <= self.slots <= oracle.max_slots:
+            raise InvalidInput(f"{self.oracle} has from 2 to {oracle.max_slots} slots, found {self.slots}")
         if self.level < 1:
             raise InvalidInput(f"levels are counted from 1, found {self.level}")
+
+    @classmethod
+    def of(cls, envelope: Envelope) -> "ReportKind":
+        """Return the kind of file that a batch belongs into."""
+        group, oracle = envelope.group, envelope.oracle.name
+        return cls(envelope.task.hex(), group.level, oracle, envelope.slots, group.role.value, envelope.domain.hex())
+
+    @cached_property
+    def counting(self) -> type[FrequencyOracle[Any]]:
+        """Return what counts these reports."""
+        return find_oracle(self.oracle).counting

@@ -37,7 +37,7 @@ class ReportFileWriter:
 
     def __enter__(self) -> Self:
         # Slots and buckets are few: a dictionary makes them one byte or two instead of Parquet's four.
-        few = [name for name in self._schema.names if name in {"slot", "bucket"}]
+        few = [field.name for field in self._schema if pa.types.is_uint8(field.type) or pa.types.is_uint16(field.type)]
         self._file = pq.ParquetWriter(
             self._partial, self._schema, compression="none", use_dictionary=few, write_statistics=False
         )

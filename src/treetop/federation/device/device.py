@@ -1,23 +1,25 @@
 """The device's role: one private value, one perturbed report for each task.
 
 The order is the promise: the question is checked on public data, the group and the cost are written to the ledger,
-all randomness is drawn, the value is read last, the report is written to the ledger, and only then sent.
+all randomness is drawn, the value is read last, the report is written to the ledger, and only then sent. No variable
+holds the value, its key or its slot: a traceback with variables would show it.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from treetop.errors import PromiseBroken, QuestionRefused, ValueUnavailable
-from treetop.federation.bucket_hash import NO_CODE_KEY, key_of
 from treetop.federation.device.group_assignment import Enrolment, assigned_group, drawn_group
 from treetop.federation.device.ledger import Ledger, LedgerEntry
 from treetop.federation.device.list_checks import check_question
 from treetop.federation.device.private_value import PrivateValue
-from treetop.federation.ports import Entropy, Outbox
-from treetop.federation.samplers import BitsSampler, HashSampler, SlotSampler
+from treetop.federation.ports import Outbox
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.published_lists import Publication, Question
 from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_batch
+from treetop.oracles.protocol import DeviceFace, Oracle, key_of
+from treetop.oracles.registry import task_oracles
+from treetop.privacy.randomness import Entropy
 from treetop.trie.user_groups import Group
 
 ValueSource = Callable[[], int | None]
@@ -69,15 +71,18 @@ class Device:
         return entry
 
     def _settle_hashed(self, task: DeviceTask, entry: LedgerEntry) -> bytes:
-        draw = HashSampler(task.budget).draw(self._entropy)
-        report = draw.report(_hashed_key(self._read_value(task), task, entry.group))
-        return self._settle(task, entry, task.bucket_count, report)
+        """Answer without a list: the key of the first bits is hashed."""
+        (oracle,), face = task_oracles(task.oracle), task.unlisted_face
+        draw, length = face.draw(self._entropy), task.lengths[entry.group.level]
+        report = draw.report(key_of(self._read_value(task).prefix(task.bits, length)))
+        return self._settle(task, entry, oracle, face, report)
 
     def _settle_slot(self, task: DeviceTask, entry: LedgerEntry, question: Question) -> bytes:
-        sampler = SlotSampler if task.oracle_for(question.slots) == "krr" else BitsSampler
-        draw = sampler(task.budget, question.slots).draw(self._entropy)
+        """Answer a list: the slot of the first bits, or the dummy's."""
+        oracle, face = task.oracle_for(question.slots), task.face_for(question.slots)
+        draw = face.draw(self._entropy)
         report = draw.report(question.slot_of(self._read_value(task).prefix(task.bits, question.length)))
-        return self._settle(task, entry, question.slots, report)
+        return self._settle(task, entry, oracle, face, report)
 
     def _read_value(self, task: DeviceTask) -> PrivateValue:
         try:
@@ -85,13 +90,8 @@ class Device:
         except Exception:  # whatever it says may show the value
             raise ValueUnavailable("the device's own value could not be read") from None
 
-    def _settle(self, task: DeviceTask, entry: LedgerEntry, slots: int, report: Any) -> bytes:
-        envelope = Envelope(task.digest, entry.group, entry.domain, task.oracle_for(slots), slots)
+    def _settle(self, task: DeviceTask, entry: LedgerEntry, oracle: Oracle, face: DeviceFace, report: Any) -> bytes:
+        envelope = Envelope(task.digest, entry.group, entry.domain, oracle, face.slots)
         batch = encoded_batch(envelope, [report])
         self._ledger.settle(task.digest, batch)
         return batch
-
-
-def _hashed_key(value: PrivateValue, task: DeviceTask, group: Group) -> int:
-    prefix = value.prefix(task.bits, task.lengths[group.level])
-    return NO_CODE_KEY if prefix is None else key_of(prefix)

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from hashlib import sha256
 
-from treetop.federation.ports import Entropy
-from treetop.federation.samplers import uniform_below
 from treetop.federation.task import DeviceTask
+from treetop.privacy.randomness import Entropy, uniform_below
 from treetop.trie.user_groups import Group
 
 

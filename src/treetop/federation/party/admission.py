@@ -11,19 +11,25 @@ from dataclasses import dataclass, field
 
 from treetop.errors import PeerViolation, ReportRefused
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
-from treetop.federation.report_bodies import BODIES
-from treetop.federation.samplers import SEED_BYTES
 from treetop.federation.service_ports import AdmittedReport
-from treetop.federation.task import DeviceTask, OracleName
+from treetop.federation.task import DeviceTask
 from treetop.federation.wire.published_lists import PublishedList
-from treetop.federation.wire.report_batches import NO_DOMAIN, Batch, Envelope, decoded_batch, encoded_batch
+from treetop.federation.wire.report_batches import (
+    ENVELOPE_BYTES,
+    NO_DOMAIN,
+    Batch,
+    Envelope,
+    decoded_batch,
+    encoded_batch,
+)
 from treetop.federation.wire.tickets import SERIAL_BYTES, TICKET_BYTES, TicketKey
 from treetop.federation.wire.uploads import LENGTH_BYTES, MOST_ENTRIES, ReportStatus, decoded_upload
+from treetop.oracles.registry import task_oracles
 from treetop.trie.user_groups import Group
 
 LEEWAY_SECONDS = 300
 """Clocks differ: so much earlier or later is still in time."""
-HEAD_BYTES = len(encoded_batch(Envelope(bytes(32), Group(1), NO_DOMAIN, "olh", 2), []))
+HEAD_BYTES = ENVELOPE_BYTES
 _ENTRY_HEAD = TICKET_BYTES + LENGTH_BYTES
 
 
@@ -68,8 +74,9 @@ class TaskAdmission:
         self.group_sizes: Mapping[Group, int] = {}
         """Rounds: how many enrolled devices are in each group, once the beacon is known."""
         if task.one_shot:
+            (oracle,), slots = task_oracles(task.oracle), task.unlisted_face.slots
             for group in self._numbers:
-                self._expect(Envelope(task.digest, group, NO_DOMAIN, "olh", task.bucket_count))
+                self._expect(Envelope(task.digest, group, NO_DOMAIN, oracle, slots))
 
     def assign(self, serials: Iterable[int], beacon: bytes) -> Mapping[Group, int]:
         """Rounds: compute the group of every enrolled device; return how many are in each."""
@@ -188,10 +195,9 @@ class TaskAdmission:
         return AdmittedReport(self.task.digest, serial, envelope.group, batch[HEAD_BYTES:])
 
     def _expect(self, envelope: Envelope) -> None:
-        body = envelope.body
+        face = envelope.face
         head = encoded_batch(envelope, [])[:-LENGTH_BYTES] + (1).to_bytes(LENGTH_BYTES, "big")
-        readable = body_reader(envelope.oracle, envelope.slots)
-        expected = Expected(envelope, HEAD_BYTES + body.width, readable, self._number(envelope.group))
+        expected = Expected(envelope, HEAD_BYTES + face.width, face.readable, self._number(envelope.group))
         self._open[envelope.group] = self._heads[head] = expected
 
     def _group_of(self, serial: int, beacon: bytes) -> Group:
@@ -205,18 +211,9 @@ class TaskAdmission:
         return assigned[serial] if assigned is not None and serial < len(assigned) else 0
 
 
-def body_reader(oracle: OracleName, slots: int) -> Callable[[bytes], bool]:
-    """Return a quick test whether a body of the right length can be read, without reading it."""
-    if oracle == "oue":
-        padding = (1 << (-slots % 8)) - 1
-        return lambda body: not body[-1] & padding
-    start = SEED_BYTES if oracle == "olh" else 0
-    return lambda body: int.from_bytes(body[start:], "big") < slots
-
-
 def _unreadable(batch: Batch) -> ReportStatus | None:
     try:
-        BODIES[batch.envelope.oracle](batch.envelope.slots).decode(batch.bodies[0])
+        batch.envelope.face.checked(batch.bodies[0])
     except ReportRefused:
         return ReportStatus.MALFORMED
     return None

@@ -35,6 +35,7 @@ from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.registry import mechanism_named
 from treetop.mechanisms.strict_json import record, require, rows, text, whole
 from treetop.oracles.frequency_oracle import Keys
+from treetop.oracles.registry import task_oracles
 from treetop.oracles.tallies import Tally
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.user_groups import Group, Role
@@ -146,7 +147,8 @@ class PartySession:
         return self._outcome("done", upload=self._mechanism.encode_findings(self._facts, found))
 
     def _hashed_counting(self, keys: Keys) -> Counting:
-        return Counting("olh", self._task.bucket_count, NO_DOMAIN, keys)
+        (oracle,) = task_oracles(self._task.oracle)
+        return Counting(oracle, self._task.unlisted_face.slots, NO_DOMAIN, keys)
 
     def _collect(self, request: CollectReports) -> Generator[PartyReply, ServerMessage, Tally]:
         """Return the tally of a group; with too few reports nothing of it is used."""
@@ -190,10 +192,11 @@ class PartySession:
         """Count closed groups, unless they have too few reports: then nothing of them is looked at."""
         reports = sum(self._field_work.gather(group) for group in groups)
         if reports < self._least(groups):
-            slots = len(counting.keys) if counting.oracle == "olh" else counting.slots
-            return {"reports": reports, "support": [0] * slots, "enough": False, "implausible": 0}
+            support = counting.oracle.counting.no_reports(counting.slots, counting.keys).support
+            return {"reports": reports, "support": support.tolist(), "enough": False, "implausible": 0}
         tally = self._field_work.tally(groups, counting)
-        odd = self._field_work.implausible(groups, counting) if counting.oracle == "oue" else 0
+        oracle = counting.oracle  # hashed values are held against the items that are found in the end
+        odd = self._field_work.implausible(groups, counting) if oracle.listed and oracle.counting.screens else 0
         return {"reports": tally.reports, "support": tally.support.tolist(), "enough": True, "implausible": odd}
 
     def _least(self, groups: list[Group]) -> int:

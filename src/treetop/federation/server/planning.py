@@ -16,11 +16,9 @@ from treetop.federation.task import (
     DeviceTask,
     Encoding,
     LeastReports,
-    TaskOracle,
     WeightedGroup,
 )
 from treetop.federation.task_parameters import parameters_of
-from treetop.federation.thresholds import MOST_SLOTS
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import MODES, Mechanism, Mode, P
 from treetop.mechanisms.registry import (
@@ -30,13 +28,11 @@ from treetop.mechanisms.registry import (
     registered_mechanism,
     unread_settings,
 )
+from treetop.oracles.protocol import MAX_SLOTS
+from treetop.oracles.registry import deployable_oracles
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Role
 
-_ORACLES: dict[Mode, dict[str, TaskOracle]] = {
-    "one-shot": {"auto": "olh", "olh": "olh"},
-    "rounds": {"auto": "listed", "krr": "krr", "oue": "oue"},
-}
 _ROLES = tuple(Role)
 
 
@@ -71,8 +67,9 @@ class QueryOrder:
         if self.mode not in mechanism.modes:
             known = f"in {' or '.join(mechanism.modes)} mode" if mechanism.modes else "in simulations only"
             raise InvalidInput(f"{mechanism.name} can be asked {known}, found {self.mode}")
-        if self.oracle not in _ORACLES[self.mode]:
-            raise UnknownName(f"oracle of {self.mode} mode", self.oracle, _ORACLES[self.mode])
+        oracles = deployable_oracles(one_shot=self.mode == "one-shot")
+        if self.oracle not in oracles:
+            raise UnknownName(f"oracle of {self.mode} mode", self.oracle, oracles)
         if not self.parties:
             raise InvalidInput("a query needs one party at least, found none")
         for party, users in self.expected.items():
@@ -84,14 +81,15 @@ class QueryOrder:
 
 def planned_task(order: QueryOrder) -> DeviceTask:
     """Run by the server: all that devices must know to answer this query, and all that its dialogues need."""
-    oracle, mechanism = _ORACLES[order.mode][order.oracle], mechanism_named(order.mechanism)
+    oracle = deployable_oracles(one_shot=order.mode == "one-shot")[order.oracle]
+    mechanism = mechanism_named(order.mechanism)
     hashed = codec_class(order.encoding).hashes
     settings = mechanism.deployment_settings(order.settings, mode=order.mode, hashed=hashed)
     asked = parameters_for(mechanism, order.k, order.epsilon, oracle, settings)
     codec_named(order.encoding, asked.bits, asked.hash_key)
     texts = sorted((name, _text(asked, name, settings)) for name in {*settings, "bits"})
     lengths = mechanism.lengths(asked)
-    most_slots = MOST_SLOTS if order.mode == "one-shot" else _most_slots(lengths, mechanism.max_kept(asked))
+    most_slots = MAX_SLOTS if order.mode == "one-shot" else _most_slots(lengths, mechanism.max_kept(asked))
     return DeviceTask(
         name=order.name, attribute=order.attribute, budget=Budget(order.epsilon), oracle=oracle, k=order.k,
         lengths=lengths, groups=weighted_groups(mechanism, asked), most_slots=most_slots,
@@ -122,7 +120,7 @@ def _most_slots(lengths: tuple[int, ...], most_kept: int) -> int:
     for shorter, longer in pairwise(lengths):
         candidates = kept << (longer - shorter)
         most, kept = max(most, candidates), min(candidates, most_kept)
-    return min(most + 1, MOST_SLOTS)
+    return min(most + 1, MAX_SLOTS)
 
 
 def weighted_groups(mechanism: Mechanism[P], parameters: P) -> tuple[WeightedGroup, ...]:

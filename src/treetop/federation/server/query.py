@@ -6,7 +6,7 @@ from typing import Any
 from treetop.errors import InvalidInput, PeerViolation, QueryFailed
 from treetop.federation.group_counts import devices_of_levels, is_biased, read_groups, weights_at
 from treetop.federation.level_reports import LevelReport
-from treetop.federation.ports import Entropy, Signer
+from treetop.federation.ports import Signer
 from treetop.federation.protocol import PartyReply, ServerMessage
 from treetop.federation.server.list_log import ListLog
 from treetop.federation.server.party_poller import MissingPolicy, PartyPoller, Progress
@@ -23,6 +23,7 @@ from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.registry import mechanism_named
 from treetop.mechanisms.strict_json import digest, record, require, text, whole
+from treetop.privacy.randomness import Entropy
 from treetop.trie.user_groups import Group
 
 BEACON_BYTES = 32

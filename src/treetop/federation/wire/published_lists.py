@@ -7,7 +7,6 @@ from hashlib import sha256
 
 from treetop.errors import PeerViolation
 from treetop.federation.task import DeviceTask
-from treetop.federation.thresholds import keep_threshold
 from treetop.federation.wire.signed_documents import canonical_json
 from treetop.trie.user_groups import Group, Role
 
@@ -106,15 +105,14 @@ class PublishedList:
     def to_bytes(self, task: DeviceTask) -> bytes:
         """Return the content that the server signs; prefixes as hexadecimal texts, the k-RR threshold as a decimal."""
         question, published = self.question, self.published
-        oracle = task.oracle_for(question.slots)
+        oracle, face = task.oracle_for(question.slots), task.face_for(question.slots)
         content = {
             "task": question.task.hex(), "party": self.party, "level": question.group.level,
-            "role": question.group.role.value, "length": question.length, "oracle": oracle,
+            "role": question.group.role.value, "length": question.length, "oracle": oracle.name,
             "prefixes": _texts(question.prefixes), "pruned": _texts(question.pruned),
             "published_length": published.length, "published": _texts(published.prefixes),
         }  # fmt: skip
-        if oracle == "krr":
-            content["keep"] = str(keep_threshold(task.budget, question.slots))
+        content |= {name: str(number) for name, number in face.list_thresholds().items()}
         return canonical_json(content)
 
     @classmethod

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from struct import Struct
 from typing import Any
 
 from treetop.errors import PeerViolation
-from treetop.federation.report_bodies import BODIES, ReportBody
-from treetop.federation.task import OracleName
-from treetop.federation.thresholds import MOST_BUCKETS, MOST_SLOTS
+from treetop.oracles.protocol import DeviceFace, Oracle
+from treetop.oracles.registry import oracles
 from treetop.trie.user_groups import Group, Role
 
 VERSION = 1
@@ -16,8 +16,8 @@ NO_DOMAIN = bytes(32)
 """Stands for the digest of a candidate list where there is none: one-shot tasks."""
 MOST_REPORTS = 1 << 20
 _LAYOUT = Struct(">B32sHB32sBII")
+ENVELOPE_BYTES = _LAYOUT.size
 _ROLES = tuple(Role)
-_ORACLE_OF_TAG: dict[int, OracleName] = {body.tag: name for name, body in BODIES.items()}
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,14 @@ class Envelope:
     task: bytes
     group: Group
     domain: bytes
-    oracle: OracleName
+    oracle: Oracle
     slots: int
     """d of k-RR and OUE, the dummy counted; d' of OLH."""
 
-    @property
-    def body(self) -> ReportBody:
+    @cached_property
+    def face(self) -> DeviceFace:
         """Return how a report of this batch is written."""
-        return BODIES[self.oracle](self.slots)
+        return self.oracle.form(self.slots)
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Batch:
 
     def reports(self) -> list[Any]:
         """Read all bodies; one refused report refuses them all here, a lenient party reads them one by one."""
-        return [self.envelope.body.decode(body) for body in self.bodies]
+        return [self.envelope.face.checked(body) for body in self.bodies]
 
 
 def encoded_batch(envelope: Envelope, reports: Sequence[Any]) -> bytes:
@@ -54,9 +54,9 @@ def encoded_batch(envelope: Envelope, reports: Sequence[Any]) -> bytes:
     role = _ROLES.index(envelope.group.role)
     head = _LAYOUT.pack(
         VERSION, envelope.task, envelope.group.level, role, envelope.domain,
-        envelope.body.tag, envelope.slots, len(reports),
+        envelope.oracle.tag, envelope.slots, len(reports),
     )  # fmt: skip
-    return head + b"".join(map(envelope.body.encode, reports))
+    return head + b"".join(map(envelope.face.encode, reports))
 
 
 def decoded_batch(data: bytes) -> Batch:
@@ -67,22 +67,18 @@ def decoded_batch(data: bytes) -> Batch:
     _require(version == VERSION, "version", VERSION, version)
     _require(level >= 1, "level", "1 at least", level)
     _require(role < len(_ROLES), "role", f"below {len(_ROLES)}", role)
-    _require(tag in _ORACLE_OF_TAG, "oracle tag", sorted(_ORACLE_OF_TAG), tag)
-    envelope = Envelope(task, Group(level, _ROLES[role]), domain, _ORACLE_OF_TAG[tag], slots)
-    _check_slots(envelope)
-    return Batch(envelope, _bodies(data[_LAYOUT.size :], envelope.body.width, count))
+    tags = {oracle.tag: oracle for oracle in oracles().values()}
+    _require(tag in tags, "oracle tag", sorted(tags), tag)
+    oracle = tags[tag]
+    _require(2 <= slots <= oracle.max_slots, "slots", f"from 2 to {oracle.max_slots}", slots)
+    _require(oracle.listed == (domain != NO_DOMAIN), "domain digest", "one unless hashed", "otherwise")
+    envelope = Envelope(task, Group(level, _ROLES[role]), domain, oracle, slots)
+    return Batch(envelope, _bodies(data[_LAYOUT.size :], envelope.face.width, count))
 
 
 def _require(holds: bool, what: str, expected: object, found: object) -> None:
     if not holds:
         raise PeerViolation(what, expected, found)
-
-
-def _check_slots(envelope: Envelope) -> None:
-    hashed = envelope.oracle == "olh"
-    most = MOST_BUCKETS if hashed else MOST_SLOTS
-    _require(2 <= envelope.slots <= most, "slots", f"from 2 to {most}", envelope.slots)
-    _require(hashed == (envelope.domain == NO_DOMAIN), "domain digest", "one unless hashed", "otherwise")
 
 
 def _bodies(data: bytes, width: int, count: int) -> tuple[bytes, ...]:

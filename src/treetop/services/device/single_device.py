@@ -11,12 +11,11 @@ from treetop.encoding.item_codecs import codec_named
 from treetop.errors import QuestionRefused, ReportRefused
 from treetop.federation.device.device import Device
 from treetop.federation.device.trusted_task import TrustedTask
-from treetop.federation.ports import Entropy
-from treetop.federation.samplers import uniform_below
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.published_lists import Beacon
 from treetop.federation.wire.tickets import Ticket
 from treetop.federation.wire.uploads import ReportStatus, TicketedReport
+from treetop.privacy.randomness import Entropy, uniform_below
 from treetop.services.device.party_client import PartyClient
 
 Found = TypeVar("Found")

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import InvalidInput, QueryFailed, UnknownName
-from treetop.federation.ports import Entropy, Signer
+from treetop.federation.ports import Signer
 from treetop.federation.server.list_log import ListLog
 from treetop.federation.server.party_poller import Progress
 from treetop.federation.server.planning import QueryOrder, planned_task
@@ -20,6 +20,7 @@ from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import mode_of
 from treetop.federation.wire.signed_documents import canonical_json, signed_task
 from treetop.metrics.poisoning import fakes_needed
+from treetop.privacy.randomness import Entropy
 from treetop.services.server.schemas import OrderWanted, QueryShown
 
 ORDERS, QUERY, LEFT_OUT = "orders", "query", "left out"

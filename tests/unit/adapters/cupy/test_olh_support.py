@@ -20,7 +20,7 @@ import treetop
 from treetop.adapters.report_files.embedded import EmbeddedEngine
 from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.errors import InvalidInput
-from treetop.oracles.support_counts import hash_support
+from treetop.oracles.olh.counting import HashCounting
 
 FOLDER = Path(treetop.__file__).parent / "adapters" / "cupy"
 TWIN = """
@@ -98,7 +98,7 @@ def test_the_text_of_the_kernel_counts_like_the_processor(twin: Any, count: int)
     counter = twin.SupportCounter(KEYS)
     counter.add(twin.ResidentReports(seeds, buckets, count))
     counter.add(twin.ResidentReports(seeds[:0], buckets[:0], count))
-    np.testing.assert_array_equal(counter.counts(), hash_support(seeds, buckets, KEYS, count))
+    np.testing.assert_array_equal(counter.counts(), HashCounting.support((seeds, buckets), count, KEYS))
 
 
 def test_the_engine_around_the_kernel_counts_files(twin: Any, tmp_path: Path) -> None:

@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.databases import Place, place_called
+from tests.support.report_batches import support_by_numpy
 
 from treetop.adapters.report_files.collected import CollectedReports
-from treetop.adapters.report_files.columns import Columns
 from treetop.adapters.report_files.writer import ReportFileWriter
 from treetop.errors import InvalidInput, ReportFileRefused, StoreDamaged, StoreUnavailable
-from treetop.federation.report_bodies import BODIES
-from treetop.federation.samplers import HashedReport
 from treetop.federation.service_ports import AdmittedReport, Counting
-from treetop.federation.task import OracleName
-from treetop.oracles.support_counts import hash_support
+from treetop.oracles.frequency_oracle import Columns
+from treetop.oracles.olh.device import HashedReport
+from treetop.oracles.registry import find_oracle
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.user_groups import Group, Role
 
@@ -24,10 +23,10 @@ TASK = bytes(range(32))
 KEYS = np.arange(20, dtype=np.uint64)
 GROUPS = (Group(3), Group(3, Role.VALIDATE_FREQUENT))
 NO_KEYS = np.empty(0, dtype=np.uint64)
-COUNTINGS: dict[OracleName, Counting] = {
-    "krr": Counting("krr", 300, b"d" * 32, NO_KEYS),
-    "oue": Counting("oue", 41, b"d" * 32, NO_KEYS),
-    "olh": Counting("olh", 56, bytes(32), KEYS),
+COUNTINGS: dict[str, Counting] = {
+    "krr": Counting(find_oracle("krr"), 300, b"d" * 32, NO_KEYS),
+    "oue": Counting(find_oracle("oue"), 41, b"d" * 32, NO_KEYS),
+    "olh": Counting(find_oracle("olh"), 56, bytes(32), KEYS),
 }
 
 
@@ -39,7 +38,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     found.close()
 
 
-def random_report(oracle: OracleName, slots: int, randomness: np.random.Generator) -> Any:
+def random_report(oracle: str, slots: int, randomness: np.random.Generator) -> Any:
     if oracle == "krr":
         return int(randomness.integers(slots))
     if oracle == "oue":
@@ -49,8 +48,8 @@ def random_report(oracle: OracleName, slots: int, randomness: np.random.Generato
 
 def submitted(place: Place, counting: Counting, reports: int = 900) -> list[Any]:
     """Submit reports of both groups and close them; return what the devices reported."""
-    randomness, body = np.random.default_rng(5), BODIES[counting.oracle](counting.slots)
-    values = [random_report(counting.oracle, counting.slots, randomness) for _ in range(reports)]
+    randomness, body = np.random.default_rng(5), counting.oracle.form(counting.slots)
+    values = [random_report(counting.oracle.name, counting.slots, randomness) for _ in range(reports)]
     place.store.submit(
         [
             AdmittedReport(TASK, serial, GROUPS[serial % 3 == 0], body.encode(value))
@@ -64,16 +63,16 @@ def submitted(place: Place, counting: Counting, reports: int = 900) -> list[Any]
 
 def plain_support(values: list[Any], counting: Counting) -> Any:
     """The naive twin."""
-    if counting.oracle == "krr":
+    if counting.oracle.name == "krr":
         return np.bincount(values, minlength=counting.slots)
-    if counting.oracle == "oue":
+    if counting.oracle.name == "oue":
         return np.array(values).sum(axis=0)
     seeds, found = np.array([(value.seed, value.bucket) for value in values], dtype=np.uint32).T
-    return hash_support(np.ascontiguousarray(seeds), np.ascontiguousarray(found), KEYS, counting.slots)
+    return support_by_numpy(seeds, found, KEYS, counting.slots)
 
 
 @pytest.mark.parametrize("oracle", COUNTINGS)
-def test_groups_are_counted_together_and_exported_once(place: Place, oracle: OracleName, tmp_path: Path) -> None:
+def test_groups_are_counted_together_and_exported_once(place: Place, oracle: str, tmp_path: Path) -> None:
     counting, folder = COUNTINGS[oracle], tmp_path / "files"
     values = submitted(place, counting)
     tally = CollectedReports(place.store, folder).tally(TASK, GROUPS, counting)
@@ -145,7 +144,7 @@ def break_at(point: str, place: Place, broken: pytest.MonkeyPatch) -> None:
 
     real_scrub = place.store.scrub
     if point == "first stretch":
-        broken.setattr("treetop.adapters.report_files.collected.columns_of", crash)
+        broken.setattr("treetop.adapters.report_files.collected.batch_columns", crash)
     elif point == "before the file is whole":
         broken.setattr(ReportFileWriter, "_finish", crash)
     else:
@@ -194,7 +193,7 @@ def test_a_folder_that_cannot_be_written_is_unavailable(place: Place, tmp_path: 
 def test_crafted_reports_are_counted(place: Place, tmp_path: Path) -> None:
     bits, hashed, slots = COUNTINGS["oue"], COUNTINGS["olh"], COUNTINGS["krr"]
     honest, crafted = tuple(place % 7 == 0 for place in range(41)), (True,) * 41
-    encode = BODIES["oue"](41).encode
+    encode = find_oracle("oue").form(41).encode
     place.store.submit([AdmittedReport(TASK, n, Group(1), encode(honest if n % 4 else crafted)) for n in range(20)])
     place.store.submit([AdmittedReport(TASK, 100 + n, Group(2), bytes(5)) for n in range(9)])
     place.store.submit([AdmittedReport(TASK, 200 + n, Group(4), bytes(2)) for n in range(9)])

@@ -98,7 +98,7 @@ def test_arrays_of_another_type_are_not_written(name: str, columns: list[Any], p
     [
         ({"oracle": "grr"}, "unknown oracle 'grr'"),
         ({"task": "coffee"}, "64 hexadecimal digits, found 'coffee'"),
-        ({"slots": 1}, "krr has from 2 to 8388608 slots, found 1"),
+        ({"slots": 1}, "krr has from 2 to 4194305 slots, found 1"),
         ({"oracle": "olh", "slots": 65537}, "olh has from 2 to 65536 slots, found 65537"),
         ({"level": 0}, "levels are counted from 1, found 0"),
         ({"domain": "none"}, "a domain is named by 64 hexadecimal digits, found 'none'"),

@@ -1,19 +1,9 @@
 import numpy as np
 import pytest
 
-from treetop.adapters.system.vectorised_device import perturb, uniform_below
+from treetop.adapters.system.vectorised_device import perturb
 from treetop.errors import InvalidInput, TreetopError, UnknownName
-
-
-class Words:
-    """Hands out chosen 32-bit words."""
-
-    def __init__(self, *words: int) -> None:
-        self._words = list(words)
-
-    def read(self, count: int) -> bytes:
-        taken, self._words = self._words[: count // 4], self._words[count // 4 :]
-        return np.array(taken, dtype=np.uint32).tobytes()
+from treetop.oracles.registry import find_oracle
 
 
 def test_reports_have_the_shape_of_their_oracle() -> None:
@@ -53,16 +43,5 @@ def test_an_unknown_oracle_is_named() -> None:
         perturb("auto", 0, 5, 1, 1)
 
 
-def test_words_that_would_make_a_lie_uneven_are_drawn_again() -> None:
-    """2^32 = 3 * 1431655765 + 1: of the 2^32 words one is too many, the one whose low product is 0."""
-    assert uniform_below(3, 2, Words(0, 1 << 31, (1 << 32) - 1)).tolist() == [2, 1]
-
-
-@pytest.mark.parametrize("bound", [1, 3, 40, 65535])
-def test_every_lie_has_the_same_number_of_words(bound: int) -> None:
-    """Words w with floor(w bound / 2^32) = y and an accepted low half number floor(2^32 / bound), for every y."""
-    uneven = (1 << 32) - bound * ((1 << 32) // bound)
-    for y in {0, 1, bound // 2, bound - 1} & set(range(bound)):
-        first = -(-((y << 32) + uneven) // bound)
-        last = (((y + 1) << 32) - 1) // bound
-        assert last - first + 1 == (1 << 32) // bound
+def test_an_oracle_stands_for_its_name() -> None:
+    assert perturb(find_oracle("oue"), 1, 5, 1, 10).shape == (10, 5)

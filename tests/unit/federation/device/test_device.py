@@ -8,7 +8,6 @@ from treetop.adapters.memory.ledger import MemoryCounter, MemoryLedger
 from treetop.errors import BudgetExceeded, PromiseBroken, QuestionRefused, ValueUnavailable
 from treetop.federation.device.device import Device
 from treetop.federation.device.ledger import Ledger
-from treetop.federation.task import OracleName
 from treetop.federation.wire.report_batches import NO_DOMAIN, decoded_batch
 
 
@@ -27,19 +26,19 @@ def test_a_one_shot_report_names_task_level_and_buckets() -> None:
     assert entry is not None
     assert batch.envelope.task == one.digest
     assert batch.envelope.group == entry.group
-    assert (batch.envelope.oracle, batch.envelope.slots, batch.envelope.domain) == ("olh", 9, NO_DOMAIN)
+    assert (batch.envelope.oracle.name, batch.envelope.slots, batch.envelope.domain) == ("olh", 9, NO_DOMAIN)
     assert len(batch.bodies) == 1
     assert entry.epsilon == 2
 
 
 @pytest.mark.parametrize("oracle", ["krr", "oue"])
-def test_a_report_in_rounds_names_its_candidate_list(oracle: OracleName) -> None:
+def test_a_report_in_rounds_names_its_candidate_list(oracle: str) -> None:
     of = third_level(oracle)
     batch = decoded_batch(
         Device(lambda: 77, FixedEntropy(1), new_ledger()).answer(of, ENROLMENT, question(of), PUBLISHED)
     )
     assert batch.envelope.domain == question(of).digest
-    assert (batch.envelope.oracle, batch.envelope.slots) == (oracle, 17)
+    assert (batch.envelope.oracle.name, batch.envelope.slots) == (oracle, 17)
     batch.reports()
 
 

@@ -1,15 +1,14 @@
 """Reports that no honest device would send reach the answer as a number (T10)."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from tests.support.federations import Federation, crowd, order
 
 from treetop.adapters.memory.report_collection import MemoryReportCollection
 from treetop.encoding.bit_strings import keys_of
-from treetop.oracles.hash_family import buckets, premixed
-from treetop.oracles.optimized_local_hashing import HashedReports
+from treetop.federation.wire.published_lists import PublishedList
+from treetop.oracles.frequency_oracle import Columns
+from treetop.oracles.olh.hashing import buckets, premixed
 from treetop.trie.user_groups import Group
 
 SIZES = {"north": 3_000, "south": 2_000}
@@ -19,24 +18,24 @@ FAKES = 600
 class Poisoned(MemoryReportCollection):
     """Some devices of every group send what supports as many items as it can."""
 
-    def _listed(self, truths: Any, slots: int) -> Any:
-        reports = super()._listed(truths, slots)
-        if reports.ndim == 2:
-            reports[: FAKES // 2] = True
-        return reports
+    def publish_list(self, document: bytes, listed: PublishedList) -> None:
+        super().publish_list(document, listed)
+        (column,) = self._reports[listed.question.group]
+        if column.ndim == 2:
+            column[: FAKES // 2] = np.packbits(np.ones(listed.question.slots, dtype=bool))
 
-    def _hashed(self, group: Group) -> HashedReports:
+    def _hashed(self, group: Group) -> Columns:
         seeds, reported = super()._hashed(group)
         if group.level < len(self._task.lengths) - 1:
-            return HashedReports(seeds, reported)
+            return seeds, reported
         targets = premixed(keys_of(np.array(FAVOURITES, dtype=np.uint64)))
         tried = np.arange(1 << 22, dtype=np.uint32)
-        hashed = [buckets(tried, low, high, self._task.bucket_count) for low, high in zip(*targets, strict=True)]
+        hashed = [buckets(tried, low, high, self._task.unlisted_face.slots) for low, high in zip(*targets, strict=True)]
         alike = np.flatnonzero(np.all([row == hashed[0] for row in hashed], axis=0))[: FAKES // 2]
         crafted, wanted = tried[alike], hashed[0][alike]
         seeds, reported = seeds.copy(), reported.copy()
         seeds[: len(crafted)], reported[: len(crafted)] = crafted, wanted
-        return HashedReports(seeds, reported)
+        return seeds, reported
 
 
 FAVOURITES = (200, 77, 9, 201, 78)

@@ -95,7 +95,7 @@ class SilentDevices(MemoryReportCollection):
         super().publish_list(document, listed)
         if listed.question.group == self.group:
             self._members[self.group] = self._members[self.group][: self.answering]
-            self._reports[self.group] = self._reports[self.group][: self.answering]
+            self._reports[self.group] = tuple(column[: self.answering] for column in self._reports[self.group])
 
 
 def silent(mechanism: str, group: Group, answering: int, **least: int) -> Federation:

@@ -6,8 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treetop.errors import PeerViolation, ReportRefused
-from treetop.federation.report_bodies import BitsBody, HashedBody, SlotBody
-from treetop.federation.samplers import HashedReport
 from treetop.federation.wire.report_batches import (
     MOST_REPORTS,
     NO_DOMAIN,
@@ -17,12 +15,16 @@ from treetop.federation.wire.report_batches import (
     decoded_batch,
     encoded_batch,
 )
+from treetop.oracles.krr import KRandomizedResponse
+from treetop.oracles.olh import OptimizedLocalHashing
+from treetop.oracles.olh.device import HashedReport
+from treetop.oracles.oue import OptimizedUnaryEncoding
 from treetop.trie.user_groups import Group, Role
 
 TASK, DOMAIN = bytes(range(32)), bytes(range(100, 132))
-KRR = Envelope(TASK, Group(3, Role.VALIDATE_FREQUENT), DOMAIN, "krr", 300)
-OUE = Envelope(TASK, Group(1), DOMAIN, "oue", 11)
-OLH = Envelope(TASK, Group(24), NO_DOMAIN, "olh", 9)
+KRR = Envelope(TASK, Group(3, Role.VALIDATE_FREQUENT), DOMAIN, KRandomizedResponse(), 300)
+OUE = Envelope(TASK, Group(1), DOMAIN, OptimizedUnaryEncoding(), 11)
+OLH = Envelope(TASK, Group(24), NO_DOMAIN, OptimizedLocalHashing(), 9)
 HEAD = 77
 GOOD: list[tuple[Envelope, list[Any]]] = [
     (KRR, [0, 299, 17]),
@@ -39,28 +41,6 @@ def test_a_batch_is_read_back(envelope: Envelope, reports: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("slots", "width"), [(2, 1), (256, 1), (257, 2), (65536, 2), (65537, 4), ((1 << 22) + 1, 4)]
-)  # fmt: skip
-def test_a_slot_takes_the_fewest_bytes(slots: int, width: int) -> None:
-    assert SlotBody(slots).width == width
-    assert SlotBody(slots).decode(SlotBody(slots).encode(slots - 1)) == slots - 1
-
-
-@pytest.mark.parametrize(("buckets", "width"), [(2, 5), (256, 5), (257, 6), (65536, 6)])
-def test_a_hashed_report_takes_six_bytes_at_most(buckets: int, width: int) -> None:
-    assert HashedBody(buckets).width == width
-
-
-@pytest.mark.parametrize(("slots", "width"), [(2, 1), (8, 1), (9, 2), (321, 41)])
-def test_bits_are_packed(slots: int, width: int) -> None:
-    assert BitsBody(slots).width == width
-
-
-def test_position_zero_is_the_highest_bit() -> None:
-    assert BitsBody(9).encode((True, *(False,) * 7, True)) == b"\x80\x80"
-
-
-@pytest.mark.parametrize(
     ("envelope", "body"),
     [
         (KRR, b"\x01\x2c"), (KRR, b"\xff\xff"), (KRR, b"\x01"), (KRR, b""), (KRR, b"\0\0\0"),
@@ -70,7 +50,7 @@ def test_position_zero_is_the_highest_bit() -> None:
 )  # fmt: skip
 def test_a_malformed_body_is_one_report_refused(envelope: Envelope, body: bytes) -> None:
     with pytest.raises(ReportRefused) as refused:
-        envelope.body.decode(body)
+        envelope.face.checked(body)
     assert refused.value.expected != refused.value.found
 
 
@@ -116,7 +96,7 @@ def test_no_bytes_break_the_decoder(data: bytes) -> None:
     "other",
     [
         replace(KRR, task=bytes(32)), replace(KRR, group=Group(3)), replace(KRR, domain=bytes(range(32))),
-        replace(KRR, oracle="oue"), replace(KRR, slots=299),
+        replace(KRR, oracle=OptimizedUnaryEncoding()), replace(KRR, slots=299),
     ],
 )  # fmt: skip
 def test_a_batch_for_something_else_is_refused(other: Envelope) -> None:
@@ -129,7 +109,7 @@ def test_one_bad_body_does_not_hide_the_others() -> None:
     batch = Batch(KRR, (b"\0\1", b"\xff\xff", b"\0\2"))
     with pytest.raises(ReportRefused):
         batch.reports()
-    assert [KRR.body.decode(body) for body in batch.bodies[::2]] == [1, 2]
+    assert [KRR.face.checked(body) for body in batch.bodies[::2]] == [1, 2]
 
 
 @given(st.lists(st.integers(0, 299), min_size=2, max_size=30), st.data())

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treetop.oracles.frequency_oracle import Keys
-
-Words32 = NDArray[np.uint32]
+from treetop.oracles.random_words import Words32
 
 FIRST, SECOND, THIRD = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77), np.uint32(0xC2B2AE3D)
 

@@ -1,0 +1,97 @@
+"""OLH on a device, and its seeded hash in Python integers: bit for bit the one that a party counts with.
+
+Both hashes are pinned to the same vectors (tests/vectors/olh_hash.json).
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple
+
+from treetop.oracles.krr.device import SlotFace
+from treetop.oracles.protocol import DeviceFace, Randomness, Seed, number_below, smallest_width
+
+MAX_BUCKETS = 1 << 16
+"""A bucket takes two bytes at most; from epsilon 11 on this keeps d' below ceil(e^eps + 1), at no loss."""
+SEED_BYTES = 4
+_LOW_32, _LOW_64 = (1 << 32) - 1, (1 << 64) - 1
+
+
+def bucket_count(odds: Fraction) -> int:
+    """Return d' = ceil(e^eps + 1), 2^16 at most; e^eps is never a whole number, so its lower bound decides."""
+    return min(odds.numerator // odds.denominator + 2, MAX_BUCKETS)
+
+
+def premixed(key: int) -> tuple[int, int]:
+    """Return the low and the high half of a 64-bit finalizer of a key."""
+    mixed = (key + 0x9E3779B97F4A7C15) & _LOW_64
+    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _LOW_64
+    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _LOW_64
+    mixed ^= mixed >> 31
+    return mixed & _LOW_32, mixed >> 32
+
+
+def bucket_of(seed: int, key: int, count: int) -> int:
+    """Return the bucket of a key under a 32-bit seed, out of `count`."""
+    low, high = premixed(key)
+    mixed = ((seed ^ low) * 0x9E3779B1) & _LOW_32
+    mixed = (((mixed ^ (mixed >> 15)) + high) * 0x85EBCA77) & _LOW_32
+    mixed = ((mixed ^ (mixed >> 13)) * 0xC2B2AE3D) & _LOW_32
+    mixed ^= mixed >> 16
+    return (mixed * count) >> 32
+
+
+class HashedReport(NamedTuple):
+    """A seed, and the bucket reported for it."""
+
+    seed: int
+    bucket: int
+
+
+class HashFace(DeviceFace):
+    """Run by the device: k-RR over the d' buckets of a hash whose seed is drawn afresh."""
+
+    def __init__(self, odds: Fraction, slots: int) -> None:
+        super().__init__(odds, slots)
+        self._buckets = SlotFace(odds, slots)
+
+    @cached_property
+    def randomness(self) -> tuple[Randomness, ...]:
+        """Return the seed, then what k-RR draws."""
+        return Seed(SEED_BYTES), *self._buckets.randomness
+
+    @cached_property
+    def thresholds(self) -> tuple[int, ...]:
+        """Return that of k-RR."""
+        return self._buckets.thresholds
+
+    def report(self, drawn: tuple[int, tuple[int], int], value: int) -> HashedReport:
+        """Return the seed and the perturbed bucket of a key."""
+        seed, word, other = drawn
+        return HashedReport(seed, self._buckets.report((word, other), bucket_of(seed, value, self.slots)))
+
+    def supports(self, report: HashedReport, value: int) -> bool:
+        """Return whether the key falls into the reported bucket."""
+        return bucket_of(report.seed, value, self.slots) == report.bucket
+
+    @cached_property
+    def width(self) -> int:
+        """Return 5 or 6."""
+        return SEED_BYTES + smallest_width(self.slots)
+
+    def encode(self, report: HashedReport) -> bytes:
+        """Run by the device: the seed, then the bucket, both big-endian."""
+        return report.seed.to_bytes(SEED_BYTES, "big") + self._buckets.encode(report.bucket)
+
+    def decode(self, body: bytes) -> HashedReport:
+        """Run by the party."""
+        bucket = number_below(self.slots, "bucket", body[SEED_BYTES:])
+        return HashedReport(int.from_bytes(body[:SEED_BYTES], "big"), bucket)
+
+    def readable(self, body: bytes) -> bool:
+        """Run by the party for every report."""
+        return int.from_bytes(body[SEED_BYTES:], "big") < self.slots
+
+    def task_thresholds(self) -> Mapping[str, int]:
+        """Return `keep` and `buckets`: a task without lists says all."""
+        return {"keep": self._buckets.keep, "buckets": self.slots}

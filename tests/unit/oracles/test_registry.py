@@ -1,0 +1,177 @@
+"""Oracles by name, oracles of other packages, and how one is chosen."""
+
+import importlib.metadata
+import math
+import pickle
+from collections.abc import Iterator
+from fractions import Fraction
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import pytest
+
+from treetop.errors import InvalidInput, UnknownName
+from treetop.federation.wire.report_batches import Envelope, decoded_batch, encoded_batch
+from treetop.oracles import registry
+from treetop.oracles.krr import KRandomizedResponse
+from treetop.oracles.registry import (
+    checked_oracle_name,
+    chosen_oracle,
+    deployable_oracles,
+    find_oracle,
+    oracle_named,
+    oracle_names,
+    oracles,
+    task_oracles,
+)
+from treetop.privacy.budget import Budget
+from treetop.privacy.epsilon import Epsilon
+from treetop.trie.user_groups import Group
+
+
+class Foreign(KRandomizedResponse):
+    """k-RR as another package would add it."""
+
+    name, tag = "foreign", 64
+
+
+class SameName(Foreign):
+    name, tag = "olh", 65
+
+
+class SameTag(Foreign):
+    name, tag = "another", 64
+
+
+class NameOfARule(Foreign):
+    name, tag = "auto", 66
+
+
+class TagOfOurs(Foreign):
+    name, tag = "another", 63
+
+
+FOREIGN = Foreign()
+NO_ORACLE = "krr"
+
+
+@pytest.fixture
+def added(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Let other packages add entry points."""
+
+    def add(*values: str) -> None:
+        points = [EntryPoint(f"point {value}", value, registry.ENTRY_POINTS) for value in values]
+        found = {registry.ENTRY_POINTS: points}
+        monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: found.get(group, []))
+        oracles.cache_clear()
+
+    yield add
+    monkeypatch.undo()
+    oracles.cache_clear()
+
+
+def test_our_own_oracles_have_names_and_tags_of_their_own() -> None:
+    assert {name: oracle.tag for name, oracle in oracles().items()} == {"krr": 1, "oue": 2, "olh": 3}
+    assert oracle_names() == ("krr", "oue", "olh", "auto")
+
+
+@pytest.mark.parametrize("value", ["Foreign", "FOREIGN"])
+def test_another_package_adds_an_oracle(added: Any, value: str) -> None:
+    """A class or an object; from then on it has a name, a tag on the wire and a place in every list."""
+    added(f"{__name__}:{value}")
+    found = find_oracle("foreign")
+    assert found == Foreign()
+    assert oracle_names() == ("krr", "oue", "olh", "foreign", "auto")
+    assert "foreign" in deployable_oracles(one_shot=False)
+    assert task_oracles("foreign") == (found,)
+    assert oracle_named("foreign", Epsilon(1), 4).p == oracle_named("krr", Epsilon(1), 4).p
+    envelope = Envelope(bytes(32), Group(1), b"d" * 32, found, 5)
+    assert decoded_batch(encoded_batch(envelope, [4])).envelope == envelope
+
+
+@pytest.mark.parametrize(
+    ("values", "clash"),
+    [(["SameName"], "'olh'"), (["Foreign", "SameTag"], "'foreign'"), (["Foreign", "FOREIGN"], "'foreign'")],
+)
+def test_a_name_or_a_tag_is_taken_once(added: Any, values: list[str], clash: str) -> None:
+    added(*(f"{__name__}:{value}" for value in values))
+    with pytest.raises(InvalidInput, match=f"has the name or tag of {clash}"):
+        oracles()
+
+
+@pytest.mark.parametrize(
+    ("value", "found"), [("NameOfARule", "'auto' with tag 66"), ("TagOfOurs", "'another' with tag 63")]
+)
+def test_rules_and_our_own_tags_are_not_for_others(added: Any, value: str, found: str) -> None:
+    added(f"{__name__}:{value}")
+    with pytest.raises(InvalidInput, match=f"tag from 64 to 255, found {found}"):
+        oracles()
+
+
+def test_an_entry_point_names_an_oracle(added: Any) -> None:
+    added(f"{__name__}:NO_ORACLE")
+    with pytest.raises(InvalidInput, match="must name an Oracle"):
+        oracles()
+
+
+def test_an_oracle_stands_for_itself() -> None:
+    assert find_oracle(FOREIGN) is FOREIGN
+    assert chosen_oracle(FOREIGN, Fraction(2), 5) is FOREIGN
+    assert oracle_named(FOREIGN, Epsilon(1), 4).size == 5
+    assert (str(FOREIGN), repr(FOREIGN)) == ("foreign", "<oracle foreign>")
+
+
+def test_oracles_of_one_class_are_equal_wherever_they_are() -> None:
+    for oracle in (*oracles().values(), FOREIGN):
+        copy = pickle.loads(pickle.dumps(oracle))  # noqa: S301  our own bytes
+        assert copy == oracle
+        assert hash(copy) == hash(oracle)
+    assert len({*oracles().values(), *oracles().values()}) == 3
+    assert KRandomizedResponse() != FOREIGN
+
+
+def test_auto_changes_over_where_the_variances_cross() -> None:
+    epsilon = Epsilon(2)
+    last = math.ceil(3 * epsilon.odds + 2) - 1  # the largest d below 3 e^eps + 2
+    assert oracle_named("auto", epsilon, last - 1).name == "krr"
+    assert oracle_named("auto", epsilon, last).name == "olh"
+
+
+def test_the_choice_for_a_list_is_exact() -> None:
+    """At d - 2 = 3 e^eps, which no budget hits, OUE begins: the comparison is that of fractions."""
+    assert chosen_oracle("listed", Fraction(2), 7).name == "krr"
+    assert chosen_oracle("listed", Fraction(2), 8).name == "oue"
+    odds = Budget("2").odds_below
+    assert [chosen_oracle("listed", odds, slots).name for slots in (24, 25)] == ["krr", "oue"]
+
+
+def test_a_task_names_the_oracles_of_its_devices() -> None:
+    assert [oracle.name for oracle in task_oracles("listed")] == ["krr", "oue"]
+    assert [oracle.name for oracle in task_oracles("olh")] == ["olh"]
+    with pytest.raises(UnknownName, match="expected one of krr, oue, olh, listed"):
+        task_oracles("auto")
+
+
+def test_a_deployment_offers_what_its_mode_can_ask() -> None:
+    assert deployable_oracles(one_shot=True) == {"auto": "olh", "olh": "olh"}
+    assert deployable_oracles(one_shot=False) == {"auto": "listed", "krr": "krr", "oue": "oue"}
+
+
+def test_unknown_oracles_are_refused() -> None:
+    with pytest.raises(UnknownName, match="did you mean 'krr'"):
+        checked_oracle_name("krrr")
+    with pytest.raises(UnknownName, match="did you mean 'krr'"):
+        find_oracle("krrr")
+    assert checked_oracle_name("listed") == "listed"
+
+
+def test_our_own_names_need_no_look_at_other_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device that answers through one of them loads no package metadata, which would load sockets."""
+    monkeypatch.setattr(importlib.metadata, "entry_points", None)
+    oracles.cache_clear()
+    assert find_oracle("krr").name == "krr"
+    assert [oracle.name for name in ("listed", "olh", "oue") for oracle in task_oracles(name)] == [
+        "krr", "oue", "olh", "oue",
+    ]  # fmt: skip
+    monkeypatch.undo()
+    oracles.cache_clear()
