@@ -55,8 +55,8 @@ class Tap(SharedTrieMechanism[TapParameters]):
         if content is None:
             return None
         parameters = facts.parameters
-        require(parameters.is_shared and len(facts.messages) == 1, "message", "none here", content)
         length = parameters.lengths[parameters.shared_levels]
-        return codes(
-            "shared prefixes", record("message", content, {"shared"})["shared"], length, parameters.bits, least=1
-        )
+        prefixes = record("message", content, {"shared"})["shared"]
+        shared = codes("shared prefixes", prefixes, length, parameters.bits, least=1)
+        require(parameters.is_shared and len(facts.messages) == 1, "message", "none but after a shallow trie", content)
+        return shared

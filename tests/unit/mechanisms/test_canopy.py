@@ -67,6 +67,16 @@ class TestPlan:
         assert "krr there: 9 slots are fewer" in "\n".join(Canopy().choices(parameters(bits=8, kept=2, step_bits=2)))
 
 
+def test_a_deployment_takes_public_weights_unless_they_are_public_already() -> None:
+    def weights(hashed: bool, **settings: object) -> object:
+        return Canopy().deployment_settings(settings, mode="one-shot", hashed=hashed)["weights"]
+
+    assert (weights(False), weights(True)) == ("ramp", "equal")
+    assert weights(False, weights="adaptive") == "ramp"
+    assert weights(True, weights="ramp") == "ramp"
+    assert weights(False, weights="equal") == "equal"
+
+
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize(
     "settings",

@@ -87,6 +87,7 @@ def test_after_the_last_outcome_nothing_is_told() -> None:
         (begin(message={"shared": ["9"]}), "shared prefixes: expected of 2 bits"),
         (begin(message={"shared": []}), "number of shared prefixes"),
         (begin(message={"shared": "1"}), "a list, found str"),
+        (begin(message={"shared": ["1"]}), "message: expected none but after a shallow trie"),
         (begin(message=3), "an object"),
     ],
 )
