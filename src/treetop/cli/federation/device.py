@@ -82,16 +82,16 @@ def device(
         read_item = _item_source(item, item_env, item_file)
         with closing(PartyClient(RetryingConnection(given("--party", party), ca))) as client:
             digest, keys = digest_of(task), PinnedKeys(given("--server-key", server_key))
-            own, trusted = ticket_of(ticket), _trusted_task(client, digest, party_name, keys)
-            SingleDevice(client, trusted, own, kept, read_item, SystemEntropy(), _say, max_delay, wait).run()
+            own, membership = ticket_of(ticket), _membership(client, digest, party_name, keys)
+            SingleDevice(client, membership, own, kept, read_item, SystemEntropy(), _tell, max_delay, wait).run()
 
 
-def _say(text: str) -> None:
+def _tell(text: str) -> None:
     out.print(text, markup=False, soft_wrap=True)
 
 
-def _trusted_task(client: PartyClient, digest: bytes, party: str | None, keys: PinnedKeys) -> TrustedTask:
-    """Check a task's signature; without a name of its own the device belongs to the task's only party."""
+def _membership(client: PartyClient, digest: bytes, party: str | None, keys: PinnedKeys) -> TrustedTask:
+    """Believe a task; without a name of its own the device belongs to the task's only party."""
     document = client.task(digest)
     parties = checked_task(document, keys).parties
     if party is None and len(parties) != 1:

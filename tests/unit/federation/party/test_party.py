@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from tests.support.clocks import NOW, HandClock
-from tests.support.parties import DEADLINES, KEY, NAME, document, honest_entry, party_of, task
+from tests.support.parties import DEADLINES, KEY, NAME, EchoQuery, document, honest_entry, party_of, task
 
 from treetop.adapters.memory.journal import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
@@ -118,3 +118,16 @@ def test_messages_reach_the_query() -> None:
     assert not party.work(digest)
     assert query.outcome(1) is not None
     assert party.name == NAME
+
+
+def test_a_task_is_over_with_the_last_answer_of_its_query() -> None:
+    store, journal, query = MemoryReportStore(), MemoryJournal(), EchoQuery()
+    party = party_of(store, journal, query=query)
+    digest = party.install(document(ROUNDS))
+    for finished, state in ((False, "open"), (True, "closed")):
+        query.finished = finished
+        party.work(digest)
+        assert party.task(digest).state == state
+    again = party_of(store, journal)
+    again.take_up()
+    assert again.task(digest).state == "closed"

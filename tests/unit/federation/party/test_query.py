@@ -69,7 +69,9 @@ def test_collection_is_told_with_its_groups() -> None:
 def test_after_the_last_outcome_nothing_is_told() -> None:
     query = party(federation(mechanism="fedpem"))
     told(query, 1, ServerMessage("close"))
+    assert not query.finished
     assert told(query, 2, begin()).kind == "done"
+    assert query.finished
     with pytest.raises(PeerViolation, match="none after the last outcome"):
         query.tell(3, begin().to_bytes())
     query.tell(2, begin().to_bytes())
