@@ -1,12 +1,11 @@
 """Making reports: ours by the vector, as the simulated devices do, against the peers, who have one call each."""
 
-from typing import Any
-
 import numpy as np
 
 from benchmarks.measuring import Row, best_of
 from benchmarks.peers import compared, multi_freq_reporting, pure_ldp_reporting
-from treetop.oracles.registry import ORACLES
+from treetop.oracles.random_words import GeneratorWords
+from treetop.oracles.registry import find_oracle
 from treetop.privacy.epsilon import Epsilon
 
 TITLE = "Making reports"
@@ -23,11 +22,10 @@ def measure() -> list[Row]:
 
 
 def against_peers(name: str) -> list[Row]:
-    oracle: Any = ORACLES[name](Epsilon(2.0), SIZE)
-    randomness = np.random.default_rng(1)
-    reports = 200_000
-    values = randomness.integers(SIZE - 1, size=reports).astype(np.int64 if oracle.needs_candidates else np.uint64)
-    ours = best_of(5, lambda: oracle.perturb(values, randomness))
+    oracle, randomness = find_oracle(name).over(Epsilon(2.0), SIZE), np.random.default_rng(1)
+    reports, words = 200_000, GeneratorWords(randomness)
+    values = randomness.integers(SIZE - 1, size=reports).astype(np.int64 if oracle.listed else np.uint64)
+    ours = best_of(5, lambda: oracle.perturb(values, words))
     pure, multi = PEERS[name]
     what = f"{name}, {SIZE} slots, {ours / reports * 1e9:,.0f} ns a report, times as fast as"
     return [

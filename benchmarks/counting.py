@@ -3,14 +3,16 @@
 from collections.abc import Callable
 
 import numpy as np
-from treetop.oracles.support_counts import bit_support, hash_support, slot_support
 
 from benchmarks.measuring import Row, best_of, best_of_each, times_as_fast
 from benchmarks.olh_limit import Limit
 from benchmarks.peers import compared, multi_freq_counting, pure_ldp_counting
-from treetop.oracles.frequency_oracle import Keys
-from treetop.oracles.olh.counting import HashedReports, OptimizedLocalHashing
+from treetop.oracles.frequency_oracle import NO_KEYS, Columns, Keys
+from treetop.oracles.krr.counting import SlotCounting
+from treetop.oracles.olh.counting import HashCounting
 from treetop.oracles.olh.hashing import buckets, premixed
+from treetop.oracles.oue.counting import BitsCounting
+from treetop.oracles.random_words import GeneratorWords
 from treetop.privacy.epsilon import Epsilon
 
 TITLE = "Counting in memory, one core"
@@ -27,27 +29,27 @@ or one object for each report or pair (peers), and temporary arrays that go thro
 (numpy).
 """
 RANDOM = np.random.default_rng(1)
-ORACLE = OptimizedLocalHashing(Epsilon(2.0), 1001)
+ORACLE = HashCounting(Epsilon(2.0), 1001)
 
 
 def measure() -> list[Row]:
     return [*olh(), *krr(200, np.uint8), *krr(2000, np.uint16), *oue()]
 
 
-def hashed(reports: int) -> tuple[HashedReports, Keys]:
+def hashed(reports: int) -> tuple[Columns, Keys]:
     keys = RANDOM.integers(2**64, size=1000, dtype=np.uint64)
-    return ORACLE.perturb(RANDOM.choice(keys, size=reports), RANDOM), keys
+    return ORACLE.perturb(RANDOM.choice(keys, size=reports), GeneratorWords(RANDOM)), keys
 
 
 def olh() -> list[Row]:
     """Pairs: 100,000 reports x 1,000 candidates, of which numpy does 2 % and the peers less."""
     reports, keys = hashed(100_000)
-    few = HashedReports(reports.seeds[:2000], reports.buckets[:2000])
-    count, limit = ORACLE.bucket_count, Limit()
-    assert np.array_equal(limit.support(*reports, keys, count), hash_support(*reports, keys, count))
+    few = tuple(column[:2000] for column in reports)
+    count, limit = ORACLE.report_slots, Limit()
+    assert np.array_equal(limit.support(*reports, keys, count), HashCounting.support(reports, count, keys))
     ours, c_loop, numpy_loop = best_of_each(
         9,
-        lambda: hash_support(*reports, keys, count),
+        lambda: HashCounting.support(reports, count, keys),
         lambda: limit.support(*reports, keys, count),
         lambda: with_numpy(few, keys),
     )
@@ -63,10 +65,11 @@ def olh() -> list[Row]:
     ]
 
 
-def with_numpy(reports: HashedReports, keys: Keys) -> None:
+def with_numpy(reports: Columns, keys: Keys) -> None:
     """The hash as its file has it, one candidate after the other."""
+    seeds, reported = reports
     for low, high in zip(*premixed(keys), strict=True):
-        np.count_nonzero(buckets(reports.seeds, low, high, ORACLE.bucket_count) == reports.buckets)
+        np.count_nonzero(buckets(seeds, low, high, ORACLE.report_slots) == reported)
 
 
 def per_pair(counting: Callable[[str, int, int], float], size: int) -> float:
@@ -79,7 +82,7 @@ def krr(size: int, dtype: type[np.unsignedinteger]) -> list[Row]:
     wide = slots.astype(np.int64)
     ours, same, best = best_of_each(
         5,
-        lambda: slot_support(slots, size),
+        lambda: SlotCounting.support((slots,), size, NO_KEYS),
         lambda: np.bincount(slots, minlength=size),
         lambda: np.bincount(wide, minlength=size),
     )
@@ -99,7 +102,7 @@ def krr(size: int, dtype: type[np.unsignedinteger]) -> list[Row]:
 def oue(size: int = 256) -> list[Row]:
     packed = RANDOM.integers(256, size=(2_000_000, size // 8), dtype=np.uint8)
     words = packed.view(np.uint64)
-    ours, summed = best_of_each(5, lambda: bit_support(packed, size), words.sum)
+    ours, summed = best_of_each(5, lambda: BitsCounting.support((packed,), size, NO_KEYS), words.sum)
     unpacked = best_of(2, lambda: np.unpackbits(packed[:200_000], axis=1).sum(axis=0)) * 10
     what = f"OUE, {size} slots, {packed.size / ours / 1e9:.1f} GB/s, times as fast as"
     return [

@@ -5,6 +5,7 @@ import os
 from benchmarks.measuring import Measured, best_of, ratio
 from treetop.adapters.system.entropy import SystemEntropy
 from treetop.adapters.system.vectorised_device import perturbed
+from treetop.oracles.registry import find_oracle
 from treetop.privacy.budget import Budget
 
 TITLE = "The device path"
@@ -36,11 +37,11 @@ def read_from_system(count: int) -> None:
 
 
 def compared(oracle: str, d: int, epsilon: str, reports: int) -> Measured:
-    entropy, budget = Counting(), Budget(epsilon)
-    perturbed(oracle, 3, d, budget, reports, entropy=entropy)
+    entropy, budget, asked = Counting(), Budget(epsilon), find_oracle(oracle)
+    perturbed(asked, 3, d, budget, reports, entropy=entropy)
     reading = best_of(TIMES, lambda: read_from_system(entropy.taken))
     what = f"device path of {oracle}, d = {d}, ε = {epsilon}, {reports:,} reports / reading their random bytes"
-    return ratio(what, lambda: perturbed(oracle, 3, d, budget, reports, entropy=SystemEntropy()), reading, LIMIT, TIMES)
+    return ratio(what, lambda: perturbed(asked, 3, d, budget, reports, entropy=SystemEntropy()), reading, LIMIT, TIMES)
 
 
 def measure() -> list[Measured]:

@@ -16,7 +16,6 @@ from typing import cast
 import uvloop
 from tests.support.parties import honest_body, honest_entry
 from tests.support.party_processes import PartyProcess, current_task
-from treetop.federation.report_bodies import BODIES
 
 from benchmarks.measuring import Measured, Row
 from treetop.adapters.store_choice import open_stores
@@ -127,8 +126,8 @@ def fill(path: Path, of: DeviceTask, serials: range) -> None:
 
 def _stored(of: DeviceTask, serial: int) -> AdmittedReport:
     group = of.groups[serial % len(of.groups)].group
-    body = BODIES["olh"](of.bucket_count).encode(honest_body(serial, of.bucket_count))
-    return AdmittedReport(of.digest, serial, group, body)
+    face = of.unlisted_face
+    return AdmittedReport(of.digest, serial, group, face.encode(honest_body(serial, face.slots)))
 
 
 def prepared(folder: Path, of: DeviceTask, stored: int) -> PartyProcess:

@@ -85,7 +85,7 @@ def _padded_bits(request: CollectReports, wanted: NDArray[Any], fakes: int, rand
 def _searched_hashes(request: CollectReports, prefixes: Codes, fakes: int, randomness: Generator) -> Tally:
     """OLH: of many seeds those under which most wanted keys share a bucket, which is reported."""
     oracle: Any = request.oracle
-    seeds, reported = _best_seeds(tuple(request.domain.keys(np.unique(prefixes)).tolist()), oracle.bucket_count)
+    seeds, reported = _best_seeds(tuple(request.domain.keys(np.unique(prefixes)).tolist()), oracle.report_slots)
     chosen = randomness.integers(len(seeds), size=fakes)
     tally: Tally = oracle.tally(
         HashedReports(seeds[chosen], reported[chosen]), request.domain.keys(request.domain.prefixes)

@@ -11,20 +11,21 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 from tests.statistical.settings import FALSE_ALARM, Z, chi_square_limit
-from treetop.oracles.support_counts import hash_support
 
 from treetop.oracles.frequency_oracle import FrequencyOracle
+from treetop.oracles.olh.counting import HashCounting
 from treetop.oracles.olh.hashing import buckets, premixed
-from treetop.oracles.registry import ORACLES
+from treetop.oracles.random_words import GeneratorWords
+from treetop.oracles.registry import oracles
 from treetop.privacy.epsilon import Epsilon
 
 HOLDERS = np.array([200, 100, 60, 40, 0])
 RUNS = 4000
-EVERY = pytest.mark.parametrize("name", ORACLES)
+EVERY = pytest.mark.parametrize("name", oracles())
 
 
 def oracle_of(name: str, epsilon: float = 1.0) -> FrequencyOracle[Any]:
-    return ORACLES[name](Epsilon(epsilon), len(HOLDERS))
+    return oracles()[name].over(Epsilon(epsilon), len(HOLDERS))
 
 
 def sampled(oracle: FrequencyOracle[Any], runs: int, seed: int) -> np.ndarray[Any, Any]:
@@ -33,18 +34,25 @@ def sampled(oracle: FrequencyOracle[Any], runs: int, seed: int) -> np.ndarray[An
 
 
 def perturbed(oracle: FrequencyOracle[Any], runs: int, seed: int) -> np.ndarray[Any, Any]:
-    randomness = np.random.default_rng(seed)
+    words = GeneratorWords(np.random.default_rng(seed))
     slots = np.repeat(np.arange(len(HOLDERS)), HOLDERS)
-    values = slots if oracle.needs_candidates else slots.astype(np.uint64) + np.uint64(1000)
+    values = slots if oracle.listed else slots.astype(np.uint64) + np.uint64(1000)
     keys = np.arange(len(HOLDERS) - 1, dtype=np.uint64) + np.uint64(1000)
-    return np.array([oracle.tally(oracle.perturb(values, randomness), keys).support for _ in range(runs)])
+    return np.array([oracle.tally(oracle.perturb(values, words), keys).support for _ in range(runs)])
+
+
+def inherited(oracle: FrequencyOracle[Any], runs: int, seed: int) -> np.ndarray[Any, Any]:
+    """Tallies of an oracle whose author knows no closed law: reports are drawn and counted."""
+    randomness = np.random.default_rng(seed)
+    return np.array([FrequencyOracle.sample_tally(oracle, HOLDERS, randomness).support for _ in range(runs)])
 
 
 @EVERY
-def test_sampled_and_perturbed_tallies_have_the_same_law(name: str) -> None:
+@pytest.mark.parametrize("draw", [perturbed, inherited])
+def test_sampled_and_drawn_tallies_have_the_same_law(name: str, draw: Any) -> None:
     """Two-sample chi-square over the deciles of every slot, and over the pairwise products (covariances)."""
     oracle = oracle_of(name)
-    one, two = sampled(oracle, RUNS, 1), perturbed(oracle, RUNS, 2)
+    one, two = sampled(oracle, RUNS, 1), draw(oracle, RUNS, 2)
     for slot in range(one.shape[1]):
         edges = np.unique(np.quantile(np.concatenate([one[:, slot], two[:, slot]]), np.arange(0.1, 1, 0.1)))
         tables = np.array([np.bincount(np.searchsorted(edges, part[:, slot]), minlength=10) for part in (one, two)])
@@ -61,7 +69,7 @@ def test_sampled_and_perturbed_tallies_have_the_same_law(name: str) -> None:
 
 @EVERY
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
-@pytest.mark.parametrize("draw", [sampled, perturbed])
+@pytest.mark.parametrize("draw", [sampled, perturbed, inherited])
 def test_estimates_are_unbiased(name: str, epsilon: float, draw: Any) -> None:
     oracle = oracle_of(name, epsilon)
     support = draw(oracle, RUNS, 3)
@@ -93,7 +101,7 @@ def test_variances_match_the_full_formula(name: str, f: float) -> None:
 @pytest.mark.parametrize("name", ["krr", "oue"])
 def test_the_papers_limit_formula_would_be_rejected(name: str) -> None:
     """At f = 0.1 and epsilon 4 the printed f -> 0 variance is less than half of the truth."""
-    oracle, f, n = ORACLES[name](Epsilon(4.0), 41), 0.1, 1000
+    oracle, f, n = oracles()[name].over(Epsilon(4.0), 41), 0.1, 1000
     printed = oracle.variance(0.0, n)
     randomness = np.random.default_rng(5)
     holders = np.append([100], np.full(40, 900 // 40 + 1))
@@ -158,7 +166,7 @@ def test_the_compiled_loop_supports_other_values_at_one_in_d_prime() -> None:
     randomness, count = np.random.default_rng(9), 9
     seeds = randomness.integers(2**32, size=400_000, dtype=np.uint32)
     held = buckets(seeds, *premixed(np.array([2**40], dtype=np.uint64)), count)
-    support = hash_support(seeds, held, np.arange(5000, dtype=np.uint64), count)
+    support = HashCounting.support((seeds, held), count, np.arange(5000, dtype=np.uint64))
     pairs = support.size * len(seeds)
     assert abs(support.sum() / pairs - 1 / count) < Z * np.sqrt(1 / count * (1 - 1 / count) / pairs)
     spread = ((support - len(seeds) / count) ** 2).sum() / (len(seeds) / count * (1 - 1 / count))

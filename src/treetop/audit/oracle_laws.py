@@ -1,22 +1,24 @@
 """Exact checks of every oracle: the law of its reports, read from the shipped device face, against e^epsilon.
 
 The face declares what it draws and the thresholds that words are compared with. The audit feeds it every string of
-bytes for what is drawn, one word from each end of every interval between thresholds, and the first seeds of those that
-are reported. What it reads is therefore what the code does: of the declaration only the thresholds are believed, and
-both ends of an interval must give the same reports.
+bytes for what is drawn, the first word of every interval between thresholds, and the first seeds of those that are
+reported. What it reads is therefore what the code does. Of the declaration only the thresholds are believed, and a face
+is unfaithful to them if the ends of an interval give different reports, if its budget changes more than the thresholds,
+or if it reads other bytes than it declares: then nothing is known, and the largest ratio is infinite.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
 from math import lcm, prod
+from operator import methodcaller
 
 from treetop.audit.audit_report import Check
 from treetop.audit.exact_ratios import Cases, Odds, tight, within
 from treetop.audit.scripted_entropy import Exhausted, ScriptedEntropy, word
-from treetop.oracles.protocol import NO_CODE_KEY, Below, DeviceFace, Oracle, Seed, Words
+from treetop.oracles.protocol import NO_CODE_KEY, Below, DeviceFace, Draw, Oracle, Seed, Words
 from treetop.privacy.budget import Budget
 from treetop.privacy.randomness import WORDS
 
@@ -26,40 +28,55 @@ KEYS = (0, 1, 2, NO_CODE_KEY)
 TOY_SEEDS = 16
 MANY_BUCKETS = 1000
 """Oracles with more slots that are not listed are enumerated for one seed, and in a quick audit not at all."""
+UNKNOWN = Odds(1, 0)
+"""Of a face that does not do what it declares."""
 
 Intervals = tuple[int, ...]
 """For every word of a draw: which interval between thresholds it lies in."""
-Cell = tuple[tuple[Intervals, int], ...]
-"""How many draws give an output for one value, by the intervals of their words."""
+Cell = tuple[tuple[int, int], ...]
+"""How many draws give an output for one value: a choice of intervals, by its number, and how many with it."""
 FaceFactory = Callable[[Fraction, int], DeviceFace]
 
 
 def edges(face: DeviceFace) -> list[tuple[int, int]]:
     """Return the first word of every interval between thresholds, and the one after its last."""
-    bounds = (0, *face.thresholds, WORDS)
-    return list(pairwise(bounds))
-
-
-def scripts(face: DeviceFace, words: Sequence[int], seed: int, *, endings: bool = True) -> Iterator[bytes]:
-    """Yield all strings of bytes that a face may read with these words and this seed; or only the one with zeros."""
-    parts: list[list[bytes]] = []
-    left = list(words)
-    for need in face.randomness:
-        match need:
-            case Words(count):
-                parts.append([b"".join(word(left.pop(0)) for _ in range(count))])
-            case Seed(length):
-                parts.append([seed.to_bytes(length, "big")])
-            case Below(bound):
-                length = ((bound - 1).bit_length() + 7) // 8
-                strings = (number.to_bytes(length, "big") for number in range(1 << (8 * length)))
-                parts.append(list(strings) if endings else [bytes(length)])
-    return map(b"".join, product(*parts))
+    return list(pairwise((0, *face.thresholds, WORDS)))
 
 
 def number_of_words(face: DeviceFace) -> int:
     """Return how many words a report is decided by."""
     return sum(need.count for need in face.randomness if isinstance(need, Words))
+
+
+def scripts(face: DeviceFace, words: Sequence[int], seed: int, numbers: str = "all") -> Iterator[bytes]:
+    """Yield the strings of bytes that a face may read with these words and this seed.
+
+    For a number below a bound they have all strings of bytes, or only that of the lowest or the highest number.
+    """
+    parts: list[Sequence[bytes]] = []
+    left = iter(words)
+    for need in face.randomness:
+        match need:
+            case Words(count):
+                parts.append([b"".join(word(next(left)) for _ in range(count))])
+            case Seed(length):
+                parts.append([seed.to_bytes(length, "big")])
+            case Below(bound):
+                length = ((bound - 1).bit_length() + 7) // 8
+                wanted = {"all": range(1 << (8 * length)), "lowest": [0], "highest": [bound - 1]}[numbers]
+                parts.append([number.to_bytes(length, "big") for number in wanted])
+    return map(b"".join, product(*parts))
+
+
+def draws_of(face: DeviceFace, words: Sequence[int], seed: int) -> Counter[Draw]:
+    """Return the accepted draws with these words; those that wanted more bytes were drawn again."""
+    accepted: Counter[Draw] = Counter()
+    for script in scripts(face, words, seed):
+        try:
+            accepted[face.draw(ScriptedEntropy(script))] += 1
+        except Exhausted:
+            continue
+    return accepted
 
 
 @dataclass(frozen=True)
@@ -72,101 +89,143 @@ class Shape:
 
     def odds(self, face: DeviceFace) -> Odds:
         """Return the largest ratio of two probabilities of one output, under the thresholds of a face."""
-        widths = [end - start for start, end in edges(face)]
-        common = lcm(*self.totals.values())
-        weights = {
-            intervals: prod(widths[index] for index in intervals) * (common // total)
-            for intervals, total in self.totals.items()
-        }
+        widths, common = [end - start for start, end in edges(face)], lcm(*self.totals.values())
+        weights = [prod(widths[i] for i in where) * (common // total) for where, total in self.totals.items()]
         worst = Odds(1, 1)
         for column in self.columns:
-            chances = [sum(weights[intervals] * count for intervals, count in cell) for cell in column]
+            chances = [sum(weights[choice] * count for choice, count in cell) for cell in column]
             found = Odds(max(chances), min(chances))
             if found.larger * worst.smaller > worst.larger * found.smaller or found.infinite:
                 worst = found
         return worst
 
 
-def shape_of(face: DeviceFace, values: Sequence[int], seeds: int = 1) -> Shape:
-    """Return the shape of a face from every draw and every value."""
-    columns: set[frozenset[Cell]] = set()
-    totals: dict[Intervals, int] = {}
-    for seed in range(seeds):
-        draws = {
-            intervals: _draws(face, intervals, seed)
-            for intervals in product(range(len(edges(face))), repeat=number_of_words(face))
-        }
-        totals = {intervals: accepted.total() for intervals, accepted in draws.items() if accepted}
-        rows = [_row(draws, value) for value in values]
-        outputs = {output for row in rows for output in row}
-        columns |= {frozenset(row.get(output, ()) for row in rows) for output in outputs}
-    return Shape(frozenset(columns), totals)
+def shape_of(face: DeviceFace, values: Sequence[int], seeds: int = 1) -> Shape | None:
+    """Return the shape of a face from every draw and every value, or None if it reads other bytes than it declares."""
+    starts = [min(start, WORDS - 1) for start, _ in edges(face)]
+    choices = list(product(range(len(starts)), repeat=number_of_words(face)))
+    accepted = [
+        [draws_of(face, [starts[index] for index in intervals], seed) for intervals in choices] for seed in range(seeds)
+    ]
+    totals = {tuple(draws.total() for draws in of_seed) for of_seed in accepted}
+    if len(totals) > 1 or not all(min(totals)):
+        return None
+    try:
+        columns = frozenset(column for of_seed in accepted for column in _columns(of_seed, values))
+    except Exhausted:
+        return None
+    return Shape(columns, dict(zip(choices, min(totals), strict=True)))
 
 
-def _draws(face: DeviceFace, intervals: Intervals, seed: int) -> Counter[Hashable]:
-    """Return the accepted draws whose words begin these intervals; those with too few bytes were redrawn."""
-    words = [edges(face)[index][0] for index in intervals]
-    accepted: Counter[Hashable] = Counter()
-    for script in scripts(face, words, seed):
-        try:
-            accepted[face.draw(ScriptedEntropy(script))] += 1
-        except Exhausted:
-            continue
-    return accepted
+def _columns(accepted: Sequence[Counter[Draw]], values: Sequence[int]) -> set[frozenset[Cell]]:
+    """Return the cells of each output, given the draws of each choice of intervals.
+
+    While they are counted, a cell is a number that has a digit for each choice: far quicker than a table.
+    """
+    digit_bits = max(draws.total() for draws in accepted).bit_length()
+    alike: defaultdict[int, list[Draw]] = defaultdict(list)
+    for digit, draws in enumerate(accepted):
+        for draw, count in draws.items():
+            alike[count << digit * digit_bits].append(draw)
+    columns: defaultdict[Hashable, set[int]] = defaultdict(set)
+    seen: Counter[Hashable] = Counter()
+    for value in values:
+        cells: dict[Hashable, int] = {}
+        for weight, of_them in alike.items():
+            for output, times in Counter(map(methodcaller("report", value), of_them)).items():
+                cells[output] = cells.get(output, 0) + times * weight
+        seen.update(cells.keys())
+        for output, cell in cells.items():
+            columns[output].add(cell)
+    for output, column in columns.items():
+        if seen[output] < len(values):
+            column.add(0)
+    distinct = {frozenset(column) for column in columns.values()}
+    return {frozenset(_digits(cell, digit_bits) for cell in column) for column in distinct}
 
 
-def _row(draws: dict[Intervals, Counter[Hashable]], value: int) -> dict[Hashable, Cell]:
-    """Return for one value how many draws give each output."""
-    outputs: dict[Hashable, dict[Intervals, int]] = {}
-    for intervals, accepted in draws.items():
-        for draw, count in accepted.items():
-            cell = outputs.setdefault(draw.report(value), {})  # type: ignore[attr-defined]
-            cell[intervals] = cell.get(intervals, 0) + count
-    return {output: tuple(cell.items()) for output, cell in outputs.items()}
+def _digits(number: int, bits: int) -> Cell:
+    """Return the digits that are not zero, each with its position; a digit has that many bits."""
+    found: list[tuple[int, int]] = []
+    while number:
+        position = ((number & -number).bit_length() - 1) // bits
+        digit = (number >> position * bits) & ((1 << bits) - 1)
+        found.append((position, digit))
+        number ^= digit << position * bits
+    return tuple(found)
 
 
-def is_faithful(face: DeviceFace, values: Sequence[int]) -> bool:
-    """Return whether both ends of every interval give the same reports, each word in turn."""
-    words = number_of_words(face)
-    for index, (start, end) in product(range(words), edges(face)):
-        if start == end:
-            continue
-        ends = [
-            next(scripts(face, [number if i == index else 0 for i in range(words)], 0, endings=False))
-            for number in (start, end - 1)
-        ]
-        first, last = (face.draw(ScriptedEntropy(script)) for script in ends)
-        if any(first.report(value) != last.report(value) for value in values):
-            return False
-    return True
+Conduct = dict[tuple[str, int, int], list[Hashable]]
+"""The reports of all values, by which end everything else drawn is at, the word that varies, and its interval."""
+
+
+def conduct_of(face: DeviceFace, values: Sequence[int]) -> Conduct | None:
+    """Return what a face reports in each interval, or None if it does not do what it declares.
+
+    Each word in turn lies at both ends of each interval, which must give the same reports, while everything else that
+    is drawn is as low as it can be, and then as high.
+    """
+    bounds, words, found = edges(face), number_of_words(face), Conduct()
+    if any(start > end for start, end in bounds):
+        return None
+    for (side, rest), index in product((("lowest", 0), ("highest", WORDS - 1)), range(words)):
+        for interval, (start, end) in enumerate(bounds):
+            if start == end:
+                continue
+            before, after = [rest] * index, [rest] * (words - 1 - index)
+            first, last = (_reports(face, values, [*before, at, *after], side) for at in (start, end - 1))
+            if first is None or first != last:
+                return None
+            found[side, index, interval] = first
+    return found
+
+
+def _reports(face: DeviceFace, values: Sequence[int], words: Sequence[int], numbers: str) -> list[Hashable] | None:
+    """Return the reports of one draw, or None if it reads other bytes than declared, before the value or after."""
+    (script,) = scripts(face, words, 0, numbers)
+    entropy = ScriptedEntropy(script)
+    try:
+        draw = face.draw(entropy)
+        reports = [draw.report(value) for value in values]
+    except Exhausted:
+        return None
+    return reports if entropy.taken == len(script) else None
+
+
+def worst_odds(faces: Sequence[DeviceFace], values: Sequence[int], seeds: int = 1) -> list[Odds]:
+    """Return the largest ratio of each face; they differ in their budget, so the shape of the first is that of all."""
+    first, *_ = conducts = [conduct_of(face, values) for face in faces]
+    shape = shape_of(faces[0], values, seeds) if first else None
+    return [
+        shape.odds(face) if first and shape and conduct and _agree(conduct, first) else UNKNOWN
+        for face, conduct in zip(faces, conducts, strict=True)
+    ]
+
+
+def _agree(one: Conduct, other: Conduct) -> bool:
+    return all(one[where] == other[where] for where in one.keys() & other.keys())
 
 
 def oracle_cases(oracle: Oracle, quick: bool, factory: FaceFactory | None = None) -> Cases:
-    """Return the largest ratio of an oracle for every size and budget; a shape is taken once, it has no budget."""
+    """Return the largest ratio of an oracle for every size and budget."""
     make = factory or oracle.device_face
     cases: list[tuple[Budget, Odds]] = []
     if oracle.listed:
         for slots in oracle.audited_sizes(quick):
-            faces = [(budget, make(budget.odds_below, slots)) for budget in BUDGETS]
-            shape = shape_of(faces[0][1], range(slots))
-            cases += [(budget, _judged(face, shape, range(slots))) for budget, face in faces]
+            faces = [make(budget.odds_below, slots) for budget in BUDGETS]
+            cases += zip(BUDGETS, worst_odds(faces, range(slots)), strict=True)
         return cases
     for budget in BUDGETS:
         face = make(budget.odds_below, oracle.slots_for(budget.odds_below))
         many = face.slots > MANY_BUCKETS
         if not (many and quick):
-            cases.append((budget, _judged(face, shape_of(face, KEYS, 1 if many else TOY_SEEDS), KEYS)))
+            cases.append((budget, worst_odds([face], KEYS, 1 if many else TOY_SEEDS)[0]))
     return cases
 
 
-def _judged(face: DeviceFace, shape: Shape, values: Sequence[int]) -> Odds:
-    """Return the largest ratio, which is unbounded where the face compares words with other thresholds than it says."""
-    return shape.odds(face) if is_faithful(face, values) else Odds(1, 0)
-
-
-def oracle_checks(oracle: Oracle, quick: bool) -> list[Check]:
+def oracle_checks(oracle: Oracle, quick: bool, factory: FaceFactory | None = None) -> list[Check]:
     """Check that no output is more than e^epsilon times likelier for one value, and that it comes close."""
-    cases = oracle_cases(oracle, quick)
+    cases = oracle_cases(oracle, quick, factory)
     sizes = f"{len(set(oracle.audited_sizes(quick)))} sizes" if oracle.listed else "every seed of a toy family"
     claim = f"{oracle.name}, {sizes}, {len({budget for budget, _ in cases})} budgets: no output ratio exceeds e^epsilon"
     return [within(f"exact_{oracle.name}", claim, cases), tight(f"tight_{oracle.name}", cases)]
@@ -175,12 +234,12 @@ def oracle_checks(oracle: Oracle, quick: bool) -> list[Check]:
 def event_law(face: DeviceFace, value: int, values: tuple[int, int], seeds: int = 64) -> dict[tuple[bool, bool], float]:
     """Return how likely a report of a value supports the first and the second of two values."""
     total: Counter[tuple[bool, bool]] = Counter()
-    widths = [end - start for start, end in edges(face)]
+    bounds = edges(face)
     toys = seeds if any(isinstance(need, Seed) for need in face.randomness) else 1
-    for seed, intervals in product(range(toys), product(range(len(widths)), repeat=number_of_words(face))):
-        draws = _draws(face, intervals, seed)
-        weight = prod(widths[index] for index in intervals) / (WORDS ** len(intervals) * draws.total() * toys)
+    for seed, chosen in product(range(toys), product(bounds, repeat=number_of_words(face))):
+        draws = draws_of(face, [start for start, _ in chosen], seed)
+        weight = prod(end - start for start, end in chosen) / (WORDS ** len(chosen) * draws.total() * toys)
         for draw, count in draws.items():
-            report = draw.report(value)  # type: ignore[attr-defined]
+            report = draw.report(value)
             total[face.supports(report, values[0]), face.supports(report, values[1])] += weight * count
     return dict(total)

@@ -1,80 +1,161 @@
-"""Twelve broken devices. Each one is a mistake that somebody has shipped; each one must be caught by a named check."""
+"""Broken devices, twelve of them such as somebody has shipped. Each one must be caught by a named check."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import exp
+from functools import cached_property
 
-from treetop.audit.exact_epsilon import slot_cases
-from treetop.audit.slot_laws import Sampler
-from treetop.federation.samplers import SlotDraw, SlotSampler, uniform_below, uniform_word
-from treetop.federation.thresholds import WORDS, keep_threshold
-
+from treetop.adapters.system.entropy import SystemEntropy
 from treetop.audit.audit_report import Check
-from treetop.audit.device_conduct import group_check, refusal_check, retry_check
+from treetop.audit.device_conduct import group_check, randomness_check, refusal_check, retry_check
 from treetop.audit.device_laws import device_law_check
 from treetop.audit.enumerated_users import User, UserBehaviour
-from treetop.audit.exact_ratios import within
+from treetop.audit.oracle_laws import FaceFactory, oracle_checks
 from treetop.audit.transcripts import Scene, end_to_end_check
 from treetop.errors import PromiseBroken
 from treetop.federation.device.device import Device
 from treetop.federation.device.group_assignment import Enrolment
 from treetop.federation.device.ledger import LedgerEntry
+from treetop.federation.device.private_value import PrivateValue
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.published_lists import Publication, Question
+from treetop.oracles.krr import KRandomizedResponse
+from treetop.oracles.krr.device import SlotFace, keep_threshold
+from treetop.oracles.olh import OptimizedLocalHashing
+from treetop.oracles.olh.device import HashedReport, HashFace
+from treetop.oracles.oue import OptimizedUnaryEncoding
+from treetop.oracles.oue.device import BitsFace
+from treetop.oracles.protocol import Below, Draw, Randomness, Words
 from treetop.privacy.budget import Budget
-from treetop.privacy.randomness import Entropy
+from treetop.privacy.randomness import HALF, WORDS, Entropy
 from treetop.trie.user_groups import Group, GroupSizes, Role
 
 
-class DummyUncounted(SlotSampler):
+class DummyUncounted(SlotFace):
     """The threshold is computed for the candidates, the lie is drawn among candidates and dummy."""
 
-    def __init__(self, budget: Budget, slots: int) -> None:
-        super().__init__(budget, slots)
-        self.keep = keep_threshold(budget, max(slots - 1, 2))
+    @cached_property
+    def keep(self) -> int:
+        return keep_threshold(self.odds, max(self.slots - 1, 2))
 
 
-@dataclass(frozen=True)
-class AnySlot:
-    kept: bool
-    other: int
-
-    def report(self, slot: int) -> int:
-        return slot if self.kept else self.other
-
-
-class OtherIncludesTruth(SlotSampler):
+class OtherIncludesTruth(SlotFace):
     """A lie is any of the d slots, the true one too, while p stays what it was."""
 
-    def draw(self, entropy: Entropy) -> SlotDraw:
-        kept = uniform_word(entropy) < self.keep
-        return AnySlot(kept, uniform_below(self.slots, entropy))  # type: ignore[return-value]
+    @cached_property
+    def randomness(self) -> tuple[Randomness, ...]:
+        return Words(), Below(self.slots)
+
+    def report(self, drawn: tuple[tuple[int], int], value: int) -> int:
+        (word,), other = drawn
+        return value if word < self.keep else other
 
 
-class FloatThreshold(SlotSampler):
+class FloatThreshold(SlotFace):
     """The threshold goes through double-precision arithmetic."""
 
-    def __init__(self, budget: Budget, slots: int) -> None:
-        super().__init__(budget, slots)
-        odds = exp(float(budget.amount))
-        self.keep = int(odds / (slots - 1 + odds) * WORDS)
+    @cached_property
+    def keep(self) -> int:
+        odds = float(self.odds)
+        return int(odds / (self.slots - 1 + odds) * WORDS)
 
 
-class ModuloBias(SlotSampler):
+class ModuloBias(SlotFace):
     """A lie is a random byte's remainder."""
 
-    def draw(self, entropy: Entropy) -> SlotDraw:
-        kept = uniform_word(entropy) < self.keep
-        return SlotDraw(kept, entropy.read(1)[0] % (self.slots - 1))
+    @cached_property
+    def randomness(self) -> tuple[Randomness, ...]:
+        return Words(), Below(256)
+
+    def report(self, drawn: tuple[tuple[int], int], value: int) -> int:
+        word, byte = drawn
+        return super().report((word, byte % (self.slots - 1)), value)
 
 
-class BudgetOfAnotherLevel(SlotSampler):
-    """The sampler was made for another level, whose epsilon is 4."""
+class BudgetOfAnotherLevel(SlotFace):
+    """The face was made for another level, whose epsilon is 4."""
 
-    def __init__(self, budget: Budget, slots: int) -> None:
-        super().__init__(budget, slots)
-        self.keep = keep_threshold(Budget("4"), slots)
+    @cached_property
+    def keep(self) -> int:
+        return keep_threshold(Budget("4").odds_below, self.slots)
+
+
+class UndeclaredThreshold(SlotFace):
+    """Declares the threshold of its budget, and compares with that of epsilon 4."""
+
+    def report(self, drawn: tuple[tuple[int], int], value: int) -> int:
+        (word,), other = drawn
+        return value if word < keep_threshold(Budget("4").odds_below, self.slots) else other + (other >= value)
+
+
+class UndeclaredRandomness(SlotFace):
+    """Tosses a coin of its own when it reports."""
+
+    def report(self, drawn: tuple[tuple[int], int], value: int) -> int:
+        return value if SystemEntropy().read(1)[0] & 1 else super().report(drawn, value)
+
+
+class EntropyByValue(SlotFace):
+    """Keeps the source of randomness, and reads more of it for one of the values."""
+
+    def draw(self, entropy: Entropy) -> Draw:
+        self.entropy = entropy
+        return super().draw(entropy)
+
+    def report(self, drawn: tuple[tuple[int], int], value: int) -> int:
+        if value == 0:
+            self.entropy.read(1)
+        return super().report(drawn, value)
+
+
+class NarrowLies(SlotFace):
+    """From epsilon 1 on a lie is always the same: what the smallest budgets show is not what the others do."""
+
+    def report(self, drawn: tuple[tuple[int], int], value: int) -> int:
+        word, other = drawn
+        return super().report((word, 0 if self.odds > 2 else other), value)
+
+
+class TrueBitTooOften(BitsFace):
+    """Sets the true bit with 3/4, which it declares, and the others with q."""
+
+    @cached_property
+    def thresholds(self) -> tuple[int, ...]:
+        return self.flip, 3 * HALF // 2
+
+    def report(self, drawn: tuple[tuple[int, ...]], value: int) -> tuple[bool, ...]:
+        (words,) = drawn
+        bits = [word < self.flip for word in words]
+        bits[value] = words[value] < self.thresholds[1]
+        return tuple(bits)
+
+
+class OneWordForAllBits(BitsFace):
+    """Compares the same word at every position."""
+
+    @cached_property
+    def randomness(self) -> tuple[Randomness, ...]:
+        return (Words(),)
+
+    def report(self, drawn: tuple[tuple[int, ...]], value: int) -> tuple[bool, ...]:
+        ((word,),) = drawn
+        return super().report(((word,) * self.slots,), value)
+
+
+class SeedByValue(HashFace):
+    """Takes the seed from the value, so that equal values can be told by it."""
+
+    def report(self, drawn: tuple[int, tuple[int], int], value: int) -> HashedReport:
+        _, word, other = drawn
+        return super().report((value & 0xFFFFFFFF, word, other), value)
+
+
+class SeedUsedTwice(HashFace):
+    """Decides by the seed, which everybody sees, whether the bucket is the true one."""
+
+    def report(self, drawn: tuple[int, tuple[int], int], value: int) -> HashedReport:
+        seed, _, other = drawn
+        return super().report((seed, (seed << 32,), other), value)
 
 
 class SilentWhenOutside(Device):
@@ -103,6 +184,16 @@ class RefusesByValue(Device):
         if prefix not in question.prefixes:
             raise PromiseBroken("this list was crafted against me")
         return super().answer(task, enrolment, question, published)
+
+
+class GreedyForOneValue(Device):
+    """Reads more randomness when its value begins with zeros."""
+
+    def _read_value(self, task: DeviceTask) -> PrivateValue:
+        value = super()._read_value(task)
+        if value.prefix(task.bits, 4) == 0:
+            self._entropy.read(1)
+        return value
 
 
 class FreshRetry(Device):
@@ -157,12 +248,26 @@ class OverlappingValidation(UserBehaviour):
         return groups if group.role is Role.ESTIMATE else (group, Group(group.level))
 
 
-SIZES = (*range(2, 12), 41, 161)
 ONE = [Budget("1")]
 
 
-def krr(factory: Callable[[Budget, int], Sampler]) -> Check:
-    return within("exact_krr", "", slot_cases(factory, SIZES))
+class FewSizes(KRandomizedResponse):
+    """k-RR, audited for few sizes."""
+
+    def audited_sizes(self, quick: bool) -> tuple[int, ...]:
+        return (*range(2, 12), 41, 161)
+
+
+def krr(factory: FaceFactory | None = None) -> Check:
+    return oracle_checks(FewSizes(), True, factory)[0]
+
+
+def oue(factory: FaceFactory | None = None) -> Check:
+    return oracle_checks(OptimizedUnaryEncoding(), True, factory)[0]
+
+
+def olh(factory: FaceFactory | None = None) -> Check:
+    return oracle_checks(OptimizedLocalHashing(), True, factory)[0]
 
 
 @dataclass(frozen=True)
@@ -179,11 +284,11 @@ def taps(conduct: UserBehaviour | None = None) -> Check:
 
 
 MUTANTS: dict[str, Mutant] = {
-    "dummy uncounted": Mutant("exact_krr", lambda: krr(DummyUncounted), lambda: krr(SlotSampler)),
-    "other includes truth": Mutant("exact_krr", lambda: krr(OtherIncludesTruth), lambda: krr(SlotSampler)),
-    "float threshold": Mutant("exact_krr", lambda: krr(FloatThreshold), lambda: krr(SlotSampler)),
-    "modulo bias": Mutant("exact_krr", lambda: krr(ModuloBias), lambda: krr(SlotSampler)),
-    "epsilon of another level": Mutant("exact_krr", lambda: krr(BudgetOfAnotherLevel), lambda: krr(SlotSampler)),
+    "dummy uncounted": Mutant("exact_krr", lambda: krr(DummyUncounted), krr),
+    "other includes truth": Mutant("exact_krr", lambda: krr(OtherIncludesTruth), krr),
+    "float threshold": Mutant("exact_krr", lambda: krr(FloatThreshold), krr),
+    "modulo bias": Mutant("exact_krr", lambda: krr(ModuloBias), krr),
+    "epsilon of another level": Mutant("exact_krr", lambda: krr(BudgetOfAnotherLevel), krr),
     "silent when outside": Mutant("exact_device", lambda: device_law_check(SilentWhenOutside), device_law_check),
     "private domain": Mutant("exact_device", lambda: device_law_check(PrivateDomain), device_law_check),
     "refusal by value": Mutant("refusal_by_public_data", lambda: refusal_check(RefusesByValue), refusal_check),
@@ -199,4 +304,15 @@ MORE_MUTANTS: dict[str, Mutant] = {
     "value-dependent level on the device": Mutant(
         "level_before_value", lambda: group_check(20, LevelByValue), lambda: group_check(20)
     ),
+    "value-dependent reading on the device": Mutant(
+        "constant_footprint", lambda: randomness_check(20, GreedyForOneValue), lambda: randomness_check(20)
+    ),
+    "undeclared threshold": Mutant("exact_krr", lambda: krr(UndeclaredThreshold), krr),
+    "undeclared randomness": Mutant("exact_krr", lambda: krr(UndeclaredRandomness), krr),
+    "value-dependent reading": Mutant("exact_krr", lambda: krr(EntropyByValue), krr),
+    "lies that depend on the budget": Mutant("exact_krr", lambda: krr(NarrowLies), krr),
+    "true bit too often": Mutant("exact_oue", lambda: oue(TrueBitTooOften), oue),
+    "one word for all bits": Mutant("exact_oue", lambda: oue(OneWordForAllBits), oue),
+    "seed from the value": Mutant("exact_olh", lambda: olh(SeedByValue), olh),
+    "seed used twice": Mutant("exact_olh", lambda: olh(SeedUsedTwice), olh),
 }

@@ -6,30 +6,35 @@ from math import inf, log
 
 import pytest
 from tests.support.fixed_entropy import FixedEntropy
-from treetop.audit.exact_epsilon import BUDGETS, krr_checks, olh_checks, oue_checks, slot_sizes
-from treetop.audit.slot_laws import keep_word, slot_shape
-from treetop.federation.samplers import SlotSampler
-from treetop.federation.thresholds import keep_threshold
 
 from treetop.adapters.system import vectorised_device
-from treetop.audit import empirical_epsilon, exact_epsilon, longitudinal, run
+from treetop.audit import empirical_epsilon, longitudinal, oracle_laws, run
 from treetop.audit.audit_report import AuditReport, Check
 from treetop.audit.choices import Choices, every_transcript
 from treetop.audit.device_conduct import conduct_checks
 from treetop.audit.empirical_epsilon import (
-    Probabilities,
     device_check,
     epsilon_bound,
+    telling_event,
     vectorised_checks,
     visible_excess,
 )
 from treetop.audit.exact_ratios import Odds, largest_odds
 from treetop.audit.longitudinal import longitudinal_check
+from treetop.audit.neighbouring_inputs import audited
+from treetop.audit.oracle_laws import BUDGETS, conduct_of, event_law, oracle_checks, shape_of
 from treetop.audit.transcripts import ROSTER, Scene, prying_party, tiny_parameters, worst_odds
 from treetop.errors import PromiseBroken
 from treetop.mechanisms.dialogue import Dialogue, DivideUsers, Findings, Member, Roster
 from treetop.mechanisms.taps import TapsParameters, taps_groups
+from treetop.oracles.krr import KRandomizedResponse
+from treetop.oracles.krr.device import SlotFace
+from treetop.oracles.oue import OptimizedUnaryEncoding
+from treetop.oracles.oue.device import BitsFace
+from treetop.oracles.protocol import Below, Draw, Oracle, Randomness, Seed, Words
+from treetop.oracles.registry import oracles
 from treetop.privacy.budget import Budget
+from treetop.privacy.randomness import WORDS, Entropy
 from treetop.trie.user_groups import Role
 
 ONE = Budget("1")
@@ -41,19 +46,66 @@ def _the_same_randomness_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "SystemEntropy", lambda place=place: FixedEntropy(place))
 
 
-def test_the_shipped_threshold_shows_in_the_samplers_conduct() -> None:
-    assert keep_word(SlotSampler(ONE, 41)) == keep_threshold(ONE, 41)
+def test_the_shipped_threshold_shows_in_the_conduct_of_a_face() -> None:
+    """One word more or less than declared, and the ends of an interval no longer agree."""
+    face = SlotFace(ONE.odds_below, 41)
+    assert conduct_of(face, range(41)) is not None
+    for off in (-1, 1):
+        mutant = SlotFace(ONE.odds_below, 41)
+        mutant.__dict__["thresholds"] = (face.keep + off,)
+        assert conduct_of(mutant, range(41)) is None
+
+
+def test_thresholds_are_declared_in_ascending_order() -> None:
+    face = BitsFace(ONE.odds_below, 3)
+    assert conduct_of(face, range(3)) is not None
+    face.__dict__["thresholds"] = face.thresholds[::-1]
+    assert conduct_of(face, range(3)) is None
+
+
+@pytest.mark.parametrize("declared", [(Words(), Below(4), Seed(1)), (Words(),)])
+def test_a_face_that_reads_other_bytes_than_it_declares_is_not_believed(declared: tuple[Randomness, ...]) -> None:
+    class Misdeclared(SlotFace):
+        def draw(self, entropy: Entropy) -> Draw:
+            return Draw(self, (Words().read(entropy), Below(4).read(entropy)))
+
+    face = Misdeclared(ONE.odds_below, 5)
+    face.__dict__["randomness"] = declared
+    assert conduct_of(face, range(5)) is None
+
+
+def test_a_face_that_gives_no_report_for_some_words_is_not_believed() -> None:
+    class Choosy(SlotFace):
+        def draw(self, entropy: Entropy) -> Draw:
+            draw = super().draw(entropy)
+            return draw if draw.drawn[0][0] < self.keep else self.draw(entropy)
+
+    assert shape_of(Choosy(ONE.odds_below, 5), range(5)) is None
+    assert shape_of(SlotFace(ONE.odds_below, 5), range(5)) is not None
 
 
 def test_the_shape_of_krr() -> None:
-    shape = slot_shape(SlotSampler(ONE, 5), 5, keep_threshold(ONE, 5))
-    assert shape.columns == {frozenset({(256, 0), (0, 64)})}
-    assert (shape.truths, shape.lies) == (256, 256)
+    shape = shape_of(SlotFace(ONE.odds_below, 5), range(5))
+    assert shape is not None
+    assert shape.columns == {frozenset({((0, 256),), ((1, 64),)})}
+    assert shape.totals == {(0,): 256, (1,): 256}
+
+
+def test_the_shape_of_oue_has_every_choice_of_intervals() -> None:
+    face = BitsFace(ONE.odds_below, 2)
+    shape = shape_of(face, range(2))
+    assert shape is not None
+    assert set(shape.totals.values()) == {1}
+    assert len(shape.totals) == 9  # below flip, below a half, above: for each of two words
+    # no bit: neither word is below flip, and that of the value is not below a half either
+    assert frozenset({((5, 1), (8, 1)), ((7, 1), (8, 1))}) in shape.columns
 
 
 def test_nine_budgets_and_all_sizes() -> None:
     assert len(BUDGETS) == 9
-    assert slot_sizes(quick=False) == (*range(2, 322), 1025, 4097)
+    assert KRandomizedResponse().audited_sizes(quick=False) == (*range(2, 322), 1025, 4097)
+    assert KRandomizedResponse().audited_sizes(quick=True) == (*range(2, 258), 321, 1025)
+    assert OptimizedUnaryEncoding().audited_sizes(quick=False) == range(2, 9)
 
 
 def test_odds() -> None:
@@ -66,10 +118,10 @@ def test_odds() -> None:
 
 
 def test_krr_oue_and_olh_hold_at_small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exact_epsilon, "slot_sizes", lambda quick: (2, 3, 4, 5, 41, 258))
-    monkeypatch.setattr(exact_epsilon, "UNARY_SIZES", range(2, 6))
-    monkeypatch.setattr(exact_epsilon, "BUDGETS", BUDGETS[2:5])
-    checks = [*krr_checks(quick=True), *oue_checks(), *olh_checks(quick=True)]
+    monkeypatch.setattr(KRandomizedResponse, "audited_sizes", lambda self, quick: (2, 3, 4, 5, 41, 258))
+    monkeypatch.setattr(OptimizedUnaryEncoding, "audited_sizes", lambda self, quick: range(2, 6))
+    monkeypatch.setattr(oracle_laws, "BUDGETS", BUDGETS[2:5])
+    checks = [check for oracle in oracles().values() for check in oracle_checks(oracle, quick=True)]
     assert all(check.passed for check in checks)
     assert [check.name for check in checks] == [
         f"{kind}_{oracle}" for oracle in ("krr", "oue", "olh") for kind in ("exact", "tight")
@@ -78,7 +130,7 @@ def test_krr_oue_and_olh_hold_at_small_sizes(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.slow
 def test_every_oracle_holds_at_full_size() -> None:
-    assert all(check.passed for check in [*krr_checks(quick=False), *oue_checks(), *olh_checks(quick=False)])
+    assert all(check.passed for oracle in oracles().values() for check in oracle_checks(oracle, quick=False))
 
 
 def test_the_conduct_of_devices_is_what_was_promised() -> None:
@@ -149,17 +201,29 @@ def test_a_bound_from_counts() -> None:
 
 
 def test_the_power_is_what_the_formula_says() -> None:
-    likely = Probabilities.of("krr", ONE)
-    assert visible_excess(likely.p, likely.q, 10**6) == pytest.approx(0.022, abs=0.002)
-    assert visible_excess(likely.p, likely.q, 10**7) == pytest.approx(0.007, abs=0.001)
-    for oracle in ("oue", "olh"):
-        event = Probabilities.of(oracle, ONE)
-        assert event.p / event.q == pytest.approx(2.718281828)
+    likely = telling_event(audited(KRandomizedResponse(), ONE))
+    assert visible_excess(*likely, 10**6) == pytest.approx(0.022, abs=0.002)
+    assert visible_excess(*likely, 10**7) == pytest.approx(0.007, abs=0.001)
+    for oracle in oracles().values():
+        p, q = telling_event(audited(oracle, ONE))
+        assert p / q == pytest.approx(2.718281828)
 
 
-@pytest.mark.parametrize("oracle", ["krr", "oue", "olh"])
-def test_devices_show_no_more_than_epsilon(oracle: str) -> None:
-    check = device_check(oracle, ONE, 1_000)  # type: ignore[arg-type]
+def test_the_law_of_two_events_is_that_of_the_formulas() -> None:
+    keep = SlotFace(ONE.odds_below, 5).keep / WORDS
+    krr = event_law(SlotFace(ONE.odds_below, 5), 0, (0, 1))
+    assert krr == pytest.approx(
+        {(True, False): keep, (False, True): (1 - keep) / 4, (False, False): (1 - keep) * 3 / 4}
+    )
+    face = BitsFace(ONE.odds_below, 3)
+    flip = face.flip / WORDS
+    oue = event_law(face, 0, (0, 1))
+    assert oue == pytest.approx({(a, b): 0.5 * (flip if b else 1 - flip) for a in (True, False) for b in (True, False)})
+
+
+@pytest.mark.parametrize("oracle", oracles().values(), ids=str)
+def test_devices_show_no_more_than_epsilon(oracle: Oracle) -> None:
+    check = device_check(oracle, ONE, 1_000)
     assert check.passed
     assert 0.2 < check.measured <= 1
 

@@ -11,11 +11,12 @@ from tests.unit.audit.mutants import MORE_MUTANTS, MUTANTS, DummyUncounted
 from treetop.audit import empirical_epsilon
 from treetop.audit.audit_report import Check
 from treetop.audit.empirical_epsilon import device_check
-from treetop.federation import device
 from treetop.federation.device.device import Device
 from treetop.federation.device.ledger import LedgerEntry
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.published_lists import Question
+from treetop.oracles.krr import KRandomizedResponse
+from treetop.oracles.protocol import DeviceFace, Oracle
 from treetop.privacy.budget import Budget
 
 ALL = {**MUTANTS, **MORE_MUTANTS}
@@ -57,6 +58,10 @@ def test_the_excess_is_what_theory_says() -> None:
     assert of_mutant("overlapping validation sets").measured == pytest.approx(1, abs=1e-9)
     assert of_mutant("value-dependent level").measured == pytest.approx(log(9), abs=1e-9)
     assert 0 < of_mutant("float threshold").measured < 1e-9
+    assert of_mutant("undeclared threshold").measured == inf
+    assert of_mutant("true bit too often").measured == pytest.approx(log(3), abs=1e-9)
+    assert of_mutant("one word for all bits").measured == inf
+    assert of_mutant("seed from the value").measured == inf
 
 
 class TwiceTheBudget(Device):
@@ -65,14 +70,14 @@ class TwiceTheBudget(Device):
     def _settle_slot(self, task: DeviceTask, entry: LedgerEntry, question: Question) -> bytes:
         return super()._settle_slot(replace(task, budget=Budget("2")), entry, question)
 
-    def _settle(self, task: DeviceTask, entry: LedgerEntry, slots: int, report: object) -> bytes:
-        return super()._settle(replace(task, budget=Budget("1")), entry, slots, report)
+    def _settle(self, task: DeviceTask, entry: LedgerEntry, oracle: Oracle, face: DeviceFace, report: object) -> bytes:
+        return super()._settle(replace(task, budget=Budget("1")), entry, oracle, face, report)
 
 
 def test_the_empirical_audit_sees_a_large_excess(monkeypatch: pytest.MonkeyPatch) -> None:
     """P10: from outside, without a look at the code."""
     monkeypatch.setattr(empirical_epsilon, "SystemEntropy", lambda: FixedEntropy(1))
-    check = device_check("krr", Budget("1"), 3_000, TwiceTheBudget)
+    check = device_check(KRandomizedResponse(), Budget("1"), 3_000, TwiceTheBudget)
     assert not check.passed
     assert check.measured > 1.5
 
@@ -80,5 +85,5 @@ def test_the_empirical_audit_sees_a_large_excess(monkeypatch: pytest.MonkeyPatch
 def test_the_empirical_audit_sees_an_uncounted_dummy(monkeypatch: pytest.MonkeyPatch) -> None:
     """An excess of ln(4 / 3) at d = 5, which 15,000 reports of each value show with 99.9 % power."""
     monkeypatch.setattr(empirical_epsilon, "SystemEntropy", lambda: FixedEntropy(2))
-    monkeypatch.setattr(device, "SlotSampler", DummyUncounted)
-    assert not device_check("krr", Budget("1"), 15_000).passed
+    monkeypatch.setattr(KRandomizedResponse, "device_face", DummyUncounted)
+    assert not device_check(KRandomizedResponse(), Budget("1"), 15_000).passed
