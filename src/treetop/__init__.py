@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from treetop.adapters.system.vectorised_device import perturb
     from treetop.datasets.federation import Federation
-    from treetop.datasets.histogram_file import load
+    from treetop.datasets.loading import load
     from treetop.datasets.synthetic import synthetic
     from treetop.errors import InvalidInput, TreetopError
     from treetop.evaluation.evaluate import evaluate
@@ -37,7 +37,7 @@ _HOMES = {
     "TreetopError": "treetop.errors",
     "evaluate": "treetop.evaluation.evaluate",
     "find": "treetop.query.find",
-    "load": "treetop.datasets.histogram_file",
+    "load": "treetop.datasets.loading",
     "perturb": "treetop.adapters.system.vectorised_device",
     "plan": "treetop.planning.plan",
     "synthetic": "treetop.datasets.synthetic",

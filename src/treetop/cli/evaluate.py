@@ -9,7 +9,7 @@ from rich.table import Table
 
 from treetop.cli.options import Encoding, Files, Json, Seed, Set, Simulator, Workers, read_list, read_settings
 from treetop.cli.screen import note, out, print_json, progress_bar, waiting
-from treetop.datasets.catalog import federation_named
+from treetop.datasets.loading import federation_named
 from treetop.evaluation.evaluate import in_order
 from treetop.evaluation.execute import execute
 from treetop.evaluation.grid import Grid, cells_of

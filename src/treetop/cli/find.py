@@ -25,8 +25,8 @@ from treetop.cli.options import (
     read_settings,
 )
 from treetop.cli.screen import note, out, print_json, waiting
-from treetop.datasets.catalog import federation_named
 from treetop.datasets.item_catalogue import load_catalogue
+from treetop.datasets.loading import federation_named
 from treetop.mechanisms.registry import DEFAULT_MECHANISM
 from treetop.metrics.noise_advice import Advice
 from treetop.oracles.registry import AUTO

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from treetop.datasets.histogram_table import as_federation
+from treetop.datasets.loading import as_federation
 from treetop.evaluation.execute import execute
 from treetop.evaluation.grid import Grid, cells_of
 from treetop.evaluation.results import Row, table_of

@@ -5,8 +5,8 @@ from dataclasses import replace
 from secrets import randbelow
 from typing import Any
 
-from treetop.datasets.histogram_table import as_federation
 from treetop.datasets.item_catalogue import ItemCatalogue
+from treetop.datasets.loading import as_federation
 from treetop.encoding.bit_strings import Codes
 from treetop.errors import InvalidInput
 from treetop.mechanisms.parameters import Parameters

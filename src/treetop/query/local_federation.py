@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from treetop.datasets.catalog import federation_named
 from treetop.datasets.federation import Federation
+from treetop.datasets.loading import federation_named
 from treetop.datasets.party_split import first_parties, with_users
 from treetop.federation.server.planning import planned_task
 from treetop.federation.task_parameters import codec_of, parameters_of
