@@ -8,8 +8,7 @@ import pytest
 from treetop.errors import InvalidInput
 from treetop.metrics.detection_power import bisected, effective_parties, least_factor, least_frequency
 from treetop.planning import output as plan_output
-from treetop.planning.output import checked_plot
-from treetop.planning.plan import plan
+from treetop.planning.plan import checked_plot, plan
 from treetop.planning.plot import draw_plan
 
 
