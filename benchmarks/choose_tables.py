@@ -13,10 +13,10 @@ import numpy as np
 
 from benchmarks.histograms import FOLDER, histogram, missing
 from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.registry import DEFAULT_MECHANISM, MECHANISMS, Mechanism, mechanism_named
+from treetop.mechanisms.registry import MECHANISMS, Mechanism, mechanism_named
 from treetop.privacy.epsilon import Epsilon
-from treetop.query.encode import catalogued, populate
 from treetop.query.score import score
+from treetop.query.strategy import catalogued, populate
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
 
@@ -38,7 +38,7 @@ def searched(data: str) -> Population:
 @cache
 def listed(data: str) -> tuple[Mechanism, Population]:
     federation = histogram(data)
-    return catalogued(federation, federation.items, DEFAULT_MECHANISM, None)
+    return catalogued(federation, federation.items)
 
 
 def f1_scores(cell: Cell, runs: int) -> tuple[Cell, list[float]]:

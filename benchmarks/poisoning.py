@@ -30,7 +30,7 @@ from treetop.oracles.hash_family import buckets, premixed
 from treetop.oracles.optimized_local_hashing import HashedReports
 from treetop.oracles.tallies import Tally
 from treetop.privacy.epsilon import Epsilon
-from treetop.query.encode import populate
+from treetop.query.strategy import populate
 from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import PartyPopulation, Population
 from treetop.simulation.run import PartyRun, drive

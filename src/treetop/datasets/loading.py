@@ -62,7 +62,7 @@ def load(*paths: str | Path) -> Federation:
 
     >>> import treetop
     >>> treetop.load("examples/coffee_shops.csv")
-    Federation('coffee_shops': 4 parties, 97,004 users, 12 items)
+    Federation('coffee_shops': 4 parties, 97,004 users, 25 items)
     """
     if not paths:
         raise InvalidInput("expected one file at least, found none")

@@ -3,21 +3,23 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from treetop.encoding.item_codecs import ItemCodec
 from treetop.errors import InvalidInput
 from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.registry import MECHANISMS, mechanism_named
-from treetop.privacy.epsilon import Epsilon
+from treetop.mechanisms.registry import MECHANISMS, Mechanism, mechanism_named
+from treetop.oracles.registry import AUTO
+from treetop.query.strategy import checked_parameters
 
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One mechanism with its parameters, to be run many times."""
+    """One mechanism, by its name or as an object, with its parameters: to be run many times."""
 
-    mechanism: str
+    mechanism: str | Mechanism
     parameters: Parameters
 
 
@@ -41,24 +43,27 @@ class Grid:
 
 
 def cells_of(
-    mechanisms: Sequence[str] = tuple(MECHANISMS),
-    oracles: Sequence[str] = ("krr",),
+    mechanisms: Sequence[str | Mechanism] = tuple(MECHANISMS),
+    oracles: Sequence[Any] = (AUTO,),
     epsilons: Sequence[float] = (4.0,),
     ks: Sequence[int] = (10,),
     settings: Mapping[str, object] | None = None,
+    *,
+    encoding: str | ItemCodec | None = None,
 ) -> tuple[Cell, ...]:
     """Return the cells of a full grid, each validated."""
-    named = [mechanism_named(name).name for name in _distinct("mechanisms", mechanisms)]
+    for mechanism in _distinct("mechanisms", mechanisms):
+        mechanism_named(mechanism)
+    grid = product(mechanisms, _distinct("oracles", oracles), _distinct("epsilons", epsilons), _distinct("ks", ks))
     return tuple(
-        Cell(mechanism, Parameters(k, Epsilon(epsilon), oracle).with_settings(settings or {}))
-        for mechanism, oracle, epsilon, k in product(
-            named, _distinct("oracles", oracles), _distinct("epsilons", epsilons), _distinct("ks", ks)
-        )
+        Cell(mechanism, checked_parameters(k, epsilon, oracle, encoding, settings or {}))
+        for mechanism, oracle, epsilon, k in grid
     )
 
 
 def _distinct(what: str, values: Iterable[Value]) -> tuple[Value, ...]:
     listed = tuple(values)
     if not listed or len(set(listed)) < len(listed):
-        raise InvalidInput(f"{what} must name one value at least and none twice, found {', '.join(map(str, listed))}")
+        names = ", ".join(str(getattr(value, "name", value)) for value in listed)
+        raise InvalidInput(f"{what} must name one value at least and none twice, found {names}")
     return listed

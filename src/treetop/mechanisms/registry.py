@@ -89,8 +89,10 @@ def hashed_names_mechanism(listed: Mapping[int, bytes], *, texts: bool) -> Mecha
     return Mechanism("hashed_names", names.server, names.party, reads, True, names.levels, names.choices)
 
 
-def mechanism_named(name: str) -> Mechanism:
-    """Return the mechanism of that name."""
+def mechanism_named(name: str | Mechanism) -> Mechanism:
+    """Return the mechanism of that name; a mechanism is returned as it is."""
+    if isinstance(name, Mechanism):
+        return name
     if name not in MECHANISMS:
         raise UnknownName("mechanism", name, MECHANISMS)
     return MECHANISMS[name]

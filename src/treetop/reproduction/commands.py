@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from shlex import join
 
+from treetop.mechanisms.registry import mechanism_named
 from treetop.reproduction.result_files import changed_settings
 from treetop.reproduction.run import Reproduction
 from treetop.reproduction.specification import Planned
@@ -23,7 +24,7 @@ def _evaluate(group: Sequence[Planned], reproduction: Reproduction) -> str:
     variant, parameters = group[0].variant, group[0].cell.parameters
     found, settings = reproduction.provenances[variant.federation], reproduction.settings
     words = ["treetop", "evaluate", found.word(variant.draw, variant.concentration)]
-    words += ["--mechanisms", _listed(each.cell.mechanism for each in group)]
+    words += ["--mechanisms", _listed(mechanism_named(each.cell.mechanism).name for each in group)]
     words += ["--epsilons", _listed(f"{each.cell.parameters.epsilon:g}" for each in group)]
     words += ["--ks", _listed(str(each.cell.parameters.k) for each in group)]
     words += ["--oracles", parameters.oracle, "--encoding", found.encoding]

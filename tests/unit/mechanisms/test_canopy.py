@@ -192,12 +192,14 @@ def test_fifty_one_parties_with_75_million_users() -> None:
     crowd = {f"p{place}": {str(3 * r): 1_500_000 // (r + 1) for r in range(200)} for place in range(51)}
     answer = treetop.find(crowd, k=10, epsilon=1, encoding="ids", seed=1)
     assert answer.users > 75_000_000
+    assert answer.truth is not None
     assert answer.truth.f1 == 1.0
     assert all(row.significant for row in answer.items)
 
 
 def test_one_party_is_told_so() -> None:
     answer = treetop.find({"a": zipf(50_000, 30)}, k=3, encoding="ids", seed=1, **SMALL)
+    assert answer.truth is not None
     assert answer.truth.f1 == 1.0
     assert "canopy: there is one party only and nobody to share with" in answer.notes
 

@@ -1,7 +1,6 @@
 """`treetop party`: an organisation's own service, its tickets, and a check of its settings."""
 
 import os
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +14,7 @@ from treetop.cli.options import Json
 from treetop.cli.screen import note, out, print_json
 from treetop.errors import InvalidInput
 
-TICKETS_AT_ONCE, PATIENCE_SECONDS = 10_000, 20
+TICKETS_AT_ONCE, RETRY_SECONDS = 10_000, 20
 
 app = typer.Typer(
     help="Run a party: collect reports of its own users' devices, answer the server.",
@@ -42,11 +41,11 @@ def party(context: typer.Context, settings: MaybeSettings = None) -> None:
 @app.command()
 def check(settings: SettingsFile, json: Json = False) -> None:
     """Say what a settings file means, and all that is wrong with it; nothing is opened."""
-    told = _understood(_read(settings))
+    understood = _understood(_read(settings))
     if json:
-        print_json(told)
+        print_json(understood)
         return
-    for name, value in told.items():
+    for name, value in understood.items():
         out.print(f"{name:<22}{value}", markup=False)
 
 
@@ -68,10 +67,11 @@ def tickets(
     client = _federation("services.device.party_client")
     connection = _federation("adapters.http.retrying_connection")
     address = party_url or f"{understood.scheme}://{understood.listen}"
-    patience = connection.Patience(in_all=PATIENCE_SECONDS)
-    reached = client.PartyClient(connection.KeptConnection(address, ca, patience))
+    policy = connection.RetryPolicy(in_all=RETRY_SECONDS)
+    reached = client.PartyClient(connection.RetryingConnection(address, ca, policy))
     digest, key = _digest(task), _usable_key(understood)
-    lines = [ticket.text + "\n" for some in _portions(count) for ticket in reached.tickets(digest, some, key)]
+    portions = (min(TICKETS_AT_ONCE, count - start) for start in range(0, count, TICKETS_AT_ONCE))
+    lines = [ticket.text + "\n" for some in portions for ticket in reached.tickets(digest, some, key)]
     create_durably(output, "".join(lines).encode("ascii"), 0o600)
     note(f"{count} tickets of task {task[:8]}… in {output}: whoever holds one can send one report")
 
@@ -105,11 +105,6 @@ def _usable_key(settings: Any) -> str:
         if access.key is not None and access.state(now) == "active":
             return str(access.key.reveal().decode())
     raise InvalidInput("back_end_access has no key given with key_file or key_env that is valid today")
-
-
-def _portions(count: int) -> Iterator[int]:
-    for start in range(0, count, TICKETS_AT_ONCE):
-        yield min(TICKETS_AT_ONCE, count - start)
 
 
 def _understood(settings: Any) -> dict[str, object]:

@@ -10,11 +10,14 @@ from treetop.federation.messages import LevelReport
 from treetop.federation.server.planning import plan_notes
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import codec_of, mode_of, parameters_of
+from treetop.mechanisms.registry import mechanism_named
 from treetop.mechanisms.requests import Findings, LevelTrace, Upload
+from treetop.privacy.guarantee import NOT_COVERED
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group
 
-NOT_COVERED = "docs/explanation/privacy_guarantee.md"
+SCHEMA = 1
+"""Of the document: the form that `query.answer` reads, described in docs/reference/answer_json.md."""
 _OF_A_LEVEL = re.compile(r"(?P<before>(the group of )?)level (?P<level>\d+)(?P<rest>[^\d].*)")
 FakesNeeded = Callable[[float, float, float], int]
 """How many crafted reports lift an item that nobody holds to the k-th count, from that count, p and q."""
@@ -77,13 +80,12 @@ def result_content(
     notes: Sequence[str],
     fakes_needed: FakesNeeded | None,
 ) -> dict[str, Any]:
-    """Return all that a reader of the answer should know."""
+    """Return all that a reader of the answer should know, in the form of `find --json`."""
     present = [entry for entry in records if entry.name not in left]
-    users = sum(entry.users for entry in present)
+    users, parameters = sum(entry.users for entry in present), parameters_of(task)
     return {
-        "mechanism": task.mechanism, "oracle": task.oracle, "encoding": task.encoding.name, "k": task.k,
-        "epsilon": float(parameters_of(task).epsilon), "seed": None, "mode": mode_of(task), "task": task.digest.hex(),
-        "name": task.name, "items": _items(task, ranking, users),
+        "schema": SCHEMA, "mechanism": task.mechanism, "oracle": task.oracle, "encoding": task.encoding.name,
+        "k": task.k, "epsilon": float(parameters.epsilon), "seed": None, "items": _items(task, ranking, users),
         "parties": [
             {
                 "name": entry.name, "users": entry.users, "uplink_bits": entry.uplink_bits,
@@ -91,14 +93,19 @@ def result_content(
             }
             for entry in present
         ],
+        "notes": [*plan_notes(task), *notes, *_party_notes(records)],
+        "choices": list(mechanism_named(task.mechanism).choices(parameters)),
         "missing": [
             {"name": entry.name, "reason": left[entry.name], "levels": entry.levels}
             for entry in records if entry.name in left
         ],
+        "mode": mode_of(task), "task": task.digest.hex(), "name": task.name,
         "covered": covered(present, [entry for entry in records if entry.name in left], expected),
-        "levels": len(task.lengths) - 1, "notes": [*plan_notes(task), *notes, *_party_notes(records)],
-        "privacy": {"epsilon": task.budget.text, "reports_per_user": 1, "not_covered": NOT_COVERED},
-        "fakes_needed": _fakes(task, ranking, present, fakes_needed),
+        "levels": len(task.lengths) - 1,
+        "privacy": {
+            "epsilon": task.budget.text, "reports_per_user": 1, "oracle": task.oracle, "not_covered": NOT_COVERED,
+        },
+        "fakes_needed": _fakes(task, ranking, present, fakes_needed), "outside": None,
     }  # fmt: skip
 
 
@@ -109,7 +116,7 @@ def _items(task: DeviceTask, ranking: GlobalRanking, users: int) -> list[dict[st
     return [
         {
             "item": codec.show(int(code)), "count": count, "frequency": count / users, "stderr": variance**0.5,
-            **({} if mark is None else {"significant": mark}),
+            "significant": mark, "source": None,
         }
         for code, count, variance, mark in rows
     ]  # fmt: skip
