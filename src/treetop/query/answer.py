@@ -237,7 +237,7 @@ def _object(kind: type[Any]) -> Reader:
     def read(what: str, content: Any) -> Any:
         shape = SHAPES[kind]
         found = record(what, content, set(shape))
-        return kind(**{name: reader(f"{name} of {what}", found[name]) for name, reader in shape.items()})
+        return kind(**{name: reader(f"{what}.{name}", found[name]) for name, reader in shape.items()})
 
     return read
 

@@ -20,6 +20,9 @@ from treetop.simulation.run import SIMULATORS, PartyRun, RunResult, run
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.user_groups import Group
 
+# Notes are looked at in the answer; that each is a warning, too, is tested with `find`.
+pytestmark = pytest.mark.filterwarnings("ignore::treetop.errors.TreetopWarning")
+
 SMALL: dict[str, Any] = {"bits": 8, "step_bits": 2}
 
 

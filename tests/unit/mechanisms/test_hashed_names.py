@@ -20,6 +20,9 @@ from treetop.query.answer import Answer
 from treetop.trie.candidate_domain import ChunkDomain
 from treetop.trie.quantised_counts import QuantisedCounts
 
+# Notes are looked at in the answer; that each is a warning, too, is tested with `find`.
+pytestmark = pytest.mark.filterwarnings("ignore::treetop.errors.TreetopWarning")
+
 TEXTS = ["green tea", "café au lait", "https://nova.com/news", "Lamp 3", "mate ☕", "water", "cocoa", "juice"]
 DATA = {
     "north": {text: 40_000 // (rank + 1) for rank, text in enumerate(TEXTS)},

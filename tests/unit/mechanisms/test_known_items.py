@@ -13,6 +13,9 @@ from treetop.mechanisms.known_items import CatalogueSurvey
 from treetop.mechanisms.parameters import Parameters
 from treetop.privacy.epsilon import Epsilon
 
+# Notes are looked at in the answer; that each is a warning, too, is tested with `find`.
+pytestmark = pytest.mark.filterwarnings("ignore::treetop.errors.TreetopWarning")
+
 ITEMS = [f"item {place}" for place in range(60)]
 DATA = {
     "a": {item: 30_000 // (place + 1) for place, item in enumerate(ITEMS)},
