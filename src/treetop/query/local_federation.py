@@ -61,11 +61,11 @@ class GroundTruth:
     def __init__(self, folder: FederationFolder) -> None:
         expected = {name: home.users for name, home in folder.parties.items()}
         self._options, codec = folder.options, codec_of(planned_task(order_of(folder.options, expected)))
-        self._population = Population(folder.federation(), codec)
+        self.population = Population(folder.federation(), codec)
 
     def scored(self, answer: Answer) -> Answer:
         """Return an answer with readable items beside their true counts, scored, and with the seed of its users."""
-        population, codes = self._population, self._population.truth.codes
+        population, codes = self.population, self.population.truth.codes
         names = population.show(codes)  # the most popular one first
         readable = dict(zip((population.codec.show(int(code)) for code in codes.tolist()), names, strict=True))
         counts = dict(zip(names, population.truth.users.tolist(), strict=True))

@@ -45,15 +45,15 @@ class PartyRecord:
         if last and isinstance(upload, Findings):
             self.domain = upload.heavy_hitters.domain
 
-    def happened(self, told: LevelReport) -> None:
-        """Add what the party told with an outcome."""
-        self.traces += told.traces
-        self.notes += told.notes
-        self.implausible += told.implausible
+    def happened(self, report: LevelReport) -> None:
+        """Add what the party reported with an outcome."""
+        self.traces += report.traces
+        self.notes += report.notes
+        self.implausible += report.implausible
 
     @property
     def levels(self) -> int:
-        """Return the last level that the party told of."""
+        """Return the last level that the party reported."""
         return max((trace.level for trace in self.traces), default=0)
 
 
@@ -93,7 +93,10 @@ def result_content(
             }
             for entry in present
         ],
-        "notes": [*plan_notes(task), *notes, *_party_notes(records)],
+        "notes": [
+            *plan_notes(task), *notes,
+            *(f"party {entry.name!r}: {note}" for entry in records for note in joined_levels(entry.notes)),
+        ],
         "choices": list(mechanism_named(task.mechanism).choices(parameters)),
         "missing": [
             {"name": entry.name, "reason": left[entry.name], "levels": entry.levels}
@@ -131,31 +134,23 @@ def covered(
     """
     users = sum(entry.users for entry in present)
     sizes = [expected.get(entry.name, entry.users) for entry in missing]
-    told = all(entry.name in expected for entry in (*present, *missing))
-    known = sum(expected.values()) if told else users + sum(sizes)
+    all_expected = all(entry.name in expected for entry in (*present, *missing))
+    known = sum(expected.values()) if all_expected else users + sum(sizes)
     share = None if 0 in sizes or not known else users / known
-    return {"users": users, "of": "expected" if told else "known", "known": known, "share": share}
-
-
-def _party_notes(records: Sequence[PartyRecord]) -> list[str]:
-    return [f"party {entry.name!r}: {note}" for entry in records for note in joined_levels(entry.notes)]
+    return {"users": users, "of": "expected" if all_expected else "known", "known": known, "share": share}
 
 
 def joined_levels(notes: Sequence[str]) -> list[str]:
-    """Say once what is said of several levels, in the place where it is said first."""
+    """Say once what is said of several levels, where it is said first."""
     levels: dict[tuple[str, str], list[int]] = {}
     for note in notes:
         found = _OF_A_LEVEL.fullmatch(note)
         before, rest, level = (found["before"], found["rest"], int(found["level"])) if found else (note, "", 0)
         levels.setdefault((before, rest), []).append(level)
-    return [_of_levels(before, rest, numbers) for (before, rest), numbers in levels.items()]
-
-
-def _of_levels(before: str, rest: str, numbers: Sequence[int]) -> str:
-    if not rest:
-        return before
-    named = f"level {numbers[0]}" if len(numbers) == 1 else f"levels {', '.join(map(str, numbers))}"
-    return f"{before}{named}{rest}"
+    return [
+        f"{before}level{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}{rest}" if rest else before
+        for (before, rest), numbers in levels.items()
+    ]
 
 
 def _fakes(
