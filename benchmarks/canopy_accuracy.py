@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.histograms import FOLDER, histogram, missing
 from treetop.evaluation.grid import cells_of
 from treetop.mechanisms.registry import mechanism_named
-from treetop.query.encode import populate
 from treetop.query.score import Score, score
+from treetop.query.strategy import populate
 from treetop.simulation.run import run
 
 DATA = (("syn", "ids"), ("syn", "hashed"), ("rdb", "words"), ("ycm", "words"), ("tys", "words"))

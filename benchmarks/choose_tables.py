@@ -14,10 +14,10 @@ import numpy as np
 from benchmarks.histograms import FOLDER, histogram, missing
 from treetop.mechanisms.known_items import KnownItems
 from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.registry import DEFAULT_MECHANISM, MECHANISMS, mechanism_named
+from treetop.mechanisms.registry import MECHANISMS, mechanism_named
 from treetop.privacy.epsilon import Epsilon
-from treetop.query.encode import catalogued, populate
 from treetop.query.score import score
+from treetop.query.strategy import catalogued, populate
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
 
@@ -39,7 +39,7 @@ def searched(data: str) -> Population:
 @cache
 def listed(data: str) -> tuple[KnownItems, Population]:
     federation = histogram(data)
-    return catalogued(federation, federation.items, DEFAULT_MECHANISM, None)
+    return catalogued(federation, federation.items)
 
 
 def f1_scores(cell: Cell, runs: int) -> tuple[Cell, list[float]]:

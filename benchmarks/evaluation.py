@@ -17,6 +17,7 @@ def measure() -> list[Measured]:
         mechanisms=["fedpem", "gtf", "tap", "taps"],
         epsilons=[1, 2, 3, 4, 5],
         ks=[10, 20, 40],
+        oracles=["krr"],
         repeats=50,
         workers=2,
         seed=1,

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.histograms import FOLDER, histogram, missing
-from treetop.mechanisms.registry import mechanism_named, parameters_for
 from treetop.query.score import Score, score
-from treetop.query.strategy import HASHED, Told, choose
+from treetop.query.strategy import HASHED, FindRequest, choose
 from treetop.simulation.run import run
 
 EPSILONS = (1.0, 2.0, 4.0)
@@ -25,10 +24,8 @@ RUNS, SEED, K = 10, 1, 10
 
 def measure(data: str, epsilon: float, recovered: bool, runs: int) -> list[Score]:
     federation = histogram(data)
-    told = Told(way=HASHED, word_list=None if recovered else federation.items)
-    settings = {"expected_items": 100_000}
-    parameters = parameters_for(mechanism_named(told.mechanism), K, epsilon, settings=settings)
-    taken = choose(federation, parameters, told, settings)
+    words, settings = None if recovered else federation.items, {"expected_items": 100_000}
+    taken = choose(federation, FindRequest(K, epsilon, strategy=HASHED, word_list=words, settings=settings))
     outcomes = (
         run(taken.mechanism, taken.parameters, taken.population, seed=SEED, repetition=repetition)
         for repetition in range(runs)

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from treetop.datasets.catalog import federation_named
 from treetop.datasets.federation import Federation
+from treetop.datasets.loading import federation_named
 
 FOLDER = Path(os.environ.get("TREETOP_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

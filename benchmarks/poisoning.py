@@ -31,7 +31,7 @@ from treetop.oracles.olh.counting import HashedReports
 from treetop.oracles.olh.hashing import buckets, premixed
 from treetop.oracles.tallies import Tally
 from treetop.privacy.epsilon import Epsilon
-from treetop.query.encode import populate
+from treetop.query.strategy import populate
 from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import PartyPopulation, Population
 from treetop.simulation.run import PartyRun, drive

@@ -7,9 +7,9 @@ import numpy as np
 from benchmarks.measuring import Measured, best_of, ratio
 from treetop.datasets.federation import Federation, PartyItems
 from treetop.encoding.item_codecs import codec_named
-from treetop.mechanisms.registry import DEFAULT_MECHANISM, mechanism_named
+from treetop.mechanisms.registry import mechanism_named
 from treetop.privacy.epsilon import Epsilon
-from treetop.query.encode import catalogued
+from treetop.query.strategy import catalogued
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
 
@@ -63,7 +63,7 @@ def measure() -> list[Measured]:
 
 
 def one_survey(crowd: Population) -> Callable[[], object]:
-    survey, listed = catalogued(crowd.federation, crowd.federation.items[:ITEMS], DEFAULT_MECHANISM, None)
+    survey, listed = catalogued(crowd.federation, crowd.federation.items[:ITEMS])
     return lambda: run(survey, survey.parameters(10, Epsilon(4)), listed, seed=1)
 
 

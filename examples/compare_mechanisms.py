@@ -3,8 +3,8 @@
 import treetop
 
 if __name__ == "__main__":  # worker processes import this file
-    table = treetop.evaluate(
+    evaluation = treetop.evaluate(
         treetop.synthetic(), mechanisms=["fedpem", "taps"], epsilons=[1, 4], repeats=10, workers=2, seed=1
     )
-    for row in table.to_pylist():
-        print(f"{row['mechanism']:<7} epsilon {row['epsilon']:g}: F1 {row['f1']:.2f} ± {row['f1_se']:.2f}")
+    for row in evaluation.rows:
+        print(f"{row.mechanism:<7} epsilon {row.epsilon:g}: F1 {row.f1:.2f} ± {row.f1_se:.2f}")

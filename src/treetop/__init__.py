@@ -1,5 +1,11 @@
 """Treetop: which items are most popular across all of us, when nobody may see what any single person holds?
 
+>>> import treetop
+>>> shops = treetop.load("examples/coffee_shops.csv")
+>>> answer = treetop.find(shops, k=3, epsilon=4, seed=1)
+>>> [row.item for row in answer.items]
+['cappuccino', 'cocoa', 'chai']
+
 The names below load on first use, so that importing a part of the package costs that part alone.
 """
 
@@ -9,19 +15,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from treetop.adapters.system.vectorised_device import perturb
     from treetop.datasets.federation import Federation
-    from treetop.datasets.histogram_file import load
+    from treetop.datasets.loading import load
     from treetop.datasets.synthetic import synthetic
-    from treetop.errors import InvalidInput, TreetopError
+    from treetop.errors import InvalidInput, TreetopError, TreetopWarning
     from treetop.evaluation.evaluate import evaluate
-    from treetop.planning.plan import plan
+    from treetop.evaluation.results import Evaluation
+    from treetop.planning.plan import Plan, plan
     from treetop.query.answer import Answer
     from treetop.query.find import find
 
 __all__ = [
     "Answer",
+    "Evaluation",
     "Federation",
     "InvalidInput",
+    "Plan",
     "TreetopError",
+    "TreetopWarning",
     "evaluate",
     "find",
     "load",
@@ -32,12 +42,15 @@ __all__ = [
 
 _HOMES = {
     "Answer": "treetop.query.answer",
+    "Evaluation": "treetop.evaluation.results",
     "Federation": "treetop.datasets.federation",
     "InvalidInput": "treetop.errors",
+    "Plan": "treetop.planning.plan",
     "TreetopError": "treetop.errors",
+    "TreetopWarning": "treetop.errors",
     "evaluate": "treetop.evaluation.evaluate",
     "find": "treetop.query.find",
-    "load": "treetop.datasets.histogram_file",
+    "load": "treetop.datasets.loading",
     "perturb": "treetop.adapters.system.vectorised_device",
     "plan": "treetop.planning.plan",
     "synthetic": "treetop.datasets.synthetic",
@@ -50,3 +63,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'treetop' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

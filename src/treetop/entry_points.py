@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from treetop.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 Entry = TypeVar("Entry")
 
@@ -19,35 +21,35 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         self._loaded: dict[str, Entry] = {}
 
     @cached_property
-    def _added(self) -> dict[str, list[EntryPoint]]:
-        added: dict[str, list[EntryPoint]] = {}
+    def _added(self) -> "dict[str, EntryPoint]":
+        """Return the entry points of other packages; whoever asks for Treetop's own alone does not pay for it."""
+        from importlib.metadata import entry_points  # noqa: PLC0415  loads much that a device has no use for
+
+        added: dict[str, EntryPoint] = {}
         for point in entry_points(group=self._group):
-            added.setdefault(point.name, []).append(point)
+            if point.name in self._own or point.name in added:
+                first = added[point.name].value if point.name in added else "treetop"
+                owners = f"{first} and {point.value}"
+                raise InvalidInput(f"the {self._kind} {point.name!r} must have one owner, found {owners}")
+            added[point.name] = point
         return added
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*self._own, *self._added)))
+        return iter((*self._own, *self._added))
 
     def __len__(self) -> int:
-        return len(list(iter(self)))
+        return len(self._own) + len(self._added)
 
     def __contains__(self, name: object) -> bool:
         return name in self._own or name in self._added
 
     def __getitem__(self, name: str) -> Entry:
-        points = self._added.get(name, [])
-        if not points:
+        if name in self._own:
             return self._own[name]
-        if name in self._own or len(points) > 1:
-            owners = ["treetop"] * (name in self._own) + [point.value for point in points]
-            raise InvalidInput(f"the {self._kind} {name!r} must have one owner, found {' and '.join(owners)}")
         if name not in self._loaded:
-            self._loaded[name] = self._load(name, points[0])
+            entry = self._checked(self._added[name].load())
+            found = getattr(entry, "name", None)
+            if found != name:
+                raise InvalidInput(f"the entry point {name!r} must be named like its {self._kind}, found {found!r}")
+            self._loaded[name] = entry
         return self._loaded[name]
-
-    def _load(self, name: str, point: EntryPoint) -> Entry:
-        entry = self._checked(point.load())
-        found = getattr(entry, "name", None)
-        if found != name:
-            raise InvalidInput(f"the entry point {name!r} must be named like its {self._kind}, found {found!r}")
-        return entry

@@ -1,4 +1,4 @@
-"""The whole exception family."""
+"""The whole exception family, and the one warning."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -6,6 +6,10 @@ from difflib import get_close_matches
 
 class TreetopError(Exception):
     """Anything Treetop refuses to do, with a message for the person who asked."""
+
+
+class TreetopWarning(UserWarning):
+    """A note on an answer or an evaluation, for whoever asked from Python."""
 
 
 class InvalidInput(TreetopError, ValueError):

@@ -7,10 +7,14 @@ import pytest
 from tests.support.federations import Federation, FixedSigner, crowd, items, order
 from tests.support.populations import population
 
+from treetop.datasets.loading import as_federation
 from treetop.federation.task_parameters import parameters_of
 from treetop.federation.wire.published_lists import PublishedList
 from treetop.federation.wire.signed_documents import checked
 from treetop.mechanisms.registry import MECHANISMS, mechanism_named
+from treetop.query.answer import Answer
+from treetop.query.find import simulated_answer
+from treetop.query.strategy import FindRequest
 from treetop.simulation.run import run
 
 EVERY = pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -48,6 +52,18 @@ def test_every_k_and_a_low_epsilon_do(mechanism: str, mode: str, k: int) -> None
     content = federation(mechanism, mode, k=k, epsilon="0.5").query().run().content
     assert len(items(content)) <= k
     assert content["missing"] == []
+
+
+@EVERY
+@BOTH
+def test_a_server_writes_the_answer_that_find_writes(mechanism: str, mode: str) -> None:
+    content = federation(mechanism, mode).query().run().content
+    answer = Answer.from_json(content)
+    assert answer.to_json() == content
+    assert (answer.users, answer.name, answer.levels) == (6000, content["name"], content["levels"])
+    assert str(answer.privacy).startswith("every user answers once; no report is more than e^8")
+    simulated = simulated_answer(as_federation({"a": ["1"] * 50}), FindRequest(1, 8), seed=1).to_json()
+    assert {*simulated} == {*content, "truth"}
 
 
 @EVERY

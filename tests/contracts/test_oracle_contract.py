@@ -17,7 +17,7 @@ from treetop.federation.wire.report_batches import Batch, Envelope
 from treetop.oracles.frequency_oracle import FrequencyOracle, columns_of
 from treetop.oracles.protocol import MAX_SLOTS, NO_CODE_KEY, Below, DeviceFace, Oracle, Seed, Words
 from treetop.oracles.random_words import GeneratorWords, RandomWords, Words32, Words64
-from treetop.oracles.registry import oracle_named, oracles
+from treetop.oracles.registry import ORACLES, oracle_named
 from treetop.oracles.tallies import Tally
 from treetop.privacy.budget import Budget
 from treetop.privacy.epsilon import Epsilon
@@ -27,16 +27,16 @@ EPSILONS = (0.1, 1.0, 4.0, 12.0)
 SIZES = (2, 5, 41)
 FACES = [
     (oracle, budget, slots)
-    for oracle in oracles().values()
+    for oracle in ORACLES.values()
     for budget in ("0.5", "2", "7")
     for slots in ((2, 5, 41, 300) if oracle.listed else (None,))
 ]
 
 
-@pytest.fixture(params=[(name, epsilon, size) for name in oracles() for epsilon in EPSILONS for size in SIZES], ids=str)
+@pytest.fixture(params=[(name, epsilon, size) for name in ORACLES for epsilon in EPSILONS for size in SIZES], ids=str)
 def oracle(request: pytest.FixtureRequest) -> FrequencyOracle[Any]:
     name, epsilon, size = request.param
-    return oracles()[name].over(Epsilon(epsilon), size)
+    return ORACLES[name].over(Epsilon(epsilon), size)
 
 
 def values_of(oracle: FrequencyOracle[Any], slots: NDArray[Any]) -> NDArray[Any]:
@@ -132,17 +132,17 @@ def test_the_claim_is_stated_as_data(oracle: FrequencyOracle[Any]) -> None:
     assert oracle.guarantee.reports_per_user == 1
 
 
-@pytest.mark.parametrize("name", oracles())
+@pytest.mark.parametrize("name", ORACLES)
 def test_a_domain_without_a_candidate_is_refused(name: str) -> None:
     with pytest.raises(InvalidInput, match="one candidate and the dummy at least, found 1"):
-        oracles()[name].over(Epsilon(1), 1)
+        ORACLES[name].over(Epsilon(1), 1)
 
 
-@pytest.mark.parametrize("name", oracles())
+@pytest.mark.parametrize("name", ORACLES)
 @pytest.mark.parametrize("slots", [-1, 0, 1, MAX_SLOTS + 1])
 def test_a_device_needs_a_candidate_and_the_dummy(name: str, slots: int) -> None:
     with pytest.raises(InvalidInput, match="slots"):
-        oracles()[name].device(Budget("1"), slots)
+        ORACLES[name].device(Budget("1"), slots)
 
 
 def test_the_dummy_is_counted_in_d() -> None:

@@ -13,7 +13,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = str(ROOT / "examples" / "coffee_shops.csv")
-FIND_KEYS = ["mechanism", "oracle", "encoding", "k", "epsilon", "seed", "items", "parties", "truth"]
+FIND_KEYS = [
+    "schema", "mechanism", "oracle", "encoding", "k", "epsilon", "seed", "items", "parties", "notes", "choices",
+    "missing", "truth", "mode", "task", "name", "covered", "levels", "privacy", "fakes_needed", "outside",
+]  # fmt: skip
+ITEM_KEYS = ["item", "count", "frequency", "stderr", "significant", "source"]
 ROW_KEYS = [
     "data", "mechanism", "oracle", "encoding", "epsilon", "k", "levels", "repeats", "f1", "f1_se", "ncr", "ncr_se",
     "local_recall", "uplink_bits", "seconds",
@@ -37,12 +41,14 @@ def test_find_prints_one_object_and_nothing_else() -> None:
     assert first.stdout == again.stdout
     answer = read(first)
     assert list(answer) == FIND_KEYS
-    assert [list(item) for item in answer["items"]] == [["item", "count", "frequency", "stderr"]] * 5
-    assert [list(party) for party in answer["parties"]] == [["name", "users", "uplink_bits"]] * 4
+    assert [list(item) for item in answer["items"]] == [ITEM_KEYS] * 5
+    assert [list(party) for party in answer["parties"]] == [["name", "users", "uplink_bits", "implausible"]] * 4
     assert list(answer["truth"]) == ["f1", "ncr"]
     defaults = {name: answer[name] for name in ("mechanism", "oracle", "encoding", "k", "epsilon", "seed")}
     assert defaults == {"mechanism": "canopy", "oracle": "auto", "encoding": "words", "k": 5, "epsilon": 2.0, "seed": 3}
     assert "note: 3 items are too long" in first.stderr
+    assert any("3 items are too long" in note for note in answer["notes"])
+    assert any("6 levels of at most 8 bits" in choice for choice in answer["choices"])
 
 
 def test_find_draws_bars_for_a_person() -> None:
@@ -78,7 +84,15 @@ def test_a_catalogue_is_surveyed(tmp_path: Path) -> None:
     assert (answer["mechanism"], answer["encoding"]) == ("catalogue", "catalogue")
 
 
-def test_choices_are_told_with_the_answer() -> None:
+def test_a_strategy_has_an_old_name() -> None:
+    asked = ("find", EXAMPLE, "--k", "2", "--seed", "1", "--no-text-recovery", "--json")
+    new, old = (treetop(*asked, option, "hashed") for option in ("--strategy", "--way"))
+    assert new.stdout == old.stdout
+    assert read(new)["mechanism"] == "hashed_names"
+    assert "--way" not in treetop("find", "--help").stdout
+
+
+def test_choices_are_shown_with_the_answer() -> None:
     text = " ".join(treetop("find", EXAMPLE, "--seed", "1").stdout.split())
     for words in ("canopy: 6 levels of at most 8 bits", "30 prefixes kept", "oracle olh", "kbit up per party"):
         assert words in text
@@ -112,6 +126,7 @@ def test_evaluate_prints_rows_and_writes_them(tmp_path: Path) -> None:
 def test_evaluate_prints_a_table_for_a_person() -> None:
     done = treetop("evaluate", EXAMPLE, "--repeats", "2", "--ks", "3")
     assert "fedpem" in done.stdout
+    assert "auto" in done.stdout
     assert "note: seed" in done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80
 
@@ -134,6 +149,8 @@ def test_demo_shows_truth_estimates_and_means() -> None:
             "nowhere.txt: expected a .txt, .csv or .parquet file, found none",
         ),
         (["find", "syn", "--catalogue", EXAMPLE, "--mechanism", "tap"], "with a catalogue nothing is searched"),
+        (["find", "syn", "--strategy", "catalog"], "did you mean 'catalogue'?"),
+        (["find", "syn", "--way", "tries"], "unknown strategy 'tries'"),
         (["find", "syn", "--set", "upload_budget=10"], "upload_budget must be at least"),
         (["find", "nowhere.csv"], "nowhere.csv: expected a .parquet or .csv file, found nothing there"),
         (["find"], "Missing argument"),
@@ -194,6 +211,8 @@ def test_an_end_by_force_leaves_no_orphans_and_ctrl_c_keeps_finished_rows(tmp_pa
     grid = [
         "--mechanisms",
         "fedpem,tap,taps",
+        "--oracles",
+        "krr",
         "--epsilons",
         "1,2,3,4,5,6,7,8,9,10",
         "--repeats",

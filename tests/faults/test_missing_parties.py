@@ -10,6 +10,7 @@ from treetop.errors import PartyUnreachable, QueryFailed
 from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.task import Deadlines
 from treetop.mechanisms.registry import MECHANISMS
+from treetop.query.answer import Answer
 
 BOTH = pytest.mark.parametrize("mode", ["one-shot", "rounds"])
 PHASES = pytest.mark.parametrize("phase", [1, 2, 3])
@@ -63,6 +64,7 @@ def test_one_of_five_lost_is_named_and_the_others_answer(mechanism: str, mode: s
         assert content["missing"] == []  # two messages are all they need
         return
     (missing,) = content["missing"]
+    assert Answer.from_json(content).to_json() == content
     assert missing["name"] == "p02"
     assert ("still at work" if stalls else "connection refused") in missing["reason"]
     assert [party["name"] for party in content["parties"]] == ["p00", "p01", "p03", "p04"]

@@ -16,7 +16,7 @@ from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, decoded_
 from treetop.federation.wire.tickets import TicketKey
 from treetop.federation.wire.uploads import ReportStatus, TicketedReport, encoded_upload
 from treetop.oracles.olh import OptimizedLocalHashing
-from treetop.oracles.registry import oracles
+from treetop.oracles.registry import ORACLES
 from treetop.trie.user_groups import Group, Role
 
 ONE_SHOT, ROUNDS = task("olh"), task("listed")
@@ -101,7 +101,7 @@ def entries(draw: st.DrawFn, of: DeviceTask) -> TicketedReport:
     envelope = _envelope(of, group)
     task_digest = draw(st.sampled_from([of.digest] * 6 + [sha256(b"").digest()]))
     slots = draw(st.just(envelope.slots) | st.just(envelope.slots) | st.integers(2, 300))
-    oracle = draw(st.sampled_from([envelope.oracle] * 4 + list(oracles().values())))
+    oracle = draw(st.sampled_from([envelope.oracle] * 4 + list(ORACLES.values())))
     domain = draw(st.sampled_from([envelope.domain] * 4 + [NO_DOMAIN, sha256(b"x").digest()]))
     width = oracle.form(slots).width
     body = draw(st.binary(min_size=width, max_size=width)) if draw(st.booleans()) else bytes(width)

@@ -20,7 +20,7 @@ from treetop.mechanisms.canopy import Canopy, CanopyParameters
 from treetop.mechanisms.protocol import Mechanism, P
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
-from treetop.query.encode import catalogued
+from treetop.query.strategy import catalogued
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
 from treetop.trie.significance import NoiseScores, normal_scores, significant, sum_threshold, threshold
@@ -68,7 +68,7 @@ def test_error_bars_of_canopy(epsilon: float) -> None:
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_error_bars_of_the_catalogue(epsilon: float) -> None:
     crowd = crowded()
-    mechanism, listed = catalogued(crowd.federation, crowd.federation.items, "canopy", None)
+    mechanism, listed = catalogued(crowd.federation, crowd.federation.items)
     errors = deviations(mechanism, mechanism.parameters(ITEMS, Epsilon(epsilon)), listed, seed=2)
     assert right(errors)
     assert not right(errors / 0.8)
@@ -117,7 +117,7 @@ RUNS = 1500
 
 def catalogue_answers(oracle: str, simulator: str, epsilon: float = 1.5) -> tuple[Any, Any]:
     held = {"a": {"x": 150, "y": 90, "z": 60, "other": 70}, "b": {"y": 120, "z": 80}, "c": {"z": 60, "none": 40}}
-    mechanism, crowd = catalogued(federation_from_mapping(held), ["x", "y", "z", "w"], "canopy", None)
+    mechanism, crowd = catalogued(federation_from_mapping(held), ["x", "y", "z", "w"])
     parameters = mechanism.parameters(2, Epsilon(epsilon), oracle)
     seed = 1 if simulator == "exact" else 2
     rankings = [

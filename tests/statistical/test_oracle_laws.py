@@ -16,16 +16,16 @@ from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.oracles.olh.counting import HashCounting
 from treetop.oracles.olh.hashing import buckets, premixed
 from treetop.oracles.random_words import GeneratorWords
-from treetop.oracles.registry import oracles
+from treetop.oracles.registry import ORACLES
 from treetop.privacy.epsilon import Epsilon
 
 HOLDERS = np.array([200, 100, 60, 40, 0])
 RUNS = 4000
-EVERY = pytest.mark.parametrize("name", oracles())
+EVERY = pytest.mark.parametrize("name", ORACLES)
 
 
 def oracle_of(name: str, epsilon: float = 1.0) -> FrequencyOracle[Any]:
-    return oracles()[name].over(Epsilon(epsilon), len(HOLDERS))
+    return ORACLES[name].over(Epsilon(epsilon), len(HOLDERS))
 
 
 def sampled(oracle: FrequencyOracle[Any], runs: int, seed: int) -> np.ndarray[Any, Any]:
@@ -101,7 +101,7 @@ def test_variances_match_the_full_formula(name: str, f: float) -> None:
 @pytest.mark.parametrize("name", ["krr", "oue"])
 def test_the_papers_limit_formula_would_be_rejected(name: str) -> None:
     """At f = 0.1 and epsilon 4 the printed f -> 0 variance is less than half of the truth."""
-    oracle, f, n = oracles()[name].over(Epsilon(4.0), 41), 0.1, 1000
+    oracle, f, n = ORACLES[name].over(Epsilon(4.0), 41), 0.1, 1000
     printed = oracle.variance(0.0, n)
     randomness = np.random.default_rng(5)
     holders = np.append([100], np.full(40, 900 // 40 + 1))

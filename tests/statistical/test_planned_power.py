@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 
 from treetop.datasets.federation import Federation, federation_from_mapping
-from treetop.mechanisms.canopy import CanopyParameters
 from treetop.planning.plan import plan
-from treetop.privacy.epsilon import Epsilon
-from treetop.query.strategy import Told, choose
+from treetop.query.strategy import FindRequest, choose
 from treetop.simulation.run import run
 
 USERS = (60_000, 40_000)
@@ -34,10 +32,9 @@ def _federation(frequency: float) -> Federation:
     return federation_from_mapping(parties)
 
 
-def _share_found(frequency: float, epsilon: float, told: dict[str, Any], runs: int = RUNS) -> float:
+def _share_found(frequency: float, epsilon: float, asked: dict[str, Any], runs: int = RUNS) -> float:
     federation = _federation(frequency)
-    parameters = CanopyParameters(10, Epsilon(epsilon))
-    taken = choose(federation, parameters, Told(**told), {})
+    taken = choose(federation, FindRequest(10, epsilon, **asked))
     name = "200000000000001"
     code = int(taken.population.codec.encode([name]).codes[0])
     hits = 0
@@ -55,10 +52,10 @@ def _planned(place: int, epsilon: float, size: int = BACKGROUND) -> float:
 
 @pytest.mark.parametrize("epsilon", [1.0, 3.0])
 def test_catalogue(epsilon: float) -> None:
-    told = {"catalogue": _federation(0.1).items}
-    frequency = _planned(CATALOGUE, epsilon, len(told["catalogue"]))
-    assert LEAST < _share_found(frequency, epsilon, told) < MOST
-    assert _share_found(0.7 * frequency, epsilon, told) < LEAST
+    asked = {"catalogue": _federation(0.1).items}
+    frequency = _planned(CATALOGUE, epsilon, len(asked["catalogue"]))
+    assert LEAST < _share_found(frequency, epsilon, asked) < MOST
+    assert _share_found(0.7 * frequency, epsilon, asked) < LEAST
 
 
 def test_canopy_where_no_beginning_is_shared() -> None:
@@ -67,6 +64,6 @@ def test_canopy_where_no_beginning_is_shared() -> None:
 
 
 def test_hashed_names() -> None:
-    told: dict[str, Any] = {"way": "hashed", "text_recovery": False}
+    asked: dict[str, Any] = {"strategy": "hashed", "text_recovery": False}
     frequency = _planned(HASHED, 3.0)
-    assert LEAST < _share_found(frequency, 3.0, told, 60) <= 1.0
+    assert LEAST < _share_found(frequency, 3.0, asked, 60) <= 1.0

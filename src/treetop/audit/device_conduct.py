@@ -23,7 +23,7 @@ from treetop.federation.task import DeviceTask, WeightedGroup
 from treetop.federation.wire.published_lists import Publication, Question
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.olh import OptimizedLocalHashing
-from treetop.oracles.registry import oracles
+from treetop.oracles.registry import ORACLES
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group
 
@@ -47,7 +47,7 @@ class ReplayedEntropy:
 def retry_check(retries: int, factory: DeviceFactory = Device) -> Check:
     """Check that asking again, with a restart of the device each time, gives the same bytes."""
     most = 0
-    for oracle in oracles().values():
+    for oracle in ORACLES.values():
         asked, entropy = audited(oracle, BUDGET), SystemEntropy()
         store, counter = MemoryLedger(), MemoryCounter()
         restarts = (factory(lambda: 0, entropy, opened_ledger(store, counter)) for _ in range(retries))
@@ -92,7 +92,7 @@ def _questions(asked: Audited) -> Iterable[Question]:
 def randomness_check(streams: int, factory: DeviceFactory = Device) -> Check:
     """Check that how many random bytes are read, and how many are sent, is the same for every value."""
     differing = 0
-    for oracle in oracles().values():
+    for oracle in ORACLES.values():
         for stream in range(streams):
             footprints = {_footprint(factory, audited(oracle, BUDGET), value, stream) for value in VALUES}
             differing += len(footprints) - 1

@@ -11,7 +11,7 @@ from treetop.audit.longitudinal import longitudinal_check
 from treetop.audit.oracle_laws import oracle_checks
 from treetop.audit.transcripts import end_to_end_checks
 from treetop.oracles.protocol import Oracle
-from treetop.oracles.registry import oracles
+from treetop.oracles.registry import ORACLES
 from treetop.privacy.budget import Budget
 
 Tick = Callable[[str, float], None]
@@ -29,11 +29,11 @@ class Part:
 def parts(quick: bool) -> list[Part]:
     """Return what an audit runs, the proofs first."""
     return [
-        *(_exact(oracle, quick) for oracle in oracles().values()),
+        *(_exact(oracle, quick) for oracle in ORACLES.values()),
         Part("exact device", 1, lambda: [device_law_check()]),
         Part("end to end", 1 if quick else 4, lambda: end_to_end_checks(quick)),
         Part("conduct", 1 if quick else 3, lambda: conduct_checks(quick)),
-        *(_empirical(oracle, 30_000 if quick else 500_000) for oracle in oracles().values()),
+        *(_empirical(oracle, 30_000 if quick else 500_000) for oracle in ORACLES.values()),
         *(_vectorised(Budget(text), 1_000_000 if quick else 10_000_000) for text in ("1", "2", "4")),
         *(_longitudinal(number, 1_500 if quick else 10_000) for number in ((1, 2, 5, 10) if quick else range(1, 11))),
     ]

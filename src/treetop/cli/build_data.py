@@ -9,8 +9,8 @@ from rich.progress import Progress
 
 from treetop.cli.options import Json
 from treetop.cli.screen import note, out, print_json, progress_bar
-from treetop.datasets.build import Builder, BuiltParty, built_parties, histogram_table
-from treetop.datasets.histogram_file import write_histograms
+from treetop.datasets.build import Builder, built_parties, histogram_table
+from treetop.datasets.loading import write_histograms
 from treetop.datasets.recipe import read_recipe
 from treetop.evaluation.results import checked_output
 
@@ -43,7 +43,17 @@ def build_data(
         )
         counts = builder.build()
         write_histograms(histogram_table(counts, builder.checksums, read.seed), target)
-    _report(built_parties(read, counts), builder.checksums, target, json)
+    parties = built_parties(read, counts)
+    for party in parties:
+        if party.asked is not None and party.users < party.asked:
+            note(f"{party.name}: {party.asked:,} users were asked for, the corpus gives {party.users:,}")
+    if json:
+        checksums = builder.checksums
+        print_json({"output": str(target), "parties": [asdict(party) for party in parties], "sha256": checksums})
+        return
+    for party in parties:
+        out.print(f"{party.name}: {party.users:,} users, {party.items:,} items", markup=False)
+    out.print(f"{target} holds the histograms.", markup=False, soft_wrap=True)
 
 
 class Download:
@@ -55,15 +65,3 @@ class Download:
     def __call__(self, done: int, total: int | None) -> None:
         """Move the line on."""
         self.bar.update(self.task, completed=done, total=total, visible=True)
-
-
-def _report(parties: list[BuiltParty], checksums: dict[str, str], target: Path, json: bool) -> None:
-    for party in parties:
-        if party.asked is not None and party.users < party.asked:
-            note(f"{party.name}: {party.asked:,} users were asked for, the corpus gives {party.users:,}")
-    if json:
-        print_json({"output": str(target), "parties": [asdict(party) for party in parties], "sha256": checksums})
-        return
-    for party in parties:
-        out.print(f"{party.name}: {party.users:,} users, {party.items:,} items", markup=False)
-    out.print(f"{target} holds the histograms.", markup=False, soft_wrap=True)

@@ -1,23 +1,22 @@
 """`treetop demo`: Canopy and the paper's mechanisms on the paper's synthetic federation."""
 
-from dataclasses import asdict
+from collections.abc import Sequence
 from typing import Any
 
 from rich.table import Table
 
-from treetop.cli.evaluate import results_table
 from treetop.cli.options import EpsilonOption, Json, K, Oracle, Seed, Workers
+from treetop.cli.rendering import evaluation_table, privacy_line
 from treetop.cli.screen import out, print_json, progress_bar
 from treetop.datasets.synthetic import synthetic
-from treetop.evaluation.evaluate import in_order
-from treetop.evaluation.execute import execute
-from treetop.evaluation.grid import Grid, cells_of
-from treetop.evaluation.results import Row
+from treetop.evaluation.evaluate import Experiment
+from treetop.evaluation.grid import cells_of
+from treetop.evaluation.results import Evaluation
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.oracles.registry import AUTO
 from treetop.query.answer import Answer
-from treetop.query.encode import populate
-from treetop.query.find import checked_seed, find
+from treetop.query.find import simulated_answer
+from treetop.query.strategy import FindRequest
 from treetop.simulation.population import Population
 
 REPEATS = 20
@@ -33,42 +32,37 @@ def demo(
 ) -> None:
     """Let all mechanisms compete on the built-in federation SYN: 8 parties, 780,000 users."""
     cells = cells_of(oracles=[oracle], epsilons=[epsilon], ks=[k])
-    grid = Grid(cells, REPEATS, checked_seed(seed))
-    population = populate(synthetic(), cells[0].parameters, None)
+    experiment = Experiment.of(synthetic(), cells, repeats=REPEATS, seed=seed)
+    population, seed = experiment.population, experiment.grid.seed
     population.check_k(k)
-    answers = [
-        find(population.federation, k=k, epsilon=epsilon, oracle=oracle, mechanism=name, seed=grid.seed)
-        for name in MECHANISMS
-    ]
-    with progress_bar("runs", grid.runs) as bar:
+    requests = [FindRequest(k, epsilon, name, oracle) for name in MECHANISMS]
+    answers = [simulated_answer(population.federation, request, seed=seed) for request in requests]
+    with progress_bar("runs", experiment.grid.runs) as bar:
         task = bar.task_ids[0]
-        rows = in_order(list(execute(population, grid, workers, lambda done: bar.advance(task, done))), grid)
-    truth = _truth(population, k)
-    if json:
-        print_json({"truth": truth, "answers": [a.to_json() for a in answers], "rows": [asdict(r) for r in rows]})
-    else:
-        _show(truth, answers, rows, population)
-
-
-def _truth(population: Population, k: int) -> list[dict[str, Any]]:
+        evaluation = experiment.evaluation(dict(experiment.rows(workers, lambda done: bar.advance(task, done))))
     names, users = population.show(population.truth.codes[:k]), population.truth.users[:k].tolist()
-    return [{"item": item, "count": count} for item, count in zip(names, users, strict=True)]
+    truth = [{"item": item, "count": count} for item, count in zip(names, users, strict=True)]
+    if json:
+        shown = [answer.to_json() for answer in answers]
+        print_json({"truth": truth, "answers": shown, "rows": evaluation.to_json()})
+    else:
+        _show(truth, answers, evaluation, population)
 
 
-def _show(truth: list[dict[str, Any]], answers: list[Answer], rows: list[Row], population: Population) -> None:
-    p, first = answers[0].parameters, answers[0]
-    out.print(
-        f"[bold]SYN: {first.users:,} users in {len(first.parties)} parties hold "
-        f"{len(population.truth.codes):,} different items.[/bold]"
-    )
-    out.print(f"Nobody sees what a user holds: one report each, ε = {p.epsilon:g} ({p.oracle}).\n")
+def _show(
+    truth: list[dict[str, Any]], answers: Sequence[Answer], evaluation: Evaluation, population: Population
+) -> None:
+    first, items = answers[0], len(population.truth.codes)
+    parties = f"{first.users:,} users in {len(first.parties)} parties"
+    out.print(f"[bold]SYN: {parties} hold {items:,} different items.[/bold]")
+    out.print(privacy_line(first) + "\n")
     out.print(_answers_table(truth, answers))
     out.print("✓ is in the true top k, ✗ is not; estimates with one standard error.\n", style="dim")
-    out.print(f"[bold]Means of {rows[0].repeats} runs ± standard error, seed {first.seed}[/bold]")
-    out.print(results_table(rows))
+    out.print(f"[bold]Means of {REPEATS} runs ± standard error, seed {first.seed}[/bold]")
+    out.print(evaluation_table(evaluation.rows))
 
 
-def _answers_table(truth: list[dict[str, Any]], answers: list[Answer]) -> Table:
+def _answers_table(truth: list[dict[str, Any]], answers: Sequence[Answer]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("", justify="right")
     table.add_column("truth")

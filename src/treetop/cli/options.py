@@ -1,5 +1,6 @@
 """Options that several commands share, spelt and explained once."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -10,10 +11,12 @@ from treetop.encoding.item_codecs import CODECS
 from treetop.errors import InvalidInput
 from treetop.mechanisms.registry import MECHANISMS, SETTINGS
 from treetop.oracles.registry import oracle_names
-from treetop.query.strategy import WAYS
+from treetop.query.strategy import STRATEGIES
 from treetop.simulation.run import SIMULATORS
 
 Value = TypeVar("Value")
+
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def _completing(names: Sequence[str]) -> Callable[[str], list[str]]:
@@ -88,13 +91,13 @@ TextRecovery = Annotated[
         show_default="only without a word list",
     ),
 ]
-Way = Annotated[
+Strategy = Annotated[
     str | None,
     typer.Option(
-        "--way",
-        help=f"How an item is named: {', '.join(WAYS)}.",
+        "--strategy",
+        help=f"How an item is named: {', '.join(STRATEGIES)}.",
         show_default="what suits the files and options",
-        autocompletion=_completing(WAYS),
+        autocompletion=_completing(STRATEGIES),
     ),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="Same seed, same answer.", show_default="drawn and printed")]
@@ -141,3 +144,11 @@ def read_list(option: str, text: str, kind: Callable[[str], Value], what: str) -
         return tuple(kind(part.strip()) for part in text.split(","))
     except ValueError:
         raise InvalidInput(f"{option} expects {what} separated by commas, found {text!r}") from None
+
+
+def seconds_of(option: str, text: str) -> int:
+    """Return the seconds of a duration as people write it: 90s, 15m, 24h, 7d."""
+    found = re.fullmatch(r"([1-9][0-9]{0,8})([smhd])", text.strip())
+    if found is None:
+        raise InvalidInput(f"{option} expects a duration such as 90s, 15m, 24h or 7d, found {text!r}")
+    return int(found[1]) * SECONDS[found[2]]

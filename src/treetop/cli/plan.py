@@ -8,8 +8,7 @@ from rich.table import Table
 
 from treetop.cli.options import EpsilonOption, Json, K, read_list
 from treetop.cli.screen import note, out, print_json
-from treetop.planning.output import checked_plot
-from treetop.planning.plan import DEFAULT_CATALOGUE, LARGEST_EPSILON, Plan, PlanRow
+from treetop.planning.plan import DEFAULT_CATALOGUE, LARGEST_EPSILON, Plan, PlanRow, checked_plot
 from treetop.planning.plan import plan as plan_query
 
 Users = Annotated[str, typer.Option("--users", help="Users of every party, separated by commas.", show_default=False)]

@@ -15,9 +15,9 @@ from treetop.errors import InvalidInput
 from treetop.query.find import checked_seed
 from treetop.reproduction.cell_journal import RunSettings, begun_settings
 from treetop.reproduction.report import require_plots, write_report
+from treetop.reproduction.report_parts import grounds
 from treetop.reproduction.run import FULL_REPEATS, QUICK_REPEATS, Reproducer, Reproduction
 from treetop.reproduction.specification import specification_names, specifications_named
-from treetop.reproduction.tables import grounds
 from treetop.reproduction.verdicts import FAILS, HOLDS
 
 Names = Annotated[
@@ -59,7 +59,7 @@ def reproduce(
     with waiting("reading"):
         reproducer = Reproducer(specifications, data, settings, output, resume)
     note(f"seed {settings.seed}")
-    _tell(reproducer)
+    _note_data(reproducer)
     with progress_bar("runs", reproducer.pending_runs) as bar:
         task = bar.task_ids[0]
         reproducer.run(workers, lambda done: bar.advance(task, done))
@@ -73,7 +73,7 @@ def reproduce(
 
 
 def _settings(output: Path, quick: bool, resume: bool, repeats: int | None, seed: int | None) -> RunSettings:
-    """Return the settings of the run; one that goes on keeps its seed and repetitions unless told otherwise."""
+    """Return the settings of the run; one that goes on keeps its seed and repetitions unless asked otherwise."""
     begun = begun_settings(output) if resume else None
     if repeats is None:
         repeats = QUICK_REPEATS if quick else begun.repeats if begun else FULL_REPEATS
@@ -84,7 +84,8 @@ def _settings(output: Path, quick: bool, resume: bool, repeats: int | None, seed
     return RunSettings(checked_seed(seed), repeats, treetop.__version__, np.__version__)
 
 
-def _tell(reproducer: Reproducer) -> None:
+def _note_data(reproducer: Reproducer) -> None:
+    """Say which data are missing or something else, and what is finished already."""
     for name, found in reproducer.variants.provenances.items():
         if found.missing:
             note(f"{name} is missing: {found.remark}")

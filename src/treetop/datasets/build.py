@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from treetop.datasets.click_logs import dealt_to_parties, every_click, one_item_each
+from treetop.datasets.corpora import dealt_to_parties, every_click, one_item_each, one_word_each, sample
 from treetop.datasets.downloads import Progress, check, fetch
 from treetop.datasets.recipe import Corpus, Recipe, RecipeParty
 from treetop.datasets.records import records
-from treetop.datasets.text_corpora import one_word_each, sample
 from treetop.errors import InvalidInput
 
 Counted = Callable[[int], None]
@@ -52,10 +51,10 @@ class Builder:
         """Return every party's histogram; each party has its own stream of the seed."""
         if self.recipe.log is not None:
             return dealt_to_parties(self._users(self.recipe.log, 0), self.recipe.split, self._randomness(1))
-        return {party.name: self._party(place, party) for place, party in enumerate(self.recipe.parties)}
+        return {party.name: self._party(index, party) for index, party in enumerate(self.recipe.parties)}
 
-    def _party(self, place: int, party: RecipeParty) -> Counter[str]:
-        return sample(self._users(party.corpus, 2 * place), party.users, self._randomness(2 * place + 1))
+    def _party(self, index: int, party: RecipeParty) -> Counter[str]:
+        return sample(self._users(party.corpus, 2 * index), party.users, self._randomness(2 * index + 1))
 
     def _users(self, corpus: Corpus, stream: int) -> Iterable[str]:
         """Return one item for every user of a corpus."""

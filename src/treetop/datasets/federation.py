@@ -18,7 +18,7 @@ DEFAULT_ENCODING = "words"
 
 @dataclass(frozen=True, eq=False)
 class PartyItems:
-    """One party's histogram: places in the federation's list of items, and the users of each."""
+    """One party's histogram: indices into the federation's list of items, and the users of each."""
 
     name: str
     items: NDArray[np.int64]
@@ -30,7 +30,7 @@ class PartyItems:
         return int(self.users.sum())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Federation:
     """Several parties over one list of distinct items."""
 
@@ -46,6 +46,10 @@ class Federation:
     def users(self) -> int:
         """Return the users of all parties."""
         return sum(party.total for party in self.parties)
+
+    def __repr__(self) -> str:
+        parties = "1 party" if len(self.parties) == 1 else f"{len(self.parties)} parties"
+        return f"Federation({self.name!r}: {parties}, {self.users:,} users, {len(self.items):,} items)"
 
 
 def federation_from_rows(
@@ -63,13 +67,13 @@ def federation_from_rows(
     return Federation(name, encoded.dictionary.to_pylist(), _parties(rows, summed, encoded.indices), notes)
 
 
-def _parties(rows: pa.Table, summed: pa.Table, places: pa.Array) -> tuple[PartyItems, ...]:
+def _parties(rows: pa.Table, summed: pa.Table, indices: pa.Array) -> tuple[PartyItems, ...]:
     """Split the summed rows by party, in the order in which the parties are first named."""
     names = pc.unique(rows["party"])
     owners = np.asarray(pc.index_in(summed["party"], names)).astype(np.int64)
     order = np.argsort(owners, kind="stable")
     ends = np.cumsum(np.bincount(owners, minlength=len(names)))[:-1]
-    items = np.split(np.asarray(places).astype(np.int64)[order], ends)
+    items = np.split(np.asarray(indices).astype(np.int64)[order], ends)
     users = np.split(np.asarray(summed["users_sum"]).astype(np.int64)[order], ends)
     for party, held in zip(names.to_pylist(), items, strict=True):
         if not len(held):

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from treetop.datasets.histogram_file import read_table
-from treetop.datasets.histogram_table import checked_table
+from treetop.datasets.loading import checked_table, read_table
 from treetop.errors import InvalidInput
 
 

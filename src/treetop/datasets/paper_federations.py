@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from treetop.datasets.federation import Federation
-from treetop.datasets.histogram_file import load
+from treetop.datasets.loading import load
 from treetop.datasets.synthetic import CONCENTRATION, DEFAULT_SEED, synthetic
 from treetop.errors import InvalidInput, UnknownName
 

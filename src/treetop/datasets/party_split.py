@@ -46,9 +46,9 @@ def proportional_sizes(totals: Sequence[int], users: int) -> list[int]:
     room = [total - 1 for total in totals]
     exact = [Fraction(spare * one, max(sum(room), 1)) for one in room]
     sizes = [int(share) for share in exact]
-    by_remainder = sorted(range(len(totals)), key=lambda place: sizes[place] - exact[place])
-    for place in by_remainder[: spare - sum(sizes)]:
-        sizes[place] += 1
+    by_remainder = sorted(range(len(totals)), key=lambda index: sizes[index] - exact[index])
+    for index in by_remainder[: spare - sum(sizes)]:
+        sizes[index] += 1
     return [1 + size for size in sizes]
 
 
@@ -63,7 +63,7 @@ def _drawn_users(party: PartyItems, wanted: int, randomness: Generator) -> Party
 
 
 def deal(users: int, sizes: Mapping[str, int], randomness: Generator) -> NDArray[np.int64]:
-    """Return for each of many users the place of the party that she falls to, or -1 for none.
+    """Return for each of many users the index of her party, or -1 for none.
 
     Every party gets exactly the users it asks for, at random; where there are too few users for all of them,
     parties shrink in proportion.
@@ -73,6 +73,6 @@ def deal(users: int, sizes: Mapping[str, int], randomness: Generator) -> NDArray
     asked = np.array(list(sizes.values()), dtype=np.int64)
     if asked.sum() > users:
         asked = asked * users // asked.sum()
-    places = np.full(users, -1, dtype=np.int64)
-    places[: asked.sum()] = np.repeat(np.arange(len(asked)), asked)
-    return randomness.permutation(places)
+    indices = np.full(users, -1, dtype=np.int64)
+    indices[: asked.sum()] = np.repeat(np.arange(len(asked)), asked)
+    return randomness.permutation(indices)

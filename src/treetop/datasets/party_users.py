@@ -13,18 +13,18 @@ from treetop.errors import InvalidInput, UnknownName
 
 @dataclass(frozen=True, eq=False)
 class HeldItems:
-    """User i holds item `places[i]` of the list."""
+    """User i holds item `indices[i]` of the list."""
 
     items: Sequence[str]
-    places: NDArray[np.int64]
+    indices: NDArray[np.int64]
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.indices)
 
     def codes(self, codec: ItemCodec) -> list[int | None]:
         """Return every user's code, None where the item has none."""
-        held, users = np.unique(self.places, return_inverse=True)
-        encoded = codec.encode([self.items[place] for place in held.tolist()])
+        held, users = np.unique(self.indices, return_inverse=True)
+        encoded = codec.encode([self.items[index] for index in held.tolist()])
         fitting = zip(encoded.codes.tolist(), encoded.fits.tolist(), strict=True)
         codes = [int(code) if fits else None for code, fits in fitting]
         return [codes[user] for user in users.tolist()]

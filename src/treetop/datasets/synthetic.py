@@ -38,12 +38,17 @@ ROWS = (
 
 
 def synthetic(seed: int = DEFAULT_SEED, concentration: float = CONCENTRATION) -> Federation:
-    """Draw SYN; the smaller the Dirichlet concentration, the less parties have in common."""
+    """Draw SYN; the smaller the Dirichlet concentration, the less parties have in common.
+
+    >>> import treetop
+    >>> treetop.synthetic()
+    Federation('syn': 8 parties, 780,000 users, 42,000 items)
+    """
     if not concentration > 0 or not np.isfinite(concentration):
         raise InvalidInput(f"concentration must be a finite number above 0, found {concentration}")
     randomness = np.random.default_rng(seed)
     ids = randomness.choice(IDS_BELOW, GROUPS * GROUP_SIZE, replace=False)
-    parties = tuple(_party(f"syn_{place}", row, concentration, randomness) for place, row in enumerate(ROWS))
+    parties = tuple(_party(f"syn_{index}", row, concentration, randomness) for index, row in enumerate(ROWS))
     name = "syn" if (seed, concentration) == (DEFAULT_SEED, CONCENTRATION) else f"syn:{seed}"
     name += f":{concentration:g}" if concentration != CONCENTRATION else ""
     return Federation(name, [str(item) for item in ids.tolist()], parties, encoding="ids")

@@ -9,8 +9,7 @@ from multiprocessing.connection import wait
 from os import _exit
 
 from treetop.errors import InvalidInput
-from treetop.evaluation.grid import Cell, Grid
-from treetop.evaluation.results import Row, row_of
+from treetop.evaluation.grid import Grid
 from treetop.query.score import Score, score
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
@@ -18,52 +17,45 @@ from treetop.simulation.run import run
 RUNS_AT_ONCE = 5
 
 Progress = Callable[[int], None]
-
-
-def execute(population: Population, grid: Grid, workers: int = 1, progress: Progress = lambda _: None) -> Iterator[Row]:
-    """Yield the row of every cell as soon as all its repetitions are done; `progress` hears of finished runs."""
-    for place, scores in execute_cells(population, grid, workers, progress):
-        yield row_of(population, grid.cells[place], scores)
+"""Called with the number of runs that were finished since the last call."""
 
 
 def execute_cells(
     population: Population, grid: Grid, workers: int = 1, progress: Progress = lambda _: None
 ) -> Iterator[tuple[int, list[Score]]]:
-    """Yield the place of every cell and its scores in order, as soon as all its repetitions are done."""
+    """Yield the index of every cell and its scores in order, as soon as all its repetitions are done."""
     if workers < 1:
         raise InvalidInput(f"workers must be a whole number of at least 1, found {workers}")
     for cell in grid.cells:
         population.check_k(cell.parameters.k)
-    finished = _here(population, grid) if workers == 1 else _in_processes(population, grid, workers)
-    waiting: dict[int, dict[int, Score]] = {place: {} for place in range(len(grid.cells))}
-    for place, scores in finished:
-        waiting[place].update(scores)
+    finished: Iterator[tuple[int, dict[int, Score]]]
+    if workers == 1:
+        finished = ((index, run_some(population, grid, index, block)) for index, block in _blocks(grid))
+    else:
+        finished = _in_processes(population, grid, workers)
+    waiting: dict[int, dict[int, Score]] = {index: {} for index in range(len(grid.cells))}
+    for index, scores in finished:
+        waiting[index].update(scores)
         progress(len(scores))
-        if len(waiting[place]) == grid.repeats:
-            yield place, [waiting[place][repetition] for repetition in range(grid.repeats)]
+        if len(waiting[index]) == grid.repeats:
+            yield index, [waiting[index][repetition] for repetition in range(grid.repeats)]
 
 
-def run_some(population: Population, grid: Grid, place: int, repetitions: range) -> dict[int, Score]:
+def run_some(population: Population, grid: Grid, index: int, repetitions: range) -> dict[int, Score]:
     """Run some repetitions of one cell; repetition r has its own stream of the seed, whoever runs it."""
-    return {repetition: _run_one(population, grid, grid.cells[place], repetition) for repetition in repetitions}
-
-
-def _run_one(population: Population, grid: Grid, cell: Cell, repetition: int) -> Score:
-    outcome = run(
-        cell.mechanism, cell.parameters, population, seed=grid.seed, repetition=repetition, simulator=grid.simulator
-    )
-    return score(outcome, population, cell.parameters.k)
+    mechanism, parameters = grid.cells[index].mechanism, grid.cells[index].parameters
+    scores = {}
+    for number in repetitions:
+        outcome = run(mechanism, parameters, population, seed=grid.seed, repetition=number, simulator=grid.simulator)
+        scores[number] = score(outcome, population, parameters.k)
+    return scores
 
 
 def _blocks(grid: Grid) -> Iterator[tuple[int, range]]:
-    for place in range(len(grid.cells)):
+    """Yield the runs of every cell, a few at a time."""
+    for index in range(len(grid.cells)):
         for first in range(0, grid.repeats, RUNS_AT_ONCE):
-            yield place, range(first, min(first + RUNS_AT_ONCE, grid.repeats))
-
-
-def _here(population: Population, grid: Grid) -> Iterator[tuple[int, dict[int, Score]]]:
-    for place, repetitions in _blocks(grid):
-        yield place, run_some(population, grid, place, repetitions)
+            yield index, range(first, min(first + RUNS_AT_ONCE, grid.repeats))
 
 
 def _in_processes(population: Population, grid: Grid, workers: int) -> Iterator[tuple[int, dict[int, Score]]]:
@@ -72,7 +64,7 @@ def _in_processes(population: Population, grid: Grid, workers: int) -> Iterator[
     pool = ProcessPoolExecutor(workers, spawn, initializer=_begin_worker, initargs=(population, grid))
     try:
         futures: dict[Future[dict[int, Score]], int] = {
-            pool.submit(_work, place, repetitions): place for place, repetitions in _blocks(grid)
+            pool.submit(_work, index, block): index for index, block in _blocks(grid)
         }
         for future in as_completed(futures):
             yield futures[future], future.result()
@@ -102,5 +94,5 @@ def _leave_with_parent() -> None:
         _exit(1)
 
 
-def _work(place: int, repetitions: range) -> dict[int, Score]:
-    return run_some(*_given, place, repetitions)
+def _work(index: int, repetitions: range) -> dict[int, Score]:
+    return run_some(*_given, index, repetitions)

@@ -1,8 +1,9 @@
-"""Rows of results, and the files they are kept in."""
+"""An evaluation: rows of means with standard errors, as a table and in a file."""
 
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def row_of(population: Population, cell: Cell, scores: Sequence[Score]) -> Row:
     return Row(
         data=population.federation.name,
         mechanism=cell.mechanism.name,
-        oracle=cell.parameters.oracle,
+        oracle=cell.parameters.oracle_name,
         encoding=population.codec.name,
         epsilon=float(cell.parameters.epsilon),
         k=cell.parameters.k,
@@ -70,11 +71,42 @@ def _standard_error(values: Sequence[float]) -> float | None:
     return float(np.std(values, ddof=1)) / sqrt(len(values)) if len(values) > 1 else None
 
 
-def table_of(rows: Sequence[Row], seed: int) -> pa.Table:
-    """Return rows as a pyarrow table; the seed stands in its metadata."""
-    kinds: dict[Any, Any] = {str: pa.string(), int: pa.int64(), float: pa.float64(), float | None: pa.float64()}
-    schema = pa.schema([(field.name, kinds[field.type]) for field in fields(Row)], metadata={"seed": str(seed)})
-    return pa.Table.from_pylist([asdict(row) for row in rows], schema=schema)
+@dataclass(frozen=True, repr=False)
+class Evaluation:
+    """The rows of a grid in its order, what to know about them, and the seed that gives them again."""
+
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+    seed: int
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Return the rows as a pyarrow table; the seed stands in its metadata."""
+        kinds: dict[Any, Any] = {str: pa.string(), int: pa.int64(), float: pa.float64(), float | None: pa.float64()}
+        columns = [(field.name, kinds[field.type]) for field in fields(Row)]
+        return pa.Table.from_pylist(self.to_json(), schema=pa.schema(columns, metadata={"seed": str(self.seed)}))
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Return the rows as `treetop evaluate --json` prints them."""
+        return [asdict(row) for row in self.rows]
+
+    def to_pandas(self) -> Any:
+        """Return the rows as a pandas DataFrame; pandas must be installed."""
+        return self.table.to_pandas()
+
+    def write(self, path: Path) -> None:
+        """Write the rows to Parquet or CSV, whole or not at all."""
+        partial = path.with_name(f".{path.name}.partial")
+        if path.suffix.lower() == ".csv":
+            pa.csv.write_csv(self.table, partial)
+        else:
+            pa.parquet.write_table(self.table, partial)
+        os.replace(partial, path)
+
+    def __repr__(self) -> str:
+        best = max(self.rows, key=lambda row: row.f1, default=None)
+        found = "" if best is None else f"; best F1 {best.f1:.2f} by {best.mechanism}"
+        return f"Evaluation({len(self.rows)} rows, seed {self.seed}{found})"
 
 
 def checked_output(path: Path) -> Path:
@@ -84,14 +116,3 @@ def checked_output(path: Path) -> Path:
     if path.is_dir() or not path.parent.is_dir():
         raise InvalidInput(f"{path}: expected a file in a folder that exists")
     return path
-
-
-def write(rows: Sequence[Row], seed: int, path: Path) -> None:
-    """Write rows to Parquet or CSV, whole or not at all."""
-    table = table_of(rows, seed)
-    partial = path.with_name(f".{path.name}.partial")
-    if path.suffix.lower() == ".csv":
-        pa.csv.write_csv(table, partial)
-    else:
-        pa.parquet.write_table(table, partial)
-    os.replace(partial, path)

@@ -13,7 +13,8 @@ from treetop.encoding.bit_strings import LONGEST, SHORTEST
 from treetop.encoding.item_codecs import DEFAULT_HASH_KEY
 from treetop.errors import InvalidInput, UnknownName
 from treetop.oracles.frequency_oracle import FrequencyOracle
-from treetop.oracles.registry import AUTO, checked_oracle_name, oracle_named
+from treetop.oracles.protocol import Oracle
+from treetop.oracles.registry import AUTO, checked_oracle, oracle_named
 from treetop.privacy.epsilon import Epsilon
 
 
@@ -106,7 +107,7 @@ class Parameters:
 
     k: int
     epsilon: Epsilon
-    oracle: str = AUTO
+    oracle: str | Oracle = AUTO
 
     bits: int = setting(48, "m", "Bits of an item's code.", whole_number(SHORTEST, LONGEST))
     hash_key: str = setting(DEFAULT_HASH_KEY, "", "Key of the hashed encoding.", text("a text that is not empty"))
@@ -114,7 +115,7 @@ class Parameters:
     def __post_init__(self) -> None:
         if not isinstance(self.k, int) or isinstance(self.k, bool) or self.k < 1:
             raise InvalidInput(f"k must be a whole number of at least 1, found {self.k}")
-        checked_oracle_name(self.oracle)
+        checked_oracle(self.oracle)
         object.__setattr__(self, "epsilon", Epsilon(self.epsilon))
         for name, known in self.settings().items():
             object.__setattr__(self, name, known.parse(name, getattr(self, name)))
@@ -131,6 +132,11 @@ class Parameters:
             if name not in known:
                 raise UnknownName("setting", name, known)
         return replace(self, **{name: known[name].parse(name, value) for name, value in settings.items()})
+
+    @property
+    def oracle_name(self) -> str:
+        """Return the name of the oracle, or of the rule that chooses one."""
+        return str(self.oracle)
 
     def oracle_for(self, candidates: int) -> FrequencyOracle[Any]:
         """Return the frequency oracle for a domain of that many candidates and the dummy."""

@@ -14,6 +14,7 @@ from treetop.mechanisms.parameters import Setting
 from treetop.mechanisms.protocol import Mechanism, P
 from treetop.mechanisms.tap import Tap
 from treetop.mechanisms.taps import Taps
+from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import AUTO
 from treetop.privacy.epsilon import Epsilon
 
@@ -75,7 +76,7 @@ def parameters_for(
     mechanism: Mechanism[P],
     k: int,
     epsilon: float | str,
-    oracle: str = AUTO,
+    oracle: str | Oracle = AUTO,
     settings: Mapping[str, object] | None = None,
     *,
     others: Iterable[Mechanism[Any]] = (),

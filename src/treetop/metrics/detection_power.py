@@ -3,7 +3,7 @@
 An item of frequency f, the same in every party, passes a level if its summed count beats what noise alone would put at
 the edge of the kept list, z standard deviations:   P = Phi((f N - z s_0) / s_f),   s_0 and s_f being the standard
 deviations of the count of an item that nobody and that a share f of the users holds. It is found if it passes every
-level. Other items are left out of the account: k more popular ones would take its place.
+level. Other items are not taken into account: k more popular ones would push it out.
 """
 
 from collections.abc import Callable, Sequence

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
 
@@ -36,7 +37,7 @@ def advice(
     count: float,
     stderr: float,
     levels: Sequence[LastLevel],
-    oracle: str,
+    oracle: str | Oracle,
     epsilon: Epsilon,
     *,
     clear: float = CLEAR,
@@ -51,7 +52,7 @@ def advice(
     return Advice(factor, _epsilon_for(factor, levels, oracle, epsilon), clear)
 
 
-def _epsilon_for(factor: float, levels: Sequence[LastLevel], oracle: str, epsilon: Epsilon) -> float | None:
+def _epsilon_for(factor: float, levels: Sequence[LastLevel], oracle: str | Oracle, epsilon: Epsilon) -> float | None:
     """Return the smallest larger epsilon, in steps, whose noise is that many times smaller in variance."""
     wanted = _noise(levels, oracle, epsilon) / factor
     tried = epsilon + STEP - epsilon % STEP
@@ -62,7 +63,7 @@ def _epsilon_for(factor: float, levels: Sequence[LastLevel], oracle: str, epsilo
     return None
 
 
-def _noise(levels: Sequence[LastLevel], oracle: str, epsilon: Epsilon) -> float:
+def _noise(levels: Sequence[LastLevel], oracle: str | Oracle, epsilon: Epsilon) -> float:
     """Return the variance of the summed count of an item that nobody holds."""
     oracles = [oracle_named(oracle, epsilon, level.domain - 1) for level in levels]
     return sum(

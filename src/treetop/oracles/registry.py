@@ -4,9 +4,10 @@ Importing this loads no counting code: a device reads it, too. Entry points are 
 """
 
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from treetop.entry_points import Registry
 from treetop.errors import InvalidInput, UnknownName
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.olh import OptimizedLocalHashing
@@ -17,61 +18,64 @@ if TYPE_CHECKING:
     from treetop.oracles.frequency_oracle import FrequencyOracle
     from treetop.privacy.epsilon import Epsilon
 
-ENTRY_POINTS = "treetop.oracles"
+GROUP = "treetop.oracles"
+"""Entry points of other packages: each names an Oracle, or a class of one that takes no arguments."""
 AUTO = "auto"
 LISTED = "listed"
 """For devices that answer published lists, so hash nothing; a task says it, a person has no need to."""
 _FOR_SHORT_LISTS = KRandomizedResponse()
 _FOR_LONG_LISTS: dict[str, Oracle] = {AUTO: OptimizedLocalHashing(), LISTED: OptimizedUnaryEncoding()}
 _FOREIGN_TAGS = range(64, 256)
-_BUILT_IN: dict[str, Oracle] = {
+
+
+def _checked(entry: object) -> Oracle:
+    oracle = entry() if isinstance(entry, type) and issubclass(entry, Oracle) else entry
+    if not isinstance(oracle, Oracle):
+        raise InvalidInput(f"an entry point of {GROUP} must name an Oracle, found {entry!r}")
+    if oracle.name in _FOR_LONG_LISTS or oracle.tag not in _FOREIGN_TAGS:
+        raise InvalidInput(
+            f"an oracle of another package has a name that no rule has ({', '.join(_FOR_LONG_LISTS)}) and a tag "
+            f"from {_FOREIGN_TAGS[0]} to {_FOREIGN_TAGS[-1]}, found {oracle.name!r} with tag {oracle.tag}"
+        )
+    return oracle
+
+
+_OWN: dict[str, Oracle] = {
     oracle.name: oracle for oracle in (_FOR_SHORT_LISTS, OptimizedUnaryEncoding(), OptimizedLocalHashing())
 }
+ORACLES = Registry("oracle", _OWN, GROUP, _checked)
 
 
-@cache
-def oracles() -> dict[str, Oracle]:
-    """Return every registered oracle by name, Treetop's own first."""
-    from importlib.metadata import entry_points  # noqa: PLC0415  loads sockets and much else
-
-    found = dict(_BUILT_IN)
-    for entry in entry_points(group=ENTRY_POINTS):
-        oracle = entry.load()
-        oracle = oracle() if isinstance(oracle, type) else oracle
-        if not isinstance(oracle, Oracle):
-            raise InvalidInput(f"entry point {entry.name!r} of {ENTRY_POINTS} must name an Oracle, found {oracle!r}")
-        if oracle.name in _FOR_LONG_LISTS or oracle.tag not in _FOREIGN_TAGS:
-            raise InvalidInput(
-                f"an oracle of another package has a name that no rule has ({', '.join(_FOR_LONG_LISTS)}) and a tag "
-                f"from {_FOREIGN_TAGS[0]} to {_FOREIGN_TAGS[-1]}, found {oracle.name!r} with tag {oracle.tag}"
-            )
-        taken = [known.name for known in found.values() if oracle.name == known.name or oracle.tag == known.tag]
-        if taken:
-            raise InvalidInput(f"oracle {oracle.name!r} (tag {oracle.tag}) has the name or tag of {taken[0]!r}")
-        found[oracle.name] = oracle
-    return found
+def oracle_tagged(tag: int) -> Oracle | None:
+    """Return the oracle with that number on the wire, or None; two of other packages with one number are refused."""
+    for own in _OWN.values():
+        if own.tag == tag:
+            return own
+    found = [oracle for oracle in ORACLES.values() if oracle.tag == tag]
+    if len(found) > 1:
+        raise InvalidInput(f"the oracles {found[0].name!r} and {found[1].name!r} both have the tag {tag}")
+    return found[0] if found else None
 
 
 def oracle_names() -> tuple[str, ...]:
     """Return what `--oracle` takes."""
-    return (*oracles(), AUTO)
+    return (*ORACLES, AUTO)
 
 
 def find_oracle(oracle: str | Oracle) -> Oracle:
     """Return the oracle of that name, or the oracle itself."""
     if isinstance(oracle, Oracle):
         return oracle
-    found = _BUILT_IN.get(oracle) or oracles().get(oracle)
-    if found is None:
-        raise UnknownName("oracle", oracle, oracles())
-    return found
+    if oracle not in ORACLES:
+        raise UnknownName("oracle", oracle, ORACLES)
+    return ORACLES[oracle]
 
 
-def checked_oracle_name(name: str) -> str:
-    """Return a name that `oracle_named` knows, or refuse it."""
-    if name not in {*oracle_names(), LISTED}:
-        raise UnknownName("oracle", name, oracle_names())
-    return name
+def checked_oracle(oracle: str | Oracle) -> str | Oracle:
+    """Return an oracle, or a name that `oracle_named` knows; refuse another."""
+    if isinstance(oracle, str) and oracle not in {AUTO, LISTED} and oracle not in ORACLES:
+        raise UnknownName("oracle", oracle, oracle_names())
+    return oracle
 
 
 def chosen_oracle(rule: str | Oracle, odds: Fraction, slots: int) -> Oracle:
@@ -88,20 +92,19 @@ def chosen_oracle(rule: str | Oracle, odds: Fraction, slots: int) -> Oracle:
 def deployable_oracles(*, one_shot: bool) -> dict[str, str]:
     """Return what `--oracle` may say of a deployment and what its task then says."""
     default = {AUTO: _FOR_LONG_LISTS[AUTO].name if one_shot else LISTED}
-    return {**default, **{name: name for name, oracle in oracles().items() if oracle.listed != one_shot}}
+    return {**default, **{name: name for name, oracle in ORACLES.items() if oracle.listed != one_shot}}
 
 
 def task_oracles(rule: str) -> tuple[Oracle, ...]:
     """Return the oracles that the devices of a task may be asked through, or refuse a name that no task has."""
     if rule == LISTED:
         return _FOR_SHORT_LISTS, _FOR_LONG_LISTS[LISTED]
-    found = _BUILT_IN.get(rule) or oracles().get(rule)
-    if found is None:
-        raise UnknownName("oracle", rule, (*oracles(), LISTED))
-    return (found,)
+    if rule not in ORACLES:
+        raise UnknownName("oracle", rule, (*ORACLES, LISTED))
+    return (ORACLES[rule],)
 
 
-def listed_oracle(name: str, epsilon: "Epsilon", candidates: int) -> "FrequencyOracle[Any]":
+def listed_oracle(name: "str | Oracle", epsilon: "Epsilon", candidates: int) -> "FrequencyOracle[Any]":
     """Return the oracle for a list that devices know, by the rule of `oracle_named`: its dummy is always counted."""
     size = candidates + 1
     return chosen_oracle(name, epsilon.odds_below, size).counting.over_list(epsilon, size)

@@ -17,7 +17,7 @@ from treetop.trie.level_weights import level_weights
 from treetop.trie.quantised_counts import UNARY_BITS
 
 READ_CHUNKS = 5
-"""Chunks of the text that a plan reckons with: about 38 bits, a word of 8 letters."""
+"""Chunks of the text that a plan assumes: about 38 bits, a word of 8 characters."""
 READ_SIGNALS = (0.0, 1.5, 2.3, 3.1, 3.9)
 READ_CHANCES = (0.0, 0.0, 0.35, 0.83, 1.0)
 """How often it is read when its true chunks stand that many standard deviations above the others: simulated."""

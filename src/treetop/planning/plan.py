@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
 from math import ceil, isfinite
+from pathlib import Path
 from typing import Any
 
 from treetop.errors import InvalidInput
@@ -14,6 +16,7 @@ from treetop.privacy.epsilon import Epsilon
 DEFAULT_CATALOGUE = 10_000
 LARGEST_EPSILON = 20.0
 LARGEST_FACTOR = 1e9
+PLOT_ENDINGS = (".png", ".svg")
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class PlanRow:
     """In all, at the given epsilon, for the wished frequency."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """The modes side by side."""
 
@@ -53,6 +56,11 @@ class Plan:
     def all_users(self) -> int:
         """Return the users of all parties together; each gives one report."""
         return sum(self.users)
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{row.mode} {'never' if row.found is None else f'{row.found:.3%}'}" for row in self.rows)
+        p = self.parameters
+        return f"Plan({self.all_users:,} users, k = {p.k}, ε = {p.epsilon:g}; found from {found})"
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that `treetop plan --json` prints."""
@@ -76,8 +84,15 @@ def plan(
     catalogue_size: int = DEFAULT_CATALOGUE,
     frequency: float | None = None,
 ) -> Plan:
-    """Return what every mode could find among that many users of each party, and what it would cost."""
-    sizes = _checked_users(users)
+    """Return what every mode could find among that many users of each party, and what it would cost.
+
+    >>> import treetop
+    >>> treetop.plan([200_000, 100_000], k=10, epsilon=2).rows[0].mode
+    'catalogue'
+    """
+    if not users or any(isinstance(n, bool) or n != int(n) or n < 1 for n in users):
+        raise InvalidInput(f"users must be a whole number from 1 for each party, found {', '.join(map(str, users))}")
+    sizes = tuple(int(n) for n in users)
     parameters = Parameters(k, Epsilon(epsilon))
     if catalogue_size < k:
         raise InvalidInput(f"a catalogue must hold k = {k} items at least, found {catalogue_size}")
@@ -89,18 +104,12 @@ def plan(
         rows = tuple(
             replace(
                 row,
-                epsilon_needed=_epsilon_for(place, sizes, parameters, catalogue_size, frequency),
-                users_needed=_users_for(modes[place], sizes, frequency),
+                epsilon_needed=_epsilon_for(index, sizes, parameters, catalogue_size, frequency),
+                users_needed=_users_for(modes[index], sizes, frequency),
             )
-            for place, row in enumerate(rows)
+            for index, row in enumerate(rows)
         )
     return Plan(sizes, parameters, catalogue_size, frequency, rows)
-
-
-def _checked_users(users: Sequence[int]) -> tuple[int, ...]:
-    if not users or any(isinstance(n, bool) or n != int(n) or n < 1 for n in users):
-        raise InvalidInput(f"users must be a whole number from 1 for each party, found {', '.join(map(str, users))}")
-    return tuple(int(n) for n in users)
 
 
 def detectable(mode: Mode, users: Sequence[float]) -> float:
@@ -127,10 +136,10 @@ def _finite(number: float) -> float | None:
 
 
 def _epsilon_for(
-    place: int, users: tuple[int, ...], parameters: Parameters, catalogue_size: int, wished: float
+    index: int, users: tuple[int, ...], parameters: Parameters, catalogue_size: int, wished: float
 ) -> float | None:
     def is_enough(epsilon: float) -> bool:
-        mode = modes_of(Parameters(parameters.k, Epsilon(epsilon)), catalogue_size)[place]
+        mode = modes_of(Parameters(parameters.k, Epsilon(epsilon)), catalogue_size)[index]
         return mode.found(users, wished) >= POWER
 
     return _finite(least_factor(is_enough, LARGEST_EPSILON))
@@ -140,3 +149,14 @@ def _users_for(mode: Mode, users: tuple[int, ...], wished: float) -> int | None:
     """Return the users of all parties together, each party growing or shrinking alike."""
     factor = least_factor(lambda factor: mode.found([n * factor for n in users], wished) >= POWER, LARGEST_FACTOR)
     return ceil(factor * sum(users)) if isfinite(factor) else None
+
+
+def checked_plot(path: Path) -> Path:
+    """Refuse, before anything is computed, a plot that could not be drawn or written."""
+    if path.suffix.lower() not in PLOT_ENDINGS:
+        raise InvalidInput(f"{path}: expected a plot ending in {' or '.join(PLOT_ENDINGS)}")
+    if path.is_dir() or not path.parent.is_dir():
+        raise InvalidInput(f"{path}: expected a file in a folder that exists")
+    if find_spec("matplotlib") is None:
+        raise InvalidInput("a plot needs matplotlib: install it with `pip install 'treetop[plot]'`")
+    return path

@@ -12,7 +12,7 @@ from treetop.planning.plan import Plan, detectable
 from treetop.privacy.epsilon import Epsilon
 
 EPSILONS = {0.5: ("#D55E00", ":"), 1.0: ("#E69F00", "-."), 2.0: ("#0072B2", "-"), 4.0: ("#009E73", "--")}
-"""Okabe and Ito's colours, told apart by everybody, each with a line of its own."""
+"""Okabe and Ito's colours, distinguishable by everybody, each with a line of its own."""
 SHOWN = {0: "Catalogue", 1: "Canopy", 3: "Hashed names", 4: "Hashed names"}
 FEWEST, MOST, POINTS = 1e3, 1e8, 26
 
@@ -21,8 +21,8 @@ def draw_plan(planned: Plan) -> Figure:
     """Draw one panel for each mode and one line for each epsilon; a mark stands for the plan itself."""
     figure = Figure(figsize=(9, 7), layout="constrained")
     panels = figure.subplots(2, 2, sharex=True, sharey=True)
-    for axes, (place, title) in zip(panels.flat, SHOWN.items(), strict=True):
-        _draw_mode(axes, planned, place, title)
+    for axes, (index, title) in zip(panels.flat, SHOWN.items(), strict=True):
+        _draw_mode(axes, planned, index, title)
     for axes in panels[1]:
         axes.set_xlabel("users of all parties together")
     for axes in panels[:, 0]:
@@ -33,18 +33,18 @@ def draw_plan(planned: Plan) -> Figure:
     return figure
 
 
-def _draw_mode(axes: Axes, planned: Plan, place: int, title: str) -> None:
+def _draw_mode(axes: Axes, planned: Plan, index: int, title: str) -> None:
     shares = np.array(planned.users) / planned.all_users
     numbers = np.geomspace(FEWEST, MOST, POINTS)
     for epsilon, (colour, line) in EPSILONS.items():
-        mode = modes_of(replace(planned.parameters, epsilon=Epsilon(epsilon)), planned.catalogue_size)[place]
+        mode = modes_of(replace(planned.parameters, epsilon=Epsilon(epsilon)), planned.catalogue_size)[index]
         found = [detectable(mode, (shares * number).tolist()) for number in numbers]
         axes.loglog(numbers, found, color=colour, linestyle=line, linewidth=1.8, label=f"ε = {epsilon:g}")
-    found_here = planned.rows[place].found
+    found_here = planned.rows[index].found
     if found_here is not None:
         label = f"this plan, ε = {planned.parameters.epsilon:g}"
         axes.scatter([planned.all_users], [found_here], color="black", marker="D", s=36, zorder=3, label=label)
-    _dress(axes, f"{title}: {planned.rows[place].what}")
+    _dress(axes, f"{title}: {planned.rows[index].what}")
 
 
 def _dress(axes: Axes, title: str) -> None:

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from treetop.privacy.epsilon import Epsilon
 
+NOT_COVERED = "docs/explanation/privacy_guarantee.md"
+"""What the guarantee does not cover is said there."""
+
 
 @dataclass(frozen=True)
 class Guarantee:

@@ -1,18 +1,26 @@
-"""An answer to "which items are most popular across all of us?"."""
+"""An answer to "which items are most popular across all of us?": one value and one JSON form for find, query and up."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from sys import float_info
+from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
 
 from treetop.mechanisms.dialogue import LevelTrace
-from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.strict_json import decimal, record, require, rows, text, whole
 from treetop.metrics.noise_advice import Advice
-from treetop.query.score import Score
+from treetop.privacy.epsilon import Epsilon
+from treetop.privacy.guarantee import Guarantee
 from treetop.trie.global_ranking import Source
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+SCHEMA = 1
+"""Of the JSON form that docs/reference/answer_json.md describes; it changes when a key goes or changes its meaning."""
+SIMULATION = "simulation"
+MAX_NUMBER, MAX_ROWS, MAX_TEXT = 1 << 64, 1 << 22, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -25,23 +33,14 @@ class AnswerItem:
     frequency: float
     stderr: float
     """Standard error of the count."""
-    parties: int
-    """How many parties named it; the others add nothing to the count."""
-    true_count: int
-    """Known here because the data are."""
     significant: bool | None = None
     """Whether noise alone would hardly show it (5 % of runs mark an item that nobody holds); None: not tested."""
     source: Source | None = None
     """With hashed names: whether a word list named it, its text was recovered, or it is an unknown hash."""
-
-
-@dataclass(frozen=True)
-class OutsideShare:
-    """The estimated share of users whose item is not in the catalogue."""
-
-    share: float
-    stderr: float
-    true_share: float
+    parties: int | None = None
+    """How many parties named it; the others add nothing to the count. None: not known."""
+    true_count: int | None = None
+    """Where the data are known: how many users really hold it."""
 
 
 @dataclass(frozen=True)
@@ -51,60 +50,142 @@ class AnswerParty:
     name: str
     users: int
     uplink_bits: int
-    items: tuple[str, ...]
-    """Its own top k."""
-    trace: tuple[LevelTrace, ...]
+    implausible: int = 0
+    """Reports that no honest device would send."""
+    items: tuple[str, ...] = ()
+    """Its own top k, where that is known."""
+    trace: tuple[LevelTrace, ...] = ()
+    """What happened at each of its levels, where that is known."""
 
 
 @dataclass(frozen=True)
+class MissingParty:
+    """A party that is not part of the answer."""
+
+    name: str
+    reason: str
+    levels: int
+    """The last level that it reported."""
+
+
+@dataclass(frozen=True)
+class Covered:
+    """How many users the answer stands for."""
+
+    users: int
+    of: str
+    """What `known` counts: the users who were `expected`, or those who are `known` to the server."""
+    known: int
+    share: float | None
+    """None where nobody knows how many users a missing party has."""
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """What every user was promised."""
+
+    epsilon: str
+    """In decimal digits, exactly as devices computed with it."""
+    reports_per_user: int
+    oracle: str
+    not_covered: str
+    """The page that says what the promise does not cover."""
+
+    def __str__(self) -> str:
+        return str(Guarantee(Epsilon(self.epsilon), self.oracle, self.reports_per_user))
+
+
+@dataclass(frozen=True)
+class OutsideShare:
+    """The estimated share of users whose item is not in the catalogue."""
+
+    share: float
+    stderr: float
+    true_share: float | None = None
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The answer scored against the ground truth."""
+
+    f1: float
+    ncr: float
+
+
+@dataclass(frozen=True, repr=False)
 class Answer:
-    """The top k of a federation, with error bars, and how they were found."""
+    """The top k of a federation with error bars, how they were found, and what to know before using them."""
 
     mechanism: str
+    oracle: str
     encoding: str
-    parameters: Parameters
-    seed: int
+    k: int
+    epsilon: float
+    seed: int | None
+    """Of the simulation, or of the choice of simulated users; None in a deployment, where nothing is seeded."""
     items: tuple[AnswerItem, ...]
     parties: tuple[AnswerParty, ...]
-    truth: Score
-    users: int
-    advice: Advice | None
     notes: tuple[str, ...]
-    choices: tuple[str, ...] = ()
+    """What a reader should know: about the data, the settings, and what went on."""
+    choices: tuple[str, ...]
     """What was chosen from public quantities, and why."""
+    missing: tuple[MissingParty, ...]
+    mode: str
+    """`one-shot` or `rounds` in a deployment, `simulation` otherwise."""
+    task: str | None
+    """Digest of the signed task of a deployment."""
+    name: str | None
+    """What the query of a deployment is called."""
+    covered: Covered
+    levels: int
+    privacy: Privacy
+    fakes_needed: int | None
+    """About how many fake users could push an item that nobody holds into the top k; None: not computed."""
     outside: OutsideShare | None = None
     """With a catalogue: who holds something else."""
+    truth: Truth | None = None
+    """Where the data are known."""
+    advice: Advice | None = None
+    """From a simulation: what would lift the last item out of the noise."""
+
+    @property
+    def users(self) -> int:
+        """Return the users of all parties that took part."""
+        return sum(party.users for party in self.parties)
+
+    @property
+    def title(self) -> str:
+        """Return in one line what was asked and how."""
+        mode = "" if self.mode == SIMULATION else f"{self.mode}, "
+        seed = "" if self.seed is None else f", seed {self.seed}"
+        how = f"{self.mechanism}, {mode}{self.oracle} oracle, {self.encoding}"
+        return f"{how}, k = {self.k}, ε = {self.epsilon:g}{seed}"
+
+    def __repr__(self) -> str:
+        return f"Answer({self.title}: {', '.join(row.item for row in self.items) or 'no items'})"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the object that `treetop find --json` prints."""
-        return {
-            "mechanism": self.mechanism,
-            "oracle": self.parameters.oracle,
-            "encoding": self.encoding,
-            "k": self.parameters.k,
-            "epsilon": float(self.parameters.epsilon),
-            "seed": self.seed,
-            "items": [
-                {
-                    "item": row.item,
-                    "count": row.count,
-                    "frequency": row.frequency,
-                    "stderr": row.stderr,
-                    **({} if row.source is None else {"source": row.source}),
-                }
-                for row in self.items
-            ],
-            "parties": [
-                {"name": party.name, "users": party.users, "uplink_bits": party.uplink_bits} for party in self.parties
-            ],
-            "truth": {"f1": self.truth.f1, "ncr": self.truth.ncr},
-        }
+        """Return what `find`, `query` and `up` print with `--json`; `truth` is there where the data are known."""
+        content: dict[str, Any] = {"schema": SCHEMA, **_written(self)}
+        return {name: value for name, value in content.items() if name != "truth" or value is not None}
+
+    @classmethod
+    def from_json(cls, content: Any) -> "Answer":
+        """Read the answer that a server stores, strictly: of this schema, with every key and no other."""
+        require(type(content) is dict, "answer", "an object", type(content).__name__)
+        require(content.get("schema") == SCHEMA, "schema of the answer", SCHEMA, content.get("schema"))
+        fields = {name: value for name, value in content.items() if name != "schema"}
+        answer: Answer = _object(cls)("answer", {"truth": None, **fields})
+        return answer
 
     def to_arrow(self) -> pa.Table:
         """Return the items as a pyarrow table."""
-        names = ("item", "count", "frequency", "stderr", "parties", "true_count", "significant")
-        columns = {name: [getattr(row, name) for row in self.items] for name in names}
-        return pa.table({**columns, "significant": pa.array(columns["significant"], pa.bool_())})
+        kinds = {
+            "item": pa.string(), "count": pa.float64(), "frequency": pa.float64(), "stderr": pa.float64(),
+            "parties": pa.int64(), "true_count": pa.int64(), "significant": pa.bool_(), "source": pa.string(),
+        }  # fmt: skip
+        rows = [{name: getattr(row, name) for name in kinds} for row in self.items]
+        return pa.Table.from_pylist(rows, schema=pa.schema(kinds))
 
     def to_pandas(self) -> Any:
         """Return the items as a pandas DataFrame; pandas must be installed."""
@@ -116,8 +197,77 @@ class Answer:
 
         return draw(self.to_arrow(), self.title, axes)
 
-    @property
-    def title(self) -> str:
-        """Return in one line what was asked and how."""
-        p = self.parameters
-        return f"{self.mechanism}, {p.oracle} oracle, {self.encoding}, k = {p.k}, ε = {p.epsilon:g}, seed {self.seed}"
+
+Reader = Callable[[str, Any], Any]
+"""Takes the name of a value and what was found there, and refuses what it should not be."""
+
+
+def _text(what: str, content: Any) -> str:
+    return text(what, content, MAX_TEXT)
+
+
+def _whole(what: str, content: Any) -> int:
+    return whole(what, content, 0, MAX_NUMBER)
+
+
+def _number(what: str, content: Any) -> float:
+    return decimal(what, content, -float_info.max, float_info.max)
+
+
+def _one_of(*values: object) -> Reader:
+    def read(what: str, content: Any) -> Any:
+        holds = any(type(content) is type(value) and content == value for value in values)
+        require(holds, what, f"one of {', '.join(map(str, values))}", content)
+        return content
+
+    return read
+
+
+def _or_null(reader: Reader) -> Reader:
+    return lambda what, content: None if content is None else reader(what, content)
+
+
+def _list(reader: Reader) -> Reader:
+    return lambda what, content: tuple(reader(what, entry) for entry in rows(what, content, 0, MAX_ROWS))
+
+
+def _object(kind: type[Any]) -> Reader:
+    """Read an object whose keys are those of the shape, and no others."""
+
+    def read(what: str, content: Any) -> Any:
+        shape = SHAPES[kind]
+        found = record(what, content, set(shape))
+        return kind(**{name: reader(f"{what}.{name}", found[name]) for name, reader in shape.items()})
+
+    return read
+
+
+def _written(value: Any) -> Any:
+    """Return a value as JSON: what has a shape as an object with its keys, in its order."""
+    if isinstance(value, tuple):
+        return [_written(entry) for entry in value]
+    shape = SHAPES.get(type(value))
+    return value if shape is None else {name: _written(getattr(value, name)) for name in shape}
+
+
+SHAPES: Mapping[type, Mapping[str, Reader]] = {
+    Answer: {
+        "mechanism": _text, "oracle": _text, "encoding": _text, "k": _whole, "epsilon": _number,
+        "seed": _or_null(_whole), "items": _list(_object(AnswerItem)), "parties": _list(_object(AnswerParty)),
+        "notes": _list(_text), "choices": _list(_text), "missing": _list(_object(MissingParty)),
+        "truth": _or_null(_object(Truth)), "mode": _text, "task": _or_null(_text), "name": _or_null(_text),
+        "covered": _object(Covered), "levels": _whole, "privacy": _object(Privacy),
+        "fakes_needed": _or_null(_whole), "outside": _or_null(_object(OutsideShare)),
+    },
+    AnswerItem: {
+        "item": _text, "count": _number, "frequency": _number, "stderr": _number,
+        "significant": _or_null(_one_of(True, False)), "source": _or_null(_one_of(*get_args(Source))),
+    },
+    AnswerParty: {"name": _text, "users": _whole, "uplink_bits": _whole, "implausible": _whole},
+    MissingParty: {"name": _text, "reason": _text, "levels": _whole},
+    Covered: {"users": _whole, "of": _one_of("expected", "known"), "known": _whole, "share": _or_null(_number)},
+    Privacy: {"epsilon": _text, "reports_per_user": _whole, "oracle": _text, "not_covered": _text},
+    OutsideShare: {"share": _number, "stderr": _number, "true_share": _or_null(_number)},
+    Truth: {"f1": _number, "ncr": _number},
+}  # fmt: skip
+"""The JSON form: the keys of every object in their order, and how each is read."""

@@ -1,23 +1,27 @@
-"""One answer: `treetop.find`."""
+"""One answer by simulation: `treetop.find`."""
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from secrets import randbelow
 from typing import Any
+from warnings import warn
 
-from treetop.datasets.histogram_table import as_federation
+from treetop.datasets.federation import Federation
 from treetop.datasets.item_catalogue import ItemCatalogue
+from treetop.datasets.loading import as_federation
 from treetop.encoding.bit_strings import Codes
-from treetop.errors import InvalidInput
+from treetop.encoding.item_codecs import ItemCodec
+from treetop.errors import InvalidInput, TreetopWarning
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
-from treetop.mechanisms.registry import DEFAULT_MECHANISM, mechanism_named, parameters_for, unread_settings
+from treetop.mechanisms.registry import DEFAULT_MECHANISM, unread_settings
 from treetop.mechanisms.summed_level import NO_REPORTS
 from treetop.metrics.noise_advice import CLEAR, Advice, LastLevel, advice
+from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import AUTO
-from treetop.query.answer import Answer, AnswerItem, AnswerParty, OutsideShare
+from treetop.privacy.guarantee import NOT_COVERED
+from treetop.query.answer import SIMULATION, Answer, AnswerItem, AnswerParty, Covered, OutsideShare, Privacy, Truth
 from treetop.query.score import score
-from treetop.query.strategy import Told, choose
+from treetop.query.strategy import FindRequest, choose
 from treetop.simulation.population import Population
 from treetop.simulation.run import RunResult, run
 from treetop.trie.global_ranking import Source
@@ -32,11 +36,11 @@ def find(
     k: int = 10,
     epsilon: float = 2.0,
     mechanism: str | Mechanism[Any] = DEFAULT_MECHANISM,
-    oracle: str = AUTO,
-    encoding: str | None = None,
+    oracle: str | Oracle = AUTO,
+    encoding: str | ItemCodec | None = None,
     seed: int | None = None,
     simulator: str = "exact",
-    way: str | None = None,
+    strategy: str | None = None,
     catalogue: ItemCatalogue | Iterable[object] | None = None,
     word_list: ItemCatalogue | Iterable[object] | None = None,
     text_recovery: bool | None = None,
@@ -44,28 +48,74 @@ def find(
 ) -> Answer:
     """Return the k most popular items of a federation, found under epsilon-LDP by a simulated run.
 
-    `data` is a Federation, {party: iterable of items}, {party: {item: users}} or a table with the columns `party`,
-    `item` and optionally `users`. With a `catalogue` of known items nothing is searched: every user reports her item
-    once. Items that fit no short code are hashed, and their names read from a `word_list` or recovered from reports
-    (`text_recovery`); `way` says so outright: catalogue, trie or hashed. Further settings are those of `--set`. Without
-    a seed one is drawn.
+    `data` is a Federation, a path, {party: iterable of items}, {party: {item: users}} or a table with the columns
+    `party`, `item` and optionally `users`. Mechanism, oracle and encoding are names or objects. With a `catalogue` of
+    known items nothing is searched: every user reports her item once. Items that fit no short code are hashed, and
+    their names read from a `word_list` or recovered from reports (`text_recovery`); `strategy` says so outright:
+    catalogue, trie or hashed. Further settings are those of `--set`. Without a seed one is drawn. What a reader of the
+    answer should know is in its `notes`, and a warning each.
+
+    >>> import treetop
+    >>> drinks = {"harbour": {"chai": 9000, "cocoa": 2000}, "market": {"chai": 5000, "latte": 3000}}
+    >>> answer = treetop.find(drinks, k=2, epsilon=4, seed=1)
+    >>> answer
+    Answer(canopy, auto oracle, words, k = 2, ε = 4, seed 1: chai, latte)
+    >>> answer.items[0].true_count
+    14000
     """
-    federation = as_federation(data)
-    asked = parameters_for(mechanism_named(mechanism), k, epsilon, oracle, settings)
-    told = Told(mechanism, encoding, way, catalogue, word_list, text_recovery)
-    taken = choose(federation, asked, told, settings)
-    chosen, population, parameters = taken.mechanism, taken.population, taken.parameters
+    if "way" in settings:
+        raise InvalidInput("expected strategy='catalogue', 'trie' or 'hashed', found the old name 'way'")
+    request = FindRequest(
+        k, epsilon, mechanism, oracle, encoding, strategy, catalogue, word_list, text_recovery, settings
+    )
+    answer = simulated_answer(as_federation(data), request, seed=seed, simulator=simulator)
+    warn_of(answer.notes)
+    return answer
+
+
+def warn_of(notes: Iterable[str]) -> None:
+    """Warn whoever called a function of the Python interface of every note."""
+    for note in notes:
+        warn(note, TreetopWarning, stacklevel=3)
+
+
+def simulated_answer(
+    federation: Federation, request: FindRequest, *, seed: int | None = None, simulator: str = "exact"
+) -> Answer:
+    """Simulate one run of a query, and return what it found with its notes."""
+    chosen = choose(federation, request)
+    mechanism, population, parameters = chosen.mechanism, chosen.population, chosen.parameters
     seed = checked_seed(seed)
-    outcome = run(chosen, parameters, population, seed=seed, simulator=simulator)
+    outcome = run(mechanism, parameters, population, seed=seed, simulator=simulator)
+    scored, users = score(outcome, population, parameters.k), population.roster.all_users
     notes = (
         *population.notes,
-        *unread_settings(chosen, settings),
-        *sharing_notes(chosen, population),
-        *chosen.notes(parameters),
-        *missing_notes(outcome),
+        *mechanism_notes(mechanism, parameters, population, request.settings),
+        *_empty_level_notes(outcome),
     )
-    found = answer(outcome, population, parameters, mechanism=chosen, seed=seed, notes=notes)
-    return replace(found, choices=(*found.choices, f"chosen because {taken.reason}"))
+    return Answer(
+        mechanism=mechanism.name,
+        oracle=parameters.oracle_name,
+        encoding=population.codec.name,
+        k=parameters.k,
+        epsilon=float(parameters.epsilon),
+        seed=seed,
+        items=_items(outcome, population),
+        parties=_parties(outcome, population, parameters.k),
+        notes=notes,
+        choices=(*mechanism.choices(parameters), f"chosen because {chosen.reason}"),
+        missing=(),
+        mode=SIMULATION,
+        task=None,
+        name=None,
+        covered=Covered(users, "known", users, 1.0),
+        levels=mechanism.levels(parameters),
+        privacy=Privacy(repr(float(parameters.epsilon)).removesuffix(".0"), 1, parameters.oracle_name, NOT_COVERED),
+        fakes_needed=None,
+        outside=_outside(outcome, population),
+        truth=Truth(scored.f1, scored.ncr),
+        advice=_advice(outcome, population, parameters),
+    )
 
 
 def checked_seed(seed: int | None) -> int:
@@ -77,78 +127,47 @@ def checked_seed(seed: int | None) -> int:
     return seed
 
 
-def sharing_notes(mechanism: Mechanism[Any], population: Population) -> tuple[str, ...]:
-    """Say so where a mechanism that shares has nobody to share with."""
+def mechanism_notes(
+    mechanism: Mechanism[Any], parameters: Parameters, population: Population, settings: Mapping[str, object]
+) -> list[str]:
+    """Say which settings a mechanism does not read, and where it has nobody to share with or the wrong oracle."""
+    notes = [*unread_settings(mechanism, settings), *mechanism.notes(parameters)]
     if mechanism.shares and len(population.parties) == 1:
-        return (f"{mechanism.name}: there is one party only and nobody to share with",)
-    return ()
+        notes.append(f"{mechanism.name}: there is one party only and nobody to share with")
+    return notes
 
 
-def missing_notes(outcome: RunResult) -> tuple[str, ...]:
+def _empty_level_notes(outcome: RunResult) -> list[str]:
     """Say which parties had nobody to ask at some levels."""
-    levels = {
+    empty = {
         party: [str(trace.level) for trace in traces if trace.note == NO_REPORTS]
         for party, traces in outcome.traces.items()
     }
-    missing = [
-        f"party {party!r} had no reports at level {', '.join(empty)} and is left out of the sums there"
-        for party, empty in levels.items()
-        if empty
+    notes = [
+        f"party {party!r} had no reports at level {', '.join(levels)} and is left out of the sums there"
+        for party, levels in empty.items()
+        if levels
     ]
-    more = len(missing) - MOST_NAMED
-    return (*missing[:MOST_NAMED], *([f"{more:,} more parties had no reports at some levels"] if more > 0 else []))
-
-
-def answer(
-    outcome: RunResult,
-    population: Population,
-    parameters: Parameters,
-    *,
-    mechanism: Mechanism[Any],
-    seed: int,
-    notes: tuple[str, ...],
-) -> Answer:
-    """Dress a run's outcome for a reader."""
-    return Answer(
-        mechanism=mechanism.name,
-        encoding=population.codec.name,
-        parameters=parameters,
-        seed=seed,
-        items=_items(outcome, population),
-        parties=_parties(outcome, population, parameters.k),
-        truth=score(outcome, population, parameters.k),
-        users=population.roster.all_users,
-        advice=_advice(outcome, population, parameters),
-        notes=notes,
-        choices=mechanism.choices(parameters),
-        outside=_outside(outcome, population),
-    )
-
-
-def _outside(outcome: RunResult, population: Population) -> OutsideShare | None:
-    """Compare the estimated users outside a catalogue with the true ones."""
-    outside, users = outcome.ranking.outside, population.roster.all_users
-    if outside is None:
-        return None
-    truth = 1 - int(population.truth.users.sum()) / users
-    return OutsideShare(outside.count / users, outside.variance**0.5 / users, truth)
+    if (more := len(notes) - MOST_NAMED) > 0:
+        return [*notes[:MOST_NAMED], f"{more:,} more parties had no reports at some levels"]
+    return notes
 
 
 def _items(outcome: RunResult, population: Population) -> tuple[AnswerItem, ...]:
     ranking, users = outcome.ranking, population.roster.all_users
-    names, sources = shown(outcome, population, ranking.prefixes)
-    truths = population.true_counts(ranking.prefixes)
+    names, sources = _names(outcome, population, ranking.prefixes)
     marks = [None] * len(ranking) if ranking.significant is None else ranking.significant.tolist()
-    numbers = zip(ranking.counts.tolist(), ranking.variances.tolist(), ranking.parties.tolist(), strict=True)
+    columns = (
+        names, ranking.counts.tolist(), ranking.variances.tolist(), marks, sources, ranking.parties.tolist(),
+        population.true_counts(ranking.prefixes),
+    )  # fmt: skip
     return tuple(
-        AnswerItem(name, count, count / users, variance**0.5, parties, true, mark, source)
-        for name, source, true, mark, (count, variance, parties) in zip(
-            names, sources, truths, marks, numbers, strict=True
-        )
+        AnswerItem(name, count, count / users, variance**0.5, mark, source, parties, true_count)
+        for name, count, variance, mark, source, parties, true_count in zip(*columns, strict=True)
     )
 
 
-def shown(outcome: RunResult, population: Population, codes: Codes) -> tuple[list[str], list[Source | None]]:
+def _names(outcome: RunResult, population: Population, codes: Codes) -> tuple[list[str], list[Source | None]]:
     """Return the names of codes and where they come from: hashes are read by what the run has read, and no further."""
     if outcome.ranking.texts is None:
         return population.show(codes), [None] * len(codes)
@@ -167,11 +186,20 @@ def _parties(outcome: RunResult, population: Population, k: int) -> tuple[Answer
             party.name,
             party.users,
             outcome.uplink_bits[party.name],
-            tuple(shown(outcome, population, outcome.local_tops[party.name][:k])[0]),
-            tuple(outcome.traces[party.name]),
+            items=tuple(_names(outcome, population, outcome.local_tops[party.name][:k])[0]),
+            trace=tuple(outcome.traces[party.name]),
         )
         for party in population.parties
     )
+
+
+def _outside(outcome: RunResult, population: Population) -> OutsideShare | None:
+    """Compare the estimated users outside a catalogue with the true ones."""
+    outside, users = outcome.ranking.outside, population.roster.all_users
+    if outside is None:
+        return None
+    truth = 1 - int(population.truth.users.sum()) / users
+    return OutsideShare(outside.count / users, outside.variance**0.5 / users, truth)
 
 
 def _advice(outcome: RunResult, population: Population, parameters: Parameters) -> Advice | None:

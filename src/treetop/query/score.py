@@ -1,4 +1,4 @@
-"""One run held against the truth."""
+"""One run scored against the ground truth."""
 
 from dataclasses import dataclass
 
@@ -22,17 +22,11 @@ class Score:
 def score(outcome: RunResult, population: Population, k: int) -> Score:
     """Compare what a run found with the k most popular items."""
     truth = population.truth.codes[:k].tolist()
-    found = named_codes(outcome, population)
+    found: list[int] = outcome.ranking.prefixes.tolist()
+    if outcome.ranking.texts is not None:  # a hash whose text was not read, or wrongly, counts as another code
+        read = [None if text is None else text.text for text in outcome.ranking.texts.tolist()]
+        right = population.popular_texts
+        found = [code if right.get(code) == text else -1 - code for code, text in zip(found, read, strict=True)]
     local = [top[:k].tolist() for top in outcome.local_tops.values()]
     bits = sum(outcome.uplink_bits.values()) / len(outcome.uplink_bits)
     return Score(f1(found, truth), ncr(found, truth), local_recall(local, truth), bits, outcome.seconds)
-
-
-def named_codes(outcome: RunResult, population: Population) -> list[int]:
-    """Return the codes that a run found; a hash whose text was not read, or wrongly, counts as another code."""
-    codes: list[int] = outcome.ranking.prefixes.tolist()
-    if outcome.ranking.texts is None:
-        return codes
-    read = [None if found is None else found.text for found in outcome.ranking.texts.tolist()]
-    right = population.popular_texts
-    return [code if right.get(code) == text else -1 - code for code, text in zip(codes, read, strict=True)]

@@ -1,7 +1,7 @@
-"""The three ways to name an item, and which one suits a query: a catalogue, a trie over codes, or hashed names."""
+"""What a query asks for, and the strategy that suits it: a catalogue, a trie over codes, or hashed names."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -9,19 +9,22 @@ import numpy as np
 from treetop.datasets.federation import Federation
 from treetop.datasets.item_catalogue import ItemCatalogue
 from treetop.encoding.hashed_text import HashedText, hash_bits_for
-from treetop.encoding.item_codecs import CODECS, Hashed
+from treetop.encoding.item_codecs import CODECS, Hashed, ItemCodec, codec_named
+from treetop.encoding.listed_items import ListedItems
 from treetop.encoding.text_code import DEFAULT_CHUNKS
 from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.hashed_names.mechanism import HashedNames
 from treetop.mechanisms.hashed_names.plan import HashedTextParameters
+from treetop.mechanisms.known_items import KnownItems
 from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.protocol import Mechanism
+from treetop.mechanisms.protocol import Mechanism, P
 from treetop.mechanisms.registry import DEFAULT_MECHANISM, mechanism_named, parameters_for
-from treetop.query.encode import catalogued, populate
+from treetop.oracles.protocol import Oracle
+from treetop.oracles.registry import AUTO
 from treetop.simulation.population import Population
 
 CATALOGUE, TRIE, HASHED = "catalogue", "trie", "hashed"
-WAYS = (CATALOGUE, TRIE, HASHED)
+STRATEGIES = (CATALOGUE, TRIE, HASHED)
 ENOUGH_FIT = 0.95
 """Share of the items that must fit a code that can be read back, or names are hashed."""
 
@@ -29,24 +32,36 @@ Items = ItemCatalogue | Iterable[object]
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the user has said about the way."""
+class FindRequest:
+    """What the user asks for; mechanism, oracle and encoding are names or objects, and None is chosen from the data."""
 
+    k: int = 10
+    epsilon: float = 2.0
     mechanism: str | Mechanism[Any] = DEFAULT_MECHANISM
-    encoding: str | None = None
-    way: str | None = None
+    oracle: str | Oracle = AUTO
+    encoding: str | ItemCodec | None = None
+    strategy: str | None = None
     catalogue: Items | None = None
     word_list: Items | None = None
     text_recovery: bool | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.way is not None and self.way not in WAYS:
-            raise UnknownName("way", self.way, WAYS)
+        if self.strategy is not None and self.strategy not in STRATEGIES:
+            raise UnknownName("strategy", self.strategy, STRATEGIES)
+
+    def parameters_of(self, mechanism: Mechanism[P]) -> P:
+        """Return what a mechanism is given, every setting checked; an encoding that is an object knows its own bits."""
+        bits = {"bits": self.encoding.bits} if isinstance(self.encoding, ItemCodec) else {}
+        return parameters_for(
+            mechanism, self.k, self.epsilon, self.oracle, {**bits, **self.settings},
+            others=[mechanism_named(self.mechanism)],
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """A way that is ready to run, and why it was taken."""
+    """A strategy that is ready to run, and why it was taken."""
 
     mechanism: Mechanism[Any]
     population: Population
@@ -54,92 +69,107 @@ class Chosen:
     reason: str
 
 
-def choose(federation: Federation, parameters: Parameters, told: Told, settings: Mapping[str, object]) -> Chosen:
-    """Take the way that was told, or the one that suits what was given; the parameters are the told mechanism's."""
-    way, reason = way_of(federation, parameters, told)
-    _refuse_what_has_no_place(way, told)
-    if way == CATALOGUE:
-        survey, population = catalogued(federation, told.catalogue or (), told.mechanism, told.encoding)
-        own = parameters_for(survey, parameters.k, parameters.epsilon, parameters.oracle, settings)
-        return Chosen(survey, population, own, reason)
-    if way == TRIE:
-        encoding = told.encoding or fitting_encoding(federation, parameters) or federation.encoding
-        return Chosen(mechanism_named(told.mechanism), populate(federation, parameters, encoding), parameters, reason)
-    return hashed(federation, parameters, told, settings, reason)
+def choose(federation: Federation, request: FindRequest) -> Chosen:
+    """Take the strategy that was asked for, or the one that suits the items."""
+    mechanism = mechanism_named(request.mechanism)
+    parameters = request.parameters_of(mechanism)
+    strategy, reason = _strategy_of(federation, parameters, request)
+    _refuse_unused(strategy, request)
+    if strategy == CATALOGUE:
+        survey, population = catalogued(federation, request.catalogue or ())
+        return Chosen(survey, population, request.parameters_of(survey), reason)
+    if strategy == TRIE:
+        encoding = request.encoding or fitting_encoding(federation, parameters.bits)
+        return Chosen(mechanism, populate(federation, parameters, encoding), parameters, reason)
+    return _hashed(federation, request, reason)
 
 
-def way_of(federation: Federation, parameters: Parameters, told: Told) -> tuple[str, str]:
-    """Return the way and the reason for it, in words."""
-    if told.way is not None:
-        return told.way, f"the way {told.way!r} was told"
-    if told.catalogue is not None:
+def _strategy_of(federation: Federation, parameters: Parameters, request: FindRequest) -> tuple[str, str]:
+    """Return the strategy and the reason for it, in words."""
+    if request.strategy is not None:
+        return request.strategy, f"the strategy {request.strategy!r} was asked for"
+    if request.catalogue is not None:
         return CATALOGUE, "the items are known, and nothing needs to be searched"
-    if told.mechanism != DEFAULT_MECHANISM or told.encoding is not None:
-        return TRIE, "mechanism or encoding were told"
-    if told.word_list is not None or told.text_recovery is not None:
+    if request.mechanism != DEFAULT_MECHANISM or request.encoding is not None:
+        return TRIE, "a mechanism or an encoding was asked for"
+    if request.word_list is not None or request.text_recovery is not None:
         return HASHED, "names are to be read back"
-    encoding = fitting_encoding(federation, parameters)
+    encoding = fitting_encoding(federation, parameters.bits)
     if encoding is None:
         return HASHED, f"too few items fit a code of {parameters.bits} bits that can be read back"
     return TRIE, f"the items fit the encoding {encoding!r} with {parameters.bits} bits"
 
 
-def fitting_encoding(federation: Federation, parameters: Parameters) -> str | None:
-    """Return the first of the federation's own encoding and ids that nearly all items fit, or None."""
+def fitting_encoding(federation: Federation, bits: int) -> str | None:
+    """Return the first of the federation's own encoding, words and ids that nearly all items fit, or None."""
     for name in dict.fromkeys((federation.encoding, "words", "ids")):
-        if np.mean(CODECS[name](parameters.bits).encode(federation.items).fits) >= ENOUGH_FIT:
+        if np.mean(CODECS[name](bits).encode(federation.items).fits) >= ENOUGH_FIT:
             return name
     return None
 
 
-def _refuse_what_has_no_place(way: str, told: Told) -> None:
-    """Say which of the things told belongs to another way."""
-    if way == CATALOGUE and told.catalogue is None:
-        raise InvalidInput("the way 'catalogue' expects a catalogue, found none")
-    mechanism = mechanism_named(told.mechanism).name
-    misplaced = {
-        f"the mechanism {mechanism!r}": told.mechanism != DEFAULT_MECHANISM and way == HASHED,
-        f"the encoding {told.encoding!r}": told.encoding not in (None, Hashed.name) and way == HASHED,
-        "a catalogue": told.catalogue is not None and way != CATALOGUE,
-        "a word list": told.word_list is not None and way != HASHED,
-        "text recovery": told.text_recovery is not None and way != HASHED,
+def _refuse_unused(strategy: str, request: FindRequest) -> None:
+    """Say what was asked for that the strategy cannot use."""
+    searched = request.mechanism != DEFAULT_MECHANISM
+    mechanism = f"the mechanism {getattr(request.mechanism, 'name', request.mechanism)!r}"
+    encoding = f"the encoding {getattr(request.encoding, 'name', request.encoding)!r}"
+    if strategy == CATALOGUE:
+        if request.catalogue is None:
+            raise InvalidInput("the strategy 'catalogue' expects a catalogue, found none")
+        if searched or request.encoding is not None:
+            found = mechanism if searched else encoding
+            raise InvalidInput(f"with a catalogue nothing is searched or encoded, found {found}: leave it out")
+    unused = {
+        mechanism: searched and strategy == HASHED,
+        encoding: request.encoding not in (None, Hashed.name) and strategy == HASHED,
+        "a catalogue": request.catalogue is not None and strategy != CATALOGUE,
+        "a word list": request.word_list is not None and strategy != HASHED,
+        "text recovery": request.text_recovery is not None and strategy != HASHED,
     }
-    for what, is_given in misplaced.items():
+    for what, is_given in unused.items():
         if is_given:
-            raise InvalidInput(f"the way {way!r} has no place for {what}: leave one of them out")
+            raise InvalidInput(f"the strategy {strategy!r} has no use for {what}: leave one of them out")
+
+
+def populate(federation: Federation, parameters: Parameters, encoding: str | ItemCodec | None) -> Population:
+    """Encode a federation, by default in the encoding that suits its items."""
+    if not isinstance(encoding, ItemCodec):
+        encoding = codec_named(encoding or federation.encoding, parameters.bits, parameters.hash_key)
+    if encoding.bits != parameters.bits:
+        raise InvalidInput(f"the setting 'bits' is {parameters.bits}, found an encoding of {encoding.bits} bits")
+    return Population(federation, encoding)
+
+
+def catalogued(federation: Federation, catalogue: Items) -> tuple[KnownItems, Population]:
+    """Encode a federation by a catalogue of known items; every user reports her item once."""
+    known = _listed(catalogue)
+    codec = ListedItems(known.items)
+    population = Population(replace(federation, notes=(*federation.notes, *known.notes)), codec)
+    return KnownItems(len(known.items), codec.bits), population
 
 
 def _listed(items: Items) -> ItemCatalogue:
     return items if isinstance(items, ItemCatalogue) else ItemCatalogue.of(items)
 
 
-def hashed(
-    federation: Federation, parameters: Parameters, told: Told, settings: Mapping[str, object], reason: str
-) -> Chosen:
+def _hashed(federation: Federation, request: FindRequest, reason: str) -> Chosen:
     """Hash names into 24 or 32 bits; texts are asked for unless a word list makes that needless."""
-    texts = told.word_list is None if told.text_recovery is None else told.text_recovery
-    own = parameters_for(HashedNames({}, texts), parameters.k, parameters.epsilon, parameters.oracle, settings)
-    expected = own.expected_items or len(federation.items)
-    bits = own.bits if "bits" in settings else hash_bits_for(expected)
-    chunks = own.text_chunks if isinstance(own, HashedTextParameters) else DEFAULT_CHUNKS
-    codec = HashedText(bits, own.hash_key, chunks)
-    listed = {} if told.word_list is None else hashes_of(_listed(told.word_list).items, codec)
-    notes = (*federation.notes, *_too_long(federation, codec)) if texts else federation.notes
+    texts = request.word_list is None if request.text_recovery is None else request.text_recovery
+    parameters = request.parameters_of(HashedNames({}, texts))
+    expected = parameters.expected_items or len(federation.items)
+    bits = parameters.bits if "bits" in request.settings else hash_bits_for(expected)
+    parameters = replace(parameters, bits=bits, expected_items=expected)
+    chunks = parameters.text_chunks if isinstance(parameters, HashedTextParameters) else DEFAULT_CHUNKS
+    codec = HashedText(bits, parameters.hash_key, chunks)
+    listed: dict[int, bytes] = {}
+    if request.word_list is not None:
+        words = [word.encode("utf-8", errors="surrogatepass") for word in _listed(request.word_list).items]
+        listed = {codec.hash_of(word): word for word in reversed(words)}  # the first of several words is read
+    notes = federation.notes
+    if texts and (too_long := codec.unrecoverable(federation.items)):
+        notes += (
+            f"{too_long:,} items have a text code longer than {8 * codec.chunks} bits: found, they show as a hash "
+            "unless a word list names them (--set text_chunks=16 makes room)",
+        )
     population = Population(replace(federation, notes=notes), codec)
-    return Chosen(HashedNames(listed, texts), population, replace(own, bits=bits, expected_items=expected), reason)
-
-
-def hashes_of(words: Iterable[str], codec: Hashed) -> dict[int, bytes]:
-    """Return the word of every hash; the first of several words with one hash is read."""
-    texts = [word.encode("utf-8", errors="surrogatepass") for word in words]
-    return {codec.hash_of(text): text for text in reversed(texts)}
-
-
-def _too_long(federation: Federation, codec: HashedText) -> tuple[str, ...]:
-    number = codec.unrecoverable(federation.items)
-    if not number:
-        return ()
-    return (
-        f"{number:,} items have a text code longer than {8 * codec.chunks} bits: found, they show as a hash unless a "
-        "word list names them (--set text_chunks=16 makes room)",
-    )
+    return Chosen(HashedNames(listed, texts), population, parameters, reason)

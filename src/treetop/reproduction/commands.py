@@ -15,7 +15,7 @@ def commands_for(planned: Sequence[Planned], reproduction: Reproduction, specifi
     groups: dict[tuple[object, ...], list[Planned]] = {}
     for each in planned:
         settings = tuple(changed_settings(each.cell.parameters).items())
-        groups.setdefault((each.variant, each.cell.parameters.oracle, settings), []).append(each)
+        groups.setdefault((each.variant, each.cell.parameters.oracle_name, settings), []).append(each)
     return [_evaluate(group, reproduction) for group in groups.values()]
 
 
@@ -26,7 +26,7 @@ def _evaluate(group: Sequence[Planned], reproduction: Reproduction) -> str:
     words += ["--mechanisms", _listed(each.cell.mechanism.name for each in group)]
     words += ["--epsilons", _listed(f"{each.cell.parameters.epsilon:g}" for each in group)]
     words += ["--ks", _listed(str(each.cell.parameters.k) for each in group)]
-    words += ["--oracles", parameters.oracle, "--encoding", found.encoding]
+    words += ["--oracles", parameters.oracle_name, "--encoding", found.encoding]
     for name, value in changed_settings(parameters).items():
         words += ["--set", f"{name}={value}"]
     return join([*words, "--repeats", str(settings.repeats), "--seed", str(settings.seed)])

@@ -9,14 +9,13 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from treetop.reproduction.point import Point
 from treetop.reproduction.run import Reproduction
-from treetop.reproduction.specification import Specification
+from treetop.reproduction.specification import Point, Specification
 from treetop.reproduction.tables import METRIC_NAMES
 from treetop.reproduction.verdicts import Measured
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-"""Okabe and Ito's palette, told apart by everybody."""
+"""Okabe and Ito's palette, distinguishable by everybody."""
 MARKERS = ("o", "s", "^", "D", "v", "P")
 BAND = 2.0
 STYLE: Any = {
@@ -43,8 +42,8 @@ def draw(specification: Specification, reproduction: Reproduction) -> Figure:
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots(len(rows), len(columns), sharex=True, sharey=True, squeeze=False)
         for (i, row), (j, column) in product(enumerate(rows), enumerate(columns)):
-            place = dict(zip(_dimensions(specification), (row, column), strict=True))
-            _draw_panel(axes[i, j], specification, reproduction, place)
+            panel = dict(zip(_dimensions(specification), (row, column), strict=True))
+            _draw_panel(axes[i, j], specification, reproduction, panel)
         _label(figure, axes, specification)
         return figure
 
@@ -66,15 +65,15 @@ def _lines(specification: Specification) -> list[tuple[str, int | None]]:
     return [(series.label, k) for k, series in product(ks, specification.series)]
 
 
-def _draw_panel(axes: Axes, specification: Specification, reproduction: Reproduction, place: dict[str, Any]) -> None:
+def _draw_panel(axes: Axes, specification: Specification, reproduction: Reproduction, panel: dict[str, Any]) -> None:
     lookup = reproduction.measurements.lookup(specification)
     for number, (label, k) in enumerate(_lines(specification)):
-        chosen = place.get("k") or k or specification.ks[0]
-        points = [Point(place["federation"], place.get("case", ""), each, chosen) for each in specification.epsilons]
+        chosen = panel.get("k") or k or specification.ks[0]
+        points = [Point(panel["federation"], panel.get("case", ""), each, chosen) for each in specification.epsilons]
         found = [lookup(point, label, specification.metrics[0]) for point in points]
         _draw_line(axes, specification.epsilons, found, _look(specification, number))
-    known = reproduction.provenances[place["federation"]]
-    shown = {**place, "federation": place["federation"] + ("*" if known.substitute else "")}
+    known = reproduction.provenances[panel["federation"]]
+    shown = {**panel, "federation": panel["federation"] + ("*" if known.substitute else "")}
     names = [NAMED_IN_PANELS[name].format(value) for name, value in shown.items() if value != ""]
     if known.missing:
         axes.text(0.5, 0.5, "data missing", transform=axes.transAxes, ha="center", va="center", color="0.4")
@@ -85,11 +84,11 @@ def _draw_line(axes: Axes, epsilons: Sequence[float], found: Sequence[Measured |
     known = [(epsilon, measured) for epsilon, measured in zip(epsilons, found, strict=True) if measured is not None]
     if not known:
         return
-    places, means = [epsilon for epsilon, _ in known], [measured.mean for _, measured in known]
+    epsilons_known, means = [epsilon for epsilon, _ in known], [measured.mean for _, measured in known]
     low = [max(0.0, measured.mean - BAND * (measured.stderr or 0.0)) for _, measured in known]
     high = [min(1.0, measured.mean + BAND * (measured.stderr or 0.0)) for _, measured in known]
-    axes.plot(places, means, **look)
-    axes.fill_between(places, low, high, color=look["color"], alpha=0.2, linewidth=0)
+    axes.plot(epsilons_known, means, **look)
+    axes.fill_between(epsilons_known, low, high, color=look["color"], alpha=0.2, linewidth=0)
 
 
 def _look(specification: Specification, number: int) -> dict[str, Any]:
@@ -97,9 +96,9 @@ def _look(specification: Specification, number: int) -> dict[str, Any]:
     label, k = _lines(specification)[number]
     if k is None:
         return {"color": COLOURS[number], "marker": MARKERS[number], "label": label}
-    series, place = number % len(specification.series), number // len(specification.series)
+    series, group = number % len(specification.series), number // len(specification.series)
     dashes = {"linestyle": "-" if series == 0 else "--", "markerfacecolor": None if series == 0 else "white"}
-    look = {"color": COLOURS[place], "marker": MARKERS[place], "label": f"{label}, k = {k}"}
+    look = {"color": COLOURS[group], "marker": MARKERS[group], "label": f"{label}, k = {k}"}
     return {**look, **{name: value for name, value in dashes.items() if value is not None}}
 
 

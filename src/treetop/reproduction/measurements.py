@@ -1,4 +1,4 @@
-"""What was measured, looked up by place and series."""
+"""What was measured, looked up by point and series."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,7 @@ import numpy as np
 
 from treetop.query.score import Score
 from treetop.reproduction.federation_variants import FederationFacts
-from treetop.reproduction.point import Point
-from treetop.reproduction.specification import Planned, Specification, Variant
+from treetop.reproduction.specification import Planned, Point, Specification, Variant
 from treetop.reproduction.verdicts import Lookup, Measured
 
 HASH_SEED_BITS = 32

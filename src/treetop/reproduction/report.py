@@ -9,14 +9,13 @@ from pathlib import Path
 
 from treetop.errors import InvalidInput
 from treetop.reproduction.cell_journal import write_whole
-from treetop.reproduction.federation_tables import federation_tables
 from treetop.reproduction.report_html import page
 from treetop.reproduction.report_markdown import summary_text
 from treetop.reproduction.report_parts import ReportHead, Section
 from treetop.reproduction.result_files import write_results
 from treetop.reproduction.run import Reproduction
 from treetop.reproduction.specification import Specification
-from treetop.reproduction.tables import tables_of
+from treetop.reproduction.tables import federation_tables, tables_of
 
 FIGURES = "figures"
 

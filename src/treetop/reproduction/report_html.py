@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from html import escape
 
-from treetop.reproduction.report_parts import ReportHead, Section, agreement_line, caution, result_line
+from treetop.reproduction.report_parts import ReportHead, Section, agreement_line, caution, grounds, result_line
 from treetop.reproduction.run import Reproduction
-from treetop.reproduction.tables import Entry, ReportTable, TableRow, grounds
+from treetop.reproduction.tables import Entry, ReportTable, TableRow
 from treetop.reproduction.verdicts import FAILS, HOLDS, RULE, ClaimVerdict
 
 CSS = """

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from treetop.reproduction.report_parts import ReportHead, Section, agreement_line, caution, result_line
+from treetop.reproduction.report_parts import ReportHead, Section, agreement_line, caution, grounds, result_line
 from treetop.reproduction.run import Reproduction
-from treetop.reproduction.tables import Entry, ReportTable, grounds
+from treetop.reproduction.tables import Entry, ReportTable
 from treetop.reproduction.verdicts import RULE
 
 

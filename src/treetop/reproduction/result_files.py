@@ -58,8 +58,8 @@ def _runs(reproduction: Reproduction) -> pa.Table:
     """One row per run; `cell` is the row of the results it belongs to."""
     columns = [("cell", _WHOLE), ("repetition", _WHOLE), *((name, _NUMBER) for name in _MEASURED)]
     rows = [
-        {"cell": place, "repetition": number, **{name: getattr(score, name) for name in _MEASURED}}
-        for place, (_, scores) in enumerate(_cells(reproduction))
+        {"cell": index, "repetition": number, **{name: getattr(score, name) for name in _MEASURED}}
+        for index, (_, scores) in enumerate(_cells(reproduction))
         for number, score in enumerate(scores)
     ]
     return _table(rows, columns, reproduction)

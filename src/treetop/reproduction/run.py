@@ -75,7 +75,7 @@ class Reproducer:
 
     def run(self, workers: int, progress: Progress = lambda _: None) -> None:
         """Run what is pending, variant by variant, and write down every finished cell."""
-        order = {planned.variant: place for place, planned in reversed(list(enumerate(self.pending)))}
+        order = {planned.variant: index for index, planned in reversed(list(enumerate(self.pending)))}
         pending = sorted(self.pending, key=lambda planned: order[planned.variant])
         for variant, group in groupby(pending, key=lambda planned: planned.variant):
             self._run_variant(variant, list(group), workers, progress)
@@ -83,9 +83,9 @@ class Reproducer:
     def _run_variant(self, variant: Variant, pending: list[Planned], workers: int, progress: Progress) -> None:
         population = self._population(variant, pending[0])
         grid = Grid(tuple(planned.cell for planned in pending), self.settings.repeats, self.settings.seed)
-        for place, scores in execute_cells(population, grid, workers, progress):
-            self.journal.append(self.keys[pending[place]], scores)
-            self.scores[pending[place]] = scores
+        for index, scores in execute_cells(population, grid, workers, progress):
+            self.journal.append(self.keys[pending[index]], scores)
+            self.scores[pending[index]] = scores
 
     def _population(self, variant: Variant, planned: Planned) -> Population:
         parameters = planned.cell.parameters

@@ -1,6 +1,9 @@
-"""What one table or figure of the paper consists of: read from a TOML file, strictly."""
+"""What one table or figure of the paper consists of, what the paper prints there and what it claims.
 
-from collections.abc import Iterator, Sequence
+All of it is read from a TOML file, strictly.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -9,15 +12,23 @@ from itertools import product
 from treetop.errors import InvalidInput, UnknownName
 from treetop.evaluation.grid import Cell
 from treetop.mechanisms.registry import mechanism_named, parameters_for
-from treetop.reproduction.claims import Claim
-from treetop.reproduction.paper_values import PaperRow
-from treetop.reproduction.point import Point
 from treetop.toml_files import parse_toml
 
 ENDING = ".toml"
 KINDS = ("figure", "table", "federations")
+RULES = ("greater", "gain_grows", "best_differs")
 METRICS = ("f1", "ncr", "local_recall", "uplink_bits", "seconds")
 FEDERATIONS = ("RDB", "YCM", "TYS", "UBA", "SYN")
+
+
+@dataclass(frozen=True)
+class Point:
+    """Everything that a number depends on but the series."""
+
+    federation: str
+    case: str
+    epsilon: float
+    k: int
 
 
 @dataclass(frozen=True)
@@ -65,6 +76,72 @@ class Planned:
 
 
 @dataclass(frozen=True)
+class PaperRow:
+    """Printed values of one row of a table, by series; or values that a sentence quotes from a figure."""
+
+    metric: str
+    line: int
+    values: dict[str, float | str]
+    """A number, or text where the paper prints no number, such as `> 72 h`."""
+    federation: str = ""
+    case: str = ""
+    epsilon: float | None = None
+    k: int | None = None
+    remark: str = ""
+    """For example a known erratum of the paper."""
+
+    def is_at(self, metric: str, point: Point) -> bool:
+        """Say whether the row speaks of that point; what it leaves open fits every point."""
+        return (
+            self.metric == metric
+            and self.federation in ("", point.federation)
+            and self.case == point.case
+            and self.epsilon in (None, point.epsilon)
+            and self.k in (None, point.k)
+        )
+
+
+def printed(rows: Iterable[PaperRow], metric: str, point: Point) -> PaperRow:
+    """Return what the paper prints at a point: an empty row where it prints nothing."""
+    for row in rows:
+        if row.is_at(metric, point):
+            return row
+    return PaperRow(metric, 0, {})
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of the paper.
+
+    greater: at every point the series `greater` exceeds the best of `than`, by the share `margin` at least.
+    gain_grows: `greater` minus `than` is larger in the case `case` than in the case `over`.
+    best_differs: no one of the series `than` is among the best in all federations.
+    """
+
+    text: str
+    line: int
+    metric: str
+    than: tuple[str, ...]
+    greater: str = ""
+    rule: str = "greater"
+    than_metric: str = ""
+    """Compare with another metric of the series in `than`."""
+    margin: float = 0.0
+    federations: tuple[str, ...] = ()
+    epsilons: tuple[float, ...] = ()
+    ks: tuple[int, ...] = ()
+    case: str = ""
+    over: str = ""
+    remark: str = ""
+    unchecked: str = field(default="")
+    """Why no run of ours can decide it."""
+
+    def __post_init__(self) -> None:
+        if self.rule not in RULES:
+            raise UnknownName("rule of a claim", self.rule, RULES)
+
+
+@dataclass(frozen=True)
 class Specification:
     """One table or figure."""
 
@@ -102,7 +179,7 @@ class Specification:
         _refuse_twice(self.name, [case.label for case in self.cases])
 
     def points(self) -> Iterator[Point]:
-        """Yield all places, in reading order."""
+        """Yield all points, in reading order."""
         for federation, case, k, epsilon in product(self.federations, self.cases, self.ks, self.epsilons):
             yield Point(federation, case.label, epsilon, k)
 

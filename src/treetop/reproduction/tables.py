@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product, zip_longest
 
 from treetop.reproduction.commands import commands_for
-from treetop.reproduction.paper_values import printed
-from treetop.reproduction.point import Point
 from treetop.reproduction.run import Reproduction
-from treetop.reproduction.specification import Series, Specification
-from treetop.reproduction.verdicts import AGAINST, FOR, OPEN, ClaimVerdict, Lookup, Measured, mean_difference
+from treetop.reproduction.specification import Planned, Point, Specification, Variant, printed
+from treetop.reproduction.verdicts import Measured
 
 METRIC_NAMES = {
     "f1": "F1",
@@ -22,7 +21,7 @@ NOTHING = "–"
 
 @dataclass(frozen=True)
 class Entry:
-    """One place of a table: what we measured, and what the paper prints there."""
+    """One entry of a table: what we measured, and what the paper prints there."""
 
     ours: str
     paper: str = ""
@@ -73,83 +72,58 @@ def printed_number(value: float | str | None, metric: str) -> str:
 
 
 def _metric_table(specification: Specification, metric: str, reproduction: Reproduction) -> ReportTable:
+    """Return a table with a row for every point and a column for every series."""
     computed = [name.upper() for name in specification.computed if metric == "uplink_bits"]
     labels = [*(series.label for series in specification.series), *computed]
     heads = ("federation", "case") if len(specification.cases) > 1 else ("federation",)
-    rows = tuple(_metric_row(specification, metric, point, labels, reproduction) for point in specification.points())
-    return ReportTable(METRIC_NAMES[metric], heads, tuple(labels), rows)
+    rows = []
+    for point in specification.points():
+        shown = (federation_name(point.federation, reproduction), point.case)[: len(heads)]
+        entries = tuple(_entry(specification, point, label, metric, reproduction) for label in labels)
+        planned = [specification.cell_at(point, series) for series in specification.series]
+        remark = printed(specification.paper, metric, point).remark
+        rows.append(TableRow(shown, entries, _commands(specification, planned, reproduction), remark))
+    return ReportTable(METRIC_NAMES[metric], heads, tuple(labels), tuple(rows))
 
 
 def _table_across(specification: Specification, metric: str, reproduction: Reproduction) -> ReportTable:
+    """Return a table with a row for every series and a column for every federation."""
     columns = tuple(federation_name(name, reproduction) for name in specification.federations)
-    rows = tuple(_row_across(specification, metric, series, reproduction) for series in specification.series)
-    return ReportTable(METRIC_NAMES[metric], ("series",), columns, rows)
-
-
-def _row_across(specification: Specification, metric: str, series: Series, reproduction: Reproduction) -> TableRow:
-    lookup, points = reproduction.measurements.lookup(specification), list(specification.points())
-    entries = tuple(_entry(specification, lookup, point, series.label, metric) for point in points)
-    planned = [
-        specification.cell_at(point, series) for point in points if point.federation not in _missing(reproduction)
-    ]
-    return TableRow((series.label,), entries, tuple(commands_for(planned, reproduction, specification.name)))
-
-
-def _metric_row(
-    specification: Specification, metric: str, point: Point, labels: Sequence[str], reproduction: Reproduction
-) -> TableRow:
-    lookup = reproduction.measurements.lookup(specification)
-    paper = printed(specification.paper, metric, point)
-    entries = tuple(
-        Entry(
-            number(lookup(point, label, metric), metric, label.lower() in specification.computed),
-            printed_number(paper.values.get(label), metric),
-        )
-        for label in labels
-    )
-    heads = (federation_name(point.federation, reproduction), point.case)[: 2 if len(specification.cases) > 1 else 1]
-    planned = [specification.cell_at(point, series) for series in specification.series]
-    known = point.federation not in _missing(reproduction)
-    commands = commands_for(planned, reproduction, specification.name) if known else []
-    return TableRow(heads, entries, tuple(commands), paper.remark)
+    points, rows = list(specification.points()), []
+    for series in specification.series:
+        entries = tuple(_entry(specification, point, series.label, metric, reproduction) for point in points)
+        planned = [specification.cell_at(point, series) for point in points]
+        rows.append(TableRow((series.label,), entries, _commands(specification, planned, reproduction)))
+    return ReportTable(METRIC_NAMES[metric], ("series",), columns, tuple(rows))
 
 
 def _figure_numbers(specification: Specification, reproduction: Reproduction) -> ReportTable:
     """Return a row for every line of every panel; the columns are the privacy budgets."""
-    columns = tuple(f"ε = {epsilon:g}" for epsilon in specification.epsilons)
-    rows = tuple(_figure_rows(specification, reproduction))
-    heads = ("federation", "case", "k", "series") if len(specification.cases) > 1 else ("federation", "k", "series")
-    return ReportTable(METRIC_NAMES[specification.metrics[0]], heads, columns, rows)
-
-
-def _figure_rows(specification: Specification, reproduction: Reproduction) -> Iterator[TableRow]:
+    metric, cases = specification.metrics[0], len(specification.cases) > 1
     lines = dict.fromkeys((point.federation, point.case, point.k) for point in specification.points())
-    for federation, case, k in lines:
-        for series in specification.series:
-            points = [Point(federation, case, epsilon, k) for epsilon in specification.epsilons]
-            yield _figure_row(specification, points, series.label, reproduction)
+    rows = []
+    for (federation, case, k), series in product(lines, specification.series):
+        points = [Point(federation, case, epsilon, k) for epsilon in specification.epsilons]
+        entries = tuple(_entry(specification, point, series.label, metric, reproduction) for point in points)
+        shown = (federation_name(federation, reproduction), *([case] if cases else []), str(k), series.label)
+        planned = [specification.cell_at(point, series) for point in points]
+        rows.append(TableRow(shown, entries, _commands(specification, planned, reproduction)))
+    heads = ("federation", "case", "k", "series") if cases else ("federation", "k", "series")
+    columns = tuple(f"ε = {epsilon:g}" for epsilon in specification.epsilons)
+    return ReportTable(METRIC_NAMES[metric], heads, columns, tuple(rows))
 
 
-def _figure_row(
-    specification: Specification, points: Sequence[Point], label: str, reproduction: Reproduction
-) -> TableRow:
-    lookup, metric, first = reproduction.measurements.lookup(specification), specification.metrics[0], points[0]
-    entries = tuple(_entry(specification, lookup, point, label, metric) for point in points)
-    case = (first.case,) if len(specification.cases) > 1 else ()
-    heads = (federation_name(first.federation, reproduction), *case, str(first.k), label)
-    series = specification.series_named(label)
-    known = first.federation not in _missing(reproduction)
-    planned = [specification.cell_at(point, series) for point in points] if known else []
-    return TableRow(heads, entries, tuple(commands_for(planned, reproduction, specification.name)))
-
-
-def _entry(specification: Specification, lookup: Lookup, point: Point, label: str, metric: str) -> Entry:
+def _entry(specification: Specification, point: Point, label: str, metric: str, reproduction: Reproduction) -> Entry:
+    measured = reproduction.measurements.lookup(specification)(point, label, metric)
     paper = printed(specification.paper, metric, point)
-    return Entry(number(lookup(point, label, metric), metric), printed_number(paper.values.get(label), metric))
+    ours = number(measured, metric, computed=label.lower() in specification.computed)
+    return Entry(ours, printed_number(paper.values.get(label), metric))
 
 
-def _missing(reproduction: Reproduction) -> set[str]:
-    return {name for name, found in reproduction.provenances.items() if found.missing}
+def _commands(specification: Specification, planned: Sequence[Planned], reproduction: Reproduction) -> tuple[str, ...]:
+    """Return the commands that run a row again, for the federations that are there."""
+    known = [each for each in planned if not reproduction.provenances[each.variant.federation].missing]
+    return tuple(commands_for(known, reproduction, specification.name))
 
 
 def federation_name(federation: str, reproduction: Reproduction) -> str:
@@ -160,57 +134,42 @@ def federation_name(federation: str, reproduction: Reproduction) -> str:
     return f"{federation} (substitute)" if found.substitute else federation
 
 
-def grounds(verdict: ClaimVerdict) -> str:
-    """Say in a few words on what a verdict rests."""
-    if verdict.claim.unchecked:
-        return verdict.claim.unchecked
-    parts = []
-    if any(each.counted for each in verdict.comparisons):
-        parts.append(_sides(verdict, counted=True))
-    if any(not each.counted for each in verdict.comparisons):
-        parts.append(f"on the substitute: {_sides(verdict, counted=False)}")
-    if verdict.missing:
-        parts.append(f"without {', '.join(verdict.missing)}, which is missing")
-    return "; ".join(parts) or "no data, or one run alone"
+def federation_tables(specification: Specification, reproduction: Reproduction) -> list[ReportTable]:
+    """Return one table of federations and one of their parties."""
+    names = specification.federations
+    whole = tuple(_federation_row(specification, name, reproduction) for name in names)
+    parties = tuple(row for name in names for row in _party_rows(specification, name, reproduction))
+    columns = ("users", "parties", "items", "items of all parties")
+    return [
+        ReportTable("federations", ("federation", "file"), columns, whole),
+        ReportTable("parties", ("federation", "party", "in the paper"), ("users", "unique items"), parties),
+    ]
 
 
-def _sides(verdict: ClaimVerdict, *, counted: bool) -> str:
-    sides = verdict.sides(counted)
-    mean, stderr = mean_difference([each for each in verdict.comparisons if each.counted == counted])
-    counts = ", ".join(f"{sides[side]} {side}" for side in (FOR, OPEN, AGAINST))
-    return f"{counts}; mean difference {difference(mean, stderr, verdict.claim.metric)}"
+def _federation_row(specification: Specification, name: str, reproduction: Reproduction) -> TableRow:
+    found, facts = reproduction.provenances[name], reproduction.measurements.facts.get(Variant(name))
+    paper = _printed(specification, "users", name)
+    ours = (facts.users, facts.parties, facts.items, facts.common) if facts else (None,) * 4
+    theirs = (paper.get("total"), paper.get("parties"), None, paper.get("common"))
+    entries = tuple(Entry(_whole(mine), _whole(printed)) for mine, printed in zip(ours, theirs, strict=True))
+    source = found.path.name if found.path else NOTHING if found.missing else "syn"
+    return TableRow((federation_name(name, reproduction), source), entries, (), found.remark)
 
 
-def difference(mean: float, stderr: float, metric: str) -> str:
-    """Write a mean difference with its sign, unit and standard error."""
-    scale, digits, unit = {"uplink_bits": (1000, 1, " kbit"), "seconds": (1, 3, " s")}.get(metric, (1, 3, ""))
-    return f"{mean / scale:+,.{digits}f} ± {stderr / scale:,.{digits}f}{unit}"
+def _party_rows(specification: Specification, name: str, reproduction: Reproduction) -> Iterator[TableRow]:
+    """Yield the parties side by side, largest first; where we have none, the paper's stand alone."""
+    facts = reproduction.measurements.facts.get(Variant(name))
+    ours = facts.by_party if facts else ()
+    users, items = _printed(specification, "party_users", name), _printed(specification, "party_items", name)
+    for party, mine in zip_longest(users, ours[: len(users)]):
+        shown = (mine.name, _whole(mine.users), _whole(mine.items)) if mine else (NOTHING,) * 3
+        entries = (Entry(shown[1], _whole(users[party])), Entry(shown[2], _whole(items[party])))
+        yield TableRow((federation_name(name, reproduction), shown[0], party), entries)
 
 
-def printed_agreement(reproduction: Reproduction, tolerance: float = 0.05) -> tuple[int, int]:
-    """Return how many F1 and recall values that the paper prints we meet within a tolerance, and how many there are.
-
-    Substitutes are left out, and so are rows with a known erratum.
-    """
-    near = total = 0
-    for ours, theirs in _printed_pairs(reproduction):
-        total += 1
-        near += abs(ours - theirs) <= tolerance
-    return near, total
+def _printed(specification: Specification, metric: str, name: str) -> dict[str, float | str]:
+    return printed(specification.paper, metric, Point(name, "", 0.0, 0)).values
 
 
-def _printed_pairs(reproduction: Reproduction) -> Iterator[tuple[float, float]]:
-    for specification in reproduction.specifications:
-        lookup = reproduction.measurements.lookup(specification)
-        for point in specification.points():
-            if not reproduction.provenances[point.federation].substitute:
-                yield from _pairs_at(specification, lookup, point)
-
-
-def _pairs_at(specification: Specification, lookup: Lookup, point: Point) -> Iterator[tuple[float, float]]:
-    for metric in set(specification.metrics) & {"f1", "local_recall"}:
-        row = printed(specification.paper, metric, point)
-        for label, value in row.values.items():
-            ours = lookup(point, label, metric)
-            if ours is not None and not isinstance(value, str) and not row.remark:
-                yield ours.mean, value
+def _whole(value: float | str | None) -> str:
+    return "" if value is None else value if isinstance(value, str) else f"{value:,.0f}"

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import NamedTuple
 
-from treetop.reproduction.claims import Claim
-from treetop.reproduction.point import Point
-from treetop.reproduction.specification import Specification
+from treetop.reproduction.specification import Claim, Point, Specification
 
 HOLDS, FAILS, UNCHECKED = "holds", "does not hold", "cannot be checked"
 FOR, OPEN, AGAINST = "for", "open", "against"
@@ -116,7 +114,7 @@ def mean_difference(comparisons: Sequence[Comparison]) -> tuple[float, float]:
     return mean, sqrt(sum(each.stderr**2 for each in comparisons)) / len(comparisons)
 
 
-def places(specification: Specification, claim: Claim) -> Iterator[Point]:
+def points_of(specification: Specification, claim: Claim) -> Iterator[Point]:
     """Yield the points that a claim speaks of."""
     for point in specification.points():
         spoken_of = (
@@ -129,8 +127,8 @@ def places(specification: Specification, claim: Claim) -> Iterator[Point]:
 
 
 def _greater(specification: Specification, claim: Claim, evidence: Evidence) -> Iterator[Comparison]:
-    """Compare one series with the best of others at every place."""
-    for point in places(specification, claim):
+    """Compare one series with the best of others at every point."""
+    for point in points_of(specification, claim):
         if claim.case and point.case != claim.case:
             continue
         first = _look(evidence, point, claim.greater, claim.metric)
@@ -159,7 +157,7 @@ def _difference(first: Measured, second: Measured, factor: float = 1.0) -> Measu
 
 def _gain_grows(specification: Specification, claim: Claim, evidence: Evidence) -> Iterator[Comparison]:
     """Compare the gain of one series over another between two cases."""
-    for point in places(specification, claim):
+    for point in points_of(specification, claim):
         if point.case != claim.case:
             continue
         other = Point(point.federation, claim.over, point.epsilon, point.k)
@@ -175,10 +173,10 @@ def _gain(claim: Claim, evidence: Evidence, point: Point) -> Measured | None:
 
 
 def _best_differs(specification: Specification, claim: Claim, evidence: Evidence) -> Iterator[Comparison]:
-    """Yield one comparison: of the series that is never far behind the best, the place where it is farthest."""
+    """Yield one comparison: of the series that is never far behind the best, the point where it is farthest."""
     farthest: list[Comparison] = []
     for label in claim.than:
-        behind = [_behind_best(claim, evidence, at, label) for at in places(specification, claim)]
+        behind = [_behind_best(claim, evidence, at, label) for at in points_of(specification, claim)]
         known = [each for each in behind if each is not None and each.counted]
         if known:
             farthest.append(max(known, key=_lead))

@@ -32,7 +32,7 @@ from treetop.oracles.krr.device import SlotFace
 from treetop.oracles.oue import OptimizedUnaryEncoding
 from treetop.oracles.oue.device import BitsFace
 from treetop.oracles.protocol import Below, Draw, Oracle, Randomness, Seed, Words
-from treetop.oracles.registry import oracles
+from treetop.oracles.registry import ORACLES
 from treetop.privacy.budget import Budget
 from treetop.privacy.randomness import WORDS, Entropy
 from treetop.trie.user_groups import Role
@@ -121,7 +121,7 @@ def test_krr_oue_and_olh_hold_at_small_sizes(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(KRandomizedResponse, "audited_sizes", lambda self, quick: (2, 3, 4, 5, 41, 258))
     monkeypatch.setattr(OptimizedUnaryEncoding, "audited_sizes", lambda self, quick: range(2, 6))
     monkeypatch.setattr(oracle_laws, "BUDGETS", BUDGETS[2:5])
-    checks = [check for oracle in oracles().values() for check in oracle_checks(oracle, quick=True)]
+    checks = [check for oracle in ORACLES.values() for check in oracle_checks(oracle, quick=True)]
     assert all(check.passed for check in checks)
     assert [check.name for check in checks] == [
         f"{kind}_{oracle}" for oracle in ("krr", "oue", "olh") for kind in ("exact", "tight")
@@ -130,7 +130,7 @@ def test_krr_oue_and_olh_hold_at_small_sizes(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.slow
 def test_every_oracle_holds_at_full_size() -> None:
-    assert all(check.passed for oracle in oracles().values() for check in oracle_checks(oracle, quick=False))
+    assert all(check.passed for oracle in ORACLES.values() for check in oracle_checks(oracle, quick=False))
 
 
 def test_the_conduct_of_devices_is_what_was_promised() -> None:
@@ -204,7 +204,7 @@ def test_the_power_is_what_the_formula_says() -> None:
     likely = telling_event(audited(KRandomizedResponse(), ONE))
     assert visible_excess(*likely, 10**6) == pytest.approx(0.022, abs=0.002)
     assert visible_excess(*likely, 10**7) == pytest.approx(0.007, abs=0.001)
-    for oracle in oracles().values():
+    for oracle in ORACLES.values():
         p, q = telling_event(audited(oracle, ONE))
         assert p / q == pytest.approx(2.718281828)
 
@@ -221,7 +221,7 @@ def test_the_law_of_two_events_is_that_of_the_formulas() -> None:
     assert oue == pytest.approx({(a, b): 0.5 * (flip if b else 1 - flip) for a in (True, False) for b in (True, False)})
 
 
-@pytest.mark.parametrize("oracle", oracles().values(), ids=str)
+@pytest.mark.parametrize("oracle", ORACLES.values(), ids=str)
 def test_devices_show_no_more_than_epsilon(oracle: Oracle) -> None:
     check = device_check(oracle, ONE, 1_000)
     assert check.passed

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from treetop.datasets.build import Builder, built_parties, histogram_table
-from treetop.datasets.click_logs import dealt_to_parties, every_click, one_item_each
-from treetop.datasets.histogram_file import load, write_histograms
+from treetop.datasets.corpora import dealt_to_parties, every_click, one_item_each, one_word_each, sample, words
+from treetop.datasets.loading import load, write_histograms
 from treetop.datasets.recipe import Corpus, Recipe, RecipeParty, read_recipe
 from treetop.datasets.records import records
-from treetop.datasets.text_corpora import one_word_each, sample, words
 from treetop.errors import InvalidInput
 
 

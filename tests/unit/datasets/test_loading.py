@@ -9,10 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from treetop.datasets.catalog import federation_named
 from treetop.datasets.federation import Federation
-from treetop.datasets.histogram_file import histogram_rows, load, write_histograms
-from treetop.datasets.histogram_table import as_federation
+from treetop.datasets.loading import as_federation, federation_named, histogram_rows, load, write_histograms
 from treetop.errors import InvalidInput
 
 ROWS = {"party": ["a", "a", "b"], "item": ["x", "y", "x"], "users": [3, 1, 2]}

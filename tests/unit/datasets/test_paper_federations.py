@@ -5,7 +5,7 @@ import pyarrow.parquet
 import pytest
 from tests.support.histogram_folders import small_folder, write_histogram
 
-from treetop.datasets.catalog import federation_named
+from treetop.datasets.loading import federation_named
 from treetop.datasets.paper_federations import PAPER_FEDERATIONS, provenance, read
 from treetop.errors import InvalidInput
 

@@ -12,7 +12,7 @@ FEDERATION = federation_from_mapping({"north": {"5": 30, "7": 20, "x": 10}, "sou
 
 
 def names(held: HeldItems) -> list[str]:
-    return [held.items[place] for place in held.places.tolist()]
+    return [held.items[index] for index in held.indices.tolist()]
 
 
 def test_all_users_hold_the_histogram() -> None:

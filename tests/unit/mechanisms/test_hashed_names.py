@@ -18,6 +18,9 @@ from treetop.query.answer import Answer
 from treetop.trie.candidate_domain import ChunkDomain
 from treetop.trie.quantised_counts import QuantisedCounts
 
+# Notes are looked at in the answer; that each is a warning, too, is tested with `find`.
+pytestmark = pytest.mark.filterwarnings("ignore::treetop.errors.TreetopWarning")
+
 TEXTS = ["green tea", "café au lait", "https://nova.com/news", "Lamp 3", "mate ☕", "water", "cocoa", "juice"]
 DATA = {
     "north": {text: 40_000 // (rank + 1) for rank, text in enumerate(TEXTS)},
@@ -31,9 +34,11 @@ def _find(**options: Any) -> Answer:
 
 def test_texts_that_fit_no_code_are_hashed_and_recovered() -> None:
     answer = _find()
-    assert (answer.mechanism, answer.encoding, answer.parameters.bits) == ("hashed_names", "hashed", 24)
+    assert (answer.mechanism, answer.encoding) == ("hashed_names", "hashed")
+    assert any("the first 24 bits" in text for text in answer.choices)
     assert [row.item for row in answer.items] == TEXTS[:3]
     assert {row.source for row in answer.items} == {"recovered"}
+    assert answer.truth is not None
     assert answer.truth.f1 == 1
     assert all(row.significant for row in answer.items)
     assert any("too few items fit" in text for text in answer.choices)
@@ -45,6 +50,7 @@ def test_a_word_list_reads_names_and_lets_all_users_search() -> None:
     answer = _find(word_list=[TEXTS[0], TEXTS[2], "nobody's"])
     assert [row.source for row in answer.items] == ["listed", "unknown", "listed"]
     assert answer.items[1].item.startswith("#")
+    assert answer.truth is not None
     assert answer.truth.f1 == pytest.approx(2 / 3)
     assert any("all users search" in text for text in answer.choices)
 
@@ -73,7 +79,7 @@ def test_a_code_longer_than_its_chunks_shows_as_a_hash() -> None:
 def test_both_simulators_and_scores_read_the_texts(simulator: str, score: str) -> None:
     small = {party: {text: users // 8 for text, users in held.items()} for party, held in DATA.items()}
     answer = treetop.find(
-        small, k=2, epsilon=6, seed=3, simulator=simulator, score=score, kept=4, upload_budget=20_000, way="hashed"
+        small, k=2, epsilon=6, seed=3, simulator=simulator, score=score, kept=4, upload_budget=20_000, strategy="hashed"
     )
     assert [row.item for row in answer.items] == TEXTS[:2]
 
@@ -81,13 +87,15 @@ def test_both_simulators_and_scores_read_the_texts(simulator: str, score: str) -
 def test_k_rr_counts_chunks_too() -> None:
     small = {"one": dict.fromkeys(TEXTS[:2], 20000)}
     for simulator in ("exact", "devices"):
-        answer = treetop.find(small, k=2, epsilon=14, oracle="krr", seed=3, simulator=simulator, kept=2, way="hashed")
+        answer = treetop.find(
+            small, k=2, epsilon=14, oracle="krr", seed=3, simulator=simulator, kept=2, strategy="hashed"
+        )
         assert sorted(row.item for row in answer.items) == sorted(TEXTS[:2])
 
 
 def test_nobody_left_at_the_last_level_is_an_empty_answer() -> None:
     two = {"one": ["a b"], "two": ["c d"]}
-    empty = [treetop.find(two, k=1, seed=seed, way="hashed", text_recovery=False) for seed in range(20)]
+    empty = [treetop.find(two, k=1, seed=seed, strategy="hashed", text_recovery=False) for seed in range(20)]
     assert any(not found.items for found in empty)
     assert any(found.items for found in empty)
 
@@ -104,7 +112,7 @@ def test_items_that_share_a_hash_are_simulated_apart() -> None:
     twins = [word for word in words if codec.hash_of(word.encode()) == code][:2]
     assert len(twins) == 2
     data = {"one": dict.fromkeys(twins, 5_000)}
-    answer = treetop.find(data, k=1, epsilon=8, seed=1, way="hashed", bits=8, upload_budget=60_000)
+    answer = treetop.find(data, k=1, epsilon=8, seed=1, strategy="hashed", bits=8, upload_budget=60_000)
     assert answer.items[0].true_count == 10_000
 
 
@@ -160,30 +168,30 @@ def test_only_utf_8_is_a_text() -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"way": "hash"}, "unknown way"),
-        ({"way": "catalogue"}, "expects a catalogue, found none"),
-        ({"way": "hashed", "mechanism": "taps"}, "no place for the mechanism 'taps'"),
-        ({"way": "hashed", "encoding": "words"}, "no place for the encoding 'words'"),
-        ({"way": "trie", "word_list": ["a"]}, "no place for a word list"),
-        ({"way": "trie", "text_recovery": True}, "no place for text recovery"),
-        ({"way": "trie", "catalogue": ["a"]}, "no place for a catalogue"),
+        ({"strategy": "hash"}, "unknown strategy"),
+        ({"strategy": "catalogue"}, "expects a catalogue, found none"),
+        ({"strategy": "hashed", "mechanism": "taps"}, "no use for the mechanism 'taps'"),
+        ({"strategy": "hashed", "encoding": "words"}, "no use for the encoding 'words'"),
+        ({"strategy": "trie", "word_list": ["a"]}, "no use for a word list"),
+        ({"strategy": "trie", "text_recovery": True}, "no use for text recovery"),
+        ({"strategy": "trie", "catalogue": ["a"]}, "no use for a catalogue"),
         ({"word_list": "a text"}, "must be a list of items"),
     ],
 )
-def test_what_has_no_place_is_refused(options: dict[str, Any], reason: str) -> None:
+def test_what_a_strategy_cannot_use_is_refused(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(InvalidInput, match=reason):
         _find(**options)
 
 
-def test_ways_are_chosen_from_what_is_given() -> None:
+def test_a_strategy_is_chosen_from_what_is_given() -> None:
     words = {"one": ["ash", "ash", "oak"] * 50}
     ids = {"one": ["17", "17", "42"] * 50}
     assert treetop.find(words, k=1, seed=1).encoding == "words"
     assert treetop.find(ids, k=1, seed=1).encoding == "ids"
     assert treetop.find(words, k=1, seed=1, encoding="hashed").mechanism == "canopy"
-    assert treetop.find(words, k=1, seed=1, text_recovery=False, way="hashed").mechanism == "hashed_names"
+    assert treetop.find(words, k=1, seed=1, text_recovery=False, strategy="hashed").mechanism == "hashed_names"
     assert treetop.find(words, k=1, seed=1, catalogue=["ash"]).mechanism == "catalogue"
-    assert treetop.find(words, k=1, seed=1, way="hashed", bits=32).parameters.bits == 32
+    assert "first 32 bits" in treetop.find(words, k=1, seed=1, strategy="hashed", bits=32).choices[0]
 
 
 def test_encoded_chunks_are_those_of_the_text_code() -> None:

@@ -12,6 +12,9 @@ from treetop.errors import InvalidInput
 from treetop.mechanisms.known_items import KnownItems, KnownItemsParameters
 from treetop.privacy.epsilon import Epsilon
 
+# Notes are looked at in the answer; that each is a warning, too, is tested with `find`.
+pytestmark = pytest.mark.filterwarnings("ignore::treetop.errors.TreetopWarning")
+
 ITEMS = [f"item {place}" for place in range(60)]
 DATA = {
     "a": {item: 30_000 // (place + 1) for place, item in enumerate(ITEMS)},
@@ -32,13 +35,12 @@ def test_known_items_are_found_and_the_others_counted(simulator: str, oracle: st
     outside = answer.outside
     assert outside is not None
     assert outside.true_share == pytest.approx(sum(50_000 // (p + 1) for p in range(20, 60)) / answer.users, abs=1e-3)
+    assert outside.true_share is not None
     assert abs(outside.share - outside.true_share) < 6.2 * outside.stderr
     assert outside.stderr < 0.02
     assert any("40 items" in note and "the catalogue of 20 items" in note for note in answer.notes)
     assert "a catalogue of 20 items" in answer.choices[0]
-    assert set(answer.to_json()) == {
-        "mechanism", "oracle", "encoding", "k", "epsilon", "seed", "items", "parties", "truth",
-    }  # fmt: skip
+    assert set(answer.to_json()["outside"]) == {"share", "stderr", "true_share"}
     assert set(answer.parties[0].items) <= set(ITEMS[:20])
 
 
@@ -53,6 +55,7 @@ def test_a_full_catalogue_leaves_nobody_outside() -> None:
     answer = treetop.find(DATA, k=5, epsilon=4, catalogue=ITEMS, seed=1)
     assert answer.outside is not None
     assert answer.outside.true_share == 0
+    assert answer.truth is not None
     assert answer.truth.f1 == 1
 
 

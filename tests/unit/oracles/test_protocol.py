@@ -10,7 +10,7 @@ from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.olh import OptimizedLocalHashing
 from treetop.oracles.oue import OptimizedUnaryEncoding
 from treetop.oracles.protocol import NO_CODE_KEY, Below, Draw, Seed, Words, key_of
-from treetop.oracles.registry import oracles
+from treetop.oracles.registry import ORACLES
 from treetop.privacy.budget import Budget
 from treetop.privacy.epsilon import Epsilon
 
@@ -34,7 +34,7 @@ def test_draws_take_the_bytes_that_the_documents_say() -> None:
 
 def test_draws_show_nothing() -> None:
     number = 123_456_789_123_456_789_123_456_789  # longer than an address in a repr
-    for oracle in oracles().values():
+    for oracle in ORACLES.values():
         assert str(number) not in repr(Draw(oracle.form(5), ((number,), number)))
 
 

@@ -7,9 +7,7 @@ import pytest
 
 from treetop.errors import InvalidInput
 from treetop.metrics.detection_power import bisected, effective_parties, least_factor, least_frequency
-from treetop.planning import output as plan_output
-from treetop.planning.output import checked_plot
-from treetop.planning.plan import plan
+from treetop.planning.plan import checked_plot, plan
 from treetop.planning.plot import draw_plan
 
 
@@ -83,7 +81,7 @@ def test_plots_are_refused_before_they_are_drawn(tmp_path: Path, monkeypatch: py
         checked_plot(tmp_path / "plan.gif")
     with pytest.raises(InvalidInput, match="a folder that exists"):
         checked_plot(tmp_path / "none" / "plan.png")
-    monkeypatch.setattr(plan_output, "find_spec", lambda name: None)
+    monkeypatch.setattr("treetop.planning.plan.find_spec", lambda name: None)
     with pytest.raises(InvalidInput, match=r"treetop\[plot\]"):
         checked_plot(tmp_path / "plan.png")
 

@@ -4,9 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from treetop.reproduction.claims import Claim
-from treetop.reproduction.point import Point
-from treetop.reproduction.specification import Case, Series, Specification
+from treetop.reproduction.specification import Case, Claim, Point, Series, Specification
 from treetop.reproduction.verdicts import (
     AGAINST,
     FAILS,

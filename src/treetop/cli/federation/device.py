@@ -3,10 +3,13 @@
 import os
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.table import Table
 
 from treetop.adapters.http.retrying_connection import RetryingConnection
 from treetop.adapters.system.device_state import DeviceState
@@ -26,7 +29,6 @@ from treetop.cli.federation.device_options import (
     given,
     ticket_of,
 )
-from treetop.cli.federation.device_status import show_status
 from treetop.cli.federation.fleet import fleet
 from treetop.cli.screen import out
 from treetop.errors import InvalidInput
@@ -77,20 +79,17 @@ def device(
         return
     with closing(DeviceState(given("--state", state), caps_of(epsilon_cap, lifetime_cap))) as kept:
         if status:
-            show_status(kept)
+            _show_status(kept)
             return
         read_item = _item_source(item, item_env, item_file)
         with closing(PartyClient(RetryingConnection(given("--party", party), ca))) as client:
             digest, keys = digest_of(task), PinnedKeys(given("--server-key", server_key))
-            own, membership = ticket_of(ticket), _membership(client, digest, party_name, keys)
-            SingleDevice(client, membership, own, kept, read_item, SystemEntropy(), _tell, max_delay, wait).run()
+            own, trusted = ticket_of(ticket), _trusted_task(client, digest, party_name, keys)
+            say = partial(out.print, markup=False, soft_wrap=True)
+            SingleDevice(client, trusted, own, kept, read_item, SystemEntropy(), say, max_delay, wait).run()
 
 
-def _tell(text: str) -> None:
-    out.print(text, markup=False, soft_wrap=True)
-
-
-def _membership(client: PartyClient, digest: bytes, party: str | None, keys: PinnedKeys) -> TrustedTask:
+def _trusted_task(client: PartyClient, digest: bytes, party: str | None, keys: PinnedKeys) -> TrustedTask:
     """Believe a task; without a name of its own the device belongs to the task's only party."""
     document = client.task(digest)
     parties = checked_task(document, keys).parties
@@ -107,10 +106,30 @@ def _item_source(item: str | None, name: str | None, path: Path | None) -> Calla
         raise InvalidInput(f"--item-env: there is no environment variable {name}")
     if path is not None and not path.is_file():
         raise InvalidInput(f"--item-file: there is no file {path}")
-    return lambda: _read(item, name, path)
+    if path is not None:
+        return lambda: path.read_text("utf-8").rstrip("\r\n")
+    return lambda: os.environ[name] if name is not None else str(item)
 
 
-def _read(item: str | None, name: str | None, path: Path | None) -> str:
-    if item is not None:
-        return item
-    return os.environ[name] if name is not None else (path or Path()).read_text("utf-8").rstrip("\r\n")
+def _show_status(state: DeviceState) -> None:
+    """Print what every attribute has cost and what was sent when, without any value."""
+    ledger, events = state.ledger, state.events()
+    if not ledger.entries:
+        out.print("Nothing was answered yet, nothing was spent.")
+        return
+    for attribute in dict.fromkeys(entry.attribute for entry in ledger.entries):
+        cap = float(ledger.caps.lifetime)
+        out.print(f"{attribute}: epsilon {float(ledger.spent(attribute)):g} of {cap:g} spent", markup=False)
+    names = {event.task: event.name for event in events}
+    sent = {event.task: datetime.fromtimestamp(event.time, UTC) for event in events if event.deed == "sent"}
+    table = Table(box=None, pad_edge=False)
+    for title in ("task", "attribute", "epsilon", "level", "report", "last sent"):
+        table.add_column(title)
+    for entry in ledger.entries:
+        task = entry.task.hex()
+        report = "delivered" if entry.delivered else "made" if entry.sent else "reserved"
+        table.add_row(
+            f"{names.get(task, '')} {task[:12]}".strip(), entry.attribute, f"{float(entry.epsilon):g}",
+            str(entry.group.level), report, f"{sent[task]:%Y-%m-%d %H:%M:%S UTC}" if task in sent else "-",
+        )  # fmt: skip
+    out.print(table)

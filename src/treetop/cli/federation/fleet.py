@@ -27,7 +27,7 @@ from treetop.cli.federation.device_options import (
     tickets_of,
 )
 from treetop.cli.screen import out, progress_bar
-from treetop.datasets.catalog import federation_named
+from treetop.datasets.loading import federation_named
 from treetop.datasets.party_users import users_of
 from treetop.services.fleet.fleet import Fleet, FleetPlan, FleetTotals
 from treetop.services.fleet.runs import FleetProgress
@@ -103,8 +103,8 @@ def _show(totals: FleetTotals, json: bool) -> None:
     if json:
         print(json_text.dumps(asdict(totals)))
         return
-    told = ", ".join(f"{count:,} {verdict}" for verdict, count in sorted(totals.verdicts.items())) or "none"
-    out.print(f"{totals.devices:,} devices; reports: {told}; {totals.unanswered:,} without one.")
+    reports = ", ".join(f"{count:,} {verdict}" for verdict, count in sorted(totals.verdicts.items())) or "none"
+    out.print(f"{totals.devices:,} devices; reports: {reports}; {totals.unanswered:,} without one.")
     for reason in totals.refused_lists:
         out.print(f"A list was not answered: {reason}", markup=False)
     out.print(f"{totals.seconds:.1f} s.")

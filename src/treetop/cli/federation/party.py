@@ -1,7 +1,6 @@
 """`treetop party`: an organisation's own service, its tickets, and a check of its settings."""
 
 import os
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -71,7 +70,8 @@ def tickets(
     retry = connection.RetryPolicy(in_all=RETRY_SECONDS)
     reached = client.PartyClient(connection.RetryingConnection(address, ca, retry))
     digest, key = _digest(task), _usable_key(understood)
-    lines = [ticket.text + "\n" for some in _portions(count) for ticket in reached.tickets(digest, some, key)]
+    portions = (min(TICKETS_AT_ONCE, count - start) for start in range(0, count, TICKETS_AT_ONCE))
+    lines = [ticket.text + "\n" for some in portions for ticket in reached.tickets(digest, some, key)]
     create_durably(output, "".join(lines).encode("ascii"), 0o600)
     note(f"{count} tickets of task {task[:8]}… in {output}: whoever holds one can send one report")
 
@@ -105,11 +105,6 @@ def _usable_key(settings: Any) -> str:
         if access.key is not None and access.state(now) == "active":
             return str(access.key.reveal().decode())
     raise InvalidInput("back_end_access has no key given with key_file or key_env that is valid today")
-
-
-def _portions(count: int) -> Iterator[int]:
-    for start in range(0, count, TICKETS_AT_ONCE):
-        yield min(TICKETS_AT_ONCE, count - start)
 
 
 def _understood(settings: Any) -> dict[str, object]:

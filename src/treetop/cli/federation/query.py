@@ -7,14 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from treetop.adapters.http.retrying_connection import RetryingConnection
-from treetop.cli.durations import seconds_of
-from treetop.cli.options import Json, K, MechanismOption, Set, read_settings
-from treetop.cli.result import in_order, show_result
+from treetop.cli.options import Json, K, MechanismOption, Set, read_settings, seconds_of
+from treetop.cli.rendering import present
 from treetop.cli.screen import err, note, out, print_json
 from treetop.encoding.item_codecs import CODECS
 from treetop.errors import InvalidInput, QueryFailed
 from treetop.mechanisms.protocol import MODES
 from treetop.mechanisms.registry import DEFAULT_MECHANISM
+from treetop.query.answer import Answer
 from treetop.services.server.client import ServerClient
 
 POLL_SECONDS = 1.0
@@ -84,7 +84,11 @@ def query(
     json: Json = False,
 ) -> None:
     """Ask a running server for the k most popular items of its federation."""
-    client = ServerClient(RetryingConnection(server, ca), _key(key_file))
+    try:
+        key = key_file.read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError) as reason:
+        raise InvalidInput(f"--key-file {key_file} cannot be read: {reason}") from None
+    client = ServerClient(RetryingConnection(server, ca), key)
     if task is None:
         now, span = int(time.time()), seconds_of("--collect", collect)
         enrolled = now + (seconds_of("--enrol", enrol) if enrol else span)
@@ -105,11 +109,7 @@ def query(
     if not wait:
         print_json(client.state(task)) if json else out.print(f"asked: treetop query --server {server} --task {task}")
         return
-    _show(followed(client, task), json)
-
-
-def _show(result: dict[str, Any], json: bool) -> None:
-    print_json(in_order(result)) if json else show_result(result)
+    present(Answer.from_json(followed(client, task)), json)
 
 
 def followed(client: ServerClient, task: str) -> dict[str, Any]:
@@ -124,10 +124,3 @@ def followed(client: ServerClient, task: str) -> dict[str, Any]:
                 raise QueryFailed(f"the query ended without an answer: {state['doing']}")
             status.update(f"{state['state']}: {state['doing']}")
             time.sleep(POLL_SECONDS)
-
-
-def _key(path: Path) -> str:
-    try:
-        return path.read_text("ascii").strip()
-    except (OSError, UnicodeDecodeError) as reason:
-        raise InvalidInput(f"--key-file {path} cannot be read: {reason}") from None

@@ -15,14 +15,14 @@ from rich.progress import (
 )
 
 from treetop.cli.options import Json, Set, read_settings
-from treetop.cli.result import in_order, show_result
-from treetop.cli.screen import err, note, print_json
+from treetop.cli.rendering import present
+from treetop.cli.screen import err, note
 from treetop.encoding.item_codecs import CODECS
 from treetop.mechanisms.protocol import MODES
 from treetop.mechanisms.registry import DEFAULT_MECHANISM
-from treetop.query.local_federation import KnownTruth, opened_folder
+from treetop.query.answer import Answer
+from treetop.query.local_federation import GroundTruth, opened_folder
 from treetop.services.local.folder import FederationFolder
-from treetop.services.local.order import local_notes
 from treetop.services.local.processes import Processes
 from treetop.services.local.run import LocalFederation, Standing
 
@@ -81,13 +81,8 @@ def up(
     folder = opened_folder(directory, wanted)
     note(f"users drawn with seed {folder.options.seed}; everything is in {folder.path}")
     note(f"`treetop up --directory {folder.path}` goes on from there")
-    truth = KnownTruth(folder)
-    result = truth.beside(answered(folder))
-    result["notes"] += local_notes(folder.options)
-    if json:
-        print_json(in_order(result))
-    else:
-        show_result(result, truth.counts)
+    truth = GroundTruth(folder)
+    present(truth.scored(Answer.from_json(answered(folder))), json)
 
 
 def answered(folder: FederationFolder) -> dict[str, Any]:

@@ -11,10 +11,13 @@ from treetop.federation.server.planning import plan_notes
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import codec_of, mode_of, parameters_of
 from treetop.mechanisms.dialogue import LevelTrace
+from treetop.mechanisms.registry import mechanism_named
+from treetop.privacy.guarantee import NOT_COVERED
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group
 
-NOT_COVERED = "docs/explanation/privacy_guarantee.md"
+SCHEMA = 1
+"""Of the document: the form that `query.answer` reads, described in docs/reference/answer_json.md."""
 _OF_A_LEVEL = re.compile(r"(?P<before>(the group of )?)level (?P<level>\d+)(?P<rest>[^\d].*)")
 FakesNeeded = Callable[[float, float, float], int]
 """How many crafted reports lift an item that nobody holds to the k-th count, from that count, p and q."""
@@ -71,13 +74,12 @@ def result_content(
     notes: Sequence[str],
     fakes_needed: FakesNeeded | None,
 ) -> dict[str, Any]:
-    """Return all that a reader of the answer should know."""
+    """Return all that a reader of the answer should know, in the form of `find --json`."""
     present = [entry for entry in records if entry.name not in left]
-    users = sum(entry.users for entry in present)
+    users, parameters = sum(entry.users for entry in present), parameters_of(task)
     return {
-        "mechanism": task.mechanism, "oracle": task.oracle, "encoding": task.encoding.name, "k": task.k,
-        "epsilon": float(parameters_of(task).epsilon), "seed": None, "mode": mode_of(task), "task": task.digest.hex(),
-        "name": task.name, "items": _items(task, ranking, users),
+        "schema": SCHEMA, "mechanism": task.mechanism, "oracle": task.oracle, "encoding": task.encoding.name,
+        "k": task.k, "epsilon": float(parameters.epsilon), "seed": None, "items": _items(task, ranking, users),
         "parties": [
             {
                 "name": entry.name, "users": entry.users, "uplink_bits": entry.uplink_bits,
@@ -85,14 +87,22 @@ def result_content(
             }
             for entry in present
         ],
+        "notes": [
+            *plan_notes(task), *notes,
+            *(f"party {entry.name!r}: {note}" for entry in records for note in joined_levels(entry.notes)),
+        ],
+        "choices": list(mechanism_named(task.mechanism).choices(parameters)),
         "missing": [
             {"name": entry.name, "reason": left[entry.name], "levels": entry.levels}
             for entry in records if entry.name in left
         ],
+        "mode": mode_of(task), "task": task.digest.hex(), "name": task.name,
         "covered": covered(present, [entry for entry in records if entry.name in left], expected),
-        "levels": len(task.lengths) - 1, "notes": [*plan_notes(task), *notes, *_party_notes(records)],
-        "privacy": {"epsilon": task.budget.text, "reports_per_user": 1, "not_covered": NOT_COVERED},
-        "fakes_needed": _fakes(task, ranking, present, fakes_needed),
+        "levels": len(task.lengths) - 1,
+        "privacy": {
+            "epsilon": task.budget.text, "reports_per_user": 1, "oracle": task.oracle, "not_covered": NOT_COVERED,
+        },
+        "fakes_needed": _fakes(task, ranking, present, fakes_needed), "outside": None,
     }  # fmt: skip
 
 
@@ -103,7 +113,7 @@ def _items(task: DeviceTask, ranking: GlobalRanking, users: int) -> list[dict[st
     return [
         {
             "item": codec.show(int(code)), "count": count, "frequency": count / users, "stderr": variance**0.5,
-            **({} if mark is None else {"significant": mark}),
+            "significant": mark, "source": None,
         }
         for code, count, variance, mark in rows
     ]  # fmt: skip
@@ -118,31 +128,23 @@ def covered(
     """
     users = sum(entry.users for entry in present)
     sizes = [expected.get(entry.name, entry.users) for entry in missing]
-    told = all(entry.name in expected for entry in (*present, *missing))
-    known = sum(expected.values()) if told else users + sum(sizes)
+    all_expected = all(entry.name in expected for entry in (*present, *missing))
+    known = sum(expected.values()) if all_expected else users + sum(sizes)
     share = None if 0 in sizes or not known else users / known
-    return {"users": users, "of": "expected" if told else "known", "known": known, "share": share}
-
-
-def _party_notes(records: Sequence[PartyRecord]) -> list[str]:
-    return [f"party {entry.name!r}: {note}" for entry in records for note in joined_levels(entry.notes)]
+    return {"users": users, "of": "expected" if all_expected else "known", "known": known, "share": share}
 
 
 def joined_levels(notes: Sequence[str]) -> list[str]:
-    """Say once what is said of several levels, in the place where it is said first."""
+    """Say once what is said of several levels, where it is said first."""
     levels: dict[tuple[str, str], list[int]] = {}
     for note in notes:
         found = _OF_A_LEVEL.fullmatch(note)
         before, rest, level = (found["before"], found["rest"], int(found["level"])) if found else (note, "", 0)
         levels.setdefault((before, rest), []).append(level)
-    return [_of_levels(before, rest, numbers) for (before, rest), numbers in levels.items()]
-
-
-def _of_levels(before: str, rest: str, numbers: Sequence[int]) -> str:
-    if not rest:
-        return before
-    named = f"level {numbers[0]}" if len(numbers) == 1 else f"levels {', '.join(map(str, numbers))}"
-    return f"{before}{named}{rest}"
+    return [
+        f"{before}level{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}{rest}" if rest else before
+        for (before, rest), numbers in levels.items()
+    ]
 
 
 def _fakes(

@@ -8,7 +8,7 @@ from typing import Any
 
 from treetop.errors import PeerViolation
 from treetop.oracles.protocol import DeviceFace, Oracle
-from treetop.oracles.registry import oracles
+from treetop.oracles.registry import oracle_tagged
 from treetop.trie.user_groups import Group, Role
 
 VERSION = 1
@@ -67,9 +67,9 @@ def decoded_batch(data: bytes) -> Batch:
     _require(version == VERSION, "version", VERSION, version)
     _require(level >= 1, "level", "1 at least", level)
     _require(role < len(_ROLES), "role", f"below {len(_ROLES)}", role)
-    tags = {oracle.tag: oracle for oracle in oracles().values()}
-    _require(tag in tags, "oracle tag", sorted(tags), tag)
-    oracle = tags[tag]
+    oracle = oracle_tagged(tag)
+    if oracle is None:
+        raise PeerViolation("oracle tag", "that of a registered oracle", tag)
     _require(2 <= slots <= oracle.max_slots, "slots", f"from 2 to {oracle.max_slots}", slots)
     _require(oracle.listed == (domain != NO_DOMAIN), "domain digest", "one unless hashed", "otherwise")
     envelope = Envelope(task, Group(level, _ROLES[role]), domain, oracle, slots)

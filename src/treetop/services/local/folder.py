@@ -12,7 +12,7 @@ from typing import Any
 from treetop.adapters.system.durable_file import content_of, replace_durably
 from treetop.adapters.system.ed25519 import SigningKey
 from treetop.datasets.federation import Federation
-from treetop.datasets.histogram_file import histogram_rows, load, write_histograms
+from treetop.datasets.loading import histogram_rows, load, write_histograms
 from treetop.errors import InvalidInput
 
 HOST = "127.0.0.1"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from treetop.datasets.histogram_table import as_federation
+from treetop.datasets.loading import as_federation
 from treetop.errors import InvalidInput
 from treetop.federation.server.planning import planned_task
 from treetop.services.local.folder import FederationFolder, LocalOptions, checked_same

@@ -1,19 +1,7 @@
 import pytest
 
-from treetop.cli.bars import bar, rounded
-from treetop.cli.options import read_list, read_settings
+from treetop.cli.options import read_list, read_settings, seconds_of
 from treetop.errors import InvalidInput
-
-
-def test_a_bar_ends_in_its_error() -> None:
-    assert bar(50, 10, 100, 10).plain == "████▓░    "
-    assert bar(-5, 10, 100, 10).plain.strip() == ""
-    assert bar(0, 0, 0, 10).plain == " " * 10
-    assert bar(100, 50, 100, 10).plain == "█████▓▓▓▓▓"
-
-
-def test_estimates_are_written_with_their_error() -> None:
-    assert rounded(12345.6, 789.1) == "12,346 ± 789"
 
 
 def test_settings_are_pairs() -> None:
@@ -28,3 +16,10 @@ def test_lists_are_separated_by_commas() -> None:
     assert read_list("--ks", "10, 20", int, "whole numbers") == (10, 20)
     with pytest.raises(InvalidInput, match="--ks expects whole numbers separated by commas, found '1,x'"):
         read_list("--ks", "1,x", int, "whole numbers")
+
+
+def test_durations_are_written_as_people_write_them() -> None:
+    assert [seconds_of("--collect", text) for text in ("90s", " 15m", "24h", "7d")] == [90, 900, 86400, 604800]
+    for text in ("90", "0s", "1.5h", "-3m", "h"):
+        with pytest.raises(InvalidInput, match="--collect expects a duration such as 90s"):
+            seconds_of("--collect", text)

@@ -1,0 +1,144 @@
+"""Answers and evaluations for a person to read: bars, marks, tables, and what to know before using them."""
+
+from collections.abc import Iterable
+
+from rich.table import Table
+from rich.text import Text
+
+from treetop.cli.screen import note, out, print_json
+from treetop.evaluation.results import Row
+from treetop.metrics.noise_advice import Advice
+from treetop.query.answer import Answer
+
+WIDTH, NARROW = 20, 8
+"""Of a bar, and of one that stands beside long names."""
+STANDS_OUT, NOISE = "●", "○"
+MARKS = {True: f" {STANDS_OUT}", False: f" {NOISE}", None: ""}
+
+
+def present(answer: Answer, json: bool) -> None:
+    """Print an answer as JSON alone or for a person; its notes go to standard error either way."""
+    for text in answer.notes:
+        note(text)
+    if not json:
+        show(answer)
+        return
+    for text in answer.choices:
+        note(f"{answer.mechanism}: {text}")
+    print_json(answer.to_json())
+
+
+def show(answer: Answer) -> None:
+    """Print the items with their error bars, who took part, and what the answer is worth."""
+    out.print(f"[bold]{answer.title}[/bold]")
+    out.print(_items_table(answer))
+    marks = [row.significant for row in answer.items if row.significant is not None]
+    if marks:
+        others = f"; {NOISE} may be noise" if not all(marks) else ""
+        out.print(f"{STANDS_OUT} {sum(marks)} of {len(marks)} items stand out from noise{others}.")
+    if answer.outside is not None:
+        outside = answer.outside
+        true = "" if outside.true_share is None else f" (true: {outside.true_share:.2%})"
+        share = f"{outside.share:.2%} ± {outside.stderr:.2%}"
+        out.print(f"{share} of users hold an item that is not in the catalogue{true}.")
+    if answer.truth is not None:
+        out.print(f"F1 {answer.truth.f1:.2f}, NCR {answer.truth.ncr:.2f} against the true top {answer.k}.")
+    _show_parties(answer)
+    out.print(privacy_line(answer), markup=False)
+    if answer.fakes_needed is not None:
+        out.print(f"About {answer.fakes_needed:,} fake users could push an item that nobody holds into the top k.")
+    for text in answer.choices:
+        out.print(f"{answer.mechanism}: {text}", style="dim", markup=False)
+    if not answer.items:
+        out.print("Nothing rose above the noise: there are too few users for this epsilon.")
+    if answer.advice is not None:
+        out.print(_advice_line(answer, answer.advice))
+
+
+def privacy_line(answer: Answer) -> str:
+    """Say in one sentence what every user was promised."""
+    return f"Privacy: {answer.privacy}."
+
+
+def _items_table(answer: Answer) -> Table:
+    """Lay the items out with a column for everything that is known of one of them."""
+    counted, true, sourced = (
+        any(getattr(row, name) is not None for row in answer.items) for name in ("parties", "true_count", "source")
+    )
+    width = NARROW if sourced else WIDTH
+    table = Table(box=None, pad_edge=False)
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("item", overflow="fold")
+    table.add_column("", no_wrap=True, min_width=width)
+    for name in ("users", "share", *(["true"] if true else []), *(["parties"] if counted else [])):
+        table.add_column(name, justify="right", no_wrap=True)
+    if sourced:
+        table.add_column("name", no_wrap=True)
+    largest = max((row.count + row.stderr for row in answer.items), default=0.0)
+    for rank, row in enumerate(answer.items, start=1):
+        cells: list[str | Text] = [f"{rank}{MARKS[row.significant]}", row.item]
+        cells += [bar(row.count, row.stderr, largest, width), rounded(row.count, row.stderr), f"{row.frequency:.2%}"]
+        cells += [f"{row.true_count:,}"] if true else []
+        cells += [f"{row.parties}/{len(answer.parties)}"] if counted else []
+        cells += [str(row.source)] if sourced else []
+        table.add_row(*cells)
+    return table
+
+
+def bar(count: float, stderr: float, largest: float, width: int = WIDTH) -> Text:
+    """Draw a bar up to the estimate; its shaded end spans one standard error to either side."""
+    scale = width / largest if largest > 0 else 0.0
+    low, middle, high = (min(max(round(end * scale), 0), width) for end in (count - stderr, count, count + stderr))
+    drawn = Text("█" * low, style="blue")
+    drawn.append("▓" * (middle - low), style="blue")
+    drawn.append("░" * (high - middle), style="blue")
+    drawn.append(" " * (width - high))
+    return drawn
+
+
+def rounded(count: float, stderr: float) -> str:
+    """Write an estimate with its standard error."""
+    return f"{count:,.0f} ± {stderr:,.0f}"
+
+
+def _show_parties(answer: Answer) -> None:
+    """Say who took part, who is missing, and whose reports look wrong."""
+    bits = [party.uplink_bits for party in answer.parties]
+    sent = f"each party sent {min(bits):,} to {max(bits):,} bits"
+    out.print(f"{answer.users:,} users in {len(answer.parties)} parties; {sent}.")
+    for party in answer.parties:
+        if party.implausible:
+            odd = f"{party.implausible:,} reports of {party.name} are such as no honest device would send"
+            out.print(f"Warning: {odd}.", style="yellow", markup=False)
+    for missing in answer.missing:
+        out.print(f"Missing: {missing.name} ({missing.reason}).", style="yellow", markup=False)
+    covered = answer.covered
+    if answer.missing and covered.share is not None:
+        out.print(f"{covered.share:.1%} of the {covered.of} {covered.known:,} users are covered.")
+
+
+def _advice_line(answer: Answer, advice: Advice) -> str:
+    """Say how many users, or which epsilon, would lift the last item out of the noise."""
+    users = int(float(f"{answer.users * advice.users_factor:.1e}"))
+    epsilon = "no epsilon up to 10 would" if advice.epsilon is None else f"epsilon {advice.epsilon:g} would, too"
+    return (
+        f"Noise swamps item {len(answer.items)}: its estimate is below {advice.clear:.2g} standard errors. "
+        f"About {users:,} users like these would show it; {epsilon}."
+    )
+
+
+def evaluation_table(rows: Iterable[Row]) -> Table:
+    """Lay the rows of an evaluation out."""
+    table = Table(box=None, pad_edge=False)
+    for name in ("mechanism", "oracle"):
+        table.add_column(name, no_wrap=True)
+    for name in ("ε", "k", "F1", "NCR", "recall", "kbit up", "ms"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        f1, ncr = (
+            f"{mean:.3f}" if error is None else f"{mean:.3f} ± {error:.3f}"
+            for mean, error in ((row.f1, row.f1_se), (row.ncr, row.ncr_se))
+        )
+        costs = (f"{row.local_recall:.3f}", f"{row.uplink_bits / 1000:.1f}", f"{row.seconds * 1000:.0f}")
+        table.add_row(row.mechanism, row.oracle, f"{row.epsilon:g}", str(row.k), f1, ncr, *costs)
+    return table

@@ -1,0 +1,26 @@
+"""An answer of a deployment in which much happened."""
+
+from treetop.query.answer import Answer, AnswerItem, AnswerParty, Covered, MissingParty, OutsideShare, Privacy, Truth
+
+DEPLOYED = Answer(
+    mechanism="taps",
+    oracle="olh",
+    encoding="words",
+    k=2,
+    epsilon=0.5,
+    seed=None,
+    items=(AnswerItem("chai", 900.5, 0.3, 40.0, True), AnswerItem("#0f", -20.0, -0.01, 41.0, False, "unknown")),
+    parties=(AnswerParty("harbour", 2000, 1200), AnswerParty("market", 1000, 900, implausible=7)),
+    notes=("party 'market': the group of level 3 is small",),
+    choices=("6 levels",),
+    missing=(MissingParty("airport", "withdrew: closed", 2),),
+    mode="one-shot",
+    task="ab" * 32,
+    name="favourite drink",
+    covered=Covered(3000, "expected", 4000, 0.75),
+    levels=6,
+    privacy=Privacy("0.5", 1, "olh", "docs/explanation/privacy_guarantee.md"),
+    fakes_needed=120,
+    outside=OutsideShare(0.25, 0.01),
+    truth=Truth(0.5, 0.75),
+)

@@ -1,0 +1,71 @@
+import json
+from dataclasses import replace
+
+import pytest
+from tests.support.answers import DEPLOYED
+
+from treetop.cli.rendering import bar, present, rounded, show
+
+Capture = pytest.CaptureFixture[str]
+
+
+def shown(capsys: Capture) -> str:
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_a_bar_ends_in_its_error() -> None:
+    assert bar(50, 10, 100, 10).plain == "████▓░    "
+    assert bar(-5, 10, 100, 10).plain.strip() == ""
+    assert bar(0, 0, 0, 10).plain == " " * 10
+    assert bar(100, 50, 100, 10).plain == "█████▓▓▓▓▓"
+
+
+def test_estimates_are_written_with_their_error() -> None:
+    assert rounded(12345.6, 789.1) == "12,346 ± 789"
+
+
+def test_everything_that_a_deployment_adds_is_said(capsys: Capture) -> None:
+    show(DEPLOYED)
+    text = shown(capsys)
+    for words in (
+        "taps, one-shot, olh oracle, words, k = 2, ε = 0.5",
+        "● 1 of 2 items stand out from noise; ○ may be noise.",
+        "25.00% ± 1.00% of users hold an item that is not in the catalogue.",
+        "F1 0.50, NCR 0.75 against the true top 2.",
+        "3,000 users in 2 parties; each party sent 900 to 1,200 bits.",
+        "Warning: 7 reports of market are such as no honest device would send.",
+        "Missing: airport (withdrew: closed).",
+        "75.0% of the expected 4,000 users are covered.",
+        "Privacy: every user answers once; no report is more than e^0.5 = 1.65 times likelier",
+        "About 120 fake users could push an item that nobody holds into the top k.",
+        "taps: 6 levels",
+        "unknown",
+    ):
+        assert words in text
+
+
+def test_columns_of_what_is_not_known_are_left_out(capsys: Capture) -> None:
+    show(DEPLOYED)
+    assert "true" not in capsys.readouterr().out.splitlines()[1]
+    counted = replace(DEPLOYED, items=tuple(replace(row, true_count=5, parties=1) for row in DEPLOYED.items))
+    show(counted)
+    heads = capsys.readouterr().out.splitlines()[1].split()
+    assert heads == ["item", "users", "share", "true", "parties", "name"]
+
+
+def test_an_empty_answer_says_why(capsys: Capture) -> None:
+    show(replace(DEPLOYED, items=(), missing=(), truth=None, outside=None, fakes_needed=None))
+    text = shown(capsys)
+    assert "Nothing rose above the noise" in text
+    for words in ("F1", "Missing", "covered", "fake", "stand out"):
+        assert words not in text
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_notes_go_to_standard_error_and_json_stands_alone(capsys: Capture, as_json: bool) -> None:
+    present(DEPLOYED, as_json)
+    printed = capsys.readouterr()
+    assert "note: party 'market': the group of level 3 is small" in printed.err
+    assert ("note: taps: 6 levels" in printed.err) == as_json
+    if as_json:
+        assert json.loads(printed.out) == DEPLOYED.to_json()

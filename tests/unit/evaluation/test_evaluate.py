@@ -1,0 +1,145 @@
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from tests.support.populations import three_parties, zipf
+
+import treetop
+from treetop.encoding.item_codecs import Ids
+from treetop.errors import InvalidInput, TreetopWarning, UnknownName
+from treetop.evaluation.evaluate import Experiment
+from treetop.evaluation.execute import execute_cells, run_some
+from treetop.evaluation.grid import Grid, cells_of
+from treetop.evaluation.results import Evaluation, checked_output
+from treetop.mechanisms.gtf import Gtf
+from treetop.oracles.krr import KRandomizedResponse
+
+DATA = {"a": zipf(6000, 40), "b": zipf(3000, 30)}
+SMALL: dict[str, Any] = {"encoding": "ids", "bits": 8, "levels": 4}
+COLUMNS = [
+    "data", "mechanism", "oracle", "encoding", "epsilon", "k", "levels", "repeats", "f1", "f1_se", "ncr", "ncr_se",
+    "local_recall", "uplink_bits", "seconds",
+]  # fmt: skip
+
+
+def without_seconds(evaluation: Evaluation) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in evaluation.to_json()]
+
+
+def grid(repeats: int = 7) -> Grid:
+    return Grid(cells_of(["tap", "fedpem"], ["krr"], [1.0, 3.0], [3], {"bits": 8, "levels": 4}), repeats, seed=5)
+
+
+def experiment(repeats: int = 7) -> Experiment:
+    return Experiment(three_parties(), grid(repeats), ())
+
+
+def test_an_evaluation_is_a_table_with_its_seed() -> None:
+    mechanisms = ["fedpem", "gtf", "tap", "taps"]
+    evaluation = treetop.evaluate(DATA, mechanisms=mechanisms, ks=[2, 3], repeats=3, seed=4, **SMALL)
+    table = evaluation.table
+    assert table.column_names == COLUMNS
+    assert table.num_rows == len(evaluation.rows) == 8
+    assert table.schema.metadata[b"seed"] == b"4"
+    assert (evaluation.seed, evaluation.notes) == (4, ())
+    assert set(table["encoding"].to_pylist()) == {"ids"}
+    assert set(table["oracle"].to_pylist()) == {"auto"}
+    assert evaluation.to_pandas()["mechanism"].tolist() == table["mechanism"].to_pylist()
+    assert repr(evaluation).startswith("Evaluation(8 rows, seed 4; best F1 ")
+    assert repr(Evaluation((), (), 4)) == "Evaluation(0 rows, seed 4)"
+
+
+def test_find_is_the_first_repetition() -> None:
+    answer = treetop.find(DATA, k=3, epsilon=3, mechanism="tap", seed=5, **SMALL)
+    table = treetop.evaluate(DATA, mechanisms=["tap"], ks=[3], epsilons=[3], repeats=1, seed=5, **SMALL).table
+    assert answer.truth is not None
+    assert table["f1"].to_pylist() == [answer.truth.f1]
+    assert table["f1_se"].to_pylist() == [None]
+
+
+def test_notes_are_kept_and_each_is_one_warning() -> None:
+    with pytest.warns(TreetopWarning) as caught:
+        evaluation = treetop.evaluate(
+            {"a": DATA["a"]}, mechanisms=["gtf", "tap"], ks=[2, 3], repeats=1, seed=1, beta=0.2, **SMALL
+        )
+    assert evaluation.notes == (
+        "gtf does not use the setting 'beta'",
+        "tap does not use the setting 'beta'",
+        "tap: there is one party only and nobody to share with",
+    )
+    assert tuple(str(warning.message) for warning in caught) == evaluation.notes
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+class Mine(Gtf):
+    name = "mine"
+
+
+def test_mechanisms_oracles_and_encodings_may_be_objects() -> None:
+    named: dict[str, Any] = {"mechanisms": ["gtf"], "oracles": ["krr"], "encoding": "ids"}
+    mine = Mine()
+    objects: dict[str, Any] = {"mechanisms": [mine], "oracles": [KRandomizedResponse()], "encoding": Ids(8)}
+    common: dict[str, Any] = {"ks": [3], "repeats": 2, "seed": 1, "levels": 4}
+    by_name = without_seconds(treetop.evaluate(DATA, bits=8, **named, **common))
+    by_object = without_seconds(treetop.evaluate(DATA, **objects, **common))
+    assert by_object == [{**by_name[0], "mechanism": "mine"}]
+
+
+def test_progress_is_told_of_every_run() -> None:
+    finished: list[int] = []
+    treetop.evaluate(DATA, mechanisms=["gtf"], ks=[2, 3], repeats=7, seed=4, progress=finished.append, **SMALL)
+    assert sum(finished) == 14
+
+
+def test_the_numbers_do_not_depend_on_the_number_of_workers() -> None:
+    finished: dict[int, list[int]] = {1: [], 2: []}
+    alone, together = (
+        experiment().evaluation(dict(experiment().rows(workers, done.append))) for workers, done in finished.items()
+    )
+    assert [sum(done) for done in finished.values()] == [28, 28]
+    assert without_seconds(alone) == without_seconds(together)
+
+
+def test_a_repetition_does_not_depend_on_how_many_there_are() -> None:
+    def third(repeats: int) -> tuple[float, ...]:
+        score = run_some(three_parties(), grid(repeats), 0, range(3, 4))[3]
+        return (score.f1, score.ncr, score.local_recall, score.uplink_bits)
+
+    assert third(7) == third(10)
+
+
+def test_bad_grids_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="repeats must be"):
+        Grid(cells_of(), 0, 1)
+    with pytest.raises(InvalidInput, match="mechanisms must name one value at least and none twice, found tap, tap"):
+        cells_of(["tap", "tap"])
+    with pytest.raises(UnknownName, match="did you mean 'taps'"):
+        cells_of(["tpas"])
+    with pytest.raises(InvalidInput, match="workers must be"):
+        next(execute_cells(three_parties(), grid(), 0))
+    with pytest.raises(InvalidInput, match="at most the"):
+        next(execute_cells(three_parties(), Grid(cells_of(ks=[10**6]), 1, 1)))
+
+
+def test_rows_are_written_whole_and_in_the_order_of_the_grid(tmp_path: Path) -> None:
+    rows = dict(experiment(2).rows())
+    evaluation = experiment(2).evaluation(dict(reversed(rows.items())))
+    assert [(row.mechanism, row.epsilon) for row in evaluation.rows] == [
+        ("tap", 1.0), ("tap", 3.0), ("fedpem", 1.0), ("fedpem", 3.0),
+    ]  # fmt: skip
+    for name in ("rows.parquet", "rows.csv"):
+        evaluation.write(tmp_path / name)
+    read = pa.parquet.read_table(tmp_path / "rows.parquet")
+    assert read.equals(evaluation.table)
+    assert read.schema.metadata[b"seed"] == b"5"
+    assert (tmp_path / "rows.csv").read_text().splitlines()[0].replace('"', "").split(",") == COLUMNS
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.csv", "rows.parquet"]
+
+
+def test_outputs_that_could_not_be_written_are_refused_first(tmp_path: Path) -> None:
+    for path in (tmp_path / "x.txt", tmp_path / "no" / "x.csv"):
+        with pytest.raises(InvalidInput):
+            checked_output(path)
+    assert checked_output(tmp_path / "x.csv") == tmp_path / "x.csv"

@@ -1,0 +1,129 @@
+import json
+import re
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import pytest
+from tests.support.answers import DEPLOYED
+from tests.support.populations import zipf
+
+import treetop
+from treetop.errors import PeerViolation
+from treetop.query.answer import (
+    SCHEMA,
+    SHAPES,
+    Answer,
+    AnswerItem,
+    AnswerParty,
+    Covered,
+    MissingParty,
+    OutsideShare,
+    Privacy,
+    Truth,
+)
+
+DATA = {"a": zipf(6000, 40), "b": zipf(3000, 30)}
+SMALL: dict[str, Any] = {"encoding": "ids", "bits": 8}
+KEYS = [
+    "schema", "mechanism", "oracle", "encoding", "k", "epsilon", "seed", "items", "parties", "notes", "choices",
+    "missing", "truth", "mode", "task", "name", "covered", "levels", "privacy", "fakes_needed", "outside",
+]  # fmt: skip
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "answer_json.md"
+
+
+def test_the_json_has_its_keys_in_one_order() -> None:
+    found = treetop.find(DATA, k=3, seed=1, **SMALL).to_json()
+    for content in (found, DEPLOYED.to_json()):
+        assert list(content) == KEYS
+        assert content["schema"] == SCHEMA == 1
+        assert list(content["items"][0]) == ["item", "count", "frequency", "stderr", "significant", "source"]
+        assert list(content["parties"][0]) == ["name", "users", "uplink_bits", "implausible"]
+        assert list(content["truth"]) == ["f1", "ncr"]
+        assert list(content["covered"]) == ["users", "of", "known", "share"]
+        assert list(content["privacy"]) == ["epsilon", "reports_per_user", "oracle", "not_covered"]
+    assert list(DEPLOYED.to_json()["missing"][0]) == ["name", "reason", "levels"]
+    assert list(DEPLOYED.to_json()["outside"]) == ["share", "stderr", "true_share"]
+    assert found["privacy"]["epsilon"] == "2"
+
+
+def test_an_answer_is_read_back_as_it_was_written() -> None:
+    for answer in (DEPLOYED, treetop.find(DATA, k=3, seed=1, **SMALL)):
+        content = json.loads(json.dumps(answer.to_json()))
+        assert Answer.from_json(content).to_json() == content
+    assert Answer.from_json(DEPLOYED.to_json()) == DEPLOYED
+    unscored = DEPLOYED.to_json()
+    del unscored["truth"]
+    assert Answer.from_json(unscored).truth is None
+    assert "truth" not in Answer.from_json(unscored).to_json()
+
+
+def changed(path: tuple[str | int, ...], value: object) -> dict[str, Any]:
+    content = deepcopy(DEPLOYED.to_json())
+    inner: Any = content
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    return content
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "answer: expected an object, found NoneType"),
+        ([], "answer: expected an object, found list"),
+        ({}, "schema of the answer: expected 1, found None"),
+        (changed(("schema",), 2), "schema of the answer: expected 1, found 2"),
+        (changed(("surprise",), 1), "fields of answer"),
+        (changed(("k",), "2"), "answer.k: expected a whole number, found str"),
+        (changed(("epsilon",), float("nan")), "answer.epsilon: expected a finite number, found nan"),
+        (changed(("items", 0, "significant"), 1), "answer.items.significant: expected one of True, False"),
+        (changed(("items", 0, "source"), "guessed"), "answer.items.source: expected one of listed, recovered"),
+        (changed(("items", 1), {"item": "x"}), "fields of answer.items"),
+        (changed(("parties", 0, "users"), -1), "answer.parties.users: expected from 0"),
+        (changed(("notes",), ["x", 3]), "answer.notes: expected a text, found int"),
+        (changed(("missing",), None), "answer.missing: expected a list, found NoneType"),
+        (changed(("covered", "of"), "guessed"), "answer.covered.of: expected one of expected, known"),
+        (changed(("privacy", "epsilon"), 0.5), "answer.privacy.epsilon: expected a text, found float"),
+        (changed(("truth",), {"f1": 1.0}), "fields of answer.truth"),
+    ],
+)
+def test_anything_else_is_refused(content: Any, reason: str) -> None:
+    with pytest.raises(PeerViolation, match=re.escape(reason)):
+        Answer.from_json(content)
+
+
+def test_every_key_is_described() -> None:
+    described = set(re.findall(r"^\| `([a-z_0-9.\[\]]+)` \|", PAGE.read_text(), re.MULTILINE))
+    keys = {"schema", *SHAPES[Answer]}
+    nested = {
+        "items[]": AnswerItem, "parties[]": AnswerParty,
+        "missing[]": MissingParty, "covered": Covered,
+        "privacy": Privacy, "outside": OutsideShare,
+        "truth": Truth,
+    }  # fmt: skip
+    keys |= {f"{name}.{key}" for name, kind in nested.items() for key in SHAPES[kind]}
+    assert described == keys
+
+
+def test_an_answer_is_a_table() -> None:
+    answer = treetop.find(DATA, k=3, seed=1, **SMALL)
+    columns = ["item", "count", "frequency", "stderr", "parties", "true_count", "significant", "source"]
+    assert answer.to_arrow().column_names == columns
+    assert answer.to_pandas()["item"].tolist() == [row.item for row in answer.items]
+    assert DEPLOYED.to_arrow()["true_count"].to_pylist() == [None, None]
+
+
+def test_an_answer_can_be_plotted() -> None:
+    matplotlib.use("Agg")
+    axes = treetop.find(DATA, k=3, seed=1, **SMALL).plot()
+    assert len(axes.get_yticklabels()) == 3
+    assert axes.get_xlabel() == "users"
+    assert treetop.find(DATA, k=2, seed=1, **SMALL).plot(axes) is axes
+    assert len(DEPLOYED.plot().collections) < len(axes.collections)  # no true counts are known
+    matplotlib.pyplot.close("all")
+
+
+def test_an_answer_shows_itself_in_one_line() -> None:
+    assert repr(DEPLOYED) == "Answer(taps, one-shot, olh oracle, words, k = 2, ε = 0.5: chai, #0f)"
