@@ -1,8 +1,8 @@
+import importlib.metadata
 from importlib.metadata import EntryPoint
 
 import pytest
 
-from treetop import entry_points
 from treetop.encoding.item_codecs import CODECS, Ids, ItemCodec, codec_class
 from treetop.entry_points import Registry
 from treetop.errors import InvalidInput, UnknownName
@@ -28,7 +28,7 @@ def registry(monkeypatch: pytest.MonkeyPatch, **added: str) -> Registry[Thing]:
     """Things of Treetop's own, and those that a package declares under these names."""
     LOADED.clear()
     points = [EntryPoint(name.rstrip("_"), value, "treetop.things") for name, value in added.items()]
-    monkeypatch.setattr(entry_points, "entry_points", lambda group: points if group == "treetop.things" else [])
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: points if group == "treetop.things" else [])
     return Registry("thing", {"even": Thing("even")}, "treetop.things", checked)
 
 
@@ -46,11 +46,12 @@ def test_what_a_package_adds_is_known_by_name_and_loaded_when_asked_for(monkeypa
 
 
 def test_a_name_has_one_owner(monkeypatch: pytest.MonkeyPatch) -> None:
-    things = registry(monkeypatch, even="theirs:EVEN", odd="a:ODD", odd_="b:ODD")
     with pytest.raises(InvalidInput, match="the thing 'even' must have one owner, found treetop and theirs:EVEN"):
-        things["even"]
+        list(registry(monkeypatch, even="theirs:EVEN"))
+    things = registry(monkeypatch, odd="a:ODD", odd_="b:ODD")
     with pytest.raises(InvalidInput, match="must have one owner, found a:ODD and b:ODD"):
         things["odd"]
+    assert things["even"].name == "even"  # whoever asks for Treetop's own does not look for others
 
 
 def test_another_kind_of_object_and_another_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,9 +66,9 @@ class Reversed(Ids):
 
 
 def test_an_encoding_of_another_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    found: dict[str, list[EntryPoint]] = {
-        "reversed": [EntryPoint("reversed", f"{__name__}:Reversed", "treetop.encodings")],
-        "thing": [EntryPoint("thing", f"{__name__}:ODD", "treetop.encodings")],
+    found = {
+        "reversed": EntryPoint("reversed", f"{__name__}:Reversed", "treetop.encodings"),
+        "thing": EntryPoint("thing", f"{__name__}:ODD", "treetop.encodings"),
     }
     monkeypatch.setitem(CODECS.__dict__, "_added", found)
     monkeypatch.setattr(CODECS, "_loaded", {})

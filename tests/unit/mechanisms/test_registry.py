@@ -4,7 +4,7 @@ from importlib.metadata import EntryPoint
 from typing import Any, cast
 
 import pytest
-from tests.support.added_mechanism import Halves, HalvesParameters
+from tests.support.added_mechanism import Halves
 from tests.support.federations import Federation, crowd, items, order
 from tests.support.populations import zipf
 
@@ -24,7 +24,7 @@ SMALL: dict[str, Any] = {"k": 3, "epsilon": 6.0, "seed": 1, "bits": 8}
 
 
 def add(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
-    points = {name: [EntryPoint(name, value, "treetop.mechanisms")]}
+    points = {name: EntryPoint(name, value, "treetop.mechanisms")}
     monkeypatch.setitem(MECHANISMS.__dict__, "_added", points)
     monkeypatch.setattr(MECHANISMS, "_loaded", {})
 

@@ -3,25 +3,26 @@
 import importlib.metadata
 import math
 import pickle
-from collections.abc import Iterator
 from fractions import Fraction
 from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
 
+from treetop.entry_points import Registry
 from treetop.errors import InvalidInput, UnknownName
 from treetop.federation.wire.report_batches import Envelope, decoded_batch, encoded_batch
 from treetop.oracles import registry
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.registry import (
-    checked_oracle_name,
+    ORACLES,
+    checked_oracle,
     chosen_oracle,
     deployable_oracles,
     find_oracle,
     oracle_named,
     oracle_names,
-    oracles,
+    oracle_tagged,
     task_oracles,
 )
 from treetop.privacy.budget import Budget
@@ -56,29 +57,29 @@ NO_ORACLE = "krr"
 
 
 @pytest.fixture
-def added(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Let other packages add entry points."""
+def added(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Let other packages add entry points, each named like its oracle."""
 
-    def add(*values: str) -> None:
-        points = [EntryPoint(f"point {value}", value, registry.ENTRY_POINTS) for value in values]
-        found = {registry.ENTRY_POINTS: points}
-        monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: found.get(group, []))
-        oracles.cache_clear()
+    def add(**values: str) -> None:
+        points = [EntryPoint(name, f"{__name__}:{value}", registry.GROUP) for name, value in values.items()]
+        monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: points)
+        fresh = Registry("oracle", registry._OWN, registry.GROUP, registry._checked)
+        monkeypatch.setattr(registry, "ORACLES", fresh)
 
-    yield add
-    monkeypatch.undo()
-    oracles.cache_clear()
+    return add
 
 
 def test_our_own_oracles_have_names_and_tags_of_their_own() -> None:
-    assert {name: oracle.tag for name, oracle in oracles().items()} == {"krr": 1, "oue": 2, "olh": 3}
+    assert {name: oracle.tag for name, oracle in ORACLES.items()} == {"krr": 1, "oue": 2, "olh": 3}
     assert oracle_names() == ("krr", "oue", "olh", "auto")
+    assert [oracle_tagged(tag) for tag in (1, 2, 3)] == list(ORACLES.values())
+    assert oracle_tagged(4) is None
 
 
 @pytest.mark.parametrize("value", ["Foreign", "FOREIGN"])
 def test_another_package_adds_an_oracle(added: Any, value: str) -> None:
     """A class or an object; from then on it has a name, a tag on the wire and a place in every list."""
-    added(f"{__name__}:{value}")
+    added(foreign=value)
     found = find_oracle("foreign")
     assert found == Foreign()
     assert oracle_names() == ("krr", "oue", "olh", "foreign", "auto")
@@ -89,29 +90,29 @@ def test_another_package_adds_an_oracle(added: Any, value: str) -> None:
     assert decoded_batch(encoded_batch(envelope, [4])).envelope == envelope
 
 
-@pytest.mark.parametrize(
-    ("values", "clash"),
-    [(["SameName"], "'olh'"), (["Foreign", "SameTag"], "'foreign'"), (["Foreign", "FOREIGN"], "'foreign'")],
-)
-def test_a_name_or_a_tag_is_taken_once(added: Any, values: list[str], clash: str) -> None:
-    added(*(f"{__name__}:{value}" for value in values))
-    with pytest.raises(InvalidInput, match=f"has the name or tag of {clash}"):
-        oracles()
+def test_a_name_and_a_tag_are_taken_once(added: Any) -> None:
+    added(olh="SameName")
+    with pytest.raises(InvalidInput, match="the oracle 'olh' must have one owner"):
+        oracle_names()
+    added(foreign="Foreign", another="SameTag")
+    with pytest.raises(InvalidInput, match="the oracles 'foreign' and 'another' both have the tag 64"):
+        oracle_tagged(64)
 
 
 @pytest.mark.parametrize(
-    ("value", "found"), [("NameOfARule", "'auto' with tag 66"), ("TagOfOurs", "'another' with tag 63")]
+    ("name", "value", "found"),
+    [("auto", "NameOfARule", "'auto' with tag 66"), ("another", "TagOfOurs", "'another' with tag 63")],
 )
-def test_rules_and_our_own_tags_are_not_for_others(added: Any, value: str, found: str) -> None:
-    added(f"{__name__}:{value}")
+def test_rules_and_our_own_tags_are_not_for_others(added: Any, name: str, value: str, found: str) -> None:
+    added(**{name: value})
     with pytest.raises(InvalidInput, match=f"tag from 64 to 255, found {found}"):
-        oracles()
+        find_oracle(name)
 
 
 def test_an_entry_point_names_an_oracle(added: Any) -> None:
-    added(f"{__name__}:NO_ORACLE")
+    added(krrr="NO_ORACLE")
     with pytest.raises(InvalidInput, match="must name an Oracle"):
-        oracles()
+        find_oracle("krrr")
 
 
 def test_an_oracle_stands_for_itself() -> None:
@@ -122,11 +123,11 @@ def test_an_oracle_stands_for_itself() -> None:
 
 
 def test_oracles_of_one_class_are_equal_wherever_they_are() -> None:
-    for oracle in (*oracles().values(), FOREIGN):
+    for oracle in (*ORACLES.values(), FOREIGN):
         copy = pickle.loads(pickle.dumps(oracle))  # noqa: S301  our own bytes
         assert copy == oracle
         assert hash(copy) == hash(oracle)
-    assert len({*oracles().values(), *oracles().values()}) == 3
+    assert len({*ORACLES.values(), *ORACLES.values()}) == 3
     assert KRandomizedResponse() != FOREIGN
 
 
@@ -159,19 +160,17 @@ def test_a_deployment_offers_what_its_mode_can_ask() -> None:
 
 def test_unknown_oracles_are_refused() -> None:
     with pytest.raises(UnknownName, match="did you mean 'krr'"):
-        checked_oracle_name("krrr")
+        checked_oracle("krrr")
     with pytest.raises(UnknownName, match="did you mean 'krr'"):
         find_oracle("krrr")
-    assert checked_oracle_name("listed") == "listed"
+    assert checked_oracle("listed") == "listed"
 
 
 def test_our_own_names_need_no_look_at_other_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     """A device that answers through one of them loads no package metadata, which would load sockets."""
     monkeypatch.setattr(importlib.metadata, "entry_points", None)
-    oracles.cache_clear()
+    monkeypatch.setattr(registry, "ORACLES", Registry("oracle", registry._OWN, registry.GROUP, registry._checked))
     assert find_oracle("krr").name == "krr"
     assert [oracle.name for name in ("listed", "olh", "oue") for oracle in task_oracles(name)] == [
         "krr", "oue", "olh", "oue",
     ]  # fmt: skip
-    monkeypatch.undo()
-    oracles.cache_clear()
