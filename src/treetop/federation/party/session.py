@@ -32,7 +32,7 @@ from treetop.mechanisms.dialogue import (
     TellServer,
 )
 from treetop.mechanisms.public_facts import PublicFacts
-from treetop.mechanisms.registry import mechanism_named
+from treetop.mechanisms.registry import MECHANISMS, mechanism_named
 from treetop.mechanisms.strict_json import record, require, rows, text, whole
 from treetop.oracles.frequency_oracle import Keys
 from treetop.oracles.registry import task_oracles
@@ -54,7 +54,6 @@ class PartySession:
 
     def __init__(self, task: DeviceTask, party: str, field_work: ReportCollection, keep: Keep) -> None:
         self._task, self._party, self._field_work, self._keep = task, party, field_work, keep
-        self._mechanism = mechanism_named(task.mechanism)
         self._traces: list[LevelTrace] = []
         self._notes: list[str] = []
         self._groups: dict[Group, int] = {}
@@ -91,6 +90,9 @@ class PartySession:
         require(message.kind == "begin", "kind of message 2", "begin", message.kind)
         fields = record("begin", message.content, {"roster", "beacon", "message"})
         task, devices = self._task, collected["devices"]
+        if task.mechanism not in MECHANISMS:
+            raise Withdrawal(f"the mechanism {task.mechanism!r} is not known here")
+        self._mechanism = mechanism_named(task.mechanism)
         roster, member = _read_roster(fields["roster"], self._party, devices)
         self._facts = PublicFacts(parameters_of(task), roster, member, task.lengths, task.most_slots)
         rows_of_groups = collected["groups"] if task.one_shot else self._assigned(fields["beacon"], collected)

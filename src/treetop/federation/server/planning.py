@@ -22,6 +22,7 @@ from treetop.federation.task_parameters import parameters_of
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import MODES, Mechanism, Mode, P
 from treetop.mechanisms.registry import (
+    DEFAULT_MECHANISM,
     known_setting,
     mechanism_named,
     parameters_for,
@@ -47,7 +48,7 @@ class QueryOrder:
     k: int = 10
     epsilon: str = "2"
     """In decimal digits, as devices compute with it."""
-    mechanism: str = "canopy"
+    mechanism: str = DEFAULT_MECHANISM
     mode: Mode = "one-shot"
     oracle: str = "auto"
     encoding: str = "words"
@@ -94,8 +95,7 @@ def planned_task(order: QueryOrder) -> DeviceTask:
         name=order.name, attribute=order.attribute, budget=Budget(order.epsilon), oracle=oracle, k=order.k,
         lengths=lengths, groups=weighted_groups(mechanism, asked), most_slots=most_slots,
         encoding=Encoding(order.encoding, asked.hash_key if hashed else ""), mechanism=mechanism.name,
-        settings=tuple(texts), parties=order.parties,
-        deadlines=order.deadlines, least=order.least,
+        settings=tuple(texts), parties=order.parties, deadlines=order.deadlines, least=order.least,
     )  # fmt: skip
 
 

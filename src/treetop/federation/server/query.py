@@ -177,16 +177,15 @@ class ServerQuery:
         last = len(facts.messages) == self._mechanism.uploads(self._parameters)
         wanted = "done" if last else "upload"
         require(kind == wanted, "kind of an outcome", wanted, kind)
-        entry, upload = self._records[facts.member.name], self._decoded(facts, last, content)
+        entry = self._records[facts.member.name]
+        upload: Upload
+        if last:
+            upload = findings = self._mechanism.decode_findings(facts, content)
+            entry.domain = findings.heavy_hitters.domain
+        else:
+            upload = self._mechanism.decode_upload(facts, content)
         self._uploads[entry.name] = upload
         entry.uplink_bits += upload.bits
-
-    def _decoded(self, facts: PublicFacts[Parameters], last: bool, content: Any) -> Upload:
-        if not last:
-            return self._mechanism.decode_upload(facts, content)
-        findings = self._mechanism.decode_findings(facts, content)
-        self._records[facts.member.name].domain = findings.heavy_hitters.domain
-        return findings
 
     def _learn_groups(self, party: str, groups: dict[Group, int]) -> None:
         """Rounds: where a party's devices are, as it said first."""

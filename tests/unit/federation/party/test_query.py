@@ -1,6 +1,7 @@
 """The party's side of the exchange: numbers, bytes, kinds, and what a hostile server gets."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -99,6 +100,16 @@ def test_a_message_that_cannot_be_used_makes_the_party_withdraw(message: ServerM
     outcome = told(query, 2, message)
     assert outcome.kind == "withdrawn"
     assert reason in outcome.content["reason"]
+
+
+def test_a_party_without_the_tasks_mechanism_withdraws() -> None:
+    asked = federation()
+    party(asked)
+    task = replace(asked.task, mechanism="halves")
+    query = PartyQuery(task, "a", DictJournal(), asked.parties["a"].field_work[asked.task.digest])
+    told(query, 1, ServerMessage("close"))
+    outcome = told(query, 2, begin())
+    assert (outcome.kind, outcome.content["reason"]) == ("withdrawn", "the mechanism 'halves' is not known here")
 
 
 def beacon(asked: Federation, **changed: Any) -> str:
