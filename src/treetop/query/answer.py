@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
 
+from treetop.errors import InvalidInput, PeerViolation
 from treetop.mechanisms.dialogue import LevelTrace
 from treetop.mechanisms.strict_json import decimal, record, require, rows, text, whole
 from treetop.metrics.noise_advice import Advice
@@ -173,8 +174,10 @@ class Answer:
     def from_json(cls, content: Any) -> "Answer":
         """Read the answer that a server stores, strictly: of this schema, with every key and no other."""
         require(type(content) is dict, "answer", "an object", type(content).__name__)
-        require(content.get("schema") == SCHEMA, "schema of the answer", SCHEMA, content.get("schema"))
+        schema = content.get("schema")
+        require(type(schema) is int and schema == SCHEMA, "schema of the answer", SCHEMA, schema)
         fields = {name: value for name, value in content.items() if name != "schema"}
+        require(fields.get("truth", {}) is not None, "answer.truth", "an object, or no such key", None)
         answer: Answer = _object(cls)("answer", {"truth": None, **fields})
         return answer
 
@@ -212,6 +215,14 @@ def _whole(what: str, content: Any) -> int:
 
 def _number(what: str, content: Any) -> float:
     return decimal(what, content, -float_info.max, float_info.max)
+
+
+def _epsilon(what: str, content: Any) -> str:
+    try:
+        Epsilon(found := _text(what, content))
+    except InvalidInput:
+        raise PeerViolation(what, "decimal digits of an epsilon", content) from None
+    return found
 
 
 def _one_of(*values: object) -> Reader:
@@ -266,7 +277,7 @@ SHAPES: Mapping[type, Mapping[str, Reader]] = {
     AnswerParty: {"name": _text, "users": _whole, "uplink_bits": _whole, "implausible": _whole},
     MissingParty: {"name": _text, "reason": _text, "levels": _whole},
     Covered: {"users": _whole, "of": _one_of("expected", "known"), "known": _whole, "share": _or_null(_number)},
-    Privacy: {"epsilon": _text, "reports_per_user": _whole, "oracle": _text, "not_covered": _text},
+    Privacy: {"epsilon": _epsilon, "reports_per_user": _whole, "oracle": _text, "not_covered": _text},
     OutsideShare: {"share": _number, "stderr": _number, "true_share": _or_null(_number)},
     Truth: {"f1": _number, "ncr": _number},
 }  # fmt: skip

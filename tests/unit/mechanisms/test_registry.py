@@ -4,7 +4,7 @@ from importlib.metadata import EntryPoint
 from typing import Any, cast
 
 import pytest
-from tests.support.added_mechanism import Halves
+from tests.support.added_mechanism import Halves, HalvesParameters
 from tests.support.federations import Federation, crowd, items, order
 from tests.support.populations import zipf
 

@@ -86,7 +86,10 @@ def changed(path: tuple[str | int, ...], value: object) -> dict[str, Any]:
         (changed(("missing",), None), "answer.missing: expected a list, found NoneType"),
         (changed(("covered", "of"), "guessed"), "answer.covered.of: expected one of expected, known"),
         (changed(("privacy", "epsilon"), 0.5), "answer.privacy.epsilon: expected a text, found float"),
+        (changed(("privacy", "epsilon"), "much"), "answer.privacy.epsilon: expected decimal digits of an epsilon"),
         (changed(("truth",), {"f1": 1.0}), "fields of answer.truth"),
+        (changed(("truth",), None), "answer.truth: expected an object, or no such key"),
+        (changed(("schema",), True), "schema of the answer: expected 1, found True"),
     ],
 )
 def test_anything_else_is_refused(content: Any, reason: str) -> None:
