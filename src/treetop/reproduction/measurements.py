@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, exp, log2, sqrt
+from math import sqrt
 
 import numpy as np
 
+from treetop.oracles.registry import find_oracle
+from treetop.privacy.epsilon import Epsilon
 from treetop.query.score import Score
 from treetop.reproduction.federation_variants import FederationFacts
 from treetop.reproduction.specification import Planned, Point, Specification, Variant
 from treetop.reproduction.verdicts import Lookup, Measured
-
-HASH_SEED_BITS = 32
 
 Scores = Mapping[Planned, Sequence[Score]]
 
@@ -46,11 +46,6 @@ class Measurements:
         facts = self.facts.get(specification.case_named(point.case).variant(point.federation))
         if facts is None or metric != "uplink_bits":
             return None
-        return Measured(facts.users / facts.parties * report_bits(oracle, facts.items, point.epsilon), 0.0)
-
-
-def report_bits(oracle: str, items: int, epsilon: float) -> int:
-    """Return the bits of one report that goes to the server as it is, over all items and without a trie."""
-    if oracle == "oue":
-        return items
-    return HASH_SEED_BITS + ceil(log2(ceil(exp(epsilon) + 1)))
+        # One report that goes to the server as it is, over all items and without a trie.
+        bits = find_oracle(oracle).over(Epsilon(point.epsilon), facts.items).report_bits
+        return Measured(facts.users / facts.parties * bits, 0.0)

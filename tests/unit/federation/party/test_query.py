@@ -106,7 +106,7 @@ def test_a_party_without_the_tasks_mechanism_withdraws() -> None:
     asked = federation()
     party(asked)
     task = replace(asked.task, mechanism="halves")
-    query = PartyQuery(task, "a", DictJournal(), asked.parties["a"].field_work[asked.task.digest])
+    query = PartyQuery(task, "a", ScriptedJournal(), asked.parties["a"].field_work[asked.task.digest])
     told(query, 1, ServerMessage("close"))
     outcome = told(query, 2, begin())
     assert (outcome.kind, outcome.content["reason"]) == ("withdrawn", "the mechanism 'halves' is not known here")
