@@ -140,7 +140,7 @@ class Canopy(Mechanism[CanopyParameters]):
             f"{plan.L} levels of at most {plan.step_bits} bits: {step_reason}",
             f"{plan.kept} prefixes kept per level ({'as asked for' if parameters.kept else kept_reason}), "
             f"so at most {widest:,} candidates",
-            f"oracle {oracle.name} there: {choice_reason(parameters.oracle, parameters.epsilon.odds_below, widest + 1)}",
+            f"oracle {oracle.name} there: {choice_reason(parameters.oracle, oracle.odds, widest + 1)}",
             f"users per level: {_WEIGHTS[parameters.weights]}",
             f"about {plan.expected_bits(parameters.k) / 1000:,.0f} kbit up per party expected",
         )
@@ -152,7 +152,8 @@ class Canopy(Mechanism[CanopyParameters]):
         if oracle.variance(0.0, 1) < NOISIER * best.variance(0.0, 1):
             return ()
         return (
-            f"canopy asks about thousands of candidates at once, where {oracle.name} is far noisier than the oracle auto",
+            f"canopy asks about thousands of candidates at once, where {oracle.name} is far noisier than "
+            "the oracle auto",
         )
 
     def group_weights(self, parameters: CanopyParameters) -> GroupSizes:
