@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from treetop.adapters.system.entropy import SystemEntropy
+from treetop.adapters.system.host import SystemEntropy
 from treetop.errors import InvalidInput
 from treetop.oracles.protocol import Oracle
 from treetop.oracles.random_words import EntropyWords
