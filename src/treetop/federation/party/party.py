@@ -171,4 +171,4 @@ class Party:
 
 def ends(outcome: bytes) -> bool:
     """Return whether an outcome is the last one of a query."""
-    return PartyReply.from_bytes(outcome).kind in {"done", "withdrawn"}
+    return PartyReply.from_bytes(outcome).is_last
