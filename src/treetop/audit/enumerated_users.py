@@ -8,8 +8,8 @@ import numpy as np
 
 from treetop.audit.choices import Choices, Law
 from treetop.mechanisms.dialogue import CollectReports, DivideUsers
+from treetop.oracles.frequency_oracle import Tally
 from treetop.oracles.krr.device import keep_threshold
-from treetop.oracles.tallies import Tally
 from treetop.privacy.budget import Budget
 from treetop.privacy.guarantee import OncePerUser
 from treetop.privacy.randomness import WORDS

@@ -24,7 +24,7 @@ from treetop.mechanisms.dialogue import (
     ask,
 )
 from treetop.mechanisms.registry import mechanism_named
-from treetop.mechanisms.shared_trie import tap_groups
+from treetop.mechanisms.tap import tap_groups
 from treetop.mechanisms.taps import TapsParameters
 from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.privacy.budget import Budget

@@ -138,6 +138,13 @@ class Parameters:
         """Return the name of the oracle, or of the rule that chooses one."""
         return str(self.oracle)
 
+    def oracle_reason(self, candidates: int) -> str:
+        """Say why the oracle for that many candidates was taken."""
+        if self.oracle != AUTO:
+            return "as asked for"
+        size, turn = candidates + 1, 3 * self.epsilon.odds + 2
+        return f"{size:,} slots are {'fewer' if size < turn else 'not fewer'} than 3e^ε + 2 = {turn:.4g}"
+
     def oracle_for(self, candidates: int) -> FrequencyOracle[Any]:
         """Return the frequency oracle for a domain of that many candidates and the dummy."""
         return oracle_named(self.oracle, self.epsilon, candidates)

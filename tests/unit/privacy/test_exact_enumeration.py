@@ -20,7 +20,7 @@ from treetop.mechanisms.hashed_names.mechanism import HashedNames
 from treetop.mechanisms.known_items import KnownItems, KnownItemsParameters
 from treetop.mechanisms.protocol import Mechanism, P
 from treetop.mechanisms.registry import parameters_for
-from treetop.oracles.tallies import Tally
+from treetop.oracles.frequency_oracle import Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
 from treetop.simulation.run import PartyRun, drive
