@@ -25,7 +25,7 @@ from treetop.mechanisms.dialogue import (
 )
 from treetop.mechanisms.registry import mechanism_named
 from treetop.mechanisms.tap import tap_groups
-from treetop.mechanisms.taps import TapsParameters
+from treetop.mechanisms.taps import PruningFindings, TapsParameters
 from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.privacy.budget import Budget
 from treetop.privacy.epsilon import Epsilon
@@ -70,7 +70,7 @@ def prying_party(parameters: TapsParameters, roster: Roster, party: Member) -> D
     yield from ask(HearServer[object]())
     curious_about = 1 if first.frequencies[0] > 0 else 2
     second = yield from _pry(parameters, Group(2), [curious_about])
-    return Findings(CountedPrefixes.of(second, party.users))
+    return PruningFindings(CountedPrefixes.of(second, party.users))
 
 
 def _pry(parameters: TapsParameters, group: Group, prefixes: Sequence[int]) -> Dialogue[LevelEstimates]:
