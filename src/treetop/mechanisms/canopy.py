@@ -39,7 +39,7 @@ from treetop.mechanisms.summed_level import (
     count_level,
     record_level,
 )
-from treetop.oracles.registry import AUTO, choice_reason, oracle_named
+from treetop.oracles.registry import AUTO, LISTED, oracle_named
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import COUNT_BITS, GlobalRanking
 from treetop.trie.level_weights import Weights, joining_share, level_weights
@@ -133,13 +133,17 @@ class Canopy(Mechanism[CanopyParameters]):
         widest = max(plan.most_candidates)
         oracle = parameters.oracle_for(widest)
         step_reason, kept_reason = f"{parameters.bits} bits name an item", f"max(2k, {LEAST_KEPT})"
+        oracle_reason, turn = "as asked for", 3 * parameters.epsilon.odds + 2
+        if parameters.oracle in {AUTO, LISTED}:
+            side = "fewer" if widest + 1 < turn else "not fewer"
+            oracle_reason = f"{widest + 1:,} slots are {side} than 3e^ε + 2 = {turn:.4g}"
         if plan.step_bits < parameters.step_bits:
             step_reason = f"the most that an upload of {parameters.upload_budget:,} bits allows"
         return (
             f"{plan.L} levels of at most {plan.step_bits} bits: {step_reason}",
             f"{plan.kept} prefixes kept per level ({'as asked for' if parameters.kept else kept_reason}), "
             f"so at most {widest:,} candidates",
-            f"oracle {oracle.name} there: {choice_reason(parameters.oracle, oracle.odds, widest + 1)}",
+            f"oracle {oracle.name} there: {oracle_reason}",
             f"users per level: {_WEIGHTS[parameters.weights]}",
             f"about {plan.expected_bits(parameters.k) / 1000:,.0f} kbit up per party expected",
         )
