@@ -14,7 +14,7 @@ from treetop.encoding.item_codecs import DEFAULT_HASH_KEY
 from treetop.errors import InvalidInput, UnknownName
 from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.oracles.protocol import Oracle
-from treetop.oracles.registry import AUTO, checked_oracle, oracle_named
+from treetop.oracles.registry import AUTO, LISTED, checked_oracle, oracle_named
 from treetop.privacy.epsilon import Epsilon
 
 
@@ -140,7 +140,7 @@ class Parameters:
 
     def oracle_reason(self, candidates: int) -> str:
         """Say why the oracle for that many candidates was taken."""
-        if self.oracle != AUTO:
+        if self.oracle not in {AUTO, LISTED}:
             return "as asked for"
         size, turn = candidates + 1, 3 * self.epsilon.odds + 2
         return f"{size:,} slots are {'fewer' if size < turn else 'not fewer'} than 3e^ε + 2 = {turn:.4g}"
