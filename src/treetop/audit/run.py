@@ -33,13 +33,11 @@ class Part:
 
 
 def audited_mechanisms() -> dict[str, Mechanism[Any]]:
-    """Return all mechanisms that there are: the registered ones, and examples of those that `find` makes for a query."""
+    """Return the registered mechanisms, and examples of those that `find` makes for one query."""
     return {**MECHANISMS, **{each.name: each for each in FOR_A_QUERY}}
 
 
-def parts(
-    quick: bool, mechanism: str | Mechanism[Any] | None = None, oracle: str | Oracle | None = None
-) -> list[Part]:
+def parts(quick: bool, mechanism: str | Mechanism[Any] | None = None, oracle: str | Oracle | None = None) -> list[Part]:
     """Return what an audit runs, the proofs first: all of it, or what concerns one mechanism, one oracle, or both.
 
     A task names its oracle, so devices are audited with registered oracles only.

@@ -38,6 +38,9 @@ ROSTER = Roster((Member("first", 1000), Member("second", 1000)))
 """What the parties claim; the second one's users are the target and somebody in every group."""
 
 
+HONEST, KRR = UserBehaviour(), KRandomizedResponse()
+
+
 @dataclass(frozen=True)
 class Scene:
     """A tiny run: what is run, through which oracle, and who breaks the rules."""
@@ -45,8 +48,8 @@ class Scene:
     mechanism: Mechanism[Any]
     malicious: bool = False
     """Whether the target's party pries."""
-    behaviour: UserBehaviour = UserBehaviour()
-    oracle: Oracle = KRandomizedResponse()
+    behaviour: UserBehaviour = HONEST
+    oracle: Oracle = KRR
     """k-RR stands for all: the law of any other was compared with e^epsilon for every list."""
     k: int = 2
 
@@ -124,10 +127,10 @@ def end_to_end_checks(mechanism: Mechanism[Any], quick: bool) -> list[Check]:
 
     The same with a party that pries.
     """
-    return [*checks_of(Scene(mechanism), quick), checks_of(Scene(mechanism, malicious=True), quick)[0]]
+    return [*scene_checks(Scene(mechanism), quick), scene_checks(Scene(mechanism, malicious=True), quick)[0]]
 
 
-def checks_of(scene: Scene, quick: bool) -> list[Check]:
+def scene_checks(scene: Scene, quick: bool) -> list[Check]:
     """Check one scene, for several budgets."""
     budgets = [Budget(text) for text in (("1",) if quick else ("0.5", "1", "4"))]
     found = [(budget, *worst_odds(scene, budget, 600 if quick else 4_000)) for budget in budgets]

@@ -41,7 +41,7 @@ class Mechanism(ABC, Generic[P]):
     """Whether a level with too few reports is left out; otherwise its party withdraws."""
     prunes: bool = False
     """Whether its candidate lists may leave out children of the level before, and say so."""
-    tiny_settings: Mapping[str, object] = {"bits": SHORTEST}  # noqa: RUF012  a constant
+    tiny_settings: Mapping[str, object] = {"bits": SHORTEST}
     """Settings that leave a user few possible answers: the audit enumerates them all."""
 
     @property
