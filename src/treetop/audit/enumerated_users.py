@@ -15,7 +15,7 @@ from treetop.mechanisms.dialogue import CollectReports, DivideUsers, DrawGroup, 
 from treetop.oracles.protocol import NO_CODE_KEY, Oracle
 from treetop.oracles.tallies import Tally
 from treetop.privacy.budget import Budget
-from treetop.privacy.once_per_user import OncePerUser
+from treetop.privacy.guarantee import OncePerUser
 from treetop.simulation.simulated_users import SimulatedUsers
 from treetop.trie.candidate_domain import CandidateDomain, ChunkDomain
 from treetop.trie.user_groups import Group

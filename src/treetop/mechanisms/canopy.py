@@ -12,8 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from treetop.encoding.bit_strings import Codes, root_prefix
-from treetop.encoding.levels import level_lengths
+from treetop.encoding.bit_strings import Codes, level_lengths, root_prefix
 from treetop.errors import InvalidInput
 from treetop.mechanisms.dialogue import (
     AskParties,
@@ -40,6 +39,7 @@ from treetop.mechanisms.summed_level import (
     count_level,
     record_level,
 )
+from treetop.oracles.registry import AUTO, choice_reason, oracle_named
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import COUNT_BITS, GlobalRanking
 from treetop.trie.level_weights import Weights, joining_share, level_weights
@@ -49,6 +49,8 @@ from treetop.trie.quantised_counts import LARGEST_VALUE, UNARY_BITS, QuantisedCo
 from treetop.trie.user_groups import Group, GroupSizes
 
 LEAST_KEPT = 30
+NOISIER = 3.0
+"""Times the variance of the best oracle at which a reader is told."""
 SLACK = 1e-5
 """How far a deviation, sent in 32 bits, may be from the one that a whole number of reports gives."""
 
@@ -134,22 +136,25 @@ class Canopy(Mechanism[CanopyParameters]):
         step_reason, kept_reason = f"{parameters.bits} bits name an item", f"max(2k, {LEAST_KEPT})"
         if plan.step_bits < parameters.step_bits:
             step_reason = f"the most that an upload of {parameters.upload_budget:,} bits allows"
-        side = "fewer" if oracle.name == "krr" else "not fewer"
-        turn = f"{widest + 1:,} slots are {side} than 3e^ε + 2 = {3 * parameters.epsilon.odds + 2:.4g}"
         return (
             f"{plan.L} levels of at most {plan.step_bits} bits: {step_reason}",
-            f"{plan.kept} prefixes kept per level ({'as told' if parameters.kept else kept_reason}), "
+            f"{plan.kept} prefixes kept per level ({'as asked for' if parameters.kept else kept_reason}), "
             f"so at most {widest:,} candidates",
-            f"oracle {oracle.name} there: {turn if parameters.oracle == 'auto' else 'as told'}",
+            f"oracle {oracle.name} there: {choice_reason(parameters.oracle, oracle.odds, widest + 1)}",
             f"users per level: {_WEIGHTS[parameters.weights]}",
             f"about {plan.expected_bits(parameters.k) / 1000:,.0f} kbit up per party expected",
         )
 
     def notes(self, parameters: CanopyParameters) -> tuple[str, ...]:
-        """Say so where k-RR is asked about more slots than it is good at."""
-        if parameters.oracle != "krr":
+        """Say so where an oracle was asked for that is bad at so many slots."""
+        widest = max(CanopyPlan.of(parameters).most_candidates)
+        oracle, best = parameters.oracle_for(widest), oracle_named(AUTO, parameters.epsilon, widest)
+        if oracle.variance(0.0, 1) < NOISIER * best.variance(0.0, 1):
             return ()
-        return ("canopy asks about thousands of candidates at once, where krr is far noisier than the oracle auto",)
+        return (
+            f"canopy asks about thousands of candidates at once, where {oracle.name} is far noisier than "
+            "the oracle auto",
+        )
 
     def group_weights(self, parameters: CanopyParameters) -> GroupSizes:
         """Return the weights of the levels, as whole numbers."""

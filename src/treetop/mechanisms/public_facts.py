@@ -76,7 +76,7 @@ def decode_counts(
     prefixes = codes("prefixes", fields["prefixes"], length, facts.parameters.bits, most=domain - 1)
     support = wholes("support", fields["support"], len(prefixes), 0, reports)
     oracle = facts.parameters.oracle_for(domain - 1)
-    if oracle.name == "krr":
+    if oracle.one_slot:
         require(sum(support) <= reports, "support", f"{reports} reports in all", sum(support))
     shares = np.array(support, dtype=np.int64) / max(reports, 1)
     frequencies = (shares - oracle.q) / (oracle.p - oracle.q)

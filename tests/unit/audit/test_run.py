@@ -1,4 +1,4 @@
-"""Which checks an audit runs: every registered mechanism and oracle, those of other packages included, or one of them."""
+"""Which checks an audit runs: those of every registered mechanism and oracle, or of the ones that were named."""
 
 import pytest
 from tests.support.added_mechanism import Halves
@@ -50,7 +50,11 @@ def test_one_mechanism(mechanism: object) -> None:
 
 def test_a_mechanism_of_ones_own() -> None:
     report = run_audit(True, lambda title, done: None, Halves())
-    assert [check.name for check in report.checks] == ["end_to_end_halves", "tight_halves", "end_to_end_halves_malicious"]
+    assert [check.name for check in report.checks] == [
+        "end_to_end_halves",
+        "tight_halves",
+        "end_to_end_halves_malicious",
+    ]
     assert report.passed
 
 

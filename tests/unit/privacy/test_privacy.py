@@ -7,8 +7,7 @@ import pytest
 from treetop.errors import InvalidInput, PromiseBroken
 from treetop.privacy.budget import Budget
 from treetop.privacy.epsilon import Epsilon
-from treetop.privacy.guarantee import Guarantee
-from treetop.privacy.once_per_user import OncePerUser
+from treetop.privacy.guarantee import Guarantee, OncePerUser
 
 
 @pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, -math.inf, 701, "0", "nan"])

@@ -13,12 +13,13 @@ from typer.testing import CliRunner
 
 from treetop.cli.main import app
 from treetop.errors import InvalidInput
+from treetop.oracles.registry import oracle_named
+from treetop.privacy.epsilon import Epsilon
 from treetop.query.score import Score
 from treetop.reproduction import report
 from treetop.reproduction.cell_journal import RunSettings
 from treetop.reproduction.commands import commands_for
 from treetop.reproduction.federation_variants import FederationVariants
-from treetop.reproduction.measurements import report_bits
 from treetop.reproduction.report import require_plots, write_report
 from treetop.reproduction.run import Reproducer, Reproduction
 from treetop.reproduction.specification import Specification, Variant, specifications_named
@@ -191,11 +192,11 @@ def test_a_subset_of_users_depends_on_the_seed_alone(folder: Path) -> None:
 
 
 def test_bits_of_reports_without_a_trie() -> None:
-    assert report_bits("oue", 40_000, 4.0) == 40_000
-    assert report_bits("olh", 40_000, 4.0) == 32 + 6
+    assert oracle_named("oue", Epsilon(4), 39_999).report_bits == 40_000
+    assert oracle_named("olh", Epsilon(4), 39_999).report_bits == 32 + 6
 
 
 def test_one_run_has_no_standard_error() -> None:
-    from treetop.reproduction.measurements import summary
+    from treetop.reproduction.verdicts import summary
 
     assert summary([Score(0.5, 0.5, 0.5, 1.0, 0.1)], "f1") == (0.5, None)

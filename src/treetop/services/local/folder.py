@@ -14,6 +14,7 @@ from treetop.adapters.system.ed25519 import SigningKey
 from treetop.datasets.federation import Federation
 from treetop.datasets.loading import histogram_rows, load, write_histograms
 from treetop.errors import InvalidInput
+from treetop.mechanisms.registry import DEFAULT_MECHANISM
 
 HOST = "127.0.0.1"
 VERSION = 1
@@ -31,7 +32,7 @@ class LocalOptions:
     k: int = 10
     epsilon: str = "4"
     mode: str = "one-shot"
-    mechanism: str = "canopy"
+    mechanism: str = DEFAULT_MECHANISM
     encoding: str = "ids"
     settings: dict[str, str] = field(default_factory=dict)
     seed: int = 0

@@ -5,7 +5,7 @@ from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from treetop.adapters.http.openapi_helpers import (
+from treetop.adapters.http.described_app import (
     JSON,
     KEYED,
     Answer,
@@ -19,6 +19,7 @@ from treetop.errors import UnknownName
 from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.server.planning import QueryOrder
 from treetop.federation.task import LAST_SECOND, Deadlines, LeastReports
+from treetop.mechanisms.registry import DEFAULT_MECHANISM
 
 ABOUT = """What the server of a Treetop federation answers to those who ask queries.
 
@@ -55,7 +56,7 @@ class OrderWanted(Wanted):
     attribute: str = Field(default="item", min_length=1, max_length=200)
     k: int = Field(default=10, ge=1, le=1 << 20)
     epsilon: str = Field(default="2", max_length=24, description="Decimal digits, such as 0.5.")
-    mechanism: str = "canopy"
+    mechanism: str = DEFAULT_MECHANISM
     mode: str = "one-shot"
     oracle: str = "auto"
     encoding: str = "words"

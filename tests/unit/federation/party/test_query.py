@@ -81,7 +81,7 @@ def test_after_the_last_outcome_nothing_is_told() -> None:
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
-        (ServerMessage("say", {"message": None}), "kind of message 2: expected begin"),
+        (ServerMessage("say", {"message": None}), "kind of the message after closed: expected begin, found say"),
         (ServerMessage("begin", {}), "fields of begin"),
         (begin(roster=(["a", 501], ["b", 400])), "a with 500 devices"),
         (begin(roster=(["b", 400],)), "a with 500 devices"),
@@ -106,7 +106,7 @@ def test_a_party_without_the_tasks_mechanism_withdraws() -> None:
     asked = federation()
     party(asked)
     task = replace(asked.task, mechanism="halves")
-    query = PartyQuery(task, "a", DictJournal(), asked.parties["a"].field_work[asked.task.digest])
+    query = PartyQuery(task, "a", ScriptedJournal(), asked.parties["a"].field_work[asked.task.digest])
     told(query, 1, ServerMessage("close"))
     outcome = told(query, 2, begin())
     assert (outcome.kind, outcome.content["reason"]) == ("withdrawn", "the mechanism 'halves' is not known here")
