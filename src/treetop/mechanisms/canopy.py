@@ -84,6 +84,7 @@ class Canopy(Mechanism[CanopyParameters]):
     parameters = CanopyParameters
     shares = True
     tolerates_small_groups = True
+    tiny_settings = {"bits": 8, "step_bits": 2, "kept": 2}  # noqa: RUF012
 
     def party(self, parameters: CanopyParameters, roster: Roster, party: Member) -> Dialogue[Findings]:  # noqa: ARG002
         """Run by a party: count the server's candidates level by level, then send the signed counts it asks for."""

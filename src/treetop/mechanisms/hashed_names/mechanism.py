@@ -42,6 +42,7 @@ class HashedNames(Mechanism[HashedParameters]):
     name = "hashed_names"
     shares = True
     modes = ()
+    tiny_settings = {"bits": 8, "text_chunks": 1}  # noqa: RUF012
 
     @property
     def parameters(self) -> type[HashedParameters]:
