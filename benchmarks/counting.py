@@ -44,13 +44,14 @@ def hashed(reports: int) -> tuple[Columns, Keys]:
 def olh() -> list[Row]:
     """Pairs: 100,000 reports x 1,000 candidates, of which numpy does 2 % and the peers less."""
     reports, keys = hashed(100_000)
+    seeds, reported = reports
     few = tuple(column[:2000] for column in reports)
     count, limit = ORACLE.report_slots, Limit()
-    assert np.array_equal(limit.support(*reports, keys, count), HashCounting.support(reports, count, keys))
+    assert np.array_equal(limit.support(seeds, reported, keys, count), HashCounting.support(reports, count, keys))
     ours, c_loop, numpy_loop = best_of_each(
         9,
         lambda: HashCounting.support(reports, count, keys),
-        lambda: limit.support(*reports, keys, count),
+        lambda: limit.support(seeds, reported, keys, count),
         lambda: with_numpy(few, keys),
     )
     pairs, size = 1e8, 64

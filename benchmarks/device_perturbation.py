@@ -3,7 +3,7 @@
 import os
 
 from benchmarks.measuring import Measured, best_of, ratio
-from treetop.adapters.system.entropy import SystemEntropy
+from treetop.adapters.system.host import SystemEntropy
 from treetop.adapters.system.vectorised_device import perturbed
 from treetop.oracles.registry import find_oracle
 from treetop.privacy.budget import Budget

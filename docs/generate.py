@@ -9,12 +9,15 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from treetop.cli.app import app
+from treetop.federation.protocol import MESSAGES, REPLIES, PartyReply
 from treetop.mechanisms.registry import FOR_A_QUERY, OWN, SETTINGS
 from treetop.privacy.epsilon import Epsilon
 from treetop.services.party import app as party_app
 from treetop.services.server import app as server_app
 
 REFERENCE = Path(__file__).parent / "reference"
+FEDERATION = Path(__file__).parent / "explanation" / "federation.md"
+BEGIN, END = "<!-- printed from federation/protocol.py: begin -->\n", "<!-- end -->\n"
 
 
 def settings_page() -> str:
@@ -58,6 +61,30 @@ def _commands(of: Typer) -> Iterator[list[str]]:
         yield from ([str(group.name), *words] for words in _commands(group.typer_instance or Typer()))
 
 
+def protocol_tables() -> str:
+    """Return the messages and replies of one query, and which may follow which."""
+    messages = [
+        f"| `{kind}` | {'' if rule.after is None else f'`{rule.after}`'} | {rule.says} | {rule.does} | "
+        f"{', '.join(f'`{reply}`' for reply in rule.replies)} |"
+        for kind, rule in MESSAGES.items()
+    ]
+    replies = []
+    for kind, found in REPLIES.items():
+        following = ", ".join(f"`{message}`" for message, rule in MESSAGES.items() if rule.after == kind)
+        means = f"rounds: {found.means}" if found.rounds_only else found.means
+        replies.append(f"| `{kind}` | {means} | {'nothing' if PartyReply(kind).is_last else following} |")
+    return "\n".join([
+        "| server says | after | that is | party does | and replies |", "|---|---|---|---|---|", *messages, "",
+        "| party replies | that is | followed by |", "|---|---|---|", *replies, "",
+    ])  # fmt: skip
+
+
+def federation_page() -> str:
+    """Return the page of the federation with its tables printed anew."""
+    before, _, rest = FEDERATION.read_text().partition(BEGIN)
+    return before + BEGIN + protocol_tables() + END + rest.partition(END)[2]
+
+
 def openapi_page(description: dict[str, Any]) -> str:
     """Return the description of an API."""
     return json.dumps(description, indent=2, sort_keys=True) + "\n"
@@ -68,6 +95,7 @@ def pages() -> dict[Path, str]:
     return {
         REFERENCE / "settings.md": settings_page(),
         REFERENCE / "commands.md": command_page(),
+        FEDERATION: federation_page(),
         REFERENCE / "party_openapi.json": openapi_page(party_app.description()),
         REFERENCE / "server_openapi.json": openapi_page(server_app.description()),
     }

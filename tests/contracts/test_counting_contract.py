@@ -14,8 +14,7 @@ from distributed import Client, LocalCluster
 from tests.support.report_batches import KEYS, KINDS, asking, random_reports, support_by_numpy, written
 
 from treetop.adapters.dask.report_counting import DaskEngine, connected
-from treetop.adapters.report_files.counting import Candidates, CountingEngine
-from treetop.adapters.report_files.embedded import EmbeddedEngine
+from treetop.adapters.report_files.counting import Candidates, CountingEngine, EmbeddedEngine
 from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.errors import InvalidInput, ReportFileRefused
 from treetop.oracles.tallies import Tally

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -170,7 +169,7 @@ def test_oue_and_olh_ratios_are_e_to_the_epsilon() -> None:
 def test_what_is_counted_with_is_the_law_of_the_device(oracle: Oracle, budget: str, slots: int) -> None:
     """p and q, against the chances that follow from the device's randomness and thresholds."""
     counting, face = oracle.over(Epsilon(budget), slots), oracle.device(Budget(budget), slots)
-    for value, other in permutations(range(slots), 2):
+    for value, other in ((0, slots - 1), (slots - 1, 0)):
         law = event_law(face, value, (value, other))
         supports_value = law.get((True, True), 0) + law.get((True, False), 0)
         supports_other = law.get((True, True), 0) + law.get((False, True), 0)

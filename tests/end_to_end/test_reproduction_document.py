@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from treetop.datasets.recipe import Recipe
+from treetop.datasets.build import Recipe
 from treetop.toml_files import parse_toml
 
 DOCS = Path(__file__).parents[2] / "docs"

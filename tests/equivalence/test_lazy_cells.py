@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from treetop.simulation.lazy_cells import LazyCells
+from treetop.simulation.exact_sampling import LazyCells
 
 Ranges = list[tuple[int, int]]
 Counts = tuple[int, ...]

@@ -12,7 +12,7 @@ from tests.support.crashing_client import KILLED
 from tests.support.fake_party import FakeParty, serving
 from tests.support.fleets import fleet_task, publish_level
 
-from treetop.adapters.system.device_state import DeviceState
+from treetop.adapters.system.durable_file import DeviceState
 
 ROOT = Path(__file__).parents[2]
 NEVER = 10_000

@@ -13,7 +13,7 @@ import pytest
 from tests.support.fake_party import KEY, FakeParty, serving
 from tests.support.fleets import fleet_task, publish_level
 
-from treetop.adapters.memory.ledger import MemoryCounter, MemoryLedger
+from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.federation.device.ledger import Ledger
 
 

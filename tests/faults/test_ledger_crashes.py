@@ -15,8 +15,8 @@ import pytest
 from tests.support.crashing_device import TASK
 from tests.support.fixed_entropy import FixedEntropy
 
-from treetop.adapters.memory.ledger import MemoryCounter, MemoryLedger
-from treetop.adapters.system.ledger_file import CounterFile, LedgerFile
+from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
+from treetop.adapters.system.durable_file import CounterFile, LedgerFile
 from treetop.errors import LedgerRefused
 from treetop.federation.device.device import Device
 from treetop.federation.device.ledger import Ledger

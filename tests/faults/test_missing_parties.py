@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.support.federations import Federation, crowd, items, order
 
-from treetop.adapters.memory.channel import MemoryChannel
+from treetop.adapters.memory.ports import MemoryChannel
 from treetop.errors import PartyUnreachable, QueryFailed
 from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.task import Deadlines

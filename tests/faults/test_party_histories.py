@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from tests.support.clocks import NOW, HandClock
 from tests.support.parties import DEADLINES, KEY, NAME, SIGNING, EchoQuery, document, honest_entry, task
 
-from treetop.adapters.memory.journal import MemoryJournal
+from treetop.adapters.memory.ports import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.federation.device.group_assignment import Enrolment, assigned_group

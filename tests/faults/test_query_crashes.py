@@ -8,7 +8,7 @@ from tests.support.federations import Federation, InMemoryParty, crowd, order
 from tests.support.fixed_entropy import FixedEntropy
 from tests.support.journals import Crash, ScriptedJournal, crashing
 
-from treetop.adapters.memory.channel import MemoryChannel
+from treetop.adapters.memory.ports import MemoryChannel
 from treetop.errors import PartyUnreachable
 from treetop.federation.service_ports import Collected, Counting, ReportCollection
 from treetop.federation.wire.published_lists import PublishedList

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.federations import Federation, crowd, order
 
-from treetop.adapters.memory.channel import MemoryChannel
+from treetop.adapters.memory.ports import MemoryChannel
 from treetop.errors import QueryFailed
 from treetop.federation.server.party_poller import MissingPolicy
 

@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treetop.encoding.huffman import huffman_code
-from treetop.encoding.text_code import LONGEST_TEXT, chunks_of, code_after, is_recoverable, text_of
+from treetop.encoding.text_code import LONGEST_TEXT, chunks_of, code_after, huffman_code, is_recoverable, text_of
 from treetop.trie.text_recovery import likely_texts, recovered_text
 
 ENOUGH = 96

@@ -5,8 +5,8 @@ import signal
 import sys
 from pathlib import Path
 
-from treetop.adapters.system.entropy import SystemEntropy
-from treetop.adapters.system.ledger_file import CounterFile, LedgerFile
+from treetop.adapters.system.durable_file import CounterFile, LedgerFile
+from treetop.adapters.system.host import SystemEntropy
 from treetop.federation.device.device import Device
 from treetop.federation.device.ledger import Ledger
 from treetop.federation.task import DeviceTask, WeightedGroup

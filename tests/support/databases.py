@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from treetop.adapters.memory.journal import MemoryJournal
+from treetop.adapters.memory.ports import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
 from treetop.adapters.store_choice import open_stores
 from treetop.federation.service_ports import Journal, ReportStore

@@ -10,7 +10,7 @@ from tests.support.clocks import HandClock
 from tests.support.fixed_entropy import FixedEntropy
 from tests.support.journals import ScriptedJournal
 
-from treetop.adapters.memory.channel import MemoryChannel
+from treetop.adapters.memory.ports import MemoryChannel
 from treetop.adapters.memory.report_collection import MemoryReportCollection
 from treetop.encoding.bit_strings import code_array
 from treetop.federation.party.query import PartyQuery

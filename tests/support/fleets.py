@@ -8,7 +8,7 @@ from tests.support.fake_party import PINNED, FakeParty
 from tests.support.tasks import GROUPS, task
 
 from treetop.adapters.http.retrying_connection import RetryPolicy
-from treetop.datasets.party_users import HeldItems
+from treetop.datasets.party_split import HeldItems
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.published_lists import Publication
 from treetop.services.fleet.fleet import Fleet, FleetPlan

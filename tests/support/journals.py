@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event
 
-from treetop.adapters.memory.journal import MemoryJournal
+from treetop.adapters.memory.ports import MemoryJournal
 
 
 class Crash(BaseException):

@@ -11,12 +11,11 @@ from tests.support.fixed_entropy import FixedEntropy
 from tests.support.journals import ScriptedJournal
 from tests.support.parties import SIGNING
 
-from treetop.adapters.http.access_keys import AccessKeys
-from treetop.adapters.http.endpoint_settings import AccessKey, Address, StoreLocation
-from treetop.adapters.memory.channel import MemoryChannel
+from treetop.adapters.http.endpoint_settings import AccessKey, AccessKeys, Address, StoreLocation
+from treetop.adapters.memory.ports import MemoryChannel
 from treetop.adapters.memory.report_collection import MemoryReportCollection
-from treetop.adapters.system.clock import SystemClock
 from treetop.adapters.system.ed25519 import PinnedKeys
+from treetop.adapters.system.host import SystemClock
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import PartyUnreachable
 from treetop.federation.service_ports import Channel, Journal

@@ -21,7 +21,7 @@ from tests.support.fixed_entropy import FixedEntropy
 from tests.support.journals import ScriptedJournal
 from tests.support.servers import Signed, manager_over
 
-from treetop.adapters.memory.channel import MemoryChannel
+from treetop.adapters.memory.ports import MemoryChannel
 from treetop.adapters.store_choice import open_stores
 from treetop.services.server.query_manager import QueryManager
 from treetop.services.server.schemas import OrderWanted

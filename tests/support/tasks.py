@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from treetop.adapters.memory.ledger import MemoryCounter, MemoryLedger
+from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.device.ledger import Caps, Ledger
 from treetop.federation.task import DeviceTask, WeightedGroup

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from treetop.federation.task import ORACLE_NAMES
+from treetop.oracles.registry import oracles
 
 ROOT = Path(__file__).parents[2]
 GUARANTEE = (ROOT / "docs" / "explanation" / "privacy_guarantee.md").read_text()
-FEDERATION = ROOT / "src" / "treetop" / "federation"
+SOURCE = ROOT / "src" / "treetop"
 SECTION_OF = {"krr": "k-RR", "oue": "OUE", "olh": "OLH"}
 
 PROOFS = {
@@ -24,10 +24,13 @@ PROOFS = {
     "TAPS": "2538512a8eff0965",
 }
 PROVED_CODE = {
-    "budgets.py": "6c39b7d7629f4b5d",
-    "thresholds.py": "b1d5824599bb5c69",
-    "samplers.py": "4f3915f5f142b25f",
-    "device.py": "37206002f4e65b2b",
+    "privacy/budget.py": "6c39b7d7629f4b5d",
+    "privacy/randomness.py": "b5f28d0df23f0e17",
+    "oracles/protocol.py": "c76b8fabb08d592e",
+    "oracles/krr/device.py": "fe6fe23a6c90ce7d",
+    "oracles/oue/device.py": "8360181a3134eecd",
+    "oracles/olh/device.py": "ab5437308668800d",
+    "federation/device/device.py": "83a61fecda75d5fd",
 }
 
 
@@ -42,7 +45,7 @@ def section(title: str) -> str:
 
 
 def test_every_oracle_has_a_proof() -> None:
-    assert set(SECTION_OF) == set(ORACLE_NAMES)
+    assert set(SECTION_OF) == set(oracles())
     assert set(SECTION_OF.values()) <= set(PROOFS)
 
 
@@ -56,7 +59,7 @@ def test_a_proof_is_the_one_that_was_reviewed(title: str) -> None:
 
 @pytest.mark.parametrize("name", PROVED_CODE)
 def test_proved_code_is_what_the_proofs_were_written_for(name: str) -> None:
-    assert digest((FEDERATION / name).read_text()) == PROVED_CODE[name]
+    assert digest((SOURCE / name).read_text()) == PROVED_CODE[name]
 
 
 def test_the_other_pages_are_there() -> None:
@@ -66,8 +69,18 @@ def test_the_other_pages_are_there() -> None:
 
 
 def test_the_table_names_checks_that_exist() -> None:
-    from treetop.audit import device_laws, exact_epsilon, transcripts
+    from treetop.audit import device_laws, transcripts
 
-    sources = "".join(Path(module.__file__ or "").read_text() for module in (device_laws, exact_epsilon, transcripts))
-    for name in set(re.findall(r"`((?:exact|tight|end_to_end)_[a-z_]+)`", GUARANTEE)):
+    exact = {f"{kind}_{oracle}" for kind in ("exact", "tight") for oracle in oracles()}
+    sources = "".join(Path(module.__file__ or "").read_text() for module in (device_laws, transcripts))
+    named = set(re.findall(r"`((?:exact|tight|end_to_end)_[a-z_]+)`", GUARANTEE))
+    assert exact <= named
+    for name in named - exact:
         assert f'"{name}"' in sources
+
+
+def test_the_page_names_code_that_exists() -> None:
+    files = re.findall(r"`((?:oracles|privacy|federation|mechanisms)/[a-z_/]+\.py)`", GUARANTEE)
+    assert set(PROVED_CODE) <= set(files)
+    for name in files:
+        assert (SOURCE / name).exists(), name

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from hashlib import sha256
 
-from treetop.adapters.memory.ledger import MemoryCounter, MemoryLedger
-from treetop.adapters.system.entropy import SystemEntropy
+from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
+from treetop.adapters.system.host import SystemEntropy
 from treetop.audit.audit_report import Check
 from treetop.audit.neighbouring_inputs import (
     BITS,

@@ -11,7 +11,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from treetop.adapters.system.entropy import SystemEntropy
+from treetop.adapters.system.host import SystemEntropy
 from treetop.adapters.system.vectorised_device import perturb
 from treetop.audit.audit_report import Check
 from treetop.audit.confidence import binomial_lower, binomial_upper

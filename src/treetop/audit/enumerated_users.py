@@ -11,7 +11,7 @@ from treetop.mechanisms.dialogue import CollectReports, DivideUsers
 from treetop.oracles.krr.device import keep_threshold
 from treetop.oracles.tallies import Tally
 from treetop.privacy.budget import Budget
-from treetop.privacy.once_per_user import OncePerUser
+from treetop.privacy.guarantee import OncePerUser
 from treetop.privacy.randomness import WORDS
 from treetop.simulation.simulated_users import SimulatedUsers
 from treetop.trie.candidate_domain import CandidateDomain

@@ -3,8 +3,8 @@
 from collections import Counter
 from fractions import Fraction
 
-from treetop.adapters.memory.ledger import MemoryCounter, MemoryLedger
-from treetop.adapters.system.entropy import SystemEntropy
+from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
+from treetop.adapters.system.host import SystemEntropy
 from treetop.audit.audit_report import Check
 from treetop.audit.empirical_epsilon import Counts, epsilon_bound
 from treetop.audit.neighbouring_inputs import FIRST, SECOND, Audited, audited

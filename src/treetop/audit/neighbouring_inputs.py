@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from treetop.adapters.memory.ledger import MemoryCounter, MemoryLedger
+from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.federation.device.device import Device, ValueSource
 from treetop.federation.device.group_assignment import Enrolment
 from treetop.federation.device.ledger import Caps, Ledger

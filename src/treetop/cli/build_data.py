@@ -9,9 +9,8 @@ from rich.progress import Progress
 
 from treetop.cli.options import Json
 from treetop.cli.screen import note, out, print_json, progress_bar
-from treetop.datasets.build import Builder, built_parties, histogram_table
+from treetop.datasets.build import Builder, built_parties, histogram_table, read_recipe
 from treetop.datasets.loading import write_histograms
-from treetop.datasets.recipe import read_recipe
 from treetop.evaluation.results import checked_output
 
 RecipeFile = Annotated[

@@ -71,7 +71,7 @@ def _engine(name: str, scheduler: str | None, threads: int | None) -> Iterator[A
     if name not in ENGINES:
         raise UnknownName("engine", name, ENGINES)
     if name == "embedded":
-        yield _module("report_files.embedded", name).EmbeddedEngine(threads)
+        yield _module("report_files.counting", name).EmbeddedEngine(threads)
     elif name == "gpu":
         yield _module("cupy.report_counting", name).CupyEngine()
     elif scheduler is None:

@@ -14,8 +14,7 @@ from treetop.cli.screen import note, out, print_json, progress_bar, waiting
 from treetop.errors import InvalidInput
 from treetop.query.find import checked_seed
 from treetop.reproduction.cell_journal import RunSettings, begun_settings
-from treetop.reproduction.report import require_plots, write_report
-from treetop.reproduction.report_parts import grounds
+from treetop.reproduction.report import grounds, require_plots, write_report
 from treetop.reproduction.run import FULL_REPEATS, QUICK_REPEATS, Reproducer, Reproduction
 from treetop.reproduction.specification import specification_names, specifications_named
 from treetop.reproduction.verdicts import FAILS, HOLDS

@@ -1,7 +1,7 @@
-"""Users dealt to parties, and a part of every party's users."""
+"""Users dealt to parties, a part of every party's users, and which item every single user holds."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +9,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from treetop.datasets.federation import Federation, PartyItems
-from treetop.errors import InvalidInput
+from treetop.encoding.item_codecs import ItemCodec
+from treetop.errors import InvalidInput, UnknownName
 
 
 def with_share_of_users(federation: Federation, share: float, randomness: Generator) -> Federation:
@@ -76,3 +77,34 @@ def deal(users: int, sizes: Mapping[str, int], randomness: Generator) -> NDArray
     indices = np.full(users, -1, dtype=np.int64)
     indices[: asked.sum()] = np.repeat(np.arange(len(asked)), asked)
     return randomness.permutation(indices)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldItems:
+    """User i holds item `indices[i]` of the list."""
+
+    items: Sequence[str]
+    indices: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def codes(self, codec: ItemCodec) -> list[int | None]:
+        """Return every user's code, None where the item has none."""
+        held, users = np.unique(self.indices, return_inverse=True)
+        encoded = codec.encode([self.items[index] for index in held.tolist()])
+        fitting = zip(encoded.codes.tolist(), encoded.fits.tolist(), strict=True)
+        codes = [int(code) if fits else None for code, fits in fitting]
+        return [codes[user] for user in users.tolist()]
+
+
+def users_of(federation: Federation, party: str, users: int | None, seed: int) -> HeldItems:
+    """Deal a party's items out to its users, or to some of them drawn without replacement; the seed says who is who."""
+    found = {each.name: each for each in federation.parties}
+    if party not in found:
+        raise UnknownName("party", party, found)
+    held = np.repeat(found[party].items, found[party].users)
+    if users is not None and not 1 <= users <= len(held):
+        raise InvalidInput(f"party {party!r} has {len(held):,} users, found {users:,} asked for")
+    np.random.default_rng(seed).shuffle(held)
+    return HeldItems(federation.items, held[:users])

@@ -12,8 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from treetop.encoding.bit_strings import Codes, root_prefix
-from treetop.encoding.levels import level_lengths
+from treetop.encoding.bit_strings import Codes, level_lengths, root_prefix
 from treetop.errors import InvalidInput
 from treetop.mechanisms.dialogue import (
     AskParties,

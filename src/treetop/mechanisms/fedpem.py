@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from treetop.encoding.bit_strings import extended, root_prefix
-from treetop.encoding.levels import level_lengths_from, starting_bits
+from treetop.encoding.bit_strings import extended, level_lengths_from, root_prefix, starting_bits
 from treetop.mechanisms.dialogue import AskParties, Dialogue, DivideUsers, Findings, Member, Roster, ask
 from treetop.mechanisms.level_steps import TrieMechanism, TrieParameters, estimate, extension_factor, keep
 from treetop.trie.adaptive_extension import fixed_extension

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self, TypeVar
 
-from treetop.encoding.bit_strings import LONGEST, Codes
-from treetop.encoding.levels import level_lengths
+from treetop.encoding.bit_strings import LONGEST, Codes, level_lengths
 from treetop.mechanisms.dialogue import CollectReports, Dialogue, LevelTrace, Record, ask
 from treetop.mechanisms.parameters import Parameters, choice, number, setting, whole_number
 from treetop.mechanisms.protocol import Mechanism

@@ -30,10 +30,12 @@ class RandomWords(ABC):
         drawn again.
         """
         uneven = (1 << 32) - bound * ((1 << 32) // bound)
-        products = self.words32(count).astype(np.uint64) * np.uint64(bound)
+        products = self.words32(count).astype(np.uint64)
+        products *= np.uint64(bound)
         while (again := np.flatnonzero(products.astype(np.uint32) < uneven)).size:
             products[again] = self.words32(again.size).astype(np.uint64) * np.uint64(bound)
-        return (products >> np.uint64(32)).astype(np.uint32)
+        products >>= np.uint64(32)
+        return products.astype(np.uint32)
 
 
 class EntropyWords(RandomWords):
@@ -64,3 +66,7 @@ class GeneratorWords(RandomWords):
     def words32(self, count: int) -> Words32:
         """Return the generator's next 32-bit words."""
         return self._randomness.integers(1 << 32, size=count, dtype=np.uint32)
+
+    def below(self, bound: int, count: int) -> Words32:
+        """Return the generator's own uniform integers, which are made in the same way and faster."""
+        return self._randomness.integers(bound, size=count, dtype=np.uint32)

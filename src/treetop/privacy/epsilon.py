@@ -6,7 +6,7 @@ from typing import Self
 
 from treetop.errors import InvalidInput
 from treetop.privacy.budget import LARGEST as LARGEST_OF_A_DEVICE
-from treetop.privacy.budget import SMALLEST, Budget
+from treetop.privacy.budget import SMALLEST, exponential_bounds
 
 LARGEST = 700.0
 """e^epsilon is still a finite double here; beyond about 20 a report hides nothing anyway."""
@@ -14,6 +14,9 @@ LARGEST = 700.0
 
 class Epsilon(float):
     """The budget of one report, in the definition of epsilon-LDP."""
+
+    _decimals: str
+    """As it was written: many decimals are no double, and the nearest one may be larger."""
 
     def __new__(cls, value: float | str) -> Self:
         """Refuse what is not a finite positive number."""
@@ -23,7 +26,9 @@ class Epsilon(float):
             raise InvalidInput(f"epsilon must be a number, found {value!r}") from None
         if not math.isfinite(number) or not 0 < number <= LARGEST:
             raise InvalidInput(f"epsilon must be a finite number above 0 and at most {LARGEST:g}, found {value}")
-        return super().__new__(cls, number)
+        epsilon = super().__new__(cls, number)
+        epsilon._decimals = value if isinstance(value, str) else repr(number)
+        return epsilon
 
     @property
     def odds(self) -> float:
@@ -33,6 +38,7 @@ class Epsilon(float):
     @property
     def odds_below(self) -> Fraction:
         """Return the rational just below e^epsilon that a device's thresholds are computed from."""
-        if SMALLEST <= self <= LARGEST_OF_A_DEVICE:
-            return Budget(repr(float(self))).odds_below
+        written = Fraction(self._decimals)
+        if SMALLEST <= written <= LARGEST_OF_A_DEVICE:
+            return exponential_bounds(written)[0]
         return Fraction(self.odds)

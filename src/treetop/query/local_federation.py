@@ -20,7 +20,7 @@ from treetop.query.answer import Answer, Truth
 from treetop.query.find import checked_seed
 from treetop.query.strategy import fitting_encoding
 from treetop.services.local.folder import FederationFolder, LocalOptions, checked_same
-from treetop.services.local.order import local_notes, order_of
+from treetop.services.local.run import local_notes, order_of
 from treetop.simulation.population import Population
 
 DEFAULTS = LocalOptions()

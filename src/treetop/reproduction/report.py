@@ -3,27 +3,182 @@
 import platform
 from base64 import b64encode
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
 from treetop.errors import InvalidInput
 from treetop.reproduction.cell_journal import write_whole
-from treetop.reproduction.report_html import page
-from treetop.reproduction.report_markdown import summary_text
-from treetop.reproduction.report_parts import ReportHead, Section
 from treetop.reproduction.result_files import write_results
-from treetop.reproduction.run import Reproduction
-from treetop.reproduction.specification import Specification
-from treetop.reproduction.tables import federation_tables, tables_of
+from treetop.reproduction.run import QUICK_REPEATS, Reproduction
+from treetop.reproduction.specification import Specification, printed
+from treetop.reproduction.tables import Entry, ReportTable, federation_tables, tables_of
+from treetop.reproduction.verdicts import (
+    AGAINST,
+    FAILS,
+    FOR,
+    HOLDS,
+    OPEN,
+    RULE,
+    UNCHECKED,
+    ClaimVerdict,
+    mean_difference,
+)
+
+
+@dataclass(frozen=True)
+class ReportHead:
+    """How the report came about, and what it found in one line."""
+
+    command: str
+    versions: Mapping[str, str]
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table or figure of the paper, ready to be written."""
+
+    specification: Specification
+    tables: tuple[ReportTable, ...]
+    picture: str
+    """An address that holds the whole picture, or nothing."""
+
+
+def result_line(head: ReportHead) -> str:
+    """Say how many claims hold."""
+    total = sum(head.counts.values())
+    parts = [f"{head.counts.get(name, 0)} {'hold' if name == HOLDS else 'do not hold' if name == FAILS else name}"
+             for name in (HOLDS, FAILS, UNCHECKED)]  # fmt: skip
+    return f"Of {total} claims of the paper {parts[0]}, {parts[1]} and {parts[2]}."
+
+
+def agreement_line(reproduction: Reproduction) -> str:
+    """Say how near the printed numbers are."""
+    near, total = printed_agreement(reproduction)
+    return (
+        f"{near} of the {total} F1 and recall values that the paper prints are met within 0.05; substitutes and rows "
+        "with a known erratum are not counted."
+    )
+
+
+def caution(reproduction: Reproduction) -> str:
+    """Return a warning where the repetitions are few."""
+    if reproduction.settings.repeats > QUICK_REPEATS:
+        return ""
+    return (
+        f"Only {reproduction.settings.repeats} repetitions: standard errors are themselves uncertain, and the verdicts "
+        "are provisional."
+    )
+
+
+def grounds(verdict: ClaimVerdict) -> str:
+    """Say in a few words on what a verdict rests."""
+    if verdict.claim.unchecked:
+        return verdict.claim.unchecked
+    parts = []
+    if any(each.counted for each in verdict.comparisons):
+        parts.append(_sides(verdict, counted=True))
+    if any(not each.counted for each in verdict.comparisons):
+        parts.append(f"on the substitute: {_sides(verdict, counted=False)}")
+    if verdict.missing:
+        parts.append(f"without {', '.join(verdict.missing)}, which is missing")
+    return "; ".join(parts) or "no data, or one run alone"
+
+
+def _sides(verdict: ClaimVerdict, *, counted: bool) -> str:
+    sides = verdict.sides(counted)
+    mean, stderr = mean_difference([each for each in verdict.comparisons if each.counted == counted])
+    counts = ", ".join(f"{sides[side]} {side}" for side in (FOR, OPEN, AGAINST))
+    return f"{counts}; mean difference {difference(mean, stderr, verdict.claim.metric)}"
+
+
+def difference(mean: float, stderr: float, metric: str) -> str:
+    """Write a mean difference with its sign, unit and standard error."""
+    scale, digits, unit = {"uplink_bits": (1000, 1, " kbit"), "seconds": (1, 3, " s")}.get(metric, (1, 3, ""))
+    return f"{mean / scale:+,.{digits}f} ± {stderr / scale:,.{digits}f}{unit}"
+
+
+def printed_agreement(reproduction: Reproduction, tolerance: float = 0.05) -> tuple[int, int]:
+    """Return how many F1 and recall values that the paper prints we meet within a tolerance, and how many there are.
+
+    Substitutes are left out, and so are rows with a known erratum.
+    """
+    near = total = 0
+    for ours, theirs in _printed_pairs(reproduction):
+        total += 1
+        near += abs(ours - theirs) <= tolerance
+    return near, total
+
+
+def _printed_pairs(reproduction: Reproduction) -> Iterator[tuple[float, float]]:
+    """Yield our mean and the printed value wherever both are known."""
+    for specification in reproduction.specifications:
+        lookup, metrics = reproduction.measurements.lookup(specification), {*specification.metrics}
+        for point in specification.points():
+            if reproduction.provenances[point.federation].substitute:
+                continue
+            for metric in metrics & {"f1", "local_recall"}:
+                row = printed(specification.paper, metric, point)
+                for label, value in row.values.items():
+                    ours = lookup(point, label, metric)
+                    if ours is not None and not isinstance(value, str) and not row.remark:
+                        yield ours.mean, value
+
+
+def summary_text(reproduction: Reproduction, sections: Sequence[Section], head: ReportHead) -> str:
+    """Return verdicts and tables; the numbers of figures are left to the page."""
+    settings = reproduction.settings
+    lines = [f"{result_line(head)} {agreement_line(reproduction)} {caution(reproduction)}".strip(), ""]
+    lines += [f"Seed {settings.seed}, {settings.repeats} repetitions, means ± one standard error.", "", RULE, ""]
+    lines += _verdicts(reproduction)
+    for section in sections:
+        lines += _section_text(section)
+    return "\n".join(lines) + "\n"
+
+
+def _verdicts(reproduction: Reproduction) -> Iterator[str]:
+    yield "| claim | where | verdict | comparisons |"
+    yield "| --- | --- | --- | --- |"
+    for verdict in reproduction.verdicts:
+        where = f"{verdict.specification}, line {verdict.claim.line}"
+        yield f"| {verdict.claim.text} | {where} | **{verdict.verdict}** | {grounds(verdict)} |"
+
+
+def _section_text(section: Section) -> Iterator[str]:
+    specification = section.specification
+    yield from ("", f"## {specification.title}", "", f"{specification.source}. {specification.note}".strip(), "")
+    if section.picture:
+        yield f"![{specification.title}](figures/{specification.name}.png)"
+        return
+    for table in section.tables:
+        yield from _table(table)
+
+
+def _table(table: ReportTable) -> Iterator[str]:
+    yield f"**{table.title}**, ours (the paper's)"
+    yield ""
+    yield f"| {' | '.join((*table.heads, *table.columns))} |"
+    yield "|" + " --- |" * (len(table.heads) + len(table.columns))
+    for row in table.rows:
+        yield f"| {' | '.join((*row.heads, *map(_entry, row.entries)))} |"
+    yield ""
+
+
+def _entry(entry: Entry) -> str:
+    return f"{entry.ours} ({entry.paper})" if entry.paper else entry.ours
+
 
 FIGURES = "figures"
 
 
 def require_plots() -> None:
-    """Refuse, before anything is run, to go on without the plotting library."""
-    if find_spec("matplotlib") is None:
-        raise InvalidInput("the plots need matplotlib, which is not installed: pip install 'treetop[plot]'")
+    """Refuse, before anything is run, to go on without what plots and page are made with."""
+    for library in ("matplotlib", "jinja2"):
+        if find_spec(library) is None:
+            raise InvalidInput(f"the report needs {library}, which is not installed: pip install 'treetop[plot]'")
 
 
 def write_report(reproduction: Reproduction, folder: Path, command: str) -> None:
@@ -32,8 +187,21 @@ def write_report(reproduction: Reproduction, folder: Path, command: str) -> None
     (folder / FIGURES).mkdir(exist_ok=True)
     sections = [_section(specification, reproduction, folder) for specification in reproduction.specifications]
     head = ReportHead(command, versions(), _counts(reproduction))
-    write_whole(folder / "report.html", page(reproduction, sections, head).encode())
+    write_whole(folder / "report.html", _page(reproduction, sections, head).encode())
     write_whole(folder / "report.md", summary_text(reproduction, sections, head).encode())
+
+
+def _page(reproduction: Reproduction, sections: Sequence[Section], head: ReportHead) -> str:
+    """Return the report as one page: no scripts, no files beside it, no address outside it."""
+    from jinja2 import Environment, PackageLoader  # noqa: PLC0415  an extra, like the plots
+
+    pages = Environment(loader=PackageLoader("treetop", "reproduction"), autoescape=True, trim_blocks=True)
+    return pages.get_template("report.html.jinja").render(
+        result=result_line(head), agreement=agreement_line(reproduction), caution=caution(reproduction),
+        settings=reproduction.settings, versions=head.versions, command=head.command, rule=RULE,
+        verdicts=reproduction.verdicts, styles={HOLDS: "holds", FAILS: "fails"}, grounds=grounds,
+        provenances=reproduction.provenances, sections=sections,
+    )  # fmt: skip
 
 
 def _section(specification: Specification, reproduction: Reproduction, folder: Path) -> Section:

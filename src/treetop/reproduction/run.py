@@ -12,9 +12,8 @@ from treetop.evaluation.grid import Grid
 from treetop.query.score import Score
 from treetop.reproduction.cell_journal import RunSettings, key_of, open_folder
 from treetop.reproduction.federation_variants import FederationFacts, FederationVariants
-from treetop.reproduction.measurements import Measurements, Scores
 from treetop.reproduction.specification import Planned, Specification, Variant, distinct_cells
-from treetop.reproduction.verdicts import ClaimVerdict, Evidence, judge
+from treetop.reproduction.verdicts import ClaimVerdict, Evidence, Measurements, Scores, judge
 from treetop.simulation.population import Population
 
 QUICK_REPEATS, FULL_REPEATS = 5, 50

@@ -24,10 +24,9 @@ from treetop.mechanisms.dialogue import (
     driven,
 )
 from treetop.mechanisms.protocol import Mechanism, P
-from treetop.simulation.device_by_device import DeviceByDeviceUsers
 from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import Population
-from treetop.simulation.simulated_users import SimulatedUsers
+from treetop.simulation.simulated_users import DeviceByDeviceUsers, SimulatedUsers
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking
 
 SIMULATORS: dict[str, type[SimulatedUsers]] = {

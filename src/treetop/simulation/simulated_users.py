@@ -1,12 +1,17 @@
-"""Who answers a party's requests in a simulation."""
+"""Who answers a party's requests in a simulation; and the reference, in which every user perturbs her value."""
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 
+import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from treetop.mechanisms.dialogue import CollectReports, DivideUsers, DrawGroup
+from treetop.oracles.protocol import NO_CODE_KEY
+from treetop.oracles.random_words import GeneratorWords
 from treetop.oracles.tallies import Tally
-from treetop.privacy.once_per_user import OncePerUser
+from treetop.privacy.guarantee import OncePerUser
 from treetop.simulation.population import PartyPopulation
 from treetop.trie.user_groups import Group, GroupSizes
 
@@ -47,3 +52,39 @@ class SimulatedUsers(ABC):
     @abstractmethod
     def _answer(self, request: CollectReports, group: Group) -> Tally:
         """Return the tally of the group's reports."""
+
+
+CELLS_AT_ONCE = 1 << 22
+SMALL_REPORT = 64
+"""Cells that a report counts for at least."""
+
+
+class DeviceByDeviceUsers(SimulatedUsers):
+    """Users who are shuffled, dealt to the groups and perturbed one and all, in vectors."""
+
+    @cached_property
+    def _users(self) -> NDArray[np.int32]:
+        """Return the place of every user's code, in random order: groups are consecutive stretches of them."""
+        users = np.repeat(np.arange(len(self.party.counts), dtype=np.int32), self.party.counts)
+        self.randomness.shuffle(users)
+        return users
+
+    def _members(self, group: Group) -> NDArray[np.int32]:
+        groups = list(self.sizes)
+        first = sum(self.sizes[earlier] for earlier in groups[: groups.index(group)])
+        return self._users[first : first + self.sizes[group]]
+
+    def _answer(self, request: CollectReports, group: Group) -> Tally:
+        """Perturb and count the users of a group, so many at once that their reports fit into bounded memory."""
+        oracle, domain = request.oracle, request.domain
+        if oracle.listed:  # the slot of every code of the party: its candidate's, or the dummy's
+            value_of = np.append(domain.slots_of(self.party.values(domain)), len(domain))
+        else:
+            value_of = np.append(domain.keys(self.party.values(domain)), np.uint64(NO_CODE_KEY))
+        keys = np.append(domain.keys(domain.prefixes), np.uint64(NO_CODE_KEY))[: oracle.slots]
+        members, words = self._members(group), GeneratorWords(self.randomness)
+        total = oracle.no_reports(oracle.report_slots, keys)
+        at_once = max(1, CELLS_AT_ONCE // max(SMALL_REPORT, oracle.report_cells))
+        for start in range(0, len(members), at_once):
+            total += oracle.tally(oracle.perturb(value_of[members[start : start + at_once]], words), keys)
+        return total

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from treetop.adapters.system.entropy import SystemEntropy
+from treetop.adapters.system.host import SystemEntropy
 from treetop.audit.audit_report import Check
 from treetop.audit.device_conduct import group_check, randomness_check, refusal_check, retry_check
 from treetop.audit.device_laws import device_law_check

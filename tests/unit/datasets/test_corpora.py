@@ -7,11 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from treetop.datasets.build import Builder, built_parties, histogram_table
-from treetop.datasets.corpora import dealt_to_parties, every_click, one_item_each, one_word_each, sample, words
+from treetop.datasets.build import Builder, Corpus, Recipe, RecipeParty, built_parties, histogram_table, read_recipe
+from treetop.datasets.corpora import dealt_to_parties, every_click, one_item_each, one_word_each, records, sample, words
 from treetop.datasets.loading import load, write_histograms
-from treetop.datasets.recipe import Corpus, Recipe, RecipeParty, read_recipe
-from treetop.datasets.records import records
 from treetop.errors import InvalidInput
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from treetop.datasets.federation import federation_from_mapping
-from treetop.datasets.party_users import HeldItems, users_of
+from treetop.datasets.party_split import HeldItems, users_of
 from treetop.encoding.item_codecs import codec_named
 from treetop.errors import InvalidInput, UnknownName
 

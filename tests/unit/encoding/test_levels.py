@@ -1,6 +1,6 @@
 import pytest
 
-from treetop.encoding.levels import level_lengths, level_lengths_from, starting_bits
+from treetop.encoding.bit_strings import level_lengths, level_lengths_from, starting_bits
 from treetop.errors import InvalidInput
 
 

@@ -2,12 +2,13 @@
 
 from tests.support.scripts import loaded
 
-from treetop.encoding.huffman import code_lengths, huffman_code
 from treetop.encoding.text_code import (
     ReadingPlace,
     chunks_of,
     code_after,
     code_bits,
+    code_lengths,
+    huffman_code,
     is_recoverable,
     read_chunk,
     text_of,

@@ -87,3 +87,12 @@ def test_a_level_with_small_validation_sets_is_not_pruned() -> None:
     assert list(usable.D) == [3]
     assert notes == tuple(f"level {level} not pruned: a validation set has fewer than 21 reports" for level in (2, 4))
     assert Taps().usable(facts(), None, groups, 21) == (None, ())
+
+
+def test_a_list_that_would_be_pruned_whole_is_not_used() -> None:
+    short = replace(LISTS, infrequent=LISTS.infrequent[:3], frequent=LISTS.frequent[:3])
+    groups = {Group(2, role): 500 for role in VALIDATING}
+    usable, notes = Taps().usable(facts(), Continue(SHARED, {2: short}, "a"), groups, min_validation=1)
+    assert isinstance(usable, Continue)
+    assert usable.D == {}
+    assert notes == ("level 2 not pruned: the list told has 3 prefixes, fewer than 4",)

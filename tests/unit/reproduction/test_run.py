@@ -197,6 +197,6 @@ def test_bits_of_reports_without_a_trie() -> None:
 
 
 def test_one_run_has_no_standard_error() -> None:
-    from treetop.reproduction.measurements import summary
+    from treetop.reproduction.verdicts import summary
 
     assert summary([Score(0.5, 0.5, 0.5, 1.0, 0.1)], "f1") == (0.5, None)

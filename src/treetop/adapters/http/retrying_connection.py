@@ -8,7 +8,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
-from treetop.adapters.system.entropy import SystemEntropy
+from treetop.adapters.system.host import SystemEntropy
 from treetop.errors import InvalidInput, PartyUnreachable, PeerViolation
 from treetop.privacy.randomness import uniform_below
 

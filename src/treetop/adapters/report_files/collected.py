@@ -9,8 +9,7 @@ from pathlib import Path
 from threading import Lock
 
 from treetop.adapters.report_files.columns import batch_columns
-from treetop.adapters.report_files.counting import Candidates, CountingEngine
-from treetop.adapters.report_files.embedded import EmbeddedEngine
+from treetop.adapters.report_files.counting import Candidates, CountingEngine, EmbeddedEngine
 from treetop.adapters.report_files.reader import ReportFile
 from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.adapters.report_files.writer import ReportFileWriter

@@ -1,8 +1,11 @@
-"""Counting report files: the question, the function that every engine runs, and the engines' one protocol."""
+"""Counting report files: the question, the function that every engine runs, and the embedded engine's threads."""
 
-from collections import Counter
-from collections.abc import Sequence
+import os
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -63,3 +66,36 @@ def distinct(files: Sequence[Path]) -> list[Path]:
         if named > 1:
             raise InvalidInput(f"{path} is named twice and would be counted twice")
     return list(times)
+
+
+IN_FLIGHT = 2
+"""Row groups given out for each thread: one that it counts and one that waits."""
+
+
+class EmbeddedEngine:
+    """Counts in this process; kernels and Parquet let go of the interpreter's lock."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = workers or os.cpu_count() or 1
+
+    def count(self, files: Sequence[Path], candidates: Candidates) -> Tally:
+        """Return the tally of all reports in the files; the first damaged file ends the count."""
+        opened = [ReportFile.opened(path, candidates.kind) for path in distinct(files)]
+        places = ((file, group) for file in opened for group in range(len(file.groups)))
+        return sum(self._tallies(places, candidates), candidates.nothing())
+
+    def _tallies(self, places: Iterable[tuple[ReportFile, int]], candidates: Candidates) -> Iterator[Tally]:
+        pool = ThreadPoolExecutor(self.workers)
+        try:
+            given = (pool.submit(count_row_group, file, group, candidates) for file, group in places)
+            yield from _in_turn(given, IN_FLIGHT * self.workers)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _in_turn(given: Iterator[Future[Tally]], most: int) -> Iterator[Tally]:
+    """Yield results in order, with so many at most under way."""
+    waiting = deque(islice(given, most))
+    while waiting:
+        yield waiting.popleft().result()
+        waiting.extend(islice(given, 1))

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from treetop.adapters.report_files.columns import checksum, schema_of, to_arrays
-from treetop.adapters.report_files.report_kind import ReportKind
-from treetop.adapters.report_files.seal import RowGroup, unsealed
+from treetop.adapters.report_files.report_kind import ReportKind, RowGroup, unsealed
 from treetop.errors import InvalidInput, ReportFileRefused
 from treetop.oracles.frequency_oracle import Columns
 

@@ -17,8 +17,7 @@ from treetop.adapters.report_files.columns import (
     to_arrays,
     to_arrow,
 )
-from treetop.adapters.report_files.report_kind import ReportKind
-from treetop.adapters.report_files.seal import Contents, RowGroup, sealed
+from treetop.adapters.report_files.report_kind import Contents, ReportKind, RowGroup, sealed
 
 GROUP_BYTES = 1 << 23
 MOST_ROWS = 1 << 22

@@ -1,9 +1,15 @@
-"""Files that are replaced as a whole and outlast a power cut."""
+"""Files that are replaced as a whole and outlast a power cut, and what a device keeps in them."""
 
+import fcntl
+import json
 import os
+import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
-from treetop.errors import InvalidInput
+from treetop.errors import InvalidInput, LedgerRefused
+from treetop.federation.device.ledger import Caps, Ledger
 
 
 def replace_durably(path: Path, content: bytes) -> None:
@@ -43,4 +49,107 @@ def content_of(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
     except FileNotFoundError:
+        return None
+
+
+class LedgerFile:
+    """Run by the device: a ledger that one process at a time may hold open."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = path.with_name(path.name + ".lock").open("wb")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._lock.close()
+            raise LedgerRefused("holder", "this process alone", "another one") from None
+
+    def load(self) -> bytes | None:
+        """Return what was last stored, or None on a new device."""
+        return content_of(self._path)
+
+    def replace(self, ledger: bytes) -> None:
+        """Store all of it or nothing, durably."""
+        replace_durably(self._path, ledger)
+
+    def close(self) -> None:
+        """Let another process hold the ledger."""
+        self._lock.close()
+
+
+class CounterFile:
+    """Run by the device: the highest counter that a ledger has had."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> int:
+        """Return the counter, 0 on a new device."""
+        content = content_of(self._path)
+        if content is None:
+            return 0
+        if not content.isdigit():
+            raise LedgerRefused("remembered counter", "decimal digits", "something else: the file is damaged")
+        return int(content)
+
+    def advance(self, counter: int) -> None:
+        """Store a higher counter, durably."""
+        if counter < self.read():
+            raise LedgerRefused("counter", f"{self.read()} at least", str(counter))
+        replace_durably(self._path, str(counter).encode("ascii"))
+
+
+Deed = Literal["enrolled", "sent"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line of a device's history; no value, no ticket, no report."""
+
+    time: int
+    task: str
+    name: str
+    deed: Deed
+    verdict: str
+
+
+class DeviceState:
+    """Run by the device: its folder, which one process at a time may hold open."""
+
+    def __init__(self, folder: Path, caps: Caps | None = None) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._history = folder / "history.jsonl"
+        self._file = LedgerFile(folder / "ledger")
+        try:
+            self.ledger = Ledger(self._file, CounterFile(folder / "counter"), caps)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def close(self) -> None:
+        """Let another process hold the folder."""
+        self._file.close()
+
+    def note(self, task: bytes, name: str, deed: Deed, verdict: str) -> None:
+        """Write down what was done."""
+        event = Event(int(time.time()), task.hex(), name, deed, verdict)
+        with self._history.open("ab") as file:
+            file.write(json.dumps(asdict(event)).encode("ascii") + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def events(self) -> list[Event]:
+        """Return the history; a line that a crash cut short is left out."""
+        lines = self._history.read_bytes().splitlines() if self._history.exists() else []
+        return [event for event in map(_event, lines) if event is not None]
+
+    def enrolled(self, task: bytes) -> bool:
+        """Return whether the party has said that this device takes part in a task."""
+        return any(event.task == task.hex() and event.deed == "enrolled" for event in self.events())
+
+
+def _event(line: bytes) -> Event | None:
+    try:
+        return Event(**json.loads(line))
+    except (ValueError, TypeError):
         return None

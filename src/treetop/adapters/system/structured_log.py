@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import IO
 
-from treetop.adapters.system.clock import SystemClock
+from treetop.adapters.system.host import SystemClock
 from treetop.federation.service_ports import ServiceClock
 
 CLIENT_LINE_SECONDS = 1.0

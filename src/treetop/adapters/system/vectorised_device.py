@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from treetop.adapters.system.entropy import SystemEntropy
+from treetop.adapters.system.host import SystemEntropy
 from treetop.errors import InvalidInput
 from treetop.oracles.protocol import Oracle
 from treetop.oracles.random_words import EntropyWords
@@ -31,5 +31,5 @@ def perturbed(oracle: Oracle, value: int, d: int, budget: Budget, reports: int, 
     if not 0 <= value < d:
         raise InvalidInput(f"a value must be from 0 to d - 1 = {d - 1}, found {value}")
     counting = oracle.over(Epsilon(budget.text), d)
-    values = np.full(reports, value, dtype=np.uint32 if oracle.listed else np.uint64)
+    values = np.broadcast_to(np.array(value, dtype=np.uint32 if oracle.listed else np.uint64), reports)
     return counting.as_reports(counting.perturb(values, EntropyWords(entropy)))

@@ -12,9 +12,9 @@ import typer
 from rich.table import Table
 
 from treetop.adapters.http.retrying_connection import RetryingConnection
-from treetop.adapters.system.device_state import DeviceState
+from treetop.adapters.system.durable_file import DeviceState
 from treetop.adapters.system.ed25519 import PinnedKeys
-from treetop.adapters.system.entropy import SystemEntropy
+from treetop.adapters.system.host import SystemEntropy
 from treetop.cli.federation.device_options import (
     CaFile,
     LifetimeCap,

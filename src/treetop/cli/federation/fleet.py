@@ -28,7 +28,7 @@ from treetop.cli.federation.device_options import (
 )
 from treetop.cli.screen import out, progress_bar
 from treetop.datasets.loading import federation_named
-from treetop.datasets.party_users import users_of
+from treetop.datasets.party_split import users_of
 from treetop.services.fleet.fleet import Fleet, FleetPlan, FleetTotals
 from treetop.services.fleet.runs import FleetProgress
 

@@ -69,7 +69,7 @@ class PartyQuery:
     def finished(self) -> bool:
         """Return whether the last outcome is there."""
         last = self._entries.get(f"outcome:{self._answered()}")
-        return last is not None and PartyReply.from_bytes(last).kind in {"done", "withdrawn"}
+        return last is not None and PartyReply.from_bytes(last).is_last
 
     def _message(self, number: int) -> ServerMessage:
         return ServerMessage.from_bytes(self._entries[f"message:{number}"])

@@ -33,7 +33,7 @@ from treetop.mechanisms.dialogue import (
 )
 from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.registry import MECHANISMS, mechanism_named
-from treetop.mechanisms.strict_json import record, require, rows, text, whole
+from treetop.mechanisms.strict_json import require, rows, text, whole
 from treetop.oracles.frequency_oracle import Keys
 from treetop.oracles.registry import task_oracles
 from treetop.oracles.tallies import Tally
@@ -64,11 +64,12 @@ class PartySession:
 
     def conversation(self) -> SessionSteps:
         """Answer the server until there is nothing more to say; the first thing sent in is the first message."""
-        message = yield PartyReply("closed")  # never seen: it starts the conversation
+        first = yield PartyReply("closed")  # never seen: it starts the conversation
         try:
-            collected = self._closed(message)
-            message = yield PartyReply("closed", collected)
-            heard = self._begun(message, collected)
+            first.parts_after(None)
+            collected = self._keep("collected", lambda: _written_collected(self._field_work.close()))
+            begin = yield from _exchanged(PartyReply("closed", collected))
+            heard = self._begun(begin, collected)
             last = yield from self._dialogue(heard)
         except (Withdrawal, PeerViolation) as reason:
             last = self._outcome("withdrawn", reason=str(reason)[:500])
@@ -81,26 +82,20 @@ class PartySession:
         self._traces, self._notes, self._implausible = [], [], 0
         return PartyReply(kind, {**content, **happened.to_json()})
 
-    def _closed(self, message: ServerMessage) -> Any:
-        require(message.kind == "close", "kind of message 1", "close", message.kind)
-        return self._keep("collected", lambda: _written_collected(self._field_work.close()))
-
-    def _begun(self, message: ServerMessage, collected: Any) -> object:
+    def _begun(self, begin: dict[str, Any], collected: Any) -> object:
         """Learn who takes part and where the own devices are; return the mechanism's first message."""
-        require(message.kind == "begin", "kind of message 2", "begin", message.kind)
-        fields = record("begin", message.content, {"roster", "beacon", "message"})
         task, devices = self._task, collected["devices"]
         if task.mechanism not in MECHANISMS:
             raise Withdrawal(f"the mechanism {task.mechanism!r} is not known here")
         self._mechanism = mechanism_named(task.mechanism)
-        roster, member = _read_roster(fields["roster"], self._party, devices)
+        roster, member = _read_roster(begin["roster"], self._party, devices)
         self._facts = PublicFacts(parameters_of(task), roster, member, task.lengths, task.most_slots)
-        rows_of_groups = collected["groups"] if task.one_shot else self._assigned(fields["beacon"], collected)
+        rows_of_groups = collected["groups"] if task.one_shot else self._assigned(begin["beacon"], collected)
         self._groups = read_groups(task, rows_of_groups, devices)
         at_hand = GroupsAtHand(task, self._groups, self._mechanism.validates(self._facts))
         if not self._mechanism.tolerates_small_groups and (reason := at_hand.too_small()):
             raise Withdrawal(reason)
-        return self._heard(fields["message"])
+        return self._heard(begin["message"])
 
     def _assigned(self, document: Any, collected: Any) -> Any:
         """Rounds: show the beacon to the devices, once it is the one for this enrolment."""
@@ -130,9 +125,8 @@ class PartySession:
                     answer = heard
                 case TellServer():
                     upload = self._mechanism.encode_upload(self._facts, request.upload)
-                    message = yield self._outcome("upload", upload=upload)
-                    require(message.kind == "say", "kind of a message", "say", message.kind)
-                    heard = self._heard(record("say", message.content, {"message"})["message"])
+                    say = yield from _exchanged(self._outcome("upload", upload=upload))
+                    heard = self._heard(say["message"])
                 case CollectReports():
                     answer = yield from self._collect(request)
                 case Record():
@@ -177,9 +171,8 @@ class PartySession:
         """Have the list signed, show it to the devices, and count their answers."""
         listed = published_list(self._task, self._party, request)
         question = listed.question
-        message = yield self._outcome("list", list=listed_text(listed, self._task))
-        require(message.kind == "publish", "kind of a message", "publish", message.kind)
-        document = text("document", record("publish", message.content, {"document"})["document"], 1 << 30).encode()
+        publish = yield from _exchanged(self._outcome("list", list=listed_text(listed, self._task)))
+        document = text("document", publish["document"], 1 << 30).encode()
         same = unverified_content(document) == listed_text(listed, self._task)
         require(same, "signed list", "the own one", "another")
         oracle = self._task.oracle_for(question.slots)
@@ -213,6 +206,12 @@ class PartySession:
             raise Withdrawal(reason)
         self._notes.append(f"{reason}: left out")
         return Tally(tally.support, 0)
+
+
+def _exchanged(reply: PartyReply) -> Generator[PartyReply, ServerMessage, dict[str, Any]]:
+    """Give a reply; return the parts of the message that follows it, or refuse that one."""
+    message = yield reply
+    return message.parts_after(reply.kind)
 
 
 def _entry(group: Group) -> str:

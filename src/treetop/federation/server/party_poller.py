@@ -60,7 +60,10 @@ class PendingReply:
 
 
 Reader = Callable[[str, PartyReply], ServerMessage | None]
-"""Takes in an outcome, or refuses it; returns the next message if the party owes more."""
+"""Takes in an outcome of a kind and with parts that its message allows, or refuses it.
+
+It returns the next message if the party owes more.
+"""
 
 
 class PartyPoller:
@@ -165,6 +168,7 @@ class PartyPoller:
         entry = f"outcome:{line.party}:{line.number}"
         try:
             outcome = PartyReply.from_bytes(data)
+            outcome.parts_to(line.message.kind, one_shot=self._task.one_shot)
             following = read(line.party, outcome)
         except PeerViolation as error:
             self._give_up(line.party, f"broke the protocol: {error}")

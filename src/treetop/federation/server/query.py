@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from treetop.errors import InvalidInput, PeerViolation, QueryFailed
+from treetop.errors import InvalidInput, QueryFailed
 from treetop.federation.group_counts import devices_of_levels, is_biased, read_groups, weights_at
 from treetop.federation.level_reports import LevelReport
 from treetop.federation.ports import Signer
@@ -22,7 +22,7 @@ from treetop.mechanisms.dialogue import Member, Roster, Upload, driven
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.registry import mechanism_named
-from treetop.mechanisms.strict_json import digest, record, require, text, whole
+from treetop.mechanisms.strict_json import digest, require, text, whole
 from treetop.privacy.randomness import Entropy
 from treetop.trie.user_groups import Group
 
@@ -101,8 +101,7 @@ class ServerQuery:
         return roster
 
     def _read_closed(self, party: str, outcome: PartyReply) -> None:
-        require(outcome.kind == "closed", "kind of an outcome", "closed", outcome.kind)
-        fields = record("closed", outcome.content, {"devices", "tickets", "digest", "groups"})
+        fields = outcome.content
         tickets = whole("tickets", fields["tickets"], 0, MOST_TICKETS)
         users = whole("devices", fields["devices"], 0, tickets)
         enrolment, groups = digest("digest", fields["digest"]), read_groups(self.task, fields["groups"], users)
@@ -149,34 +148,24 @@ class ServerQuery:
 
     def _read(self, party: str, outcome: PartyReply) -> ServerMessage | None:
         """Take in an outcome of the mechanism's dialogue; a list is signed, and the party asked again."""
-        part = {"list": "list", "upload": "upload", "done": "upload", "withdrawn": "reason"}.get(outcome.kind)
-        if part is None:
-            raise PeerViolation("kind of an outcome", "list, upload, done or withdrawn", outcome.kind)
-        fields = record(outcome.kind, outcome.content, {part, "traces", "notes", "groups", "implausible"})
+        fields, facts, following = outcome.content, self._facts[party], None
         happened = LevelReport.from_json(self.task, fields, self._records[party].users)
         self._learn_groups(party, happened.groups)
-        following = self._take_part(self._facts[party], outcome.kind, fields[part])
+        match outcome.kind:
+            case "withdrawn":
+                text("reason", fields["reason"])
+            case "list":
+                document = self._log.signed_list(facts, text("list", fields["list"], 1 << 30))
+                following = ServerMessage("publish", {"document": document.decode("ascii")})
+            case _:
+                self._take_upload(facts, outcome.kind, fields["upload"])
         self._records[party].add(happened)
         return following
-
-    def _take_part(self, facts: PublicFacts[Parameters], kind: str, content: Any) -> ServerMessage | None:
-        if kind == "withdrawn":
-            text("reason", content)
-        elif kind == "list":
-            return self._signed(facts, text("list", content, 1 << 30))
-        else:
-            self._take_upload(facts, kind, content)
-        return None
-
-    def _signed(self, facts: PublicFacts[Parameters], content: str) -> ServerMessage:
-        require(not self.task.one_shot, "kind of an outcome", "an upload: one-shot tasks have no lists", "list")
-        document = self._log.signed_list(facts, content)
-        return ServerMessage("publish", {"document": document.decode("ascii")})
 
     def _take_upload(self, facts: PublicFacts[Parameters], kind: str, content: Any) -> None:
         last = len(facts.messages) == self._mechanism.uploads(self._parameters)
         wanted = "done" if last else "upload"
-        require(kind == wanted, "kind of an outcome", wanted, kind)
+        require(kind == wanted, "kind of the reply", wanted, kind)
         entry = self._records[facts.member.name]
         upload: Upload
         if last:

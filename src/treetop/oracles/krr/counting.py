@@ -15,10 +15,10 @@ from treetop.oracles.tallies import Counts, Frequencies, Tally
 
 def perturbed_slots(truths: NDArray[Any], slots: int, keep: int, words: RandomWords) -> Words32:
     """Run by simulated devices: keep each slot if its word is below the threshold, else name one of the others."""
-    lies = words.words64(len(truths)) >= np.uint64(keep)
+    kept, truths = words.words64(len(truths)) < np.uint64(keep), truths.astype(np.uint32, copy=False)
     others = words.below(slots - 1, len(truths))
     others += others >= truths
-    return np.where(lies, others, truths.astype(np.uint32))
+    return np.where(kept, truths, others)
 
 
 class SlotCounting(FrequencyOracle[Columns]):

@@ -95,7 +95,7 @@ class BitsCounting(FrequencyOracle[Columns]):
 
     def as_reports(self, columns: Columns) -> NDArray[np.bool_]:
         """Return a matrix of reports x d bits."""
-        return np.unpackbits(columns[0], axis=1, count=self.size).astype(np.bool_)
+        return np.unpackbits(columns[0], axis=1, count=self.size).view(np.bool_)
 
     @property
     def plausible_ones(self) -> tuple[int, int]:

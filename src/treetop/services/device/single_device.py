@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from treetop.adapters.system.device_state import DeviceState
+from treetop.adapters.system.durable_file import DeviceState
 from treetop.encoding.item_codecs import codec_named
 from treetop.errors import QuestionRefused, ReportRefused
 from treetop.federation.device.device import Device

@@ -1,17 +1,81 @@
-"""The devices of a fleet in one task: batches of them answer, are committed, are sent, and get their verdicts."""
+"""The devices of a fleet in one task: they answer in batches, are committed, then sent over several connections."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import chain
+from queue import SimpleQueue
+from typing import NamedTuple, TypeVar
 
 from treetop.adapters.sqlite.fleet_ledger import DeviceRecord, FleetLedger
-from treetop.adapters.system.entropy import SystemEntropy
+from treetop.adapters.system.host import SystemEntropy
 from treetop.federation.device.device import Device
 from treetop.federation.device.ledger import Caps, Ledger
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.uploads import ReportStatus, TicketedReport
-from treetop.services.fleet.delivery import FleetDelivery, Posted, stretches
+from treetop.services.device.party_client import PartyClient
+
+Thing = TypeVar("Thing")
+
+
+def stretches(things: Sequence[Thing], length: int) -> Iterator[Sequence[Thing]]:
+    """Yield consecutive parts of a length."""
+    return (things[start : start + length] for start in range(0, len(things), length))
+
+
+class Posted:
+    """Uploads that are being sent."""
+
+    def __init__(self, answers: Sequence[Future[Sequence[ReportStatus]]]) -> None:
+        self._answers = answers
+
+    def verdicts(self) -> list[ReportStatus]:
+        """Wait for all of them and return their verdicts in order."""
+        return list(chain.from_iterable(answer.result() for answer in self._answers))
+
+
+class FleetDelivery:
+    """Several clients of one party, each used by one thread at a time."""
+
+    def __init__(self, clients: Sequence[PartyClient], batch: int) -> None:
+        self._batch = batch
+        self._free: SimpleQueue[PartyClient] = SimpleQueue()
+        for client in clients:
+            self._free.put(client)
+        self._clients = clients
+        self._threads = ThreadPoolExecutor(len(clients), thread_name_prefix="fleet")
+
+    def close(self) -> None:
+        """Give up what has not been sent and hang up."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        for client in self._clients:
+            client.close()
+
+    def ask(self, question: Callable[[PartyClient], Thing]) -> Thing:
+        """Ask the party something with whichever client is free."""
+        client = self._free.get()
+        try:
+            return question(client)
+        finally:
+            self._free.put(client)
+
+    def post(self, task: bytes, entries: Sequence[TicketedReport]) -> Posted:
+        """Start to send reports."""
+        return self._in_batches(entries, lambda client, some: client.submit(task, some))
+
+    def enrol(self, task: bytes, tickets: Sequence[bytes]) -> Posted:
+        """Start to enrol devices."""
+        return self._in_batches(tickets, lambda client, some: client.enrol(task, some))
+
+    def _in_batches(
+        self, things: Sequence[Thing], send: Callable[[PartyClient, Sequence[Thing]], Sequence[ReportStatus]]
+    ) -> Posted:
+        return Posted([
+            self._threads.submit(self.ask, lambda client, some=some: send(client, some))
+            for some in stretches(things, self._batch)
+        ])  # fmt: skip
+
 
 STRETCH = 1_000
 """Devices whose ledgers are written in one transaction."""

@@ -7,16 +7,15 @@ from pathlib import Path
 
 from treetop.adapters.http.retrying_connection import RetryingConnection, RetryPolicy
 from treetop.adapters.sqlite.fleet_ledger import FleetLedger
-from treetop.adapters.system.entropy import SystemEntropy
-from treetop.datasets.party_users import HeldItems
+from treetop.adapters.system.host import SystemEntropy
+from treetop.datasets.party_split import HeldItems
 from treetop.encoding.item_codecs import codec_named
 from treetop.errors import InvalidInput
 from treetop.federation.device.ledger import Caps
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.ports import Verifier
 from treetop.services.device.party_client import PartyClient
-from treetop.services.fleet.delivery import FleetDelivery
-from treetop.services.fleet.devices import FleetDevices
+from treetop.services.fleet.devices import FleetDelivery, FleetDevices
 from treetop.services.fleet.runs import FleetProgress, OneShotRun, RoundsRun
 
 

@@ -10,8 +10,7 @@ from treetop.errors import QuestionRefused
 from treetop.federation.device.trusted_task import LEEWAY, TrustedTask
 from treetop.federation.wire.published_lists import Beacon, PublishedList
 from treetop.federation.wire.tickets import Ticket
-from treetop.services.fleet.delivery import stretches
-from treetop.services.fleet.devices import Answer, FleetDevices
+from treetop.services.fleet.devices import Answer, FleetDevices, stretches
 from treetop.trie.user_groups import Group
 
 SHORTEST_POLL, LONGEST_POLL = 0.05, 1.0

@@ -1,21 +1,61 @@
-"""A local federation from its first process to its answer; any process may die on the way."""
+"""A federation on this machine: its query, and the way from its first process to its answer; any process may die."""
 
 import json
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from treetop.adapters.http.retrying_connection import Request, RetryingConnection, RetryPolicy
 from treetop.adapters.system.durable_file import content_of, replace_durably
 from treetop.errors import PartyUnreachable, QueryFailed
+from treetop.federation.device.ledger import Caps
+from treetop.federation.server.planning import QueryOrder
+from treetop.federation.task import Deadlines, LeastReports
+from treetop.privacy.budget import Budget
 from treetop.services.device.party_client import PartyClient
-from treetop.services.local.folder import HOST, FederationFolder, PartyHome, secret_in
-from treetop.services.local.order import ordered_now
+from treetop.services.local.folder import HOST, FederationFolder, LocalOptions, PartyHome, secret_in
 from treetop.services.local.processes import Processes, Supervised
 from treetop.services.server.client import ServerClient
+
+DAYS_30 = 30 * 86400
+LEAST_REPORTS = 50
+"""On one machine small federations are played: the least number of reports is lowered, and the answer says so."""
+LOWERED = f"on one machine a level needs {LEAST_REPORTS} reports; a deployment asks for 500, and 100 to validate"
+
+CAPS = Caps()
+
+
+def local_notes(options: LocalOptions) -> list[str]:
+    """Say what differs in a deployment."""
+    if Budget(options.epsilon).amount <= CAPS.per_task:
+        return [LOWERED]
+    return [LOWERED, f"the devices here allow epsilon {options.epsilon}; a person's allows {CAPS.per_task} by default"]
+
+
+def order_of(options: LocalOptions, users: Mapping[str, int], opens: int = 0) -> QueryOrder:
+    """Return the order: the largest party first, a deadline that nobody reaches."""
+    return QueryOrder(
+        name=f"{options.data} on this machine", attribute=options.data, k=options.k, epsilon=options.epsilon,
+        mechanism=options.mechanism, mode=cast(Any, options.mode), encoding=options.encoding,
+        settings=options.settings, expected=users,
+        parties=tuple(sorted(users, key=lambda name: (-users[name], name))),
+        deadlines=Deadlines(opens, opens + DAYS_30, opens + DAYS_30), least=LeastReports(LEAST_REPORTS, LEAST_REPORTS),
+    )  # fmt: skip
+
+
+def ordered_now(options: LocalOptions, users: Mapping[str, int]) -> dict[str, Any]:
+    """Return the order as the server's API takes it."""
+    order = order_of(options, users, int(time.time()))
+    names = ("name", "attribute", "k", "epsilon", "mechanism", "mode", "encoding")
+    return {
+        **{name: getattr(order, name) for name in names}, "settings": dict(order.settings),
+        "expected": dict(order.expected), "parties": list(order.parties),
+        "deadlines": vars(order.deadlines), "least": vars(order.least),
+    }  # fmt: skip
+
 
 Found = TypeVar("Found")
 POLL_SECONDS = 0.25

@@ -8,10 +8,9 @@ from fastapi import Path as InPath
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.responses import Response
 
-from treetop.adapters.http.access_keys import Caller
-from treetop.adapters.http.described_app import DescribedApp
+from treetop.adapters.http.described_app import OCTETS, Answer, DescribedApp
+from treetop.adapters.http.endpoint_settings import Caller
 from treetop.adapters.http.metrics import metrics_response
-from treetop.adapters.http.openapi_helpers import OCTETS, Answer
 from treetop.adapters.http.problem_details import Problem, come_back, problem_of
 from treetop.federation.party.party import OpenTask, Party, TaskState
 from treetop.services.party import schemas

@@ -8,7 +8,7 @@ from typing import Protocol
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from treetop.adapters.http.access_keys import AccessKeys
+from treetop.adapters.http.endpoint_settings import AccessKeys
 from treetop.adapters.http.metrics import PartyMetrics, gauge
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import StoreDamaged, StoreUnavailable, TreetopError

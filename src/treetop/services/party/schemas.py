@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from treetop.adapters.http.openapi_helpers import (
+from treetop.adapters.http.described_app import (
     AGAIN,
     JSON,
     KEYED,

@@ -6,11 +6,11 @@ from pathlib import Path
 from threading import Lock
 from typing import cast
 
-from treetop.adapters.http.access_keys import AccessKeys
+from treetop.adapters.http.endpoint_settings import AccessKeys
 from treetop.adapters.http.serving import listening, serve
 from treetop.adapters.store_choice import open_stores
-from treetop.adapters.system.clock import SystemClock
 from treetop.adapters.system.ed25519 import PinnedKeys
+from treetop.adapters.system.host import SystemClock
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import TreetopError
 from treetop.federation.party.admission import TaskAdmission

@@ -13,10 +13,9 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from starlette.responses import Response
 
-from treetop.adapters.http.access_keys import AccessKeys
-from treetop.adapters.http.described_app import DescribedApp
+from treetop.adapters.http.described_app import Answer, DescribedApp
+from treetop.adapters.http.endpoint_settings import AccessKeys
 from treetop.adapters.http.metrics import RequestMetrics, counter, gauge, metrics_response
-from treetop.adapters.http.openapi_helpers import Answer
 from treetop.adapters.http.problem_details import Problem, come_back, problem_of
 from treetop.adapters.http.request_guard import RequestGuard
 from treetop.adapters.system.structured_log import StructuredLog

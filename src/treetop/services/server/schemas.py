@@ -5,7 +5,7 @@ from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from treetop.adapters.http.openapi_helpers import (
+from treetop.adapters.http.described_app import (
     JSON,
     KEYED,
     Answer,

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from treetop.adapters.http.access_keys import AccessKeys
+from treetop.adapters.http.endpoint_settings import AccessKeys
 from treetop.adapters.http.retrying_connection import RetryingConnection
 from treetop.adapters.http.serving import listening, serve
 from treetop.adapters.store_choice import open_stores
-from treetop.adapters.system.clock import SystemClock
 from treetop.adapters.system.ed25519 import SigningKey
-from treetop.adapters.system.entropy import SystemEntropy
+from treetop.adapters.system.host import SystemClock, SystemEntropy
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import TreetopError
 from treetop.services.server.app import ServerContext, server_app

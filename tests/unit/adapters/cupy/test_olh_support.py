@@ -17,7 +17,7 @@ import pytest
 from tests.support.report_batches import KEYS, KINDS, asking, random_reports, written
 
 import treetop
-from treetop.adapters.report_files.embedded import EmbeddedEngine
+from treetop.adapters.report_files.counting import EmbeddedEngine
 from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.errors import InvalidInput
 from treetop.oracles.olh.counting import HashCounting

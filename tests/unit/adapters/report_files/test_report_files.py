@@ -17,8 +17,7 @@ import treetop.adapters.report_files.writer as writing
 from treetop.adapters.report_files.columns import schema_of, to_arrays
 from treetop.adapters.report_files.counting import Candidates, count_file
 from treetop.adapters.report_files.reader import ReportFile
-from treetop.adapters.report_files.report_kind import ReportKind
-from treetop.adapters.report_files.seal import CONTENTS, SEAL, unsealed
+from treetop.adapters.report_files.report_kind import CONTENTS, SEAL, ReportKind, unsealed
 from treetop.adapters.report_files.writer import ReportFileWriter
 from treetop.errors import InvalidInput, ReportFileRefused, UnknownName
 

@@ -4,9 +4,8 @@ from threading import Thread
 
 import pytest
 
-from treetop.adapters.system.durable_file import content_of, replace_durably
-from treetop.adapters.system.entropy import POOL_BYTES, SystemEntropy
-from treetop.adapters.system.ledger_file import CounterFile, LedgerFile
+from treetop.adapters.system.durable_file import CounterFile, LedgerFile, content_of, replace_durably
+from treetop.adapters.system.host import POOL_BYTES, SystemEntropy
 from treetop.errors import LedgerRefused
 
 

@@ -4,7 +4,7 @@ import pytest
 from tests.support.fixed_entropy import FixedEntropy
 from tests.support.tasks import CHILDREN, ENROLMENT, PUBLISHED, new_ledger, question, task, third_level
 
-from treetop.adapters.memory.ledger import MemoryCounter, MemoryLedger
+from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.errors import BudgetExceeded, PromiseBroken, QuestionRefused, ValueUnavailable
 from treetop.federation.device.device import Device
 from treetop.federation.device.ledger import Ledger

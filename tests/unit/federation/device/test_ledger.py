@@ -4,7 +4,7 @@ from hashlib import sha256
 
 import pytest
 
-from treetop.adapters.memory.ledger import MemoryCounter, MemoryLedger
+from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.errors import BudgetExceeded, LedgerRefused, PromiseBroken
 from treetop.federation.device.ledger import Caps, Ledger, LedgerEntry
 from treetop.trie.user_groups import Group, Role

@@ -6,7 +6,7 @@ import pytest
 from tests.support.clocks import NOW, HandClock
 from tests.support.parties import DEADLINES, KEY, NAME, EchoQuery, document, honest_entry, party_of, task
 
-from treetop.adapters.memory.journal import MemoryJournal
+from treetop.adapters.memory.ports import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
 from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
 from treetop.errors import InvalidInput, PeerViolation, UnknownName

@@ -81,7 +81,7 @@ def test_after_the_last_outcome_nothing_is_told() -> None:
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
-        (ServerMessage("say", {"message": None}), "kind of message 2: expected begin"),
+        (ServerMessage("say", {"message": None}), "kind of the message after closed: expected begin, found say"),
         (ServerMessage("begin", {}), "fields of begin"),
         (begin(roster=(["a", 501], ["b", 400])), "a with 500 devices"),
         (begin(roster=(["b", 400],)), "a with 500 devices"),

@@ -26,7 +26,8 @@ def test_support_is_that_of_the_hash_itself(epsilon: float, candidates: int) -> 
     oracle, randomness = HashCounting(Epsilon(epsilon), candidates + 1), np.random.default_rng(7)
     keys = randomness.integers(2**64, size=candidates, dtype=np.uint64)
     columns = oracle.perturb(randomness.choice(keys, size=300), GeneratorWords(randomness))
-    expected = support_by_numpy(*columns, keys, oracle.report_slots)
+    seeds, reported = columns
+    expected = support_by_numpy(seeds, reported, keys, oracle.report_slots)
     np.testing.assert_array_equal(HashCounting.support(columns, oracle.report_slots, keys), expected)
     np.testing.assert_array_equal(oracle.tally(columns, keys).support, expected)
 

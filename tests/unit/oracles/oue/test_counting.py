@@ -99,6 +99,6 @@ def test_a_person_gets_a_matrix_of_bits() -> None:
     oracle = BitsCounting(Epsilon(1), 11)
     columns = oracle.perturb(np.arange(11), GeneratorWords(np.random.default_rng(1)))
     bits = oracle.as_reports(columns)
-    assert (bits.shape, bits.dtype) == ((11, 11), np.bool_)
+    assert (bits.shape, bits.dtype) == ((11, 11), np.dtype(bool))
     np.testing.assert_array_equal(np.packbits(bits, axis=1), columns[0])
     assert oracle.report_bits == 11

@@ -12,8 +12,8 @@ from tests.support.fixed_entropy import FixedEntropy
 from tests.support.fleets import PATIENCE, fleet_task, publish_level
 
 from treetop.adapters.http.retrying_connection import RetryingConnection
-from treetop.adapters.system.device_state import DeviceState
-from treetop.adapters.system.entropy import SystemEntropy
+from treetop.adapters.system.durable_file import DeviceState
+from treetop.adapters.system.host import SystemEntropy
 from treetop.errors import BudgetExceeded, LedgerRefused, QuestionRefused, ReportRefused, TreetopError, ValueUnavailable
 from treetop.federation.device.ledger import Caps
 from treetop.federation.device.trusted_task import TrustedTask

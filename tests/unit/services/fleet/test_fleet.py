@@ -217,7 +217,7 @@ def test_a_second_task_is_charged_to_the_same_ledgers(tmp_path: Path) -> None:
 def test_devices_without_tickets_are_refused(tmp_path: Path) -> None:
     from tests.support.fake_party import PINNED
 
-    from treetop.datasets.party_users import HeldItems
+    from treetop.datasets.party_split import HeldItems
     from treetop.services.fleet.fleet import Fleet, FleetPlan
 
     plan = FleetPlan("http://localhost:1", bytes(32), "north", [bytes(24)], tmp_path, PINNED)

@@ -8,8 +8,7 @@ from treetop.datasets.loading import as_federation
 from treetop.errors import InvalidInput
 from treetop.federation.server.planning import planned_task
 from treetop.services.local.folder import FederationFolder, LocalOptions, checked_same
-from treetop.services.local.order import ordered_now
-from treetop.services.local.run import free_ports
+from treetop.services.local.run import free_ports, ordered_now
 from treetop.services.party.settings import PartySettings
 from treetop.services.server.schemas import OrderWanted
 from treetop.services.server.settings import ServerSettings

@@ -1,7 +1,25 @@
-"""The operating system's randomness, read in pools."""
+"""The machine's own time and randomness."""
 
 import os
+import time
 from threading import local
+
+
+class SystemClock:
+    """The `ServiceClock` port."""
+
+    def now(self) -> int:
+        """Return whole seconds since 1970; it may jump."""
+        return int(time.time())
+
+    def monotonic(self) -> float:
+        """Return seconds of a monotonic clock."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Return after so many seconds."""
+        time.sleep(seconds)
+
 
 POOL_BYTES = 1 << 12
 
