@@ -101,6 +101,7 @@ def task_oracles(rule: str) -> tuple[Oracle, ...]:
         return _FOR_SHORT_LISTS, _FOR_LONG_LISTS[LISTED]
     if rule not in ORACLES:
         raise UnknownName("oracle", rule, (*ORACLES, LISTED))
+    oracle_tagged(ORACLES[rule].tag)  # refuses a number that another package's oracle has as well
     return (ORACLES[rule],)
 
 
