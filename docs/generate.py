@@ -8,7 +8,7 @@ from typing import Any
 from typer import Typer
 from typer.testing import CliRunner
 
-from treetop.cli.main import app
+from treetop.cli.app import app
 from treetop.federation.protocol import MESSAGES, REPLIES, PartyReply
 from treetop.mechanisms.registry import FOR_A_QUERY, OWN, SETTINGS
 from treetop.privacy.epsilon import Epsilon

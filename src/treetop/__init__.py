@@ -17,18 +17,24 @@ if TYPE_CHECKING:
     from treetop.datasets.federation import Federation
     from treetop.datasets.loading import load
     from treetop.datasets.synthetic import synthetic
+    from treetop.encoding.item_codecs import ItemCodec as Encoding
     from treetop.errors import InvalidInput, TreetopError, TreetopWarning
     from treetop.evaluation.evaluate import evaluate
     from treetop.evaluation.results import Evaluation
+    from treetop.mechanisms.protocol import Mechanism
+    from treetop.oracles.protocol import Oracle
     from treetop.planning.plan import Plan, plan
     from treetop.query.answer import Answer
     from treetop.query.find import find
 
 __all__ = [
     "Answer",
+    "Encoding",
     "Evaluation",
     "Federation",
     "InvalidInput",
+    "Mechanism",
+    "Oracle",
     "Plan",
     "TreetopError",
     "TreetopWarning",
@@ -42,9 +48,12 @@ __all__ = [
 
 _HOMES = {
     "Answer": "treetop.query.answer",
+    "Encoding": "treetop.encoding.item_codecs:ItemCodec",
     "Evaluation": "treetop.evaluation.results",
     "Federation": "treetop.datasets.federation",
     "InvalidInput": "treetop.errors",
+    "Mechanism": "treetop.mechanisms.protocol",
+    "Oracle": "treetop.oracles.protocol",
     "Plan": "treetop.planning.plan",
     "TreetopError": "treetop.errors",
     "TreetopWarning": "treetop.errors",
@@ -61,7 +70,8 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version("treetop")
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+        module, _, known_as = _HOMES[name].partition(":")
+        return getattr(import_module(module), known_as or name)
     raise AttributeError(f"module 'treetop' has no attribute {name!r}")
 
 

@@ -47,7 +47,13 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         if name in self._own:
             return self._own[name]
         if name not in self._loaded:
-            entry = self._checked(self._added[name].load())
+            point = self._added[name]
+            try:
+                entry = self._checked(point.load())
+            except InvalidInput:
+                raise
+            except Exception as error:  # another package's code may fail in any way
+                raise InvalidInput(f"the {self._kind} {name!r} cannot be loaded from {point.value}: {error}") from error
             found = getattr(entry, "name", None)
             if found != name:
                 raise InvalidInput(f"the entry point {name!r} must be named like its {self._kind}, found {found!r}")

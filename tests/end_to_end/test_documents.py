@@ -48,7 +48,7 @@ def test_every_runtime_dependency_is_justified() -> None:
 def test_the_readme_shows_what_make_demo_prints() -> None:
     from typer.testing import CliRunner
 
-    from treetop.cli.main import app
+    from treetop.cli.app import app
 
     shown = CliRunner().invoke(app, ["demo", "--seed", "1", "--workers", "1"]).output
     readme = (ROOT / "README.md").read_text()

@@ -61,6 +61,13 @@ def test_another_kind_of_object_and_another_name_are_refused(monkeypatch: pytest
         registry(monkeypatch, other=f"{__name__}:ODD")["other"]
 
 
+def test_what_cannot_be_loaded_is_refused_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InvalidInput, match="the thing 'odd' cannot be loaded from nowhere:ODD: No module named 'now"):
+        registry(monkeypatch, odd="nowhere:ODD")["odd"]
+    with pytest.raises(InvalidInput, match=f"cannot be loaded from {__name__}:NONE: module .* has no attribute 'NONE'"):
+        registry(monkeypatch, odd=f"{__name__}:NONE")["odd"]
+
+
 class Reversed(Ids):
     name = "reversed"
 
@@ -73,7 +80,7 @@ def test_an_encoding_of_another_package(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(CODECS.__dict__, "_added", found)
     monkeypatch.setattr(CODECS, "_loaded", {})
     assert issubclass(codec_class("reversed"), ItemCodec)
-    with pytest.raises(InvalidInput, match="must name a class of ItemCodec, found <"):
+    with pytest.raises(InvalidInput, match="must name a subclass of treetop.Encoding, found <"):
         codec_class("thing")
     with pytest.raises(UnknownName, match="did you mean 'reversed'"):
         codec_class("reversd")

@@ -42,7 +42,7 @@ PROVED_CODE = {
     "oracles/krr/device.py": "fe6fe23a6c90ce7d",
     "oracles/oue/device.py": "8360181a3134eecd",
     "oracles/olh/device.py": "ab5437308668800d",
-    "federation/device/device.py": "83a61fecda75d5fd",
+    "federation/device/device.py": "3b9023330502a249",
 }
 
 

@@ -6,6 +6,10 @@ from importlib import import_module
 import pytest
 
 import treetop
+from treetop import mechanisms, oracles
+from treetop.encoding.item_codecs import ItemCodec
+from treetop.mechanisms.protocol import Mechanism
+from treetop.oracles.protocol import Oracle
 
 WITH_EXAMPLES = ("find", "evaluate", "load", "plan", "synthetic")
 
@@ -16,6 +20,13 @@ def test_the_package_offers_its_api_lazily() -> None:
     assert all(getattr(treetop, name) for name in treetop.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         treetop.nothing  # noqa: B018
+
+
+def test_what_other_packages_extend_is_public() -> None:
+    assert (treetop.Mechanism, treetop.Oracle, treetop.Encoding) == (Mechanism, Oracle, ItemCodec)
+    for front_door in (mechanisms, oracles):
+        assert front_door.__all__ == sorted(front_door.__all__)
+        assert all(hasattr(front_door, name) for name in front_door.__all__)
 
 
 @pytest.mark.filterwarnings("ignore::treetop.errors.TreetopWarning")

@@ -20,7 +20,7 @@ from treetop.audit.scripted_entropy import CountingEntropy
 from treetop.errors import TreetopError
 from treetop.federation.device.device import Device
 from treetop.federation.task import DeviceTask, WeightedGroup
-from treetop.federation.wire.published_lists import Publication, Question
+from treetop.federation.wire.signed_documents import Publication, Question
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.olh import OptimizedLocalHashing
 from treetop.oracles.protocol import Oracle

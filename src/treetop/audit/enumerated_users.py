@@ -13,9 +13,9 @@ from treetop.audit.oracle_laws import report_law
 from treetop.encoding.bit_strings import code_array
 from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES
 from treetop.mechanisms.dialogue import CollectReports, DivideUsers, DrawGroup, Request
+from treetop.oracles.frequency_oracle import Tally
 from treetop.oracles.protocol import NO_CODE_KEY, DeviceFace, Oracle
 from treetop.oracles.registry import find_oracle
-from treetop.oracles.tallies import Tally
 from treetop.privacy.guarantee import OncePerUser
 from treetop.simulation.simulated_users import SimulatedUsers
 from treetop.trie.candidate_domain import CandidateDomain, ChunkDomain

@@ -12,9 +12,9 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise, product
+from itertools import groupby, pairwise, product
 from math import lcm, prod
-from operator import methodcaller
+from operator import attrgetter, methodcaller
 
 from treetop.audit.audit_report import Check
 from treetop.audit.exact_ratios import Cases, Odds, tight, within
@@ -214,7 +214,8 @@ def oracle_cases(oracle: Oracle, quick: bool, factory: FaceFactory | None = None
     if oracle.listed:
         for slots in oracle.audited_sizes(quick):
             faces = [make(budget.odds_below, slots) for budget in BUDGETS]
-            cases += zip(BUDGETS, worst_odds(faces, range(slots)), strict=True)
+            alike = [list(some) for _, some in groupby(faces, key=attrgetter("randomness"))]  # a budget may change it
+            cases += zip(BUDGETS, [odds for some in alike for odds in worst_odds(some, range(slots))], strict=True)
         return cases
     for budget in BUDGETS:
         face = make(budget.odds_below, oracle.slots_for(budget.odds_below))

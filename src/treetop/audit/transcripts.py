@@ -28,9 +28,9 @@ from treetop.mechanisms.dialogue import CollectReports, Dialogue, DrawGroup, Fin
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import parameters_for
+from treetop.oracles.frequency_oracle import Tally
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.protocol import Oracle
-from treetop.oracles.tallies import Tally
 from treetop.privacy.budget import Budget
 from treetop.simulation.run import PartyRun, drive
 

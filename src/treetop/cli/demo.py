@@ -12,7 +12,7 @@ from treetop.datasets.synthetic import synthetic
 from treetop.evaluation.evaluate import Experiment
 from treetop.evaluation.grid import cells_of
 from treetop.evaluation.results import Evaluation
-from treetop.mechanisms.registry import MECHANISMS
+from treetop.mechanisms.registry import OWN
 from treetop.oracles.registry import AUTO
 from treetop.query.answer import Answer
 from treetop.query.find import simulated_answer
@@ -31,11 +31,11 @@ def demo(
     json: Json = False,
 ) -> None:
     """Let all mechanisms compete on the built-in federation SYN: 8 parties, 780,000 users."""
-    cells = cells_of(oracles=[oracle], epsilons=[epsilon], ks=[k])
+    cells = cells_of(tuple(OWN), oracles=[oracle], epsilons=[epsilon], ks=[k])
     experiment = Experiment.of(synthetic(), cells, repeats=REPEATS, seed=seed)
     population, seed = experiment.population, experiment.grid.seed
     population.check_k(k)
-    requests = [FindRequest(k, epsilon, name, oracle) for name in MECHANISMS]
+    requests = [FindRequest(k, epsilon, name, oracle) for name in OWN]
     answers = [simulated_answer(population.federation, request, seed=seed) for request in requests]
     with progress_bar("runs", experiment.grid.runs) as bar:
         task = bar.task_ids[0]

@@ -1,81 +1,25 @@
-"""The command `treetop`."""
+"""The command `treetop`: whatever is wrong with its input, or with an installed plug-in, is said in one line."""
 
 import sys
-from typing import Annotated, NoReturn
 
 import typer
 
-import treetop
-from treetop.cli.audit import audit
-from treetop.cli.build_data import build_data
-from treetop.cli.count import count
-from treetop.cli.demo import demo
-from treetop.cli.evaluate import evaluate
-from treetop.cli.federation.device import app as device_app
-from treetop.cli.federation.party import app as party
-from treetop.cli.federation.query import query
-from treetop.cli.federation.server import app as server_app
-from treetop.cli.federation.up import up
-from treetop.cli.find import find
-from treetop.cli.plan import plan
-from treetop.cli.reproduce import reproduce
 from treetop.cli.screen import err
 from treetop.errors import TreetopError
 
 INTERRUPTED = 130
 
-app = typer.Typer(
-    name="treetop",
-    help="Which items are most popular across all of us, when nobody may see what any single person holds?",
-    invoke_without_command=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-app.command()(demo)
-app.command()(find)
-app.command()(plan)
-app.command()(evaluate)
-app.command()(reproduce)
-app.command("build-data")(build_data)
-app.command()(audit)
-app.command()(count)
-app.command()(up)
-app.add_typer(server_app, name="server")
-app.add_typer(device_app, name="device")
-app.command()(query)
-app.add_typer(party, name="party")
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"treetop {treetop.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    context: typer.Context,
-    _version: Annotated[
-        bool, typer.Option("--version", help="Print the version and leave.", callback=_print_version, is_eager=True)
-    ] = False,
-) -> None:
-    """Find federated heavy hitters under local differential privacy."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
 
 def main() -> None:
     """Run a command; bad input ends in one clear line and exit code 2, Ctrl-C in 130."""
     try:
+        from treetop.cli.app import app  # noqa: PLC0415  its options name what plug-ins add, and refuse a taken name
+
         code = app(standalone_mode=False)
     except (TreetopError, typer.TyperException) as refusal:
-        _refuse(refusal)
+        reason = refusal.format_message() if isinstance(refusal, typer.TyperException) else str(refusal)
+        err.print(f"error: {' '.join(reason.split())}", style="red", markup=False, soft_wrap=True)
+        sys.exit(2)
     if code == INTERRUPTED:
         err.print("interrupted")
     sys.exit(code)
-
-
-def _refuse(refusal: Exception) -> NoReturn:
-    reason = refusal.format_message() if hasattr(refusal, "format_message") else str(refusal)
-    err.print(f"error: {' '.join(reason.split())}", style="red", markup=False, soft_wrap=True)
-    sys.exit(2)

@@ -19,7 +19,7 @@ Value = TypeVar("Value")
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def _completing(names: Sequence[str]) -> Callable[[str], list[str]]:
+def completing(names: Sequence[str]) -> Callable[[str], list[str]]:
     """Offer names to the shell, also behind a comma."""
 
     def complete(incomplete: str) -> list[str]:
@@ -45,13 +45,13 @@ Oracle = Annotated[
     typer.Option(
         "--oracle",
         help=f"Frequency oracle: {', '.join(oracle_names())}.",
-        autocompletion=_completing(oracle_names()),
+        autocompletion=completing(oracle_names()),
     ),
 ]
 MechanismOption = Annotated[
     str,
     typer.Option(
-        "--mechanism", help=f"Mechanism: {', '.join(MECHANISMS)}.", autocompletion=_completing(list(MECHANISMS))
+        "--mechanism", help=f"Mechanism: {', '.join(MECHANISMS)}.", autocompletion=completing(list(MECHANISMS))
     ),
 ]
 Encoding = Annotated[
@@ -60,7 +60,7 @@ Encoding = Annotated[
         "--encoding",
         help=f"How items become bits: {', '.join(CODECS)}.",
         show_default="words; ids for syn",
-        autocompletion=_completing(list(CODECS)),
+        autocompletion=completing(list(CODECS)),
     ),
 ]
 CatalogueFile = Annotated[
@@ -97,7 +97,7 @@ Strategy = Annotated[
         "--strategy",
         help=f"How an item is named: {', '.join(STRATEGIES)}.",
         show_default="what suits the files and options",
-        autocompletion=_completing(STRATEGIES),
+        autocompletion=completing(STRATEGIES),
     ),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="Same seed, same answer.", show_default="drawn and printed")]
@@ -108,7 +108,7 @@ Set = Annotated[
         metavar="NAME=VALUE",
         help=f"A parameter or reading of the paper, again for each: {', '.join(SETTINGS)}.",
         show_default=False,
-        autocompletion=_completing([f"{name}=" for name in SETTINGS]),
+        autocompletion=completing([f"{name}=" for name in SETTINGS]),
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON alone; notes and progress go to standard error.")]
@@ -120,7 +120,7 @@ Simulator = Annotated[
     typer.Option(
         "--simulator",
         help="exact: tallies drawn from their law; devices: every user perturbed, slower, the same law.",
-        autocompletion=_completing(list(SIMULATORS)),
+        autocompletion=completing(list(SIMULATORS)),
     ),
 ]
 

@@ -197,7 +197,7 @@ class Hashed(ItemCodec):
 def _checked(entry: object) -> type[ItemCodec]:
     if isinstance(entry, type) and issubclass(entry, ItemCodec):
         return entry
-    raise InvalidInput(f"an entry point of treetop.encodings must name a class of ItemCodec, found {entry!r}")
+    raise InvalidInput(f"an entry point of treetop.encodings must name a subclass of treetop.Encoding, found {entry!r}")
 
 
 CODECS: Registry[type[ItemCodec]] = Registry(

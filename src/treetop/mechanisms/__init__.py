@@ -1,1 +1,80 @@
-"""The algorithms, in the paper's order and symbols, as dialogues."""
+"""The algorithms, in the paper's order and symbols, as dialogues.
+
+What a mechanism of another package needs is offered here; what lies deeper may move.
+"""
+
+from treetop.encoding.bit_strings import Codes, root_prefix
+from treetop.mechanisms.dialogue import (
+    AskParties,
+    CollectReports,
+    Dialogue,
+    DivideUsers,
+    DrawGroup,
+    Findings,
+    HearServer,
+    LevelTrace,
+    Member,
+    Record,
+    Roster,
+    TellServer,
+    Upload,
+    ask,
+)
+from treetop.mechanisms.level_steps import TrieMechanism, TrieParameters, estimate, keep
+from treetop.mechanisms.parameters import Parameters, choice, number, setting, whole_number, yes_or_no
+from treetop.mechanisms.protocol import Mechanism, Mode
+from treetop.mechanisms.public_facts import PublicFacts, decode_counts, encode_counts
+from treetop.mechanisms.strict_json import code_texts, codes, decimal, record, require, whole, wholes
+from treetop.trie.candidate_domain import CandidateDomain
+from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, summed
+from treetop.trie.level_estimates import LevelEstimates
+from treetop.trie.user_groups import Group, GroupSizes, equal_groups
+
+__all__ = [
+    "AskParties",
+    "CandidateDomain",
+    "Codes",
+    "CollectReports",
+    "CountedPrefixes",
+    "Dialogue",
+    "DivideUsers",
+    "DrawGroup",
+    "Findings",
+    "GlobalRanking",
+    "Group",
+    "GroupSizes",
+    "HearServer",
+    "LevelEstimates",
+    "LevelTrace",
+    "Mechanism",
+    "Member",
+    "Mode",
+    "Parameters",
+    "PublicFacts",
+    "Record",
+    "Roster",
+    "TellServer",
+    "TrieMechanism",
+    "TrieParameters",
+    "Upload",
+    "ask",
+    "choice",
+    "code_texts",
+    "codes",
+    "decimal",
+    "decode_counts",
+    "encode_counts",
+    "equal_groups",
+    "estimate",
+    "keep",
+    "number",
+    "record",
+    "require",
+    "root_prefix",
+    "setting",
+    "summed",
+    "whole",
+    "whole_number",
+    "wholes",
+    "yes_or_no",
+]

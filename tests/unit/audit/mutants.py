@@ -18,7 +18,7 @@ from treetop.federation.device.group_assignment import Enrolment
 from treetop.federation.device.ledger import LedgerEntry
 from treetop.federation.device.private_value import PrivateValue
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.published_lists import Publication, Question
+from treetop.federation.wire.signed_documents import Publication, Question
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.krr.device import SlotFace, keep_threshold

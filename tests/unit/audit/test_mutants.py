@@ -14,7 +14,7 @@ from treetop.audit.empirical_epsilon import device_check
 from treetop.federation.device.device import Device
 from treetop.federation.device.ledger import LedgerEntry
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.published_lists import Question
+from treetop.federation.wire.signed_documents import Question
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.protocol import DeviceFace, Oracle
 from treetop.privacy.budget import Budget

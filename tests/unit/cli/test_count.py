@@ -6,7 +6,7 @@ from tests.support.report_batches import KEYS, KINDS, asking, random_reports, wr
 from typer.testing import CliRunner
 
 from treetop.adapters.report_files.counting import count_file
-from treetop.cli.main import app
+from treetop.cli.app import app
 from treetop.errors import InvalidInput, TreetopError, UnknownName
 
 

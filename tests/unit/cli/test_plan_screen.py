@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from treetop.cli.main import app
+from treetop.cli.app import app
 from treetop.errors import InvalidInput
 
 RUNNER = CliRunner(env={"COLUMNS": "120"})

@@ -97,6 +97,9 @@ def test_a_name_and_a_tag_are_taken_once(added: Any) -> None:
     added(foreign="Foreign", another="SameTag")
     with pytest.raises(InvalidInput, match="the oracles 'foreign' and 'another' both have the tag 64"):
         oracle_tagged(64)
+    with pytest.raises(InvalidInput, match="the oracles 'foreign' and 'another' both have the tag 64"):
+        task_oracles("another")
+    assert task_oracles("krr") == (KRandomizedResponse(),)
 
 
 @pytest.mark.parametrize(

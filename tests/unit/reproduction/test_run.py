@@ -11,7 +11,7 @@ import pytest
 from tests.support.histogram_folders import small_folder
 from typer.testing import CliRunner
 
-from treetop.cli.main import app
+from treetop.cli.app import app
 from treetop.errors import InvalidInput
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon

@@ -14,12 +14,13 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from treetop.cli.options import Json, Set, read_settings
+from treetop.cli.options import Json, Set, completing, read_settings
 from treetop.cli.rendering import present
 from treetop.cli.screen import err, note
 from treetop.encoding.item_codecs import CODECS
 from treetop.mechanisms.protocol import MODES
 from treetop.mechanisms.registry import DEFAULT_MECHANISM
+from treetop.oracles.registry import AUTO, oracle_names
 from treetop.query.answer import Answer
 from treetop.query.local_federation import GroundTruth, opened_folder
 from treetop.services.local.folder import FederationFolder
@@ -41,6 +42,15 @@ Mode = Annotated[
 ]
 MaybeMechanism = Annotated[
     str | None, typer.Option("--mechanism", help="Mechanism, as in find.", show_default=DEFAULT_MECHANISM)
+]
+MaybeOracle = Annotated[
+    str | None,
+    typer.Option(
+        "--oracle",
+        help="Frequency oracle: one that hashes (olh) in one-shot mode, one for lists (krr, oue) in rounds.",
+        show_default=AUTO,
+        autocompletion=completing(oracle_names()),
+    ),
 ]
 Data = Annotated[
     str | None, typer.Option("--data", metavar="FILE|syn", help="Who holds what, as in find.", show_default="syn")
@@ -66,6 +76,7 @@ def up(
     epsilon: MaybeEpsilon = None,
     mode: Mode = None,
     mechanism: MaybeMechanism = None,
+    oracle: MaybeOracle = None,
     settings: Set = None,
     data: Data = None,
     encoding: EncodingOption = None,
@@ -76,7 +87,8 @@ def up(
     """Run a federation on this machine: a server, parties, devices that report over HTTP, a query, its answer."""
     wanted: dict[str, Any] = {
         "data": data, "parties": parties, "users": users, "k": k, "epsilon": epsilon, "mode": mode,
-        "mechanism": mechanism, "encoding": encoding, "seed": seed, "settings": read_settings(settings) or None,
+        "mechanism": mechanism, "oracle": oracle, "encoding": encoding, "seed": seed,
+        "settings": read_settings(settings) or None,
     }  # fmt: skip
     folder = opened_folder(directory, wanted)
     note(f"users drawn with seed {folder.options.seed}; everything is in {folder.path}")

@@ -30,7 +30,7 @@ from treetop.mechanisms.registry import (
     unread_settings,
 )
 from treetop.oracles.protocol import MAX_SLOTS
-from treetop.oracles.registry import deployable_oracles
+from treetop.oracles.registry import deployable_oracles, task_oracles
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Role
 
@@ -90,7 +90,15 @@ def planned_task(order: QueryOrder) -> DeviceTask:
     codec_named(order.encoding, asked.bits, asked.hash_key)
     texts = sorted((name, _text(asked, name, settings)) for name in {*settings, "bits"})
     lengths = mechanism.lengths(asked)
-    most_slots = MAX_SLOTS if order.mode == "one-shot" else _most_slots(lengths, mechanism.max_kept(asked))
+    most_slots = MAX_SLOTS
+    if order.mode == "rounds":
+        most_slots = _most_slots(lengths, mechanism.max_kept(asked))
+        longest = min(each.max_slots for each in task_oracles(oracle))
+        if most_slots > longest:
+            raise InvalidInput(
+                f"the oracle {oracle!r} has at most {longest:,} slots, found candidate lists of up to {most_slots:,}: "
+                "ask for more levels or another oracle"
+            )
     return DeviceTask(
         name=order.name, attribute=order.attribute, budget=Budget(order.epsilon), oracle=oracle, k=order.k,
         lengths=lengths, groups=weighted_groups(mechanism, asked), most_slots=most_slots,

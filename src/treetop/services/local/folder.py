@@ -15,6 +15,7 @@ from treetop.datasets.federation import Federation
 from treetop.datasets.loading import histogram_rows, load, write_histograms
 from treetop.errors import InvalidInput
 from treetop.mechanisms.registry import DEFAULT_MECHANISM
+from treetop.oracles.registry import AUTO
 
 HOST = "127.0.0.1"
 VERSION = 1
@@ -33,6 +34,7 @@ class LocalOptions:
     epsilon: str = "4"
     mode: str = "one-shot"
     mechanism: str = DEFAULT_MECHANISM
+    oracle: str = AUTO
     encoding: str = "ids"
     settings: dict[str, str] = field(default_factory=dict)
     seed: int = 0
@@ -186,7 +188,8 @@ def _read_state(path: Path) -> dict[str, Any]:
     try:
         state: dict[str, Any] = json.loads(content)
         known = set(state) == {"version", "options", "task"} and state["version"] == VERSION
-        known = known and set(state["options"]) == {each.name for each in fields(LocalOptions)}
+        named = {*state["options"], "oracle"}  # folders of version 1 may be older than this option
+        known = known and named == {each.name for each in fields(LocalOptions)}
     except (ValueError, TypeError, KeyError):
         known = False
     if not known:
