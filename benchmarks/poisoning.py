@@ -27,9 +27,9 @@ from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import mechanism_named, parameters_for
 from treetop.metrics.poisoning import fakes_needed
 from treetop.metrics.retrieval import f1
+from treetop.oracles.frequency_oracle import Tally
 from treetop.oracles.olh.counting import HashedReports
 from treetop.oracles.olh.hashing import buckets, premixed
-from treetop.oracles.tallies import Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.query.strategy import populate
 from treetop.simulation.exact_sampling import ExactUsers

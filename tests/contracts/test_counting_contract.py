@@ -17,7 +17,7 @@ from treetop.adapters.dask.report_counting import DaskEngine, connected
 from treetop.adapters.report_files.counting import Candidates, CountingEngine, EmbeddedEngine
 from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.errors import InvalidInput, ReportFileRefused
-from treetop.oracles.tallies import Tally
+from treetop.oracles.frequency_oracle import Tally
 
 SIZES = (2500, 1, 0, 1700, 900)
 EVERY = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)

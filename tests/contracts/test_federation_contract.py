@@ -9,8 +9,7 @@ from tests.support.populations import population
 
 from treetop.datasets.loading import as_federation
 from treetop.federation.task_parameters import parameters_of
-from treetop.federation.wire.published_lists import PublishedList
-from treetop.federation.wire.signed_documents import checked
+from treetop.federation.wire.signed_documents import PublishedList, checked
 from treetop.mechanisms.registry import MECHANISMS, mechanism_named
 from treetop.query.answer import Answer
 from treetop.query.find import simulated_answer

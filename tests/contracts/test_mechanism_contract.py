@@ -10,7 +10,7 @@ from tests.support.populations import population, three_parties, zipf
 
 from treetop.mechanisms.dialogue import CollectReports
 from treetop.mechanisms.registry import MECHANISMS, mechanism_named, parameters_for
-from treetop.oracles.tallies import Tally
+from treetop.oracles.frequency_oracle import Tally
 from treetop.simulation import run as run_module
 from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import PartyPopulation, Population

@@ -15,11 +15,10 @@ from treetop.audit.oracle_laws import event_law
 from treetop.audit.scripted_entropy import CountingEntropy
 from treetop.errors import InvalidInput, ReportRefused
 from treetop.federation.wire.report_batches import Batch, Envelope
-from treetop.oracles.frequency_oracle import FrequencyOracle, columns_of
+from treetop.oracles.frequency_oracle import FrequencyOracle, Tally, columns_of
 from treetop.oracles.protocol import MAX_SLOTS, NO_CODE_KEY, Below, DeviceFace, Oracle, Seed, Words
 from treetop.oracles.random_words import GeneratorWords, RandomWords, Words32, Words64
 from treetop.oracles.registry import ORACLES, oracle_named
-from treetop.oracles.tallies import Tally
 from treetop.privacy.budget import Budget
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.user_groups import Group

@@ -24,8 +24,7 @@ from treetop.adapters.store_choice import open_stores
 from treetop.cli.federation.party import app
 from treetop.errors import InvalidInput
 from treetop.federation.service_ports import AdmittedReport
-from treetop.federation.wire.tickets import TicketKey
-from treetop.federation.wire.uploads import encoded_upload
+from treetop.federation.wire.uploads import TicketKey, encoded_upload
 
 
 def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -18,9 +18,8 @@ from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.party.admission import TaskAdmission
 from treetop.federation.party.party import Party, Query
 from treetop.federation.party.published_documents import PublishedDocuments
-from treetop.federation.wire.published_lists import Beacon, Publication, PublishedList, Question
 from treetop.federation.wire.report_batches import Envelope, encoded_batch
-from treetop.federation.wire.signed_documents import signed
+from treetop.federation.wire.signed_documents import Beacon, Publication, PublishedList, Question, signed
 from treetop.federation.wire.uploads import ReportStatus, TicketedReport, encoded_upload
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.services.party.report_collection import DeviceReportCollection

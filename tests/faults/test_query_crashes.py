@@ -11,8 +11,8 @@ from tests.support.journals import Crash, ScriptedJournal, crashing
 from treetop.adapters.memory.ports import MemoryChannel
 from treetop.errors import PartyUnreachable
 from treetop.federation.service_ports import Collected, Counting, ReportCollection
-from treetop.federation.wire.published_lists import PublishedList
-from treetop.oracles.tallies import Tally
+from treetop.federation.wire.signed_documents import PublishedList
+from treetop.oracles.frequency_oracle import Tally
 from treetop.trie.user_groups import Group
 
 BOTH = pytest.mark.parametrize("mode", ["one-shot", "rounds"])

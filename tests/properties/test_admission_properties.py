@@ -11,10 +11,9 @@ from treetop.errors import PeerViolation, ReportRefused
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.party.admission import TaskAdmission
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.published_lists import Publication, PublishedList, Question
 from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, decoded_batch, encoded_batch
-from treetop.federation.wire.tickets import TicketKey
-from treetop.federation.wire.uploads import ReportStatus, TicketedReport, encoded_upload
+from treetop.federation.wire.signed_documents import Publication, PublishedList, Question
+from treetop.federation.wire.uploads import ReportStatus, TicketedReport, TicketKey, encoded_upload
 from treetop.oracles.olh import OptimizedLocalHashing
 from treetop.oracles.registry import ORACLES
 from treetop.trie.user_groups import Group, Role

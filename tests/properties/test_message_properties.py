@@ -19,7 +19,7 @@ from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.summed_level import SharedCandidates
 from treetop.mechanisms.tap import Tap
 from treetop.mechanisms.taps import Continue, Taps
-from treetop.oracles.tallies import Tally
+from treetop.oracles.frequency_oracle import Tally
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.consensus_pruning import PruningCandidates, consensus
 from treetop.trie.global_ranking import CountedPrefixes

@@ -19,7 +19,7 @@ from tests.support.fake_party import PINNED
 from treetop.adapters.http.retrying_connection import Request, RetryingConnection, RetryPolicy
 from treetop.adapters.system.durable_file import DeviceState
 from treetop.federation.device.trusted_task import TrustedTask
-from treetop.federation.wire.tickets import Ticket
+from treetop.federation.wire.uploads import Ticket
 from treetop.services.device.party_client import PartyClient
 from treetop.services.device.single_device import SingleDevice
 

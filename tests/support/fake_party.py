@@ -12,11 +12,9 @@ from typing import Any
 from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.published_lists import Beacon, Publication, PublishedList, Question
 from treetop.federation.wire.report_batches import decoded_batch
-from treetop.federation.wire.signed_documents import signed, signed_task
-from treetop.federation.wire.tickets import TICKET_BYTES, TicketKey
-from treetop.federation.wire.uploads import ReportStatus, decoded_upload
+from treetop.federation.wire.signed_documents import Beacon, Publication, PublishedList, Question, signed, signed_task
+from treetop.federation.wire.uploads import TICKET_BYTES, ReportStatus, TicketKey, decoded_upload
 from treetop.trie.user_groups import Group, Role
 
 KEY = SigningKey(sha256(b"the key of tests").digest())

@@ -10,7 +10,7 @@ from tests.support.tasks import GROUPS, task
 from treetop.adapters.http.retrying_connection import RetryPolicy
 from treetop.datasets.party_split import HeldItems
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.published_lists import Publication
+from treetop.federation.wire.signed_documents import Publication
 from treetop.services.fleet.fleet import Fleet, FleetPlan
 from treetop.trie.user_groups import Group
 

@@ -30,8 +30,7 @@ from treetop.federation.service_ports import AdmittedReport, Journal, ReportStor
 from treetop.federation.task import Deadlines, DeviceTask, WeightedGroup
 from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_batch
 from treetop.federation.wire.signed_documents import signed_task
-from treetop.federation.wire.tickets import TicketKey
-from treetop.federation.wire.uploads import ReportStatus, TicketedReport
+from treetop.federation.wire.uploads import ReportStatus, TicketedReport, TicketKey
 from treetop.oracles.olh import OptimizedLocalHashing
 from treetop.oracles.olh.device import HashedReport
 from treetop.services.party.app import party_app

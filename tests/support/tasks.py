@@ -7,7 +7,7 @@ from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.device.ledger import Caps, Ledger
 from treetop.federation.task import DeviceTask, WeightedGroup
-from treetop.federation.wire.published_lists import Publication, Question
+from treetop.federation.wire.signed_documents import Publication, Question
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group, Role
 

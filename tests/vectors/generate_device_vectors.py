@@ -13,11 +13,9 @@ from treetop.adapters.system.ed25519 import SigningKey
 from treetop.audit.scripted_entropy import ScriptedEntropy
 from treetop.federation.device.group_assignment import Enrolment, assigned_group, drawn_group
 from treetop.federation.task import DeviceTask, WeightedGroup
-from treetop.federation.wire.published_lists import Beacon, Publication, PublishedList, Question
 from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_batch
-from treetop.federation.wire.signed_documents import signed, signed_task
-from treetop.federation.wire.tickets import TicketKey
-from treetop.federation.wire.uploads import TicketedReport, encoded_upload
+from treetop.federation.wire.signed_documents import Beacon, Publication, PublishedList, Question, signed, signed_task
+from treetop.federation.wire.uploads import TicketedReport, TicketKey, encoded_upload
 from treetop.oracles.krr.device import keep_threshold
 from treetop.oracles.olh.device import HashedReport, bucket_count
 from treetop.oracles.oue.device import flip_threshold

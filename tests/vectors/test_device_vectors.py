@@ -10,11 +10,9 @@ from tests.vectors.generate_device_vectors import FILES, text_of
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.errors import InvalidInput, PeerViolation, ReportRefused
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.published_lists import Beacon, PublishedList
 from treetop.federation.wire.report_batches import decoded_batch, encoded_batch
-from treetop.federation.wire.signed_documents import checked, checked_task
-from treetop.federation.wire.tickets import Ticket, TicketKey
-from treetop.federation.wire.uploads import decoded_upload, encoded_upload
+from treetop.federation.wire.signed_documents import Beacon, PublishedList, checked, checked_task
+from treetop.federation.wire.uploads import Ticket, TicketKey, decoded_upload, encoded_upload
 from treetop.oracles.krr.counting import SlotCounting
 from treetop.oracles.krr.device import keep_threshold
 from treetop.oracles.olh.counting import HashCounting

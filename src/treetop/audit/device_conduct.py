@@ -20,15 +20,17 @@ from treetop.audit.scripted_entropy import CountingEntropy
 from treetop.errors import TreetopError
 from treetop.federation.device.device import Device
 from treetop.federation.task import DeviceTask, WeightedGroup
-from treetop.federation.wire.published_lists import Publication, Question
+from treetop.federation.wire.signed_documents import Publication, Question
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.olh import OptimizedLocalHashing
+from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import ORACLES
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group
 
 BUDGET = Budget("1")
 VALUES = (*range(0, 1 << BITS, 15), None)
+EVERY_ORACLE = ORACLES.values()
 
 
 class ReplayedEntropy:
@@ -44,10 +46,10 @@ class ReplayedEntropy:
         return stream[:count]
 
 
-def retry_check(retries: int, factory: DeviceFactory = Device) -> Check:
+def retry_check(retries: int, factory: DeviceFactory = Device, oracles: Iterable[Oracle] = EVERY_ORACLE) -> Check:
     """Check that asking again, with a restart of the device each time, gives the same bytes."""
     most = 0
-    for oracle in ORACLES.values():
+    for oracle in oracles:
         asked, entropy = audited(oracle, BUDGET), SystemEntropy()
         store, counter = MemoryLedger(), MemoryCounter()
         restarts = (factory(lambda: 0, entropy, opened_ledger(store, counter)) for _ in range(retries))
@@ -89,10 +91,10 @@ def _questions(asked: Audited) -> Iterable[Question]:
     yield replace(whole, group=Group(3), length=BITS, prefixes=tuple(range(1 << BITS)))
 
 
-def randomness_check(streams: int, factory: DeviceFactory = Device) -> Check:
+def randomness_check(streams: int, factory: DeviceFactory = Device, oracles: Iterable[Oracle] = EVERY_ORACLE) -> Check:
     """Check that how many random bytes are read, and how many are sent, is the same for every value."""
     differing = 0
-    for oracle in ORACLES.values():
+    for oracle in oracles:
         for stream in range(streams):
             footprints = {_footprint(factory, audited(oracle, BUDGET), value, stream) for value in VALUES}
             differing += len(footprints) - 1
@@ -151,12 +153,14 @@ def _refusal(factory: DeviceFactory, asked: Audited, value: int | None) -> str:
     return "answered"
 
 
-def conduct_checks(quick: bool) -> list[Check]:
-    """Check all of it."""
+def oracle_conduct_checks(oracles: Iterable[Oracle], quick: bool) -> list[Check]:
+    """Check devices that are asked through some oracles."""
     return [
-        retry_check(1_000 if quick else 10_000),
-        single_report_check(),
-        randomness_check(20 if quick else 200),
-        group_check(20 if quick else 200),
-        refusal_check(),
+        retry_check(1_000 if quick else 10_000, oracles=oracles),
+        randomness_check(20 if quick else 200, oracles=oracles),
     ]
+
+
+def conduct_checks(quick: bool) -> list[Check]:
+    """Check what does not depend on the oracle."""
+    return [single_report_check(), group_check(20 if quick else 200), refusal_check()]

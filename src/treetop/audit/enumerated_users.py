@@ -1,88 +1,203 @@
-"""A handful of users whose every report is enumerated, in place of the simulation's thousands."""
+"""The users of a tiny run: one of them, the target, goes every way that chance allows; what the others say is given."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import islice
+from typing import Any, TypeVar
 
 import numpy as np
 
-from treetop.audit.choices import Choices, Law
-from treetop.mechanisms.dialogue import CollectReports, DivideUsers
-from treetop.oracles.krr.device import keep_threshold
-from treetop.oracles.tallies import Tally
+from treetop.audit.oracle_laws import report_law
+from treetop.encoding.bit_strings import code_array
+from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES
+from treetop.mechanisms.dialogue import CollectReports, DivideUsers, DrawGroup, Request
+from treetop.oracles.frequency_oracle import Tally
+from treetop.oracles.protocol import NO_CODE_KEY, Oracle
 from treetop.privacy.budget import Budget
 from treetop.privacy.guarantee import OncePerUser
-from treetop.privacy.randomness import WORDS
 from treetop.simulation.simulated_users import SimulatedUsers
-from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.user_groups import Group, GroupSizes
+from treetop.trie.candidate_domain import CandidateDomain, ChunkDomain
+from treetop.trie.user_groups import Group
 
-BITS = 8
+Chosen = TypeVar("Chosen", bound=Hashable)
+GroupLaw = Mapping[tuple[Group, ...], Fraction]
+"""How likely a user is in which groups: one of them, or none for now."""
+PATTERN_BITS = 4
+"""What the others say: each bit is whether some of them say their own value or "none of these"."""
 
 
-def slot_law(budget: Budget, slots: int, truth: int, reported: int) -> Fraction:
-    """Return how likely k-RR with the shipped threshold reports a slot for another."""
-    keep = keep_threshold(budget.odds_below, slots)
-    return Fraction(keep, WORDS) if truth == reported else Fraction(WORDS - keep, WORDS * (slots - 1))
+class Choices:
+    """One run: takes the choices of a script, then the first ones, and notes what else was possible."""
+
+    def __init__(self, script: Sequence[int], values: int) -> None:
+        self._script = script
+        self._taken: list[int] = []
+        self._possible: list[int] = []
+        self.probabilities = [Fraction(1)] * values
+        self.asked: list[Request[Any]] = []
+        self.said: list[Hashable] = []
+
+    def choose(self, options: Mapping[Chosen, Sequence[Fraction]]) -> Chosen:
+        """Take one of the options, given how likely each is under every value; the run's probabilities follow."""
+        step = len(self._taken)
+        index = self._script[step] if step < len(self._script) else 0
+        self._taken.append(index)
+        self._possible.append(len(options))
+        chosen = next(islice(options, index, None))
+        self.probabilities = [before * now for before, now in zip(self.probabilities, options[chosen], strict=True)]
+        self.said.append(chosen)
+        return chosen
+
+    def following(self) -> list[int] | None:
+        """Return the script of the next run in lexicographic order, or None after the last."""
+        for step in reversed(range(len(self._taken))):
+            if self._taken[step] + 1 < self._possible[step]:
+                return [*self._taken[:step], self._taken[step] + 1]
+        return None
 
 
 @dataclass(frozen=True)
-class User:
-    """Somebody with one value or, for the target, one of several that nobody must tell apart."""
+class Transcript:
+    """All that everybody but the target ever sees of one run."""
 
-    values: tuple[int, ...]
-    group: Group | None = None
-    """Where she answers; None: drawn by the public weights."""
+    asked: tuple[Request[Any], ...]
+    """By the parties of their users, in order."""
+    said: tuple[Hashable, ...]
+    """By the target: which groups she joined, and what she reported."""
+    probabilities: tuple[Fraction, ...]
+    """One for each value that she may hold."""
+
+
+def every_transcript(run: Callable[[Choices], object], values: int) -> Iterator[Transcript]:
+    """Yield all transcripts of a run; their probabilities must add up to one."""
+    script: list[int] | None = []
+    total = [Fraction(0)] * values
+    while script is not None:
+        choices = Choices(script, values)
+        run(choices)
+        total = [before + now for before, now in zip(total, choices.probabilities, strict=True)]
+        yield Transcript(tuple(choices.asked), tuple(choices.said), tuple(choices.probabilities))
+        script = choices.following()
+    if any(sum_of_value != 1 for sum_of_value in total):
+        raise AssertionError(f"the probabilities of all transcripts must add up to one, found {set(total)}")
 
 
 class UserBehaviour:
-    """What users do with a question; the broken ones in the tests do something else."""
+    """What a user does with a question; the broken ones in the tests do something else."""
 
-    def group_law(self, sizes: GroupSizes, value: int) -> dict[tuple[Group, ...], Fraction]:  # noqa: ARG002
-        """Return how likely a user answers in which groups: one of them, by the public weights."""
-        total = sum(sizes.values())
-        return {(group,): Fraction(size, total) for group, size in sizes.items() if size}
+    one_group = True
+    """Whether a user who is in a group joins no other."""
+    reports = 1
+    """How many independent reports a question gets."""
 
-    def reports(self, user: User) -> int:  # noqa: ARG002
-        """Return how many independent reports a question gets from a user."""
-        return 1
+    def group_law(self, law: GroupLaw, value: int | None) -> GroupLaw:  # noqa: ARG002
+        """Return how likely a user joins which groups, given the law that her party asks for."""
+        return law
+
+
+@dataclass(eq=False)
+class Target:
+    """The user whom an audit is about: she may hold any of some values, and everything random about her is a choice."""
+
+    values: tuple[int | None, ...]
+    oracle: Oracle
+    budget: Budget
+    behaviour: UserBehaviour
+    choices: Choices
+    groups: set[Group] = field(default_factory=set)
+
+    def join(self, law: GroupLaw) -> None:
+        """Draw a group, unless she has one; everybody sees which."""
+        if not (self.groups and self.behaviour.one_group):
+            laws = [self.behaviour.group_law(law, value) for value in self.values]
+            possible = dict.fromkeys(groups for each in laws for groups, chance in each.items() if chance)
+            options = {groups: [each.get(groups, Fraction(0)) for each in laws] for groups in possible}
+            self.groups.update(self.choices.choose(options))
+
+    def report(self, request: CollectReports, bits: int) -> list[bool]:
+        """Report through the oracle's device face; return which slots of a tally the report counts for."""
+        domain, listed = request.domain, self.oracle.listed
+        face = self.oracle.device(self.budget, request.oracle.report_slots if listed else None)
+        prefixes = [asked_prefix(value, bits, domain) for value in self.values]
+        held = [slot_of(prefix, domain) if listed else key_of(prefix, domain) for prefix in prefixes]
+        said = self.choices.choose(report_law(face, tuple(held)))
+        slots = range(request.oracle.slots)
+        if listed:
+            return [face.supports(said, slot) for slot in slots]
+        keys = [*domain.keys(domain.prefixes).tolist(), NO_CODE_KEY]
+        return [face.supports(said, keys[slot]) for slot in slots]
 
 
 class EnumeratedUsers(SimulatedUsers):
-    """The users of one party, answering in every possible way."""
+    """One party's users: somebody in each group whose report is given, and perhaps the target."""
 
-    def __init__(self, users: Sequence[User], budget: Budget, choices: Choices, conduct: UserBehaviour) -> None:
-        self.users, self.budget, self.choices, self.conduct = users, budget, choices, conduct
+    def __init__(self, bits: int, others: Sequence[int], pattern: int, choices: Choices, target: Target | None) -> None:
+        """Take the values that the others hold in turn, and the pattern of who of them says "none of these"."""
+        self._bits, self._others, self._pattern = bits, others, pattern
+        self._choices, self._target = choices, target
+        self._once = OncePerUser()
+        self._companions: dict[Group, int] = {}
 
     def divide(self, request: DivideUsers) -> None:
-        """Put every user into her group, or let her draw it; everybody sees where she is."""
-        self._once = OncePerUser(frozenset(request.sizes))
-        self._groups = [self._group_of(user, request.sizes) for user in self.users]
+        """Put somebody into every group that has users, and let the target draw hers by the public weights."""
+        self._choices.asked.append(request)
+        for group, size in request.sizes.items():
+            self._admit(group, size)
+        if self._target:
+            users = sum(request.sizes.values())
+            self._target.join({(group,): Fraction(size, users) for group, size in request.sizes.items()})
 
-    def _group_of(self, user: User, sizes: GroupSizes) -> tuple[Group, ...]:
-        if user.group is not None:
-            return (user.group,)
-        laws = [self.conduct.group_law(sizes, value) for value in user.values]
-        groups = {chosen: None for law in laws for chosen in law}
-        return self.choices.choose({chosen: [law.get(chosen, Fraction(0)) for law in laws] for chosen in groups})
+    def draw(self, request: DrawGroup) -> None:
+        """Put somebody into the group, and let the target join it with the share as the party wrote it."""
+        self._choices.asked.append(request)
+        self._admit(request.group, 1)
+        if self._target:
+            share = Fraction(request.share)
+            self._target.join({(request.group,): share, (): 1 - share})
+
+    def _admit(self, group: Group, size: int) -> None:
+        self._once.admit(group)
+        if size:
+            self._companions[group] = len(self._companions)
 
     def _answer(self, request: CollectReports, group: Group) -> Tally:
-        support = np.zeros(len(request.domain) + 1, dtype=np.int64)
-        reports = 0
-        for user, groups in zip(self.users, self._groups, strict=True):
-            for _ in range(self.conduct.reports(user) if group in groups else 0):
-                support[self.choices.choose(self._options(user, request.domain))] += 1
+        self._choices.asked.append(request)
+        support, reports = np.zeros(request.oracle.slots, dtype=np.int64), 0
+        if group in self._companions:
+            slot = self._given_slot(self._companions[group], request.domain)
+            support[slot : slot + 1] += 1  # no report counts for the dummy where a tally has no slot for it
+            reports += 1
+        if self._target and group in self._target.groups:
+            for _ in range(self._target.behaviour.reports):
+                support += self._target.report(request, self._bits)
                 reports += 1
         return Tally(support, reports)
 
-    def _options(self, user: User, domain: CandidateDomain) -> dict[int, Law]:
-        slots = len(domain) + 1
-        truths = [_slot(value, domain) for value in user.values]
-        spread = truths if len(truths) > 1 else truths * len(self.choices.probabilities)
-        return {y: [slot_law(self.budget, slots, truth, y) for truth in spread] for y in range(slots)}
+    def _given_slot(self, number: int, domain: CandidateDomain) -> int:
+        """Return what a companion says: her own slot or the dummy's, as the pattern has it."""
+        absent = (self._pattern >> number % PATTERN_BITS) & 1
+        value = None if absent else self._others[number % len(self._others)]
+        return slot_of(asked_prefix(value, self._bits, domain), domain)
 
 
-def _slot(value: int, domain: CandidateDomain) -> int:
-    prefix = value >> (BITS - domain.length)
-    found = [place for place, candidate in enumerate(domain.prefixes.tolist()) if candidate == prefix]
-    return found[0] if found else len(domain)
+def asked_prefix(value: int | None, bits: int, domain: CandidateDomain) -> int | None:
+    """Return what a user is asked for: the first bits of her code, or the code and a chunk of its text.
+
+    A code has its own last byte for every chunk here. None is an item without a code.
+    """
+    if value is None:
+        return None
+    if isinstance(domain, ChunkDomain):
+        return value << CHUNK_BITS | value % CHUNK_VALUES
+    return value >> (bits - domain.length)
+
+
+def slot_of(prefix: int | None, domain: CandidateDomain) -> int:
+    """Return the slot of a prefix in a list, the dummy's if it is not there."""
+    return len(domain) if prefix is None else int(domain.slots_of(code_array([prefix], domain.length))[0])
+
+
+def key_of(prefix: int | None, domain: CandidateDomain) -> int:
+    """Return what a device hashes where there is no list."""
+    return NO_CODE_KEY if prefix is None else int(domain.keys(code_array([prefix], domain.length))[0])

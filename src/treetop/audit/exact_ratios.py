@@ -19,6 +19,11 @@ class Odds:
     smaller: Fraction | int
 
     @property
+    def column(self) -> tuple[Fraction | int, Fraction | int]:
+        """Return both as the probabilities of one output."""
+        return self.larger, self.smaller
+
+    @property
     def infinite(self) -> bool:
         """Return whether an output is possible for one value and impossible for another."""
         return self.smaller == 0 and self.larger > 0
@@ -38,7 +43,7 @@ class Odds:
         return log1p(float(Fraction(self.larger) / Fraction(self.smaller) / budget.odds_below - 1))
 
 
-def largest_odds(columns: Iterable[Iterable[Fraction]]) -> Odds:
+def largest_odds(columns: Iterable[Iterable[Fraction | int]]) -> Odds:
     """Return the largest ratio within any column: the probabilities of one output for all values."""
     worst = Odds(Fraction(1), Fraction(1))
     for column in columns:

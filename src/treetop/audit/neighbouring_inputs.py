@@ -8,7 +8,7 @@ from treetop.federation.device.device import Device, ValueSource
 from treetop.federation.device.group_assignment import Enrolment
 from treetop.federation.device.ledger import Caps, Ledger
 from treetop.federation.task import DeviceTask, WeightedGroup
-from treetop.federation.wire.published_lists import Publication, Question
+from treetop.federation.wire.signed_documents import Publication, Question
 from treetop.oracles.protocol import DeviceFace, Oracle, key_of
 from treetop.privacy.budget import LARGEST, Budget
 from treetop.privacy.randomness import Entropy

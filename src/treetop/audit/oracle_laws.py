@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import groupby, pairwise, product
 from math import lcm, prod
 from operator import attrgetter, methodcaller
@@ -232,15 +233,31 @@ def oracle_checks(oracle: Oracle, quick: bool, factory: FaceFactory | None = Non
     return [within(f"exact_{oracle.name}", claim, cases), tight(f"tight_{oracle.name}", cases)]
 
 
+@lru_cache
+def weighted_draws(face: DeviceFace, seeds: int) -> list[tuple[Draw, Fraction]]:
+    """Return every draw of a face with its probability, under the first seeds of those that are reported."""
+    toys = seeds if any(isinstance(need, Seed) for need in face.randomness) else 1
+    found: list[tuple[Draw, Fraction]] = []
+    for seed, chosen in product(range(toys), product(edges(face), repeat=number_of_words(face))):
+        draws = draws_of(face, [start for start, _ in chosen], seed)
+        weight = Fraction(prod(end - start for start, end in chosen), WORDS ** len(chosen) * draws.total() * toys)
+        found += [(draw, weight * count) for draw, count in draws.items()]
+    return found
+
+
+@lru_cache
+def report_law(face: DeviceFace, values: tuple[int, ...], seeds: int = 2) -> dict[Hashable, list[Fraction]]:
+    """Return how likely every report is under each of some values."""
+    law: dict[Hashable, list[Fraction]] = defaultdict(lambda: [Fraction(0)] * len(values))
+    for draw, weight in weighted_draws(face, seeds):
+        for index, value in enumerate(values):
+            law[draw.report(value)][index] += weight
+    return dict(law)
+
+
 def event_law(face: DeviceFace, value: int, values: tuple[int, int], seeds: int = 64) -> dict[tuple[bool, bool], float]:
     """Return how likely a report of a value supports the first and the second of two values."""
     total: Counter[tuple[bool, bool]] = Counter()
-    bounds = edges(face)
-    toys = seeds if any(isinstance(need, Seed) for need in face.randomness) else 1
-    for seed, chosen in product(range(toys), product(bounds, repeat=number_of_words(face))):
-        draws = draws_of(face, [start for start, _ in chosen], seed)
-        weight = prod(end - start for start, end in chosen) / (WORDS ** len(chosen) * draws.total() * toys)
-        for draw, count in draws.items():
-            report = draw.report(value)
-            total[face.supports(report, values[0]), face.supports(report, values[1])] += weight * count
+    for report, (chance,) in report_law(face, (value,), seeds).items():
+        total[face.supports(report, values[0]), face.supports(report, values[1])] += float(chance)
     return dict(total)

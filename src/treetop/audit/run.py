@@ -2,19 +2,25 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from treetop.audit.audit_report import AuditReport, Check
-from treetop.audit.device_conduct import conduct_checks
+from treetop.audit.device_conduct import conduct_checks, oracle_conduct_checks
 from treetop.audit.device_laws import device_law_check
 from treetop.audit.empirical_epsilon import device_check, vectorised_checks
 from treetop.audit.longitudinal import longitudinal_check
 from treetop.audit.oracle_laws import oracle_checks
 from treetop.audit.transcripts import end_to_end_checks
+from treetop.errors import UnknownName
+from treetop.mechanisms.protocol import Mechanism
+from treetop.mechanisms.registry import FOR_A_QUERY, MECHANISMS
 from treetop.oracles.protocol import Oracle
-from treetop.oracles.registry import ORACLES
+from treetop.oracles.registry import ORACLES, find_oracle
 from treetop.privacy.budget import Budget
 
 Tick = Callable[[str, float], None]
+Name = TypeVar("Name")
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
@@ -26,17 +32,49 @@ class Part:
     run: Callable[[], Iterable[Check]]
 
 
-def parts(quick: bool) -> list[Part]:
-    """Return what an audit runs, the proofs first."""
-    return [
-        *(_exact(oracle, quick) for oracle in ORACLES.values()),
-        Part("exact device", 1, lambda: [device_law_check()]),
-        Part("end to end", 1 if quick else 4, lambda: end_to_end_checks(quick)),
-        Part("conduct", 1 if quick else 3, lambda: conduct_checks(quick)),
-        *(_empirical(oracle, 30_000 if quick else 500_000) for oracle in ORACLES.values()),
-        *(_vectorised(Budget(text), 1_000_000 if quick else 10_000_000) for text in ("1", "2", "4")),
-        *(_longitudinal(number, 1_500 if quick else 10_000) for number in ((1, 2, 5, 10) if quick else range(1, 11))),
-    ]
+def audited_mechanisms() -> dict[str, Mechanism[Any]]:
+    """Return the registered mechanisms, and examples of those that `find` makes for one query."""
+    return {**MECHANISMS, **{each.name: each for each in FOR_A_QUERY}}
+
+
+def parts(quick: bool, mechanism: str | Mechanism[Any] | None = None, oracle: str | Oracle | None = None) -> list[Part]:
+    """Return what an audit runs, the proofs first: all of it, or what concerns one mechanism, one oracle, or both.
+
+    A task names its oracle, so devices are audited with registered oracles only.
+    """
+    everything = mechanism is None and oracle is None
+    mechanisms = list(audited_mechanisms().values()) if everything else _one(mechanism, _mechanism_of)
+    oracles = list(ORACLES.values()) if everything else _one(oracle, find_oracle)
+    deployable = [each for each in oracles if ORACLES.get(each.name) == each]
+    found = [_exact(each, quick) for each in oracles]
+    if everything:
+        found.append(Part("exact device", 1, lambda: [device_law_check()]))
+    found += [_end_to_end(each, quick) for each in mechanisms]
+    if deployable:
+        found.append(Part("conduct by oracle", 1 if quick else 3, lambda: oracle_conduct_checks(deployable, quick)))
+    if everything:
+        found.append(Part("conduct", 1, lambda: conduct_checks(quick)))
+    found += [_empirical(each, 30_000 if quick else 500_000) for each in deployable]
+    if everything:
+        found += [_vectorised(Budget(text), 1_000_000 if quick else 10_000_000) for text in ("1", "2", "4")]
+        tasks = (1, 2, 5, 10) if quick else range(1, 11)
+        found += [_longitudinal(number, 1_500 if quick else 10_000) for number in tasks]
+    return found
+
+
+def _one(chosen: Name | None, named: Callable[[Name], Kind]) -> list[Kind]:
+    return [] if chosen is None else [named(chosen)]
+
+
+def _mechanism_of(mechanism: str | Mechanism[Any]) -> Mechanism[Any]:
+    known = audited_mechanisms()
+    if isinstance(mechanism, str) and mechanism not in known:
+        raise UnknownName("mechanism", mechanism, known)
+    return known[mechanism] if isinstance(mechanism, str) else mechanism
+
+
+def _end_to_end(mechanism: Mechanism[Any], quick: bool) -> Part:
+    return Part(f"end to end {mechanism.name}", 1 if quick else 15, lambda: end_to_end_checks(mechanism, quick))
 
 
 def _exact(oracle: Oracle, quick: bool) -> Part:
@@ -57,11 +95,16 @@ def _longitudinal(number: int, trials: int) -> Part:
     return Part(f"longitudinal, {number} tasks", seconds, lambda: [longitudinal_check(number, trials)])
 
 
-def run_audit(quick: bool, tick: Tick) -> AuditReport:
-    """Run every part; `tick` hears what begins and how many seconds of work lie behind."""
+def run_audit(
+    quick: bool,
+    tick: Tick,
+    mechanism: str | Mechanism[Any] | None = None,
+    oracle: str | Oracle | None = None,
+) -> AuditReport:
+    """Run every part; `tick` is told what begins and how many seconds of work are done."""
     checks: list[Check] = []
     done = 0.0
-    for part in parts(quick):
+    for part in parts(quick, mechanism, oracle):
         tick(part.title, done)
         checks.extend(part.run())
         done += part.seconds

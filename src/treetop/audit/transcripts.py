@@ -1,134 +1,140 @@
-"""End to end: every transcript of tiny runs of the real mechanisms, also with a party that chooses what it asks.
+"""End to end: every transcript of tiny runs of every mechanism, also with a party that chooses what it asks.
 
-Two parties, four users, a trie of two levels. Whoever sees everything, server and both parties, sees which group
-the target answered in and every report; nothing that they compute from it can tell more.
+Two parties run the shipped dialogues. Whoever sees everything, server and both parties, sees which group the target
+joined, what she reported, and what all others reported; nothing that they compute from it can tell more. The others
+conspire against her: what they say is given, in several patterns, and no chance of theirs blurs the target's.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from treetop.audit.audit_report import Check
-from treetop.audit.choices import Choices, every_transcript
-from treetop.audit.enumerated_users import BITS, EnumeratedUsers, User, UserBehaviour
-from treetop.audit.exact_ratios import Odds, largest_odds, within
-from treetop.encoding.bit_strings import code_array
-from treetop.mechanisms.dialogue import (
-    CollectReports,
-    Dialogue,
-    DivideUsers,
-    Findings,
-    HearServer,
-    Member,
-    Roster,
-    TellServer,
-    ask,
+from treetop.audit.enumerated_users import (
+    PATTERN_BITS,
+    Choices,
+    EnumeratedUsers,
+    Target,
+    Transcript,
+    UserBehaviour,
+    asked_prefix,
+    every_transcript,
 )
-from treetop.mechanisms.registry import mechanism_named
-from treetop.mechanisms.shared_trie import tap_groups
-from treetop.mechanisms.taps import TapsParameters
-from treetop.oracles.frequency_oracle import FrequencyOracle
+from treetop.audit.exact_ratios import Odds, largest_odds, tight, within
+from treetop.encoding.bit_strings import code_array
+from treetop.mechanisms.dialogue import CollectReports, Dialogue, DrawGroup, Findings, Member, Roster
+from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.protocol import Mechanism
+from treetop.mechanisms.registry import parameters_for
+from treetop.oracles.frequency_oracle import Tally
+from treetop.oracles.krr import KRandomizedResponse
+from treetop.oracles.protocol import Oracle
 from treetop.privacy.budget import Budget
-from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.run import PartyRun, drive
-from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import CountedPrefixes
-from treetop.trie.level_estimates import LevelEstimates
-from treetop.trie.user_groups import Group
 
-VALUES = tuple(first_two_bits << (BITS - 2) for first_two_bits in range(4))
-TARGET = User(VALUES)
-FIRST_PARTY = (User((VALUES[0],), Group(1)), User((VALUES[3],), Group(2)))
-SECOND_PARTY = (User((VALUES[1],), Group(1)), TARGET)
-ROSTER = Roster((Member("first", 20), Member("second", 20)))
-"""What the parties claim; only four users answer, so that everything can be enumerated."""
-PartySide = Callable[[TapsParameters, Roster, Member], Dialogue[Findings]]
+ROSTER = Roster((Member("first", 1000), Member("second", 1000)))
+"""What the parties claim; the second one's users are the target and somebody in every group."""
 
 
-@dataclass(frozen=True)
-class TinyParameters(TapsParameters):
-    """Two levels of one bit each."""
-
-    @property
-    def lengths(self) -> tuple[int, ...]:
-        """Return l_0, l_1, l_2."""
-        return (0, 1, 2)
-
-
-def tiny_parameters(budget: Budget, k: int) -> TinyParameters:
-    """Return the parameters of a tiny run: phase I is level 1, phase II is level 2 and prunes."""
-    return TinyParameters(
-        k=k, epsilon=Epsilon(budget.text), oracle="krr", bits=BITS, levels=2,
-        shared_share=0.5, phase_one_share=0.5, beta=0.25,
-    )  # fmt: skip
-
-
-def prying_party(parameters: TapsParameters, roster: Roster, party: Member) -> Dialogue[Findings]:  # noqa: ARG001
-    """A malicious party: two candidates only, and at level 2 whatever the reports of level 1 make it curious about."""
-    yield from ask(DivideUsers(tap_groups(parameters, party)))
-    first = yield from _pry(parameters, Group(1), [1])
-    yield from ask(TellServer(CountedPrefixes.of(first, party.users)))
-    yield from ask(HearServer[object]())
-    curious_about = 1 if first.frequencies[0] > 0 else 2
-    second = yield from _pry(parameters, Group(2), [curious_about])
-    return Findings(CountedPrefixes.of(second, party.users))
-
-
-def _pry(parameters: TapsParameters, group: Group, prefixes: Sequence[int]) -> Dialogue[LevelEstimates]:
-    domain = CandidateDomain(2, code_array(prefixes, BITS))
-    oracle: FrequencyOracle[object] = parameters.oracle_for(len(domain))
-    tally = yield from ask(CollectReports(group, domain, oracle))
-    return LevelEstimates.of(domain, oracle, tally)
+HONEST, KRR = UserBehaviour(), KRandomizedResponse()
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A tiny run: what is run, and who breaks the rules."""
+    """A tiny run: what is run, through which oracle, and who breaks the rules."""
 
-    mechanism: str
-    second_party: PartySide | None = None
-    conduct: UserBehaviour = field(default_factory=UserBehaviour)
+    mechanism: Mechanism[Any]
+    malicious: bool = False
+    """Whether the target's party pries."""
+    behaviour: UserBehaviour = HONEST
+    oracle: Oracle = KRR
+    """k-RR stands for all: the law of any other was compared with e^epsilon for every list."""
+    k: int = 2
 
     def __str__(self) -> str:
-        return self.mechanism.upper() + (" with a malicious party" if self.second_party else "")
+        return self.mechanism.name + (" with a malicious party" if self.malicious else "")
+
+    def transcripts(self, budget: Budget, pattern: int) -> Iterator[Transcript]:
+        """Yield all transcripts, given what everybody but the target says."""
+        parameters = parameters_for(
+            self.mechanism, self.k, budget.text, self.oracle, self.mechanism.tiny_settings, others=[self.mechanism]
+        )
+        bits = self.mechanism.lengths(parameters)[-1]
+        codes = (0, (1 << bits) - 1, 1, 1 << (bits - 2), 1 << (bits - 1))
+        values = (*codes, None)
+
+        def run(choices: Choices) -> None:
+            target = Target(values, self.oracle, budget, self.behaviour, choices)
+            parties: dict[str, PartyRun] = {}
+            for number, member in enumerate(ROSTER.members):
+                dialogue, own = self.mechanism.party(parameters, ROSTER, member), number > 0
+                if own and self.malicious:
+                    dialogue = prying(dialogue, parameters, codes, bits)
+                users = EnumeratedUsers(bits, codes[number:], pattern, choices, target if own else None)
+                parties[member.name] = PartyRun(dialogue, users)
+            drive(self.mechanism.server(parameters, ROSTER), parties)
+
+        return every_transcript(run, len(values))
 
 
-def worst_odds(scene: Scene, budget: Budget, k: int) -> tuple[Odds, int]:
-    """Return the largest ratio over all transcripts and all pairs of the target's values, and how many there are."""
-    parameters = tiny_parameters(budget, k)
-    server = mechanism_named(scene.mechanism).server
+def prying(honest: Dialogue[Findings], parameters: Parameters, codes: Sequence[int], bits: int) -> Dialogue[Findings]:
+    """A malicious party: it keeps the order of the protocol, but asks about one code alone instead of any list.
 
-    def run(choices: Choices) -> None:
-        drive(server(parameters, ROSTER), _parties(scene, parameters, budget, choices))
-
-    columns = [transcript.probabilities for transcript in every_transcript(run, len(VALUES))]
-    if any(sum(column) != 1 for column in zip(*columns, strict=True)):
-        raise AssertionError("the probabilities of all transcripts add up to one")
-    return largest_odds(columns), len(columns)
-
-
-def _parties(scene: Scene, parameters: TapsParameters, budget: Budget, choices: Choices) -> dict[str, PartyRun]:
-    honest = mechanism_named(scene.mechanism).party
-    cast = zip(ROSTER.members, (honest, scene.second_party or honest), (FIRST_PARTY, SECOND_PARTY), strict=True)
-    return {
-        member.name: PartyRun(side(parameters, ROSTER, member), EnumeratedUsers(users, budget, choices, scene.conduct))
-        for member, side, users in cast
-    }
-
-
-def end_to_end_check(name: str, scene: Scene, budgets: Sequence[Budget], ks: Sequence[int] = (1, 2)) -> Check:
-    """Check that no transcript of a tiny run tells two values of the target apart by more than e^epsilon."""
-    found = [(budget, *worst_odds(scene, budget, k)) for budget in budgets for k in ks]
-    transcripts = sum(count for _, _, count in found)
-    claim = f"{scene}: no ratio over {transcripts:,} complete transcripts exceeds e^epsilon"
-    return within(name, claim, [(budget, odds) for budget, odds, _ in found])
+    Which code, and how many users it asks to join, depends on the reports so far; its uploads are lies.
+    """
+    answer: object = None
+    curious = 0
+    while True:
+        try:
+            request = honest.send(answer)
+        except StopIteration as end:
+            findings: Findings = end.value
+            return findings
+        match request:
+            case CollectReports():
+                prefix = asked_prefix(codes[curious % len(codes)], bits, request.domain)
+                domain = replace(request.domain, prefixes=code_array([prefix or 0], request.domain.length))
+                tally: Tally = yield replace(request, domain=domain, oracle=parameters.oracle_for(len(domain)))
+                curious += 1 + int(tally.support[0])
+                lies = np.zeros(request.oracle.slots, dtype=np.int64)
+                lies[curious % len(lies)] = tally.reports
+                answer = Tally(lies, tally.reports)
+            case DrawGroup(share=share):
+                answer = yield replace(request, share=share / 2 if curious % 2 else share)
+            case _:
+                answer = yield request
 
 
-def end_to_end_checks(quick: bool) -> list[Check]:
-    """Check TAP, TAPS, and both with a party that pries."""
+def worst_odds(scene: Scene, budget: Budget, limit: int) -> tuple[Odds, int]:
+    """Return the largest ratio over all transcripts and all pairs of the target's values, and how many there are.
+
+    Further patterns of what the others say are taken while there are fewer transcripts than the limit.
+    """
+    worst, number = Odds(1, 1), 0
+    for pattern in range(1 << PATTERN_BITS):
+        columns = [transcript.probabilities for transcript in scene.transcripts(budget, pattern)]
+        worst = largest_odds([worst.column, *columns])
+        number += len(columns)
+        if number + len(columns) > limit:
+            break
+    return worst, number
+
+
+def end_to_end_checks(mechanism: Mechanism[Any], quick: bool) -> list[Check]:
+    """Check that no transcript tells two values of the target apart by more than e^epsilon, and that some come close.
+
+    The same with a party that pries.
+    """
+    return [*scene_checks(Scene(mechanism), quick), scene_checks(Scene(mechanism, malicious=True), quick)[0]]
+
+
+def scene_checks(scene: Scene, quick: bool) -> list[Check]:
+    """Check one scene, for several budgets."""
     budgets = [Budget(text) for text in (("1",) if quick else ("0.5", "1", "4"))]
-    return [
-        end_to_end_check("end_to_end_tap", Scene("tap"), budgets),
-        end_to_end_check("end_to_end_taps", Scene("taps"), budgets),
-        end_to_end_check("end_to_end_tap_malicious", Scene("tap", prying_party), budgets),
-        end_to_end_check("end_to_end_taps_malicious", Scene("taps", prying_party), budgets),
-    ]
+    found = [(budget, *worst_odds(scene, budget, 600 if quick else 4_000)) for budget in budgets]
+    number, cases = sum(count for _, _, count in found), [(budget, odds) for budget, odds, _ in found]
+    claim = f"{scene}: no ratio over {number:,} complete transcripts exceeds e^epsilon"
+    name = f"end_to_end_{scene.mechanism.name}" + ("_malicious" if scene.malicious else "")
+    return [within(name, claim, cases), tight(f"tight_{scene.mechanism.name}", cases)]

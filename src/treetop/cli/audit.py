@@ -12,14 +12,26 @@ from treetop.cli.screen import err, out, print_json
 
 
 def audit(
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes and samples: about a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes and samples: about half a minute.")] = False,
+    mechanism: Annotated[
+        str | None,
+        typer.Option(help="Audit this mechanism alone, or with --oracle both of them.", show_default="all"),
+    ] = None,
+    oracle: Annotated[
+        str | None,
+        typer.Option(help="Audit this oracle alone, or with --mechanism both of them.", show_default="all"),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Check the privacy promise, exactly and by experiment; exit 1 if any claim fails."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True) as progress:
-        task = progress.add_task("audit", total=sum(part.seconds for part in parts(quick)))
-        report = run_audit(quick, lambda title, done: progress.update(task, description=title, completed=done))
+        task = progress.add_task("audit", total=sum(part.seconds for part in parts(quick, mechanism, oracle)))
+
+        def tick(title: str, done: float) -> None:
+            progress.update(task, description=title, completed=done)
+
+        report = run_audit(quick, tick, mechanism, oracle)
     if json:
         print_json(report.as_json())
     else:
@@ -32,7 +44,7 @@ def _show(report: AuditReport) -> None:
     for check in report.checks:
         verdict = "[green]pass[/]" if check.passed else "[red]FAIL[/]"
         numbers = f"{check.measured:>10.4g}  (limit {check.limit:.4g})"
-        out.print(f"{verdict}  {check.name:26} {numbers}  {check.claim}", soft_wrap=True)
+        out.print(f"{verdict}  {check.name:32} {numbers}  {check.claim}", soft_wrap=True)
     failed = sum(not check.passed for check in report.checks)
     verdict = "[green]PASS[/]" if report.passed else "[red]FAIL[/]"
     out.print(f"{verdict}  {len(report.checks) - failed} of {len(report.checks)} claims hold")

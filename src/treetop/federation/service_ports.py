@@ -6,11 +6,10 @@ from hashlib import blake2b, sha256
 from typing import Protocol
 
 from treetop.federation.ports import Clock
-from treetop.federation.wire.published_lists import PublishedList
+from treetop.federation.wire.signed_documents import PublishedList
 from treetop.federation.wire.uploads import ReportStatus
-from treetop.oracles.frequency_oracle import Keys
+from treetop.oracles.frequency_oracle import Keys, Tally
 from treetop.oracles.protocol import Oracle
-from treetop.oracles.tallies import Tally
 from treetop.trie.user_groups import Group, Role
 
 CHECK_BYTES = 8

@@ -39,14 +39,13 @@ from treetop.mechanisms.summed_level import (
     count_level,
     record_level,
 )
-from treetop.oracles.registry import AUTO, choice_reason, oracle_named
+from treetop.oracles.registry import AUTO, oracle_named
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import COUNT_BITS, GlobalRanking
-from treetop.trie.level_weights import Weights, joining_share, level_weights
 from treetop.trie.lower_confidence import cover_cut, scored, uncovered_share
 from treetop.trie.party_counts import FINEST
 from treetop.trie.quantised_counts import LARGEST_VALUE, UNARY_BITS, QuantisedCounts
-from treetop.trie.user_groups import Group, GroupSizes
+from treetop.trie.user_groups import Group, GroupSizes, Weights, joining_share, level_weights
 
 LEAST_KEPT = 30
 NOISIER = 3.0
@@ -85,6 +84,7 @@ class Canopy(Mechanism[CanopyParameters]):
     parameters = CanopyParameters
     shares = True
     tolerates_small_groups = True
+    tiny_settings = {"bits": 8, "step_bits": 2, "kept": 2}  # noqa: RUF012
 
     def party(self, parameters: CanopyParameters, roster: Roster, party: Member) -> Dialogue[Findings]:  # noqa: ARG002
         """Run by a party: count the server's candidates level by level, then send the signed counts it asks for."""
@@ -139,7 +139,7 @@ class Canopy(Mechanism[CanopyParameters]):
             f"{plan.L} levels of at most {plan.step_bits} bits: {step_reason}",
             f"{plan.kept} prefixes kept per level ({'as asked for' if parameters.kept else kept_reason}), "
             f"so at most {widest:,} candidates",
-            f"oracle {oracle.name} there: {choice_reason(parameters.oracle, oracle.odds, widest + 1)}",
+            f"oracle {oracle.name} there: {parameters.oracle_reason(widest)}",
             f"users per level: {_WEIGHTS[parameters.weights]}",
             f"about {plan.expected_bits(parameters.k) / 1000:,.0f} kbit up per party expected",
         )

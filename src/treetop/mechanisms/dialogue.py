@@ -10,8 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 from treetop.encoding.bit_strings import Codes
 from treetop.errors import InvalidInput
-from treetop.oracles.frequency_oracle import FrequencyOracle
-from treetop.oracles.tallies import Tally
+from treetop.oracles.frequency_oracle import FrequencyOracle, Tally
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import CountedPrefixes
 from treetop.trie.user_groups import Group, GroupSizes

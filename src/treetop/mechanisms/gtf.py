@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from treetop.encoding.bit_strings import Codes, bit_lengths, hamming_distances, root_prefix
 from treetop.mechanisms.dialogue import AskParties, Dialogue, DivideUsers, Findings, Member, Roster, ask
 from treetop.mechanisms.level_steps import TrieMechanism, TrieParameters, estimate, keep
-from treetop.oracles.tallies import Frequencies
+from treetop.oracles.frequency_oracle import Frequencies
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, summed
 from treetop.trie.level_estimates import LevelEstimates

@@ -70,6 +70,8 @@ T = TypeVar("T", bound=TrieParameters)
 class TrieMechanism(Mechanism[T]):
     """One of the paper's mechanisms: every party grows a trie of its own."""
 
+    tiny_settings = {"bits": 8, "levels": 4}  # noqa: RUF012
+
     def lengths(self, parameters: T) -> tuple[int, ...]:
         """Return l_0 .. l_g."""
         return parameters.lengths

@@ -14,7 +14,7 @@ from treetop.encoding.item_codecs import DEFAULT_HASH_KEY
 from treetop.errors import InvalidInput, UnknownName
 from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.oracles.protocol import Oracle
-from treetop.oracles.registry import AUTO, checked_oracle, oracle_named
+from treetop.oracles.registry import AUTO, LISTED, checked_oracle, oracle_named
 from treetop.privacy.epsilon import Epsilon
 
 
@@ -137,6 +137,13 @@ class Parameters:
     def oracle_name(self) -> str:
         """Return the name of the oracle, or of the rule that chooses one."""
         return str(self.oracle)
+
+    def oracle_reason(self, candidates: int) -> str:
+        """Say why the oracle for that many candidates was taken."""
+        if self.oracle not in {AUTO, LISTED}:
+            return "as asked for"
+        size, turn = candidates + 1, 3 * self.epsilon.odds + 2
+        return f"{size:,} slots are {'fewer' if size < turn else 'not fewer'} than 3e^ε + 2 = {turn:.4g}"
 
     def oracle_for(self, candidates: int) -> FrequencyOracle[Any]:
         """Return the frequency oracle for a domain of that many candidates and the dummy."""

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Generic, Literal, TypeVar
 
-from treetop.encoding.bit_strings import Codes
+from treetop.encoding.bit_strings import SHORTEST, Codes
 from treetop.errors import InvalidInput
 from treetop.mechanisms.dialogue import Dialogue, DivideUsers, Findings, Member, Roster, Upload
 from treetop.mechanisms.parameters import Parameters
@@ -41,6 +41,8 @@ class Mechanism(ABC, Generic[P]):
     """Whether a level with too few reports is left out; otherwise its party withdraws."""
     prunes: bool = False
     """Whether its candidate lists may leave out children of the level before, and say so."""
+    tiny_settings: Mapping[str, object] = {"bits": SHORTEST}
+    """Settings that leave a user few possible answers: the audit enumerates them all."""
 
     @property
     @abstractmethod

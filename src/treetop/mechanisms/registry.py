@@ -32,8 +32,11 @@ def _checked(entry: object) -> Mechanism[Any]:
 
 OWN: dict[str, Mechanism[Any]] = {mechanism.name: mechanism for mechanism in (Fedpem(), Gtf(), Tap(), Taps(), Canopy())}
 MECHANISMS = Registry("mechanism", OWN, GROUP, _checked)
-FOR_A_QUERY: tuple[Mechanism[Any], ...] = (KnownItems(1, 8), HashedNames({}, texts=True))
-"""Those that `find` makes for the items of one query, to ask what settings they have."""
+FOR_A_QUERY: tuple[Mechanism[Any], ...] = (
+    KnownItems(3, 8),
+    HashedNames({code: b"name %d" % code for code in range(256) if code != 200}, texts=True),
+)
+"""Examples of those that `find` makes for the items of one query: their settings are read, and the audit runs them."""
 SETTINGS: dict[str, Setting] = {
     name: known for each in (*OWN.values(), *FOR_A_QUERY) for name, known in each.parameters.settings().items()
 }

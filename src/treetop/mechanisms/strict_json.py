@@ -8,7 +8,7 @@ import numpy as np
 
 from treetop.encoding.bit_strings import Codes, code_array
 from treetop.errors import PeerViolation
-from treetop.oracles.tallies import Frequencies
+from treetop.oracles.frequency_oracle import Frequencies
 
 LONGEST_TEXT = 500
 

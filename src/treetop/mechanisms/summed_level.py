@@ -20,8 +20,7 @@ from treetop.mechanisms.dialogue import (
     ask,
 )
 from treetop.mechanisms.parameters import Parameters, choice, setting
-from treetop.oracles.frequency_oracle import FrequencyOracle
-from treetop.oracles.tallies import Frequencies
+from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, UsersOutside, summed
 from treetop.trie.lower_confidence import ScoreRule, best_places

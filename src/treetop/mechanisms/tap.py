@@ -1,23 +1,143 @@
-"""TAP (Alg. 3 of the paper): the target-aligning prefix tree."""
+"""TAP (Alg. 3 of the paper): the target-aligning prefix tree, and its phase I, the shared trie (Alg. 2, STC)."""
 
-from typing import Any, cast
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar, cast
 
-from treetop.encoding.bit_strings import Codes
-from treetop.mechanisms.dialogue import AskParties, Dialogue, DivideUsers, Findings, HearServer, Member, Roster, ask
-from treetop.mechanisms.level_steps import estimate
-from treetop.mechanisms.public_facts import PublicFacts
-from treetop.mechanisms.shared_trie import (
-    SharedTrieMechanism,
-    TapParameters,
-    aggregate_shallow_tries,
-    keep_adaptively,
-    shallow_trie,
-    tap_groups,
+from treetop.encoding.bit_strings import Codes, root_prefix
+from treetop.mechanisms.dialogue import (
+    AskParties,
+    Dialogue,
+    DivideUsers,
+    Findings,
+    HearServer,
+    Member,
+    Roster,
+    TellServer,
+    Upload,
+    ask,
 )
+from treetop.mechanisms.level_steps import TrieMechanism, TrieParameters, estimate, extension_factor, keep
+from treetop.mechanisms.parameters import choice, number, setting, yes_or_no
+from treetop.mechanisms.public_facts import PublicFacts, decode_counts, encode_counts
 from treetop.mechanisms.strict_json import code_texts, codes, record, require
+from treetop.trie.adaptive_extension import (
+    DriftRange,
+    Extension,
+    ExtensionRule,
+    extension_number,
+    fixed_extension,
+)
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, summed
-from treetop.trie.user_groups import Group
+from treetop.trie.level_estimates import LevelEstimates
+from treetop.trie.user_groups import Group, GroupSizes, floor_of_share, two_phase_groups
+
+
+@dataclass(frozen=True)
+class TapParameters(TrieParameters):
+    """Two phases, and levels that keep as many prefixes as the estimates call for."""
+
+    shared_share: float = setting(
+        0.25, "g_s / g", "Share of the levels that belong to the shared shallow trie.",
+        number("a number from 0 to below 1", lambda share: 0 <= share < 1),
+    )  # fmt: skip
+    phase_one_share: float = setting(
+        0.1, "", "Share of a party's users who answer in phase I.",
+        number("a number above 0 and below 1", lambda share: 0 < share < 1),
+    )  # fmt: skip
+    extension: Extension = setting(
+        "floor", "t", "How many prefixes a level keeps: max(k, k* + eta), k* + eta, k* + k, or factor k.",
+        choice("floor", "printed", "worst_case", "fixed"),
+    )  # fmt: skip
+    extension_factor: float = extension_factor()
+    drift_range: DriftRange = setting(
+        "positive", "x", "Range of x in Eq. 10: from 1, or as printed.", choice("positive", "printed")
+    )
+    shared_trie: bool = setting(
+        True, "C_{g_s}", "Whether parties go on from the shared trie or each from its own.", yes_or_no()
+    )
+
+    @cached_property
+    def shared_levels(self) -> int:
+        """Return g_s = floor(0.25 g); below 4 levels there is no phase I."""
+        return floor_of_share(self.shared_share, self.levels)
+
+    @property
+    def is_shared(self) -> bool:
+        """Return whether parties upload level g_s and hear C_{g_s}: not without phase I, nor in the ablation."""
+        return self.shared_trie and self.shared_levels > 0
+
+    @cached_property
+    def extension_rule(self) -> ExtensionRule:
+        """Return how many prefixes a level keeps."""
+        return ExtensionRule(self.extension, self.extension_factor, self.drift_range)
+
+
+def shallow_trie(parameters: TapParameters, party: Member) -> Dialogue[Codes]:
+    """Run by a party: levels 1 .. g_s; upload the kept prefixes with a positive estimate, return all kept."""
+    lengths = parameters.lengths
+    C = root_prefix(parameters.bits)
+    for h in range(1, parameters.shared_levels + 1):
+        domain = CandidateDomain.extending(C, lengths[h - 1], lengths[h])
+        estimates = yield from estimate(parameters, Group(h), domain)
+        kept = yield from keep_adaptively(parameters, h, estimates)
+        C = kept.prefixes
+    if parameters.is_shared:
+        yield from ask(TellServer(CountedPrefixes.of(kept.positive(), party.users)))
+    return C
+
+
+def aggregate_shallow_tries(parameters: TapParameters, roster: Roster) -> Dialogue[Codes | None]:
+    """Run by the server: C_{g_s}, the top k prefixes of all parties.
+
+    None where nothing is shared or too little was found: each party then goes on from its own level g_s.
+    """
+    if not parameters.is_shared:
+        return None
+    uploads = yield from ask(AskParties[CountedPrefixes](dict.fromkeys(roster.names)))
+    least = parameters.least_kept
+    shared = summed(list(uploads.values())).top(max(parameters.k, least)).prefixes
+    return shared if len(shared) >= least else None
+
+
+def keep_adaptively(
+    parameters: TapParameters, level: int, estimates: LevelEstimates, note: str = ""
+) -> Dialogue[LevelEstimates]:
+    """Run by the party: C_h, the t = k* + eta highest estimates by Eqs. 9 and 10."""
+    t = extension_number(estimates.frequencies, parameters.k, estimates.sigma, parameters.extension_rule)
+    return (yield from keep(parameters, level, estimates, t, note))
+
+
+def tap_groups(parameters: TapParameters, party: Member) -> GroupSizes:
+    """Return the sizes of the g groups that a party divides its users into."""
+    return two_phase_groups(party.users, parameters.levels, parameters.shared_levels, parameters.phase_one_share)
+
+
+T = TypeVar("T", bound=TapParameters)
+
+
+class SharedTrieMechanism(TrieMechanism[T]):
+    """A mechanism of two phases: the first upload of a party is its shallow trie."""
+
+    shares = True
+
+    def max_kept(self, parameters: T) -> int:
+        """Return k* + eta at most, or the fixed extension."""
+        return max(super().max_kept(parameters), fixed_extension(parameters.k, parameters.extension_factor))
+
+    def uploads(self, parameters: T) -> int:
+        """Return 2 where a trie is shared."""
+        return 2 if parameters.is_shared else 1
+
+    def encode_upload(self, facts: PublicFacts[T], upload: Upload) -> Any:
+        """Run by the party: the counts of level g_s."""
+        assert isinstance(upload, CountedPrefixes)  # noqa: S101  what `shallow_trie` sends
+        return encode_counts(facts, upload)
+
+    def decode_upload(self, facts: PublicFacts[T], content: Any) -> CountedPrefixes:
+        """Run by the server: the counts of level g_s."""
+        return decode_counts(facts, facts.parameters.shared_levels, content)
 
 
 class Tap(SharedTrieMechanism[TapParameters]):

@@ -12,7 +12,8 @@ from treetop.mechanisms.dialogue import AskParties, Dialogue, DivideUsers, Findi
 from treetop.mechanisms.level_steps import estimate
 from treetop.mechanisms.parameters import number, setting, yes_or_no
 from treetop.mechanisms.public_facts import PublicFacts, decode_counts, encode_counts
-from treetop.mechanisms.shared_trie import (
+from treetop.mechanisms.strict_json import code_texts, codes, decimals, optional, record, require, rows, text
+from treetop.mechanisms.tap import (
     SharedTrieMechanism,
     TapParameters,
     aggregate_shallow_tries,
@@ -20,7 +21,6 @@ from treetop.mechanisms.shared_trie import (
     shallow_trie,
     tap_groups,
 )
-from treetop.mechanisms.strict_json import code_texts, codes, decimals, optional, record, require, rows, text
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.consensus_pruning import (
     PruningCandidates,

@@ -6,9 +6,10 @@ in simulations, in report files and, byte by byte, on the wire.
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -17,9 +18,23 @@ from numpy.typing import NDArray
 from treetop.errors import InvalidInput
 from treetop.oracles.protocol import NO_CODE_KEY
 from treetop.oracles.random_words import GeneratorWords, RandomWords
-from treetop.oracles.tallies import Counts, Frequencies, Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.guarantee import Guarantee
+
+Counts = NDArray[np.int64]
+Frequencies = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many reports support each slot; tallies of disjoint reports add up."""
+
+    support: Counts
+    reports: int
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.support + other.support, self.reports + other.reports)
+
 
 Keys = NDArray[np.uint64]
 Columns = tuple[NDArray[Any], ...]

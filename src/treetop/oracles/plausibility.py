@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from treetop.oracles.tallies import Frequencies
+from treetop.oracles.frequency_oracle import Frequencies
 
 TAIL = 1e-12
 """How rarely honest reports are called crafted."""

@@ -89,14 +89,6 @@ def chosen_oracle(rule: str | Oracle, odds: Fraction, slots: int) -> Oracle:
     return find_oracle(rule)
 
 
-def choice_reason(rule: str | Oracle, odds: Fraction, slots: int) -> str:
-    """Say why an oracle was taken for d slots."""
-    if not isinstance(rule, str) or rule not in _FOR_LONG_LISTS:
-        return "as asked for"
-    side = "fewer" if chosen_oracle(rule, odds, slots) == _FOR_SHORT_LISTS else "not fewer"
-    return f"{slots:,} slots are {side} than 3e^ε + 2 = {float(3 * odds + 2):.4g}"
-
-
 def deployable_oracles(*, one_shot: bool) -> dict[str, str]:
     """Return what `--oracle` may say of a deployment and what its task then says."""
     default = {AUTO: _FOR_LONG_LISTS[AUTO].name if one_shot else LISTED}

@@ -13,8 +13,8 @@ from treetop.mechanisms.parameters import Parameters
 from treetop.metrics.detection_power import Stage, count_error, detection_power, marking_power
 from treetop.oracles.registry import listed_oracle
 from treetop.trie.global_ranking import COUNT_BITS
-from treetop.trie.level_weights import level_weights
 from treetop.trie.quantised_counts import UNARY_BITS
+from treetop.trie.user_groups import level_weights
 
 READ_CHUNKS = 5
 """Chunks of the text that a plan assumes: about 38 bits, a word of 8 characters."""

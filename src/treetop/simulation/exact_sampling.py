@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import Generator
 
 from treetop.mechanisms.dialogue import CollectReports
-from treetop.oracles.tallies import Tally
+from treetop.oracles.frequency_oracle import Tally
 from treetop.simulation.population import PartyPopulation, Places
 from treetop.simulation.simulated_users import SimulatedUsers
 from treetop.trie.candidate_domain import CandidateDomain, ChunkDomain

@@ -8,9 +8,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from treetop.mechanisms.dialogue import CollectReports, DivideUsers, DrawGroup
+from treetop.oracles.frequency_oracle import Tally
 from treetop.oracles.protocol import NO_CODE_KEY
 from treetop.oracles.random_words import GeneratorWords
-from treetop.oracles.tallies import Tally
 from treetop.privacy.guarantee import OncePerUser
 from treetop.simulation.population import PartyPopulation
 from treetop.trie.user_groups import Group, GroupSizes

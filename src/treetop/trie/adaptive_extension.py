@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from treetop.oracles.tallies import Frequencies
+from treetop.oracles.frequency_oracle import Frequencies
 
 Extension = Literal["floor", "printed", "worst_case", "fixed"]
 DriftRange = Literal["positive", "printed"]

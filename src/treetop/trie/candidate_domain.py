@@ -7,8 +7,7 @@ import numpy as np
 from treetop.encoding.bit_strings import Codes, extended, keys_of
 from treetop.encoding.text_code import CHUNK_BITS
 from treetop.errors import InvalidInput
-from treetop.oracles.frequency_oracle import Keys
-from treetop.oracles.tallies import Counts
+from treetop.oracles.frequency_oracle import Counts, Keys
 
 MOST_CANDIDATES = 1 << 22
 

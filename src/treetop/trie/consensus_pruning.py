@@ -10,7 +10,7 @@ from itertools import accumulate
 import numpy as np
 
 from treetop.encoding.bit_strings import Codes
-from treetop.oracles.tallies import Frequencies
+from treetop.oracles.frequency_oracle import Frequencies
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import COUNT_BITS
 from treetop.trie.level_estimates import LevelEstimates

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treetop.encoding.bit_strings import Codes
-from treetop.oracles.tallies import Frequencies
+from treetop.oracles.frequency_oracle import Frequencies
 from treetop.trie.level_estimates import LevelEstimates
 
 COUNT_BITS = 32

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from treetop.encoding.bit_strings import Codes
-from treetop.oracles.frequency_oracle import FrequencyOracle
-from treetop.oracles.tallies import Frequencies, Tally
+from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle, Tally
 from treetop.trie.candidate_domain import CandidateDomain
 
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from treetop.encoding.bit_strings import Codes
-from treetop.oracles.frequency_oracle import FrequencyOracle
-from treetop.oracles.tallies import Frequencies
+from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
 from treetop.trie.global_ranking import CountedPrefixes
 from treetop.trie.level_estimates import LevelEstimates
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treetop.oracles.tallies import Counts, Frequencies
+from treetop.oracles.frequency_oracle import Counts, Frequencies
 from treetop.trie.global_ranking import COUNT_BITS
 
 LARGEST_UNARY = 20

@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from treetop.oracles.tallies import Frequencies
+from treetop.oracles.frequency_oracle import Frequencies
 from treetop.trie.lower_confidence import lower_confidence, summed_bound
 
 FALSE_ALARMS = 0.05

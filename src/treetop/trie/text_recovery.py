@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES, ReadingPlace, endings, read_chunk
-from treetop.oracles.tallies import Frequencies
+from treetop.oracles.frequency_oracle import Frequencies
 
 MOST_TEXTS = 100_000
 NARROW, WIDE = 128, 1_000

@@ -9,16 +9,17 @@ from treetop.adapters.system.host import SystemEntropy
 from treetop.audit.audit_report import Check
 from treetop.audit.device_conduct import group_check, randomness_check, refusal_check, retry_check
 from treetop.audit.device_laws import device_law_check
-from treetop.audit.enumerated_users import User, UserBehaviour
+from treetop.audit.enumerated_users import GroupLaw, UserBehaviour
 from treetop.audit.oracle_laws import FaceFactory, oracle_checks
-from treetop.audit.transcripts import Scene, end_to_end_check
+from treetop.audit.transcripts import Scene, scene_checks
 from treetop.errors import PromiseBroken
 from treetop.federation.device.device import Device
 from treetop.federation.device.group_assignment import Enrolment
 from treetop.federation.device.ledger import LedgerEntry
 from treetop.federation.device.private_value import PrivateValue
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.published_lists import Publication, Question
+from treetop.federation.wire.signed_documents import Publication, Question
+from treetop.mechanisms.registry import MECHANISMS
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.krr.device import SlotFace, keep_threshold
 from treetop.oracles.olh import OptimizedLocalHashing
@@ -28,7 +29,7 @@ from treetop.oracles.oue.device import BitsFace
 from treetop.oracles.protocol import Below, Draw, Randomness, Words
 from treetop.privacy.budget import Budget
 from treetop.privacy.randomness import HALF, WORDS, Entropy
-from treetop.trie.user_groups import Group, GroupSizes, Role
+from treetop.trie.user_groups import Group, Role
 
 
 class DummyUncounted(SlotFace):
@@ -222,33 +223,33 @@ class LevelByValue(Device):
 class ValueDependentLevels(UserBehaviour):
     """Users lean to one level or the other by what they hold, nine to one."""
 
-    def group_law(self, sizes: GroupSizes, value: int) -> dict[tuple[Group, ...], Fraction]:
-        first, *others = [group for group, size in sizes.items() if size]
+    def group_law(self, law: GroupLaw, value: int | None) -> GroupLaw:
+        first, *others = law
         favourite = Fraction(9, 10) if value == 0 else Fraction(1, 10)
-        share = (1 - favourite) / len(others)
-        return {(first,): favourite, **{(other,): share for other in others}}
+        return {first: favourite, **{other: (1 - favourite) / len(others) for other in others}} if others else law
 
 
 class TwoReports(UserBehaviour):
-    """The target answers twice."""
+    """The target answers every question twice."""
 
-    def reports(self, user: User) -> int:
-        return len(user.values[:2])
+    reports = 2
+
+
+class EveryLevel(UserBehaviour):
+    """The target joins a level though she has answered another."""
+
+    one_group = False
 
 
 class OverlappingValidation(UserBehaviour):
     """Who validates answers at the level, too."""
 
-    def group_law(self, sizes: GroupSizes, value: int) -> dict[tuple[Group, ...], Fraction]:
-        honest = super().group_law(sizes, value)
-        return {self._overlapping(groups): law for groups, law in honest.items()}
+    def group_law(self, law: GroupLaw, value: int | None) -> GroupLaw:
+        return {self._overlapping(groups): chance for groups, chance in law.items()}
 
     def _overlapping(self, groups: tuple[Group, ...]) -> tuple[Group, ...]:
         (group,) = groups
         return groups if group.role is Role.ESTIMATE else (group, Group(group.level))
-
-
-ONE = [Budget("1")]
 
 
 class FewSizes(KRandomizedResponse):
@@ -279,8 +280,13 @@ class Mutant:
     """The same check on the shipped code, which must pass."""
 
 
-def taps(conduct: UserBehaviour | None = None) -> Check:
-    return end_to_end_check("end_to_end_taps", Scene("taps", conduct=conduct or UserBehaviour()), ONE, ks=[1])
+def tiny(mechanism: str, behaviour: UserBehaviour | None = None) -> Callable[[], Check]:
+    scene = Scene(MECHANISMS[mechanism], behaviour=behaviour or UserBehaviour())
+    return lambda: scene_checks(scene, quick=True)[0]
+
+
+def end_to_end(mechanism: str, behaviour: UserBehaviour) -> Mutant:
+    return Mutant(f"end_to_end_{mechanism}", tiny(mechanism, behaviour), tiny(mechanism))
 
 
 MUTANTS: dict[str, Mutant] = {
@@ -295,9 +301,9 @@ MUTANTS: dict[str, Mutant] = {
     "fresh randomness on retry": Mutant(
         "same_bytes_on_retry", lambda: retry_check(100, FreshRetry), lambda: retry_check(100)
     ),
-    "two reports": Mutant("end_to_end_taps", lambda: taps(TwoReports()), taps),
-    "value-dependent level": Mutant("end_to_end_taps", lambda: taps(ValueDependentLevels()), taps),
-    "overlapping validation sets": Mutant("end_to_end_taps", lambda: taps(OverlappingValidation()), taps),
+    "two reports": end_to_end("taps", TwoReports()),
+    "value-dependent level": end_to_end("taps", ValueDependentLevels()),
+    "overlapping validation sets": end_to_end("taps", OverlappingValidation()),
 }
 
 MORE_MUTANTS: dict[str, Mutant] = {
@@ -315,4 +321,7 @@ MORE_MUTANTS: dict[str, Mutant] = {
     "one word for all bits": Mutant("exact_oue", lambda: oue(OneWordForAllBits), oue),
     "seed from the value": Mutant("exact_olh", lambda: olh(SeedByValue), olh),
     "seed used twice": Mutant("exact_olh", lambda: olh(SeedUsedTwice), olh),
+    "two reports to canopy": end_to_end("canopy", TwoReports()),
+    "several levels of canopy": end_to_end("canopy", EveryLevel()),
+    "value-dependent share of canopy": end_to_end("canopy", ValueDependentLevels()),
 }

@@ -8,10 +8,9 @@ import pytest
 from tests.support.fixed_entropy import FixedEntropy
 
 from treetop.adapters.system import vectorised_device
-from treetop.audit import empirical_epsilon, longitudinal, oracle_laws, run
+from treetop.audit import empirical_epsilon, longitudinal, oracle_laws
 from treetop.audit.audit_report import AuditReport, Check
-from treetop.audit.choices import Choices, every_transcript
-from treetop.audit.device_conduct import conduct_checks
+from treetop.audit.device_conduct import conduct_checks, oracle_conduct_checks
 from treetop.audit.empirical_epsilon import (
     device_check,
     epsilon_bound,
@@ -22,11 +21,7 @@ from treetop.audit.empirical_epsilon import (
 from treetop.audit.exact_ratios import Odds, largest_odds
 from treetop.audit.longitudinal import longitudinal_check
 from treetop.audit.neighbouring_inputs import audited
-from treetop.audit.oracle_laws import BUDGETS, conduct_of, event_law, oracle_checks, shape_of
-from treetop.audit.transcripts import ROSTER, Scene, prying_party, tiny_parameters, worst_odds
-from treetop.errors import PromiseBroken
-from treetop.mechanisms.dialogue import Dialogue, DivideUsers, Findings, Member, Roster
-from treetop.mechanisms.taps import TapsParameters, taps_groups
+from treetop.audit.oracle_laws import BUDGETS, conduct_of, event_law, oracle_checks, report_law, shape_of
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.krr.device import SlotFace
 from treetop.oracles.oue import OptimizedUnaryEncoding
@@ -35,7 +30,6 @@ from treetop.oracles.protocol import Below, Draw, Oracle, Randomness, Seed, Word
 from treetop.oracles.registry import ORACLES
 from treetop.privacy.budget import Budget
 from treetop.privacy.randomness import WORDS, Entropy
-from treetop.trie.user_groups import Role
 
 ONE = Budget("1")
 
@@ -135,62 +129,7 @@ def test_every_oracle_holds_at_full_size() -> None:
 
 def test_the_conduct_of_devices_is_what_was_promised() -> None:
     assert all(check.passed for check in conduct_checks(quick=True))
-
-
-def test_an_audit_runs_all_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    good = Check("a", True, "b", 0, 0)
-    monkeypatch.setattr(
-        run, "parts", lambda quick: [run.Part("one", 2, lambda: [good]), run.Part("two", 3, lambda: [good])]
-    )
-    heard: list[tuple[str, float]] = []
-    report = run.run_audit(True, lambda title, done: heard.append((title, done)))
-    assert report.checks == [good, good]
-    assert heard == [("one", 0), ("two", 2), ("done", 5)]
-
-
-@pytest.mark.parametrize("quick", [False, True])
-def test_the_parts_of_an_audit_have_titles_of_their_own(quick: bool) -> None:
-    titles = [part.title for part in run.parts(quick)]
-    assert len(set(titles)) == len(titles) >= 16
-
-
-def test_every_way_of_choosing_is_taken() -> None:
-    half = [Fraction(1, 2)]
-
-    def chosen(choices: Choices) -> None:
-        if choices.choose({"a": half, "b": half}) == "b":
-            choices.choose({"c": [Fraction(1, 3)], "d": [Fraction(2, 3)]})
-
-    found = {transcript.taken: transcript.probabilities for transcript in every_transcript(chosen, 1)}
-    assert found == {(0,): (Fraction(1, 2),), (1, 0): (Fraction(1, 6),), (1, 1): (Fraction(1, 3),)}
-
-
-@pytest.mark.parametrize("mechanism", ["tap", "taps"])
-@pytest.mark.parametrize("malicious", [False, True])
-def test_no_transcript_tells_more_than_epsilon(mechanism: str, malicious: bool) -> None:
-    odds, transcripts = worst_odds(Scene(mechanism, prying_party if malicious else None), Budget("2"), 2)
-    assert transcripts > 50
-    assert odds.within(Budget("2"))
-    assert odds.tight(Budget("2"))
-
-
-def test_the_tiny_run_has_validation_sets() -> None:
-    groups = taps_groups(tiny_parameters(ONE, 1), ROSTER, ROSTER.members[1])
-    assert {group.role for group, size in groups.items() if size} == set(Role)
-
-
-def test_a_party_that_asks_a_group_twice_gets_nothing() -> None:
-    def asks_twice(parameters: TapsParameters, roster: Roster, party: Member) -> Dialogue[Findings]:
-        honest = prying_party(parameters, roster, party)
-        answer = None
-        while True:
-            request = honest.send(answer)
-            answer = yield request
-            if not isinstance(request, DivideUsers):
-                yield request
-
-    with pytest.raises(PromiseBroken, match="answered already"):
-        worst_odds(Scene("tap", asks_twice), ONE, 1)
+    assert all(check.passed for check in oracle_conduct_checks(ORACLES.values(), quick=True))
 
 
 def test_a_bound_from_counts() -> None:
@@ -219,6 +158,14 @@ def test_the_law_of_two_events_is_that_of_the_formulas() -> None:
     flip = face.flip / WORDS
     oue = event_law(face, 0, (0, 1))
     assert oue == pytest.approx({(a, b): 0.5 * (flip if b else 1 - flip) for a in (True, False) for b in (True, False)})
+
+
+def test_the_law_of_a_report_is_exact() -> None:
+    face = SlotFace(ONE.odds_below, 4)
+    law = report_law(face, (0, 3))
+    lie = Fraction(WORDS - face.keep, 3 * WORDS)
+    assert law == {slot: [Fraction(face.keep, WORDS) if slot == value else lie for value in (0, 3)] for slot in law}
+    assert set(law) == set(range(4))
 
 
 @pytest.mark.parametrize("oracle", ORACLES.values(), ids=str)

@@ -14,7 +14,7 @@ from treetop.audit.empirical_epsilon import device_check
 from treetop.federation.device.device import Device
 from treetop.federation.device.ledger import LedgerEntry
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.published_lists import Question
+from treetop.federation.wire.signed_documents import Question
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.protocol import DeviceFace, Oracle
 from treetop.privacy.budget import Budget
@@ -57,6 +57,10 @@ def test_the_excess_is_what_theory_says() -> None:
     assert of_mutant("two reports").measured == pytest.approx(1, abs=1e-9)
     assert of_mutant("overlapping validation sets").measured == pytest.approx(1, abs=1e-9)
     assert of_mutant("value-dependent level").measured == pytest.approx(log(9), abs=1e-9)
+    assert of_mutant("two reports to canopy").measured == pytest.approx(1, abs=1e-9)
+    assert of_mutant("several levels of canopy").measured == pytest.approx(3, abs=1e-9)  # four instead of one
+    # whoever joins none of the four levels shows nine to one four times, and reports nothing
+    assert of_mutant("value-dependent share of canopy").measured == pytest.approx(4 * log(9) - 1, abs=1e-9)
     assert 0 < of_mutant("float threshold").measured < 1e-9
     assert of_mutant("undeclared threshold").measured == inf
     assert of_mutant("true bit too often").measured == pytest.approx(log(3), abs=1e-9)

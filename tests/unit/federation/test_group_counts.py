@@ -7,7 +7,7 @@ from tests.support.federations import Federation, crowd, order
 
 from treetop.adapters.memory.report_collection import MemoryReportCollection
 from treetop.errors import PeerViolation
-from treetop.federation.group_counts import (
+from treetop.federation.level_reports import (
     FLAGGED,
     cube_root_score,
     devices_of_levels,

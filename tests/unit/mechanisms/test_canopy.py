@@ -65,7 +65,7 @@ class TestPlan:
         for words in ("6 levels", "48 bits name", "30 prefixes", "max(2k, 30)", "7,680", "olh", "24.17", "70 kbit"):
             assert words in text
         told = "\n".join(Canopy().choices(parameters(kept=5, oracle="oue", upload_budget=9000, weights="ramp")))
-        for words in ("as told", "an upload of 9,000 bits", "public weights that grow"):
+        for words in ("as asked for", "an upload of 9,000 bits", "public weights that grow"):
             assert words in told
         assert "krr there: 9 slots are fewer" in "\n".join(Canopy().choices(parameters(bits=8, kept=2, step_bits=2)))
 

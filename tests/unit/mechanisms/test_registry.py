@@ -56,6 +56,7 @@ def test_an_entry_point_that_is_no_mechanism_is_refused(monkeypatch: pytest.Monk
         mechanism_named("roster")
 
 
+@pytest.mark.filterwarnings("ignore::treetop.errors.TreetopWarning")
 def test_an_object_is_simulated_with_its_own_settings() -> None:
     answer = treetop.find(DATA, mechanism=Halves(), encoding="ids", halves_kept=5, beta=0.2, **SMALL)
     assert answer.mechanism == "halves"

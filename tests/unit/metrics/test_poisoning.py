@@ -3,8 +3,8 @@ import pytest
 
 from treetop.errors import InvalidInput
 from treetop.metrics.poisoning import fakes_needed
+from treetop.oracles.frequency_oracle import Tally
 from treetop.oracles.registry import oracle_named
-from treetop.oracles.tallies import Tally
 from treetop.privacy.epsilon import Epsilon
 
 

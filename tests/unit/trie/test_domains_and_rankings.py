@@ -3,8 +3,8 @@ import pytest
 
 from treetop.encoding.bit_strings import code_array
 from treetop.errors import InvalidInput
+from treetop.oracles.frequency_oracle import Tally
 from treetop.oracles.registry import oracle_named
-from treetop.oracles.tallies import Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import CountedPrefixes, summed

@@ -1,6 +1,6 @@
 import pytest
 
-from treetop.trie.level_weights import joining_share, level_weights
+from treetop.trie.user_groups import joining_share, level_weights
 
 
 def test_the_ramp_of_six_levels() -> None:

@@ -3,7 +3,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from treetop.oracles.tallies import Frequencies
+from treetop.oracles.frequency_oracle import Frequencies
 from treetop.trie.lower_confidence import (
     ScoredCandidates,
     ScoreRule,

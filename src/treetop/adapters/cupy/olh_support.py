@@ -7,9 +7,9 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from treetop.oracles.frequency_oracle import Counts
 from treetop.oracles.olh.hashing import FIRST, SECOND, THIRD, bucket_starts, premixed
 from treetop.oracles.random_words import Words32
-from treetop.oracles.tallies import Counts
 
 SOURCE = Path(__file__).with_name("olh_support.cu")
 REPORTS_PER_BLOCK = 1 << 16

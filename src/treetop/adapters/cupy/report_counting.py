@@ -7,8 +7,8 @@ from treetop.adapters.cupy.olh_support import ResidentReports, SupportCounter
 from treetop.adapters.report_files.counting import Candidates, distinct
 from treetop.adapters.report_files.reader import ReportFile
 from treetop.errors import InvalidInput
+from treetop.oracles.frequency_oracle import Tally
 from treetop.oracles.olh.counting import HashCounting
-from treetop.oracles.tallies import Tally
 
 
 class CupyEngine:

@@ -8,7 +8,7 @@ from distributed import Client, as_completed
 
 from treetop.adapters.report_files.counting import Candidates, count_file, distinct
 from treetop.errors import InvalidInput
-from treetop.oracles.tallies import Tally
+from treetop.oracles.frequency_oracle import Tally
 
 
 class DaskEngine:

@@ -10,13 +10,11 @@ from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.device.list_checks import check_question
 from treetop.federation.service_ports import Collected, Counting
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.published_lists import Beacon, PublishedList
-from treetop.federation.wire.signed_documents import unverified_content
-from treetop.federation.wire.tickets import SERIAL_BYTES
-from treetop.oracles.frequency_oracle import Columns
+from treetop.federation.wire.signed_documents import Beacon, PublishedList, unverified_content
+from treetop.federation.wire.uploads import SERIAL_BYTES
+from treetop.oracles.frequency_oracle import Columns, Counts, Tally
 from treetop.oracles.random_words import EntropyWords
 from treetop.oracles.registry import task_oracles
-from treetop.oracles.tallies import Counts, Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.randomness import Entropy
 from treetop.trie.candidate_domain import CandidateDomain

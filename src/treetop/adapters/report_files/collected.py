@@ -16,7 +16,7 @@ from treetop.adapters.report_files.writer import ReportFileWriter
 from treetop.errors import StoreDamaged, StoreUnavailable
 from treetop.federation.service_ports import Counting, ReportStore
 from treetop.federation.wire.report_batches import Batch, Envelope
-from treetop.oracles.tallies import Tally
+from treetop.oracles.frequency_oracle import Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.user_groups import Group, Role
 

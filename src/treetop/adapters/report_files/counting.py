@@ -14,8 +14,7 @@ import numpy as np
 from treetop.adapters.report_files.reader import ReportFile, refusing
 from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.errors import InvalidInput
-from treetop.oracles.frequency_oracle import NO_KEYS, Keys
-from treetop.oracles.tallies import Tally
+from treetop.oracles.frequency_oracle import NO_KEYS, Keys, Tally
 
 
 @dataclass(frozen=True, eq=False)

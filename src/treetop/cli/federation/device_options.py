@@ -8,7 +8,7 @@ import typer
 
 from treetop.errors import InvalidInput
 from treetop.federation.device.ledger import Caps
-from treetop.federation.wire.tickets import Ticket
+from treetop.federation.wire.uploads import Ticket
 
 Value = TypeVar("Value")
 

@@ -15,8 +15,8 @@ from treetop.federation.device.list_checks import check_question
 from treetop.federation.device.private_value import PrivateValue
 from treetop.federation.ports import Outbox
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.published_lists import Publication, Question
 from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_batch
+from treetop.federation.wire.signed_documents import Publication, Question
 from treetop.oracles.protocol import DeviceFace, Oracle, key_of
 from treetop.oracles.registry import task_oracles
 from treetop.privacy.randomness import Entropy

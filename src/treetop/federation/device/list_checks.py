@@ -10,7 +10,7 @@ from operator import is_
 
 from treetop.errors import QuestionRefused
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.published_lists import Publication, Question
+from treetop.federation.wire.signed_documents import Publication, Question
 from treetop.trie.user_groups import Group, Role
 
 _LISTS_REMEMBERED = 8

@@ -9,9 +9,8 @@ from treetop.errors import InvalidInput, QuestionRefused
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.ports import Verifier
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.published_lists import Beacon, PublishedList
-from treetop.federation.wire.signed_documents import checked, checked_task
-from treetop.federation.wire.tickets import SERIAL_BYTES
+from treetop.federation.wire.signed_documents import Beacon, PublishedList, checked, checked_task
+from treetop.federation.wire.uploads import SERIAL_BYTES
 from treetop.trie.user_groups import Group
 
 LEEWAY = 300

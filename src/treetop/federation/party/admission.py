@@ -13,7 +13,6 @@ from treetop.errors import PeerViolation, ReportRefused
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.service_ports import AdmittedReport
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.published_lists import PublishedList
 from treetop.federation.wire.report_batches import (
     ENVELOPE_BYTES,
     NO_DOMAIN,
@@ -22,8 +21,16 @@ from treetop.federation.wire.report_batches import (
     decoded_batch,
     encoded_batch,
 )
-from treetop.federation.wire.tickets import SERIAL_BYTES, TICKET_BYTES, TicketKey
-from treetop.federation.wire.uploads import LENGTH_BYTES, MOST_ENTRIES, ReportStatus, decoded_upload
+from treetop.federation.wire.signed_documents import PublishedList
+from treetop.federation.wire.uploads import (
+    LENGTH_BYTES,
+    MOST_ENTRIES,
+    SERIAL_BYTES,
+    TICKET_BYTES,
+    ReportStatus,
+    TicketKey,
+    decoded_upload,
+)
 from treetop.oracles.registry import task_oracles
 from treetop.trie.user_groups import Group
 

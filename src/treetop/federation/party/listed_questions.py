@@ -3,8 +3,7 @@
 from typing import Any
 
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.published_lists import Beacon, Publication, PublishedList, Question
-from treetop.federation.wire.signed_documents import unverified_content
+from treetop.federation.wire.signed_documents import Beacon, Publication, PublishedList, Question, unverified_content
 from treetop.mechanisms.dialogue import CollectReports
 from treetop.mechanisms.strict_json import require
 

@@ -14,8 +14,7 @@ from treetop.federation.ports import Clock, Verifier
 from treetop.federation.service_ports import Journal, ReportStore
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import checked_task
-from treetop.federation.wire.tickets import MOST_TICKETS, TicketKey
-from treetop.federation.wire.uploads import MOST_ENTRIES, ReportStatus
+from treetop.federation.wire.uploads import MOST_ENTRIES, MOST_TICKETS, ReportStatus, TicketKey
 
 MOST_TICKETS_AT_ONCE = 100_000
 TaskState = Literal["open", "closed"]

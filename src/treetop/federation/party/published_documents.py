@@ -3,8 +3,7 @@
 from treetop.errors import PeerViolation
 from treetop.federation.service_ports import Journal
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.published_lists import Beacon, PublishedList
-from treetop.federation.wire.signed_documents import checked
+from treetop.federation.wire.signed_documents import Beacon, PublishedList, checked
 from treetop.trie.user_groups import Group, Role
 
 _ROLES = tuple(Role)

@@ -9,18 +9,16 @@ from typing import Any
 import numpy as np
 
 from treetop.errors import PeerViolation
-from treetop.federation.group_counts import read_groups, written_groups
-from treetop.federation.level_reports import LevelReport
+from treetop.federation.level_reports import LevelReport, read_groups, written_groups
 from treetop.federation.party.listed_questions import beacon_in, listed_text, published_list
 from treetop.federation.party.small_groups import GroupsAtHand
 from treetop.federation.protocol import PartyReply, ServerMessage
 from treetop.federation.service_ports import Collected, Counting, ReportCollection
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import parameters_of
-from treetop.federation.wire.published_lists import PublishedList
 from treetop.federation.wire.report_batches import NO_DOMAIN
-from treetop.federation.wire.signed_documents import unverified_content
-from treetop.federation.wire.tickets import MOST_TICKETS
+from treetop.federation.wire.signed_documents import PublishedList, unverified_content
+from treetop.federation.wire.uploads import MOST_TICKETS
 from treetop.mechanisms.dialogue import (
     CollectReports,
     Findings,
@@ -34,9 +32,8 @@ from treetop.mechanisms.dialogue import (
 from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.registry import MECHANISMS, mechanism_named
 from treetop.mechanisms.strict_json import require, rows, text, whole
-from treetop.oracles.frequency_oracle import Keys
+from treetop.oracles.frequency_oracle import Keys, Tally
 from treetop.oracles.registry import task_oracles
-from treetop.oracles.tallies import Tally
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.user_groups import Group, Role
 

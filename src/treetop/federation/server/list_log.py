@@ -4,12 +4,11 @@ from typing import Any
 
 from treetop.errors import PeerViolation
 from treetop.federation.device.list_checks import check_question
-from treetop.federation.group_counts import weights_at
+from treetop.federation.level_reports import weights_at
 from treetop.federation.ports import Signer
 from treetop.federation.service_ports import Journal
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.published_lists import PublishedList
-from treetop.federation.wire.signed_documents import signed, unverified_content
+from treetop.federation.wire.signed_documents import PublishedList, signed, unverified_content
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.public_facts import PublicFacts

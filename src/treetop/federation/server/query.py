@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from treetop.errors import InvalidInput, QueryFailed
-from treetop.federation.group_counts import devices_of_levels, is_biased, read_groups, weights_at
-from treetop.federation.level_reports import LevelReport
+from treetop.federation.level_reports import LevelReport, devices_of_levels, is_biased, read_groups, weights_at
 from treetop.federation.ports import Signer
 from treetop.federation.protocol import PartyReply, ServerMessage
 from treetop.federation.server.list_log import ListLog
@@ -15,9 +14,8 @@ from treetop.federation.server.result import FakesNeeded, PartyRecord, QueryResu
 from treetop.federation.service_ports import Channel, Journal, ServiceClock
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import parameters_of
-from treetop.federation.wire.published_lists import Beacon
-from treetop.federation.wire.signed_documents import canonical_json, signed, signed_task
-from treetop.federation.wire.tickets import MOST_TICKETS
+from treetop.federation.wire.signed_documents import Beacon, canonical_json, signed, signed_task
+from treetop.federation.wire.uploads import MOST_TICKETS
 from treetop.mechanisms.dialogue import Member, Roster, Upload, driven
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.public_facts import PublicFacts

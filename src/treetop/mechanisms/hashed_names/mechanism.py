@@ -25,12 +25,11 @@ from treetop.mechanisms.hashed_names.texts import (
 )
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.summed_level import SharedCandidates, SummedLevel, count_level, record_level
-from treetop.oracles.tallies import Frequencies
+from treetop.oracles.frequency_oracle import Frequencies
 from treetop.trie.global_ranking import GlobalRanking, ReadText
-from treetop.trie.level_weights import joining_share
 from treetop.trie.lower_confidence import scored
 from treetop.trie.quantised_counts import QuantisedCounts
-from treetop.trie.user_groups import Group
+from treetop.trie.user_groups import Group, joining_share
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +42,7 @@ class HashedNames(Mechanism[HashedParameters]):
     name = "hashed_names"
     shares = True
     modes = ()
+    tiny_settings = {"bits": 8, "text_chunks": 1}  # noqa: RUF012
 
     @property
     def parameters(self) -> type[HashedParameters]:

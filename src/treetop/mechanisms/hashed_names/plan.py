@@ -7,8 +7,8 @@ from treetop.encoding.text_code import CHUNK_VALUES, DEFAULT_CHUNKS
 from treetop.mechanisms.canopy import CanopyPlan, SearchParameters
 from treetop.mechanisms.parameters import number, setting, whole_number
 from treetop.trie.global_ranking import COUNT_BITS
-from treetop.trie.level_weights import level_weights
 from treetop.trie.quantised_counts import UNARY_BITS
+from treetop.trie.user_groups import level_weights
 
 LONG_STEP, SHORT_STEP = 12, 8
 BUDGET_PER_ITEM, LEAST_BUDGETED = 25_000, 10

@@ -16,18 +16,16 @@ from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES, chunks_of
 from treetop.mechanisms.dialogue import AskParties, Dialogue, Findings, HearServer, Member, Roster, TellServer, ask
 from treetop.mechanisms.hashed_names.plan import HashedParameters, HashedPlan
 from treetop.mechanisms.summed_level import count_level, noise_scores, record_level
-from treetop.oracles.frequency_oracle import FrequencyOracle
-from treetop.oracles.tallies import Frequencies
+from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
 from treetop.trie.candidate_domain import ChunkDomain
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, ReadText, summed
 from treetop.trie.level_estimates import LevelEstimates
-from treetop.trie.level_weights import joining_share
 from treetop.trie.lower_confidence import scored
 from treetop.trie.party_counts import PartyCounts
 from treetop.trie.quantised_counts import QuantisedCounts
 from treetop.trie.significance import significant, threshold
 from treetop.trie.text_recovery import Gains, log_likelihood_gains, recovered_text
-from treetop.trie.user_groups import Group
+from treetop.trie.user_groups import Group, joining_share
 
 Texts = dict[int, ReadText]
 """The text of every hash that has been read."""

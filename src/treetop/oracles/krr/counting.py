@@ -7,10 +7,18 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from treetop.oracles.frequency_oracle import Columns, FrequencyOracle, Keys, refuse_large, refuse_many
+from treetop.oracles.frequency_oracle import (
+    Columns,
+    Counts,
+    Frequencies,
+    FrequencyOracle,
+    Keys,
+    Tally,
+    refuse_large,
+    refuse_many,
+)
 from treetop.oracles.krr.device import keep_threshold
 from treetop.oracles.random_words import RandomWords, Words32
-from treetop.oracles.tallies import Counts, Frequencies, Tally
 
 
 def perturbed_slots(truths: NDArray[Any], slots: int, keep: int, words: RandomWords) -> Words32:

@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from treetop.oracles.frequency_oracle import (
     Columns,
+    Counts,
     FrequencyOracle,
     Keys,
+    Tally,
     independent_support,
     refuse_large,
     refuse_many,
@@ -30,7 +32,6 @@ from treetop.oracles.olh.device import SEED_BYTES, bucket_count
 from treetop.oracles.olh.hashing import bucket_starts, buckets, premixed
 from treetop.oracles.plausibility import TAIL, binomial, most_of, own_and_others
 from treetop.oracles.random_words import RandomWords, Words32
-from treetop.oracles.tallies import Counts, Tally
 from treetop.privacy.epsilon import Epsilon
 
 CANDIDATES_AT_ONCE = 1024

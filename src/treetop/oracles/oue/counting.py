@@ -12,11 +12,18 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from treetop.errors import InvalidInput
-from treetop.oracles.frequency_oracle import Columns, FrequencyOracle, Keys, independent_support, refuse_many
+from treetop.oracles.frequency_oracle import (
+    Columns,
+    Counts,
+    FrequencyOracle,
+    Keys,
+    Tally,
+    independent_support,
+    refuse_many,
+)
 from treetop.oracles.oue.device import flip_threshold
 from treetop.oracles.plausibility import TAIL, most_of, own_and_others
 from treetop.oracles.random_words import RandomWords
-from treetop.oracles.tallies import Counts, Tally
 from treetop.privacy.randomness import HALF
 
 BLOCK_BYTES = 4096

@@ -7,8 +7,7 @@ from typing import Any
 
 from treetop.adapters.http.retrying_connection import Reply, Request, RetryingConnection
 from treetop.errors import PeerViolation
-from treetop.federation.wire.tickets import TICKET_BYTES, Ticket
-from treetop.federation.wire.uploads import ReportStatus, TicketedReport, encoded_upload
+from treetop.federation.wire.uploads import TICKET_BYTES, ReportStatus, Ticket, TicketedReport, encoded_upload
 from treetop.trie.user_groups import Group, Role
 
 MOST_DOCUMENT_BYTES = 1 << 26

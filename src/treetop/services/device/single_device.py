@@ -12,9 +12,8 @@ from treetop.errors import QuestionRefused, ReportRefused
 from treetop.federation.device.device import Device
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.published_lists import Beacon
-from treetop.federation.wire.tickets import Ticket
-from treetop.federation.wire.uploads import ReportStatus, TicketedReport
+from treetop.federation.wire.signed_documents import Beacon
+from treetop.federation.wire.uploads import ReportStatus, Ticket, TicketedReport
 from treetop.privacy.randomness import Entropy, uniform_below
 from treetop.services.device.party_client import PartyClient
 

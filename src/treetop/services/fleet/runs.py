@@ -8,8 +8,8 @@ from typing import Literal
 
 from treetop.errors import QuestionRefused
 from treetop.federation.device.trusted_task import LEEWAY, TrustedTask
-from treetop.federation.wire.published_lists import Beacon, PublishedList
-from treetop.federation.wire.tickets import Ticket
+from treetop.federation.wire.signed_documents import Beacon, PublishedList
+from treetop.federation.wire.uploads import Ticket
 from treetop.services.fleet.devices import Answer, FleetDevices, stretches
 from treetop.trie.user_groups import Group
 

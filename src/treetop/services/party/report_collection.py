@@ -8,9 +8,8 @@ from treetop.federation.party.admission import TaskAdmission
 from treetop.federation.party.published_documents import PublishedDocuments
 from treetop.federation.ports import Verifier
 from treetop.federation.service_ports import Collected, Counting, ReportStore, ServiceClock
-from treetop.federation.wire.published_lists import Beacon, PublishedList
-from treetop.federation.wire.signed_documents import checked
-from treetop.oracles.tallies import Tally
+from treetop.federation.wire.signed_documents import Beacon, PublishedList, checked
+from treetop.oracles.frequency_oracle import Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.user_groups import Group
 

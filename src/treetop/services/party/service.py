@@ -18,8 +18,8 @@ from treetop.federation.party.party import Party, Query
 from treetop.federation.party.published_documents import PublishedDocuments
 from treetop.federation.service_ports import Counting, Journal, ReportCollection, ReportStore, ServiceClock
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.tickets import TicketKey
-from treetop.oracles.tallies import Tally
+from treetop.federation.wire.uploads import TicketKey
+from treetop.oracles.frequency_oracle import Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.services.party.app import party_app
 from treetop.services.party.context import PartyContext

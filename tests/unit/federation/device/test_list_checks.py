@@ -21,7 +21,7 @@ from treetop.errors import QuestionRefused, TreetopError
 from treetop.federation.device.device import Device
 from treetop.federation.device.list_checks import check_question, smallest_domain
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.published_lists import Publication, Question
+from treetop.federation.wire.signed_documents import Publication, Question
 from treetop.trie.user_groups import Group, Role
 
 KRR = third_level()

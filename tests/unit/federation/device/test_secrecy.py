@@ -21,7 +21,7 @@ from treetop.federation.device.device import Device
 from treetop.federation.device.ledger import Ledger
 from treetop.federation.device.private_value import PrivateValue
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.published_lists import Question
+from treetop.federation.wire.signed_documents import Question
 from treetop.trie.user_groups import Group
 
 SOURCE = Path(__file__).parents[4] / "src" / "treetop"

@@ -14,8 +14,15 @@ from treetop.errors import PeerViolation, PromiseBroken, QuestionRefused
 from treetop.federation.device.device import Device
 from treetop.federation.device.trusted_task import LEEWAY, TrustedTask
 from treetop.federation.task import Deadlines, DeviceTask
-from treetop.federation.wire.published_lists import Beacon, Publication, PublishedList, Question
-from treetop.federation.wire.signed_documents import Kind, signed, signed_task
+from treetop.federation.wire.signed_documents import (
+    Beacon,
+    Kind,
+    Publication,
+    PublishedList,
+    Question,
+    signed,
+    signed_task,
+)
 from treetop.trie.user_groups import Group, Role
 
 PARTIES = ("south", "north")

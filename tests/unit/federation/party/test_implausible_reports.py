@@ -6,7 +6,7 @@ from tests.support.federations import Federation, crowd, order
 
 from treetop.adapters.memory.report_collection import MemoryReportCollection
 from treetop.encoding.bit_strings import keys_of
-from treetop.federation.wire.published_lists import PublishedList
+from treetop.federation.wire.signed_documents import PublishedList
 from treetop.oracles.frequency_oracle import Columns
 from treetop.oracles.olh.hashing import buckets, premixed
 from treetop.trie.user_groups import Group

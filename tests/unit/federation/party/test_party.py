@@ -13,8 +13,7 @@ from treetop.errors import InvalidInput, PeerViolation, UnknownName
 from treetop.federation.party.party import TaskClosed
 from treetop.federation.protocol import ServerMessage
 from treetop.federation.wire.signed_documents import signed_task
-from treetop.federation.wire.tickets import Ticket
-from treetop.federation.wire.uploads import ReportStatus, encoded_upload
+from treetop.federation.wire.uploads import ReportStatus, Ticket, encoded_upload
 
 ONE_SHOT, ROUNDS = task(), task("listed")
 

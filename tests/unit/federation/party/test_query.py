@@ -11,8 +11,7 @@ from tests.support.journals import ScriptedJournal
 from treetop.errors import PeerViolation, QueryFailed
 from treetop.federation.party.query import PartyQuery
 from treetop.federation.protocol import PartyReply, ServerMessage
-from treetop.federation.wire.published_lists import Beacon
-from treetop.federation.wire.signed_documents import signed
+from treetop.federation.wire.signed_documents import Beacon, signed
 
 CLOSE = ServerMessage("close").to_bytes()
 

@@ -11,7 +11,7 @@ from tests.support.federations import Federation, crowd, items, order
 from treetop.adapters.memory.report_collection import MemoryReportCollection
 from treetop.federation.service_ports import ReportCollection
 from treetop.federation.task import DeviceTask, LeastReports
-from treetop.federation.wire.published_lists import PublishedList
+from treetop.federation.wire.signed_documents import PublishedList
 from treetop.trie.user_groups import Group, Role
 
 FIRST, SECOND = Role.VALIDATE_INFREQUENT, Role.VALIDATE_FREQUENT

@@ -18,8 +18,7 @@ from treetop.errors import BudgetExceeded, LedgerRefused, QuestionRefused, Repor
 from treetop.federation.device.ledger import Caps
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.task import Deadlines, DeviceTask, Encoding
-from treetop.federation.wire.tickets import Ticket
-from treetop.federation.wire.uploads import ReportStatus
+from treetop.federation.wire.uploads import ReportStatus, Ticket
 from treetop.services.device.party_client import PartyClient
 from treetop.services.device.single_device import SingleDevice
 

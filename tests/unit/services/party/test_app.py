@@ -29,8 +29,7 @@ from treetop.adapters.http.endpoint_settings import AccessKey
 from treetop.adapters.memory.report_store import MemoryReportStore
 from treetop.errors import StoreBusy, StoreDamaged, StoreUnavailable
 from treetop.federation.protocol import ServerMessage
-from treetop.federation.wire.published_lists import Publication, PublishedList, Question
-from treetop.federation.wire.signed_documents import signed
+from treetop.federation.wire.signed_documents import Publication, PublishedList, Question, signed
 from treetop.federation.wire.uploads import ReportStatus, encoded_upload
 from treetop.services.party.settings import Limits
 from treetop.toml_files import Secret

@@ -16,9 +16,8 @@ from treetop.federation.party.party import Party, Query
 from treetop.federation.party.published_documents import PublishedDocuments
 from treetop.federation.ports import Signer
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.published_lists import Beacon, Publication, PublishedList, Question
 from treetop.federation.wire.report_batches import Envelope, encoded_batch
-from treetop.federation.wire.signed_documents import signed
+from treetop.federation.wire.signed_documents import Beacon, Publication, PublishedList, Question, signed
 from treetop.federation.wire.uploads import TicketedReport, encoded_upload
 from treetop.services.party.report_collection import DeviceReportCollection, Stopped
 from treetop.trie.user_groups import Group
