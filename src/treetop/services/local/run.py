@@ -39,7 +39,7 @@ def order_of(options: LocalOptions, users: Mapping[str, int], opens: int = 0) ->
     """Return the order: the largest party first, a deadline that nobody reaches."""
     return QueryOrder(
         name=f"{options.data} on this machine", attribute=options.data, k=options.k, epsilon=options.epsilon,
-        mechanism=options.mechanism, mode=cast(Any, options.mode), encoding=options.encoding,
+        mechanism=options.mechanism, mode=cast(Any, options.mode), oracle=options.oracle, encoding=options.encoding,
         settings=options.settings, expected=users,
         parties=tuple(sorted(users, key=lambda name: (-users[name], name))),
         deadlines=Deadlines(opens, opens + DAYS_30, opens + DAYS_30), least=LeastReports(LEAST_REPORTS, LEAST_REPORTS),
@@ -49,7 +49,7 @@ def order_of(options: LocalOptions, users: Mapping[str, int], opens: int = 0) ->
 def ordered_now(options: LocalOptions, users: Mapping[str, int]) -> dict[str, Any]:
     """Return the order as the server's API takes it."""
     order = order_of(options, users, int(time.time()))
-    names = ("name", "attribute", "k", "epsilon", "mechanism", "mode", "encoding")
+    names = ("name", "attribute", "k", "epsilon", "mechanism", "mode", "oracle", "encoding")
     return {
         **{name: getattr(order, name) for name in names}, "settings": dict(order.settings),
         "expected": dict(order.expected), "parties": list(order.parties),
