@@ -22,10 +22,8 @@ from treetop.mechanisms.taps import Continue, Taps
 from treetop.oracles.frequency_oracle import Tally
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.consensus_pruning import PruningCandidates, consensus
-from treetop.trie.global_ranking import CountedPrefixes
-from treetop.trie.level_estimates import LevelEstimates
-from treetop.trie.party_counts import PartyCounts
-from treetop.trie.quantised_counts import QuantisedCounts
+from treetop.trie.global_ranking import CountedPrefixes, LevelEstimates
+from treetop.trie.party_counts import PartyCounts, QuantisedCounts
 from treetop.trie.user_groups import Group
 
 USERS = 12_345

@@ -43,8 +43,7 @@ from treetop.oracles.registry import AUTO, oracle_named
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import COUNT_BITS, GlobalRanking
 from treetop.trie.lower_confidence import cover_cut, scored, uncovered_share
-from treetop.trie.party_counts import FINEST
-from treetop.trie.quantised_counts import LARGEST_VALUE, UNARY_BITS, QuantisedCounts
+from treetop.trie.party_counts import FINEST, LARGEST_VALUE, UNARY_BITS, QuantisedCounts
 from treetop.trie.user_groups import Group, GroupSizes, Weights, joining_share, level_weights
 
 LEAST_KEPT = 30

@@ -13,7 +13,7 @@ from treetop.mechanisms.parameters import Parameters
 from treetop.metrics.detection_power import Stage, count_error, detection_power, marking_power
 from treetop.oracles.registry import listed_oracle
 from treetop.trie.global_ranking import COUNT_BITS
-from treetop.trie.quantised_counts import UNARY_BITS
+from treetop.trie.party_counts import UNARY_BITS
 from treetop.trie.user_groups import level_weights
 
 READ_CHUNKS = 5

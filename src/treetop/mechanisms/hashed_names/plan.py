@@ -7,7 +7,7 @@ from treetop.encoding.text_code import CHUNK_VALUES, DEFAULT_CHUNKS
 from treetop.mechanisms.canopy import CanopyPlan, SearchParameters
 from treetop.mechanisms.parameters import number, setting, whole_number
 from treetop.trie.global_ranking import COUNT_BITS
-from treetop.trie.quantised_counts import UNARY_BITS
+from treetop.trie.party_counts import UNARY_BITS
 from treetop.trie.user_groups import level_weights
 
 LONG_STEP, SHORT_STEP = 12, 8
