@@ -34,7 +34,7 @@ def facts(mechanism: str, mode: Any = "rounds", epsilon: str = "1.5", **settings
     order = QueryOrder("fruit", ("a", "b"), mechanism=mechanism, mode=mode, epsilon=epsilon, k=3, settings=settings)
     task = planned_task(order)
     levels = dict.fromkeys(range(1, len(task.lengths)), USERS)
-    return PublicFacts(parameters_of(task), ROSTER, ROSTER.members[0], task.lengths, task.most_slots, levels)
+    return PublicFacts(parameters_of(task), ROSTER, ROSTER.members[0], task.lengths, task.max_slots, levels)
 
 
 def passed_on(content: Any) -> Any:

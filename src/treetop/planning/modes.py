@@ -90,7 +90,7 @@ def _hashed(parameters: HashedParameters) -> Mode:
 
 
 def _stages(parameters: Parameters, plan: CanopyPlan, weights: list[float], last: int = 0) -> tuple[Stage, ...]:
-    sizes = plan.most_candidates
+    sizes = plan.max_candidates
     going_on = [min(plan.kept, size) for size in sizes[:-1]] + [last or parameters.k]
     return tuple(
         Stage(parameters.oracle_for(size), weight / sum(weights), size, kept, plan.zeta)

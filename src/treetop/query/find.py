@@ -54,7 +54,7 @@ def score(outcome: RunResult, population: Population, k: int) -> Score:
 
 
 SEEDS_BELOW = 2**32
-MOST_NAMED = 5
+MAX_NAMED = 5
 
 
 def find(
@@ -175,8 +175,8 @@ def _empty_level_notes(outcome: RunResult) -> list[str]:
         for party, levels in empty.items()
         if levels
     ]
-    if (more := len(notes) - MOST_NAMED) > 0:
-        return [*notes[:MOST_NAMED], f"{more:,} more parties had no reports at some levels"]
+    if (more := len(notes) - MAX_NAMED) > 0:
+        return [*notes[:MAX_NAMED], f"{more:,} more parties had no reports at some levels"]
     return notes
 
 

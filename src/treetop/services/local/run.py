@@ -21,9 +21,9 @@ from treetop.services.local.processes import Processes, Supervised
 from treetop.services.server.client import ServerClient
 
 DAYS_30 = 30 * 86400
-LEAST_REPORTS = 50
+MIN_REPORTS = 50
 """On one machine small federations are played: the least number of reports is lowered, and the answer says so."""
-LOWERED = f"on one machine a level needs {LEAST_REPORTS} reports; a deployment asks for 500, and 100 to validate"
+LOWERED = f"on one machine a level needs {MIN_REPORTS} reports; a deployment asks for 500, and 100 to validate"
 
 CAPS = Caps()
 
@@ -42,7 +42,7 @@ def order_of(options: LocalOptions, users: Mapping[str, int], opens: int = 0) ->
         mechanism=options.mechanism, mode=cast(Any, options.mode), oracle=options.oracle, encoding=options.encoding,
         settings=options.settings, expected=users,
         parties=tuple(sorted(users, key=lambda name: (-users[name], name))),
-        deadlines=Deadlines(opens, opens + DAYS_30, opens + DAYS_30), least=LeastReports(LEAST_REPORTS, LEAST_REPORTS),
+        deadlines=Deadlines(opens, opens + DAYS_30, opens + DAYS_30), least=LeastReports(MIN_REPORTS, MIN_REPORTS),
     )  # fmt: skip
 
 
