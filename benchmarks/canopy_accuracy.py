@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.histograms import FOLDER, histogram, missing
 from treetop.evaluation.grid import cells_of
 from treetop.mechanisms.registry import mechanism_named
-from treetop.query.score import Score, score
+from treetop.query.find import Score, score
 from treetop.query.strategy import populate
 from treetop.simulation.run import run
 

@@ -16,7 +16,7 @@ from treetop.mechanisms.known_items import KnownItems
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.registry import MECHANISMS, mechanism_named
 from treetop.privacy.epsilon import Epsilon
-from treetop.query.score import score
+from treetop.query.find import score
 from treetop.query.strategy import catalogued, populate
 from treetop.simulation.population import Population
 from treetop.simulation.run import run

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.histograms import FOLDER, histogram, missing
-from treetop.query.score import Score, score
+from treetop.query.find import Score, score
 from treetop.query.strategy import HASHED, FindRequest, choose
 from treetop.simulation.run import run
 

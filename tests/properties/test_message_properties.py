@@ -22,10 +22,8 @@ from treetop.mechanisms.taps import Continue, Taps
 from treetop.oracles.frequency_oracle import Tally
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.consensus_pruning import PruningCandidates, consensus
-from treetop.trie.global_ranking import CountedPrefixes
-from treetop.trie.level_estimates import LevelEstimates
-from treetop.trie.party_counts import PartyCounts
-from treetop.trie.quantised_counts import QuantisedCounts
+from treetop.trie.global_ranking import CountedPrefixes, LevelEstimates
+from treetop.trie.party_counts import PartyCounts, QuantisedCounts
 from treetop.trie.user_groups import Group
 
 USERS = 12_345
@@ -36,7 +34,7 @@ def facts(mechanism: str, mode: Any = "rounds", epsilon: str = "1.5", **settings
     order = QueryOrder("fruit", ("a", "b"), mechanism=mechanism, mode=mode, epsilon=epsilon, k=3, settings=settings)
     task = planned_task(order)
     levels = dict.fromkeys(range(1, len(task.lengths)), USERS)
-    return PublicFacts(parameters_of(task), ROSTER, ROSTER.members[0], task.lengths, task.most_slots, levels)
+    return PublicFacts(parameters_of(task), ROSTER, ROSTER.members[0], task.lengths, task.max_slots, levels)
 
 
 def passed_on(content: Any) -> Any:

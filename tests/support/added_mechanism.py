@@ -10,8 +10,7 @@ from treetop.mechanisms.dialogue import AskParties, CollectReports, Dialogue, Di
 from treetop.mechanisms.parameters import Parameters, setting, whole_number
 from treetop.mechanisms.protocol import Mechanism
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, summed
-from treetop.trie.level_estimates import LevelEstimates
+from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, LevelEstimates, summed
 from treetop.trie.user_groups import Group, equal_groups
 
 

@@ -4,35 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from treetop.mechanisms import (
-    AskParties,
-    CandidateDomain,
-    Codes,
-    CountedPrefixes,
-    Dialogue,
-    DivideUsers,
-    Findings,
-    GlobalRanking,
-    Group,
-    HearServer,
-    Member,
-    PublicFacts,
-    Roster,
-    TellServer,
-    TrieMechanism,
-    TrieParameters,
-    ask,
-    code_texts,
-    codes,
-    decode_counts,
-    encode_counts,
-    equal_groups,
-    estimate,
-    keep,
-    root_prefix,
-    setting,
-    summed,
-    whole_number,
-)
+    AskParties, CandidateDomain, Codes, CountedPrefixes, Dialogue, DivideUsers, Findings, GlobalRanking, Group,
+    HearServer, Member, PublicFacts, Roster, TellServer, TrieMechanism, TrieParameters, ask, code_texts, codes,
+    decode_counts, encode_counts, equal_groups, estimate, keep, root_prefix, setting, summed, whole_number,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

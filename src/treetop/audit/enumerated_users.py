@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -13,8 +14,8 @@ from treetop.encoding.bit_strings import code_array
 from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES
 from treetop.mechanisms.dialogue import CollectReports, DivideUsers, DrawGroup, Request
 from treetop.oracles.frequency_oracle import Tally
-from treetop.oracles.protocol import NO_CODE_KEY, Oracle
-from treetop.privacy.budget import Budget
+from treetop.oracles.protocol import NO_CODE_KEY, DeviceFace, Oracle
+from treetop.oracles.registry import find_oracle
 from treetop.privacy.guarantee import OncePerUser
 from treetop.simulation.simulated_users import SimulatedUsers
 from treetop.trie.candidate_domain import CandidateDomain, ChunkDomain
@@ -102,7 +103,7 @@ class Target:
 
     values: tuple[int | None, ...]
     oracle: Oracle
-    budget: Budget
+    """What the mechanism was told to ask through; it need not be registered."""
     behaviour: UserBehaviour
     choices: Choices
     groups: set[Group] = field(default_factory=set)
@@ -117,16 +118,14 @@ class Target:
 
     def report(self, request: CollectReports, bits: int) -> list[bool]:
         """Report through the oracle's device face; return which slots of a tally the report counts for."""
-        domain, listed = request.domain, self.oracle.listed
-        face = self.oracle.device(self.budget, request.oracle.report_slots if listed else None)
-        prefixes = [asked_prefix(value, bits, domain) for value in self.values]
-        held = [slot_of(prefix, domain) if listed else key_of(prefix, domain) for prefix in prefixes]
-        said = self.choices.choose(report_law(face, tuple(held)))
-        slots = range(request.oracle.slots)
-        if listed:
-            return [face.supports(said, slot) for slot in slots]
-        keys = [*domain.keys(domain.prefixes).tolist(), NO_CODE_KEY]
-        return [face.supports(said, keys[slot]) for slot in slots]
+        domain, counting = request.domain, request.oracle
+        oracle = self.oracle if self.oracle.name == counting.name else find_oracle(counting.name)
+        face = face_of(oracle, counting.odds, counting.report_slots)
+        held = tuple((slot_of if oracle.listed else key_of)(value, bits, domain) for value in self.values)
+        said = self.choices.choose(report_law(face, held))
+        slots = range(counting.slots)
+        counted = slots if oracle.listed else [*domain.keys(domain.prefixes).tolist(), NO_CODE_KEY]
+        return [face.supports(said, counted[slot]) for slot in slots]
 
 
 class EnumeratedUsers(SimulatedUsers):
@@ -178,26 +177,32 @@ class EnumeratedUsers(SimulatedUsers):
         """Return what a companion says: her own slot or the dummy's, as the pattern has it."""
         absent = (self._pattern >> number % PATTERN_BITS) & 1
         value = None if absent else self._others[number % len(self._others)]
-        return slot_of(asked_prefix(value, self._bits, domain), domain)
+        return slot_of(value, self._bits, domain)
 
 
-def asked_prefix(value: int | None, bits: int, domain: CandidateDomain) -> int | None:
+@lru_cache
+def face_of(oracle: Oracle, odds: Fraction, slots: int) -> DeviceFace:
+    """Return how a device answers with the epsilon that the mechanism asks with, whatever it was told to ask with."""
+    return oracle.device_face(odds, slots)
+
+
+def asked_prefix(code: int, bits: int, domain: CandidateDomain) -> int:
     """Return what a user is asked for: the first bits of her code, or the code and a chunk of its text.
 
-    A code has its own last byte for every chunk here. None is an item without a code.
+    In these runs every chunk of a text is the last byte of its code.
     """
+    return code << CHUNK_BITS | code % CHUNK_VALUES if isinstance(domain, ChunkDomain) else code >> bits - domain.length
+
+
+def slot_of(value: int | None, bits: int, domain: CandidateDomain) -> int:
+    """Return the slot of a code in a list: the dummy's if it is not there, or if the item has no code."""
     if value is None:
-        return None
-    if isinstance(domain, ChunkDomain):
-        return value << CHUNK_BITS | value % CHUNK_VALUES
-    return value >> (bits - domain.length)
+        return len(domain)
+    return int(domain.slots_of(code_array([asked_prefix(value, bits, domain)], domain.length))[0])
 
 
-def slot_of(prefix: int | None, domain: CandidateDomain) -> int:
-    """Return the slot of a prefix in a list, the dummy's if it is not there."""
-    return len(domain) if prefix is None else int(domain.slots_of(code_array([prefix], domain.length))[0])
-
-
-def key_of(prefix: int | None, domain: CandidateDomain) -> int:
+def key_of(value: int | None, bits: int, domain: CandidateDomain) -> int:
     """Return what a device hashes where there is no list."""
-    return NO_CODE_KEY if prefix is None else int(domain.keys(code_array([prefix], domain.length))[0])
+    if value is None:
+        return NO_CODE_KEY
+    return int(domain.keys(code_array([asked_prefix(value, bits, domain)], domain.length))[0])

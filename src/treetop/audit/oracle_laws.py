@@ -257,7 +257,7 @@ def report_law(face: DeviceFace, values: tuple[int, ...], seeds: int = 2) -> dic
 
 def event_law(face: DeviceFace, value: int, values: tuple[int, int], seeds: int = 64) -> dict[tuple[bool, bool], float]:
     """Return how likely a report of a value supports the first and the second of two values."""
-    total: Counter[tuple[bool, bool]] = Counter()
+    total: defaultdict[tuple[bool, bool], float] = defaultdict(float)
     for report, (chance,) in report_law(face, (value,), seeds).items():
         total[face.supports(report, values[0]), face.supports(report, values[1])] += float(chance)
     return dict(total)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from treetop.audit.audit_report import AuditReport, Check
 from treetop.audit.device_conduct import conduct_checks, oracle_conduct_checks
@@ -19,8 +19,6 @@ from treetop.oracles.registry import ORACLES, find_oracle
 from treetop.privacy.budget import Budget
 
 Tick = Callable[[str, float], None]
-Name = TypeVar("Name")
-Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
@@ -43,8 +41,10 @@ def parts(quick: bool, mechanism: str | Mechanism[Any] | None = None, oracle: st
     A task names its oracle, so devices are audited with registered oracles only.
     """
     everything = mechanism is None and oracle is None
-    mechanisms = list(audited_mechanisms().values()) if everything else _one(mechanism, _mechanism_of)
-    oracles = list(ORACLES.values()) if everything else _one(oracle, find_oracle)
+    mechanisms = [] if mechanism is None else [_mechanism_of(mechanism)]
+    oracles = [] if oracle is None else [find_oracle(oracle)]
+    if everything:
+        mechanisms, oracles = list(audited_mechanisms().values()), list(ORACLES.values())
     deployable = [each for each in oracles if ORACLES.get(each.name) == each]
     found = [_exact(each, quick) for each in oracles]
     if everything:
@@ -60,10 +60,6 @@ def parts(quick: bool, mechanism: str | Mechanism[Any] | None = None, oracle: st
         tasks = (1, 2, 5, 10) if quick else range(1, 11)
         found += [_longitudinal(number, 1_500 if quick else 10_000) for number in tasks]
     return found
-
-
-def _one(chosen: Name | None, named: Callable[[Name], Kind]) -> list[Kind]:
-    return [] if chosen is None else [named(chosen)]
 
 
 def _mechanism_of(mechanism: str | Mechanism[Any]) -> Mechanism[Any]:
@@ -96,12 +92,15 @@ def _longitudinal(number: int, trials: int) -> Part:
 
 
 def run_audit(
-    quick: bool,
-    tick: Tick,
+    quick: bool = False,
+    tick: Tick = lambda title, done: None,  # noqa: ARG005
     mechanism: str | Mechanism[Any] | None = None,
     oracle: str | Oracle | None = None,
 ) -> AuditReport:
-    """Run every part; `tick` is told what begins and how many seconds of work are done."""
+    """Run every part, or those of one mechanism, one oracle, or both, each a name or an object.
+
+    `tick` is told what begins and how many seconds of work are done.
+    """
     checks: list[Check] = []
     done = 0.0
     for part in parts(quick, mechanism, oracle):

@@ -22,7 +22,7 @@ from treetop.audit.enumerated_users import (
     asked_prefix,
     every_transcript,
 )
-from treetop.audit.exact_ratios import Odds, largest_odds, tight, within
+from treetop.audit.exact_ratios import NO_DIFFERENCE, Odds, largest_odds, tight, within
 from treetop.encoding.bit_strings import code_array
 from treetop.mechanisms.dialogue import CollectReports, Dialogue, DrawGroup, Findings, Member, Roster
 from treetop.mechanisms.parameters import Parameters
@@ -36,8 +36,6 @@ from treetop.simulation.run import PartyRun, drive
 
 ROSTER = Roster((Member("first", 1000), Member("second", 1000)))
 """What the parties claim; the second one's users are the target and somebody in every group."""
-
-
 HONEST, KRR = UserBehaviour(), KRandomizedResponse()
 
 
@@ -66,7 +64,7 @@ class Scene:
         values = (*codes, None)
 
         def run(choices: Choices) -> None:
-            target = Target(values, self.oracle, budget, self.behaviour, choices)
+            target = Target(values, self.oracle, self.behaviour, choices)
             parties: dict[str, PartyRun] = {}
             for number, member in enumerate(ROSTER.members):
                 dialogue, own = self.mechanism.party(parameters, ROSTER, member), number > 0
@@ -95,7 +93,7 @@ def prying(honest: Dialogue[Findings], parameters: Parameters, codes: Sequence[i
         match request:
             case CollectReports():
                 prefix = asked_prefix(codes[curious % len(codes)], bits, request.domain)
-                domain = replace(request.domain, prefixes=code_array([prefix or 0], request.domain.length))
+                domain = replace(request.domain, prefixes=code_array([prefix], request.domain.length))
                 tally: Tally = yield replace(request, domain=domain, oracle=parameters.oracle_for(len(domain)))
                 curious += 1 + int(tally.support[0])
                 lies = np.zeros(request.oracle.slots, dtype=np.int64)
@@ -112,10 +110,10 @@ def worst_odds(scene: Scene, budget: Budget, limit: int) -> tuple[Odds, int]:
 
     Further patterns of what the others say are taken while there are fewer transcripts than the limit.
     """
-    worst, number = Odds(1, 1), 0
+    worst, number = NO_DIFFERENCE, 0
     for pattern in range(1 << PATTERN_BITS):
         columns = [transcript.probabilities for transcript in scene.transcripts(budget, pattern)]
-        worst = largest_odds([worst.column, *columns])
+        worst = largest_odds(columns, worst)
         number += len(columns)
         if number + len(columns) > limit:
             break

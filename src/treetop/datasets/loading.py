@@ -17,7 +17,7 @@ from treetop.datasets.federation import Federation, federation_from_mapping, fed
 from treetop.datasets.synthetic import synthetic
 from treetop.errors import InvalidInput
 
-MOST_USERS = (1 << 53) - 1
+MAX_USERS = (1 << 53) - 1
 KNOWN_COLUMNS = ("party", "item", "users")
 PARQUET_MARK = b"PAR1"
 
@@ -177,7 +177,7 @@ def _whole_numbers(source: str, column: pa.ChunkedArray) -> Any:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
         raise InvalidInput(f"{source}: expected whole numbers in 'users', found other values: {reason}") from None
     values = np.asarray(numbers)
-    wrong = ~(np.isfinite(values) & (values >= 0) & (values <= MOST_USERS) & (values == np.floor(values)))
+    wrong = ~(np.isfinite(values) & (values >= 0) & (values <= MAX_USERS) & (values == np.floor(values)))
     _refuse_first(source, column, pa.chunked_array([pa.array(wrong)]), "found {value}")
     return values.astype(np.int64)
 

@@ -10,12 +10,12 @@ from treetop.encoding.item_codecs import DEFAULT_HASH_KEY, EncodedItems, Hashed
 from treetop.encoding.text_code import DEFAULT_CHUNKS, chunks_of, is_recoverable
 
 SHORT_HASH, LONG_HASH = 24, 32
-MOST_ITEMS_OF_A_SHORT_HASH = 100_000
+MAX_ITEMS_OF_A_SHORT_HASH = 100_000
 
 
 def hash_bits_for(expected_items: int) -> int:
     """Return 24 bits up to about 10^5 different items, 32 above: every bit more has to be searched."""
-    return SHORT_HASH if expected_items <= MOST_ITEMS_OF_A_SHORT_HASH else LONG_HASH
+    return SHORT_HASH if expected_items <= MAX_ITEMS_OF_A_SHORT_HASH else LONG_HASH
 
 
 def shared_hash_chance(items: int, bits: int) -> float:

@@ -10,7 +10,7 @@ from os import _exit
 
 from treetop.errors import InvalidInput
 from treetop.evaluation.grid import Grid
-from treetop.query.score import Score, score
+from treetop.query.find import Score, score
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
 

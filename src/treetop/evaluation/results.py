@@ -15,7 +15,7 @@ import pyarrow.parquet
 
 from treetop.errors import InvalidInput
 from treetop.evaluation.grid import Cell
-from treetop.query.score import Score
+from treetop.query.find import Score
 from treetop.simulation.population import Population
 
 ENDINGS = (".parquet", ".csv")

@@ -13,7 +13,7 @@ from treetop.trie.user_groups import Group, Role
 _ROLES = tuple(Role)
 FLAGGED = 5.998
 """Standard deviations beyond which an honest party is found once in 10^9."""
-LEAST_EXPECTED = 5.0
+MIN_EXPECTED = 5.0
 """In every group, for the chi-square law to hold."""
 
 
@@ -59,7 +59,7 @@ def is_biased(groups: Mapping[Group, int], weights: Mapping[Group, int]) -> bool
     """
     devices, whole_weight = sum(groups.values()), sum(weights.values())
     expected = {group: devices * weight / whole_weight for group, weight in weights.items()}
-    if len(expected) < 2 or min(expected.values()) < LEAST_EXPECTED:
+    if len(expected) < 2 or min(expected.values()) < MIN_EXPECTED:
         return False
     chi_square = sum((groups.get(group, 0) - mean) ** 2 / mean for group, mean in expected.items())
     return cube_root_score(chi_square, len(expected) - 1) > FLAGGED
@@ -105,7 +105,7 @@ class LevelReport:
 def read_trace(task: DeviceTask, content: Any) -> LevelTrace:
     """Run by the server: what a party says about one of its levels."""
     level, length, candidates, reports, oracle, kept, note = rows("trace", content, 7, 7)
-    most = task.most_slots
+    most = task.max_slots
     return LevelTrace(
         whole("level", level, 1, len(task.lengths) - 1), whole("length", length, 0, task.bits),
         whole("candidates", candidates, 0, most), whole("reports", reports, 0, 1 << 53),

@@ -15,7 +15,7 @@ from treetop.trie.user_groups import Group, Role
 
 LONGEST_CODE = 256
 LAST_SECOND = (1 << 53) - 1
-MOST_WEIGHT = 1 << 32
+MAX_WEIGHT = 1 << 32
 _TASK_DOMAIN = b"treetop task 1\0"
 
 
@@ -70,7 +70,7 @@ class DeviceTask:
     lengths: tuple[int, ...]
     """l_0 .. l_g: the prefix length of every level, from 0 to the bits of a code."""
     groups: tuple[WeightedGroup, ...]
-    most_slots: int = MAX_SLOTS
+    max_slots: int = MAX_SLOTS
     """d_max: no published list may be longer, the dummy counted."""
     encoding: Encoding = Encoding()
     mechanism: str = ""
@@ -131,7 +131,7 @@ class DeviceTask:
         groups = [[entry.group.level, entry.group.role.value, entry.weight] for entry in self.groups]
         content = {
             "attribute": self.attribute, "epsilon": self.budget.text, "groups": groups, "k": self.k,
-            "lengths": list(self.lengths), "most_slots": self.most_slots, "name": self.name, "oracle": self.oracle,
+            "lengths": list(self.lengths), "most_slots": self.max_slots, "name": self.name, "oracle": self.oracle,
             "encoding": vars(self.encoding), "mechanism": self.mechanism, "settings": dict(self.settings),
             "parties": list(self.parties), "deadlines": vars(self.deadlines), "least": vars(self.least),
             "thresholds": self.thresholds,
@@ -157,7 +157,7 @@ def _from_content(content: dict[str, object]) -> DeviceTask:
         oracle=str(content["oracle"]), k=cast(int, content["k"]),
         lengths=tuple(cast(list[int], content["lengths"])),
         groups=tuple(WeightedGroup(Group(level, Role(role)), weight) for level, role, weight in groups),
-        most_slots=cast(int, content["most_slots"]), mechanism=str(content["mechanism"]),
+        max_slots=cast(int, content["most_slots"]), mechanism=str(content["mechanism"]),
         settings=tuple(sorted(cast(dict[str, str], content["settings"]).items())),
         parties=tuple(cast(list[str], content["parties"])),
         encoding=Encoding(**cast(dict[str, Any], content["encoding"])),
@@ -174,8 +174,8 @@ def _text_problems(task: DeviceTask) -> list[str]:
     problems = [f"{name} must not be empty" for name in ("name", "attribute") if not getattr(task, name)]
     if not _whole(task.k, 1, MAX_SLOTS):
         problems.append(f"k must be a whole number of at least 1, found {task.k}")
-    if not _whole(task.most_slots, 2, MAX_SLOTS):
-        problems.append(f"most_slots must be from 2 to {MAX_SLOTS}, found {task.most_slots}")
+    if not _whole(task.max_slots, 2, MAX_SLOTS):
+        problems.append(f"most_slots must be from 2 to {MAX_SLOTS}, found {task.max_slots}")
     return problems
 
 
@@ -190,8 +190,8 @@ def _group_problems(task: DeviceTask) -> list[str]:
     problems: list[str] = []
     if len({entry.group for entry in task.groups}) != len(task.groups) or not task.groups:
         problems.append("groups must be distinct, and there must be one at least")
-    if not all(_whole(entry.weight, 1, MOST_WEIGHT) for entry in task.groups):
-        problems.append(f"weights must be whole numbers from 1 to {MOST_WEIGHT}")
+    if not all(_whole(entry.weight, 1, MAX_WEIGHT) for entry in task.groups):
+        problems.append(f"weights must be whole numbers from 1 to {MAX_WEIGHT}")
     if not all(_whole(entry.group.level, 1, len(task.lengths) - 1) for entry in task.groups):
         problems.append("every group must be of a level that the task has")
     return problems
@@ -211,8 +211,8 @@ def _party_problems(task: DeviceTask) -> list[str]:
     times = vars(task.deadlines).values()
     if not all(_whole(time, 0, LAST_SECOND) for time in times) or not _in_order(task.deadlines):
         problems.append("deadlines must be whole seconds: opens, then enrolment, then reports")
-    if not all(_whole(number, 1, MOST_WEIGHT) for number in vars(task.least).values()):
-        problems.append(f"least reports must be whole numbers from 1 to {MOST_WEIGHT}")
+    if not all(_whole(number, 1, MAX_WEIGHT) for number in vars(task.least).values()):
+        problems.append(f"least reports must be whole numbers from 1 to {MAX_WEIGHT}")
     return problems
 
 

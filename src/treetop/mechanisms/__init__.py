@@ -26,8 +26,7 @@ from treetop.mechanisms.protocol import Mechanism, Mode
 from treetop.mechanisms.public_facts import PublicFacts, decode_counts, encode_counts
 from treetop.mechanisms.strict_json import code_texts, codes, decimal, record, require, whole, wholes
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, summed
-from treetop.trie.level_estimates import LevelEstimates
+from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, LevelEstimates, summed
 from treetop.trie.user_groups import Group, GroupSizes, equal_groups
 
 __all__ = [

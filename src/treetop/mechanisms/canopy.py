@@ -43,11 +43,10 @@ from treetop.oracles.registry import AUTO, oracle_named
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import COUNT_BITS, GlobalRanking
 from treetop.trie.lower_confidence import cover_cut, scored, uncovered_share
-from treetop.trie.party_counts import FINEST
-from treetop.trie.quantised_counts import LARGEST_VALUE, UNARY_BITS, QuantisedCounts
+from treetop.trie.party_counts import FINEST, LARGEST_VALUE, UNARY_BITS, QuantisedCounts
 from treetop.trie.user_groups import Group, GroupSizes, Weights, joining_share, level_weights
 
-LEAST_KEPT = 30
+MIN_KEPT = 30
 NOISIER = 3.0
 """Times the variance of the best oracle at which a reader is told."""
 SLACK = 1e-5
@@ -130,9 +129,9 @@ class Canopy(Mechanism[CanopyParameters]):
     def choices(self, parameters: CanopyParameters) -> tuple[str, ...]:
         """Say what was chosen and why, for the reader of an answer."""
         plan = CanopyPlan.of(parameters)
-        widest = max(plan.most_candidates)
+        widest = max(plan.max_candidates)
         oracle = parameters.oracle_for(widest)
-        step_reason, kept_reason = f"{parameters.bits} bits name an item", f"max(2k, {LEAST_KEPT})"
+        step_reason, kept_reason = f"{parameters.bits} bits name an item", f"max(2k, {MIN_KEPT})"
         if plan.step_bits < parameters.step_bits:
             step_reason = f"the most that an upload of {parameters.upload_budget:,} bits allows"
         return (
@@ -146,7 +145,7 @@ class Canopy(Mechanism[CanopyParameters]):
 
     def notes(self, parameters: CanopyParameters) -> tuple[str, ...]:
         """Say so where an oracle was asked for that is bad at so many slots."""
-        widest = max(CanopyPlan.of(parameters).most_candidates)
+        widest = max(CanopyPlan.of(parameters).max_candidates)
         oracle, best = parameters.oracle_for(widest), oracle_named(AUTO, parameters.epsilon, widest)
         if oracle.variance(0.0, 1) < NOISIER * best.variance(0.0, 1):
             return ()
@@ -232,7 +231,7 @@ class CanopyPlan:
     @classmethod
     def of(cls, parameters: CanopyParameters) -> "CanopyPlan":
         """Take the largest b up to `step_bits` whose expected upload fits the budget; t = max(2k, 30) unless set."""
-        kept = max(parameters.kept or max(2 * parameters.k, LEAST_KEPT), parameters.least_kept)
+        kept = max(parameters.kept or max(2 * parameters.k, MIN_KEPT), parameters.least_kept)
         plans = [cls.stepping(parameters, b, kept) for b in range(parameters.step_bits, 0, -1)]
         budget = parameters.upload_budget
         fitting = [plan for plan in plans if not budget or plan.expected_bits(parameters.k) <= budget]
@@ -264,7 +263,7 @@ class CanopyPlan:
         return CandidateDomain.extending(A, self.lengths[h - 1], self.lengths[h])
 
     @property
-    def most_candidates(self) -> tuple[int, ...]:
+    def max_candidates(self) -> tuple[int, ...]:
         """Return |Lambda| at every level, at most."""
         sizes = [1]
         for shorter, longer in zip(self.lengths[:-1], self.lengths[1:], strict=True):
@@ -273,7 +272,7 @@ class CanopyPlan:
 
     def expected_bits(self, k: int) -> int:
         """Return what a party will send: unary counts and s_i of every level, and k counts in the closing round."""
-        counts = UNARY_BITS[self.signed] * sum(self.most_candidates)
+        counts = UNARY_BITS[self.signed] * sum(self.max_candidates)
         return round(counts) + COUNT_BITS * (self.L + k)
 
 

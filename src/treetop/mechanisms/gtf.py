@@ -8,8 +8,7 @@ from treetop.mechanisms.dialogue import AskParties, Dialogue, DivideUsers, Findi
 from treetop.mechanisms.level_steps import TrieMechanism, TrieParameters, estimate, keep
 from treetop.oracles.frequency_oracle import Frequencies
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, summed
-from treetop.trie.level_estimates import LevelEstimates
+from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, LevelEstimates, summed
 from treetop.trie.user_groups import Group, ramped_groups
 
 

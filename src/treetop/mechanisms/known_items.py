@@ -38,8 +38,7 @@ from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.oracles.registry import listed_oracle
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import GlobalRanking
-from treetop.trie.party_counts import PartyCounts
-from treetop.trie.quantised_counts import QuantisedCounts
+from treetop.trie.party_counts import PartyCounts, QuantisedCounts
 from treetop.trie.user_groups import Group
 
 ZETA = NormalDist().inv_cdf(1 - 2.0**-8)

@@ -10,7 +10,7 @@ from treetop.mechanisms.dialogue import CollectReports, Dialogue, LevelTrace, Re
 from treetop.mechanisms.parameters import Parameters, choice, number, setting, whole_number
 from treetop.mechanisms.protocol import Mechanism
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.level_estimates import LevelEstimates
+from treetop.trie.global_ranking import LevelEstimates
 from treetop.trie.user_groups import Group
 
 

@@ -15,7 +15,7 @@ from treetop.mechanisms.dialogue import Dialogue, DivideUsers, Findings, Member,
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.public_facts import PublicFacts, decode_counts, encode_counts
 from treetop.mechanisms.strict_json import record, require
-from treetop.trie.candidate_domain import MOST_CANDIDATES
+from treetop.trie.candidate_domain import MAX_CANDIDATES
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group, GroupSizes
 
@@ -23,7 +23,7 @@ Mode = Literal["one-shot", "rounds"]
 MODES: tuple[Mode, ...] = ("one-shot", "rounds")
 NOMINAL_USERS = 3_603_600_000
 """A party to read weights from: divisible by 1 .. 16 and by every share in thousandths."""
-LEAST_KEPT_IN_ROUNDS = 2
+MIN_KEPT_IN_ROUNDS = 2
 """A device refuses a list that grew from one prefix: it would ask about that prefix alone."""
 
 P = TypeVar("P", bound=Parameters)
@@ -67,7 +67,7 @@ class Mechanism(ABC, Generic[P]):
 
     def max_kept(self, parameters: P) -> int:
         """Return the prefixes that a level keeps at most: no list of candidates grows from more."""
-        return MOST_CANDIDATES
+        return MAX_CANDIDATES
 
     def uploads(self, parameters: P) -> int:
         """Return how many uploads a party sends, its findings included."""
@@ -108,7 +108,7 @@ class Mechanism(ABC, Generic[P]):
             fixed["groups"] = "independent"
         if mode == "rounds" and "least_kept" in known:
             least = known["least_kept"].parse("least_kept", settings.get("least_kept", 1))
-            fixed["least_kept"] = max(least, LEAST_KEPT_IN_ROUNDS)
+            fixed["least_kept"] = max(least, MIN_KEPT_IN_ROUNDS)
         return fixed
 
     def deployment_notes(self, parameters: P) -> tuple[str, ...]:

@@ -14,8 +14,7 @@ from treetop.encoding.bit_strings import Codes
 from treetop.mechanisms.dialogue import Member, Roster
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.strict_json import code_texts, codes, record, require, whole, wholes
-from treetop.trie.global_ranking import CountedPrefixes
-from treetop.trie.level_estimates import LevelEstimates
+from treetop.trie.global_ranking import CountedPrefixes, LevelEstimates
 
 P_co = TypeVar("P_co", bound=Parameters, covariant=True)
 

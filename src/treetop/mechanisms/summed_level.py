@@ -24,8 +24,7 @@ from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, UsersOutside, summed
 from treetop.trie.lower_confidence import ScoreRule, best_places
-from treetop.trie.party_counts import PartyCounts
-from treetop.trie.quantised_counts import QuantisedCounts
+from treetop.trie.party_counts import PartyCounts, QuantisedCounts
 from treetop.trie.significance import NoiseScores, normal_scores, significant, threshold
 from treetop.trie.user_groups import Group
 

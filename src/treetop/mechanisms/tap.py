@@ -29,8 +29,7 @@ from treetop.trie.adaptive_extension import (
     fixed_extension,
 )
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, summed
-from treetop.trie.level_estimates import LevelEstimates
+from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, LevelEstimates, summed
 from treetop.trie.user_groups import Group, GroupSizes, floor_of_share, two_phase_groups
 
 

@@ -29,8 +29,7 @@ from treetop.trie.consensus_pruning import (
     consensus,
     pruned_domain,
 )
-from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, summed
-from treetop.trie.level_estimates import LevelEstimates
+from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, LevelEstimates, summed
 from treetop.trie.user_groups import VALIDATING, Group, GroupSizes, with_validation_sets
 
 PruningLists = Mapping[int, PruningCandidates]

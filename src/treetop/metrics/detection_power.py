@@ -14,11 +14,11 @@ from statistics import NormalDist
 from typing import Any
 
 from treetop.oracles.frequency_oracle import FrequencyOracle
-from treetop.trie.significance import MOST_SETS_OF, best_set_tail, best_set_threshold, sum_threshold
+from treetop.trie.significance import MAX_SETS_OF, best_set_tail, best_set_threshold, sum_threshold
 
 POWER = 0.9
 HALVINGS = 40
-MOST_PARTIES_LOOKED_AT = 64
+MAX_PARTIES_LOOKED_AT = 64
 """The noise of the best set of parties hardly grows beyond."""
 
 
@@ -59,7 +59,7 @@ def count_error(stage: Stage, users: Sequence[float], frequency: float) -> Count
 
 def effective_parties(users: Sequence[float]) -> int:
     """Return how many parties of equal size would make as many different sets: N^2 / sum n_i^2."""
-    return min(round(sum(users) ** 2 / sum(n * n for n in users)), MOST_PARTIES_LOOKED_AT)
+    return min(round(sum(users) ** 2 / sum(n * n for n in users)), MAX_PARTIES_LOOKED_AT)
 
 
 @cache
@@ -104,7 +104,7 @@ def marking_power(stages: Sequence[Stage], users: Sequence[float], frequency: fl
     """Return the probability that it is found and marked as more than noise, too."""
     last = stages[-1]
     parties = len(users)
-    z = best_set_threshold(parties, last.candidates) if parties <= MOST_SETS_OF else sum_threshold(last.candidates)
+    z = best_set_threshold(parties, last.candidates) if parties <= MAX_SETS_OF else sum_threshold(last.candidates)
     found = detection_power(stages[:-1], users, frequency)
     return found * passing_power(last, users, frequency, max(z, edge(last, users)))
 
@@ -116,7 +116,7 @@ def least_frequency(power_at: Callable[[float], float], power: float = POWER) ->
     return exp2(bisected(lambda exponent: power_at(exp2(exponent)) >= power, -40.0, 0.0))
 
 
-def least_factor(is_enough: Callable[[float], bool], largest: float) -> float:
+def min_factor(is_enough: Callable[[float], bool], largest: float) -> float:
     """Return the least factor of at least 2^-20 that is enough, or infinity where the largest is not."""
     if not is_enough(largest):
         return inf

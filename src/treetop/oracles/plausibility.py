@@ -24,6 +24,6 @@ def binomial(trials: int, q: float) -> Frequencies:
     return np.exp(logarithms)
 
 
-def most_of(law: Frequencies, tail: float) -> int:
+def max_of(law: Frequencies, tail: float) -> int:
     """Return the smallest number whose excess has at most that chance."""
     return len(law) - 1 - int(np.searchsorted(np.cumsum(law[::-1]), tail, side="right"))

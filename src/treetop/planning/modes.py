@@ -13,7 +13,7 @@ from treetop.mechanisms.parameters import Parameters
 from treetop.metrics.detection_power import Stage, count_error, detection_power, marking_power
 from treetop.oracles.registry import listed_oracle
 from treetop.trie.global_ranking import COUNT_BITS
-from treetop.trie.quantised_counts import UNARY_BITS
+from treetop.trie.party_counts import UNARY_BITS
 from treetop.trie.user_groups import level_weights
 
 READ_CHUNKS = 5
@@ -90,7 +90,7 @@ def _hashed(parameters: HashedParameters) -> Mode:
 
 
 def _stages(parameters: Parameters, plan: CanopyPlan, weights: list[float], last: int = 0) -> tuple[Stage, ...]:
-    sizes = plan.most_candidates
+    sizes = plan.max_candidates
     going_on = [min(plan.kept, size) for size in sizes[:-1]] + [last or parameters.k]
     return tuple(
         Stage(parameters.oracle_for(size), weight / sum(weights), size, kept, plan.zeta)

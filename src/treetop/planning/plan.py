@@ -9,7 +9,7 @@ from typing import Any
 
 from treetop.errors import InvalidInput
 from treetop.mechanisms.parameters import Parameters
-from treetop.metrics.detection_power import POWER, count_error, least_factor, least_frequency
+from treetop.metrics.detection_power import POWER, count_error, least_frequency, min_factor
 from treetop.planning.modes import Mode, modes_of
 from treetop.privacy.epsilon import Epsilon
 
@@ -142,12 +142,12 @@ def _epsilon_for(
         mode = modes_of(Parameters(parameters.k, Epsilon(epsilon)), catalogue_size)[index]
         return mode.found(users, wished) >= POWER
 
-    return _finite(least_factor(is_enough, LARGEST_EPSILON))
+    return _finite(min_factor(is_enough, LARGEST_EPSILON))
 
 
 def _users_for(mode: Mode, users: tuple[int, ...], wished: float) -> int | None:
     """Return the users of all parties together, each party growing or shrinking alike."""
-    factor = least_factor(lambda factor: mode.found([n * factor for n in users], wished) >= POWER, LARGEST_FACTOR)
+    factor = min_factor(lambda factor: mode.found([n * factor for n in users], wished) >= POWER, LARGEST_FACTOR)
     return ceil(factor * sum(users)) if isfinite(factor) else None
 
 

@@ -1,6 +1,7 @@
-"""One answer by simulation: `treetop.find`."""
+"""One answer by simulation: `treetop.find`; and how a run scores against the ground truth."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from secrets import randbelow
 from typing import Any
 from warnings import warn
@@ -16,18 +17,44 @@ from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import DEFAULT_MECHANISM, unread_settings
 from treetop.mechanisms.summed_level import NO_REPORTS
 from treetop.metrics.noise_advice import CLEAR, Advice, LastLevel, advice
+from treetop.metrics.retrieval import f1, local_recall, ncr
 from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import AUTO
 from treetop.privacy.guarantee import NOT_COVERED
 from treetop.query.answer import SIMULATION, Answer, AnswerItem, AnswerParty, Covered, OutsideShare, Privacy, Truth
-from treetop.query.score import score
 from treetop.query.strategy import FindRequest, choose
 from treetop.simulation.population import Population
 from treetop.simulation.run import RunResult, run
 from treetop.trie.global_ranking import Source
 
+
+@dataclass(frozen=True)
+class Score:
+    """How good one run was and what it cost."""
+
+    f1: float
+    ncr: float
+    local_recall: float
+    uplink_bits: float
+    """Mean per party."""
+    seconds: float
+
+
+def score(outcome: RunResult, population: Population, k: int) -> Score:
+    """Compare what a run found with the k most popular items."""
+    truth = population.truth.codes[:k].tolist()
+    found: list[int] = outcome.ranking.prefixes.tolist()
+    if outcome.ranking.texts is not None:  # a hash whose text was not read, or wrongly, counts as another code
+        read = [None if text is None else text.text for text in outcome.ranking.texts.tolist()]
+        right = population.popular_texts
+        found = [code if right.get(code) == text else -1 - code for code, text in zip(found, read, strict=True)]
+    local = [top[:k].tolist() for top in outcome.local_tops.values()]
+    bits = sum(outcome.uplink_bits.values()) / len(outcome.uplink_bits)
+    return Score(f1(found, truth), ncr(found, truth), local_recall(local, truth), bits, outcome.seconds)
+
+
 SEEDS_BELOW = 2**32
-MOST_NAMED = 5
+MAX_NAMED = 5
 
 
 def find(
@@ -148,8 +175,8 @@ def _empty_level_notes(outcome: RunResult) -> list[str]:
         for party, levels in empty.items()
         if levels
     ]
-    if (more := len(notes) - MOST_NAMED) > 0:
-        return [*notes[:MOST_NAMED], f"{more:,} more parties had no reports at some levels"]
+    if (more := len(notes) - MAX_NAMED) > 0:
+        return [*notes[:MAX_NAMED], f"{more:,} more parties had no reports at some levels"]
     return notes
 
 

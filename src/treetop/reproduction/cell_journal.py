@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from treetop.errors import InvalidInput
-from treetop.query.score import Score
+from treetop.query.find import Score
 from treetop.reproduction.specification import Planned
 
 JOURNAL = "cells.jsonl"

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from treetop.mechanisms.parameters import Parameters
-from treetop.query.score import Score
+from treetop.query.find import Score
 from treetop.reproduction.cell_journal import write_whole
 from treetop.reproduction.run import Reproduction
 from treetop.reproduction.specification import Planned

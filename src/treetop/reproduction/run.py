@@ -9,7 +9,7 @@ from treetop.datasets.paper_federations import Provenance
 from treetop.encoding.item_codecs import codec_named
 from treetop.evaluation.execute import execute_cells
 from treetop.evaluation.grid import Grid
-from treetop.query.score import Score
+from treetop.query.find import Score
 from treetop.reproduction.cell_journal import RunSettings, key_of, open_folder
 from treetop.reproduction.federation_variants import FederationFacts, FederationVariants
 from treetop.reproduction.specification import Planned, Specification, Variant, distinct_cells

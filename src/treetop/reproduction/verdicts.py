@@ -10,7 +10,7 @@ import numpy as np
 
 from treetop.oracles.registry import find_oracle
 from treetop.privacy.epsilon import Epsilon
-from treetop.query.score import Score
+from treetop.query.find import Score
 from treetop.reproduction.federation_variants import FederationFacts
 from treetop.reproduction.specification import Claim, Planned, Point, Specification, Variant
 

@@ -9,7 +9,7 @@ from treetop.encoding.text_code import CHUNK_BITS
 from treetop.errors import InvalidInput
 from treetop.oracles.frequency_oracle import Counts, Keys
 
-MOST_CANDIDATES = 1 << 22
+MAX_CANDIDATES = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +31,10 @@ class CandidateDomain:
     def extending(cls, kept: Codes, from_length: int, to_length: int) -> "CandidateDomain":
         """Construct of Alg. 2: kept x {0, 1}^(l_h - l_{h-1})."""
         step = to_length - from_length
-        if len(kept) << step > MOST_CANDIDATES:
+        if len(kept) << step > MAX_CANDIDATES:
             raise InvalidInput(
                 f"a step of {step} bits from {len(kept)} prefixes makes {len(kept) << step:,} candidates, "
-                f"at most {MOST_CANDIDATES:,} are handled: ask for more levels"
+                f"at most {MAX_CANDIDATES:,} are handled: ask for more levels"
             )
         return cls(to_length, extended(np.sort(kept), step))
 

@@ -12,8 +12,7 @@ import numpy as np
 from treetop.encoding.bit_strings import Codes
 from treetop.oracles.frequency_oracle import Frequencies
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import COUNT_BITS
-from treetop.trie.level_estimates import LevelEstimates
+from treetop.trie.global_ranking import COUNT_BITS, LevelEstimates
 
 TAU = 1e-11
 

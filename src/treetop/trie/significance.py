@@ -13,7 +13,7 @@ from treetop.trie.lower_confidence import lower_confidence, summed_bound
 
 FALSE_ALARMS = 0.05
 """Probability that a run marks any candidate that nobody holds."""
-MOST_SETS_OF = 10
+MAX_SETS_OF = 10
 """With more parties the plain sum is tested: their sets are too many."""
 ENOUGH_SUPPORT = 10.0
 """Expected support, r q, from which on a party's noise enters the plain sum."""
@@ -76,7 +76,7 @@ class NoiseScores:
 
 def tests_sum(parties: int, plain_sum: bool) -> bool:
     """Return whether the plain sum is tested: where asked for, and above ten parties."""
-    return plain_sum or parties > MOST_SETS_OF
+    return plain_sum or parties > MAX_SETS_OF
 
 
 def threshold(parties: int, candidates: int, plain_sum: bool = False) -> float:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES, ReadingPlace, endings, read_chunk
 from treetop.oracles.frequency_oracle import Frequencies
 
-MOST_TEXTS = 100_000
+MAX_TEXTS = 100_000
 NARROW, WIDE = 128, 1_000
 """Most texts are found among few beginnings; only the others are worth a long walk."""
 CHUNK_COST = CHUNK_BITS * log(2)
@@ -56,10 +56,10 @@ def log_likelihood_gains(counts: Frequencies, variance: float, expected: Frequen
     return gains
 
 
-def recovered_text(gains: Gains, accepts: Callable[[bytes], bool], most_texts: int = MOST_TEXTS) -> bytes | None:
-    """Run by the server: the likeliest text that is accepted, or None if none of the first `most_texts` is."""
+def recovered_text(gains: Gains, accepts: Callable[[bytes], bool], max_texts: int = MAX_TEXTS) -> bytes | None:
+    """Run by the server: the likeliest text that is accepted, or None if none of the first `max_texts` is."""
     for width in (NARROW, WIDE):
-        for text in likely_texts(gains, width)[:most_texts]:
+        for text in likely_texts(gains, width)[:max_texts]:
             if accepts(text):
                 return text
     return None

@@ -49,7 +49,7 @@ def test_one_mechanism(mechanism: object) -> None:
 
 
 def test_a_mechanism_of_ones_own() -> None:
-    report = run_audit(True, lambda title, done: None, Halves())
+    report = run_audit(quick=True, mechanism=Halves())
     assert [check.name for check in report.checks] == [
         "end_to_end_halves",
         "tight_halves",

@@ -7,21 +7,26 @@ from typing import Any
 import pytest
 from tests.support.added_mechanism import Halves
 
+from treetop.audit import transcripts
 from treetop.audit.enumerated_users import Choices, Transcript, every_transcript
 from treetop.audit.run import audited_mechanisms
 from treetop.audit.transcripts import Scene, end_to_end_checks, worst_odds
 from treetop.errors import PromiseBroken
 from treetop.mechanisms.canopy import Canopy, CanopyParameters
 from treetop.mechanisms.dialogue import CollectReports, Dialogue, DivideUsers, DrawGroup, Findings, Member, Roster, ask
-from treetop.mechanisms.known_items import KnownItems
+from treetop.mechanisms.known_items import KnownItems, KnownItemsParameters
 from treetop.mechanisms.protocol import Mechanism
+from treetop.mechanisms.registry import parameters_for
 from treetop.mechanisms.tap import Tap
 from treetop.mechanisms.taps import Taps
+from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.olh import OptimizedLocalHashing
 from treetop.oracles.olh.device import HashedReport
 from treetop.oracles.oue import OptimizedUnaryEncoding
-from treetop.oracles.protocol import DeviceFace, Oracle
+from treetop.oracles.oue.counting import BitsCounting
+from treetop.oracles.protocol import Oracle
+from treetop.oracles.registry import listed_oracle
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import VALIDATING, Group, Role
 
@@ -165,17 +170,55 @@ def test_a_party_that_asks_its_users_twice_gets_nothing(mechanism: Mechanism[Any
         worst_odds(Scene(mechanism, malicious), ONE, 1)
 
 
-class TwiceTheBudget(OptimizedLocalHashing):
-    def device(self, budget: Budget, slots: int | None = None) -> DeviceFace:
-        return super().device(Budget(str(2 * budget.amount)), slots)
+def asking_with(epsilon: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every mechanism ask its users with this epsilon, whatever it was told."""
+
+    def other_parameters(mechanism: Mechanism[Any], k: int, _: str, *others: Any, **more: Any) -> Any:
+        return parameters_for(mechanism, k, epsilon, *others, **more)
+
+    monkeypatch.setattr(transcripts, "parameters_for", other_parameters)
 
 
 @EVERY
-def test_a_leak_would_be_seen(mechanism: Mechanism[Any]) -> None:
-    """With twice the epsilon in the devices the same enumeration finds e^2."""
-    odds, _ = worst_odds(Scene(mechanism, oracle=TwiceTheBudget()), ONE, 1)
+def test_a_mechanism_that_asks_with_a_larger_epsilon_is_caught(
+    mechanism: Mechanism[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking_with("2", monkeypatch)
+    odds, _ = worst_odds(Scene(mechanism, oracle=OptimizedLocalHashing()), ONE, 1)
     assert not odds.within(ONE)
     assert odds.excess(ONE) == pytest.approx(1)
+
+
+def test_a_wasted_budget_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    asking_with("0.5", monkeypatch)
+    odds, _ = worst_odds(Scene(KnownItems(3, 8)), ONE, 1)
+    assert odds.within(ONE)
+    assert not odds.tight(ONE)
+
+
+class ByItsOwnOracle(KnownItems):
+    def oracle(self, parameters: KnownItemsParameters) -> FrequencyOracle[Any]:
+        return listed_oracle("oue", parameters.epsilon, self.size)
+
+
+class OnceMore(OptimizedUnaryEncoding):
+    """Not registered; found all the same, since it is what the mechanism was told."""
+
+    name = "once more"
+    counting_face = f"{__name__}:OnceMoreCounting"
+
+
+class OnceMoreCounting(BitsCounting):
+    name = "once more"
+
+
+@pytest.mark.parametrize(
+    "scene", [Scene(ByItsOwnOracle(3, 8)), Scene(KnownItems(3, 8), oracle=OnceMore())], ids=["its own", "as told"]
+)
+def test_reports_are_those_of_the_oracle_that_asks(scene: Scene) -> None:
+    found = list(scene.transcripts(ONE, 0))
+    assert len(found) == 16
+    assert {len(report) for _, report in (each.said for each in found) if isinstance(report, tuple)} == {4}
 
 
 def test_checks_of_a_mechanism_are_named_after_it() -> None:
@@ -187,18 +230,6 @@ def test_checks_of_a_mechanism_are_named_after_it() -> None:
     ]
     assert all(check.passed for check in (exact, tight, malicious))
     assert "complete transcripts" in exact.claim
-
-
-class HalfTheBudget(KRandomizedResponse):
-    def device(self, budget: Budget, slots: int | None = None) -> DeviceFace:
-        return super().device(Budget(str(float(budget.amount / 2))), slots)
-
-
-def test_a_wasted_budget_is_seen() -> None:
-    scene = Scene(KnownItems(3, 8), oracle=HalfTheBudget())
-    odds, _ = worst_odds(scene, ONE, 1)
-    assert odds.within(ONE)
-    assert not odds.tight(ONE)
 
 
 def test_items_outside_a_catalogue_are_hidden_too() -> None:

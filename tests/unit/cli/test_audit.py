@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from treetop.audit.audit_report import AuditReport, Check
 from treetop.cli import audit as command
+from treetop.errors import UnknownName
 
 GOOD, BAD = Check("fine", True, "a claim", 0.5, 1), Check("broken", False, "another", 2, 1)
 
@@ -17,8 +18,8 @@ def app() -> typer.Typer:
     return made
 
 
-def found(*checks: Check) -> Callable[[bool, Callable[[str, float], None]], AuditReport]:
-    def run(quick: bool, tick: Callable[[str, float], None]) -> AuditReport:
+def found(*checks: Check) -> Callable[..., AuditReport]:
+    def run(quick: bool, tick: Callable[[str, float], None], mechanism: str | None, oracle: str | None) -> AuditReport:
         tick("something", 1)
         return AuditReport(checks)
 
@@ -46,6 +47,18 @@ def test_json_is_all_that_standard_output_holds(monkeypatch: pytest.MonkeyPatch)
     printed = json.loads(result.stdout)
     assert printed["verdict"] == "fail"
     assert printed["checks"][0] == {"name": "fine", "passed": True, "claim": "a claim", "measured": 0.5, "limit": 1}
+
+
+def test_one_mechanism_and_one_oracle_can_be_named() -> None:
+    result = CliRunner().invoke(app(), ["--quick", "--mechanism", "catalogue", "--json"])
+    assert [check["name"] for check in json.loads(result.stdout)["checks"]] == [
+        "end_to_end_catalogue", "tight_catalogue", "end_to_end_catalogue_malicious",
+    ]  # fmt: skip
+
+
+def test_an_unknown_name_is_refused() -> None:
+    result = CliRunner().invoke(app(), ["--oracle", "nope"])
+    assert isinstance(result.exception, UnknownName)
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ def test_a_task_is_read_back_from_its_one_canonical_form() -> None:
     "change",
     [
         {"name": "another"}, {"attribute": "another"}, {"budget": Budget("1.5")}, {"oracle": "krr"}, {"k": 4},
-        {"lengths": (0, 2, 4, 6, 9)}, {"groups": GROUPS[:3]}, {"most_slots": 100},
+        {"lengths": (0, 2, 4, 6, 9)}, {"groups": GROUPS[:3]}, {"max_slots": 100},
     ],
 )  # fmt: skip
 def test_every_field_changes_the_digest(change: dict[str, object]) -> None:
@@ -37,7 +37,7 @@ def test_every_field_changes_the_digest(change: dict[str, object]) -> None:
         {"groups": (WeightedGroup(Group(1), 0),)}, {"groups": (WeightedGroup(Group(5), 1),)},
         {"groups": (WeightedGroup(Group(0), 1),)}, {"parties": ("a", "a")}, {"parties": ("",)},
             {"settings": (("b", "1"), ("a", "1"))}, {"deadlines": Deadlines(2, 1, 3)}, {"least": LeastReports(0, 1)},
-        {"most_slots": 1}, {"most_slots": 1 << 30},
+        {"max_slots": 1}, {"max_slots": 1 << 30},
     ],
 )  # fmt: skip
 def test_a_task_that_cannot_be_asked_is_no_task(change: dict[str, object]) -> None:

@@ -7,7 +7,7 @@ from tests.support.populations import population, three_parties, zipf
 
 import treetop
 from treetop.errors import InvalidInput, PromiseBroken
-from treetop.mechanisms.canopy import LEAST_KEPT, Canopy, CanopyParameters, CanopyPlan
+from treetop.mechanisms.canopy import MIN_KEPT, Canopy, CanopyParameters, CanopyPlan
 from treetop.mechanisms.dialogue import AskParties, CollectReports, Dialogue, DivideUsers, DrawGroup, Member, Roster
 from treetop.mechanisms.known_items import KnownItems
 from treetop.mechanisms.protocol import Mechanism
@@ -39,7 +39,7 @@ class TestPlan:
         assert (plan.L, plan.kept, plan.step_bits) == (6, 30, 8)
         assert Canopy().levels(parameters(k=10)) == 6
         assert plan.zeta == pytest.approx(2.66, abs=0.005)
-        assert max(plan.most_candidates) == 7680
+        assert max(plan.max_candidates) == 7680
         assert plan.expected_bits(10) < 75_000
 
     def test_more_items_keep_more_prefixes(self) -> None:
@@ -54,7 +54,7 @@ class TestPlan:
         plan = CanopyPlan.of(parameters(k=10, upload_budget=40_000))
         assert plan.step_bits < 8
         assert plan.expected_bits(10) <= 40_000
-        assert CanopyPlan.stepping(parameters(k=10), plan.step_bits + 1, LEAST_KEPT).expected_bits(10) > 40_000
+        assert CanopyPlan.stepping(parameters(k=10), plan.step_bits + 1, MIN_KEPT).expected_bits(10) > 40_000
 
     def test_a_budget_that_nothing_fits_is_refused(self) -> None:
         with pytest.raises(InvalidInput, match=r"upload_budget must be at least .* found 100"):

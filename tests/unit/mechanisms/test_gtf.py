@@ -6,7 +6,7 @@ from treetop.encoding.bit_strings import code_array
 from treetop.mechanisms.gtf import filter_alike, positives_to_extend, summed_shares
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
-from treetop.trie.level_estimates import LevelEstimates
+from treetop.trie.global_ranking import LevelEstimates
 
 
 def naive_filter(ranked: list[int], k: int) -> list[int]:

@@ -16,7 +16,7 @@ from treetop.mechanisms.hashed_names.texts import ChunkCounts, gains_of, is_utf_
 from treetop.privacy.epsilon import Epsilon
 from treetop.query.answer import Answer
 from treetop.trie.candidate_domain import ChunkDomain
-from treetop.trie.quantised_counts import QuantisedCounts
+from treetop.trie.party_counts import QuantisedCounts
 
 # Notes are looked at in the answer; that each is a warning, too, is tested with `find`.
 pytestmark = pytest.mark.filterwarnings("ignore::treetop.errors.TreetopWarning")

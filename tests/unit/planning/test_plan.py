@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from treetop.errors import InvalidInput
-from treetop.metrics.detection_power import bisected, effective_parties, least_factor, least_frequency
+from treetop.metrics.detection_power import bisected, effective_parties, least_frequency, min_factor
 from treetop.planning.plan import checked_plot, plan
 from treetop.planning.plot import draw_plan
 
@@ -100,4 +100,4 @@ def test_bounds() -> None:
     assert effective_parties([1000, 1]) == 1
     assert bisected(lambda value: value >= 2, 0, 8) == pytest.approx(2)
     assert least_frequency(lambda frequency: 0.1) == float("inf")
-    assert least_factor(lambda factor: False, 10.0) == float("inf")
+    assert min_factor(lambda factor: False, 10.0) == float("inf")

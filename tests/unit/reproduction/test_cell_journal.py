@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from treetop.errors import InvalidInput
-from treetop.query.score import Score
+from treetop.query.find import Score
 from treetop.reproduction.cell_journal import CellJournal, RunSettings, begun_settings, key_of, open_folder
 from treetop.reproduction.specification import all_specifications, distinct_cells
 

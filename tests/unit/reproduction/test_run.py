@@ -15,7 +15,7 @@ from treetop.cli.app import app
 from treetop.errors import InvalidInput
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
-from treetop.query.score import Score
+from treetop.query.find import Score
 from treetop.reproduction import report
 from treetop.reproduction.cell_journal import RunSettings
 from treetop.reproduction.commands import commands_for

@@ -15,7 +15,7 @@ from treetop.trie.consensus_pruning import (
     intersection_sizes,
     pruned_domain,
 )
-from treetop.trie.level_estimates import LevelEstimates
+from treetop.trie.global_ranking import LevelEstimates
 
 ORACLE = oracle_named("krr", Epsilon(1), 8)
 

@@ -7,8 +7,7 @@ from treetop.oracles.frequency_oracle import Tally
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import CountedPrefixes, summed
-from treetop.trie.level_estimates import LevelEstimates
+from treetop.trie.global_ranking import CountedPrefixes, LevelEstimates, summed
 
 
 def counted(prefixes: list[int], counts: list[float], variances: list[float] | None = None) -> CountedPrefixes:

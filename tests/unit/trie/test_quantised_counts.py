@@ -3,8 +3,7 @@ import pytest
 
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
-from treetop.trie.party_counts import PartyCounts
-from treetop.trie.quantised_counts import UNARY_BITS, QuantisedCounts
+from treetop.trie.party_counts import UNARY_BITS, PartyCounts, QuantisedCounts
 
 COUNTS = np.array([-7.0, 0.0, 2.4, 2.6, 50.0, 52.6, 1e6])
 

@@ -38,7 +38,7 @@ def test_a_signal_of_four_deviations_is_read(text: bytes) -> None:
 
 def test_nothing_accepted_within_the_limits_is_nothing() -> None:
     gains = _noisy(b"from", 1.0, seed=5)
-    assert recovered_text(gains, lambda tried: False, most_texts=10) is None
+    assert recovered_text(gains, lambda tried: False, max_texts=10) is None
     assert recovered_text(gains[:1], lambda tried: False) is None
 
 

@@ -49,7 +49,7 @@ class PartyMetrics(RequestMetrics):
         self._verdicts: Counter[ReportStatus] = Counter()
         self.waiting = 0
         """Reports that were handed to the store and are not answered yet."""
-        self.most_waiting = 0
+        self.max_waiting = 0
         self._commits, self._commit_seconds = 0, 0.0
 
     def verdicts(self, verdicts: Iterable[ReportStatus]) -> None:
@@ -61,7 +61,7 @@ class PartyMetrics(RequestMetrics):
         """Count reports that wait for the store."""
         with self._lock:
             self.waiting += reports
-            self.most_waiting = max(self.most_waiting, self.waiting)
+            self.max_waiting = max(self.max_waiting, self.waiting)
 
     def taken_back(self, reports: int, seconds: float) -> None:
         """Count reports that the store has answered."""

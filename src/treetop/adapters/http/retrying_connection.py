@@ -55,7 +55,7 @@ class Request:
     path: str
     body: bytes | None = None
     headers: Mapping[str, str] | None = None
-    most_bytes: int = 1 << 22
+    max_bytes: int = 1 << 22
     """Of the answer: a longer one is refused."""
 
 
@@ -112,19 +112,19 @@ class RetryingConnection:
         path = self._parts.path.rstrip("/") + request.path
         connection.request(request.method, path, request.body, dict(request.headers or {}))
         answer = connection.getresponse()
-        body = self._body(answer, request.most_bytes, end)
+        body = self._body(answer, request.max_bytes, end)
         return Reply(answer.status, body, self._wanted_pause(answer.getheader("Retry-After")))
 
-    def _body(self, answer: HTTPResponse, most_bytes: int, end: float) -> bytes:
+    def _body(self, answer: HTTPResponse, max_bytes: int, end: float) -> bytes:
         """Return the whole body: one that was cut off, or trickles in for too long, is no answer."""
         body = bytearray()
         if answer.length is None and not answer.chunked:
             raise IncompleteRead(b"")  # it does not say how long it is: its head may have been cut off
-        while part := answer.read1(most_bytes + 1 - len(body)):
+        while part := answer.read1(max_bytes + 1 - len(body)):
             body += part
-            if len(body) > most_bytes:
+            if len(body) > max_bytes:
                 self.close()
-                raise PeerViolation("bytes of an answer", f"{most_bytes} at most", "more")
+                raise PeerViolation("bytes of an answer", f"{max_bytes} at most", "more")
             if time.monotonic() > end:
                 raise TimeoutError
         if answer.length:  # http.client itself takes a short body for a whole one

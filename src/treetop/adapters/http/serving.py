@@ -22,7 +22,7 @@ from treetop.adapters.http.problem_details import Problem, last_word, response_o
 from treetop.adapters.system.structured_log import StructuredLog, take_over
 from treetop.errors import InvalidInput
 
-MOST_HEAD_BYTES = 64 << 10
+MAX_HEAD_BYTES = 64 << 10
 
 
 def _answer(problem: Problem) -> bytes:
@@ -38,7 +38,7 @@ def _answer(problem: Problem) -> bytes:
 
 
 _TOO_SLOW = _answer(last_word(408, "the body did not arrive in time"))
-_TOO_LONG = _answer(last_word(431, f"the head of a request has {MOST_HEAD_BYTES} bytes at most"))
+_TOO_LONG = _answer(last_word(431, f"the head of a request has {MAX_HEAD_BYTES} bytes at most"))
 
 
 def guarded(seconds: float) -> type[HttpToolsProtocol]:
@@ -70,7 +70,7 @@ def guarded(seconds: float) -> type[HttpToolsProtocol]:
             if self._idle():
                 self._start_timer()
             super().data_received(data)
-            if self._in_head and self._arrived > MOST_HEAD_BYTES and not self.transport.is_closing():
+            if self._in_head and self._arrived > MAX_HEAD_BYTES and not self.transport.is_closing():
                 self.transport.write(_TOO_LONG)
                 self.transport.close()
 

@@ -26,7 +26,7 @@ from treetop.federation.service_ports import AdmittedReport, ClosedEnrolment
 from treetop.federation.wire.uploads import ReportStatus
 from treetop.trie.user_groups import Group
 
-MOST_GROUPS = 1 << 23
+MAX_GROUPS = 1 << 23
 """A group's number and a serial number make one 63-bit key."""
 Kept = tuple[int, bytes, bytes]
 """Serial number, check and body of a new report."""
@@ -255,8 +255,8 @@ def _groups_of(rows: Rows, task: TaskState) -> dict[Group, GroupState]:
 def _new_group(rows: Rows, task: TaskState, group: Group) -> GroupState:
     """Return the state of a group that has no row yet; the caller saves it."""
     store = rows.state(StoreState, 1)
-    if store.groups >= MOST_GROUPS - 1:
-        raise InvalidInput(f"a store has {MOST_GROUPS - 1} groups at most; begin a new one")
+    if store.groups >= MAX_GROUPS - 1:
+        raise InvalidInput(f"a store has {MAX_GROUPS - 1} groups at most; begin a new one")
     rows.save(store._replace(groups=store.groups + 1))
     rows.save(task._replace(groups=task.groups + 1))
     return GroupState(store.groups + 1, task.number, group.level, ROLES.index(group.role))

@@ -20,7 +20,7 @@ from treetop.adapters.report_files.columns import (
 from treetop.adapters.report_files.report_kind import Contents, ReportKind, RowGroup, sealed
 
 GROUP_BYTES = 1 << 23
-MOST_ROWS = 1 << 22
+MAX_ROWS = 1 << 22
 
 
 class ReportFileWriter:
@@ -29,7 +29,7 @@ class ReportFileWriter:
     def __init__(self, path: Path, kind: ReportKind, rows_per_group: int | None = None) -> None:
         self.path, self.kind = Path(path), kind
         self._schema = schema_of(kind)
-        self._rows_per_group = rows_per_group or min(MOST_ROWS, max(1, GROUP_BYTES // report_bytes(self._schema)))
+        self._rows_per_group = rows_per_group or min(MAX_ROWS, max(1, GROUP_BYTES // report_bytes(self._schema)))
         self._partial = self.path.with_name(f".{self.path.name}.{os.getpid()}.partial")
         self._groups: list[RowGroup] = []
         self._waiting = self._schema.empty_table()

@@ -77,8 +77,8 @@ def query(
     level_time: LevelTime = "1h",
     policy: Policy = "wait",
     patience: Patience = "1h",
-    least_reports: Least = 500,
-    least_validation: LeastValidation = 100,
+    min_reports: Least = 500,
+    min_validation: LeastValidation = 100,
     ca: CaFile = None,
     wait: Wait = True,
     json: Json = False,
@@ -102,7 +102,7 @@ def query(
                 "reports": (enrolled if mode == "rounds" else now) + span,
                 "level_seconds": seconds_of("--level-time", level_time),
             },
-            "least": {"estimate": least_reports, "validation": least_validation},
+            "least": {"estimate": min_reports, "validation": min_validation},
         }  # fmt: skip
         task = client.order(order)
         note(f"task {task}")

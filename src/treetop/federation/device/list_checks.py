@@ -76,7 +76,7 @@ def _check_size(task: DeviceTask, question: Question) -> None:
     least = smallest_domain(task, question.group)
     found = len(question.prefixes)
     _require(found >= least, "number of candidates", f"{least} at least", found)
-    _require(question.slots <= task.most_slots, "slots", f"{task.most_slots} at most", question.slots)
+    _require(question.slots <= task.max_slots, "slots", f"{task.max_slots} at most", question.slots)
     if question.group.role is not Role.ESTIMATE:
         _require(found <= 2 * task.k, "candidates of a validation set", f"{2 * task.k} at most", found)
         _require(not question.pruned, "pruned candidates of a validation set", "none", len(question.pruned))
@@ -101,7 +101,7 @@ def _check_children(task: DeviceTask, question: Question, published: Publication
     before = task.lengths[question.group.level - 1]
     _require(published.length == before, "length of the published prefixes", before, published.length)
     count = len(published.prefixes) << (question.length - before)
-    _require(count <= task.most_slots + 2 * task.k, "children of the published prefixes", "fewer", count)
+    _require(count <= task.max_slots + 2 * task.k, "children of the published prefixes", "fewer", count)
     _require(len(question.pruned) <= 2 * task.k, "pruned candidates", f"{2 * task.k} at most", len(question.pruned))
     children = tuple(_children(published, question.length))
     asked = tuple(sorted(question.prefixes + question.pruned))

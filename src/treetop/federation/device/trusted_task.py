@@ -15,7 +15,7 @@ from treetop.trie.user_groups import Group
 
 LEEWAY = 300
 """Seconds by which a device's clock may be wrong."""
-LEAST_BEACON_BYTES = 16
+MIN_BEACON_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class TrustedTask:
         _require(beacon.task == self.task.digest, "task of the beacon", self.task.digest.hex(), beacon.task.hex())
         _require(beacon.party == self.party, "party of the beacon", self.party, beacon.party)
         length = len(beacon.beacon)
-        _require(length >= LEAST_BEACON_BYTES, "bytes of the beacon", f"{LEAST_BEACON_BYTES} at least", length)
+        _require(length >= MIN_BEACON_BYTES, "bytes of the beacon", f"{MIN_BEACON_BYTES} at least", length)
         return beacon
 
     def enrolment(self, serial: int, beacon: Beacon) -> Enrolment:

@@ -24,7 +24,7 @@ from treetop.federation.wire.report_batches import (
 from treetop.federation.wire.signed_documents import PublishedList
 from treetop.federation.wire.uploads import (
     LENGTH_BYTES,
-    MOST_ENTRIES,
+    MAX_ENTRIES,
     SERIAL_BYTES,
     TICKET_BYTES,
     ReportStatus,
@@ -113,7 +113,7 @@ class TaskAdmission:
             return ReportStatus.TOO_EARLY
         return ReportStatus.TOO_LATE if now > self.task.deadlines.reports + LEEWAY_SECONDS else None
 
-    def screened(self, upload: bytes, now: int, most: int = MOST_ENTRIES) -> Screened:
+    def screened(self, upload: bytes, now: int, most: int = MAX_ENTRIES) -> Screened:
         """Admit or refuse every report of an upload; raise `PeerViolation` if it cannot be cut apart."""
         cut = decoded_upload(upload, most)
         found = Screened()
@@ -132,9 +132,9 @@ class TaskAdmission:
 
     def enrolling(self, tickets: bytes, now: int) -> list[int | ReportStatus]:
         """Rounds: return for every ticket its serial number, or why it does not enrol."""
-        if len(tickets) % TICKET_BYTES or not 1 <= len(tickets) // TICKET_BYTES <= MOST_ENTRIES:
+        if len(tickets) % TICKET_BYTES or not 1 <= len(tickets) // TICKET_BYTES <= MAX_ENTRIES:
             raise PeerViolation(
-                "bytes of tickets", f"a multiple of {TICKET_BYTES}, {MOST_ENTRIES} at most", len(tickets)
+                "bytes of tickets", f"a multiple of {TICKET_BYTES}, {MAX_ENTRIES} at most", len(tickets)
             )
         cut = (tickets[start : start + TICKET_BYTES] for start in range(0, len(tickets), TICKET_BYTES))
         return [self._enrolling(ticket, now) for ticket in cut]

@@ -14,9 +14,9 @@ from treetop.federation.ports import Clock, Verifier
 from treetop.federation.service_ports import Journal, ReportStore
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import checked_task
-from treetop.federation.wire.uploads import MOST_ENTRIES, MOST_TICKETS, ReportStatus, TicketKey
+from treetop.federation.wire.uploads import MAX_ENTRIES, MAX_TICKETS, ReportStatus, TicketKey
 
-MOST_TICKETS_AT_ONCE = 100_000
+MAX_TICKETS_AT_ONCE = 100_000
 TaskState = Literal["open", "closed"]
 
 
@@ -104,14 +104,14 @@ class Party:
     def issue(self, digest: bytes, count: int) -> list[str]:
         """Return tickets for the party's own users."""
         opened = self.task(digest)
-        if not 1 <= count <= MOST_TICKETS_AT_ONCE:
-            raise InvalidInput(f"tickets are issued from 1 to {MOST_TICKETS_AT_ONCE} at once, found {count}")
+        if not 1 <= count <= MAX_TICKETS_AT_ONCE:
+            raise InvalidInput(f"tickets are issued from 1 to {MAX_TICKETS_AT_ONCE} at once, found {count}")
         deadlines = opened.task.deadlines
         last = deadlines.reports if opened.task.one_shot else deadlines.enrolment
         if opened.state == "closed" or opened.published.beacon or self._clock.now() > last:
             raise TaskClosed("tickets are issued while a task is open: this one has closed")
-        if self._store.tickets_issued(digest) + count > MOST_TICKETS:
-            raise InvalidInput(f"a task has {MOST_TICKETS} tickets at most")
+        if self._store.tickets_issued(digest) + count > MAX_TICKETS:
+            raise InvalidInput(f"a task has {MAX_TICKETS} tickets at most")
         return [self._key.write(digest, serial).text for serial in self._store.issue_tickets(digest, count)]
 
     def enrol(self, digest: bytes, tickets: bytes) -> list[ReportStatus]:
@@ -131,7 +131,7 @@ class Party:
             return [ReportStatus.ENROLMENT_CLOSED] * len(serials)
         return self._store.enrol(opened.task.digest, serials)
 
-    def screened(self, digest: bytes, upload: bytes, most: int = MOST_ENTRIES) -> Screened:
+    def screened(self, digest: bytes, upload: bytes, most: int = MAX_ENTRIES) -> Screened:
         """Admit or refuse every report of an upload; what was admitted goes to the store next."""
         return self.task(digest).admission.screened(upload, self._clock.now(), most)
 

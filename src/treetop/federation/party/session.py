@@ -18,7 +18,7 @@ from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import parameters_of
 from treetop.federation.wire.report_batches import NO_DOMAIN
 from treetop.federation.wire.signed_documents import PublishedList, unverified_content
-from treetop.federation.wire.uploads import MOST_TICKETS
+from treetop.federation.wire.uploads import MAX_TICKETS
 from treetop.mechanisms.dialogue import (
     CollectReports,
     Findings,
@@ -86,7 +86,7 @@ class PartySession:
             raise Withdrawal(f"the mechanism {task.mechanism!r} is not known here")
         self._mechanism = mechanism_named(task.mechanism)
         roster, member = _read_roster(begin["roster"], self._party, devices)
-        self._facts = PublicFacts(parameters_of(task), roster, member, task.lengths, task.most_slots)
+        self._facts = PublicFacts(parameters_of(task), roster, member, task.lengths, task.max_slots)
         rows_of_groups = collected["groups"] if task.one_shot else self._assigned(begin["beacon"], collected)
         self._groups = read_groups(task, rows_of_groups, devices)
         at_hand = GroupsAtHand(task, self._groups, self._mechanism.validates(self._facts))
@@ -227,7 +227,7 @@ def _read_roster(content: Any, party: str, devices: int) -> tuple[Roster, Member
     members = []
     for entry in rows("roster", content, 1, 1 << 16):
         name, users = rows("member", entry, 2, 2)
-        members.append(Member(text("name", name), whole("users", users, 1, MOST_TICKETS)))
+        members.append(Member(text("name", name), whole("users", users, 1, MAX_TICKETS)))
     own = Member(party, devices)
     require(own in members, "roster", f"{party} with {devices} devices", "otherwise")
     require(len({member.name for member in members}) == len(members), "roster", "every party once", "one twice")

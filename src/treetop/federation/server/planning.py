@@ -90,18 +90,18 @@ def planned_task(order: QueryOrder) -> DeviceTask:
     codec_named(order.encoding, asked.bits, asked.hash_key)
     texts = sorted((name, _text(asked, name, settings)) for name in {*settings, "bits"})
     lengths = mechanism.lengths(asked)
-    most_slots = MAX_SLOTS
+    max_slots = MAX_SLOTS
     if order.mode == "rounds":
-        most_slots = _most_slots(lengths, mechanism.max_kept(asked))
+        max_slots = _max_slots(lengths, mechanism.max_kept(asked))
         longest = min(each.max_slots for each in task_oracles(oracle))
-        if most_slots > longest:
+        if max_slots > longest:
             raise InvalidInput(
-                f"the oracle {oracle!r} has at most {longest:,} slots, found candidate lists of up to {most_slots:,}: "
+                f"the oracle {oracle!r} has at most {longest:,} slots, found candidate lists of up to {max_slots:,}: "
                 "ask for more levels or another oracle"
             )
     return DeviceTask(
         name=order.name, attribute=order.attribute, budget=Budget(order.epsilon), oracle=oracle, k=order.k,
-        lengths=lengths, groups=weighted_groups(mechanism, asked), most_slots=most_slots,
+        lengths=lengths, groups=weighted_groups(mechanism, asked), max_slots=max_slots,
         encoding=Encoding(order.encoding, asked.hash_key if hashed else ""), mechanism=mechanism.name,
         settings=tuple(texts), parties=order.parties, deadlines=order.deadlines, least=order.least,
     )  # fmt: skip
@@ -122,12 +122,12 @@ def _text(asked: Parameters, name: str, settings: Mapping[str, object]) -> str:
     return str(getattr(asked, name) if own else known_setting(name).parse(name, settings[name]))
 
 
-def _most_slots(lengths: tuple[int, ...], most_kept: int) -> int:
+def _max_slots(lengths: tuple[int, ...], max_kept: int) -> int:
     """Return d_max: the longest list that the mechanism can ask about, and the dummy."""
     most, kept = 0, 1
     for shorter, longer in pairwise(lengths):
         candidates = kept << (longer - shorter)
-        most, kept = max(most, candidates), min(candidates, most_kept)
+        most, kept = max(most, candidates), min(candidates, max_kept)
     return min(most + 1, MAX_SLOTS)
 
 

@@ -15,7 +15,7 @@ from treetop.federation.service_ports import Channel, Journal, ServiceClock
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import parameters_of
 from treetop.federation.wire.signed_documents import Beacon, canonical_json, signed, signed_task
-from treetop.federation.wire.uploads import MOST_TICKETS
+from treetop.federation.wire.uploads import MAX_TICKETS
 from treetop.mechanisms.dialogue import Member, Roster, Upload, driven
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.public_facts import PublicFacts
@@ -94,13 +94,13 @@ class ServerQuery:
         for member in members:
             levels = devices_of_levels(self._records[member.name].groups)
             self._facts[member.name] = PublicFacts(
-                self._parameters, roster, member, self.task.lengths, self.task.most_slots, levels
+                self._parameters, roster, member, self.task.lengths, self.task.max_slots, levels
             )
         return roster
 
     def _read_closed(self, party: str, outcome: PartyReply) -> None:
         fields = outcome.content
-        tickets = whole("tickets", fields["tickets"], 0, MOST_TICKETS)
+        tickets = whole("tickets", fields["tickets"], 0, MAX_TICKETS)
         users = whole("devices", fields["devices"], 0, tickets)
         enrolment, groups = digest("digest", fields["digest"]), read_groups(self.task, fields["groups"], users)
         entry = self._records[party]

@@ -14,7 +14,7 @@ from treetop.trie.user_groups import Group, Role
 VERSION = 1
 NO_DOMAIN = bytes(32)
 """Stands for the digest of a candidate list where there is none: one-shot tasks."""
-MOST_REPORTS = 1 << 20
+MAX_REPORTS = 1 << 20
 _LAYOUT = Struct(">B32sHB32sBII")
 ENVELOPE_BYTES = _LAYOUT.size
 _ROLES = tuple(Role)
@@ -82,7 +82,7 @@ def _require(holds: bool, what: str, expected: object, found: object) -> None:
 
 
 def _bodies(data: bytes, width: int, count: int) -> tuple[bytes, ...]:
-    _require(1 <= count <= MOST_REPORTS, "reports", f"from 1 to {MOST_REPORTS}", count)
+    _require(1 <= count <= MAX_REPORTS, "reports", f"from 1 to {MAX_REPORTS}", count)
     _require(len(data) == count * width, "bytes of bodies", count * width, len(data))
     return tuple(data[start : start + width] for start in range(0, len(data), width))
 

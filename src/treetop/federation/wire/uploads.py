@@ -16,7 +16,7 @@ from treetop.errors import InvalidInput, PeerViolation
 
 SERIAL_BYTES, MAC_BYTES = 8, 16
 TICKET_BYTES = SERIAL_BYTES + MAC_BYTES
-MOST_TICKETS = 1 << 40
+MAX_TICKETS = 1 << 40
 """Serial numbers run from 0 upwards in every task."""
 _TICKET_DOMAIN = b"treetop ticket 1\0"
 
@@ -69,7 +69,7 @@ class TicketKey:
 
 
 UPLOAD_VERSION = 1
-MOST_ENTRIES = 10_000
+MAX_ENTRIES = 10_000
 LENGTH_BYTES = 4
 
 
@@ -120,7 +120,7 @@ def encoded_upload(entries: Iterable[TicketedReport]) -> bytes:
     return b"".join(parts)
 
 
-def decoded_upload(data: bytes, most: int = MOST_ENTRIES) -> Sequence[TicketedReport]:
+def decoded_upload(data: bytes, most: int = MAX_ENTRIES) -> Sequence[TicketedReport]:
     """Run by the party: cut an upload apart, or refuse all of it."""
     if data[:1] != bytes([UPLOAD_VERSION]):
         raise PeerViolation("version of an upload", UPLOAD_VERSION, data[0] if data else "nothing")

@@ -28,7 +28,7 @@ from treetop.mechanisms.summed_level import SharedCandidates, SummedLevel, count
 from treetop.oracles.frequency_oracle import Frequencies
 from treetop.trie.global_ranking import GlobalRanking, ReadText
 from treetop.trie.lower_confidence import scored
-from treetop.trie.quantised_counts import QuantisedCounts
+from treetop.trie.party_counts import QuantisedCounts
 from treetop.trie.user_groups import Group, joining_share
 
 

@@ -7,13 +7,13 @@ from treetop.encoding.text_code import CHUNK_VALUES, DEFAULT_CHUNKS
 from treetop.mechanisms.canopy import CanopyPlan, SearchParameters
 from treetop.mechanisms.parameters import number, setting, whole_number
 from treetop.trie.global_ranking import COUNT_BITS
-from treetop.trie.quantised_counts import UNARY_BITS
+from treetop.trie.party_counts import UNARY_BITS
 from treetop.trie.user_groups import level_weights
 
 LONG_STEP, SHORT_STEP = 12, 8
-BUDGET_PER_ITEM, LEAST_BUDGETED = 25_000, 10
+BUDGET_PER_ITEM, MIN_BUDGETED = 25_000, 10
 """Bits a party may expect to send for each of the k items unless told otherwise: 250,000 at k = 10."""
-LEAST_KEPT_WITH_TEXTS, LEAST_KEPT = 20, 30
+MIN_KEPT_WITH_TEXTS, MIN_KEPT = 20, 30
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class HashedPlan:
     @classmethod
     def of(cls, parameters: HashedParameters) -> "HashedPlan":
         """Take levels of 12 bits where their expected upload fits the budget, else of 8."""
-        budget = parameters.upload_budget or BUDGET_PER_ITEM * max(parameters.k, LEAST_BUDGETED)
+        budget = parameters.upload_budget or BUDGET_PER_ITEM * max(parameters.k, MIN_BUDGETED)
         wide, narrow = (cls.stepping(parameters, step) for step in (LONG_STEP, SHORT_STEP))
         return wide if wide.expected_bits(parameters.k) <= budget else narrow
 
@@ -62,7 +62,7 @@ class HashedPlan:
     def stepping(cls, parameters: HashedParameters, step: int) -> "HashedPlan":
         """Keep t = max(2k, 30), or max(2k, 20) where the texts take their part of the upload."""
         k, texts = parameters.k, isinstance(parameters, HashedTextParameters)
-        kept = parameters.kept or max(2 * k, LEAST_KEPT_WITH_TEXTS if texts else LEAST_KEPT)
+        kept = parameters.kept or max(2 * k, MIN_KEPT_WITH_TEXTS if texts else MIN_KEPT)
         search = CanopyPlan.stepping(parameters, step, kept)
         if not isinstance(parameters, HashedTextParameters):
             return cls(search, k, tuple(level_weights(search.L, "equal", 0.0)), 0)

@@ -18,11 +18,9 @@ from treetop.mechanisms.hashed_names.plan import HashedParameters, HashedPlan
 from treetop.mechanisms.summed_level import count_level, noise_scores, record_level
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
 from treetop.trie.candidate_domain import ChunkDomain
-from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, ReadText, summed
-from treetop.trie.level_estimates import LevelEstimates
+from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, LevelEstimates, ReadText, summed
 from treetop.trie.lower_confidence import scored
-from treetop.trie.party_counts import PartyCounts
-from treetop.trie.quantised_counts import QuantisedCounts
+from treetop.trie.party_counts import PartyCounts, QuantisedCounts
 from treetop.trie.significance import significant, threshold
 from treetop.trie.text_recovery import Gains, log_likelihood_gains, recovered_text
 from treetop.trie.user_groups import Group, joining_share

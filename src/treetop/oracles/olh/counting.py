@@ -30,7 +30,7 @@ from treetop.oracles.krr.counting import perturbed_slots
 from treetop.oracles.krr.device import keep_threshold
 from treetop.oracles.olh.device import SEED_BYTES, bucket_count
 from treetop.oracles.olh.hashing import bucket_starts, buckets, premixed
-from treetop.oracles.plausibility import TAIL, binomial, most_of, own_and_others
+from treetop.oracles.plausibility import TAIL, binomial, max_of, own_and_others
 from treetop.oracles.random_words import RandomWords, Words32
 from treetop.privacy.epsilon import Epsilon
 
@@ -115,10 +115,10 @@ class HashCounting(FrequencyOracle[Columns]):
         """Return seeds and buckets."""
         return HashedReports(*columns)
 
-    def _most_supported(self, keys: int) -> tuple[int, float]:
+    def _max_supported(self, keys: int) -> tuple[int, float]:
         """Return how many of so many keys a report supports without being rare, and the chance of a rare one."""
         law = own_and_others(self.p, keys - 1, self.q)
-        most = most_of(law, RARE)
+        most = max_of(law, RARE)
         return most, float(law[most + 1 :].sum())
 
     def surprising(self, columns: Columns, keys: Keys) -> int:
@@ -129,14 +129,14 @@ class HashCounting(FrequencyOracle[Columns]):
         supported = np.zeros(len(seeds), dtype=np.int32)
         for low, high in zip(*premixed(keys), strict=True):
             supported += buckets(seeds, low, high, self.report_slots) == reported
-        return int(np.count_nonzero(supported > self._most_supported(len(keys))[0]))
+        return int(np.count_nonzero(supported > self._max_supported(len(keys))[0]))
 
     def beyond_chance(self, surprising: int, reports: int, keys: int) -> int:
         """Return the number of rare reports if honest devices would hardly send so many, otherwise 0."""
         if not surprising:
             return 0
-        chance = self._most_supported(keys)[1]
-        return surprising if surprising > most_of(binomial(reports, chance), TAIL) else 0
+        chance = self._max_supported(keys)[1]
+        return surprising if surprising > max_of(binomial(reports, chance), TAIL) else 0
 
 
 class ListedHashCounting(HashCounting):

@@ -22,7 +22,7 @@ from treetop.oracles.frequency_oracle import (
     refuse_many,
 )
 from treetop.oracles.oue.device import flip_threshold
-from treetop.oracles.plausibility import TAIL, most_of, own_and_others
+from treetop.oracles.plausibility import TAIL, max_of, own_and_others
 from treetop.oracles.random_words import RandomWords
 from treetop.privacy.randomness import HALF
 
@@ -108,7 +108,7 @@ class BitsCounting(FrequencyOracle[Columns]):
     def plausible_ones(self) -> tuple[int, int]:
         """Return the fewest and the most ones of a report that is no surprise, half of the tail on either side."""
         law = own_and_others(self.p, self.size - 1, self.q)
-        return self.size - most_of(law[::-1], TAIL / 2), most_of(law, TAIL / 2)
+        return self.size - max_of(law[::-1], TAIL / 2), max_of(law, TAIL / 2)
 
     def surprising(self, columns: Columns, keys: Keys) -> int:  # noqa: ARG002  slots, not keys
         """Run by the party: how many reports have too many ones or too few."""

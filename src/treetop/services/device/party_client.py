@@ -10,8 +10,8 @@ from treetop.errors import PeerViolation
 from treetop.federation.wire.uploads import TICKET_BYTES, ReportStatus, Ticket, TicketedReport, encoded_upload
 from treetop.trie.user_groups import Group, Role
 
-MOST_DOCUMENT_BYTES = 1 << 26
-MOST_DETAIL = 300
+MAX_DOCUMENT_BYTES = 1 << 26
+MAX_DETAIL = 300
 _ROLES = tuple(Role)
 _BYTES = {"Content-Type": "application/octet-stream"}
 
@@ -51,7 +51,7 @@ class PartyClient:
 
     def task(self, digest: bytes) -> bytes:
         """Return the signed document of a task; nobody has checked it."""
-        reply = self._connection.ask(Request("GET", _path(digest), most_bytes=MOST_DOCUMENT_BYTES))
+        reply = self._connection.ask(Request("GET", _path(digest), max_bytes=MAX_DOCUMENT_BYTES))
         return self._expected(reply).body
 
     def enrol(self, digest: bytes, tickets: Sequence[bytes]) -> list[ReportStatus]:
@@ -81,13 +81,13 @@ class PartyClient:
         """Run by the party's back end: have new tickets written."""
         headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
         body = json.dumps({"count": count}).encode("ascii")
-        request = Request("POST", _path(digest, "tickets"), body, headers, MOST_DOCUMENT_BYTES)
+        request = Request("POST", _path(digest, "tickets"), body, headers, MAX_DOCUMENT_BYTES)
         texts = _member(self._json(request), "tickets", list)
         _require(len(texts) == count, "number of tickets", count, len(texts))
         return [_ticket(text) for text in texts]
 
     def _document_if_any(self, path: str) -> bytes | None:
-        reply = self._connection.ask(Request("GET", path, most_bytes=MOST_DOCUMENT_BYTES))
+        reply = self._connection.ask(Request("GET", path, max_bytes=MAX_DOCUMENT_BYTES))
         return None if reply.status == 404 else self._expected(reply).body
 
     def _json(self, request: Request) -> Any:
@@ -168,5 +168,5 @@ def detail_of(body: bytes) -> str:
         detail = json.loads(body)["detail"]
     except (ValueError, TypeError, KeyError, RecursionError):
         return ""
-    shown = "".join(character for character in str(detail)[:MOST_DETAIL] if character.isprintable())
+    shown = "".join(character for character in str(detail)[:MAX_DETAIL] if character.isprintable())
     return f": {shown}"

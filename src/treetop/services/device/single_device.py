@@ -55,7 +55,7 @@ class SingleDevice:
     item: Callable[[], str] = field(repr=False)
     entropy: Entropy
     say: Callable[[str], None]
-    most_delay: int = 0
+    max_delay: int = 0
     """Seconds: a delay up to it is drawn, and waited for, before the value is read."""
     wait: bool = False
     sleep: Callable[[float], None] = time.sleep
@@ -98,7 +98,7 @@ class SingleDevice:
         self.state.ledger.check_caps(self.task.attribute, self.task.budget.amount)
 
     def _delay(self) -> None:
-        milliseconds = uniform_below(self.most_delay * MILLISECONDS + 1, self.entropy)
+        milliseconds = uniform_below(self.max_delay * MILLISECONDS + 1, self.entropy)
         if milliseconds:
             self.say(f"Waiting {milliseconds // MILLISECONDS} s, so that the time of sending says nothing.")
             self.sleep(milliseconds / MILLISECONDS)

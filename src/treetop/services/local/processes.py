@@ -10,7 +10,7 @@ from typing import Self
 
 from treetop.errors import TreetopError
 
-MOST_STARTS = 20
+MAX_STARTS = 20
 STOPPING_SECONDS = 15.0
 LAST_BYTES = 2_000
 
@@ -44,7 +44,7 @@ class Supervised:
         """Start it again if it died; return whether that was needed."""
         if self.process.poll() in (None, 0):
             return False
-        if self.process.returncode == 2 or self.starts == MOST_STARTS:  # bad input does not get better
+        if self.process.returncode == 2 or self.starts == MAX_STARTS:  # bad input does not get better
             raise ProcessFailed(f"{self.name} ended with {self.process.returncode}: {self.last_words()}")
         self._start()
         return True

@@ -21,9 +21,9 @@ from treetop.services.local.processes import Processes, Supervised
 from treetop.services.server.client import ServerClient
 
 DAYS_30 = 30 * 86400
-LEAST_REPORTS = 50
+MIN_REPORTS = 50
 """On one machine small federations are played: the least number of reports is lowered, and the answer says so."""
-LOWERED = f"on one machine a level needs {LEAST_REPORTS} reports; a deployment asks for 500, and 100 to validate"
+LOWERED = f"on one machine a level needs {MIN_REPORTS} reports; a deployment asks for 500, and 100 to validate"
 
 CAPS = Caps()
 
@@ -39,17 +39,17 @@ def order_of(options: LocalOptions, users: Mapping[str, int], opens: int = 0) ->
     """Return the order: the largest party first, a deadline that nobody reaches."""
     return QueryOrder(
         name=f"{options.data} on this machine", attribute=options.data, k=options.k, epsilon=options.epsilon,
-        mechanism=options.mechanism, mode=cast(Any, options.mode), encoding=options.encoding,
+        mechanism=options.mechanism, mode=cast(Any, options.mode), oracle=options.oracle, encoding=options.encoding,
         settings=options.settings, expected=users,
         parties=tuple(sorted(users, key=lambda name: (-users[name], name))),
-        deadlines=Deadlines(opens, opens + DAYS_30, opens + DAYS_30), least=LeastReports(LEAST_REPORTS, LEAST_REPORTS),
+        deadlines=Deadlines(opens, opens + DAYS_30, opens + DAYS_30), least=LeastReports(MIN_REPORTS, MIN_REPORTS),
     )  # fmt: skip
 
 
 def ordered_now(options: LocalOptions, users: Mapping[str, int]) -> dict[str, Any]:
     """Return the order as the server's API takes it."""
     order = order_of(options, users, int(time.time()))
-    names = ("name", "attribute", "k", "epsilon", "mechanism", "mode", "encoding")
+    names = ("name", "attribute", "k", "epsilon", "mechanism", "mode", "oracle", "encoding")
     return {
         **{name: getattr(order, name) for name in names}, "settings": dict(order.settings),
         "expected": dict(order.expected), "parties": list(order.parties),

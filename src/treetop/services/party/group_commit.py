@@ -14,8 +14,8 @@ from treetop.errors import InvalidInput, StoreBusy, StoreUnavailable
 from treetop.federation.service_ports import AdmittedReport, ReportStore
 from treetop.federation.wire.uploads import ReportStatus
 
-MOST_WAITING = 50_000
-MOST_AT_ONCE = 5_000
+MAX_WAITING = 50_000
+MAX_AT_ONCE = 5_000
 RETRY_AFTER = 1
 Answer = TypeVar("Answer")
 
@@ -35,8 +35,8 @@ class _Call:
 class GroupCommit:
     """Run by the party: the only way reports go into a store while it serves."""
 
-    def __init__(self, store: ReportStore, most_waiting: int = MOST_WAITING, most_at_once: int = MOST_AT_ONCE) -> None:
-        self._store, self._most_waiting, self._most_at_once = store, most_waiting, most_at_once
+    def __init__(self, store: ReportStore, max_waiting: int = MAX_WAITING, max_at_once: int = MAX_AT_ONCE) -> None:
+        self._store, self._max_waiting, self._max_at_once = store, max_waiting, max_at_once
         self._queue: deque[_Submission | _Call] = deque()
         self._waiting, self._closed = 0, False
         self._changed = Condition()
@@ -53,7 +53,7 @@ class GroupCommit:
         future: Future[list[ReportStatus]] = Future()
         with self._changed:
             self._refuse_closed()
-            if self._waiting and self._waiting + len(reports) > self._most_waiting:
+            if self._waiting and self._waiting + len(reports) > self._max_waiting:
                 raise StoreBusy(self._waiting, RETRY_AFTER)
             self._waiting += len(reports)
             self._queue.append(_Submission(reports, future))
@@ -101,7 +101,7 @@ class GroupCommit:
         taken, count = [first], len(first.reports)
         while self._queue and isinstance(following := self._queue[0], _Submission):
             count += len(following.reports)
-            if count > self._most_at_once:
+            if count > self._max_at_once:
                 break
             taken.append(following)
             self._queue.popleft()

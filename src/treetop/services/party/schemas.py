@@ -17,7 +17,7 @@ from treetop.adapters.http.described_app import (
     refers,
     sends,
 )
-from treetop.federation.party.party import MOST_TICKETS_AT_ONCE
+from treetop.federation.party.party import MAX_TICKETS_AT_ONCE
 from treetop.federation.wire.uploads import ReportStatus
 
 ABOUT = """What a party of a Treetop federation answers to devices, to its own back end and to the server.
@@ -73,7 +73,7 @@ class TicketsWanted(Answer):
     """How many tickets the back end needs."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
-    count: int = Field(ge=1, le=MOST_TICKETS_AT_ONCE)
+    count: int = Field(ge=1, le=MAX_TICKETS_AT_ONCE)
 
 
 class Tickets(Answer):

@@ -8,7 +8,7 @@ from treetop.adapters.http.retrying_connection import Reply, Request, RetryingCo
 from treetop.errors import InvalidInput, PartyUnreachable, PeerViolation, ServerUnreachable
 from treetop.services.device.party_client import detail_of
 
-MOST_RESULT_BYTES = 1 << 28
+MAX_RESULT_BYTES = 1 << 28
 NOT_YET = 404
 REFUSED = (400, 422)
 
@@ -49,7 +49,7 @@ class ServerClient:
     def _asked(self, method: str, path: str, body: bytes | None = None) -> Reply:
         headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
         try:
-            return self._connection.ask(Request(method, path, body, headers, MOST_RESULT_BYTES))
+            return self._connection.ask(Request(method, path, body, headers, MAX_RESULT_BYTES))
         except PartyUnreachable as away:
             raise ServerUnreachable(self._connection.url, away.reason) from None
 

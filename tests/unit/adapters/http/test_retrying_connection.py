@@ -89,4 +89,4 @@ def test_an_answer_that_trickles_in_for_too_long_is_none() -> None:
 def test_an_answer_that_is_too_long_is_refused() -> None:
     script, refused = Script(WHOLE), pytest.raises(PeerViolation, match="9 at most")
     with script.running(), closing(RetryingConnection(script.url, None, QUICK)) as kept, refused:
-        kept.ask(Request("GET", "/x", most_bytes=9))
+        kept.ask(Request("GET", "/x", max_bytes=9))

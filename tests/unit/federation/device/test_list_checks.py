@@ -29,7 +29,7 @@ ASKED = question(KRR)
 VALIDATING = in_one_group("krr", Group(3, Role.VALIDATE_FREQUENT))
 VALIDATION = validation(VALIDATING)
 FIRST_LEVEL = in_one_group("krr", Group(1))
-SMALL = replace(KRR, most_slots=10)
+SMALL = replace(KRR, max_slots=10)
 Faulty = tuple[DeviceTask, Question, Publication]
 
 

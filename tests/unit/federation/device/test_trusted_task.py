@@ -175,6 +175,6 @@ def test_that_a_list_was_allowed_is_remembered_for_that_very_list() -> None:
     for group, published in ((Group(2), root), (Group(1), Publication(0, (0, 0)))):
         with pytest.raises(QuestionRefused):
             check_question(task, group, question, published)
-    other: DeviceTask = replace(task, most_slots=3)
+    other: DeviceTask = replace(task, max_slots=3)
     with pytest.raises(QuestionRefused):
         check_question(other, Group(1), question, root)

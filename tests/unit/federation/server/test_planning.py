@@ -116,14 +116,14 @@ def test_people_are_not_offered_the_rule_of_lists() -> None:
 
 def test_the_longest_list_is_known_beforehand() -> None:
     task = planned_task(ordered("taps", mode="rounds", k=5, settings={"bits": 8, "levels": 4}))
-    assert task.most_slots == 10 * 4 + 1
-    assert planned_task(ordered("canopy", mode="rounds")).most_slots == 30 * 256 + 1
+    assert task.max_slots == 10 * 4 + 1
+    assert planned_task(ordered("canopy", mode="rounds")).max_slots == 30 * 256 + 1
 
 
 def test_lists_that_are_too_long_for_the_oracle_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(KRandomizedResponse, "max_slots", 41)
     asked = {"mode": "rounds", "k": 5, "oracle": "krr"}
-    assert planned_task(ordered("taps", settings={"bits": 8, "levels": 4}, **asked)).most_slots == 41
+    assert planned_task(ordered("taps", settings={"bits": 8, "levels": 4}, **asked)).max_slots == 41
     expected = "the oracle 'krr' has at most 41 slots, found candidate lists of up to 161"
     with pytest.raises(InvalidInput, match=expected):
         planned_task(ordered("taps", settings={"bits": 8, "levels": 2}, **asked))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from treetop.errors import PeerViolation, ReportRefused
 from treetop.federation.wire.report_batches import (
-    MOST_REPORTS,
+    MAX_REPORTS,
     NO_DOMAIN,
     Batch,
     Envelope,
@@ -80,7 +80,7 @@ def test_a_broken_envelope_refuses_the_batch(data: bytes) -> None:
 
 def test_a_batch_has_a_largest_size() -> None:
     with pytest.raises(PeerViolation, match="reports"):
-        decoded_batch(encoded_batch(replace(KRR, slots=2), [0] * (MOST_REPORTS + 1)))
+        decoded_batch(encoded_batch(replace(KRR, slots=2), [0] * (MAX_REPORTS + 1)))
 
 
 @given(st.binary(max_size=200) | st.builds(altered, st.just(OLH_BYTES), st.integers(0, 81), st.integers(0, 255)))

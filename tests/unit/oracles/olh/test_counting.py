@@ -94,19 +94,19 @@ def tail_above(most: int, p: float, others: int, q: float) -> float:
 @pytest.mark.parametrize(("keys", "epsilon"), [(10, 4.0), (30, 2.0), (100, 1.0), (1, 4.0), (5, 0.5)])
 def test_limit_of_support_is_tight(keys: int, epsilon: float) -> None:
     oracle = HashCounting(Epsilon(epsilon), keys + 1)
-    most, chance = oracle._most_supported(keys)
+    most, chance = oracle._max_supported(keys)
     assert chance == pytest.approx(tail_above(most, oracle.p, keys - 1, oracle.q), rel=1e-9)
     assert chance <= RARE
     assert most == 0 or tail_above(most - 1, oracle.p, keys - 1, oracle.q) > RARE
 
 
 def test_few_keys_tell_nothing() -> None:
-    assert HashCounting(Epsilon(0.5), 6)._most_supported(5) == (5, 0)
+    assert HashCounting(Epsilon(0.5), 6)._max_supported(5) == (5, 0)
 
 
 def test_the_number_of_rare_reports_is_compared_with_honest_devices() -> None:
     oracle = HashCounting(Epsilon(4), 11)
-    chance = oracle._most_supported(10)[1]
+    chance = oracle._max_supported(10)[1]
     limit = next(rare for rare in range(100) if binom.sf(rare, 20_000, chance) <= TAIL)
     assert [oracle.beyond_chance(rare, 20_000, 10) for rare in (0, limit, limit + 1)] == [0, 0, limit + 1]
 

@@ -166,7 +166,7 @@ def test_a_delay_is_drawn_before_the_value_is_read(tmp_path: Path) -> None:
             player = Player(party, url, tmp_path / str(number))
             sleeping = type("Sleeping", (list,), {"append": lambda self, seconds: order.append(seconds)})()
             player.slept = sleeping
-            player.run(lambda: order.append("read") or "77", most_delay=60)  # type: ignore[func-returns-value]
+            player.run(lambda: order.append("read") or "77", max_delay=60)  # type: ignore[func-returns-value]
     delays = [each for each in order if each != "read"]
     assert order == [each for delay in delays for each in (delay, "read")]
     assert len(set(delays)) > 10

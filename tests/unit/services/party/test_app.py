@@ -364,7 +364,7 @@ def test_too_many_requests_at_once_are_sent_away() -> None:
             future.set_result([ReportStatus.ACCEPTED])
         assert [answer.result().status for answer in waiting] == [200, 200]
     assert hosted.context.metrics.waiting == 0
-    assert hosted.context.metrics.most_waiting == 2
+    assert hosted.context.metrics.max_waiting == 2
 
 
 def test_keys_are_rotated_without_a_pause(hosted: Hosted, port: int) -> None:

@@ -56,7 +56,7 @@ def test_what_waits_goes_into_one_commit() -> None:
 
 def test_a_commit_is_bounded_and_a_large_submission_is_not_cut() -> None:
     store = Gate()
-    writer = begun(store, most_at_once=10)
+    writer = begun(store, max_at_once=10)
     futures = [writer.submit(reports(range(start, start + 4))) for start in range(1, 20, 4)]
     futures.append(writer.submit(reports(range(100, 130))))
     store.open.set()
@@ -67,7 +67,7 @@ def test_a_commit_is_bounded_and_a_large_submission_is_not_cut() -> None:
 
 def test_too_many_waiting_are_refused_at_once() -> None:
     store = Gate()
-    writer = begun(store, most_waiting=10)
+    writer = begun(store, max_waiting=10)
     waiting = writer.submit(reports(range(1, 10)))
     with pytest.raises(StoreBusy, match="10 reports wait") as refusal:
         writer.submit([report(10)])
