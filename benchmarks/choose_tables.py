@@ -60,7 +60,7 @@ def page(found: dict[Cell, list[float]], runs: int) -> str:
         "# Measured F1 of every mechanism",
         "",
         f"Mean ± standard error of {runs} runs in exact simulation, oracle `auto`, seed {SEED}; the catalogue of all",
-        "items is about the limit of what any search could find. Made by `python -m benchmarks.choose_tables`.",
+        "items is about the limit of what any search could find. Written by `python -m benchmarks.choose_tables`.",
     ]
     for data, encoding in DATA.items():
         lines += ["", f"## {data} ({encoding})", "", "| epsilon | k | " + " | ".join(NAMES) + " |"]

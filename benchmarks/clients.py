@@ -10,8 +10,8 @@ from treetop.privacy.epsilon import Epsilon
 
 TITLE = "Making reports"
 LIMITS = """
-What limits: ours, numpy's random numbers (k-RR and OLH draw two or three for each report, OUE one for each bit); the
-peers', one Python call for each report. A real device makes one report, and there none of this matters.
+What limits: ours is bound by numpy's random numbers (k-RR and OLH draw two or three for each report, OUE one for each
+bit); the peers by one Python call for each report. A real device makes a single report, so none of this matters there.
 """
 PEERS = {"krr": ("DE", "GRR"), "oue": ("UE", "UE"), "olh": ("LH", "LH")}
 SIZE = 64

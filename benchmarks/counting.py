@@ -17,16 +17,15 @@ from treetop.privacy.epsilon import Epsilon
 
 TITLE = "Counting in memory, one core"
 LIMITS = """
-What limits: **OLH is arithmetic.** Candidates (12 KB) stay in the first cache and a report is read once for 1,024 of
-them, so there is next to nothing to load; the C loop, which keeps candidates in registers and loads three words for 64
-pairs, is hardly faster, and a pair costs 14 vector instructions, three of them multiplications. **OUE is arithmetic in
-the first cache**: the adders' logic, since merely summing the same words is two to three times as fast, and blocks of
-64 bytes instead of 4 KB take three times as long.
-**k-RR is one store for each report**: with 80 % of the reports on one slot, one table takes 3.5 times as long as four,
-because a slot that is reported twice in a row waits for its own last store; from 2,000 slots on, four tables no longer
-fit the first cache. **The peers and the loops of numpy**: Python, one call
-or one object for each report or pair (peers), and temporary arrays that go through memory for every step of the hash
-(numpy).
+What limits: **OLH is bound by arithmetic.** Candidates (12 KB) stay in the L1 cache and a report is read once for
+1,024 of them, so there is next to nothing to load; the C loop, which keeps candidates in registers and loads three
+words for 64 pairs, is hardly faster, and a pair costs 14 vector instructions, three of them multiplications. **OUE is
+bound by arithmetic in the L1 cache**, namely the adders' logic: merely summing the same words is two to three times as
+fast, and blocks of 64 bytes instead of 4 KB take three times as long. **k-RR is bound by one store for each report**:
+with 80 % of the reports on one slot, one table takes 3.5 times as long as four, because a slot that is reported twice
+in a row waits for its own last store; from 2,000 slots on, four tables no longer fit in the L1 cache. **The peers** are
+bound by Python, one call or one object for each report or pair; **numpy's loops** by temporary arrays that go through
+memory at every step of the hash.
 """
 RANDOM = np.random.default_rng(1)
 ORACLE = HashCounting(Epsilon(2.0), 1001)

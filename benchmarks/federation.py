@@ -10,8 +10,8 @@ from time import perf_counter
 from benchmarks.measuring import Measured, Row
 
 TITLE = "A federation on one machine"
-LIMITS = """`treetop up --seed 1`: a server, three parties, devices of the first three parties of SYN, the query and its
-answer; with the start of every process. Wall time on two cores."""
+LIMITS = """`treetop up --seed 1`: a server, three parties, the devices of the first three parties of SYN, the query
+and its answer, including the start of every process. Wall time on two cores."""
 USERS = {"one-shot": 50_000, "rounds": 10_000}
 
 

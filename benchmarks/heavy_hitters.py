@@ -15,9 +15,9 @@ from treetop.simulation.run import run
 
 TITLE = "A whole search: PEM with OLH on 1 M users"
 LIMITS = """
-What limits: the peer counts every prefix of a level for every report, candidate or not, one Python call each; ours
-counts candidates only. Device by device, ours spends its time on shuffling users and drawing reports; the exact
-simulation costs levels x candidates whatever the number of users.
+What limits: the peer counts every prefix of a level for every report, candidate or not, with one Python call each; ours
+counts candidates only. Device by device, ours spends its time on shuffling users and drawing reports; the cost of the
+exact simulation is levels x candidates, whatever the number of users.
 """
 USERS, BITS, STEP, PEER_USERS = 1_000_000, 12, 2, 1000
 

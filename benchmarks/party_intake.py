@@ -24,9 +24,9 @@ from treetop.federation.task import DeviceTask
 from treetop.federation.wire.uploads import encoded_upload
 
 TITLE = "A party's intake"
-LIMITS = """A `treetop party` on loopback, SQLite, acknowledged after the disk has it; the load generator shares
-the two cores. Stored and new reports have tickets from the same range, in no order. Each is the best of three
-tries, taken in turns."""
+LIMITS = """A `treetop party` on loopback with SQLite, which acknowledges only what is on disk; the load generator
+shares the two cores. Stored and new reports have tickets from the same range, in no particular order. Each is the best
+of three tries, taken in turns."""
 STORED, TRIES = 5_000_000, 3
 LATENCY_SECONDS = 0.25
 

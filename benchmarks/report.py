@@ -32,10 +32,10 @@ FEDERATION = (store, party_intake, tls_intake, federation)
 MODULES: dict[str, ModuleType] = {module.__name__.rpartition(".")[2]: module for module in (*SCIENCE, *FEDERATION)}
 INTRODUCTION = """# Benchmarks
 
-Written by `make bench`, in an environment of its own (`requirements/bench.txt`). Every line is a ratio of two times of
-one run, the best of several tries, because machines are noisy and ratios less so. Times are CPU times of one process
+Written by `make bench`, in a separate environment (`requirements/bench.txt`). Every line is a ratio of two times from
+the same run, each the best of several tries: machines are noisy, ratios less so. Times are CPU times of one process
 unless the line says wall. "Times as fast" lines divide the other's time by ours. Peers are called through their public
-functions; where a peer would take hours, it does a part, and its time is scaled to the same work.
+functions; where a peer would take hours, it does part of the work and its time is scaled up.
 """
 HEAD = ["| what | ratio | must be | is | ours / the other |", "|---|---|---|---|---|"]
 

@@ -24,14 +24,14 @@ from treetop.oracles.frequency_oracle import Columns
 TITLE = "Counting report files"
 LIMITS = """
 The second core must make counting 1.7 times as fast on an idle machine. Two plain processes show how idle it was: where
-they gain less than 1.8, the wall lines carry no verdict, and the CPU time of two threads against one tells whether they
-stand in each other's way.
+they gain less than 1.8, the wall lines carry no verdict, and the CPU time of two threads against one shows whether they
+get in each other's way.
 
-What limits: k-RR files are limited by **Parquet's decoding**, most of the time of both lines; checksum and histogram
-together are less than half of it. OLH against 64 candidates spends about half of its time on reading (10^7 x 64
-pairs at the rate above are 0.11 s); from some hundred candidates on it is **arithmetic**. Memory does not grow with
-the reports, because a thread holds one row group (8 MB or 4 M reports); what there is, is Python, pyarrow and
-numba themselves. Dask costs some milliseconds for each file, nothing for each report.
+What limits: k-RR files are bound by **Parquet's decoding**, which takes most of the time in both lines; checksum and
+histogram together take less than half as long. OLH against 64 candidates spends about half of its time on reading
+(10^7 x 64 pairs at the rate above are 0.11 s); from a few hundred candidates on it is bound by **arithmetic**. Memory
+does not grow with the number of reports, because a thread holds one row group (8 MB or 4 M reports); the rest is
+Python, pyarrow and numba themselves. Dask costs a few milliseconds for each file and nothing for each report.
 """
 TASK = "be" * 32
 KRR, OUE, OLH = ReportKind(TASK, 1, "krr", 200), ReportKind(TASK, 1, "oue", 256), ReportKind(TASK, 1, "olh", 9)

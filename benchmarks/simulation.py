@@ -15,10 +15,10 @@ from treetop.simulation.run import run
 
 TITLE = "Simulated runs"
 LIMITS = """
-What limits: Python and numpy's cost of a call, some 0.2 ms for each of TAPS's 274 questions; the catalogue, drawing two
-binomials for each item and party. The reference varies more than our runs do: shuffling took 137, 189 and 220 ms in
-three runs within a quarter of an hour, TAPS 52 or 53 ms each time, the catalogue 146 to 164 ms. Against the fastest
-shuffle seen, TAPS is at 0.38 and the catalogue at 1.07, which would miss its limit.
+What limits: the cost of calls in Python and numpy, about 0.2 ms for each of TAPS's 274 questions; for the catalogue,
+drawing two binomials for each item and party. The reference varies more than our runs do: shuffling took 137, 189 and
+220 ms in three runs within a quarter of an hour, TAPS 52 or 53 ms each time, the catalogue 146 to 164 ms. Against the
+fastest shuffle seen, TAPS is at 0.38 and the catalogue at 1.07, which would miss its limit.
 """
 USERS = (1_476_546, 1_263_768, 1_246_972, 1_117_376, 774_626, 604_082)
 """The six parties of UBA."""

@@ -17,12 +17,12 @@ from treetop.trie.user_groups import Group
 
 TITLE = "The store of reports"
 LIMITS = """
-Wall times: a commit waits for the disk. Reports are submitted in calls of 100, eight calls waiting at a time, and each
-is on the disk before it is acknowledged (SQLite, write-ahead log, synchronous=FULL). "In order" are tickets that come
-back as they were issued, "shuffled" ones in random order, where every report touches another page of the table of spent
-tickets: an empty store has few pages and a full one has not, so that ratio carries no verdict, but the reports a second
-do. What limits: in order, Python; shuffled and with millions in the store, writing those pages, first to the log, then
-to the file.
+Wall times, because a commit waits for the disk. Reports are submitted in calls of 100, with eight calls waiting at a
+time, and each is on disk before it is acknowledged (SQLite, write-ahead log, synchronous=FULL). "In order" means that
+tickets come back as they were issued; "shuffled" means in random order, where every report touches another page of the
+table of spent tickets. An empty store has few such pages and a full one has many, so that ratio carries no verdict, but
+the reports per second do. What limits: in order, Python; shuffled and with millions in the store, writing those pages,
+first to the log, then to the file.
 """
 TASK = bytes(32)
 GROUPS = [Group(level) for level in range(1, 25)]

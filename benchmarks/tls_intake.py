@@ -24,7 +24,7 @@ from treetop.federation.task import DeviceTask
 
 TITLE = "Reports over TLS"
 LIMITS = """
-Wall times; TLS 1.3, ECDSA P-256, client and party on the same two cores. "Kept" are 64 connections, one report in a
+Wall times; TLS 1.3, ECDSA P-256, client and party on the same two cores. "Kept" are 64 connections with one report in a
 request unless the line says a hundred; "fresh" is a handshake for every report, 16 at a time, without resumption.
 """
 CONNECTIONS, FRESH_AT_ONCE, TRIES = 64, 16, 3

@@ -31,8 +31,8 @@ def settings_page() -> str:
             f"{', '.join(each.name for each in readers)} |"
         )
     head = (
-        "# Settings\n\nEvery parameter and reading of the paper that `--set name=value` and Python reach. A mechanism "
-        " that does not read a setting says so.\n\n"
+        "# Settings\n\nEvery parameter and every reading of the paper, as `--set name=value` on the command line or as "
+        "a keyword in Python.\nA mechanism that does not read a setting that you gave says so.\n\n"
         "| name | in the paper | default | expects | what it is | read by |\n|---|---|---|---|---|---|\n"
     )
     return head + "\n".join(rows) + "\n"
