@@ -334,3 +334,14 @@ def test_many_devices_at_once_report_what_each_of_them_would(faces: TwoFaces) ->
     bodies = [faces.face.encode(faces.face.report(*pair)) for pair in zip(drawn, values, strict=True)]
     for made, sent in zip(columns, faces.columns(bodies), strict=True):
         np.testing.assert_array_equal(made, sent)
+
+
+def test_what_an_oracle_may_leave_to_its_base_class(oracle: FrequencyOracle[Any]) -> None:
+    """Without words of its own an oracle shows its columns, and a report has the bits of its layout."""
+    values = np.zeros(3, dtype=np.uint32 if oracle.listed else np.uint64)
+    columns = oracle.perturb(values, GeneratorWords(np.random.default_rng(6)))
+    assert FrequencyOracle.as_reports(oracle, columns) is columns
+    assert len(oracle.as_reports(columns)) in {len(values), len(columns)}
+    whole_bytes = FrequencyOracle.report_bits.__get__(oracle)
+    assert whole_bytes % 8 == 0
+    assert 0 < oracle.report_bits <= whole_bytes

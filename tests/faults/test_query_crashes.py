@@ -133,7 +133,7 @@ class RestartedParty(MemoryChannel):
         raise PartyUnreachable(self.name, "it is starting")
 
 
-class CountingFieldWork:
+class CountingReportCollection:
     """Passes everything on and counts what must not happen twice."""
 
     def __init__(self, work: ReportCollection) -> None:
@@ -163,7 +163,7 @@ class CountingFieldWork:
 def restarting(mode: str, name: str) -> tuple[Federation, RestartedParty, ScriptedJournal]:
     asked = federation(mode)
     party = asked.parties[name]
-    party.dressed = CountingFieldWork
+    party.dressed = CountingReportCollection
     channel = asked.channels[name] = RestartedParty(name, party)
     assert isinstance(party.journal, ScriptedJournal)
     return asked, channel, party.journal
@@ -180,16 +180,16 @@ def test_a_party_killed_at_every_journal_write_gives_the_same_bytes(mode: str) -
                 found = asked.query().run().document
             assert found == expected, (write, moment)
             assert channel.deaths == 1
-            work = asked.parties["b"].field_work[asked.task.digest]
-            assert isinstance(work, CountingFieldWork)
+            work = asked.parties["b"].collection[asked.task.digest]
+            assert isinstance(work, CountingReportCollection)
             assert len(work.tallied) - len(set(work.tallied)) <= 1, "replay counts again at most what was not kept"
 
 
 def test_a_replay_counts_nothing_that_was_kept() -> None:
     asked, channel, _ = restarting("one-shot", "b")
     asked.query().run()
-    work = asked.parties["b"].field_work[asked.task.digest]
-    assert isinstance(work, CountingFieldWork)
+    work = asked.parties["b"].collection[asked.task.digest]
+    assert isinstance(work, CountingReportCollection)
     counted = list(work.tallied)
     channel.party.restart()
     query = channel.party.query(asked.task.digest)

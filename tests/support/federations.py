@@ -40,7 +40,7 @@ class InMemoryParty:
 
     def __init__(self, name: str, codes: Sequence[int], bits: int, entropy: FixedEntropy, journal: Journal) -> None:
         self.name, self.codes, self.entropy, self.journal = name, code_array(codes, bits), entropy, journal
-        self.field_work: dict[bytes, ReportCollection] = {}
+        self.collection: dict[bytes, ReportCollection] = {}
         self.queries: dict[bytes, PartyQuery] = {}
         self.tasks: dict[bytes, DeviceTask] = {}
         self.dressed: Callable[[ReportCollection], ReportCollection] = lambda work: work
@@ -48,14 +48,14 @@ class InMemoryParty:
     def install(self, document: bytes) -> None:
         task = checked_task(document, FixedSigner())
         self.tasks[task.digest] = task
-        if task.digest not in self.field_work:
-            self.field_work[task.digest] = self.dressed(
+        if task.digest not in self.collection:
+            self.collection[task.digest] = self.dressed(
                 MemoryReportCollection(task, self.name, self.codes, self.entropy)
             )
 
     def query(self, task: bytes) -> PartyQuery:
         if task not in self.queries:
-            self.queries[task] = PartyQuery(self.tasks[task], self.name, self.journal, self.field_work[task])
+            self.queries[task] = PartyQuery(self.tasks[task], self.name, self.journal, self.collection[task])
         return self.queries[task]
 
     def restart(self) -> None:

@@ -41,7 +41,7 @@ class Signed(InMemoryParty):
     def install(self, document: bytes) -> None:
         task = checked_task(document, PinnedKeys([SIGNING.public]))
         self.tasks[task.digest] = task
-        self.field_work.setdefault(task.digest, MemoryReportCollection(task, self.name, self.codes, self.entropy))
+        self.collection.setdefault(task.digest, MemoryReportCollection(task, self.name, self.codes, self.entropy))
 
 
 class Away:

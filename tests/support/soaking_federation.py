@@ -70,7 +70,7 @@ def soak(parties: dict[str, Signed], manager: QueryManager, queries: int) -> Ite
             }  # fmt: skip
             for party in parties.values():  # what was counted is exported and scrubbed
                 party.tasks.clear()
-                party.field_work.clear()
+                party.collection.clear()
                 party.queries.clear()
                 party.journal.kept.clear()  # type: ignore[attr-defined]
 

@@ -1,7 +1,6 @@
 """Run by the party: one query, message by message, over a journal."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from treetop.errors import PeerViolation
@@ -20,11 +19,11 @@ class PartyQuery:
     into a fresh conversation, which finds in the journal what its devices said.
     """
 
-    def __init__(self, task: DeviceTask, party: str, journal: Journal, field_work: ReportCollection) -> None:
-        self._task, self._party, self._journal, self._field_work = task, party, journal, field_work
+    def __init__(self, task: DeviceTask, party: str, journal: Journal, collection: ReportCollection) -> None:
+        self._task, self._party, self._journal, self._collection = task, party, journal, collection
         self._book = f"party:{party}:{task.digest.hex()}"
         self._entries = dict(journal.read(self._book))
-        self._conduct: SessionSteps | None = None
+        self._session: SessionSteps | None = None
 
     def tell(self, number: int, message: bytes) -> None:
         """Keep message 1, 2, ...; the next one only once this one has its outcome."""
@@ -47,19 +46,19 @@ class PartyQuery:
         number = self._answered() + 1
         if f"message:{number}" not in self._entries:
             return False
-        conduct, self._conduct = self._conduct or self._replayed(number - 1), None
-        outcome = conduct.send(self._message(number))
+        session, self._session = self._session or self._replayed(number - 1), None
+        outcome = session.send(self._message(number))
         self._write(f"outcome:{number}", outcome.to_bytes())
-        self._conduct = conduct
+        self._session = session
         return True
 
     def _replayed(self, answered: int) -> SessionSteps:
         """Return a conversation that has heard the messages answered before."""
-        conduct = PartySession(self._task, self._party, self._field_work, self._keep).conversation()
-        next(conduct)
+        session = PartySession(self._task, self._party, self._collection, _Kept(self)).conversation()
+        next(session)
         for number in range(1, answered + 1):
-            conduct.send(self._message(number))
-        return conduct
+            session.send(self._message(number))
+        return session
 
     def _answered(self) -> int:
         """Return the number of the last message with an outcome."""
@@ -74,11 +73,22 @@ class PartyQuery:
     def _message(self, number: int) -> ServerMessage:
         return ServerMessage.from_bytes(self._entries[f"message:{number}"])
 
-    def _keep(self, entry: str, compute: Callable[[], Any]) -> Any:
-        if entry not in self._entries:
-            self._write(entry, canonical_json(compute()))
-        return json.loads(self._entries[entry])
-
     def _write(self, entry: str, content: bytes) -> bytes:
         kept = self._entries[entry] = self._journal.write(self._book, entry, content)
         return kept
+
+
+class _Kept:
+    """What a session has learned, as JSON in the entries of its query: durable before it is used."""
+
+    def __init__(self, query: PartyQuery) -> None:
+        self._query = query
+
+    def __contains__(self, entry: object) -> bool:
+        return entry in self._query._entries
+
+    def __getitem__(self, entry: str) -> Any:
+        return json.loads(self._query._entries[entry])
+
+    def __setitem__(self, entry: str, value: Any) -> None:
+        self._query._write(entry, canonical_json(value))

@@ -3,8 +3,8 @@
 Whatever it learns from its devices it keeps before it goes on, so that the same messages lead to the same outcomes.
 """
 
-from collections.abc import Callable, Generator
-from typing import Any
+from collections.abc import Generator
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -32,13 +32,22 @@ from treetop.mechanisms.dialogue import (
 from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.registry import MECHANISMS, mechanism_named
 from treetop.mechanisms.strict_json import require, rows, text, whole
-from treetop.oracles.frequency_oracle import Keys, Tally
+from treetop.oracles.frequency_oracle import NO_KEYS, Keys, Tally
 from treetop.oracles.registry import task_oracles
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.user_groups import Group, Role
 
-Keep = Callable[[str, Callable[[], Any]], Any]
-"""Return what is kept under a name, or compute it (JSON) and keep it first."""
+
+class Kept(Protocol):
+    """What a party has learned so far: an entry (JSON) is written once, and durable before it is used."""
+
+    def __contains__(self, entry: object) -> bool: ...
+
+    def __getitem__(self, entry: str) -> Any: ...
+
+    def __setitem__(self, entry: str, value: Any) -> None: ...
+
+
 SessionSteps = Generator[PartyReply, ServerMessage, Any]
 
 
@@ -49,8 +58,8 @@ class Withdrawal(Exception):
 class PartySession:
     """One party in one query, from the first message to its last outcome."""
 
-    def __init__(self, task: DeviceTask, party: str, field_work: ReportCollection, keep: Keep) -> None:
-        self._task, self._party, self._field_work, self._keep = task, party, field_work, keep
+    def __init__(self, task: DeviceTask, party: str, collection: ReportCollection, kept: Kept) -> None:
+        self._task, self._party, self._collection, self._kept = task, party, collection, kept
         self._traces: list[LevelTrace] = []
         self._notes: list[str] = []
         self._groups: dict[Group, int] = {}
@@ -64,10 +73,32 @@ class PartySession:
         first = yield PartyReply("closed")  # never seen: it starts the conversation
         try:
             first.parts_after(None)
-            collected = self._keep("collected", lambda: _written_collected(self._field_work.close()))
+            if "collected" not in self._kept:
+                self._kept["collected"] = _written_collected(self._collection.close())
+            collected = self._kept["collected"]
             begin = yield from _exchanged(PartyReply("closed", collected))
-            heard = self._begun(begin, collected)
-            last = yield from self._dialogue(heard)
+            heard, answer = self._begun(begin, collected), None
+            dialogue = self._mechanism.party(self._facts.parameters, self._facts.roster, self._facts.member)
+            while True:
+                try:
+                    request = dialogue.send(answer)
+                except StopIteration as end:
+                    last = self._done(end.value)
+                    break
+                answer = None
+                match request:
+                    case HearServer():
+                        answer = heard
+                    case TellServer():
+                        upload = self._mechanism.encode_upload(self._facts, request.upload)
+                        say = yield from _exchanged(self._outcome("upload", upload=upload))
+                        heard = self._heard(say["message"])
+                    case CollectReports():
+                        answer = yield from self._collect(request)
+                    case Record():
+                        self._traces.append(request.trace)
+                    case _:  # DivideUsers, DrawGroup: the devices have drawn their groups themselves
+                        pass
         except (Withdrawal, PeerViolation) as reason:
             last = self._outcome("withdrawn", reason=str(reason)[:500])
         yield last
@@ -98,7 +129,9 @@ class PartySession:
         """Rounds: show the beacon to the devices, once it is the one for this enrolment."""
         content = text("beacon", document, 1 << 20).encode()
         beacon_in(content, self._task, self._party, collected)
-        return self._keep("assigned", lambda: written_groups(self._field_work.publish_beacon(content)))
+        if "assigned" not in self._kept:
+            self._kept["assigned"] = written_groups(self._collection.publish_beacon(content))
+        return self._kept["assigned"]
 
     def _heard(self, content: Any) -> object:
         """Return the mechanism's next message, as far as the own groups are large enough for it."""
@@ -108,35 +141,14 @@ class PartySession:
         self._notes += notes
         return usable
 
-    def _dialogue(self, heard: object) -> Generator[PartyReply, ServerMessage, PartyReply]:
-        dialogue = self._mechanism.party(self._facts.parameters, self._facts.roster, self._facts.member)
-        answer: object = None
-        while True:
-            try:
-                request = dialogue.send(answer)
-            except StopIteration as end:
-                return self._done(end.value)
-            answer = None
-            match request:
-                case HearServer():
-                    answer = heard
-                case TellServer():
-                    upload = self._mechanism.encode_upload(self._facts, request.upload)
-                    say = yield from _exchanged(self._outcome("upload", upload=upload))
-                    heard = self._heard(say["message"])
-                case CollectReports():
-                    answer = yield from self._collect(request)
-                case Record():
-                    self._traces.append(request.trace)
-                case _:  # DivideUsers, DrawGroup: the devices have drawn their groups themselves
-                    pass
-
     def _done(self, found: Findings) -> PartyReply:
         """Return the last outcome; one-shot reports are checked against the items that were found."""
         if self._task.one_shot and self._last is not None:
             groups, domain = self._last
             counting = self._hashed_counting(domain.keys(found.heavy_hitters.prefixes))
-            self._implausible = self._keep("implausible", lambda: self._field_work.implausible(groups, counting))
+            if "implausible" not in self._kept:
+                self._kept["implausible"] = self._collection.implausible(groups, counting)
+            self._implausible = self._kept["implausible"]
         return self._outcome("done", upload=self._mechanism.encode_findings(self._facts, found))
 
     def _hashed_counting(self, keys: Keys) -> Counting:
@@ -144,17 +156,34 @@ class PartySession:
         return Counting(oracle, self._task.unlisted_face.slots, NO_DOMAIN, keys)
 
     def _collect(self, request: CollectReports) -> Generator[PartyReply, ServerMessage, Tally]:
-        """Return the tally of a group; with too few reports nothing of it is used."""
+        """Return the tally of a group; with too few reports nothing of it is looked at or used."""
         groups, entry = self._groups_for(request.group), _entry(request.group)
         self._asked.update(groups)
+        signed: tuple[bytes, PublishedList] | None = None
         if self._task.one_shot:
             counting = self._hashed_counting(request.domain.keys(request.domain.prefixes))
-            kept = self._keep(entry, lambda: self._counted(groups, counting))
-            self._last = (groups, request.domain) if kept["enough"] else None
         else:
-            kept = yield from self._collect_listed(request, entry)
+            signed = yield from self._signed_list(request)
+            question = signed[1].question
+            counting = Counting(self._task.oracle_for(question.slots), question.slots, question.digest, NO_KEYS)
+        if entry not in self._kept:
+            if signed is not None:
+                self._collection.publish_list(*signed)
+            reports = sum(self._collection.gather(group) for group in groups)
+            enough, oracle, odd = reports >= self._least(groups), counting.oracle, 0
+            tally = oracle.counting.no_reports(counting.slots, counting.keys)
+            if enough:
+                tally = self._collection.tally(groups, counting)
+            if enough and oracle.listed and oracle.counting.screens:  # hashed values: once the items are known
+                odd = self._collection.implausible(groups, counting)
+            support = tally.support.tolist()
+            counted = tally.reports if enough else reports
+            self._kept[entry] = {"reports": counted, "support": support, "enough": enough, "implausible": odd}
+        kept = self._kept[entry]
         self._implausible += kept["implausible"]
         tally = Tally(np.array(kept["support"], dtype=np.int64), kept["reports"])
+        if self._task.one_shot:
+            self._last = (groups, request.domain) if kept["enough"] else None
         return tally if kept["enough"] else self._without(request, tally)
 
     def _groups_for(self, group: Group) -> list[Group]:
@@ -164,32 +193,16 @@ class PartySession:
         level = [entry.group for entry in self._task.groups if entry.group.level == group.level]
         return [other for other in level if other not in self._asked]
 
-    def _collect_listed(self, request: CollectReports, entry: str) -> Generator[PartyReply, ServerMessage, Any]:
-        """Have the list signed, show it to the devices, and count their answers."""
+    def _signed_list(
+        self, request: CollectReports
+    ) -> Generator[PartyReply, ServerMessage, tuple[bytes, PublishedList]]:
+        """Rounds: have the list of a collection signed, before devices see it."""
         listed = published_list(self._task, self._party, request)
-        question = listed.question
         publish = yield from _exchanged(self._outcome("list", list=listed_text(listed, self._task)))
         document = text("document", publish["document"], 1 << 30).encode()
         same = unverified_content(document) == listed_text(listed, self._task)
         require(same, "signed list", "the own one", "another")
-        oracle = self._task.oracle_for(question.slots)
-        counting = Counting(oracle, question.slots, question.digest, np.empty(0, dtype=np.uint64))
-        return self._keep(entry, lambda: self._published(document, listed, counting))
-
-    def _published(self, document: bytes, listed: PublishedList, counting: Counting) -> Any:
-        self._field_work.publish_list(document, listed)
-        return self._counted([listed.question.group], counting)
-
-    def _counted(self, groups: list[Group], counting: Counting) -> Any:
-        """Count closed groups, unless they have too few reports: then nothing of them is looked at."""
-        reports = sum(self._field_work.gather(group) for group in groups)
-        if reports < self._least(groups):
-            support = counting.oracle.counting.no_reports(counting.slots, counting.keys).support
-            return {"reports": reports, "support": support.tolist(), "enough": False, "implausible": 0}
-        tally = self._field_work.tally(groups, counting)
-        oracle = counting.oracle  # hashed values are held against the items that are found in the end
-        odd = self._field_work.implausible(groups, counting) if oracle.listed and oracle.counting.screens else 0
-        return {"reports": tally.reports, "support": tally.support.tolist(), "enough": True, "implausible": odd}
+        return document, listed
 
     def _least(self, groups: list[Group]) -> int:
         least = self._task.least

@@ -47,7 +47,7 @@ def answered(mode: str, *, poisoned: bool) -> dict[str, int]:
     if poisoned:
         party = federation.parties["north"]
         task = federation.task
-        party.field_work[task.digest] = Poisoned(task, "north", party.codes, party.entropy)
+        party.collection[task.digest] = Poisoned(task, "north", party.codes, party.entropy)
     content = federation.query().run().content
     return {party["name"]: party["implausible"] for party in content["parties"]}
 

@@ -105,7 +105,7 @@ def test_a_party_without_the_tasks_mechanism_withdraws() -> None:
     asked = federation()
     party(asked)
     task = replace(asked.task, mechanism="halves")
-    query = PartyQuery(task, "a", ScriptedJournal(), asked.parties["a"].field_work[asked.task.digest])
+    query = PartyQuery(task, "a", ScriptedJournal(), asked.parties["a"].collection[asked.task.digest])
     told(query, 1, ServerMessage("close"))
     outcome = told(query, 2, begin())
     assert (outcome.kind, outcome.content["reason"]) == ("withdrawn", "the mechanism 'halves' is not known here")
@@ -149,7 +149,7 @@ def test_a_restarted_party_knows_what_it_was_told() -> None:
     query = party(asked)
     told(query, 1, ServerMessage("close"))
     query.tell(2, begin().to_bytes())
-    again = PartyQuery(asked.task, "a", asked.parties["a"].journal, asked.parties["a"].field_work[asked.task.digest])
+    again = PartyQuery(asked.task, "a", asked.parties["a"].journal, asked.parties["a"].collection[asked.task.digest])
     assert again.outcome(2) is None
     assert again.work()
     assert not again.work()

@@ -24,7 +24,7 @@ def federation(mechanism: str, mode: str, **more: Any) -> Federation:
 def sizes_of(asked: Federation, party: str) -> Mapping[Group, int]:
     """The reports of a party's groups after a whole run."""
     asked.query().run()
-    work = asked.parties[party].field_work[asked.task.digest]
+    work = asked.parties[party].collection[asked.task.digest]
     assert isinstance(work, MemoryReportCollection)
     groups = {entry.group for entry in asked.task.groups} | {Group(entry.group.level) for entry in asked.task.groups}
     return {group: work.gather(group) for group in groups}

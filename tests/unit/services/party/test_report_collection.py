@@ -84,7 +84,7 @@ def signed_list(of: PublishedList, signer: Signer = SIGNING) -> bytes:
 def answer(serial: int, of: PublishedList) -> TicketedReport:
     slots = of.question.slots
     oracle = ROUNDS.oracle_for(slots)
-    value: object = 0 if oracle == "krr" else (False,) * slots
+    value: object = 0 if oracle.name == "krr" else (False,) * slots
     batch = encoded_batch(Envelope(ROUNDS.digest, of.question.group, of.question.digest, oracle, slots), [value])
     return TicketedReport(KEY.write(ROUNDS.digest, serial).to_bytes(), batch)
 
