@@ -59,7 +59,7 @@ Encoding = Annotated[
     typer.Option(
         "--encoding",
         help=f"How items become bits: {', '.join(CODECS)}.",
-        show_default="words; ids for syn",
+        show_default="what suits the data",
         autocompletion=completing(list(CODECS)),
     ),
 ]
