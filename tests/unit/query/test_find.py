@@ -18,7 +18,7 @@ from treetop.query.strategy import FindRequest
 DATA = {"a": zipf(6000, 40), "b": zipf(3000, 30)}
 SMALL: dict[str, Any] = {"encoding": "ids", "bits": 8}
 EXAMPLE = Path(__file__).parents[3] / "examples" / "coffee_shops.csv"
-MAX_MODULES = 40
+MAX_MODULES = 35
 """How many of our modules one answer passes through; a new one needs a reason."""
 
 
