@@ -1,6 +1,8 @@
 """What `import treetop` offers, and whether the examples in its docstrings are true."""
 
 import doctest
+import subprocess
+import sys
 from importlib import import_module
 
 import pytest
@@ -58,3 +60,14 @@ def test_values_show_themselves_in_one_short_line() -> None:
     assert shown[0] == "Federation('syn': 8 parties, 780,000 users, 42,000 items)"
     assert shown[1] == "Answer(canopy, auto oracle, ids, k = 1, ε = 8, seed 1: 1)"
     assert all(len(text) < 250 and "\n" not in text for text in shown)
+
+
+def test_an_answer_loads_no_extra_and_no_compiler() -> None:
+    """Whoever asks a question pays for that: plots, services and counting loops load where they are used."""
+    program = (
+        "import sys, warnings, treetop; warnings.simplefilter('ignore');"
+        "treetop.find({'a': {'x': 900, 'y': 100}}, k=1, seed=1);"
+        "print(*sorted({'matplotlib', 'numba', 'jinja2', 'fastapi', 'uvicorn', 'cryptography', 'psycopg'} & {*sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""

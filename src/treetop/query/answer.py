@@ -6,7 +6,6 @@ from sys import float_info
 from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
-from matplotlib import pyplot
 
 from treetop.errors import InvalidInput, PeerViolation
 from treetop.mechanisms.dialogue import LevelTrace
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+BAR, TRUE = "#0072B2", "#D55E00"
+"""Blue and vermilion of Okabe and Ito, which everybody can distinguish."""
 SCHEMA = 1
 """Of the JSON form that docs/reference/answer_json.md describes; it changes when a key goes or changes its meaning."""
 SIMULATION = "simulation"
@@ -198,9 +199,24 @@ class Answer:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw a bar with its error bar for each item; matplotlib must be installed (`treetop[plot]`)."""
-        from treetop.query.answer import draw  # noqa: PLC0415  matplotlib is an extra
+        from matplotlib import pyplot  # noqa: PLC0415  an extra, loaded by those who plot
 
-        return draw(self.to_arrow(), self.title, axes)
+        items, title = self.to_arrow(), self.title
+        rows, ranks = items.to_pydict(), range(len(items))
+        if axes is None:
+            _, axes = pyplot.subplots(figsize=(7, 1.2 + 0.35 * max(len(items), 3)), layout="constrained")
+        axes.barh(ranks, rows["count"], xerr=rows["stderr"], color=BAR, capsize=3, label="estimate ± standard error")
+        known = [rank for rank in ranks if rows["true_count"][rank] is not None]
+        if known:
+            true = [rows["true_count"][rank] for rank in known]
+            axes.scatter(true, known, color=TRUE, marker="D", s=28, zorder=3, label="true count")
+        axes.set_yticks(ranks, rows["item"])
+        axes.invert_yaxis()
+        axes.set_xlabel("users")
+        axes.set_title(title, loc="left", fontsize=10)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, loc="lower right")
+        return axes
 
 
 Reader = Callable[[str, Any], Any]
@@ -284,26 +300,3 @@ SHAPES: Mapping[type, Mapping[str, Reader]] = {
     Truth: {"f1": _number, "ncr": _number},
 }  # fmt: skip
 """The JSON form: the keys of every object in their order, and how each is read."""
-
-
-BAR, TRUE = "#0072B2", "#D55E00"
-"""Blue and vermilion of Okabe and Ito, which everybody can distinguish."""
-
-
-def draw(items: pa.Table, title: str, axes: "Axes | None" = None) -> "Axes":
-    """Draw estimates with error bars of one standard error, and a mark at the true count where it is known."""
-    rows, ranks = items.to_pydict(), range(len(items))
-    if axes is None:
-        _, axes = pyplot.subplots(figsize=(7, 1.2 + 0.35 * max(len(items), 3)), layout="constrained")
-    axes.barh(ranks, rows["count"], xerr=rows["stderr"], color=BAR, capsize=3, label="estimate ± standard error")
-    known = [rank for rank in ranks if rows["true_count"][rank] is not None]
-    if known:
-        true = [rows["true_count"][rank] for rank in known]
-        axes.scatter(true, known, color=TRUE, marker="D", s=28, zorder=3, label="true count")
-    axes.set_yticks(ranks, rows["item"])
-    axes.invert_yaxis()
-    axes.set_xlabel("users")
-    axes.set_title(title, loc="left", fontsize=10)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="lower right")
-    return axes
