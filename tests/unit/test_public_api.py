@@ -66,8 +66,8 @@ def test_an_answer_loads_no_extra_and_no_compiler() -> None:
     """Whoever asks a question pays for that: plots, services and counting loops load where they are used."""
     program = (
         "import sys, warnings, treetop; warnings.simplefilter('ignore');"
-        "treetop.find({'a': {'x': 900, 'y': 100}}, k=1, seed=1);"
-        "print(*sorted({'matplotlib', 'numba', 'jinja2', 'fastapi', 'uvicorn', 'cryptography', 'psycopg'} & {*sys.modules}))"
+        "treetop.find({'a': {'x': 900, 'y': 100}}, k=1, seed=1); print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
+    loaded = set(done.stdout.split())
+    assert loaded.isdisjoint({"matplotlib", "numba", "jinja2", "fastapi", "uvicorn", "cryptography", "psycopg"})
