@@ -75,7 +75,7 @@ class BitsCounting(FrequencyOracle[Columns]):
 
         Rows are cut into blocks of whole words; the k-th bits of all the adder's counters lie in the k-th plane.
         """
-        from treetop.oracles.oue.kernels import AT_ONCE, add_bits  # noqa: PLC0415  numba loads only where one counts
+        from treetop.oracles.oue.kernels import AT_ONCE, add_bits, add_rows  # noqa: PLC0415  numba, where one counts
 
         (packed,) = columns
         reports, width = packed.shape
@@ -87,11 +87,10 @@ class BitsCounting(FrequencyOracle[Columns]):
         blocks = packed[:counted].reshape(groups * AT_ONCE, rows * width).view(np.uint64)
         planes = np.zeros((4 + groups.bit_length(), blocks.shape[1]), dtype=np.uint64)
         add_bits(blocks, planes)
-        support: Counts = np.unpackbits(packed[counted:], axis=1).sum(axis=0, dtype=np.int64)
+        support: Counts = np.zeros(8 * width, dtype=np.int64)
+        add_rows(packed[counted:], 0, support)
         for weight, plane in enumerate(planes):
-            support += (
-                np.unpackbits(plane.view(np.uint8).reshape(-1, width), axis=1).sum(axis=0, dtype=np.int64) << weight
-            )
+            add_rows(plane.view(np.uint8).reshape(-1, width), weight, support)
         if support[report_slots:].any():
             raise InvalidInput(f"a report of {report_slots} bits has others set behind them")
         return support[:report_slots]

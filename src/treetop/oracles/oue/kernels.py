@@ -56,3 +56,13 @@ def add_bits(blocks: Any, planes: Any) -> None:
         while largest:
             add_carry(planes[depth], carry)
             depth, largest = depth + 1, largest >> 1
+
+
+@compiled
+def add_rows(rows: Any, weight: int, support: Any) -> None:
+    """Add 2^weight to the support of every bit that is set; the first slot is the highest bit of the first byte."""
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            byte = np.int64(rows[i, j])
+            for bit in range(8):
+                support[8 * j + bit] += ((byte >> (7 - bit)) & 1) << weight
