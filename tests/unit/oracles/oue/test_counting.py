@@ -102,3 +102,13 @@ def test_a_person_gets_a_matrix_of_bits() -> None:
     assert (bits.shape, bits.dtype) == ((11, 11), np.dtype(bool))
     np.testing.assert_array_equal(np.packbits(bits, axis=1), columns[0])
     assert oracle.report_bits == 11
+
+
+def test_the_last_step_adds_every_bit_with_its_weight() -> None:
+    rows = np.random.default_rng(7).integers(256, size=(5, 3), dtype=np.uint8)
+    machine, text = np.zeros(24, dtype=np.int64), np.zeros(24, dtype=np.int64)
+    kernels.add_rows(rows, 3, machine)
+    kernels.add_rows.py_func(rows, 3, text)
+    expected = np.unpackbits(rows, axis=1).sum(axis=0, dtype=np.int64) << 3
+    np.testing.assert_array_equal(machine, expected)
+    np.testing.assert_array_equal(text, expected)
