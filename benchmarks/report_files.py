@@ -23,9 +23,9 @@ from treetop.oracles.frequency_oracle import Columns
 
 TITLE = "Counting report files"
 LIMITS = """
-The second core must make counting 1.7 times as fast on an idle machine, 1.6 times for OUE. Two plain processes show how idle it was: where
-they gain less than 1.8, the wall lines carry no verdict, and the CPU time of two threads against one shows whether they
-get in each other's way.
+The second core must make counting 1.7 times as fast on an idle machine, and 1.6 times for OUE. Two plain processes show
+how idle it was: where they gain less than 1.8, the wall lines carry no verdict, and the CPU time of two threads against
+one shows whether they get in each other's way.
 
 What limits: k-RR files are bound by **Parquet's decoding**, which takes most of the time in both lines; checksum and
 histogram together take less than half as long. OLH against 64 candidates spends about half of its time on reading
@@ -33,9 +33,10 @@ histogram together take less than half as long. OLH against 64 candidates spends
 does not grow with the number of reports, because a thread holds one row group (8 MB or 4 M reports); the rest is
 Python, pyarrow and numba themselves. Dask costs a few milliseconds for each file and nothing for each report.
 
-OUE files are bound by **memory**: of 0.20 s on one core 0.18 s go into copying 320 MB out of the page cache, unpacking and
-checksumming them. Reading alone gains 1.5 to 2.0 from the second core, counting 1.6 to 1.9 (15 runs, best of 5 each), which is
-why its limit is lower; before the last step of counting was compiled, it waited for Python's lock and gained 1.5.
+OUE files are bound by **memory**: of 0.20 s on one core, 0.18 s go into copying 320 MB out of the page cache, unpacking
+and checksumming them. Reading alone gains 1.5 to 2.0 from the second core, counting 1.6 to 1.9 (six comparisons, each
+the best of 5), which is why its limit is lower. Before the last step of counting was compiled, threads also waited for
+Python's lock there, and the gain was 1.5 to 1.8.
 """
 TASK = "be" * 32
 KRR, OUE, OLH = ReportKind(TASK, 1, "krr", 200), ReportKind(TASK, 1, "oue", 256), ReportKind(TASK, 1, "olh", 9)
