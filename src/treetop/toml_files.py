@@ -7,6 +7,7 @@ the environment. Pydantic is loaded with the first file that is read.
 
 import json
 import tomllib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime
@@ -46,13 +47,13 @@ class ReadBy:
         return core_schema.with_info_plain_validator_function(lambda value, info: self.read(value, info.context))
 
 
-class FileValue:
+class FileValue(ABC):
     """A value that a file writes in its own way."""
 
     @classmethod
+    @abstractmethod
     def from_file(cls, value: Any, source: Source) -> Any:
         """Return the value, or raise `InvalidInput`."""
-        raise NotImplementedError
 
     @classmethod
     def __get_pydantic_core_schema__(cls, *_: Any) -> Any:

@@ -91,7 +91,9 @@ class Mechanism(ABC, Generic[P]):
         roster = Roster((Member("first", NOMINAL_USERS), Member("second", NOMINAL_USERS)))
         request = next(self.party(parameters, roster, roster.members[1]))
         if not isinstance(request, DivideUsers):
-            raise NotImplementedError(f"{self.name} does not divide its users at once: it must define group_weights")
+            raise InvalidInput(
+                f"a deployment of {self.name} expects group_weights: it does not divide its users at once"
+            )
         return request.sizes
 
     def deployment_settings(self, settings: Mapping[str, object], *, mode: Mode, hashed: bool) -> dict[str, object]:
@@ -120,7 +122,7 @@ class Mechanism(ABC, Generic[P]):
     def encode_message(self, message: object) -> Any:
         """Run by the server: a message to a party."""
         if message is not None:
-            raise NotImplementedError(f"{self.name} must define encode_message and decode_message")
+            raise InvalidInput(f"a deployment of {self.name} expects encode_message and decode_message, found neither")
 
     def decode_message(self, facts: PublicFacts[P], content: Any) -> object:
         """Run by the party: the next message of the server; `facts` knows those before it."""
@@ -129,11 +131,11 @@ class Mechanism(ABC, Generic[P]):
 
     def encode_upload(self, facts: PublicFacts[P], upload: Upload) -> Any:
         """Run by the party: an upload that is not its last."""
-        raise NotImplementedError(f"{self.name} must define encode_upload and decode_upload")
+        raise InvalidInput(f"a deployment of {self.name} expects encode_upload and decode_upload, found neither")
 
     def decode_upload(self, facts: PublicFacts[P], content: Any) -> Upload:
         """Run by the server: the answer to the newest message, which is not the party's last."""
-        raise NotImplementedError(f"{self.name} must define encode_upload and decode_upload")
+        raise InvalidInput(f"a deployment of {self.name} expects encode_upload and decode_upload, found neither")
 
     def encode_findings(self, facts: PublicFacts[P], findings: Findings) -> Any:
         """Run by the party: its last upload."""

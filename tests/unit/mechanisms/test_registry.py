@@ -118,14 +118,14 @@ def test_what_the_defaults_cannot_do_they_say() -> None:
     parameters = HalvesParameters(3, Epsilon(1), bits=8)
     roster = Roster((Member("a", 9), Member("b", 8)))
     facts = PublicFacts(parameters, roster, roster.members[0], halves.lengths(parameters), 100)
-    with pytest.raises(NotImplementedError, match="halves must define encode_message"):
+    with pytest.raises(InvalidInput, match="halves expects encode_message"):
         halves.encode_message("a message")
     for act in (halves.encode_upload, halves.decode_upload):
-        with pytest.raises(NotImplementedError, match="halves must define encode_upload"):
+        with pytest.raises(InvalidInput, match="halves expects encode_upload"):
             act(facts, cast(Any, None))
     with pytest.raises(PeerViolation, match="message: expected none"):
         halves.decode_message(facts, {"shared": []})
-    with pytest.raises(NotImplementedError, match="it must define group_weights"):
+    with pytest.raises(InvalidInput, match="halves expects group_weights"):
         Undivided().group_weights(parameters)
     assert halves.max_kept(parameters) == 1 << 22
     assert halves.published_prefixes(facts) is None
