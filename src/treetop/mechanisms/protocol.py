@@ -92,7 +92,7 @@ class Mechanism(ABC, Generic[P]):
         request = next(self.party(parameters, roster, roster.members[1]))
         if not isinstance(request, DivideUsers):
             raise InvalidInput(
-                f"a deployment of {self.name} expects group_weights: it does not divide its users at once"
+                f"a deployment of {self.name} expects group_weights, since users are not divided at once"
             )
         return request.sizes
 

@@ -129,3 +129,19 @@ def test_what_the_defaults_cannot_do_they_say() -> None:
         Undivided().group_weights(parameters)
     assert halves.max_kept(parameters) == 1 << 22
     assert halves.published_prefixes(facts) is None
+
+
+class Speechless(Halves):
+    """Says that it uploads twice, and cannot write the first one down."""
+
+    def uploads(self, parameters: HalvesParameters) -> int:
+        return 2
+
+
+@pytest.mark.usefixtures("_added")
+def test_a_mechanism_that_cannot_write_its_uploads_is_refused_when_it_is_ordered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(MECHANISMS, "_loaded", {"halves": Speechless()})
+    with pytest.raises(InvalidInput, match="halves sends 2 uploads: a deployment expects encode_upload"):
+        planned_task(QueryOrder("fruit", ("a",), mechanism="halves", settings={"bits": 8}))

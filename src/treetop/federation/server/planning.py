@@ -89,6 +89,11 @@ def planned_task(order: QueryOrder) -> DeviceTask:
     asked = parameters_for(mechanism, order.k, order.epsilon, oracle, settings)
     codec_named(order.encoding, asked.bits, asked.hash_key)
     texts = sorted((name, _text(asked, name, settings)) for name in {*settings, "bits"})
+    if mechanism.uploads(asked) > 1 and type(mechanism).encode_upload is Mechanism.encode_upload:
+        raise InvalidInput(
+            f"{mechanism.name} sends {mechanism.uploads(asked)} uploads: a deployment expects encode_upload and "
+            "decode_upload, found neither"
+        )
     lengths = mechanism.lengths(asked)
     max_slots = MAX_SLOTS
     if order.mode == "rounds":
