@@ -1,9 +1,18 @@
-"""What several rooms of tests share: a real PostgreSQL server."""
+"""What several rooms of tests share: repeatable properties, a real PostgreSQL server."""
 
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 from tests.support.databases import PostgresServer
+
+# The same examples in every run, so that what passes here passes in a clean clone; `make check-slow` draws fresh ones.
+hypothesis.settings.register_profile("fixed", derandomize=True, database=None, deadline=None)
+hypothesis.settings.register_profile("fresh", deadline=None, print_blob=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    hypothesis.settings.load_profile("fresh" if config.getoption("markexpr") == "slow" else "fixed")
 
 
 @pytest.fixture(scope="session")
