@@ -8,9 +8,12 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from treetop.encoding.bit_strings import Codes
 from treetop.errors import InvalidInput
-from treetop.oracles.frequency_oracle import FrequencyOracle, Tally
+from treetop.oracles.frequency_oracle import Counts, FrequencyOracle, Tally
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import CountedPrefixes
 from treetop.trie.user_groups import Group, GroupSizes
@@ -112,6 +115,41 @@ class CollectReports(Request[Tally]):
     oracle: FrequencyOracle[Any]
     above: tuple[int, Codes] | None = None
     """Length and prefixes that the candidates descend from, where that is not the level before."""
+
+
+class NameReports(Protocol):
+    """What the reports of a party's users say of every name there can be; asked twice, it says the same twice."""
+
+    @property
+    def kinds(self) -> tuple[int, ...]:
+        """Return the reports of every kind: whole names first, then every chunk of a text."""
+        ...
+
+    def support(self, names: Codes) -> Counts:
+        """Return how many reports of whole names support each of some."""
+        ...
+
+    def above(self, least: int, listed: Codes) -> tuple[Codes, Counts]:
+        """Return all other names that so many reports of whole names support, ascending, and their support."""
+        ...
+
+    def chunk_support(self, names: Codes, chunk: int) -> Counts:
+        """Return for each name how many reports of a chunk support each of its 256 values behind that name."""
+        ...
+
+    def text_support(self, names: Codes, chunks: NDArray[np.uint8]) -> Counts:
+        """Return how many reports of all kinds support each of some texts: their names, and their chunks in rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class CollectNames(Request[NameReports]):
+    """Party to all its devices: draw a kind by these weights, and report your name, or a chunk of its text."""
+
+    bits: int
+    oracle: FrequencyOracle[Any]
+    weights: tuple[float, ...] = (1.0,)
+    """Of whole names, then of every chunk."""
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ fall to the parts hypergeometrically.
 import numpy as np
 from numpy.random import Generator
 
-from treetop.mechanisms.dialogue import CollectReports
+from treetop.mechanisms.dialogue import CollectNames, CollectReports, NameReports
 from treetop.oracles.frequency_oracle import Tally
+from treetop.simulation.drawn_names import DrawnNameReports
 from treetop.simulation.population import PartyPopulation, Places
 from treetop.simulation.simulated_users import SimulatedUsers
 from treetop.trie.candidate_domain import CandidateDomain, ChunkDomain
@@ -84,6 +85,12 @@ class ExactUsers(SimulatedUsers):
     def __init__(self, party: PartyPopulation, randomness: Generator) -> None:
         super().__init__(party, randomness)
         self._cells = LazyCells(party.users_before, randomness)
+
+    def name_reports(self, request: CollectNames) -> NameReports:
+        """Return the support of names as it is drawn."""
+        self._once.admit(Group(1))
+        self._once.spend(Group(1))
+        return DrawnNameReports(self.party, request, self.randomness)
 
     def _answer(self, request: CollectReports, group: Group) -> Tally:
         drawn = self._draw_chunk if isinstance(request.domain, ChunkDomain) else self._draw_prefixes

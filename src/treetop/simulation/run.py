@@ -10,6 +10,7 @@ import numpy as np
 from treetop.encoding.bit_strings import Codes
 from treetop.errors import UnknownName
 from treetop.mechanisms.dialogue import (
+    CollectNames,
     CollectReports,
     Dialogue,
     DivideUsers,
@@ -86,6 +87,8 @@ class PartyRun:
         match request:
             case CollectReports():
                 return self.respondents.collect(request)
+            case CollectNames():
+                return self.respondents.name_reports(request)
             case DivideUsers():
                 self.respondents.divide(request)
             case DrawGroup():

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from treetop.mechanisms.dialogue import CollectReports, DivideUsers, DrawGroup
+from treetop.mechanisms.dialogue import CollectNames, CollectReports, DivideUsers, DrawGroup, NameReports
 from treetop.oracles.frequency_oracle import Tally
 from treetop.oracles.protocol import NO_CODE_KEY
 from treetop.oracles.random_words import GeneratorWords
@@ -48,6 +48,10 @@ class SimulatedUsers(ABC):
         """Answer for a group that has not answered before."""
         self._once.spend(request.group)
         return self._answer(request, request.group)
+
+    @abstractmethod
+    def name_reports(self, request: CollectNames) -> NameReports:
+        """Let every user report a name, or a part of her text."""
 
     @abstractmethod
     def _answer(self, request: CollectReports, group: Group) -> Tally:

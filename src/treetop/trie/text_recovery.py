@@ -56,9 +56,11 @@ def log_likelihood_gains(counts: Frequencies, variance: float, expected: Frequen
     return gains
 
 
-def recovered_text(gains: Gains, accepts: Callable[[bytes], bool], max_texts: int = MAX_TEXTS) -> bytes | None:
+def recovered_text(
+    gains: Gains, accepts: Callable[[bytes], bool], max_texts: int = MAX_TEXTS, *, widths: tuple[int, ...] = (NARROW, WIDE)
+) -> bytes | None:
     """Run by the server: the likeliest text that is accepted, or None if none of the first `max_texts` is."""
-    for width in (NARROW, WIDE):
+    for width in widths:
         for text in likely_texts(gains, width)[:max_texts]:
             if accepts(text):
                 return text
