@@ -1,30 +1,36 @@
 """What Panorama chooses before the first report, from public quantities only."""
 
-from dataclasses import dataclass, replace
-from functools import cache
-from statistics import NormalDist
+from dataclasses import dataclass
+from typing import Literal
 
 from treetop.encoding.text_code import CHUNK_VALUES, DEFAULT_CHUNKS
-from treetop.mechanisms.panorama.discovery import expected_bits, tau_within
-from treetop.mechanisms.parameters import number, setting, whole_number
-from treetop.mechanisms.summed_level import SummedParameters
+from treetop.mechanisms.panorama.discovery import tau_within
+from treetop.mechanisms.parameters import Parameters, choice, number, setting, whole_number
+from treetop.oracles.registry import AUTO
+from treetop.oracles.walsh import WalshHashing
 from treetop.trie.global_ranking import COUNT_BITS
+from treetop.trie.lower_confidence import ScoreRule
 from treetop.trie.party_counts import UNARY_BITS
+from treetop.trie.significance import MAX_SETS_OF
 
-ZETA = NormalDist().inv_cdf(1 - 2.0**-8)
 DEFAULT_BUDGET = 1_500_000
-ASKED = 1 << 14
-"""Names on no list whose counts all parties send."""
+MAX_ASKED, SHARE_ASKED = 1 << 14, 0.25
+"""Names on no list that all parties count, and the part of what is left of the budget that their counts may take."""
 READ = 30
 """The best of these, whose texts are read."""
 WORD_CHUNKS = (0.29, 0.29, 0.23, 0.11, 0.04)
+"""How often the words of the public corpus need each chunk of their code; every later one half as often again."""
 
 
 @dataclass(frozen=True)
-class PanoramaParameters(SummedParameters):
-    """How many bits a name has, what a party may send, and who reports a part of a text."""
+class PanoramaParameters(Parameters):
+    """The bits of a name, what a party may send, and who reports a part of a text."""
 
-    bits: int = setting(24, "b", "Panorama: bits of a name.", whole_number(4, 28))
+    bits: int = setting(24, "b", "Panorama: bits of a name.", whole_number(8, 26))
+    score: Literal["auto", "lower_confidence", "sum"] = setting(
+        "auto", "", "Panorama: rank by the best lower bound over sets of parties, or by plain sums; auto: by sums above ten.",
+        choice("auto", "lower_confidence", "sum"),
+    )  # fmt: skip
     upload_budget: int = setting(
         0, "", "Panorama: bits a party may expect to send; fewer names on no list are looked at. 0: 1,500,000.",
         whole_number(0, 1 << 40),
@@ -37,38 +43,15 @@ class PanoramaParameters(SummedParameters):
         DEFAULT_CHUNKS, "", "Panorama: parts of 8 bits that a text's code is cut into.", whole_number(1, 64)
     )
 
+    def rule(self, parties: int) -> ScoreRule:
+        """Return how names are ranked in a federation of so many parties."""
+        if self.score == "auto":
+            return "sum" if parties > MAX_SETS_OF else "lower_confidence"
+        return self.score
+
 
 def chunk_weights(chunks: int) -> tuple[float, ...]:
     """Return how often each chunk is drawn: as often as the words of the public corpus need it."""
-    rest = [0.04 * 0.5 ** (j + 1) for j in range(max(0, chunks - len(WORD_CHUNKS)))]
-    weights = [*WORD_CHUNKS, *rest][:chunks]
+    rare = (WORD_CHUNKS[-1] * 0.5**place for place in range(1, chunks))
+    weights = [*WORD_CHUNKS, *rare][:chunks]
     return tuple(weight / sum(weights) for weight in weights)
-
-
-@dataclass(frozen=True)
-class PanoramaPlan:
-    """Weights of the kinds of reports, and how far down names on no list are looked at."""
-
-    weights: tuple[float, ...]
-    tau: float
-    asked: int
-
-    @property
-    def chunks(self) -> int:
-        """Return the chunks of a text that users report."""
-        return len(self.weights) - 1
-
-    @classmethod
-    def of(cls, parameters: PanoramaParameters, listed: int, *, discovers: bool, texts: bool) -> "PanoramaPlan":
-        """Spend on names that are on no list what the others leave of the budget."""
-        rho = parameters.text_share if texts else 0.0
-        chunks = parameters.text_chunks if texts else 0
-        weights = (1 - rho, *(rho * weight for weight in chunk_weights(chunks)))
-        if not discovers:
-            return cls(weights, float("inf"), 0)
-        unary = UNARY_BITS[parameters.score == "sum"]
-        budget = parameters.upload_budget or DEFAULT_BUDGET
-        fixed = listed * unary + (READ * chunks * CHUNK_VALUES * unary) + 3 * parameters.k * COUNT_BITS
-        asked = int(min(ASKED, max(budget - fixed, 0) / 4 / unary))
-        tau = tau_within(1 << parameters.bits, budget - fixed - asked * unary)
-        return cls(weights, tau, asked)
