@@ -62,7 +62,7 @@ class DeviceTask:
 
     name: str
     attribute: str
-    """What is asked about: the lifetime cap counts all tasks of one attribute together."""
+    """What is asked about: a device answers about one attribute only, and its lifetime cap counts whatever is asked."""
     budget: Budget
     oracle: str
     """The name of an oracle, or `listed`: the better one for the length of each list (`oracles.registry`)."""

@@ -16,7 +16,9 @@ from treetop.adapters.system.durable_file import DeviceState
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.host import SystemEntropy
 from treetop.cli.federation.device_options import (
+    Attribute,
     CaFile,
+    LeastSlots,
     LifetimeCap,
     Party,
     PartyName,
@@ -32,6 +34,7 @@ from treetop.cli.federation.device_options import (
 from treetop.cli.federation.fleet import fleet
 from treetop.cli.screen import out
 from treetop.errors import InvalidInput
+from treetop.federation.device.list_checks import LEAST_SLOTS
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.wire.signed_documents import checked_task
 from treetop.services.device.party_client import PartyClient
@@ -71,13 +74,16 @@ def device(
     max_delay: Annotated[int, typer.Option("--max-delay", min=0, help="Send after so many seconds at most.")] = 0,
     epsilon_cap: TaskCap = "4",
     lifetime_cap: LifetimeCap = "8",
+    attribute: Attribute = None,
+    least_slots: LeastSlots = LEAST_SLOTS,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the party is ready.")] = False,
     status: Annotated[bool, typer.Option("--status", help="Show what was answered and spent.")] = False,
 ) -> None:
     """Answer a task with one user's device: one perturbed report, the same bytes whenever it is sent again."""
     if context.invoked_subcommand is not None:
         return
-    with closing(DeviceState(given("--state", state), caps_of(epsilon_cap, lifetime_cap))) as kept:
+    caps = caps_of(epsilon_cap, lifetime_cap, attribute, least_slots)
+    with closing(DeviceState(given("--state", state), caps)) as kept:
         if status:
             _show_status(kept)
             return
@@ -112,14 +118,13 @@ def _item_source(item: str | None, name: str | None, path: Path | None) -> Calla
 
 
 def _show_status(state: DeviceState) -> None:
-    """Print what every attribute has cost and what was sent when, without any value."""
+    """Print what has been spent in all, about what, and what was sent when, without any value."""
     ledger, events = state.ledger, state.events()
     if not ledger.entries:
         out.print("Nothing was answered yet, nothing was spent.")
         return
-    for attribute in dict.fromkeys(entry.attribute for entry in ledger.entries):
-        cap = float(ledger.caps.lifetime)
-        out.print(f"{attribute}: epsilon {float(ledger.spent(attribute)):g} of {cap:g} spent", markup=False)
+    spent, cap = float(ledger.spent), float(ledger.caps.lifetime)
+    out.print(f"Epsilon {spent:g} of {cap:g} spent in all; asked about {ledger.attribute!r} only.", markup=False)
     names = {event.task: event.name for event in events}
     sent = {event.task: datetime.fromtimestamp(event.time, UTC) for event in events if event.deed == "sent"}
     table = Table(box=None, pad_edge=False)

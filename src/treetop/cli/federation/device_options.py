@@ -7,7 +7,9 @@ from typing import Annotated, TypeVar
 import typer
 
 from treetop.errors import InvalidInput
+from treetop.federation.device.attributes import normalised
 from treetop.federation.device.ledger import Caps
+from treetop.federation.device.list_checks import LEAST_SLOTS
 from treetop.federation.wire.uploads import Ticket
 
 Value = TypeVar("Value")
@@ -30,8 +32,17 @@ CaFile = Annotated[
     typer.Option("--ca", metavar="FILE", help="Certificates to trust, in PEM.", show_default="the system's"),
 ]
 TaskCap = Annotated[str, typer.Option("--epsilon-cap", help="The most that one task may cost.")]
-LifetimeCap = Annotated[
-    str, typer.Option("--lifetime-cap", help="The most that all tasks about one attribute may cost.")
+LifetimeCap = Annotated[str, typer.Option("--lifetime-cap", help="The most that all tasks together may ever cost.")]
+Attribute = Annotated[
+    str | None,
+    typer.Option(
+        "--attribute", help="What the item is; tasks about anything else are refused.",
+        show_default="that of the first task answered",
+    ),
+]  # fmt: skip
+LeastSlots = Annotated[
+    int,
+    typer.Option("--least-slots", min=2, help="Answer no candidate list shorter than this, 'none of these' counted."),
 ]
 
 
@@ -42,14 +53,16 @@ def given(option: str, value: Value | None) -> Value:
     return value
 
 
-def caps_of(per_task: str, lifetime: str) -> Caps:
-    """Read what a user allows."""
+def caps_of(per_task: str, lifetime: str, attribute: str | None = None, least_slots: int = LEAST_SLOTS) -> Caps:
+    """Read what a device's owner allows."""
     try:
-        caps = Caps(Fraction(per_task), Fraction(lifetime))
+        caps = Caps(Fraction(per_task), Fraction(lifetime), attribute, least_slots)
     except (ValueError, ZeroDivisionError):
         raise InvalidInput(f"caps must be decimal numbers, found {per_task!r} and {lifetime!r}") from None
     if min(caps.per_task, caps.lifetime) <= 0:
         raise InvalidInput(f"caps must be above 0, found {per_task} and {lifetime}")
+    if attribute is not None and not normalised(attribute):
+        raise InvalidInput(f"--attribute: expected a name that can be seen, found {attribute!r}")
     return caps
 
 

@@ -13,7 +13,9 @@ import typer
 
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.cli.federation.device_options import (
+    Attribute,
     CaFile,
+    LeastSlots,
     LifetimeCap,
     Party,
     PartyName,
@@ -29,6 +31,7 @@ from treetop.cli.federation.device_options import (
 from treetop.cli.screen import out, progress_bar
 from treetop.datasets.loading import federation_named
 from treetop.datasets.party_split import users_of
+from treetop.federation.device.list_checks import LEAST_SLOTS
 from treetop.services.fleet.fleet import Fleet, FleetPlan, FleetTotals
 from treetop.services.fleet.runs import FleetProgress
 
@@ -58,6 +61,8 @@ def fleet(
     ca: CaFile = None,
     epsilon_cap: TaskCap = "4",
     lifetime_cap: LifetimeCap = "8",
+    attribute: Attribute = None,
+    least_slots: LeastSlots = LEAST_SLOTS,
     json: Annotated[
         bool, typer.Option("--json", help="Print the totals as one line; progress lines go to standard error.")
     ] = False,
@@ -68,7 +73,7 @@ def fleet(
     plan = FleetPlan(
         given("--party", party), digest_of(task), name, tickets_of(given("--tickets", tickets)),
         given("--state", state), PinnedKeys(given("--server-key", server_key)), ca, batch, connections,
-        caps_of(epsilon_cap, lifetime_cap),
+        caps_of(epsilon_cap, lifetime_cap, attribute, least_slots),
     )  # fmt: skip
     player = Fleet(plan, held, f"{' '.join(source)}, party {name}, {len(held)} users, seed {seed}")
     with closing(player), _progress_lines() if json else _progress_bar(len(held)) as show:

@@ -32,7 +32,7 @@ TaskDigest = Annotated[
 ]
 Name = Annotated[str, typer.Option("--name", help="What the query is called; devices show it to people.")]
 Attribute = Annotated[
-    str, typer.Option("--attribute", help="What is asked about: a person's lifetime budget is kept for each attribute.")
+    str, typer.Option("--attribute", help="What is asked about; a device answers about one attribute only.")
 ]
 EpsilonText = Annotated[str, typer.Option("--epsilon", help="Privacy budget of every user's one report.")]
 Mode = Annotated[str, typer.Option("--mode", help=f"How devices are asked: {', '.join(MODES)}.")]

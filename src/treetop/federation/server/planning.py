@@ -10,6 +10,7 @@ from math import gcd
 
 from treetop.encoding.item_codecs import codec_class, codec_named
 from treetop.errors import InvalidInput, UnknownName
+from treetop.federation.device.list_checks import LEAST_SLOTS, smallest_domain
 from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.task import (
     Deadlines,
@@ -104,12 +105,26 @@ def planned_task(order: QueryOrder) -> DeviceTask:
                 f"the oracle {oracle!r} has at most {longest:,} slots, found candidate lists of up to {max_slots:,}: "
                 "ask for more levels or another oracle"
             )
-    return DeviceTask(
+    task = DeviceTask(
         name=order.name, attribute=order.attribute, budget=Budget(order.epsilon), oracle=oracle, k=order.k,
         lengths=lengths, groups=weighted_groups(mechanism, asked), max_slots=max_slots,
         encoding=Encoding(order.encoding, asked.hash_key if hashed else ""), mechanism=mechanism.name,
         settings=tuple(texts), parties=order.parties, deadlines=order.deadlines, least=order.least,
     )  # fmt: skip
+    if order.mode == "rounds":
+        _refuse_short_lists(task)
+    return task
+
+
+def _refuse_short_lists(task: DeviceTask) -> None:
+    """Refuse a task in rounds with lists so short that a device, left as it was shipped, answers none of them."""
+    for group in (task.group_at(party, entry.group) for entry in task.groups for party in task.parties):
+        slots = smallest_domain(task, group) + 1
+        if slots < LEAST_SLOTS:
+            raise InvalidInput(
+                f"devices answer candidate lists of {LEAST_SLOTS} slots at least, found {slots} at level {group.level} "
+                f"({group.role.value}): ask for fewer levels, a larger step_bits or a larger k"
+            )
 
 
 def plan_notes(task: DeviceTask) -> tuple[str, ...]:

@@ -95,7 +95,9 @@ class SingleDevice:
         self.trusted.check_time(now)
         if not self.task.one_shot and not self.state.enrolled(self.task.digest):
             self.trusted.check_enrolment_time(now)
-        self.state.ledger.check_caps(self.task.attribute, self.task.budget.amount)
+        ledger = self.state.ledger
+        self.trusted.check_list_lengths(ledger.caps.least_slots)
+        ledger.check_allowed(self.task.attribute, self.task.budget.amount)
 
     def _delay(self) -> None:
         milliseconds = uniform_below(self.max_delay * MILLISECONDS + 1, self.entropy)

@@ -109,6 +109,12 @@ class FleetDevices:
     caps: Caps
     entropy: SystemEntropy
 
+    def check_allowed(self, indices: Sequence[int]) -> None:
+        """Refuse, before anything is sent, a task that one of these devices would refuse: all of them have one owner."""
+        for some in stretches(indices, STRETCH):
+            for record in self.ledgers.records(some):
+                Ledger(record, record, self.caps).check_allowed(self.task.attribute, self.task.budget.amount)
+
     def answer(self, indices: Sequence[int], answer: Answer, judged_more: Callable[[int], None]) -> None:
         """Let devices answer and send; `judged_more` is called with how many more reports have a verdict."""
         under_way: deque[_UnderWay] = deque()

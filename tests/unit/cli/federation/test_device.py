@@ -45,7 +45,7 @@ def test_a_device_answers_and_shows_what_it_spent(
     assert len(party.distinct[0]) == 1
     assert typed(monkeypatch, "--status", "--state", tmp_path / "state") == 0
     shown = capsys.readouterr().out
-    assert "favourite: epsilon 1 of 8 spent" in shown
+    assert "Epsilon 1 of 8 spent in all; asked about 'favourite' only." in shown
     assert "delivered" in shown
     assert "UTC" in shown
 
@@ -73,6 +73,8 @@ def test_a_device_in_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     (["--item", "x", "--party", "http://localhost:1", "--server-key", "abc", "--task", "00" * 32], "public key"),
     (["--item", "x", "--epsilon-cap", "much"], "caps must be decimal"),
     (["--item", "x", "--lifetime-cap", "0"], "caps must be above 0"),
+    (["--item", "x", "--attribute", " \u200b"], "--attribute: expected a name that can be seen, found ' \\u200b'"),
+    (["--item", "x", "--least-slots", "1"], "--least-slots"),
 ])  # fmt: skip
 def test_what_is_missing_or_wrong_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, words: list[str], said: str
