@@ -22,8 +22,11 @@ from treetop.federation.wire.signed_documents import signed_task
 from treetop.trie.user_groups import Group
 
 KEYS = [SigningKey(sha256(bytes([number])).digest()) for number in range(3)]
-SAME = ("drink", "Drink", "DRINK", " drink", "drink ", "dr\u200bink", "drink\u00ad", "\ufeffdrink", "ｄｒｉｎｋ", "drin\ufe0fk",
-        "drink\u2028", "dr\u034fink", "drin\U000e0041k", "drin\u212a", "\u3164drink", "drink\t\u00a0")  # fmt: skip
+SAME = (
+    "drink", "Drink", "DRINK", " drink", "drink ", "dr\u200bink", "drink\u00ad", "\ufeffdrink", "drink\u2028",
+    "\uff44\uff52\uff49\uff4e\uff4b", "drin\ufe0fk", "dr\u034fink", "drin\U000e0041k", "drin\u212a", "\u3164drink",
+    "drink\t\u00a0",
+)  # fmt: skip
 OTHER = ("drinks", "d rink", "dr\u0456nk", "drınk", "weight", "drink 2", "ԁrink", "drìnk")
 
 
@@ -71,9 +74,7 @@ def test_no_sequence_of_tasks_spends_more_than_the_lifetime_cap(
         try:
             of = TrustedTask.of(signed_task(each.task, KEYS[each.key]), each.task.digest, "north", pins).task
             device = Device(lambda: 77, FixedEntropy(number), ledger)
-            report = (
-                device.answer(of, ENROLMENT, question(of), PUBLISHED) if each.rounds else device.answer_once(of)
-            )
+            report = device.answer(of, ENROLMENT, question(of), PUBLISHED) if each.rounds else device.answer_once(of)
             assert reports.setdefault(of.digest, report) == report
             about.add(normalised(each.attribute))
         except (BudgetExceeded, PeerViolation):

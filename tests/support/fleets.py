@@ -18,8 +18,8 @@ from treetop.trie.user_groups import Group
 PATIENCE = RetryPolicy(in_all=30, first_pause=0.005, longest_pause=0.05, answer_within=20)
 
 
-def fleet_task(oracle: str = "olh") -> DeviceTask:
-    return replace(task(oracle), parties=("north", "south"), groups=GROUPS[:3])
+def fleet_task(oracle: str = "olh", epsilon: str = "1") -> DeviceTask:
+    return replace(task(oracle, epsilon), parties=("north", "south"), groups=GROUPS[:3])
 
 
 def fleet_of(party: FakeParty, url: str, state: Path, devices: int, batch: int = 50, **plan_of: Any) -> Fleet:

@@ -64,7 +64,10 @@ def federation_from_rows(
     notes = (f"{repeated:,} repeated (party, item) rows were added up",) if counted and repeated else ()
     summed = summed.filter(pc.greater(summed["users_sum"], 0))
     encoded = pc.dictionary_encode(summed["item"]).combine_chunks()
-    return Federation(name, encoded.dictionary.to_pylist(), _parties(rows, summed, encoded.indices), notes)
+    names = encoded.dictionary.to_pylist()
+    if pa.types.is_binary(encoded.dictionary.type):
+        names = [item.decode("utf-8", "surrogateescape") for item in names]
+    return Federation(name, names, _parties(rows, summed, encoded.indices), notes)
 
 
 def _parties(rows: pa.Table, summed: pa.Table, indices: pa.Array) -> tuple[PartyItems, ...]:

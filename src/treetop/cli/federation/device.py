@@ -1,8 +1,9 @@
 """`treetop device`: one user's device."""
 
 import os
+import sys
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,7 @@ from treetop.cli.federation.device_options import (
 )
 from treetop.cli.federation.fleet import fleet
 from treetop.cli.screen import out
+from treetop.encoding.device_items import LONGEST_ITEM
 from treetop.errors import InvalidInput
 from treetop.federation.device.list_checks import LEAST_SLOTS
 from treetop.federation.device.trusted_task import TrustedTask
@@ -43,6 +45,7 @@ from treetop.services.device.single_device import SingleDevice
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 app.command()(fleet)
 
+STANDARD_INPUT = Path("-")
 TicketText = Annotated[
     str | None, typer.Option("--ticket", metavar="HEX", help="The user's ticket.", show_default=False)
 ]
@@ -54,7 +57,10 @@ ItemEnv = Annotated[
     typer.Option("--item-env", metavar="NAME", help="The environment variable that holds it.", show_default=False),
 ]
 ItemFile = Annotated[
-    Path | None, typer.Option("--item-file", metavar="PATH", help="The file that holds it.", show_default=False)
+    Path | None,
+    typer.Option(
+        "--item-file", metavar="PATH", help="The file that holds it, or - for standard input.", show_default=False
+    ),
 ]
 
 
@@ -87,7 +93,7 @@ def device(
         if status:
             _show_status(kept)
             return
-        read_item = _item_source(item, item_env, item_file)
+        read_item = item_source(item, item_env, item_file)
         with closing(PartyClient(RetryingConnection(given("--party", party), ca))) as client:
             digest, keys = digest_of(task), PinnedKeys(given("--server-key", server_key))
             own, trusted = ticket_of(ticket), _trusted_task(client, digest, party_name, keys)
@@ -104,17 +110,28 @@ def _trusted_task(client: PartyClient, digest: bytes, party: str | None, keys: P
     return TrustedTask.of(document, digest, parties[0] if party is None else party, keys)
 
 
-def _item_source(item: str | None, name: str | None, path: Path | None) -> Callable[[], str]:
-    """Return what reads the item when its time has come; that there is one is checked now."""
+def item_source(item: str | None, name: str | None, path: Path | None) -> Callable[[], str]:
+    """Return what reads the item when its time has come; that there is one is checked now.
+
+    Bytes that are not UTF-8 become lone surrogates, as in `--item` and `--item-env`: such an item is none of a task's.
+    """
     if sum(source is not None for source in (item, name, path)) != 1:
         raise InvalidInput("expected one of --item, --item-env and --item-file")
     if name is not None and name not in os.environ:
         raise InvalidInput(f"--item-env: there is no environment variable {name}")
-    if path is not None and not path.is_file():
-        raise InvalidInput(f"--item-file: there is no file {path}")
+    if path is not None and path != STANDARD_INPUT and not (path.is_file() and os.access(path, os.R_OK)):
+        raise InvalidInput(f"--item-file: there is no file {path} that can be read")
     if path is not None:
-        return lambda: path.read_text("utf-8").rstrip("\r\n")
+        return lambda: _first_bytes(path).decode("utf-8", "surrogateescape")
     return lambda: os.environ[name] if name is not None else str(item)
+
+
+def _first_bytes(path: Path) -> bytes:
+    """Return the item in a file without its line end; of a file that is too long, enough to see that."""
+    most = LONGEST_ITEM + len(b"\r\n")
+    with nullcontext(sys.stdin.buffer) if path == STANDARD_INPUT else path.open("rb") as file:
+        found = file.read(most + 1)
+    return found if len(found) > most else found.rstrip(b"\r\n")
 
 
 def _show_status(state: DeviceState) -> None:

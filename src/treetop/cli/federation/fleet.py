@@ -69,7 +69,7 @@ def fleet(
 ) -> None:
     """Play many users of one party with the real device code; killed and started again, it goes on."""
     source, name = given("--data", data), given("--party-name", party_name)
-    held = users_of(federation_named(source), name, users, seed)
+    held = users_of(federation_named(source, any_items=True), name, users, seed)
     plan = FleetPlan(
         given("--party", party), digest_of(task), name, tickets_of(given("--tickets", tickets)),
         given("--state", state), PinnedKeys(given("--server-key", server_key)), ca, batch, connections,

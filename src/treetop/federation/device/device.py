@@ -41,9 +41,7 @@ class Device:
 
     def answer(self, task: DeviceTask, enrolment: Enrolment, question: Question, published: Publication) -> bytes:
         """Return the one report of a task in rounds, or refuse the question."""
-        check_question(
-            task, assigned_group(task, enrolment), question, published, self._ledger.caps.least_slots
-        )
+        check_question(task, assigned_group(task, enrolment), question, published, self._ledger.caps.least_slots)
         entry = self._ledger.entry(task.digest) or self._reserve(task, question.group, question.digest)
         if entry.domain != question.digest:
             raise PromiseBroken("this task was answered for another candidate list: a second answer would cost again")

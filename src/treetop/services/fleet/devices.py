@@ -110,7 +110,7 @@ class FleetDevices:
     entropy: SystemEntropy
 
     def check_allowed(self, indices: Sequence[int]) -> None:
-        """Refuse, before anything is sent, a task that one of these devices would refuse: all of them have one owner."""
+        """Refuse, before anything is sent, a task that any of these devices would refuse."""
         for some in stretches(indices, STRETCH):
             for record in self.ledgers.records(some):
                 Ledger(record, record, self.caps).check_allowed(self.task.attribute, self.task.budget.amount)

@@ -156,7 +156,8 @@ def tiny(lengths: tuple[int, ...] = (0, 1, 8), k: int = 3, group: Group = Group(
 
 
 @pytest.mark.parametrize("crafted", [
-    tiny(), tiny((0, 2, 8), 1, Group(2, Role.VALIDATE_FREQUENT)), tiny((0, 7, 8), 1, Group(1, Role.VALIDATE_INFREQUENT)),
+    tiny(), tiny((0, 2, 8), 1, Group(2, Role.VALIDATE_FREQUENT)),
+    tiny((0, 7, 8), 1, Group(1, Role.VALIDATE_INFREQUENT)),
 ])  # fmt: skip
 def test_a_list_below_the_owners_floor_is_refused_whatever_the_task_allows(crafted: Faulty) -> None:
     of, asked_for, known = crafted
@@ -184,7 +185,9 @@ def test_a_task_that_can_never_meet_the_floor_is_refused_when_it_is_read(floor: 
     if slots is None:
         trusted.check_list_lengths(floor)
         return
-    with pytest.raises(QuestionRefused, match=rf"slots at level 1 \(estimate\): expected {floor} at least, found {slots}"):
+    with pytest.raises(
+        QuestionRefused, match=rf"slots at level 1 \(estimate\): expected {floor} at least, found {slots}"
+    ):
         trusted.check_list_lengths(floor)
 
 

@@ -225,7 +225,7 @@ def test_a_hostile_task_gets_nothing_of_any_device(tmp_path: Path, oracle: str) 
 
     from treetop.federation.device.ledger import Caps
 
-    first = FakeParty(replace(fleet_task(), budget=Budget("4")))
+    first = FakeParty(fleet_task(epsilon="4"))
     with serving(first) as url:
         run(first, url, tmp_path, 1_100)
     database = sqlite3.connect(tmp_path / "fleet.sqlite")
@@ -234,7 +234,7 @@ def test_a_hostile_task_gets_nothing_of_any_device(tmp_path: Path, oracle: str) 
     database.close()
     hostile = [
         (replace(fleet_task(oracle), attribute="favour\u0456te"), Caps(), "attribute of the task"),
-        (replace(fleet_task(oracle), attribute="Favourite ", budget=Budget("4")), Caps(lifetime=Fraction(7)), "lifetime"),
+        (replace(fleet_task(oracle, "4"), attribute="Favourite "), Caps(lifetime=Fraction(7)), "lifetime"),
     ]
     if oracle == "krr":
         hostile.append((replace(fleet_task(oracle), lengths=(0, 1, 4, 8)), Caps(), "slots at level 1"))
