@@ -23,10 +23,10 @@ SOURCE = ROOT / "src" / "treetop"
 ONE = Budget("1")
 
 PROOFS = {
-    "k-RR": "6f8e1e1350ebb48a",
+    "k-RR": "7d100f2a5ef95759",
     "OUE": "4605eb113773971f",
     "OLH": "38abe78adc0994bc",
-    "Whole runs": "53fed57412f761ab",
+    "Whole runs": "fe86c71d3fb34015",
     "FedPEM": "e09f6f00e3203b8a",
     "GTF": "c658ee933d809e94",
     "TAP": "abe2f49979ee93df",
@@ -42,7 +42,7 @@ PROVED_CODE = {
     "oracles/krr/device.py": "fe6fe23a6c90ce7d",
     "oracles/oue/device.py": "8360181a3134eecd",
     "oracles/olh/device.py": "ab5437308668800d",
-    "federation/device/device.py": "3b9023330502a249",
+    "federation/device/device.py": "e4d54d0de7116e41",
 }
 
 

@@ -121,9 +121,10 @@ def _refuse_short_lists(task: DeviceTask) -> None:
     for group in (task.group_at(party, entry.group) for entry in task.groups for party in task.parties):
         slots = smallest_domain(task, group) + 1
         if slots < LEAST_SLOTS:
+            instead = "fewer levels of more bits" if group.role is Role.ESTIMATE else "a larger k"
             raise InvalidInput(
                 f"devices answer candidate lists of {LEAST_SLOTS} slots at least, found {slots} at level {group.level} "
-                f"({group.role.value}): ask for fewer levels, a larger step_bits or a larger k"
+                f"({group.role.value}): ask for {instead}"
             )
 
 

@@ -25,6 +25,8 @@ from treetop.federation.device.list_checks import check_question, smallest_domai
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import Publication, Question
+from treetop.oracles.krr.device import keep_threshold
+from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group, Role
 
 KRR = third_level()
@@ -167,6 +169,12 @@ def test_a_list_below_the_owners_floor_is_refused_whatever_the_task_allows(craft
     assert entropy.total == 0
     assert ledger.entries == ()
     assert Device(lambda: 77, entropy, new_ledger(Caps(least_slots=3))).answer(of, ENROLMENT, asked_for, known)
+
+
+@pytest.mark.parametrize(("slots", "percent"), [(2, 98), (3, 96), (5, 93), (81, 41), (257, 18)])
+def test_what_a_floor_buys_at_epsilon_four_is_what_the_threat_model_says(slots: int, percent: int) -> None:
+    kept = keep_threshold(Budget("4").odds_below, slots) / 2**64
+    assert round(100 * kept) == percent
 
 
 @pytest.mark.parametrize(("floor", "answered"), [(2, True), (17, True), (18, False)])
