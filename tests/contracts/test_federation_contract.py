@@ -50,11 +50,7 @@ def test_the_obvious_items_are_found(mechanism: str, mode: str) -> None:
 @pytest.mark.parametrize("k", [1, 2, 12])
 def test_every_k_and_a_low_epsilon_do(mechanism: str, mode: str, k: int) -> None:
     settings = dict[str, object]()
-    if (mechanism, mode, k) == (
-        "taps",
-        "rounds",
-        1,
-    ):  # its validation lists of two are too short
+    if mechanism == "taps" and mode == "rounds" and k == 1:  # validation lists of two candidates are too short
         with pytest.raises(InvalidInput, match=r"5 slots at least, found 3 at level 2 \(validate infrequent\)"):
             federation(mechanism, mode, k=k, epsilon="0.5")
         settings["pruning"] = False

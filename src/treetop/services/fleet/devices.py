@@ -111,9 +111,10 @@ class FleetDevices:
 
     def check_allowed(self, indices: Sequence[int]) -> None:
         """Refuse, before anything is sent, a task that any of these devices would refuse."""
-        for some in stretches(indices, STRETCH):
-            for record in self.ledgers.records(some):
-                Ledger(record, record, self.caps).check_allowed(self.task.attribute, self.task.budget.amount)
+        new = DeviceRecord(-1)  # stands for all devices that have answered nothing yet
+        records = chain.from_iterable(self.ledgers.records(some) for some in stretches(indices, STRETCH))
+        for record in chain([new], (record for record in records if record.ledger is not None)):
+            Ledger(record, record, self.caps).check_allowed(self.task.attribute, self.task.budget.amount)
 
     def answer(self, indices: Sequence[int], answer: Answer, judged_more: Callable[[int], None]) -> None:
         """Let devices answer and send; `judged_more` is called with how many more reports have a verdict."""

@@ -61,12 +61,31 @@ def test_a_device_in_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     assert f"answers at level {party.group_of(0).level}" in shown
 
 
+def test_an_item_that_is_no_text_is_answered_like_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """Nothing on the way or on the screen tells: an error after enrolment would."""
+    seen = set[tuple[object, ...]]()
+    for number, item in enumerate((b"77\n", b"\xff\xfe", b"", b"7" * 10_000, b"\0")):
+        party = FakeParty(fleet_task("krr"), enrol_until=1)
+        for level in (1, 2, 3):
+            publish_level(party, level)
+        (tmp_path / "item").write_bytes(item)
+        with serving(party) as url:
+            words = options(party, url, tmp_path / str(number))
+            assert typed(monkeypatch, *words, "--item-file", tmp_path / "item") == 0
+        seen.add((*((path, len(body)) for path, body in party.requests), *capsys.readouterr()))
+        assert len(party.received) == 1
+    assert len(seen) == 1
+
+
 @pytest.mark.parametrize(("words", "said"), [
     ([], "--state is needed"),
     (["--item", "x"], "--party is needed"),
     (["--item", "x", "--item-env", "PATH"], "expected one of --item, --item-env and --item-file"),
     (["--item-env", "NO_SUCH_VARIABLE"], "no environment variable"),
     (["--item-file", "/no/such/file"], "no file"),
+    (["--item-file", "/"], "no file"),
     (["--item", "x", "--party", "http://party.example", "--server-key", KEY.public], "plain http"),
     (["--item", "x", "--party", "http://localhost:1", "--server-key", "abc"], "--task is needed"),
     (["--item", "x", "--party", "http://localhost:1", "--server-key", "abc", "--task", "12"], "64 hexadecimal digits"),
