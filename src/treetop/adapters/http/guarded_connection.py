@@ -83,6 +83,8 @@ def guarded(limits: ConnectionLimits) -> type[HttpToolsProtocol]:
         """One connection."""
 
         _timer: TimerHandle | None = None
+        _deadline: float | None = None
+        """Of the head or the body that is waited for. The timer looks at it, so that few timers are made."""
         _reader_timer: TimerHandle | None = None
         _in_head = _in_body = _ended = False
         _refusal: bytes | None = None
@@ -99,11 +101,11 @@ def guarded(limits: ConnectionLimits) -> type[HttpToolsProtocol]:
                 transport.write(_TOO_MANY_CONNECTIONS)
                 transport.close()
             else:
-                self._start_timer()
+                self._begin_to_wait()
 
         def connection_lost(self, exc: Exception | None) -> None:
             """Wait no longer, hold nothing."""
-            self._stop_timer()
+            self._cancel_timer()
             self.resume_writing()
             self._hold(0)
             super().connection_lost(exc)
@@ -111,13 +113,14 @@ def guarded(limits: ConnectionLimits) -> type[HttpToolsProtocol]:
         def data_received(self, data: bytes) -> None:
             """Let uvicorn parse, piece by piece, as long as there is room and the request stays within its limits."""
             self._packet = len(data)
-            if self._idle():
-                self._start_timer()
+            if self._deadline is None and (self.cycle is None or self.cycle.response_complete):
+                self._begin_to_wait()
             for start in range(0, len(data), PIECE_BYTES):
                 if self._ended or self.transport.is_closing():
                     return
                 piece = data[start : start + PIECE_BYTES]
-                if not self._dropping() and not self._hold(self._held + len(piece)):
+                dropped = self._in_body and self.cycle.response_complete  # the rest of a body that was answered early
+                if not dropped and not self._hold(self._held + len(piece)):
                     self._end(_TOO_MUCH_HELD)
                     return
                 self._loose += len(piece)
@@ -136,7 +139,8 @@ def guarded(limits: ConnectionLimits) -> type[HttpToolsProtocol]:
             """Begin to wait for the rest of a head."""
             super().on_message_begin()
             self._in_head = True
-            self._start_timer()
+            if self._deadline is None:
+                self._begin_to_wait()
 
         def on_url(self, url: bytes) -> None:
             """Take a part of the address."""
@@ -156,8 +160,7 @@ def guarded(limits: ConnectionLimits) -> type[HttpToolsProtocol]:
             """Begin to wait for the body."""
             self._in_head, self._in_body = False, True
             self._loose = self._chunks = 0
-            self._stop_timer()
-            self._start_timer()
+            self._begin_to_wait()
             super().on_headers_complete()
             if len(self.pipeline) > MAX_PIPELINED:
                 self._refuse(_NO_ANSWER)
@@ -175,10 +178,10 @@ def guarded(limits: ConnectionLimits) -> type[HttpToolsProtocol]:
 
         def on_message_complete(self) -> None:
             """Stop the clock: how long the answer takes is not the client's fault."""
-            self._in_body, self._loose = False, 0
-            self._stop_timer()
+            self._in_body, self._loose, self._deadline = False, 0, None
             super().on_message_complete()
-            self._let_go()
+            if self.cycle.response_complete:
+                self._let_go()
 
         def on_response_complete(self) -> None:
             """Hold no more of a request that was answered."""
@@ -207,16 +210,6 @@ def guarded(limits: ConnectionLimits) -> type[HttpToolsProtocol]:
             else:
                 self.transport.abort()
 
-        def _answered(self) -> bool:
-            return self.cycle is None or self.cycle.response_complete
-
-        def _idle(self) -> bool:
-            return not self._in_head and not self._in_body and self._answered()
-
-        def _dropping(self) -> bool:
-            """Return whether the rest of a body arrives after its answer: uvicorn drops it."""
-            return self._in_body and self._answered()
-
         def _hold(self, held: int) -> bool:
             """Hold so many bytes of this connection, or return False: there is no room."""
             nonlocal in_flight
@@ -229,7 +222,7 @@ def guarded(limits: ConnectionLimits) -> type[HttpToolsProtocol]:
 
         def _let_go(self) -> None:
             """Hold what is not answered yet: nothing, or requests that came with the last packet."""
-            if not self._answered() or self._in_head:
+            if self._in_head or not (self.cycle is None or self.cycle.response_complete):
                 self._hold(min(self._held, self._packet))
                 return
             self._hold(0)
@@ -247,14 +240,15 @@ def guarded(limits: ConnectionLimits) -> type[HttpToolsProtocol]:
             if self._ended or self.transport.is_closing():
                 return
             self._ended = True
-            self._stop_timer()
-            waited_for = self._answered() if not self._in_body else not self.cycle.response_started
+            self._cancel_timer()
+            answered = self.cycle is None or self.cycle.response_complete
+            waited_for = not self.cycle.response_started if self._in_body else answered
             if answer and waited_for and not self.pipeline:
                 self.transport.write(answer)
                 self._timer = self.loop.call_later(LINGER_SECONDS, self.transport.close)
             else:
                 self.transport.close()
-            if self.cycle is not None and not self._answered():
+            if not answered:
                 self.cycle.disconnected = True
                 self.cycle.message_event.set()
             self.pipeline.clear()
@@ -262,16 +256,24 @@ def guarded(limits: ConnectionLimits) -> type[HttpToolsProtocol]:
             self.parser = self.cycle = self.scope = self.headers = None  # type: ignore[assignment]
             self._hold(0)
 
-        def _start_timer(self) -> None:
+        def _begin_to_wait(self) -> None:
+            self._deadline = self.loop.time() + limits.body_seconds
             if self._timer is None:
-                self._timer = self.loop.call_later(limits.body_seconds, self._give_up)
+                self._timer = self.loop.call_later(limits.body_seconds, self._look_at_the_clock)
 
-        def _stop_timer(self) -> None:
+        def _look_at_the_clock(self) -> None:
+            self._timer = None
+            if self._deadline is None:
+                return
+            left = self._deadline - self.loop.time()
+            if left > 0:
+                self._timer = self.loop.call_later(left, self._look_at_the_clock)
+            else:
+                self._end(_TOO_SLOW if self._in_body else _NO_ANSWER)
+
+        def _cancel_timer(self) -> None:
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
-
-        def _give_up(self) -> None:
-            self._end(_TOO_SLOW if self._in_body else _NO_ANSWER)
 
     return GuardedConnection

@@ -133,19 +133,24 @@ class LimitedBody:
         """Receive the next piece, or what comes after the last one."""
         message = await self._receive()
         if self._more:
-            if message["type"] == "http.disconnect":
-                raise HungUp
-            self._read += len(message.get("body", b""))
-            check_length(self._read, self._most_bytes)
-            self._more = message.get("more_body", False)
+            self._count(message)
         return message
 
     async def whole(self) -> bytes:
         """Return all of it."""
         pieces = []
         while self._more:
-            pieces.append((await self()).get("body", b""))
+            pieces.append(self._count(await self._receive()))
         return b"".join(pieces)
+
+    def _count(self, message: Message) -> bytes:
+        if message["type"] == "http.disconnect":
+            raise HungUp
+        piece: bytes = message.get("body", b"")
+        self._read += len(piece)
+        check_length(self._read, self._most_bytes)
+        self._more = message.get("more_body", False)
+        return piece
 
 
 class _Watched:
