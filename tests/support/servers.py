@@ -27,6 +27,7 @@ from treetop.services.server.settings import KnownParty, ServerLimits, ServerSet
 from treetop.toml_files import Secret
 
 ADMIN_KEY, PARTY_KEY = "canary-admin-key-0123456789abcdef", "canary-party-key-0123456789abcdef"
+METRICS_KEY = "canary-metrics-key-0123456789abcdef"
 PARTY_URL = "https://canary-address.example:8443"
 SIZES = {"north": 900, "south": 600}
 ORDER: dict[str, Any] = {
@@ -83,7 +84,10 @@ def manager_over(journal: Journal, of: dict[str, Any], log: StructuredLog | None
 def server_settings(*more: AccessKey) -> ServerSettings:
     known = tuple(KnownParty(name, PARTY_URL, Secret(PARTY_KEY.encode())) for name in SIZES)
     keys = (AccessKey(Secret(ADMIN_KEY.encode())), *more)
-    return ServerSettings(Address("127.0.0.1", 0), Path("key"), keys, known, StoreLocation("journal"))
+    metrics = (AccessKey(Secret(METRICS_KEY.encode())),)
+    return ServerSettings(
+        Address("127.0.0.1", 0), Path("key"), keys, known, StoreLocation("journal"), metrics_access=metrics
+    )
 
 
 @dataclass

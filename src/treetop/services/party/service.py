@@ -123,7 +123,7 @@ def serve_party(path: Path, environment: Mapping[str, str], make_query: MakeQuer
             log.say("listening", party=settings.name, scheme=settings.scheme, host=settings.listen.host, port=port)
             serve(
                 party_app(service.context), listener, tls=settings.tls, log=log,
-                renew=lambda: service.renew(path, environment), head_seconds=settings.limits.body_seconds,
+                renew=lambda: service.renew(path, environment), limits=settings.limits,
             )  # fmt: skip
         finally:
             service.close()

@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from treetop.adapters.http.endpoint_settings import (
     HEX_32_BYTES,
     MIN_SECRET_BYTES,
     AccessKey,
     Address,
+    Caller,
     StoreLocation,
     Tls,
+    limit_problems,
 )
 from treetop.errors import InvalidInput
 from treetop.toml_files import FilePath, Secret
@@ -27,9 +28,13 @@ class Limits:
     requests_at_once: int = 1_000
     body_seconds: int = 15
     """For the head of a request, and again for its body."""
+    connections_at_once: int = 800
+    """Below the 1,024 files that many systems let a process open."""
+    most_bytes_in_flight: int = 64 << 20
+    """Of all requests that are not answered yet, but for the first 16 KiB of each."""
 
     def __post_init__(self) -> None:
-        problems = [f"{name} must be 1 at least, found {number}" for name, number in vars(self).items() if number < 1]
+        problems = limit_problems(self)
         if self.most_reports_per_request > 10_000:
             problems.append("most_reports_per_request must be 10000 at most")
         if self.queue < self.most_reports_per_request:
@@ -59,6 +64,8 @@ class PartySettings:
     """Do not wait for the deadline once every issued ticket was used; for federations on one machine."""
     trusted_proxy: bool = False
     """A proxy in front speaks TLS with the outside: plain HTTP is allowed on any address."""
+    metrics_access: tuple[AccessKey, ...] = ()
+    """Without a key, nobody is shown the metrics."""
     tls: Tls | None = None
     limits: Limits = field(default_factory=Limits)
 
@@ -70,9 +77,9 @@ class PartySettings:
             raise InvalidInput("; ".join(problems))
 
     @property
-    def access(self) -> Mapping[Literal["server", "back_end", "admin"], Sequence[AccessKey]]:
+    def access(self) -> Mapping[Caller, Sequence[AccessKey]]:
         """Return the keys of every caller."""
-        return {"server": self.server_access, "back_end": self.back_end_access}
+        return {"server": self.server_access, "back_end": self.back_end_access, "monitor": self.metrics_access}
 
     @property
     def store_location(self) -> StoreLocation:

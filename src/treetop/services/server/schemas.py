@@ -125,11 +125,11 @@ _RESULT: dict[str, Any] = {
     "type": "object",
     "description": "Items with counts and errors, parties, who is missing, share of users covered, privacy facts.",
 }
-_EVERYBODY, _ADMIN = "everybody", "admin"
+_EVERYBODY, _ADMIN, _MONITORING = "everybody", "admin", "monitoring"
 _SHOWN = gives("How far the query is.", JSON, refers(QueryShown))
 
 HEALTH = described(_EVERYBODY, 200, gives("All is well.", JSON, refers(ServerHealth)))
-METRICS = described(_EVERYBODY, 200, gives("Prometheus text.", "text/plain", {"type": "string"}))
+METRICS = described(_MONITORING, 200, gives("Prometheus text.", "text/plain", {"type": "string"}), (*KEYED, 404))
 KEYS = described(_EVERYBODY, 200, gives("The keys that tasks are signed with.", JSON, refers(Keys)))
 TASK = described(_EVERYBODY, 200, gives("The signed task.", JSON, refers(SignedDocument)), (404, 422))
 LOG = described(_EVERYBODY, 200, gives("All signed lists of a task.", JSON, refers(ListLog)), (404, 422))

@@ -32,7 +32,7 @@ def serve_server(path: Path, environment: Mapping[str, str]) -> None:
             context = ServerContext(queries, signing_key.public, keys, log, settings.limits)
             log.say("listening", role="server", scheme=settings.scheme, port=listener.getsockname()[1])
             serve(
-                server_app(context), listener, tls=settings.tls, log=log, head_seconds=settings.limits.body_seconds,
+                server_app(context), listener, tls=settings.tls, log=log, limits=settings.limits,
                 renew=lambda: _renew(keys, path, environment, log),
             )  # fmt: skip
         finally:

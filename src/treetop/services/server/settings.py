@@ -3,9 +3,8 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
-from treetop.adapters.http.endpoint_settings import AccessKey, Address, StoreLocation, Tls
+from treetop.adapters.http.endpoint_settings import AccessKey, Address, Caller, StoreLocation, Tls, limit_problems
 from treetop.adapters.http.retrying_connection import checked_url
 from treetop.errors import InvalidInput
 from treetop.toml_files import FilePath, Secret
@@ -36,9 +35,13 @@ class ServerLimits:
     requests_at_once: int = 200
     body_seconds: int = 15
     """For the head of a request, and again for its body."""
+    connections_at_once: int = 800
+    """Below the 1,024 files that many systems let a process open."""
+    most_bytes_in_flight: int = 64 << 20
+    """Of all requests that are not answered yet, but for the first 16 KiB of each."""
 
     def __post_init__(self) -> None:
-        problems = [f"{name} must be 1 at least, found {number}" for name, number in vars(self).items() if number < 1]
+        problems = limit_problems(self)
         if problems:
             raise InvalidInput("; ".join(problems))
 
@@ -56,6 +59,8 @@ class ServerSettings:
     journal_url: Secret | None = None
     accept_older_journal: bool = False
     trusted_proxy: bool = False
+    metrics_access: tuple[AccessKey, ...] = ()
+    """Without a key, nobody is shown the metrics."""
     tls: Tls | None = None
     limits: ServerLimits = field(default_factory=ServerLimits)
 
@@ -67,9 +72,9 @@ class ServerSettings:
             raise InvalidInput("; ".join(problems))
 
     @property
-    def access(self) -> Mapping[Literal["server", "back_end", "admin"], Sequence[AccessKey]]:
+    def access(self) -> Mapping[Caller, Sequence[AccessKey]]:
         """Return the keys of every caller."""
-        return {"admin": self.admin_access}
+        return {"admin": self.admin_access, "monitor": self.metrics_access}
 
     @property
     def journal_location(self) -> StoreLocation:

@@ -17,7 +17,7 @@ ENVIRONMENT = {"TREETOP_SERVER_KEY": KEY}
 
 def sample(folder: Path, old: str = "", new: str = "") -> PartySettings:
     (folder / "secrets").mkdir(exist_ok=True)
-    for name in ("ticket.secret", "back_end.key"):
+    for name in ("ticket.secret", "back_end.key", "metrics.key"):
         (folder / "secrets" / name).write_text(KEY)
     text = SAMPLE.read_text()
     assert old in text
@@ -61,6 +61,8 @@ def test_the_defaults_in_the_sample_are_the_defaults(tmp_path: Path) -> None:
         ('minimum = "1.2"', 'minimum = "1.1"', 'minimum must be "1.2" or "1.3"'),
         ("queue = 50000", "queue = 0", "queue must be 1 at least"),
         ("queue = 50000", "queue = 10", "queue must hold one request"),
+        ("most_bytes_in_flight = 67108864", "most_bytes_in_flight = 4194303", "must hold one body at least"),
+        ("connections_at_once = 800", "connections_at_once = 0", "connections_at_once must be 1 at least"),
         ('key_file = "secrets/back_end.key"', "", "give one of key_file, key_env and sha256"),
         ('"9f86d081', '"zz', "sha256 must be 64 hexadecimal digits"),
         ("not_after = 2027-01-31", "not_after = 2027-01-31\nnot_before = 2028-01-01", "must come before"),

@@ -30,7 +30,10 @@ def test_the_sample_is_read(tmp_path: Path) -> None:
 
 def test_what_the_sample_leaves_out_are_the_defaults(tmp_path: Path) -> None:
     text = SAMPLE.read_text()
-    limits = ("[limits]", "most_body_bytes = 1048576", "requests_at_once = 200", "body_seconds = 15")
+    limits = (
+        "[limits]", "most_body_bytes = 1048576", "requests_at_once = 200", "body_seconds = 15",
+        "connections_at_once = 800", "most_bytes_in_flight = 67108864",
+    )  # fmt: skip
     for line in ("accept_older_journal = false", "trusted_proxy = false", *limits):
         assert f"# {line}" in text
         text = text.replace(f"# {line}", line)
@@ -52,6 +55,7 @@ def _plain(folder: Path) -> Path:
         ('name = "branch-south"', 'name = "branch-north"', "named 2 times"),
         ('url = "https://north.example:8443"', 'url = "http://north.example:8443"', "plain http"),
         ("# [limits]\n", "[limits]\nbody_seconds = 0\n", "1 at least"),
+        ("# [limits]\n", "[limits]\nmost_bytes_in_flight = 1000\n", "must hold one body at least"),
         ('journal = "data', 'journl = "data', "journl.*journal"),
         ("key_file = \"secrets/admin.key\"\n", "", "key_file, key_env and sha256"),
     ],
