@@ -10,6 +10,7 @@ from math import gcd
 
 from treetop.encoding.item_codecs import codec_class, codec_named
 from treetop.errors import InvalidInput, UnknownName
+from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED, ExpectedUsers
 from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.task import (
     Deadlines,
@@ -54,7 +55,10 @@ class QueryOrder:
     encoding: str = "words"
     settings: Mapping[str, object] = field(default_factory=dict)
     expected: Mapping[str, int] = field(default_factory=dict)
-    """Users of some parties, where they are known beforehand: to say what share of them a result covers."""
+    """Users of some parties, where they are known beforehand: a party with many more is refused, and the result says
+    what share of them it covers."""
+    max_times_expected: int = MAX_TIMES_EXPECTED
+    """How many times its expected users a party may have."""
     deadlines: Deadlines = field(default_factory=Deadlines)
     least: LeastReports = field(default_factory=LeastReports)
     policy: MissingPolicy = field(default_factory=MissingPolicy)
@@ -73,11 +77,12 @@ class QueryOrder:
             raise UnknownName(f"oracle of {self.mode} mode", self.oracle, oracles)
         if not self.parties:
             raise InvalidInput("a query needs one party at least, found none")
-        for party, users in self.expected.items():
-            if party not in self.parties:
-                raise UnknownName("party", party, self.parties)
-            if type(users) is not int or users < 1:
-                raise InvalidInput(f"expected users of {party!r} must be a whole number from 1, found {users!r}")
+        self.expectations.check_order(self.parties)
+
+    @property
+    def expectations(self) -> ExpectedUsers:
+        """Return what is expected of the parties, and how far they may be beyond it."""
+        return ExpectedUsers(self.expected, self.max_times_expected)
 
 
 def planned_task(order: QueryOrder) -> DeviceTask:
