@@ -57,7 +57,7 @@ def test_a_simulation_refuses_them_before_anybody_is_asked(strategy: str) -> Non
         ({"mechanism": "fedpem", "settings": {"levels": 1}}, "281,474,976,710,656 at level 1"),
         ({"mechanism": "gtf", "settings": {"levels": 3}, "k": 65}, "4,259,840 at level 2, 16 bits behind 65 prefixes"),
         ({"mechanism": "taps", "settings": {"levels": 3}, "k": 33}, "4,325,376 at level 2"),
-        ({"mode": "rounds", "settings": {"kept": 1024}}, "in signed lists of 262,144 candidates: ask for fewer"),
+        ({"mode": "rounds", "settings": {"kept": 1024}}, "in signed lists of 262,144 candidates: keep fewer"),
         ({"settings": {"kept": 1 << 20, "step_bits": 1}}, "in what canopy sends: "),
         ({"mechanism": "taps", "k": 10_000}, "in what taps sends: "),
         ({"parties": tuple(f"branch {place:0100d}" for place in range(40_000))}, "in what canopy sends: "),

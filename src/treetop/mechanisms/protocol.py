@@ -79,7 +79,7 @@ class Mechanism(ABC, Generic[P]):
             if candidates > MAX_CANDIDATES:
                 raise InvalidInput(
                     f"lists of at most {MAX_CANDIDATES:,} candidates are counted, found up to {candidates:,} at level "
-                    f"{level}, {longer - shorter} bits behind {kept:,} prefixes: keep fewer or take smaller steps"
+                    f"{level}, {longer - shorter} bits behind {kept:,} prefixes: keep fewer or ask for more levels"
                 )
             longest.append(candidates)
             kept = candidates if most_kept is None else min(candidates, most_kept)

@@ -79,7 +79,6 @@ def choose(federation: Federation, request: FindRequest) -> Chosen:
         survey, population = catalogued(federation, request.catalogue or ())
         return Chosen(survey, population, request.parameters_of(survey), reason)
     if strategy == TRIE:
-        mechanism.max_candidates(parameters)  # refuses lists that cannot be counted
         encoding = request.encoding or fitting_encoding(federation, parameters.bits)
         return Chosen(mechanism, populate(federation, parameters, encoding), parameters, reason)
     return _hashed(federation, request, reason)
@@ -160,7 +159,6 @@ def _hashed(federation: Federation, request: FindRequest, reason: str) -> Chosen
     expected = parameters.expected_items or len(federation.items)
     bits = parameters.bits if "bits" in request.settings else hash_bits_for(expected)
     parameters = replace(parameters, bits=bits, expected_items=expected)
-    HashedNames({}, texts).max_candidates(parameters)  # refuses lists that cannot be counted
     chunks = parameters.text_chunks if isinstance(parameters, HashedTextParameters) else DEFAULT_CHUNKS
     codec = HashedText(bits, parameters.hash_key, chunks)
     listed: dict[int, bytes] = {}

@@ -156,13 +156,13 @@ def _check_messages(mechanism: Mechanism[P], asked: P, order: QueryOrder) -> Non
     if (found := message + around) > MAX_MESSAGE_BYTES:
         raise InvalidInput(
             f"a party takes messages of {MAX_MESSAGE_BYTES:,} bytes at most, found up to {found:,} in {what}: "
-            "ask for fewer items, keep fewer prefixes or take smaller steps"
+            "keep fewer prefixes, or ask for fewer items or more levels"
         )
     reply = longest[-1] * (code_bytes(lengths[-1]) + _COUNT_BYTES)
     if reply > MAX_REPLY_BYTES:
         raise InvalidInput(
             f"a server takes replies of {MAX_REPLY_BYTES:,} bytes at most, found counts of up to {longest[-1]:,} "
-            f"candidates in {reply:,}: ask for fewer items, keep fewer prefixes or take smaller steps"
+            f"candidates in {reply:,}: keep fewer prefixes, or ask for fewer items or more levels"
         )
 
 

@@ -1,7 +1,7 @@
 """How far it is from a party's worker to the compiled loop: few enough calls to be read in one sitting."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import FrameType, SimpleNamespace
@@ -48,7 +48,7 @@ def way_here() -> list[str]:
 
 
 @pytest.fixture
-def ways(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[tuple[str, ...]]]:
+def ways(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, ...]]:
     """Every way by which a kernel was reached."""
     found: set[tuple[str, ...]] = set()
 
