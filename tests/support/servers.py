@@ -74,11 +74,14 @@ def wanted(**changes: Any) -> OrderWanted:
     return OrderWanted.model_validate({**ORDER, **changes})
 
 
-def manager_over(journal: Journal, of: dict[str, Any], log: StructuredLog | None = None) -> QueryManager:
+def manager_over(
+    journal: Journal, of: dict[str, Any], log: StructuredLog | None = None, expected: dict[str, int] | None = None
+) -> QueryManager:
     openers = {name: (lambda found=channel: found) for name, channel in of.items()}
     return QueryManager(
-        journal, SIGNING, openers, clock=SystemClock(), entropy=FixedEntropy(9), log=log or StructuredLog(StringIO())
-    )
+        journal, SIGNING, openers, clock=SystemClock(), entropy=FixedEntropy(9), log=log or StructuredLog(StringIO()),
+        expected=expected,
+    )  # fmt: skip
 
 
 def server_settings(*more: AccessKey) -> ServerSettings:

@@ -42,6 +42,9 @@ class ReplyRule:
     rounds_only: bool = False
 
 
+MAX_MESSAGE_BYTES, MAX_REPLY_BYTES = 4 << 20, 1 << 28
+"""Of a message that a party takes (its `most_body_bytes` unless its settings say otherwise), and of a reply."""
+
 MESSAGES: dict[MessageKind, MessageRule] = {
     "close": MessageRule(
         None, (), ("closed",), "reports (one-shot) or enrolment (rounds) end", "waits for their deadline, then closes"

@@ -11,6 +11,10 @@ from treetop.errors import PeerViolation
 from treetop.oracles.frequency_oracle import Frequencies
 
 LONGEST_TEXT = 500
+MESSAGE_HEAD = 1000
+"""Bytes of everything in a message, or in one of its tables, but the prefixes and numbers: more than there are."""
+DECIMAL_BYTES = 25
+"""Of a decimal number in JSON and the comma behind it, at most."""
 
 
 def require(holds: bool, what: str, expected: object, found: object) -> None:
@@ -87,6 +91,11 @@ def digest(what: str, content: Any) -> bytes:
         raise PeerViolation(what, "hexadecimal digits", _short(digits)) from None
     require(len(found) == 32, what, "32 bytes", len(found))
     return found
+
+
+def code_bytes(bits: int) -> int:
+    """Return the bytes of a prefix in JSON, with its quotes and the comma behind it."""
+    return -(-bits // 4) + 3
 
 
 def code_texts(prefixes: Codes) -> list[str]:

@@ -56,6 +56,12 @@ class AnswerParty:
     uplink_bits: int
     implausible: int = 0
     """Reports that no honest device would send."""
+    share: float = 1.0
+    """Of all users that were counted."""
+    expected: int | None = None
+    """Users it was expected to have; None: nobody said."""
+    coverage: float | None = None
+    """Users counted / users expected."""
     items: tuple[str, ...] = ()
     """Its own top k, where that is known."""
     trace: tuple[LevelTrace, ...] = ()
@@ -70,6 +76,8 @@ class MissingParty:
     reason: str
     levels: int
     """The last level that it reported."""
+    expected: int | None = None
+    """Users it was expected to have; None: nobody said."""
 
 
 @dataclass(frozen=True)
@@ -292,8 +300,11 @@ SHAPES: Mapping[type, Mapping[str, Reader]] = {
         "item": _text, "count": _number, "frequency": _number, "stderr": _number,
         "significant": _or_null(_one_of(True, False)), "source": _or_null(_one_of(*get_args(Source))),
     },
-    AnswerParty: {"name": _text, "users": _whole, "uplink_bits": _whole, "implausible": _whole},
-    MissingParty: {"name": _text, "reason": _text, "levels": _whole},
+    AnswerParty: {
+        "name": _text, "users": _whole, "uplink_bits": _whole, "implausible": _whole, "share": _number,
+        "expected": _or_null(_whole), "coverage": _or_null(_number),
+    },
+    MissingParty: {"name": _text, "reason": _text, "levels": _whole, "expected": _or_null(_whole)},
     Covered: {"users": _whole, "of": _one_of("expected", "known"), "known": _whole, "share": _or_null(_number)},
     Privacy: {"epsilon": _epsilon, "reports_per_user": _whole, "oracle": _text, "not_covered": _text},
     OutsideShare: {"share": _number, "stderr": _number, "true_share": _or_null(_number)},

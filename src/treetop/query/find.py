@@ -213,6 +213,9 @@ def _parties(outcome: RunResult, population: Population, k: int) -> tuple[Answer
             party.name,
             party.users,
             outcome.uplink_bits[party.name],
+            share=party.users / population.roster.all_users,
+            expected=party.users,
+            coverage=1.0,
             items=tuple(_names(outcome, population, outcome.local_tops[party.name][:k])[0]),
             trace=tuple(outcome.traces[party.name]),
         )

@@ -2,10 +2,9 @@
 
 import os
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -80,21 +79,16 @@ class EmbeddedEngine:
     def count(self, files: Sequence[Path], candidates: Candidates) -> Tally:
         """Return the tally of all reports in the files; the first damaged file ends the count."""
         opened = [ReportFile.opened(path, candidates.kind) for path in distinct(files)]
-        places = ((file, group) for file in opened for group in range(len(file.groups)))
-        return sum(self._tallies(places, candidates), candidates.nothing())
-
-    def _tallies(self, places: Iterable[tuple[ReportFile, int]], candidates: Candidates) -> Iterator[Tally]:
+        total, waiting = candidates.nothing(), deque[Future[Tally]]()
         pool = ThreadPoolExecutor(self.workers)
         try:
-            given = (pool.submit(count_row_group, file, group, candidates) for file, group in places)
-            yield from _in_turn(given, IN_FLIGHT * self.workers)
+            for file in opened:
+                for group in range(len(file.groups)):
+                    if len(waiting) == IN_FLIGHT * self.workers:
+                        total += waiting.popleft().result()
+                    waiting.append(pool.submit(count_row_group, file, group, candidates))
+            for counted in waiting:
+                total += counted.result()
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-def _in_turn(given: Iterator[Future[Tally]], most: int) -> Iterator[Tally]:
-    """Yield results in order, with so many at most under way."""
-    waiting = deque(islice(given, most))
-    while waiting:
-        yield waiting.popleft().result()
-        waiting.extend(islice(given, 1))
+        return total

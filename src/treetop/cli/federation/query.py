@@ -1,6 +1,7 @@
 """`treetop query`: ask a running server, and follow the answer."""
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from treetop.cli.rendering import present
 from treetop.cli.screen import err, note, out, print_json
 from treetop.encoding.item_codecs import CODECS
 from treetop.errors import InvalidInput, QueryFailed
+from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
 from treetop.mechanisms.protocol import MODES
 from treetop.mechanisms.registry import DEFAULT_MECHANISM
 from treetop.query.answer import Answer
@@ -43,6 +45,21 @@ EncodingOption = Annotated[str, typer.Option("--encoding", help=f"How items beco
 Parties = Annotated[
     str | None, typer.Option("--parties", help="Names separated by commas, the largest first.", show_default="all")
 ]
+Expected = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--expected",
+        metavar="NAME=USERS",
+        help="How many users a party should have, again for each.",
+        show_default="as the server's settings say",
+    ),
+]
+MaxTimes = Annotated[
+    int,
+    typer.Option(
+        "--max-times-expected", min=1, help="Refuse a party that has more than so many times its expected users."
+    ),
+]
 Collect = Annotated[
     str, typer.Option("--collect", metavar="DURATION", help="How long devices may report; in rounds, after enrolment.")
 ]
@@ -72,6 +89,8 @@ def query(
     encoding: EncodingOption = "words",
     settings: Set = None,
     parties: Parties = None,
+    expected: Expected = None,
+    max_times_expected: MaxTimes = MAX_TIMES_EXPECTED,
     collect: Collect = "24h",
     enrol: Enrol = None,
     level_time: LevelTime = "1h",
@@ -95,7 +114,8 @@ def query(
         order: dict[str, Any] = {
             "name": name, "attribute": attribute, "k": k, "epsilon": epsilon, "mechanism": mechanism, "mode": mode,
             "oracle": oracle, "encoding": encoding, "settings": read_settings(settings),
-            "parties": parties.split(",") if parties else [], "policy": policy,
+            "parties": parties.split(",") if parties else [], "expected": read_expected(expected or ()),
+            "max_times_expected": max_times_expected, "policy": policy,
             "patience": seconds_of("--patience", patience),
             "deadlines": {
                 "opens": now, "enrolment": enrolled if mode == "rounds" else now + span,
@@ -110,6 +130,19 @@ def query(
         print_json(client.state(task)) if json else out.print(f"asked: treetop query --server {server} --task {task}")
         return
     present(Answer.from_json(followed(client, task)), json)
+
+
+def read_expected(pairs: Iterable[str]) -> dict[str, int]:
+    """Return the users that `--expected NAME=USERS` names, each party once."""
+    expected: dict[str, int] = {}
+    for pair in pairs:
+        name, _, users = pair.rpartition("=")
+        if not name or not (users.isascii() and users.isdigit()):
+            raise InvalidInput(f"--expected expects NAME=USERS, found {pair!r}")
+        if name in expected:
+            raise InvalidInput(f"--expected names {name!r} twice")
+        expected[name] = int(users)
+    return expected
 
 
 def followed(client: ServerClient, task: str) -> dict[str, Any]:

@@ -31,7 +31,13 @@ Parties = Annotated[
     int | None, typer.Option("--parties", min=1, help="How many of the data's parties.", show_default="3; all of FILE")
 ]
 Users = Annotated[
-    int | None, typer.Option("--users", min=1, help="Devices in all parties together.", show_default="50000")
+    int | None,
+    typer.Option(
+        "--users",
+        min=1,
+        help="Devices in all parties together; all users where the data have fewer.",
+        show_default="50000",
+    ),
 ]
 MaybeK = Annotated[int | None, typer.Option("--k", help="How many items to look for.", show_default="10")]
 MaybeEpsilon = Annotated[
@@ -91,7 +97,8 @@ def up(
         "settings": read_settings(settings) or None,
     }  # fmt: skip
     folder = opened_folder(directory, wanted)
-    note(f"users drawn with seed {folder.options.seed}; everything is in {folder.path}")
+    users = sum(home.users for home in folder.parties.values())
+    note(f"{users:,} users drawn with seed {folder.options.seed}; everything is in {folder.path}")
     note(f"`treetop up --directory {folder.path}` goes on from there")
     truth = GroundTruth(folder)
     present(truth.scored(Answer.from_json(answered(folder))), json)

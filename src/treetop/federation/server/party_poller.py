@@ -218,6 +218,10 @@ class PartyPoller:
         """Return an entry of the query's book, made and journaled at its first use."""
         return self._entries[entry] if entry in self._entries else self._write(entry, compute())
 
+    def has_heard(self, party: str) -> bool:
+        """Return whether a reply of a party has been taken before."""
+        return self.has(f"outcome:{party}:1")
+
     def has(self, entry: str) -> bool:
         """Return whether the book has an entry."""
         return entry in self._entries

@@ -29,7 +29,7 @@ class LocalOptions:
     data: str = "syn"
     parties: int = 3
     users: int = 50_000
-    """In all parties together."""
+    """In all parties together, as many as the data have at most."""
     k: int = 10
     epsilon: str = "4"
     mode: str = "one-shot"

@@ -54,9 +54,10 @@ class QueryManager:
         clock: ServiceClock,
         entropy: Entropy,
         log: StructuredLog,
+        expected: Mapping[str, int] | None = None,
     ) -> None:
         self._journal, self._signer, self._channels = journal, signer, channels
-        self._clock, self._entropy, self._log = clock, entropy, log
+        self._clock, self._entropy, self._log, self._expected = clock, entropy, log, expected or {}
         self._queries: dict[str, _Query] = {}
         self._states: dict[str, QueryShown] = {}
         self._lock, self._stop = Lock(), Event()
@@ -78,10 +79,12 @@ class QueryManager:
 
     def take(self, wanted: OrderWanted) -> QueryShown:
         """Keep an order and begin with it; the same order again is the same query, and goes on if it had failed."""
-        order = wanted.order(self.parties)
+        parties = wanted.parties or list(self.parties)
+        expected = {party: users for party, users in self._expected.items() if party in parties} | wanted.expected
+        settled = wanted.model_copy(update={"parties": parties, "expected": expected})  # whatever settings say some day
+        order = settled.order(self.parties)
         digest = planned_task(order).digest.hex()
-        settled = {**wanted.model_dump(), "parties": list(order.parties)}  # not those that the settings name some day
-        self._journal.write(ORDERS, digest, canonical_json(settled))
+        self._journal.write(ORDERS, digest, canonical_json(settled.model_dump()))
         self._begin(order)
         return self.state(digest)
 

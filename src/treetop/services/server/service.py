@@ -26,7 +26,10 @@ def serve_server(path: Path, environment: Mapping[str, str]) -> None:
     with listening(settings.listen) as listener:
         store, journal = open_stores(settings.journal_location.where, settings.accept_older_journal)
         channels = {party.name: _opener(party) for party in settings.parties}
-        queries = QueryManager(journal, signing_key, channels, clock=clock, entropy=SystemEntropy(), log=log)
+        expected = {party.name: party.expected_users for party in settings.parties if party.expected_users}
+        queries = QueryManager(
+            journal, signing_key, channels, clock=clock, entropy=SystemEntropy(), log=log, expected=expected
+        )
         try:
             queries.resume()
             context = ServerContext(queries, signing_key.public, keys, log, settings.limits)

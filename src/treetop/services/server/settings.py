@@ -20,10 +20,14 @@ class KnownParty:
     """The key that the party's settings name under server_access."""
     ca: FilePath | None = None
     """Certificates to trust for this party instead of the system's."""
+    expected_users: int | None = None
+    """How many users it should have: a query refuses it with many times as many, and says what share answered."""
 
     def __post_init__(self) -> None:
         if not self.name:
             raise InvalidInput("name must not be empty")
+        if self.expected_users is not None and self.expected_users < 1:
+            raise InvalidInput(f"expected_users must be 1 at least, found {self.expected_users}")
         checked_url(self.url)
 
 

@@ -184,6 +184,24 @@ def test_other_parties_in_the_settings_do_not_change_an_order() -> None:
     assert fewer.states() == []
 
 
+def test_the_settings_say_what_to_expect_unless_the_order_does() -> None:
+    journal = ScriptedJournal()
+    manager = manager_over(journal, channels(), expected={"north": 100, "south": 700, "west": 5})
+    task = manager.take(wanted(policy="proceed", expected={"south": 800})).task
+    assert ended(manager, task) == "answered"
+    result = json.loads(manager.result(task) or b"")
+    (missing,) = result["missing"]
+    assert "devices: expected 400 at most, 4 times the 100 users expected, found 900" in missing["reason"]
+    assert result["parties"][0]["coverage"] == 600 / 800
+    later = manager_over(journal, channels(), expected={"north": 900, "south": 1})
+    later.resume()
+    assert ended(later, task) == "answered"
+    assert later.result(task) == manager.result(task)
+    other = manager.take(wanted(name="another", policy="proceed", max_times_expected=9)).task
+    assert ended(manager, other) == "answered"
+    assert json.loads(manager.result(other) or b"")["missing"] == []
+
+
 def ended(manager: QueryManager, task: str) -> str:
     end = time.monotonic() + 60
     while manager.state(task).state == "running" and time.monotonic() < end:

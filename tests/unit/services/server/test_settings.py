@@ -24,6 +24,7 @@ def test_the_sample_is_read(tmp_path: Path) -> None:
     assert [party.name for party in settings.parties] == ["branch-north", "branch-south"]
     assert settings.signing_key == tmp_path / "secrets" / "signing.key"
     assert settings.journal_location.where == str(tmp_path / "data" / "server.db")
+    assert [party.expected_users for party in settings.parties] == [12000, None]
     assert settings.scheme == "http"
     assert "s" * 40 not in repr(settings)
 
@@ -56,6 +57,7 @@ def _plain(folder: Path) -> Path:
         ('url = "https://north.example:8443"', 'url = "http://north.example:8443"', "plain http"),
         ("# [limits]\n", "[limits]\nbody_seconds = 0\n", "1 at least"),
         ("# [limits]\n", "[limits]\nmost_bytes_in_flight = 1000\n", "must hold one body at least"),
+        ("expected_users = 12000", "expected_users = 0", "expected_users must be 1 at least, found 0"),
         ('journal = "data', 'journl = "data', "journl.*journal"),
         ("key_file = \"secrets/admin.key\"\n", "", "key_file, key_env and sha256"),
     ],
