@@ -18,7 +18,7 @@ def main() -> None:
         code = app(standalone_mode=False)
     except (TreetopError, typer.TyperException) as refusal:
         reason = refusal.format_message() if isinstance(refusal, typer.TyperException) else str(refusal)
-        err.print(f"error: {' '.join(reason.split())}", style="red", markup=False, soft_wrap=True)
+        err.print(f"error: {' '.join(reason.split())}", style="red", soft_wrap=True)
         sys.exit(2)
     if code == INTERRUPTED:
         err.print("interrupted")

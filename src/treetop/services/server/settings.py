@@ -8,14 +8,14 @@ from typing import Literal
 from treetop.adapters.http.endpoint_settings import AccessKey, Address, StoreLocation, Tls
 from treetop.adapters.http.retrying_connection import checked_url
 from treetop.errors import InvalidInput
-from treetop.toml_files import FilePath, Secret
+from treetop.toml_files import FilePath, Name, Secret
 
 
 @dataclass(frozen=True)
 class KnownParty:
     """A party as its server reaches it."""
 
-    name: str
+    name: Name
     url: str
     key: Secret
     """The key that the party's settings name under server_access."""
@@ -23,8 +23,6 @@ class KnownParty:
     """Certificates to trust for this party instead of the system's."""
 
     def __post_init__(self) -> None:
-        if not self.name:
-            raise InvalidInput("name must not be empty")
         checked_url(self.url)
 
 
