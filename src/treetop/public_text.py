@@ -14,7 +14,8 @@ HIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # control characters: line ends, tabs, what steers a terminal
     "\u2028\u2029"  # line and paragraph separators
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # what changes the direction of writing
-    "\xad\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e007f"  # invisible
+    "\xad\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb"  # what takes no place on the screen
+    "\U0001d173-\U0001d17a\U000e0000-\U000e007f"
     "\ud800-\udfff]"  # halves of surrogate pairs, which no encoding of Unicode can write
 )
 """A fixed list, so that it does not depend on anybody's version of Unicode.
@@ -26,6 +27,11 @@ The joiners U+200C and U+200D are not in it: words of several languages, and man
 def visible(text: str) -> str:
     r"""Return a text for a person to read: one line, hidden characters as `\n`, `\x1b`, `\u202e` and the like."""
     return HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def writable(text: str) -> str:
+    """Return a text that files and tables can hold, whatever else is in it: halves of surrogate pairs are escaped."""
+    return text.encode("utf-8", errors="backslashreplace").decode("utf-8")
 
 
 def first_hidden(content: object) -> str | None:

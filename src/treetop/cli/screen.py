@@ -1,8 +1,8 @@
 """What commands print: answers on standard output, everything else on standard error.
 
-A name of an item, a party or a task is somebody else's text. So a string that is printed, or put into a table, is always
-one line and means itself: nothing in it is read as markup, and characters that cannot be seen are escaped. What has a
-style of its own, or several lines, is a `Text` made of strings that went through `visible`.
+The name of an item, a party or a task is somebody else's text. So a string that is printed, or put into a table, is
+always one line and means itself: nothing in it is read as markup, and characters that cannot be seen are escaped. What
+has a style of its own, or several lines, is a `Text`, made of strings that went through `visible`.
 """
 
 import json
