@@ -4,11 +4,21 @@ from collections.abc import Iterator
 from typing import Any
 
 HIDDEN = (
-    "\ud800", "half \udfff of a pair", "\x00", "first\nforged line", "\r", "a\tb", "\x1b[2J\x1b[31mred", "\x9b31m", "\x7f",
-    "\u202egnp.exe", "\u2066x", "\u2028forged", "\u200bx", "\ufeffx", "\U000e0041",
+    "\ud800", "half \udfff of a pair", "\x00", "first\nforged line", "\r", "a\tb", "\x1b[2J\x1b[31mred", "\x9b31m",
+    "\x7f", "\u202egnp.exe", "\u2066x", "\u2028forged", "\u200bx", "\ufeffx", "\U000e0041",
 )  # fmt: skip
 """Refused where text enters, escaped where it is shown."""
-MARKUP = ("[/a]b", "[bold]A", ":warning:", "<script>alert(1)</script>", "=1+1", "$\\frac{$", "a|b", "{task.nothing}", "%s")
+MARKUP = (
+    "[/a]b",
+    "[bold]A",
+    ":warning:",
+    "<script>alert(1)</script>",
+    "=1+1",
+    "$\\frac{$",
+    "a|b",
+    "{task.nothing}",
+    "%s",
+)
 """Allowed everywhere, and means itself."""
 BEYOND_THE_BMP = ("\U0001f600", "\U00020000\U00020001", "\U0001f469\u200d\U0001f4bb", "\uffee", "na\u0308me")
 """Names that are as good as any."""

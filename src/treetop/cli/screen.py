@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -21,6 +21,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.segment import Segment
 from rich.text import Text
 
 from treetop.public_text import HIDDEN, visible
@@ -35,6 +36,12 @@ class Screen(Console):
     def render_str(self, text: str, **how: Any) -> Text:
         """Return what every string becomes before it is printed or measured."""
         return super().render_str(visible(text), **how)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Return the pieces of what is printed: a `Text` may have several lines, but nothing else that is hidden."""
+        for piece in super().render(renderable, options):
+            shown = "\n".join(map(visible, piece.text.split("\n")))
+            yield piece if piece.control or shown == piece.text else Segment(shown, piece.style)
 
 
 out = Screen()
@@ -73,5 +80,5 @@ def progress_bar(what: str, total: int | None) -> Iterator[Progress]:
 @contextmanager
 def waiting(what: str) -> Iterator[Callable[[str], None]]:
     """Show that something is being done; call what is yielded to say how far it is."""
-    with err.status(what) as status:
+    with err.status(Text(visible(what))) as status:
         yield lambda text: status.update(Text(visible(text)))

@@ -41,7 +41,7 @@ def check(settings: Annotated[Path, typer.Option("--settings", metavar="FILE", h
     read = read_toml(settings, ServerSettings, os.environ)
     out.print(f"listens on {read.scheme}://{read.listen}, journal in {read.journal_location}")
     for party in read.parties:
-        out.print(f"party {party.name!r} at {party.url}")
+        out.print(f"party '{party.name}' at {party.url}")
 
 
 @app.command()
