@@ -94,11 +94,11 @@ def federation_from_mapping(data: Mapping[Any, Any], name: str = "data") -> Fede
     if not parties:
         raise InvalidInput("a federation needs one party at least, found none")
     try:
-        names = [pa.chunked_array([pa.array(column, pa.string())]) for column in (parties, items)]
+        owners, held_items = (pa.chunked_array([pa.array(column, pa.string())]) for column in (parties, items))
     except UnicodeEncodeError as reason:
         found = reason.object[reason.start : reason.end]
         raise InvalidInput(f"parties and items must be text in Unicode, found half a character: {found!r}") from None
-    return federation_from_rows(name, *names, pa.chunked_array([pa.array(users, pa.int64())]))
+    return federation_from_rows(name, owners, held_items, pa.chunked_array([pa.array(users, pa.int64())]))
 
 
 def _histogram(party: str, held: object) -> dict[Any, int]:
