@@ -50,7 +50,8 @@ err = Screen(stderr=True)
 
 def print_json(value: object) -> None:
     """Print a value as JSON and nothing else; characters that cannot be seen are escaped, and read back the same."""
-    written = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    unicode = sys.stdout.encoding.lower().replace("-", "") == "utf8"
+    written = json.dumps(value, indent=2, ensure_ascii=not unicode, allow_nan=False)
     for line in written.split("\n"):  # between values; in texts they are escaped already
         sys.stdout.write(HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], line) + "\n")
 

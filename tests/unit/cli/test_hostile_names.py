@@ -303,3 +303,12 @@ def test_what_fails_says_so_in_one_line(tmp_path: Path, capsys: Capture, monkeyp
 def test_python_gets_one_line_too() -> None:
     assert first_hidden(repr(replace(DEPLOYED, items=tuple(AnswerItem(text, 1, 1, 1) for text in TEXTS)))) is None
     assert str(InvalidInput("a\nb\ud800")) == "a\\nb\\ud800"
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_terminal_that_knows_ascii_alone(more: list[str], held: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    done = treetop("find", str(held), "--k", "27", "--epsilon", "8", "--seed", "1", "--catalogue", str(held), *more)
+    assert done.returncode == 0
+    assert done.stdout.isascii()
+    assert not more or {row["item"] for row in json.loads(done.stdout)["items"]} & set(BEYOND_THE_BMP)
