@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from treetop.errors import InvalidInput
+from treetop.public_text import name_problem
 
 Shape = TypeVar("Shape")
 _SECRET_ENDINGS = ("_file", "_env")
@@ -106,6 +107,14 @@ def _moment(value: Any, _source: Source) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
+def _name(value: Any, _source: Source) -> str:
+    if problem := name_problem(value):
+        raise InvalidInput(problem if isinstance(value, str) else f"must be a text, found {value!r}")
+    return str(value)
+
+
+Name = Annotated[str, ReadBy(_name)]
+"""Of a party: people read it everywhere."""
 FilePath = Annotated[Path, ReadBy(_path_beside)]
 """Relative to the file that names it."""
 Moment = Annotated[datetime, ReadBy(_moment)]

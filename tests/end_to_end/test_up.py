@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.hostile_texts import BEYOND_THE_BMP
 
 SMALL = ("--epsilon", "8", "--k", "3", "--seed", "1", "--set", "bits=24")
 PARTIES = {"north": 2400, "south": 1600}
@@ -66,6 +67,23 @@ def test_a_federation_on_this_machine_answers_and_goes_on(tmp_path: Path, drinks
     refused = run("up", "--directory", str(tmp_path / "up"), "--k", "4")
     assert refused.returncode == 2
     assert "k = 3, found 4" in refused.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["one-shot", "rounds"])
+def test_parties_and_items_beyond_the_bmp(tmp_path: Path, mode: str) -> None:
+    """Names in settings files, arguments, messages, stores and the answer; items that look like markup."""
+    held = tmp_path / "held.csv"
+    items = {"[/a]b": 700, "\U0001f600": 400}
+    rows = [f"{name},{item},{users}" for name in BEYOND_THE_BMP for item, users in items.items()]
+    held.write_text("\n".join(["party,item,users", *rows]) + "\n", "utf-8")
+    words = ("--epsilon", "8", "--k", "2", "--seed", "1", "--encoding", "text", "--set", "bits=40")
+    answer = up(tmp_path / "up", "--mode", mode, "--data", str(held), *words)
+    assert [row["item"] for row in answer["items"]] == list(items)
+    assert {party["name"] for party in answer["parties"]} == set(BEYOND_THE_BMP)
+    shown = run("up", "--directory", str(tmp_path / "up"))
+    assert shown.returncode == 0
+    assert "[/a]b" in shown.stdout
 
 
 @pytest.mark.parametrize(

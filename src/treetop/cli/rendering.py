@@ -32,7 +32,7 @@ def present(answer: Answer, json: bool) -> None:
 
 def show(answer: Answer) -> None:
     """Print the items with their error bars, who took part, and what the answer is worth."""
-    out.print(f"[bold]{answer.title}[/bold]")
+    out.print(answer.title, style="bold")
     out.print(_items_table(answer))
     marks = [row.significant for row in answer.items if row.significant is not None]
     if marks:
@@ -46,11 +46,11 @@ def show(answer: Answer) -> None:
     if answer.truth is not None:
         out.print(f"F1 {answer.truth.f1:.2f}, NCR {answer.truth.ncr:.2f} against the true top {answer.k}.")
     _show_parties(answer)
-    out.print(privacy_line(answer), markup=False)
+    out.print(privacy_line(answer))
     if answer.fakes_needed is not None:
         out.print(f"About {answer.fakes_needed:,} fake users could push an item that nobody holds into the top k.")
     for text in answer.choices:
-        out.print(f"{answer.mechanism}: {text}", style="dim", markup=False)
+        out.print(f"{answer.mechanism}: {text}", style="dim")
     if not answer.items:
         out.print("Nothing rose above the noise: there are too few users for this epsilon.")
     if answer.advice is not None:
@@ -116,11 +116,11 @@ def _show_parties(answer: Answer) -> None:
     for party in answer.parties:
         if party.implausible:
             odd = f"{party.implausible:,} reports of {party.name} are such as no honest device would send"
-            out.print(f"Warning: {odd}.", style="yellow", markup=False)
+            out.print(f"Warning: {odd}.", style="yellow")
     for missing in answer.missing:
         expected = "" if missing.expected is None else f"; {missing.expected:,} users expected"
-        out.print(f"Missing: {missing.name} ({missing.reason}{expected}).", style="yellow", markup=False)
-    out.print(coverage_line(answer), markup=False)
+        out.print(f"Missing: {missing.name} ({missing.reason}{expected}).", style="yellow")
+    out.print(coverage_line(answer))
 
 
 def coverage_line(answer: Answer) -> str:

@@ -16,6 +16,7 @@ import pyarrow.parquet
 from treetop.datasets.federation import Federation, federation_from_mapping, federation_from_rows
 from treetop.datasets.synthetic import synthetic
 from treetop.errors import InvalidInput
+from treetop.public_text import writable
 
 MAX_USERS = (1 << 53) - 1
 KNOWN_COLUMNS = ("party", "item", "users")
@@ -88,6 +89,8 @@ def read_table(path: Path, *, any_items: bool = False) -> pa.Table:
     if not path.is_file():
         what = "a folder" if path.is_dir() else "nothing there"
         raise InvalidInput(f"{path}: expected a .parquet or .csv file, found {what}")
+    if writable(str(path)) != str(path):
+        raise InvalidInput(f"{path}: expected a path in UTF-8, found other bytes in it")
     ending = path.suffix.lower()
     if ending not in (".parquet", ".csv"):
         raise InvalidInput(f"{path}: expected a .parquet or .csv file, found the ending {ending or '(none)'!r}")

@@ -9,6 +9,7 @@ import numpy as np
 from treetop.encoding.bit_strings import Codes, code_array
 from treetop.errors import PeerViolation
 from treetop.oracles.frequency_oracle import Frequencies
+from treetop.public_text import first_hidden
 
 LONGEST_TEXT = 500
 MESSAGE_HEAD = 1000
@@ -54,6 +55,12 @@ def text(what: str, content: Any, longest: int = LONGEST_TEXT) -> str:
     require(type(content) is str, what, "a text", type(content).__name__)
     require(len(content) <= longest, what, f"{longest} characters at most", len(content))
     return str(content)
+
+
+def public_texts(what: str, content: Any) -> None:
+    """Refuse a message, of whatever shape, that has a text in it which people could not read as it is."""
+    found = first_hidden(content)
+    require(found is None, f"texts of {what}", "no control or invisible characters", repr(found))
 
 
 def rows(what: str, content: Any, least: int, most: int) -> list[Any]:

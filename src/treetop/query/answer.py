@@ -13,6 +13,7 @@ from treetop.mechanisms.strict_json import decimal, record, require, rows, text,
 from treetop.metrics.noise_advice import Advice
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.guarantee import Guarantee
+from treetop.public_text import visible, writable
 from treetop.trie.global_ranking import Source
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ class Answer:
         return f"{how}, k = {self.k}, ε = {self.epsilon:g}{seed}"
 
     def __repr__(self) -> str:
-        return f"Answer({self.title}: {', '.join(row.item for row in self.items) or 'no items'})"
+        return visible(f"Answer({self.title}: {', '.join(row.item for row in self.items) or 'no items'})")
 
     def to_json(self) -> dict[str, Any]:
         """Return what `find`, `query` and `up` print with `--json`; `truth` is there where the data are known."""
@@ -218,7 +219,7 @@ class Answer:
         if known:
             true = [rows["true_count"][rank] for rank in known]
             axes.scatter(true, known, color=TRUE, marker="D", s=28, zorder=3, label="true count")
-        axes.set_yticks(ranks, rows["item"])
+        axes.set_yticks(ranks, [visible(item) for item in rows["item"]], parse_math=False)
         axes.invert_yaxis()
         axes.set_xlabel("users")
         axes.set_title(title, loc="left", fontsize=10)
@@ -232,7 +233,7 @@ Reader = Callable[[str, Any], Any]
 
 
 def _text(what: str, content: Any) -> str:
-    return text(what, content, MAX_TEXT)
+    return writable(text(what, content, MAX_TEXT))
 
 
 def _whole(what: str, content: Any) -> int:

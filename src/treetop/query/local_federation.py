@@ -37,7 +37,7 @@ def opened_folder(directory: Path | None, wanted: Mapping[str, Any]) -> Federati
         checked_same(folder.options, given)
         return folder
     drawn, options = _begun(given)
-    planned_task(order_of(options, {party.name: party.total for party in drawn.parties}))
+    planned_task(order_of(options, {party.name: party.total for party in drawn.parties})).check_texts()
     return FederationFolder.begin(directory or Path(tempfile.mkdtemp(prefix="treetop-up-")), options, drawn)
 
 

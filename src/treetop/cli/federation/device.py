@@ -97,7 +97,7 @@ def device(
         with closing(PartyClient(RetryingConnection(given("--party", party), ca))) as client:
             digest, keys = digest_of(task), PinnedKeys(given("--server-key", server_key))
             own, trusted = ticket_of(ticket), _trusted_task(client, digest, party_name, keys)
-            say = partial(out.print, markup=False, soft_wrap=True)
+            say = partial(out.print, soft_wrap=True)
             SingleDevice(client, trusted, own, kept, read_item, SystemEntropy(), say, max_delay, wait).run()
 
 
@@ -141,17 +141,19 @@ def _show_status(state: DeviceState) -> None:
         out.print("Nothing was answered yet, nothing was spent.")
         return
     spent, cap = float(ledger.spent), float(ledger.caps.lifetime)
-    out.print(f"Epsilon {spent:g} of {cap:g} spent in all; asked about {ledger.attribute!r} only.", markup=False)
+    out.print(f"Epsilon {spent:g} of {cap:g} spent in all; asked about {ledger.attribute!r} only.")
     names = {event.task: event.name for event in events}
     sent = {event.task: datetime.fromtimestamp(event.time, UTC) for event in events if event.deed == "sent"}
     table = Table(box=None, pad_edge=False)
-    for title in ("task", "attribute", "epsilon", "level", "report", "last sent"):
+    for title, most in (("task", 40), ("attribute", 20)):  # others' words: they stay on the line of their entry
+        table.add_column(title, no_wrap=True, max_width=most)
+    for title in ("epsilon", "level", "report", "last sent"):
         table.add_column(title)
     for entry in ledger.entries:
         task = entry.task.hex()
         report = "delivered" if entry.delivered else "made" if entry.sent else "reserved"
         table.add_row(
-            f"{names.get(task, '')} {task[:12]}".strip(), entry.attribute, f"{float(entry.epsilon):g}",
+            f"{task[:12]} {names.get(task, '')}".strip(), entry.attribute, f"{float(entry.epsilon):g}",
             str(entry.group.level), report, f"{sent[task]:%Y-%m-%d %H:%M:%S UTC}" if task in sent else "-",
         )  # fmt: skip
     out.print(table)

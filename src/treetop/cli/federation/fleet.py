@@ -111,5 +111,5 @@ def _show(totals: FleetTotals, json: bool) -> None:
     reports = ", ".join(f"{count:,} {verdict}" for verdict, count in sorted(totals.verdicts.items())) or "none"
     out.print(f"{totals.devices:,} devices; reports: {reports}; {totals.unanswered:,} without one.")
     for reason in totals.refused_lists:
-        out.print(f"A list was not answered: {reason}", markup=False)
+        out.print(f"A list was not answered: {reason}")
     out.print(f"{totals.seconds:.1f} s.")

@@ -46,7 +46,7 @@ def check(settings: SettingsFile, json: Json = False) -> None:
         print_json(understood)
         return
     for name, value in understood.items():
-        out.print(f"{name:<22}{value}", markup=False)
+        out.print(f"{name:<22}{value}")
 
 
 @app.command()

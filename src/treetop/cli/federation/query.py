@@ -10,7 +10,7 @@ import typer
 from treetop.adapters.http.retrying_connection import RetryingConnection
 from treetop.cli.options import Json, K, MechanismOption, Set, read_settings, seconds_of
 from treetop.cli.rendering import present
-from treetop.cli.screen import err, note, out, print_json
+from treetop.cli.screen import note, out, print_json, waiting
 from treetop.encoding.item_codecs import CODECS
 from treetop.errors import InvalidInput, QueryFailed
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
@@ -147,7 +147,7 @@ def read_expected(pairs: Iterable[str]) -> dict[str, int]:
 
 def followed(client: ServerClient, task: str) -> dict[str, Any]:
     """Wait for an answer, and show on the way how far it is."""
-    with err.status("waiting") as status:
+    with waiting("waiting") as say:
         while True:
             result = client.result(task)
             if result is not None:
@@ -155,5 +155,5 @@ def followed(client: ServerClient, task: str) -> dict[str, Any]:
             state = client.state(task)
             if state["state"] == "failed":
                 raise QueryFailed(f"the query ended without an answer: {state['doing']}")
-            status.update(f"{state['state']}: {state['doing']}")
+            say(f"{state['state']}: {state['doing']}")
             time.sleep(POLL_SECONDS)

@@ -39,9 +39,9 @@ def check(settings: Annotated[Path, typer.Option("--settings", metavar="FILE", h
     from treetop.toml_files import read_toml  # noqa: PLC0415
 
     read = read_toml(settings, ServerSettings, os.environ)
-    out.print(f"listens on {read.scheme}://{read.listen}, journal in {read.journal_location}", markup=False)
+    out.print(f"listens on {read.scheme}://{read.listen}, journal in {read.journal_location}")
     for party in read.parties:
-        out.print(f"party {party.name!r} at {party.url}", markup=False)
+        out.print(f"party '{party.name}' at {party.url}")
 
 
 @app.command()
@@ -51,4 +51,4 @@ def key(path: KeyFile) -> None:
 
     made = SigningKey.generate()
     made.save(path)
-    out.print(made.public, markup=False)
+    out.print(made.public)

@@ -9,14 +9,13 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     TaskID,
-    TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
 
 from treetop.cli.options import Json, Set, completing, read_settings
 from treetop.cli.rendering import present
-from treetop.cli.screen import err, note
+from treetop.cli.screen import Description, err, note
 from treetop.encoding.item_codecs import CODECS
 from treetop.mechanisms.protocol import MODES
 from treetop.mechanisms.registry import DEFAULT_MECHANISM
@@ -119,7 +118,7 @@ class Bars:
     """A bar for every party's devices, and a line for the query."""
 
     def __init__(self) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        columns = (Description(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         self._progress = Progress(*columns, TimeRemainingColumn(), console=err, transient=True)
         self._tasks: dict[str, TaskID] = {}
         self._query = self._progress.add_task("", total=None)

@@ -89,8 +89,8 @@ class FederationFolder:
             text = party_settings(name, ports[name], self.signing_key.public)
             (home.path / "party.toml").write_text(text, encoding="utf-8")
             server += (
-                f'\n[[parties]]\nname = {json.dumps(name)}\nurl = "http://{HOST}:{ports[name]}"\n'
-                f"key_file = {json.dumps(f'../{home.path.name}/server.key')}\n"
+                f'\n[[parties]]\nname = {quoted(name)}\nurl = "http://{HOST}:{ports[name]}"\n'
+                f"key_file = {quoted(f'../{home.path.name}/server.key')}\n"
             )
         (self.path / "server" / "server.toml").write_text(server, encoding="utf-8")
 
@@ -120,6 +120,11 @@ def home_of(index: int, name: str) -> str:
     return f"party_{index + 1}_{re.sub(r'[^A-Za-z0-9_-]', '_', name)[:40]}"
 
 
+def quoted(name: str) -> str:
+    """Return a name as TOML writes it: JSON's escapes, but no pairs of surrogates, which TOML does not know."""
+    return json.dumps(name, ensure_ascii=False)
+
+
 def secret_in(folder: Path, name: str) -> str:
     """Return a key kept in a folder."""
     return (folder / f"{name}.key").read_text("ascii").strip()
@@ -128,7 +133,7 @@ def secret_in(folder: Path, name: str) -> str:
 def party_settings(name: str, port: int, signing_key: str) -> str:
     """Return the settings file of a party that only this machine reaches."""
     return f"""\
-name = {json.dumps(name)}
+name = {quoted(name)}
 listen = "{HOST}:{port}"
 store = "reports.sqlite"
 reports = "reports"

@@ -14,6 +14,7 @@ from treetop.adapters.http.endpoint_settings import Caller
 from treetop.adapters.http.metrics import metrics_response
 from treetop.adapters.http.problem_details import Problem, come_back, problem_of
 from treetop.federation.party.party import OpenTask, Party, TaskState
+from treetop.public_text import visible
 from treetop.services.party import schemas
 from treetop.services.party.context import PartyContext
 from treetop.services.party.report_fast_path import ReportFastPath, verdicts_json
@@ -188,7 +189,7 @@ def _json(model: Answer) -> Response:
 def _listed(opened: OpenTask) -> schemas.ListedTask:
     task = opened.task
     mode: Literal["one-shot", "rounds"] = "one-shot" if task.one_shot else "rounds"
-    return schemas.ListedTask(digest=task.digest.hex(), name=task.name, mode=mode, state=opened.state)
+    return schemas.ListedTask(digest=task.digest.hex(), name=visible(task.name), mode=mode, state=opened.state)
 
 
 def _shown(opened: OpenTask, group: Group) -> schemas.ShownList:

@@ -14,7 +14,7 @@ from treetop.adapters.http.endpoint_settings import (
     limit_problems,
 )
 from treetop.errors import InvalidInput
-from treetop.toml_files import FilePath, Secret
+from treetop.toml_files import FilePath, Name, Secret
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Limits:
 class PartySettings:
     """The whole settings file of a party."""
 
-    name: str
+    name: Name
     listen: Address
     reports: FilePath
     """Folder of the exported report files."""
@@ -71,8 +71,6 @@ class PartySettings:
 
     def __post_init__(self) -> None:
         problems = [*_key_problems(self), *_location_problems(self)]
-        if not self.name:
-            problems.append("name must not be empty")
         if problems:
             raise InvalidInput("; ".join(problems))
 

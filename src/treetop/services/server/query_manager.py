@@ -21,6 +21,7 @@ from treetop.federation.task_parameters import mode_of
 from treetop.federation.wire.signed_documents import canonical_json, signed_task
 from treetop.metrics.poisoning import fakes_needed
 from treetop.privacy.randomness import Entropy
+from treetop.public_text import visible
 from treetop.services.server.schemas import OrderWanted, QueryShown
 
 ORDERS, QUERY, LEFT_OUT = "orders", "query", "left out"
@@ -82,8 +83,9 @@ class QueryManager:
         parties = wanted.parties or list(self.parties)
         expected = {party: users for party, users in self._expected.items() if party in parties} | wanted.expected
         settled = wanted.model_copy(update={"parties": parties, "expected": expected})  # whatever settings say some day
-        order = settled.order(self.parties)
-        digest = planned_task(order).digest.hex()
+        task = planned_task(settled.order(self.parties))
+        task.check_texts()
+        digest = task.digest.hex()
         self._journal.write(ORDERS, digest, canonical_json(settled.model_dump()))
         self._begin(order)
         return self.state(digest)
@@ -127,8 +129,9 @@ class QueryManager:
                 return
             thread = Thread(target=self._run, args=(digest,), name=f"query {digest[:8]}", daemon=True)
             self._states[digest] = QueryShown(
-                task=digest, name=task.name, mode=mode_of(task), state="running", doing="waiting for devices", steps=0
-            )
+                task=digest, name=visible(task.name), mode=mode_of(task), state="running",
+                doing="waiting for devices", steps=0,
+            )  # fmt: skip
             self._queries[digest] = _Query(order, task, thread)
         if answered:
             self._change(digest, state="answered", doing="answered")
@@ -170,7 +173,7 @@ class QueryManager:
             # What follows the colon is the party's own words.
             self._log.say("party_left_out", task=digest, party=progress.party, why=progress.reason.partition(":")[0])
             self.left_out += 1
-        doing = f"{progress.party}: {progress.reason or progress.step}"
+        doing = visible(f"{progress.party}: {progress.reason or progress.step}")
         self._change(digest, doing=doing, steps=self._states[digest].steps + 1)
 
     def _change(self, digest: str, **changes: Any) -> None:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from treetop.adapters.http.endpoint_settings import AccessKey, Address, Caller, StoreLocation, Tls, limit_problems
 from treetop.adapters.http.retrying_connection import checked_url
 from treetop.errors import InvalidInput
-from treetop.toml_files import FilePath, Secret
+from treetop.toml_files import FilePath, Name, Secret
 
 
 @dataclass(frozen=True)
 class KnownParty:
     """A party as its server reaches it."""
 
-    name: str
+    name: Name
     url: str
     key: Secret
     """The key that the party's settings name under server_access."""
@@ -24,8 +24,6 @@ class KnownParty:
     """How many users it should have: a query refuses it with many times as many, and says what share answered."""
 
     def __post_init__(self) -> None:
-        if not self.name:
-            raise InvalidInput("name must not be empty")
         if self.expected_users is not None and self.expected_users < 1:
             raise InvalidInput(f"expected_users must be 1 at least, found {self.expected_users}")
         checked_url(self.url)

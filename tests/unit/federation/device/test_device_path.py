@@ -75,6 +75,7 @@ def test_a_device_pulls_in_the_standard_library_only() -> None:
         *DEVICE_SIDE,
         "treetop.entry_points",
         "treetop.errors",
+        "treetop.public_text",
         "treetop.trie.user_groups",
     }
     added = loaded - {name.split(".")[0] for name in json.loads(bare.stdout)}
