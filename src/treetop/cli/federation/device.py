@@ -27,21 +27,23 @@ from treetop.cli.federation.device_options import (
     caps_of,
     digest_of,
     given,
-    ticket_of,
+    ticket_in,
 )
 from treetop.cli.federation.fleet import fleet
 from treetop.cli.screen import out
 from treetop.errors import InvalidInput
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.wire.signed_documents import checked_task
+from treetop.secret_files import check_private
 from treetop.services.device.party_client import PartyClient
 from treetop.services.device.single_device import SingleDevice
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 app.command()(fleet)
 
-TicketText = Annotated[
-    str | None, typer.Option("--ticket", metavar="HEX", help="The user's ticket.", show_default=False)
+TicketFile = Annotated[
+    Path | None,
+    typer.Option("--ticket-file", metavar="PATH", help="The user's ticket; - is standard input.", show_default=False),
 ]
 Item = Annotated[
     str | None, typer.Option("--item", help="The item; others on this machine may see it.", show_default=False)
@@ -60,7 +62,7 @@ def device(
     context: typer.Context,
     party: Party = None,
     task: Task = None,
-    ticket: TicketText = None,
+    ticket_file: TicketFile = None,
     item: Item = None,
     item_env: ItemEnv = None,
     item_file: ItemFile = None,
@@ -84,7 +86,7 @@ def device(
         read_item = _item_source(item, item_env, item_file)
         with closing(PartyClient(RetryingConnection(given("--party", party), ca))) as client:
             digest, keys = digest_of(task), PinnedKeys(given("--server-key", server_key))
-            own, trusted = ticket_of(ticket), _trusted_task(client, digest, party_name, keys)
+            own, trusted = ticket_in(ticket_file), _trusted_task(client, digest, party_name, keys)
             say = partial(out.print, markup=False, soft_wrap=True)
             SingleDevice(client, trusted, own, kept, read_item, SystemEntropy(), say, max_delay, wait).run()
 
@@ -107,6 +109,7 @@ def _item_source(item: str | None, name: str | None, path: Path | None) -> Calla
     if path is not None and not path.is_file():
         raise InvalidInput(f"--item-file: there is no file {path}")
     if path is not None:
+        check_private(path)
         return lambda: path.read_text("utf-8").rstrip("\r\n")
     return lambda: os.environ[name] if name is not None else str(item)
 
