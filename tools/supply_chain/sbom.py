@@ -13,6 +13,7 @@ from typing import Any
 from tools.supply_chain.locks import REQUIREMENTS, ROOT, Locked, locked
 
 SBOM = REQUIREMENTS / "sbom.json"
+_EXPRESSION = "License-Expression"
 LONGEST_NAME = 80
 """Some packages state the whole text of their licence."""
 
@@ -59,14 +60,15 @@ def _licences(package: Locked) -> list[dict[str, Any]]:
         told = metadata(package.name)
     except PackageNotFoundError:
         return []
-    if told["Version"] != package.version:
+    version, expression, licence = ("".join(told.get_all(key) or []) for key in ("Version", _EXPRESSION, "License"))
+    if version != package.version:
         return []
-    if told["License-Expression"]:
-        return [{"expression": told["License-Expression"]}]
+    if expression:
+        return [{"expression": expression}]
     classifiers = sorted(
         each.rpartition(" :: ")[2] for each in told.get_all("Classifier") or [] if each.startswith("License :: ")
     )
-    stated = " ".join((told["License"] or "").split())
+    stated = " ".join(licence.split())
     names = classifiers or ([stated] if 0 < len(stated) <= LONGEST_NAME else [])
     return [{"license": {"name": name}} for name in names]
 
