@@ -1,8 +1,8 @@
 """Every TOML file that Treetop reads: settings of services, recipes of data, specifications of tables and figures.
 
 A frozen dataclass says what a file may hold, pydantic checks it, and a refusal names everything that is wrong at once.
-Paths are relative to the file. A secret `x` is never in it: `x_file` names a file that holds it, `x_env` a variable of
-the environment. Pydantic is loaded with the first file that is read.
+Paths are relative to the file. A secret `x` is never in it: `x_file` names a file that holds it and that only its
+owner can read, `x_env` a variable of the environment. Pydantic is loaded with the first file that is read.
 """
 
 import json
@@ -17,6 +17,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from treetop.errors import InvalidInput
 from treetop.public_text import name_problem
+from treetop.secret_files import read_secret
 
 Shape = TypeVar("Shape")
 _SECRET_ENDINGS = ("_file", "_env")
@@ -82,7 +83,7 @@ class Secret(FileValue):
             raise InvalidInput("must be given by a name, found something else")
         if key.endswith("_file"):
             try:
-                content = (source.folder / name).read_bytes().strip()
+                content = read_secret(source.folder / name).strip()
             except OSError as reason:
                 raise InvalidInput(f"{name} cannot be read: {reason.strerror}") from None
         elif name in source.environment:

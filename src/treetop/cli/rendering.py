@@ -112,7 +112,7 @@ def _show_parties(answer: Answer) -> None:
     shares = [f"{party.name} {party.share:.1%}" for party in largest[:MAX_NAMED]]
     if others := largest[MAX_NAMED:]:
         shares.append(f"{len(others)} others {sum(party.share for party in others):.1%}")
-    out.print(f"Shares of the users counted: {', '.join(shares)}.", markup=False)
+    out.print(f"Shares of the users counted: {', '.join(shares)}.")
     for party in answer.parties:
         if party.implausible:
             odd = f"{party.implausible:,} reports of {party.name} are such as no honest device would send"

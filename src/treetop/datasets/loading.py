@@ -130,10 +130,18 @@ def histogram_rows(federation: Federation) -> pa.Table:
     return pa.concat_tables(parts)
 
 
+def histogram_file(table: pa.Table) -> bytes:
+    """Return such rows as a Parquet file."""
+    file = pa.BufferOutputStream()
+    pa.parquet.write_table(table, file, compression="zstd")
+    content: bytes = file.getvalue().to_pybytes()
+    return content
+
+
 def write_histograms(table: pa.Table, path: Path) -> None:
     """Write a Parquet file whole or not at all."""
     partial = path.with_name(f".{path.name}.partial")
-    pa.parquet.write_table(table, partial, compression="zstd")
+    partial.write_bytes(histogram_file(table))
     partial.replace(path)
 
 

@@ -14,6 +14,7 @@ from treetop.adapters.http.endpoint_settings import Address, Tls
 from treetop.adapters.http.guarded_connection import ConnectionLimits, guarded
 from treetop.adapters.system.structured_log import StructuredLog, take_over
 from treetop.errors import InvalidInput
+from treetop.secret_files import check_private
 
 IDLE_SECONDS, FINISH_SECONDS = 75, 20
 BACKLOG = 2048
@@ -61,7 +62,7 @@ def serve(
     )  # fmt: skip
     config.load()
     if tls is not None:
-        config.ssl = _context(tls)
+        config.ssl = tls_context(tls)
     _quiet_after_the_end()
     _Server(config, lambda: _renewed(renew, config.ssl, tls, log)).run([listener])
 
@@ -70,17 +71,20 @@ def _renewed(renew: Callable[[], None], context: ssl.SSLContext | None, tls: Tls
     renew()
     if context is not None and tls is not None:
         try:
+            check_private(tls.key)
             context.load_cert_chain(tls.certificate, tls.key)
-        except (OSError, ssl.SSLError) as problem:
+        except (OSError, InvalidInput) as problem:
             log.failure("certificate_refused", problem)
 
 
-def _context(tls: Tls) -> ssl.SSLContext:
+def tls_context(tls: Tls) -> ssl.SSLContext:
+    """Return what a certificate and its key, which only its owner can read, make of a connection."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = _VERSIONS[tls.minimum]
     try:
+        check_private(tls.key)
         context.load_cert_chain(tls.certificate, tls.key)
-    except (OSError, ssl.SSLError) as reason:
+    except OSError as reason:
         raise InvalidInput(
             f"the certificate {tls.certificate} with the key {tls.key} cannot be used: {reason}"
         ) from None

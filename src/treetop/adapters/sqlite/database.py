@@ -17,6 +17,7 @@ from treetop.adapters.relational.tables import STRETCH, slots_of
 from treetop.adapters.sqlite.tables import SqliteRows
 from treetop.adapters.system.durable_file import content_of, replace_durably
 from treetop.errors import StoreRefused, StoreUnavailable
+from treetop.secret_files import make_private, open_private
 
 VERSION = 1
 APPLICATION = 0x54524545
@@ -62,6 +63,7 @@ class SqliteDatabase:
 
     def _open(self, accept_older: bool) -> None:
         with _translated():
+            make_private(self._path)  # its log and index get the same mode
             self._connection = _connected(self._path)
             _prepare(self._connection, str(self._path))
         with self.transaction() as rows:
@@ -192,7 +194,7 @@ class _Ownership:
 
     def __init__(self, path: Path) -> None:
         try:
-            self._file = path.with_name(path.name + ".lock").open("wb")
+            self._file = open_private(path.with_name(path.name + ".lock"), "wb")
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._file.close()

@@ -17,6 +17,7 @@ from treetop.adapters.system.durable_file import DeviceState
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.host import SystemEntropy
 from treetop.cli.federation.device_options import (
+    STANDARD_INPUT,
     Attribute,
     CaFile,
     LeastSlots,
@@ -30,7 +31,7 @@ from treetop.cli.federation.device_options import (
     caps_of,
     digest_of,
     given,
-    ticket_of,
+    ticket_in,
 )
 from treetop.cli.federation.fleet import fleet
 from treetop.cli.screen import out
@@ -39,15 +40,16 @@ from treetop.errors import InvalidInput
 from treetop.federation.device.list_checks import LEAST_SLOTS
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.wire.signed_documents import checked_task
+from treetop.secret_files import check_private
 from treetop.services.device.party_client import PartyClient
 from treetop.services.device.single_device import SingleDevice
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 app.command()(fleet)
 
-STANDARD_INPUT = Path("-")
-TicketText = Annotated[
-    str | None, typer.Option("--ticket", metavar="HEX", help="The user's ticket.", show_default=False)
+TicketFile = Annotated[
+    Path | None,
+    typer.Option("--ticket-file", metavar="PATH", help="The user's ticket; - is standard input.", show_default=False),
 ]
 Item = Annotated[
     str | None, typer.Option("--item", help="The item; others on this machine may see it.", show_default=False)
@@ -69,7 +71,7 @@ def device(
     context: typer.Context,
     party: Party = None,
     task: Task = None,
-    ticket: TicketText = None,
+    ticket_file: TicketFile = None,
     item: Item = None,
     item_env: ItemEnv = None,
     item_file: ItemFile = None,
@@ -93,10 +95,12 @@ def device(
         if status:
             _show_status(kept)
             return
+        if ticket_file == item_file == STANDARD_INPUT:
+            raise InvalidInput("expected one of --ticket-file and --item-file on standard input, found both")
         read_item = item_source(item, item_env, item_file)
         with closing(PartyClient(RetryingConnection(given("--party", party), ca))) as client:
             digest, keys = digest_of(task), PinnedKeys(given("--server-key", server_key))
-            own, trusted = ticket_of(ticket), _trusted_task(client, digest, party_name, keys)
+            own, trusted = ticket_in(ticket_file), _trusted_task(client, digest, party_name, keys)
             say = partial(out.print, soft_wrap=True)
             SingleDevice(client, trusted, own, kept, read_item, SystemEntropy(), say, max_delay, wait).run()
 
@@ -122,6 +126,8 @@ def item_source(item: str | None, name: str | None, path: Path | None) -> Callab
     if path is not None and path != STANDARD_INPUT and not (path.is_file() and os.access(path, os.R_OK)):
         raise InvalidInput(f"--item-file: there is no file {path} that can be read")
     if path is not None:
+        if path != STANDARD_INPUT:
+            check_private(path)
         return lambda: _first_bytes(path).decode("utf-8", "surrogateescape")
     return lambda: os.environ[name] if name is not None else str(item)
 

@@ -1,5 +1,6 @@
 """Options that one device and a fleet share, and how they are read."""
 
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -10,9 +11,11 @@ from treetop.errors import InvalidInput
 from treetop.federation.device.attributes import normalised
 from treetop.federation.device.ledger import Caps
 from treetop.federation.device.list_checks import LEAST_SLOTS
-from treetop.federation.wire.uploads import Ticket
+from treetop.federation.wire.uploads import TICKET_BYTES, Ticket
+from treetop.secret_files import read_secret
 
 Value = TypeVar("Value")
+STANDARD_INPUT = Path("-")
 
 Party = Annotated[str | None, typer.Option("--party", metavar="URL", help="The party's address.", show_default=False)]
 Task = Annotated[str | None, typer.Option("--task", metavar="DIGEST", help="The task's digest.", show_default=False)]
@@ -71,18 +74,25 @@ def digest_of(task: str | None) -> bytes:
     return _bytes("--task", given("--task", task), 32)
 
 
-def ticket_of(text: str | None, option: str = "--ticket") -> Ticket:
-    """Read a ticket; the message never shows it."""
-    return Ticket.from_bytes(_bytes(option, given(option, text), 24))
+def ticket_in(path: Path | None) -> Ticket:
+    """Read the one ticket of a file, or of standard input where it is called -."""
+    found = tickets_in("--ticket-file", given("--ticket-file", path))
+    if len(found) != 1:
+        raise InvalidInput(f"--ticket-file {path}: expected one ticket, found {len(found)}")
+    return found[0]
 
 
-def tickets_of(path: Path) -> list[bytes]:
-    """Read a file with a ticket on each line."""
+def tickets_in(option: str, path: Path) -> list[Ticket]:
+    """Read a file, or standard input, with a ticket on each line; no message shows one."""
     try:
-        lines = path.read_text("ascii").split()
-    except (OSError, UnicodeDecodeError):
-        raise InvalidInput(f"{path}: expected a file with a ticket of 48 hexadecimal digits on each line") from None
-    return [ticket_of(line, f"{path}, line {number}").to_bytes() for number, line in enumerate(lines, start=1)]
+        content = sys.stdin.buffer.read() if path == STANDARD_INPUT else read_secret(path)
+    except OSError as reason:
+        raise InvalidInput(f"{option} {path} cannot be read: {reason.strerror}") from None
+    lines = content.decode("ascii", errors="replace").split()
+    return [
+        Ticket.from_bytes(_bytes(f"{option} {path}, line {number}", line, TICKET_BYTES))
+        for number, line in enumerate(lines, start=1)
+    ]
 
 
 def _bytes(option: str, text: str, length: int) -> bytes:

@@ -26,7 +26,7 @@ from treetop.cli.federation.device_options import (
     caps_of,
     digest_of,
     given,
-    tickets_of,
+    tickets_in,
 )
 from treetop.cli.screen import out, progress_bar
 from treetop.datasets.loading import federation_named
@@ -42,7 +42,8 @@ Data = Annotated[
     typer.Option("--data", metavar="FILE|syn", help="Who holds what, as for `find`.", show_default=False),
 ]
 Tickets = Annotated[
-    Path | None, typer.Option("--tickets", metavar="FILE", help="A ticket on each line.", show_default=False)
+    Path | None,
+    typer.Option("--tickets", metavar="FILE", help="A ticket on each line; - is standard input.", show_default=False),
 ]
 
 
@@ -70,8 +71,9 @@ def fleet(
     """Play many users of one party with the real device code; killed and started again, it goes on."""
     source, name = given("--data", data), given("--party-name", party_name)
     held = users_of(federation_named(source, any_items=True), name, users, seed)
+    own = [ticket.to_bytes() for ticket in tickets_in("--tickets", given("--tickets", tickets))]
     plan = FleetPlan(
-        given("--party", party), digest_of(task), name, tickets_of(given("--tickets", tickets)),
+        given("--party", party), digest_of(task), name, own,
         given("--state", state), PinnedKeys(given("--server-key", server_key)), ca, batch, connections,
         caps_of(epsilon_cap, lifetime_cap, attribute, least_slots),
     )  # fmt: skip

@@ -17,6 +17,7 @@ from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
 from treetop.mechanisms.protocol import MODES
 from treetop.mechanisms.registry import DEFAULT_MECHANISM
 from treetop.query.answer import Answer
+from treetop.secret_files import read_secret
 from treetop.services.server.client import ServerClient
 
 POLL_SECONDS = 1.0
@@ -104,9 +105,11 @@ def query(
 ) -> None:
     """Ask a running server for the k most popular items of its federation."""
     try:
-        key = key_file.read_text("ascii").strip()
-    except (OSError, UnicodeDecodeError) as reason:
-        raise InvalidInput(f"--key-file {key_file} cannot be read: {reason}") from None
+        key = read_secret(key_file).decode("ascii").strip()
+    except OSError as reason:
+        raise InvalidInput(f"--key-file {key_file} cannot be read: {reason.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"--key-file {key_file}: expected a key in ASCII, found something else") from None
     client = ServerClient(RetryingConnection(server, ca), key)
     if task is None:
         now, span = int(time.time()), seconds_of("--collect", collect)

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from queue import SimpleQueue
 from typing import NamedTuple, TypeVar
@@ -102,8 +102,8 @@ class FleetDevices:
     """Run by simulated devices: device i holds `codes[i]` and `tickets[i]`."""
 
     task: DeviceTask
-    codes: Sequence[int | None]
-    tickets: Sequence[bytes]
+    codes: Sequence[int | None] = field(repr=False)
+    tickets: Sequence[bytes] = field(repr=False)
     ledgers: FleetLedger
     delivery: FleetDelivery
     caps: Caps

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import cast
 
 from treetop.adapters.http.endpoint_settings import AccessKeys
-from treetop.adapters.http.serving import listening, serve
+from treetop.adapters.http.serving import listening, serve, tls_context
 from treetop.adapters.store_choice import open_stores
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.host import SystemClock
@@ -112,9 +112,19 @@ class PartyService:
         self._log.failure("query_paused", error, task=task.hex())
 
 
+def checked_settings(path: Path, environment: Mapping[str, str]) -> PartySettings:
+    """Read settings and every file that they name, or refuse what a party cannot start with; nothing is opened."""
+    settings = read_toml(path, PartySettings, environment)
+    PinnedKeys(settings.server_signing_keys)
+    TicketKey(settings.ticket_secret.reveal())
+    if settings.tls is not None:
+        tls_context(settings.tls)
+    return settings
+
+
 def serve_party(path: Path, environment: Mapping[str, str], make_query: MakeQuery) -> None:
     """Serve until a signal ends it; SIGHUP reads keys and certificate again."""
-    settings, log = read_toml(path, PartySettings, environment), StructuredLog()
+    settings, log = checked_settings(path, environment), StructuredLog()
     with listening(settings.listen) as listener:
         service = PartyService(settings, make_query, log)
         try:

@@ -83,7 +83,8 @@ class QueryManager:
         parties = wanted.parties or list(self.parties)
         expected = {party: users for party, users in self._expected.items() if party in parties} | wanted.expected
         settled = wanted.model_copy(update={"parties": parties, "expected": expected})  # whatever settings say some day
-        task = planned_task(settled.order(self.parties))
+        order = settled.order(self.parties)
+        task = planned_task(order)
         task.check_texts()
         digest = task.digest.hex()
         self._journal.write(ORDERS, digest, canonical_json(settled.model_dump()))

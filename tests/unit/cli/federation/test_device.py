@@ -21,9 +21,10 @@ def typed(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
 
 
 def options(party: FakeParty, url: str, state: Path) -> list[object]:
-    ticket = party.write_tickets(1)[0].hex()
+    ticket = state.parent / f"{state.name}.ticket"
+    ticket.write_text(party.write_tickets(1)[0].hex() + "\n")
     return [
-        "--party", url, "--task", party.task.digest.hex(), "--ticket", ticket, "--server-key", KEY.public,
+        "--party", url, "--task", party.task.digest.hex(), "--ticket-file", ticket, "--server-key", KEY.public,
         "--state", state, "--party-name", "north",
     ]  # fmt: skip
 
@@ -111,11 +112,30 @@ def test_a_wrong_party_name_or_ticket_is_said(tmp_path: Path, monkeypatch: pytes
         assert "--party-name is needed: the task has 2 parties" in capsys.readouterr().err
         assert typed(monkeypatch, *words[:-1], "west", "--item", "5") == 2
         assert "'west' among them" in capsys.readouterr().err
-        forged = words[5] = "00" * 24
+        forged = "00" * 24
+        Path(str(words[5])).write_text(forged)
         assert typed(monkeypatch, *words, "--item", "5") == 2
         shown = capsys.readouterr().err
         assert "ticket_forged" in shown
         assert forged not in shown
+
+
+def test_a_secret_that_others_can_read_is_refused_before_anything_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    party = FakeParty(fleet_task())
+    (tmp_path / "item").write_text("77\n")
+    with serving(party) as url:
+        words = [*options(party, url, tmp_path / "state"), "--item-file", tmp_path / "item"]
+        for secret in (tmp_path / "item", tmp_path / "state.ticket"):
+            secret.chmod(0o644)
+            assert typed(monkeypatch, *words) == 2
+            assert f"chmod 600 {secret}" in capsys.readouterr().err
+            secret.chmod(0o600)
+        (tmp_path / "state.ticket").write_text(2 * ("00" * 24 + "\n"))
+        assert typed(monkeypatch, *words) == 2
+        assert "expected one ticket, found 2" in capsys.readouterr().err
+    assert not any(party.distinct.values())
 
 
 def test_a_fleet_prints_its_totals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
