@@ -1,13 +1,13 @@
-"""Counting report files: the question, the function that every engine runs, and the embedded engine's threads."""
+"""Counting report files: the question, the functions that every engine runs, and the embedded engine's threads."""
 
 import os
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -19,20 +19,30 @@ from treetop.oracles.frequency_oracle import NO_KEYS, Keys, Tally
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """What is counted: reports of one kind, and where values are hashed the keys whose support is asked for."""
+    """What is counted: reports of one kind, and where values are hashed the keys whose support is asked for.
+
+    Or every name of so many bits, if the oracle can do that (walsh).
+    """
 
     kind: ReportKind
     keys: Keys = field(default_factory=NO_KEYS.copy)
+    bits: int | None = None
 
     def __post_init__(self) -> None:
         if self.keys.dtype != np.uint64 or self.keys.ndim != 1:
             raise InvalidInput(f"keys must be a row of uint64, found {self.keys.dtype} of shape {self.keys.shape}")
         if len(self.keys) and self.kind.counting.listed:
             raise InvalidInput(f"{self.kind.oracle} counts its slots and takes no keys, found {len(self.keys)}")
+        if self.bits is not None and len(self.keys):
+            raise InvalidInput(f"either keys are counted or all names of {self.bits} bits, found both")
 
     def nothing(self) -> Tally:
         """Return the tally of no reports."""
         return self.kind.counting.no_reports(self.kind.slots, self.keys)
+
+    def no_sums(self, bits: int) -> Any:
+        """Return where the reports are added up for every name of so many bits, or refuse an oracle that cannot."""
+        return self.kind.counting.every_name(bits, self.kind.slots)
 
 
 class CountingEngine(Protocol):
@@ -58,6 +68,16 @@ def count_file(path: Path, candidates: Candidates) -> Tally:
     return sum(tallies, candidates.nothing())
 
 
+def add_up_file(path: Path, candidates: Candidates, bits: int) -> Any:
+    """Run by one worker: the sums of one file for every name of so many bits."""
+    file, sums = ReportFile.opened(path, candidates.kind), candidates.no_sums(bits)
+    for group in range(len(file.groups)):
+        columns = file.columns(group)
+        with refusing(path):
+            sums.add(columns)
+    return sums
+
+
 def distinct(files: Sequence[Path]) -> list[Path]:
     """Return the files as absolute paths, or refuse one that would be counted twice."""
     times = Counter(Path(file).resolve() for file in files)
@@ -67,6 +87,8 @@ def distinct(files: Sequence[Path]) -> list[Path]:
     return list(times)
 
 
+Place = tuple[ReportFile, int]
+Result = TypeVar("Result")
 IN_FLIGHT = 2
 """Row groups given out for each thread: one that it counts and one that waits."""
 
@@ -81,20 +103,23 @@ class EmbeddedEngine:
         """Return the tally of all reports in the files; the first damaged file ends the count."""
         opened = [ReportFile.opened(path, candidates.kind) for path in distinct(files)]
         places = ((file, group) for file in opened for group in range(len(file.groups)))
-        return sum(self._tallies(places, candidates), candidates.nothing())
+        if candidates.bits is None:
+            return sum(self._in_turn(lambda place: count_row_group(*place, candidates), places), candidates.nothing())
+        sums = candidates.no_sums(candidates.bits)  # one for all threads, which read: it takes most of the memory
+        for path, columns in self._in_turn(lambda place: (place[0].path, place[0].columns(place[1])), places):
+            with refusing(path):
+                sums.add(columns)
+        tally: Tally = sums.tally()
+        return tally
 
-    def _tallies(self, places: Iterable[tuple[ReportFile, int]], candidates: Candidates) -> Iterator[Tally]:
+    def _in_turn(self, work: Callable[[Place], Result], places: Iterable[Place]) -> Iterator[Result]:
+        """Yield results in order, with so many at most under way."""
         pool = ThreadPoolExecutor(self.workers)
         try:
-            given = (pool.submit(count_row_group, file, group, candidates) for file, group in places)
-            yield from _in_turn(given, IN_FLIGHT * self.workers)
+            given = (pool.submit(work, place) for place in places)
+            waiting = deque(islice(given, IN_FLIGHT * self.workers))
+            while waiting:
+                yield waiting.popleft().result()
+                waiting.extend(islice(given, 1))
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-def _in_turn(given: Iterator[Future[Tally]], most: int) -> Iterator[Tally]:
-    """Yield results in order, with so many at most under way."""
-    waiting = deque(islice(given, most))
-    while waiting:
-        yield waiting.popleft().result()
-        waiting.extend(islice(given, 1))
