@@ -26,7 +26,8 @@ PROOFS = {
     "k-RR": "6f8e1e1350ebb48a",
     "OUE": "4605eb113773971f",
     "OLH": "38abe78adc0994bc",
-    "Whole runs": "53fed57412f761ab",
+    "Walsh": "a4b8eeba4696bac9",
+    "Whole runs": "c1869429db561f6e",
     "FedPEM": "e09f6f00e3203b8a",
     "GTF": "c658ee933d809e94",
     "TAP": "abe2f49979ee93df",
@@ -38,10 +39,11 @@ PROOFS = {
 PROVED_CODE = {
     "privacy/budget.py": "6c39b7d7629f4b5d",
     "privacy/randomness.py": "b5f28d0df23f0e17",
-    "oracles/protocol.py": "c76b8fabb08d592e",
+    "oracles/protocol.py": "96c22cfa6edfaac9",
     "oracles/krr/device.py": "fe6fe23a6c90ce7d",
     "oracles/oue/device.py": "8360181a3134eecd",
     "oracles/olh/device.py": "ab5437308668800d",
+    "oracles/walsh/device.py": "8f98c9a0b9a58439",
     "federation/device/device.py": "3b9023330502a249",
 }
 

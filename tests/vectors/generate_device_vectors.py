@@ -101,7 +101,9 @@ WALSH = DeviceTask(
 
 def tasks() -> Vector:
     whole = ONE_SHOT.canonical_bytes().decode()
-    good = [{"canonical": task.canonical_bytes().decode(), "digest": task.digest.hex()} for task in (TASK, ONE_SHOT, WALSH)]
+    good = [
+        {"canonical": task.canonical_bytes().decode(), "digest": task.digest.hex()} for task in (TASK, ONE_SHOT, WALSH)
+    ]
     bad = [
         "", "{}", "[]", whole + " ", whole.replace(":", ": "), whole.replace('"k":10', '"k":10.0'),
         whole.replace('"k":10', '"k":"10"'), whole.replace('"k":10', '"k":10,"note":""'), whole.replace('"2"', '"2.0"'),

@@ -53,10 +53,9 @@ class ParityCounting(HashCounting):
     @classmethod
     def support(cls, columns: Columns, report_slots: int, keys: Keys) -> Counts:
         """Run by the party: how many reports have the outcome of each key, by the transform or by pairs."""
-        seeds, reported = columns
-        bits = max(1, int(keys.max(initial=0)).bit_length())
-        by_pairs = PAIR * len(seeds) * len(keys) * (report_slots.bit_length() - 1)
-        if bits <= MAX_BITS_OF_KEYS and SIGN * len(seeds) * report_slots + CELL * bits * (1 << bits) < by_pairs:
+        reports, bits = len(columns[0]), max(1, int(keys.max(initial=0)).bit_length())
+        by_pairs = PAIR * reports * len(keys) * (report_slots.bit_length() - 1)
+        if bits <= MAX_BITS_OF_KEYS and SIGN * reports * report_slots + CELL * bits * (1 << bits) < by_pairs:
             spectrum = Spectrum(bits, report_slots)
             spectrum.add(columns)
             return spectrum.tally().support[keys].astype(np.int64)

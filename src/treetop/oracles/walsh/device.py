@@ -15,7 +15,7 @@ from treetop.oracles.protocol import Below, DeviceFace, Randomness, Seed, Words,
 from treetop.privacy.randomness import WORDS
 
 MAX_PARITIES = 8
-"""An outcome takes one byte; from epsilon 5.9 on a larger g would do better (variance 3.4 times as small at epsilon 8)."""
+"""An outcome takes one byte; from epsilon 5.9 on a larger g would do better: at epsilon 8, 3.4 times."""
 _GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 
