@@ -67,8 +67,9 @@ def plainly(kind: ReportKind) -> Tally:
 
 
 def by_keys(kind: ReportKind, columns: Any, keys: Any) -> Any:
-    twin = support_by_numpy if kind.oracle == "olh" else parities_by_numpy
-    return twin(columns[0], columns[1], keys, kind.slots)
+    if kind.oracle == "walsh":
+        return parities_by_numpy(columns, keys, kind.slots)
+    return support_by_numpy(columns[0], columns[1], keys, kind.slots)
 
 
 def assert_equal(one: Tally, two: Tally) -> None:

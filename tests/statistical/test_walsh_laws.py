@@ -1,8 +1,8 @@
 """Walsh in law: how often names agree under its real words, the noise of names that nobody holds, and broken maps.
 
 False-alarm rate 1e-9 for each statement, from a fresh seed; the seeds are fixed. Power: agreement of a pair of names is
-seen to be off by 3.7 % of 1/g (2^19 seeds, g = 8), the standard deviation of noise by 2 % (2^18 names) and its kurtosis by
-0.1, each with more than 99.9 % power.
+seen to be off by 3.7 % of 1/g (2^19 seeds, g = 8), the standard deviation of noise by 2 % (2^18 names) and its kurtosis
+by 0.1, each with more than 99.9 % power.
 """
 
 from typing import Any

@@ -42,8 +42,9 @@ def support_by_numpy(seeds: Any, reported: Any, keys: Any, count: int) -> Any:
     return np.array([np.count_nonzero(buckets(seeds, low, high, count) == reported) for low, high in words])
 
 
-def parities_by_numpy(seeds: Any, reported: Any, keys: Any, count: int) -> Any:
+def parities_by_numpy(columns: Columns, keys: Any, count: int) -> Any:
     """The naive twin of walsh counting: the hash as its file has it, one key after the other."""
+    seeds, reported = columns
     return np.array([np.count_nonzero(outcomes(seeds, key, count) == reported) for key in keys])
 
 

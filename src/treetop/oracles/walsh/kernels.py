@@ -3,8 +3,7 @@
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types, uint32, uint64
+from numba import uint32, uint64
 from numba.extending import intrinsic
 
 from treetop.oracles.compiling import compiled, inlined
@@ -15,14 +14,17 @@ LOW_BITS = 15
 THIRTY, TWENTY_SEVEN, THIRTY_ONE = np.uint64(30), np.uint64(27), np.uint64(31)
 
 
-@intrinsic
-def ones(_context: Any, number: Any) -> Any:
-    """Return how many bits of a number are set, in one instruction where the machine has it."""
+def _ones(_typing: Any, number: Any) -> Any:
+    """Tell numba the type of `ones`, and how LLVM computes it."""
 
-    def generate(_context: Any, builder: ir.IRBuilder, _signature: Any, arguments: Any) -> Any:
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
 
-    return number(number) if isinstance(number, types.Integer) else None, generate
+    return number(number), generate
+
+
+ones: Any = intrinsic(_ones)
+"""How many bits of a number are set: one instruction where the machine has it."""
 
 
 @inlined

@@ -92,7 +92,7 @@ def test_the_worst_ratio_is_e_to_the_epsilon(
         for (word, end), other, name in product(edges(face), range(face.slots), names):
             law[face.report((seed, (word,), other), name).bucket][name] += end - word
         assert [sum(chances[name] for chances in law.values()) for name in names] == [face.slots << 64] * len(names)
-        worst = largest_odds(law.values(), worst)
+        worst = largest_odds((map(Fraction, chances) for chances in law.values()), worst)
     assert worst.within(budget)
     assert worst.tight(budget)
 
