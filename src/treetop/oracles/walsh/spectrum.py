@@ -24,12 +24,17 @@ WAITING_TOGETHER = 1 << 15
 BLOCK_BITS, TILE = 12, 64
 
 
+def refuse_bits(bits: int) -> None:
+    """Refuse names so long that there is no memory for all of them."""
+    if not 1 <= bits <= MAX_BITS:
+        raise InvalidInput(f"names that are counted all at once have from 1 to {MAX_BITS} bits, found {bits}")
+
+
 class Spectrum:
     """The partial sums of some reports: those of disjoint reports add up, in any order."""
 
     def __init__(self, bits: int, slots: int) -> None:
-        if not 1 <= bits <= MAX_BITS:
-            raise InvalidInput(f"names that are counted all at once have from 1 to {MAX_BITS} bits, found {bits}")
+        refuse_bits(bits)
         self.bits, self.slots, self.reports = bits, slots, 0
         self.sums: NDArray[Any] = np.zeros(1 << bits, dtype=np.int32)
 
