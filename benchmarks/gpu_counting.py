@@ -1,4 +1,4 @@
-"""OLH and walsh counting on a graphics card: `PYTHONPATH=src python3 benchmarks/gpu_counting.py`; needs numpy and CuPy alone.
+"""Counting on a graphics card: `PYTHONPATH=src python3 benchmarks/gpu_counting.py`; needs numpy and CuPy alone.
 
 Prints one line for each fact: equality with numpy on a small case, pairs per second with the reports resident, and
 the time from arrays in main memory to counts in main memory; for walsh those of all names of 24 bits.
