@@ -2,6 +2,7 @@
 
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -53,7 +54,7 @@ def walsh(reports: int = 6_500_000) -> list[Row]:
     shuffled = best_of(3, lambda: RANDOM.shuffle(numbers))
     for epsilon, limit in ((2.0, 4.0), (4.0, None)):
         columns, slots = parities(reports, epsilon)
-        decoded = best_of(3, lambda columns=columns, slots=slots: every_name(24, slots, columns))
+        decoded = best_of(3, partial(every_name, 24, slots, columns))
         what = f"walsh at epsilon {epsilon:g}: {reports:,} reports decoded over 2^24 names / shuffling as many int32"
         rows.append(Measured(what, decoded / shuffled, limit, decoded, shuffled))
     names = np.arange(1 << 18, dtype=np.uint64)

@@ -14,6 +14,7 @@ from scipy.stats import norm
 from tests.statistical.settings import FALSE_ALARM, Z, chi_square_limit
 
 from treetop.oracles.frequency_oracle import Columns, Tally
+from treetop.oracles.olh.hashing import buckets, premixed
 from treetop.oracles.random_words import GeneratorWords
 from treetop.oracles.walsh import counting
 from treetop.oracles.walsh.counting import ParityCounting
@@ -160,3 +161,31 @@ def test_a_device_with_another_map_is_caught_by_the_estimates(mutant: Any, monke
     mutated = oracle.perturb(users, GeneratorWords(np.random.default_rng(5)))
     assert estimates_off(honest, oracle) < Z
     assert estimates_off(mutated, oracle) > 5 * Z
+
+
+def crafted_for_olh(low: int, high: int) -> int:
+    """The key that OLH's premix takes to two halves: its steps backwards."""
+    mixed = _unshifted(high << 32 | low, 31)
+    mixed = _unshifted(mixed * pow(0x94D049BB133111EB, -1, 1 << 64) % (1 << 64), 27)
+    mixed = _unshifted(mixed * pow(0xBF58476D1CE4E5B9, -1, 1 << 64) % (1 << 64), 30)
+    return (mixed - 0x9E3779B97F4A7C15) % (1 << 64)
+
+
+def _unshifted(mixed: int, shift: int) -> int:
+    """The number whose XOR with itself, shifted to the right, is this one."""
+    found = mixed
+    for _ in range(64 // shift):
+        found = mixed ^ (found >> shift)
+    return found
+
+
+def test_names_that_collide_under_olh_agree_once_in_g_under_walsh() -> None:
+    """Keys of which one half agrees (known_weaknesses.md): three times as often as chance in one bucket of 56."""
+    low, high = 123, 456
+    step = (pow(0x85EBCA77, -1, 1 << 32) << 5) % (1 << 32)
+    keys = np.array([crafted_for_olh(low, high), crafted_for_olh(low, high + step)], dtype=np.uint64)
+    assert [half.tolist() for half in premixed(keys)] == [[low, low], [high, high + step]]
+    one, two = (buckets(SEEDS, *halves, 56) for halves in zip(*premixed(keys), strict=True))
+    assert np.mean(one == two) > 3 / 56
+    agreeing = np.mean(outcomes(SEEDS, keys[0], 64) == outcomes(SEEDS, keys[1], 64))
+    assert abs(agreeing - 1 / 64) < Z * np.sqrt(1 / 64 * (1 - 1 / 64) / len(SEEDS))

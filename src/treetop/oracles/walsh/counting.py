@@ -7,6 +7,7 @@ such keys alone.
 """
 
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,9 @@ KEYS_AT_ONCE = 1024
 """20 bytes for each key stay in the first cache."""
 PAIR, SIGN, CELL = 0.15, 5.0, 0.45
 """What a parity of a pair, a sign of a report and a step of the transform in one cell cost, in nanoseconds or so."""
+
+_ONE_AT_A_TIME = Lock()
+"""Cells for all names take the memory that they take, and not once more for each thread that counts a file."""
 
 
 class ParityCounting(HashCounting):
@@ -56,9 +60,10 @@ class ParityCounting(HashCounting):
         reports, bits = len(columns[0]), max(1, int(keys.max(initial=0)).bit_length())
         by_pairs = PAIR * reports * len(keys) * (report_slots.bit_length() - 1)
         if bits <= MAX_BITS_OF_KEYS and SIGN * reports * report_slots + CELL * bits * (1 << bits) < by_pairs:
-            spectrum = Spectrum(bits, report_slots)
-            spectrum.add(columns)
-            return spectrum.tally().support[keys].astype(np.int64)
+            with _ONE_AT_A_TIME:
+                spectrum = Spectrum(bits, report_slots)
+                spectrum.add(columns)
+                return spectrum.tally().support[keys].astype(np.int64)
         return supported_pairs(columns, report_slots, keys)
 
     @classmethod
