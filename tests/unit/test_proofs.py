@@ -43,7 +43,7 @@ PROVED_CODE = {
     "oracles/krr/device.py": "fe6fe23a6c90ce7d",
     "oracles/oue/device.py": "8360181a3134eecd",
     "oracles/olh/device.py": "ab5437308668800d",
-    "oracles/walsh/device.py": "8f98c9a0b9a58439",
+    "oracles/walsh/device.py": "fdda6bf0d0c624de",
     "federation/device/device.py": "3b9023330502a249",
 }
 

@@ -12,10 +12,11 @@ from functools import cached_property
 from treetop.errors import InvalidInput
 from treetop.oracles.olh.device import SEED_BYTES, HashedReport
 from treetop.oracles.protocol import Below, DeviceFace, Randomness, Seed, Words, number_below
-from treetop.privacy.randomness import WORDS
+from treetop.privacy.randomness import WORD_BITS
 
 MAX_PARITIES = 8
 """An outcome takes one byte; from epsilon 5.9 on a larger g would do better: at epsilon 8, 3.4 times."""
+_LOW_64 = (1 << 64) - 1
 _GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 
@@ -24,21 +25,22 @@ def parity_count(odds: Fraction) -> int:
 
     This is (L + g - 1)^2 / ((g - 1) (L - 1)^2) with L for e^eps, and the last factor is the same for all.
     """
-    return min(range(1, MAX_PARITIES + 1), key=lambda s: (odds + (1 << s) - 1) ** 2 / ((1 << s) - 1))
+    return min(range(1, MAX_PARITIES + 1), key=lambda s: (odds + (1 << s) - 1) ** 2 * Fraction(1, (1 << s) - 1))
 
 
 def keep_threshold(odds: Fraction, slots: int) -> int:
     """Return floor(2^64 (L - 1) / (L - 1 + g)), L below e^eps: rounded down, so that the ratio is at most e^eps."""
-    return int((odds - 1) / (odds - 1 + slots) * WORDS)
+    over_one = odds.numerator - odds.denominator
+    return (over_one << WORD_BITS) // (over_one + slots * odds.denominator)
 
 
 def mixed_words(seed: int, count: int) -> list[int]:
     """Return the first words of splitmix64 started at a seed: 64 bits each."""
     words: list[int] = []
     for place in range(1, count + 1):
-        word = (seed + place * _GOLDEN) % WORDS
-        word = ((word ^ (word >> 30)) * _FIRST) % WORDS
-        word = ((word ^ (word >> 27)) * _SECOND) % WORDS
+        word = (seed + place * _GOLDEN) & _LOW_64
+        word = ((word ^ (word >> 30)) * _FIRST) & _LOW_64
+        word = ((word ^ (word >> 27)) * _SECOND) & _LOW_64
         words.append(word ^ (word >> 31))
     return words
 
