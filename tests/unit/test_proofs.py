@@ -26,7 +26,8 @@ PROOFS = {
     "k-RR": "7d100f2a5ef95759",
     "OUE": "4605eb113773971f",
     "OLH": "38abe78adc0994bc",
-    "Whole runs": "fe86c71d3fb34015",
+    "Walsh": "a4b8eeba4696bac9",
+    "Whole runs": "a7b2602fbcf8cb11",
     "FedPEM": "e09f6f00e3203b8a",
     "GTF": "c658ee933d809e94",
     "TAP": "abe2f49979ee93df",
@@ -38,10 +39,11 @@ PROOFS = {
 PROVED_CODE = {
     "privacy/budget.py": "6c39b7d7629f4b5d",
     "privacy/randomness.py": "b5f28d0df23f0e17",
-    "oracles/protocol.py": "c76b8fabb08d592e",
+    "oracles/protocol.py": "96c22cfa6edfaac9",
     "oracles/krr/device.py": "fe6fe23a6c90ce7d",
     "oracles/oue/device.py": "8360181a3134eecd",
     "oracles/olh/device.py": "ab5437308668800d",
+    "oracles/walsh/device.py": "fdda6bf0d0c624de",
     "federation/device/device.py": "e4d54d0de7116e41",
 }
 

@@ -52,7 +52,7 @@ MaybeOracle = Annotated[
     str | None,
     typer.Option(
         "--oracle",
-        help="Frequency oracle: one that hashes (olh) in one-shot mode, one for lists (krr, oue) in rounds.",
+        help="Frequency oracle: one that hashes (olh, walsh) in one-shot mode, one for lists (krr, oue) in rounds.",
         show_default=AUTO,
         autocompletion=completing(oracle_names()),
     ),

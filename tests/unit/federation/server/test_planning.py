@@ -136,7 +136,7 @@ def test_parties_count_with_the_buckets_that_devices_use(text: str) -> None:
 
 def test_people_are_not_offered_the_rule_of_lists() -> None:
     assert "listed" not in oracle_names()
-    with pytest.raises(UnknownName, match="expected one of krr, oue, olh, auto"):
+    with pytest.raises(UnknownName, match="expected one of krr, oue, olh, walsh, auto"):
         Parameters(3, Epsilon(1), "listd")
 
 
