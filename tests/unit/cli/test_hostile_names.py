@@ -16,11 +16,13 @@ import pyarrow.parquet
 import pytest
 from rich.table import Table
 from tests.support.answers import DEPLOYED
+from tests.support.certificates import Authority
 from tests.support.hostile_texts import BEYOND_THE_BMP, HIDDEN, MARKUP
 from tests.support.parties import served
 from tests.support.servers import ADMIN_KEY, HostedServer, wanted
 
 from treetop.adapters.system.durable_file import DeviceState
+from treetop.adapters.system.ed25519 import SigningKey
 from treetop.audit.audit_report import AuditReport, Check
 from treetop.cli import audit, demo, reproduce
 from treetop.cli.federation import fleet, query
@@ -226,6 +228,10 @@ def settings_file(folder: Path, role: str, name: str) -> Path:
         (folder / secret).write_text("k" * 32)
     for variable in re.findall(r'_env = "(.*)"', text):
         pytest.MonkeyPatch().setenv(variable, "k" * 32)
+    authority = Authority()
+    authority.issue(folder / "tls")
+    authority.save(folder / "tls" / "south-ca.pem")
+    SigningKey.generate().save(folder / "secrets" / "signing.key")
     return path
 
 
@@ -252,7 +258,8 @@ def hostile_result(hosted: HostedServer) -> str:
         time.sleep(0.02)
     content: dict[str, Any] = json.loads(hosted.journal.kept[f"server:{task}"]["result"])
     content["items"] = [{**content["items"][0], "item": text} for text in TEXTS]
-    content["missing"] = [{"name": text, "reason": f"withdrew: {text}", "levels": 1} for text in TEXTS]
+    missing = {"levels": 1, "expected": None}
+    content["missing"] = [{"name": text, "reason": f"withdrew: {text}", **missing} for text in TEXTS]
     content["notes"] = content["choices"] = list(TEXTS)
     content["name"] = "".join(TEXTS)
     hosted.journal.kept[f"server:{task}"]["result"] = canonical_json(content)
