@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from treetop.audit.audit_report import AuditReport
+from treetop.audit.audit_report import NOT_SEEN, AuditReport
 from treetop.audit.run import parts, run_audit
 from treetop.cli.options import Json
 from treetop.cli.screen import err, out, print_json
@@ -45,6 +45,9 @@ def _show(report: AuditReport) -> None:
         verdict = "[green]pass[/]" if check.passed else "[red]FAIL[/]"
         numbers = f"{check.measured:>10.4g}  (limit {check.limit:.4g})"
         out.print(f"{verdict}  {check.name:32} {numbers}  {check.claim}", soft_wrap=True)
+    out.print("not seen by any of these checks:")
+    for limit in NOT_SEEN:
+        out.print(f"  - {limit}", soft_wrap=True)
     failed = sum(not check.passed for check in report.checks)
     verdict = "[green]PASS[/]" if report.passed else "[red]FAIL[/]"
     out.print(f"{verdict}  {len(report.checks) - failed} of {len(report.checks)} claims hold")
