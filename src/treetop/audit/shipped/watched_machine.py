@@ -12,11 +12,19 @@ from hashlib import shake_256
 from io import IOBase
 from pathlib import Path
 from stat import S_ISDIR
+from typing import TypeVar
 
 from treetop.adapters.system.host import SystemEntropy
 
+Call = TypeVar("Call")
 Disk = dict[str, bytes]
 """The files of a folder by name."""
+MOST_CALLS = 10_000
+"""Reads of random bytes, and pauses, in one run: an honest device has a dozen, a broken one may go on for ever."""
+
+
+class Endless(Exception):
+    """The device reads or waits and does not end."""
 
 
 class FlushedFolder:
@@ -73,7 +81,7 @@ class WatchedMachine:
 
     def sleep(self, seconds: float) -> None:
         """Note a pause."""
-        self.slept.append(seconds)
+        _append(self.slept, seconds)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -81,7 +89,7 @@ class WatchedMachine:
         shipped_read = SystemEntropy.read
 
         def read(entropy: SystemEntropy, count: int) -> bytes:
-            self.reads.append(shipped_read(entropy, count))
+            _append(self.reads, shipped_read(entropy, count))
             return self.reads[-1]
 
         stand_ins = (
@@ -110,6 +118,12 @@ class WatchedMachine:
                 current, place = following, 0
             place += len(part)
         return True
+
+
+def _append(calls: list[Call], call: Call) -> None:
+    if len(calls) >= MOST_CALLS:
+        raise Endless
+    calls.append(call)
 
 
 def restored(disk: Disk, folder: Path) -> Path:
