@@ -58,11 +58,9 @@ def section(title: str) -> str:
 
 def checks_of(name: str) -> list[Check]:
     if name in ORACLES:
-        exact = (
-            oracle_laws.oracle_checks(ORACLES[name], quick=True),
-            long_lists.long_list_checks(ORACLES[name], quick=True),
-        )
-        return [*chain(*exact), device_check(ORACLES[name], ONE, 10)]
+        oracle = ORACLES[name]
+        exact = [*oracle_laws.oracle_checks(oracle, quick=True), *long_lists.long_list_checks(oracle, quick=True)]
+        return [*exact, device_check(oracle, ONE, 10)]
     return transcripts.end_to_end_checks(audited_mechanisms()[name], quick=True)
 
 

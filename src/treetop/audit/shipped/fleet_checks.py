@@ -9,7 +9,7 @@ from treetop.audit.audit_report import Check
 from treetop.audit.shipped.device_checks import FAILURES, none_found
 from treetop.audit.shipped.fleet_runs import DEVICES, FLUSHES_EVERY_COMMIT, FleetRuns, FleetSeen
 from treetop.audit.shipped.recording_party import loopback
-from treetop.audit.shipped.scenes import ITEMS, READABLE, three_levels
+from treetop.audit.shipped.scenes import ENCODINGS, ITEMS, READABLE, three_levels
 from treetop.audit.shipped.watched_machine import restored
 
 KINDS = tuple(ITEMS.values())
@@ -78,5 +78,5 @@ def fleet_checks(rules: Sequence[str], quick: bool) -> list[Check]:
     """Check the shipped fleet in front of a recording party."""
     with loopback() as server, TemporaryDirectory(prefix="treetop-audit-") as folder:
         runs = FleetRuns(server, Path(folder))
-        encodings = ("ids",) if quick else ("ids", "text", "words", "hashed")
+        encodings = ENCODINGS[:1] if quick else ENCODINGS
         return [one_report_check(runs, rules), durable_check(runs, rules), *alike_checks(runs, rules, encodings)]

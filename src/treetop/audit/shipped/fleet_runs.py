@@ -51,11 +51,6 @@ class FleetSeen:
         return found
 
     @property
-    def sizes(self) -> list[tuple[bytes, int]]:
-        """Return ticket and size of every report, in order."""
-        return [(entry.ticket, len(entry.batch)) for arrival in self.arrivals for entry in arrival.reports]
-
-    @property
     def groups(self) -> dict[bytes, frozenset[Group]]:
         """Return the groups that were named with every ticket."""
         return {

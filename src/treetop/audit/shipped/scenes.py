@@ -27,6 +27,7 @@ ITEMS: dict[str, bytes] = {
     "not UTF-8": b"\xff\xfe7", "half a character": "Ä".encode()[:1],
 }  # fmt: skip
 """What a user may hold: every encoding has a code for some of them and none for others."""
+ENCODINGS = ("ids", "text", "words", "hashed")
 READABLE = ("short", "digits", "word", "text", "empty", "long number")
 
 
