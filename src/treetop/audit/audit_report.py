@@ -7,7 +7,7 @@ from typing import Any
 
 NOT_SEEN = (
     "disks that say they have flushed and have not, and whether SQLite flushes when it is told to",
-    "a device's whole folder put back to an earlier state: the ledger and its counter together",
+    "a device's folder lost or put back to an earlier state as a whole: the ledger and its counter together",
     "how long computing and the network take: pauses are recorded, nothing is timed",
     "memory, swap and core dumps, and what the operating system, other programs or the terminal keep",
     "whether the operating system's random bytes are random",

@@ -12,7 +12,7 @@ from treetop.cli.screen import err, out, print_json
 
 
 def audit(
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes and samples: about half a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes and samples: under a minute.")] = False,
     mechanism: Annotated[
         str | None,
         typer.Option(help="Audit this mechanism alone, or with --oracle both of them.", show_default="all"),

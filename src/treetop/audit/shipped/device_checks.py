@@ -13,10 +13,10 @@ from treetop.audit.scripted_entropy import ScriptedEntropy
 from treetop.audit.shipped.device_runs import DELIVERED, SERIAL, DeviceRuns, Seen
 from treetop.audit.shipped.recording_party import Fault, RecordingParty, loopback
 from treetop.audit.shipped.scenes import (
+    ALWAYS_ANSWERED,
     BITS,
     ENCODINGS,
     ITEMS,
-    LEAST_SLOTS,
     READABLE,
     Scene,
     edge_words,
@@ -142,14 +142,16 @@ def list_check(runs: DeviceRuns, rules: Iterable[str], sizes: Sequence[int] = LI
             scene = one_list(rule, slots)
             ((group, listed),) = scene.lists.items()
             first = listed.question.prefixes[0] << BITS - listed.question.length
-            face = scene.oracle_and_face(group)[1]
+            face, refused = scene.oracle_and_face(group)[1], set[bool]()
             for number, word in enumerate(edge_words(face)):
                 words, item = [word] * number_of_words(face), "no code" if number % 2 else str(first)
                 (script,) = scripts(face, words, 0, "highest" if number % 2 else "lowest")
                 seen = runs.run(scene, item.encode(), script=script, max_delay=0)
-                refused = slots < LEAST_SLOTS and seen.outcome == "QuestionRefused" and not seen.batches
-                wrong += not refused and seen.batches != [scene.report(group, item, ScriptedEntropy(script))]
-                answered += not refused
+                refuses = slots < ALWAYS_ANSWERED and seen.outcome == "QuestionRefused" and not seen.batches
+                refused.add(refuses)
+                answered += not refuses
+                wrong += not refuses and seen.batches != [scene.report(group, item, ScriptedEntropy(script))]
+            wrong += len(refused) - 1
     claim = f"{answered:,} answers to lists of up to {max(sizes)} slots are those of the oracle's face over as many"
     return none_found("device_lists", claim, wrong)
 

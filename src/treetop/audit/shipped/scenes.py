@@ -18,7 +18,7 @@ BITS = 16
 BUDGET = Budget("1")
 KEPT = 4
 """Prefixes that a level keeps in the tasks of three levels."""
-LEAST_SLOTS = 17
+ALWAYS_ANSWERED = 17
 """Shorter lists a device may refuse, if it does so whatever it holds."""
 
 ITEMS: dict[str, bytes] = {

@@ -8,7 +8,8 @@ from unittest.mock import patch
 
 import pytest
 
-from treetop.adapters.system.durable_file import CounterFile, LedgerFile, create_durably, replace_durably
+from treetop.adapters.system.durable_file import CounterFile, LedgerFile, replace_durably
+from treetop.adapters.system.ed25519 import SigningKey
 
 
 @contextmanager
@@ -46,7 +47,7 @@ def replacing(name: str, length: int) -> list[str]:
     (write_ledger, replacing("ledger", 7)),
     (lambda folder: CounterFile(folder / "counter").advance(12), replacing("counter", 2)),
     (lambda folder: replace_durably(folder / "file", b"four"), replacing("file", 4)),
-    (lambda folder: create_durably(folder / "key", b"secret", 0o600), ["flush key: 6", "flush folder"]),
+    (lambda folder: SigningKey(bytes(32)).save(folder / "key"), ["flush key: 65", "flush folder"]),
 ], ids=["ledger", "counter", "replaced", "created"])  # fmt: skip
 def test_a_file_is_flushed_before_it_is_renamed_and_its_folder_afterwards(
     tmp_path: Path, write: Callable[[Path], None], steps: list[str]
