@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from treetop.audit import oracle_laws, transcripts
+from treetop.audit import long_lists, oracle_laws, transcripts
 from treetop.audit.audit_report import Check
 from treetop.audit.empirical_epsilon import device_check
 from treetop.audit.exact_ratios import Odds
@@ -60,7 +60,9 @@ def section(title: str) -> str:
 
 def checks_of(name: str) -> list[Check]:
     if name in ORACLES:
-        return [*oracle_laws.oracle_checks(ORACLES[name], quick=True), device_check(ORACLES[name], ONE, 10)]
+        oracle = ORACLES[name]
+        exact = [*oracle_laws.oracle_checks(oracle, quick=True), *long_lists.long_list_checks(oracle, quick=True)]
+        return [*exact, device_check(oracle, ONE, 10)]
     return transcripts.end_to_end_checks(audited_mechanisms()[name], quick=True)
 
 
@@ -70,6 +72,7 @@ def test_every_oracle_and_mechanism_has_a_proof_and_checks_that_show_it(
 ) -> None:
     """The row names the section and all checks that `treetop audit` runs; nothing is enumerated here."""
     monkeypatch.setattr(oracle_laws, "oracle_cases", lambda *_: [(ONE, Odds(1, 1))])
+    monkeypatch.setattr(long_lists, "worst_odds", lambda *_: Odds(1, 1))
     monkeypatch.setattr(transcripts, "worst_odds", lambda *_: (Odds(1, 1), 1))
     row = re.search(rf"^\| `{name}` \| .*? is ε-LDP: \[(.+?)\]\(#(.+?)\) \| (.+) \| (.+) \|$", GUARANTEE, re.MULTILINE)
     assert row, f"no row for {name} in privacy_guarantee.md"

@@ -6,14 +6,14 @@ import typer
 from rich.progress import BarColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
-from treetop.audit.audit_report import AuditReport
+from treetop.audit.audit_report import NOT_SEEN, AuditReport
 from treetop.audit.run import parts, run_audit
 from treetop.cli.options import Json
 from treetop.cli.screen import Description, err, out, print_json
 
 
 def audit(
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes and samples: about half a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes and samples: under a minute.")] = False,
     mechanism: Annotated[
         str | None,
         typer.Option(help="Audit this mechanism alone, or with --oracle both of them.", show_default="all"),
@@ -45,6 +45,9 @@ def _show(report: AuditReport) -> None:
     for check in report.checks:
         numbers = f"{check.measured:>10.4g}  (limit {check.limit:.4g})"
         out.print(_verdict("pass", check.passed), f" {check.name:32} {numbers}  {check.claim}", soft_wrap=True)
+    out.print("not seen by any of these checks:")
+    for limit in NOT_SEEN:
+        out.print(f"  - {limit}", soft_wrap=True)
     failed = sum(not check.passed for check in report.checks)
     out.print(_verdict("PASS", report.passed), f" {len(report.checks) - failed} of {len(report.checks)} claims hold")
 
