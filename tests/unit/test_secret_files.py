@@ -13,6 +13,7 @@ import pytest
 from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.adapters.report_files.writer import ReportFileWriter
 from treetop.adapters.sqlite import database, fleet_ledger
+from treetop.adapters.relational.commit_numbers import Opening
 from treetop.adapters.sqlite.database import SqliteDatabase
 from treetop.adapters.sqlite.fleet_ledger import FleetLedger
 from treetop.adapters.system.durable_file import DeviceState, create_durably, replace_durably
@@ -63,7 +64,7 @@ WRITTEN: dict[str, Callable[[Path], object]] = {
     "created": lambda folder: create_durably(folder / "file", b"content"),
     "signing key": lambda folder: SigningKey.generate().save(folder / "file"),
     "device": report_once,
-    "store": lambda folder: SqliteDatabase(folder / "store").close(),
+    "store": lambda folder: SqliteDatabase(folder / "store", Opening()).close(),
     "fleet": play_a_fleet,
 }
 
