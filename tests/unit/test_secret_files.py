@@ -96,7 +96,8 @@ def test_a_database_is_private_before_it_is_opened(
     monkeypatch.setattr(sqlite3, "connect", watched)
     os.umask(0)
     try:
-        opened = (SqliteDatabase if module is database else FleetLedger)(tmp_path / "file")
+        path = tmp_path / "file"
+        opened = SqliteDatabase(path, Opening()) if module is database else FleetLedger(path)
         assert {mode_of(path) for path in tmp_path.iterdir()} == {0o600}  # the log and the index too
         opened.close()
     finally:
