@@ -3,15 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench
+AUDIT := .venv-audit
 SCIENCE := src/treetop/encoding/*,src/treetop/privacy/*,src/treetop/oracles/*,src/treetop/trie/*,src/treetop/mechanisms/*
 # Laws and whole processes take the time; they run on two cores and without measuring coverage.
 LONG := tests/statistical tests/end_to_end tests/faults tests/unit/audit tests/unit/adapters tests/unit/cli
-COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 pyproject.toml
+COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11
 
-.PHONY: help demo test lint unit check-slow bench lock docs clean
+.PHONY: help demo test lint unit check-slow bench lock docs sbom audit-dependencies promises sign-promises verify-promises clean
 
 help:  ## list the tasks
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("Treetop needs Python 3.11 or newer, found " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -61,9 +62,31 @@ docs: $(VENV)/.dev  ## rewrite the generated reference pages
 
 lock: $(VENV)/.dev  ## pin every dependency with its hashes, without addresses
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(COMPILE) --extra plot --extra federation --extra postgres --group build --output-file requirements/runtime.txt
-	$(COMPILE) --extra plot --extra federation --extra postgres --group build --group dev --output-file requirements/dev.txt
-	$(COMPILE) --extra federation --group build --group bench --output-file requirements/bench.txt
+	$(COMPILE) pyproject.toml --extra plot --extra federation --extra postgres --group build --output-file requirements/runtime.txt
+	$(COMPILE) pyproject.toml --extra plot --extra federation --extra postgres --group build --group dev --output-file requirements/dev.txt
+	$(COMPILE) pyproject.toml --extra federation --constraint requirements/runtime.txt --output-file requirements/party.txt
+	$(COMPILE) pyproject.toml --extra federation --group build --group bench --output-file requirements/bench.txt
+	$(COMPILE) --group audit --output-file requirements/audit.txt
+
+sbom: $(VENV)/.dev  ## rewrite requirements/sbom.json from the locks (CycloneDX)
+	$(BIN)/python -m tools.supply_chain.sbom
+
+$(AUDIT)/.audit: requirements/audit.txt
+	$(PYTHON) -m venv $(AUDIT)
+	-$(AUDIT)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/audit.txt
+	@touch $@
+
+audit-dependencies: $(VENV)/.dev $(AUDIT)/.audit  ## look locked versions up in advisory databases; RECORD=1 keeps the result
+	$(BIN)/python -m tools.supply_chain.advisories $(AUDIT)/bin/pip-audit $(if $(RECORD),--record)
+
+promises: $(VENV)/.dev  ## renew the digests in docs/promises.md, once it says what changed
+	$(BIN)/python -m tools.supply_chain.promises renew
+
+sign-promises: $(VENV)/.dev  ## sign docs/promises.md for a release: KEY=file
+	$(BIN)/python -m tools.supply_chain.promises sign $(KEY)
+
+verify-promises: $(VENV)/.dev  ## check the signature of docs/promises.md: PUBLIC=key
+	$(BIN)/python -m tools.supply_chain.promises verify $(PUBLIC)
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) $(BENCH) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) $(BENCH) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*

@@ -1,7 +1,7 @@
-"""OLH counting on a graphics card: `PYTHONPATH=src python3 benchmarks/gpu_counting.py`; needs numpy and CuPy alone.
+"""Counting on a graphics card: `PYTHONPATH=src python3 benchmarks/gpu_counting.py`; needs numpy and CuPy alone.
 
 Prints one line for each fact: equality with numpy on a small case, pairs per second with the reports resident, and
-the time from arrays in main memory to counts in main memory.
+the time from arrays in main memory to counts in main memory; for walsh those of all names of 24 bits.
 """
 
 import sys
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from treetop.oracles.olh.hashing import buckets, premixed
+from treetop.oracles.walsh.hashing import outcomes
 
 REPORTS, CANDIDATES, BUCKETS = 6_500_000, 160_000, 9
 SMALL_REPORTS, SMALL_CANDIDATES = 70_001, 1_333
@@ -19,23 +20,23 @@ TARGET = 1000.0
 SHAPES = ((64, 8, 512), (128, 4, 512), (128, 8, 256), (128, 8, 512), (128, 16, 512), (256, 4, 512), (256, 8, 1024))
 
 
-def card() -> Any:
-    """Return the module of the card, or leave with the reason why there is none."""
+def card() -> tuple[Any, Any]:
+    """Return the modules of the card, or leave with the reason why there is none."""
     try:
         import cupy  # noqa: PLC0415
 
         if not cupy.is_available():
             sys.exit("CuPy is installed, but it finds no graphics card")
-        from treetop.adapters.cupy import olh_support  # noqa: PLC0415
+        from treetop.adapters.cupy import olh_support, walsh_spectrum  # noqa: PLC0415
     except ImportError as missing:
         sys.exit(f"this benchmark needs CuPy (pip install 'treetop[gpu]'): {missing}")
-    return olh_support
+    return olh_support, walsh_spectrum
 
 
-def random_reports(reports: int) -> tuple[Any, Any]:
+def random_reports(reports: int, slots: int = BUCKETS) -> tuple[Any, Any]:
     randomness = np.random.default_rng(1)
     seeds = randomness.integers(2**32, size=reports, dtype=np.uint32)
-    return seeds, randomness.integers(BUCKETS, size=reports).astype(np.uint8)
+    return seeds, randomness.integers(slots, size=reports).astype(np.uint8)
 
 
 def keys_of(candidates: int) -> Any:
@@ -87,8 +88,29 @@ def end_to_end(module: Any, seeds: Any, reported: Any, keys: Any) -> float:
     return best(3, work)
 
 
+def support_of_names(module: Any, bits: int, slots: int, columns: Any) -> Any:
+    spectrum = module.CardSpectrum(bits, slots, len(columns[0]))
+    spectrum.add(*columns)
+    return spectrum.tally().support
+
+
+def walsh(module: Any) -> bool:
+    """Every name of 10 bits against numpy, then the time of all names of 24 and 26 bits, copies included."""
+    seeds, reported = columns = random_reports(20_000, 8)
+    names = np.arange(1 << 10, dtype=np.uint64)
+    by_numpy = np.array([np.count_nonzero(outcomes(seeds, name, 8) == reported) for name in names])
+    equal = bool(np.array_equal(support_of_names(module, 10, 8, columns), by_numpy))
+    print(f"walsh, equal to numpy on 20,000 x 1,024: {'yes' if equal else 'NO'}")
+    for bits, slots in ((24, 8), (24, 64), (26, 64)):
+        many = random_reports(REPORTS, slots)
+        support_of_names(module, bits, slots, many)
+        seconds = best(3, lambda bits=bits, slots=slots, many=many: support_of_names(module, bits, slots, many))
+        print(f"walsh, g = {slots}: {REPORTS:,} reports over 2^{bits} names in {seconds * 1e3:.0f} ms, copies included")
+    return equal
+
+
 def main() -> None:
-    module = card()
+    module, spectra = card()
     properties = module.cupy.cuda.runtime.getDeviceProperties(0)
     print(f"card: {properties['name'].decode()}, {properties['multiProcessorCount']} multiprocessors")
     seeds, reported = random_reports(REPORTS)
@@ -104,6 +126,7 @@ def main() -> None:
     print(f"resident: {rate:,.0f} G pairs/s (target {TARGET:,.0f}: {'reached' if rate >= TARGET else 'MISSED'})")
     seconds = end_to_end(module, seeds, reported, keys)
     print(f"end to end, copies and compilation's cache included: {REPORTS:,} x {CANDIDATES:,} in {seconds:.2f} s")
+    equal = walsh(spectra) and equal
     sys.exit(0 if equal and rate >= TARGET else 1)
 
 

@@ -1,5 +1,6 @@
-"""What several rooms of tests share: repeatable properties, a real PostgreSQL server."""
+"""What several rooms of tests share: repeatable properties, private files, a real PostgreSQL server."""
 
+import os
 from collections.abc import Iterator
 
 import hypothesis
@@ -12,6 +13,7 @@ hypothesis.settings.register_profile("fresh", deadline=None, print_blob=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.umask(0o077)  # the keys and items that tests write are refused if others can read them; some tests set another
     hypothesis.settings.load_profile("fresh" if config.getoption("markexpr") == "slow" else "fixed")
 
 

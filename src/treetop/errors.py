@@ -3,9 +3,17 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from treetop.public_text import visible
+
+LONGEST_FOUND = 400
+"""Of what a peer sent, in a message about it."""
+
 
 class TreetopError(Exception):
-    """Anything Treetop refuses to do, with a message for the person who asked."""
+    """Anything Treetop refuses to do, with a message for the person who asked: one line, whatever it quotes."""
+
+    def __str__(self) -> str:
+        return visible(super().__str__())
 
 
 class TreetopWarning(UserWarning):
@@ -51,7 +59,9 @@ class PeerViolation(TreetopError):
 
     def __init__(self, what: str, expected: object, found: object) -> None:
         self.what, self.expected, self.found = what, expected, found
-        super().__init__(f"{what}: expected {expected}, found {found}")
+        shown = str(found)
+        shown = shown if len(shown) <= LONGEST_FOUND else shown[: LONGEST_FOUND - 3] + "..."
+        super().__init__(f"{what}: expected {expected}, found {shown}")
 
 
 class QuestionRefused(PeerViolation):

@@ -1,11 +1,12 @@
 """Every TOML file that Treetop reads: settings of services, recipes of data, specifications of tables and figures.
 
 A frozen dataclass says what a file may hold, pydantic checks it, and a refusal names everything that is wrong at once.
-Paths are relative to the file. A secret `x` is never in it: `x_file` names a file that holds it, `x_env` a variable of
-the environment. Pydantic is loaded with the first file that is read.
+Paths are relative to the file. A secret `x` is never in it: `x_file` names a file that holds it and that only its
+owner can read, `x_env` a variable of the environment. Pydantic is loaded with the first file that is read.
 """
 
 import json
+import re
 import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -16,9 +17,13 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from treetop.errors import InvalidInput
+from treetop.public_text import name_problem
+from treetop.secret_files import read_secret
 
 Shape = TypeVar("Shape")
 _SECRET_ENDINGS = ("_file", "_env")
+_LIKE_AN_ADDRESS = re.compile(r"://|:.*@|//.*@|pass\w*\s*=")
+"""The secret itself where its name should be: it is not shown."""
 _EXPECTED = {
     "string_type": ("a text", "str"), "int_type": ("a whole number", "int"), "float_type": ("a number", "float"),
     "bool_type": ("true or false", "bool"), "tuple_type": ("a list", ""), "dict_type": ("a table", ""),
@@ -77,11 +82,11 @@ class Secret(FileValue):
     def from_file(cls, value: Any, source: Source) -> "Secret":
         """Read the secret that `{"x_file": name}` or `{"x_env": name}` points to."""
         ((key, name),) = value.items()
-        if not isinstance(name, str) or not name:
+        if not isinstance(name, str) or not name or _LIKE_AN_ADDRESS.search(name):
             raise InvalidInput("must be given by a name, found something else")
         if key.endswith("_file"):
             try:
-                content = (source.folder / name).read_bytes().strip()
+                content = read_secret(source.folder / name).strip()
             except OSError as reason:
                 raise InvalidInput(f"{name} cannot be read: {reason.strerror}") from None
         elif name in source.environment:
@@ -106,6 +111,14 @@ def _moment(value: Any, _source: Source) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
+def _name(value: Any, _source: Source) -> str:
+    if problem := name_problem(value):
+        raise InvalidInput(problem if isinstance(value, str) else f"must be a text, found {value!r}")
+    return str(value)
+
+
+Name = Annotated[str, ReadBy(_name)]
+"""Of a party: people read it everywhere."""
 FilePath = Annotated[Path, ReadBy(_path_beside)]
 """Relative to the file that names it."""
 Moment = Annotated[datetime, ReadBy(_moment)]

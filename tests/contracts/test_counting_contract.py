@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
-from tests.support.report_batches import KEYS, KINDS, asking, random_reports, support_by_numpy, written
+from tests.support.report_batches import (
+    KEYS,
+    KINDS,
+    asking,
+    parities_by_numpy,
+    random_reports,
+    support_by_numpy,
+    written,
+)
 
 from treetop.adapters.dask.report_counting import DaskEngine, connected
 from treetop.adapters.report_files.counting import Candidates, CountingEngine, EmbeddedEngine
@@ -54,8 +62,14 @@ def plainly(kind: ReportKind) -> Tally:
     elif kind.oracle == "oue":
         support = np.unpackbits(columns[0], axis=1)[:, : kind.slots].sum(axis=0)
     else:
-        support = support_by_numpy(columns[0], columns[1], KEYS, kind.slots)
+        support = by_keys(kind, columns, KEYS)
     return Tally(support, sum(SIZES))
+
+
+def by_keys(kind: ReportKind, columns: Any, keys: Any) -> Any:
+    if kind.oracle == "walsh":
+        return parities_by_numpy(columns, keys, kind.slots)
+    return support_by_numpy(columns[0], columns[1], keys, kind.slots)
 
 
 def assert_equal(one: Tally, two: Tally) -> None:
@@ -70,6 +84,36 @@ def test_tallies_are_exact_in_any_order(engine: CountingEngine, kind: ReportKind
     assert tally.support.dtype == np.int64
     assert_equal(tally, plainly(kind))
     assert_equal(engine.count(files[::-1], asking(kind)), tally)
+
+
+def test_every_name_is_counted_at_once(engine: CountingEngine, tmp_path: Path) -> None:
+    kind, bits = KINDS["walsh"], 11
+    files = batches(tmp_path, kind)
+    parts = [random_reports(kind, size, seed=place) for place, size in enumerate(SIZES)]
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    expected = Tally(by_keys(kind, columns, np.arange(1 << bits, dtype=np.uint64)), sum(SIZES))
+    assert_equal(engine.count(files, Candidates(kind, bits=bits)), expected)
+    assert_equal(engine.count(files[::-1], Candidates(kind, bits=bits)), expected)
+    assert_equal(engine.count([], Candidates(kind, bits=bits)), Tally(np.zeros(1 << bits, dtype=np.int64), 0))
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        (Candidates(KINDS["olh"], bits=11), "olh does not count every name of 11 bits: only walsh does"),
+        (Candidates(KINDS["walsh"], bits=29), "have from 1 to 28 bits, found 29"),
+    ],
+)
+def test_every_name_is_refused_where_it_cannot_be_counted(
+    engine: CountingEngine, asked: Candidates, problem: str
+) -> None:
+    with pytest.raises(InvalidInput, match=problem):
+        engine.count([], asked)
+
+
+def test_names_are_all_counted_or_listed() -> None:
+    with pytest.raises(InvalidInput, match="either keys are counted or all names of 11 bits, found both"):
+        Candidates(KINDS["walsh"], KEYS, 11)
 
 
 def test_no_files_have_no_reports(engine: CountingEngine) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.databases import PLACES, Place, place_called
+from tests.support.hostile_texts import BEYOND_THE_BMP, MARKUP
 
 
 @pytest.fixture(params=PLACES)
@@ -64,3 +65,11 @@ def test_threads_that_write_the_same_entry_agree(place: Place) -> None:
         told = list(pool.map(lambda number: place.journal.write("query", "one", bytes([number])), range(20)))
     assert len(set(told)) == 1
     assert place.journal.read("query") == {"one": told[0]}
+
+
+def test_books_and_entries_may_be_called_what_people_can_read(place: Place) -> None:
+    for name in (*BEYOND_THE_BMP, *MARKUP):
+        place.journal.write(f"party:{name}:00", f"outcome:{name}:1", name.encode())
+    place.reopen()
+    for name in (*BEYOND_THE_BMP, *MARKUP):
+        assert place.journal.read(f"party:{name}:00") == {f"outcome:{name}:1": name.encode()}

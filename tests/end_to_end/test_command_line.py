@@ -17,6 +17,7 @@ FIND_KEYS = [
     "schema", "mechanism", "oracle", "encoding", "k", "epsilon", "seed", "items", "parties", "notes", "choices",
     "missing", "truth", "mode", "task", "name", "covered", "levels", "privacy", "fakes_needed", "outside",
 ]  # fmt: skip
+PARTY_KEYS = ["name", "users", "uplink_bits", "implausible", "share", "expected", "coverage"]
 ITEM_KEYS = ["item", "count", "frequency", "stderr", "significant", "source"]
 ROW_KEYS = [
     "data", "mechanism", "oracle", "encoding", "epsilon", "k", "levels", "repeats", "f1", "f1_se", "ncr", "ncr_se",
@@ -42,7 +43,9 @@ def test_find_prints_one_object_and_nothing_else() -> None:
     answer = read(first)
     assert list(answer) == FIND_KEYS
     assert [list(item) for item in answer["items"]] == [ITEM_KEYS] * 5
-    assert [list(party) for party in answer["parties"]] == [["name", "users", "uplink_bits", "implausible"]] * 4
+    assert [list(party) for party in answer["parties"]] == [PARTY_KEYS] * 4
+    assert sum(party["share"] for party in answer["parties"]) == 1
+    assert {party["coverage"] for party in answer["parties"]} == {1.0}
     assert list(answer["truth"]) == ["f1", "ncr"]
     defaults = {name: answer[name] for name in ("mechanism", "oracle", "encoding", "k", "epsilon", "seed")}
     assert defaults == {"mechanism": "canopy", "oracle": "auto", "encoding": "words", "k": 5, "epsilon": 2.0, "seed": 3}
@@ -56,7 +59,10 @@ def test_find_draws_bars_for_a_person() -> None:
     assert "cappuccino" in done.stdout
     assert "█" in done.stdout
     assert "F1" in done.stdout
-    assert "every user answers once" in " ".join(done.stdout.split())
+    words = " ".join(done.stdout.split())
+    assert "every user answers once" in words
+    assert "Shares of the users counted: " in words
+    assert "100.0% of the known" in words
     assert "Noise swamps item 10" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ SMALLER = {"30001": "3001", "30000": "3000", "20000": "2000", "--collect 15m": "
 
 @pytest.mark.skipif(not (which("curl") and which("openssl")), reason="the tutorial calls curl and openssl")
 def test_every_block_of_the_tutorial_runs(tmp_path: Path) -> None:
-    script = "\n".join(["set -e", *re.findall(r"```sh\n(.*?)```", TUTORIAL, re.DOTALL)])
+    script = "\n".join(["set -e", "trap 'kill $(jobs -p)' EXIT", *re.findall(r"```sh\n(.*?)```", TUTORIAL, re.DOTALL)])
     for port, free in zip(("8451", "8452", "8460"), free_ports(3), strict=True):
         script = script.replace(port, str(free))
     for told, small in SMALLER.items():
@@ -27,9 +28,13 @@ def test_every_block_of_the_tutorial_runs(tmp_path: Path) -> None:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "EXAMPLES": str(ROOT / "examples")}
     done = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
+        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False,
+        umask=0,
+    )  # fmt: skip
     assert "k = 5, ε = 2" in done.stdout, done.stderr
     assert "Delivered: the party had it already." in done.stdout
     assert "5,001 users in 2 parties" in done.stdout
     assert list((tmp_path / "station" / "reports").glob("*"))
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {f"{stat.S_IMODE(path.stat().st_mode):o}" for path in written} == {"600"}
+    assert {tmp_path / "my_ticket", tmp_path / "station" / "tickets.key", tmp_path / "me" / "ledger"} <= set(written)

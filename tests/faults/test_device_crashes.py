@@ -57,7 +57,7 @@ def holds(party: FakeParty, serial: int, state: Path) -> None:
     (entry,) = kept.ledger.entries
     assert entry.delivered
     assert {entry.sent} == party.distinct[serial]
-    assert kept.ledger.spent("favourite") == Fraction(1)
+    assert kept.ledger.spent == Fraction(1)
     kept.close()
 
 

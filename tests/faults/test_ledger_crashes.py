@@ -98,7 +98,7 @@ def crashed(world: World, fuse: int) -> None:
 
 def holds(world: World) -> bool:
     ledger = Ledger(world.store, world.counter)
-    return len(set(world.received)) == 1 and ledger.spent("favourite") == 2 and not ledger.undelivered()
+    return len(set(world.received)) == 1 and ledger.spent == 2 and not ledger.undelivered()
 
 
 def test_a_crash_at_any_step_leaves_one_report() -> None:
@@ -148,7 +148,7 @@ def check_folder(folder: Path) -> None:
     store = LedgerFile(folder / "ledger")
     ledger = Ledger(store, CounterFile(folder / "counter"))
     assert len(set(sent)) == 1
-    assert ledger.spent("favourite") == Fraction(2)
+    assert ledger.spent == Fraction(2)
     assert ledger.undelivered() == []
     store.close()
 

@@ -63,7 +63,7 @@ class History:
 
     def check(self) -> None:
         assert all(len(reports) == 1 for reports in self.sent.values())
-        assert sum(self.cost.values(), Fraction(0)) <= self.ledger.spent("favourite") <= CAPS.lifetime
+        assert sum(self.cost.values(), Fraction(0)) <= self.ledger.spent <= CAPS.lifetime
         assert all(cost <= CAPS.per_task for cost in self.cost.values())
 
 

@@ -145,7 +145,7 @@ def test_nobody_left_is_no_answer() -> None:
 def test_a_party_without_devices_is_left_out() -> None:
     asked = Federation.of(order("canopy", "one-shot", "ab"), {**crowd({"a": 900}), "b": []})
     content = asked.query().run().content
-    assert content["missing"] == [{"name": "b", "reason": "has no devices", "levels": 0}]
+    assert content["missing"] == [{"name": "b", "reason": "has no devices", "levels": 0, "expected": None}]
 
 
 def test_a_party_that_stays_within_its_deadline_is_not_missing() -> None:

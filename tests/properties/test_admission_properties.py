@@ -102,10 +102,11 @@ def entries(draw: st.DrawFn, of: DeviceTask) -> TicketedReport:
     slots = draw(st.just(envelope.slots) | st.just(envelope.slots) | st.integers(2, 300))
     oracle = draw(st.sampled_from([envelope.oracle] * 4 + list(ORACLES.values())))
     domain = draw(st.sampled_from([envelope.domain] * 4 + [NO_DOMAIN, sha256(b"x").digest()]))
-    width = oracle.form(slots).width
+    fitting = slots if oracle.has_slots(slots) else 2
+    width = oracle.form(fitting).width
     body = draw(st.binary(min_size=width, max_size=width)) if draw(st.booleans()) else bytes(width)
-    head = encoded_batch(Envelope(task_digest, group, domain, oracle, slots), [])
-    batch = head[:-4] + draw(st.sampled_from([1] * 9 + [0, 2])).to_bytes(4, "big") + body
+    head = encoded_batch(Envelope(task_digest, group, domain, oracle, fitting), [])
+    batch = head[:-8] + slots.to_bytes(4, "big") + draw(st.sampled_from([1] * 9 + [0, 2])).to_bytes(4, "big") + body
     ticket = draw(st.sampled_from([KEY] * 6 + [FORGER])).write(of.digest, serial).to_bytes()
     return draw(_mutated(TicketedReport(ticket, batch)))
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tests.support.fake_party import PINNED, FakeParty
@@ -17,15 +18,16 @@ from treetop.trie.user_groups import Group
 PATIENCE = RetryPolicy(in_all=30, first_pause=0.005, longest_pause=0.05, answer_within=20)
 
 
-def fleet_task(oracle: str = "olh") -> DeviceTask:
-    return replace(task(oracle), parties=("north", "south"), groups=GROUPS[:3])
+def fleet_task(oracle: str = "olh", epsilon: str = "1") -> DeviceTask:
+    return replace(task(oracle, epsilon), parties=("north", "south"), groups=GROUPS[:3])
 
 
-def fleet_of(party: FakeParty, url: str, state: Path, devices: int, batch: int = 50) -> Fleet:
+def fleet_of(party: FakeParty, url: str, state: Path, devices: int, batch: int = 50, **plan_of: Any) -> Fleet:
     held = HeldItems([str(item) for item in range(0, 300, 7)], np.arange(devices) % 43)
     plan = FleetPlan(
-        url, party.task.digest, "north", party.write_tickets(devices), state, PINNED, batch=batch, retry=PATIENCE
-    )
+        url, party.task.digest, "north", party.write_tickets(devices), state, PINNED, batch=batch, retry=PATIENCE,
+        **plan_of,
+    )  # fmt: skip
     return Fleet(plan, held, f"{devices} devices")
 
 

@@ -15,10 +15,11 @@ from starlette.types import ASGIApp
 from tests.support import tasks
 from tests.support.clocks import NOW, HandClock
 
-from treetop.adapters.http.endpoint_settings import AccessKey, AccessKeys, Address, StoreLocation
-from treetop.adapters.http.serving import guarded
+from treetop.adapters.http.endpoint_settings import AccessKey, AccessKeys, Address
+from treetop.adapters.http.guarded_connection import ConnectionLimits, guarded
 from treetop.adapters.memory.ports import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
+from treetop.adapters.store_choice import StoreLocation
 from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import PeerViolation
@@ -42,6 +43,7 @@ from treetop.trie.user_groups import Group, Role
 NAME = "north"
 SECRET = b"canary-ticket-secret-0123456789abcdef"
 SERVER_KEY, BACK_END_KEY = "canary-server-key-0123456789abcdef", "canary-back-end-key-0123456789abcdef"
+METRICS_KEY = "canary-metrics-key-0123456789abcdef"
 SIGNING = SigningKey(bytes(range(32)))
 KEY = TicketKey(SECRET)
 GROUPS = (
@@ -114,7 +116,7 @@ def settings(**changes: object) -> PartySettings:
     whole = PartySettings(
         NAME, Address("127.0.0.1", 0), Path("nowhere"), (SIGNING.public,), Secret(SECRET),
         (AccessKey(Secret(SERVER_KEY.encode())),), (AccessKey(Secret(BACK_END_KEY.encode())),),
-        StoreLocation("nowhere.db"),
+        StoreLocation("nowhere.db"), metrics_access=(AccessKey(Secret(METRICS_KEY.encode())),),
     )  # fmt: skip
     return replace(whole, **changes)  # type: ignore[arg-type]
 
@@ -168,15 +170,15 @@ def honest_entry(of: DeviceTask, serial: int, group: Group | None = None, key: T
 @contextmanager
 def live(context: PartyContext) -> Iterator[int]:
     """Serve a party from a thread; yield its port."""
-    with served(party_app(context), context.limits.body_seconds) as port:
+    with served(party_app(context), context.limits) as port:
         yield port
 
 
 @contextmanager
-def served(app: ASGIApp, head_seconds: float = 15) -> Iterator[int]:
+def served(app: ASGIApp, limits: ConnectionLimits | None = None) -> Iterator[int]:
     """Serve an application from a thread; yield its port."""
     config = uvicorn.Config(
-        app, http=guarded(head_seconds), ws="none", lifespan="off", log_config=None,
+        app, http=guarded(limits or Limits()), ws="none", lifespan="off", log_config=None,
         access_log=False, host="127.0.0.1", port=0, timeout_graceful_shutdown=5,
     )  # fmt: skip
     server = uvicorn.Server(config)

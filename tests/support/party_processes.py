@@ -95,8 +95,12 @@ class PartyProcess:
             texts += json.loads(answer)["tickets"]
         return texts
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def signal(self, number: int) -> None:
-        os.kill(self._process.pid, number)
+        os.kill(self.pid, number)
 
     def kill(self) -> None:
         """The power goes."""
@@ -117,5 +121,5 @@ class PartyProcess:
     @property
     def memory(self) -> int:
         """Return the bytes that it holds at the moment."""
-        pages = Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]
+        pages = Path(f"/proc/{self.pid}/statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")

@@ -11,6 +11,7 @@ from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.adapters.report_files.writer import ReportFileWriter
 from treetop.oracles.frequency_oracle import Columns
 from treetop.oracles.olh.hashing import buckets, premixed
+from treetop.oracles.walsh.hashing import outcomes
 
 TASK = "5eed" * 16
 KINDS = {
@@ -19,6 +20,7 @@ KINDS = {
     "oue": ReportKind(TASK, 3, "oue", 41),
     "olh": ReportKind(TASK, 3, "olh", 9),
     "olh wide": ReportKind(TASK, 3, "olh", 1000),
+    "walsh": ReportKind(TASK, 3, "walsh", 8),
 }
 KEYS = np.arange(1000, 1077, dtype=np.uint64) * np.uint64(0x1234567)
 
@@ -40,8 +42,14 @@ def support_by_numpy(seeds: Any, reported: Any, keys: Any, count: int) -> Any:
     return np.array([np.count_nonzero(buckets(seeds, low, high, count) == reported) for low, high in words])
 
 
+def parities_by_numpy(columns: Columns, keys: Any, count: int) -> Any:
+    """The naive twin of walsh counting: the hash as its file has it, one key after the other."""
+    seeds, reported = columns
+    return np.array([np.count_nonzero(outcomes(seeds, key, count) == reported) for key in keys])
+
+
 def asking(kind: ReportKind) -> Candidates:
-    return Candidates(kind, KEYS) if kind.oracle == "olh" else Candidates(kind)
+    return Candidates(kind) if kind.counting.listed else Candidates(kind, KEYS)
 
 
 def written(path: Path, kind: ReportKind, columns: Sequence[np.ndarray], rows_per_group: int = 1000) -> Path:

@@ -26,6 +26,7 @@ from treetop.services.server.client import ServerClient
 
 START_SECONDS, ANSWER_SECONDS = 120.0, 240.0
 EAGER = RetryPolicy(in_all=120, first_pause=0.05, longest_pause=0.5, answer_within=30)
+METRICS_TABLE = '\n[[metrics_access]]\nkey_file = "metrics.key"\n'
 ITEMS = [str(item) for item in range(256)]
 Through = Callable[[str, int], int]
 """Which port leads to a party (its name, its own port)."""
@@ -53,14 +54,16 @@ class RunningFederation:
     def start(self, through: Through = directly) -> None:
         """Start parties, then the server, which reaches them as it is told."""
         for name in self.sizes:
-            text = party_settings(name, 0, self.signing.public) + self.party_tables
-            self._laid_out(name, "party.toml", text, tickets="ticket", server=name, back_end="back-end")
+            text = party_settings(name, 0, self.signing.public) + METRICS_TABLE + self.party_tables
+            keys = {"tickets": "ticket", "server": name, "back_end": "back-end", "metrics": "metrics"}
+            self._laid_out(name, "party.toml", text, **keys)
             self.parties[name] = self._started(name, "party")
         for name, process in self.parties.items():
             self.ports[name] = listening_port(process)
         entries = "".join(self._entry(name, through(name, port)) for name, port in self.ports.items())
-        text = server_settings(0) + self.server_tables + entries
-        self._laid_out("server", "server.toml", text, admin="admin", **{name: name for name in self.sizes})
+        text = server_settings(0) + METRICS_TABLE + self.server_tables + entries
+        keys = {"admin": "admin", "metrics": "metrics", **{name: name for name in self.sizes}}
+        self._laid_out("server", "server.toml", text, **keys)
         self.signing.save(self.folder / "server" / "signing.key")
         self.server = self._started("server", "server")
         self.ports["server"] = listening_port(self.server)
@@ -83,10 +86,10 @@ class RunningFederation:
     def url(self, port: int) -> str:
         return f"{self.scheme}://localhost:{port}"
 
-    def ask(self, name: str, path: str) -> bytes:
-        """Return what a process says without a key."""
+    def ask(self, name: str, path: str, key: str = "") -> bytes:
+        """Return what a process says, without a key or with one."""
         with closing(self.connection(name)) as connection:
-            return connection.ask(Request("GET", path)).body
+            return connection.ask(Request("GET", path, headers={"Authorization": f"Bearer {key}"} if key else {})).body
 
     def connection(self, name: str) -> RetryingConnection:
         return RetryingConnection(self.url(self.ports[name]), self.ca, EAGER)
@@ -159,7 +162,7 @@ class RunningFederation:
         """Return one number of a process's metrics."""
         (value,) = [
             found.rsplit(" ", 1)[1]
-            for found in self.ask(name, "/metrics").decode().splitlines()
+            for found in self.ask(name, "/metrics", key_of("metrics")).decode().splitlines()
             if found.rsplit(" ", 1)[0] == line
         ]
         return int(float(value))

@@ -11,9 +11,10 @@ from tests.support.fixed_entropy import FixedEntropy
 from tests.support.journals import ScriptedJournal
 from tests.support.parties import SIGNING
 
-from treetop.adapters.http.endpoint_settings import AccessKey, AccessKeys, Address, StoreLocation
+from treetop.adapters.http.endpoint_settings import AccessKey, AccessKeys, Address
 from treetop.adapters.memory.ports import MemoryChannel
 from treetop.adapters.memory.report_collection import MemoryReportCollection
+from treetop.adapters.store_choice import StoreLocation
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.host import SystemClock
 from treetop.adapters.system.structured_log import StructuredLog
@@ -27,6 +28,7 @@ from treetop.services.server.settings import KnownParty, ServerLimits, ServerSet
 from treetop.toml_files import Secret
 
 ADMIN_KEY, PARTY_KEY = "canary-admin-key-0123456789abcdef", "canary-party-key-0123456789abcdef"
+METRICS_KEY = "canary-metrics-key-0123456789abcdef"
 PARTY_URL = "https://canary-address.example:8443"
 SIZES = {"north": 900, "south": 600}
 ORDER: dict[str, Any] = {
@@ -73,17 +75,23 @@ def wanted(**changes: Any) -> OrderWanted:
     return OrderWanted.model_validate({**ORDER, **changes})
 
 
-def manager_over(journal: Journal, of: dict[str, Any], log: StructuredLog | None = None) -> QueryManager:
+def manager_over(
+    journal: Journal, of: dict[str, Any], log: StructuredLog | None = None, expected: dict[str, int] | None = None
+) -> QueryManager:
     openers = {name: (lambda found=channel: found) for name, channel in of.items()}
     return QueryManager(
-        journal, SIGNING, openers, clock=SystemClock(), entropy=FixedEntropy(9), log=log or StructuredLog(StringIO())
-    )
+        journal, SIGNING, openers, clock=SystemClock(), entropy=FixedEntropy(9), log=log or StructuredLog(StringIO()),
+        expected=expected,
+    )  # fmt: skip
 
 
 def server_settings(*more: AccessKey) -> ServerSettings:
     known = tuple(KnownParty(name, PARTY_URL, Secret(PARTY_KEY.encode())) for name in SIZES)
     keys = (AccessKey(Secret(ADMIN_KEY.encode())), *more)
-    return ServerSettings(Address("127.0.0.1", 0), Path("key"), keys, known, StoreLocation("journal"))
+    metrics = (AccessKey(Secret(METRICS_KEY.encode())),)
+    return ServerSettings(
+        Address("127.0.0.1", 0), Path("key"), keys, known, StoreLocation("journal"), metrics_access=metrics
+    )
 
 
 @dataclass

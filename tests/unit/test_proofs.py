@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from treetop.audit import oracle_laws, transcripts
+from treetop.audit import long_lists, oracle_laws, transcripts
 from treetop.audit.audit_report import Check
 from treetop.audit.empirical_epsilon import device_check
 from treetop.audit.exact_ratios import Odds
@@ -23,10 +23,11 @@ SOURCE = ROOT / "src" / "treetop"
 ONE = Budget("1")
 
 PROOFS = {
-    "k-RR": "6f8e1e1350ebb48a",
+    "k-RR": "7d100f2a5ef95759",
     "OUE": "4605eb113773971f",
     "OLH": "38abe78adc0994bc",
-    "Whole runs": "53fed57412f761ab",
+    "Walsh": "a4b8eeba4696bac9",
+    "Whole runs": "a7b2602fbcf8cb11",
     "FedPEM": "e09f6f00e3203b8a",
     "GTF": "c658ee933d809e94",
     "TAP": "abe2f49979ee93df",
@@ -38,11 +39,12 @@ PROOFS = {
 PROVED_CODE = {
     "privacy/budget.py": "6c39b7d7629f4b5d",
     "privacy/randomness.py": "b5f28d0df23f0e17",
-    "oracles/protocol.py": "c76b8fabb08d592e",
+    "oracles/protocol.py": "96c22cfa6edfaac9",
     "oracles/krr/device.py": "fe6fe23a6c90ce7d",
     "oracles/oue/device.py": "8360181a3134eecd",
     "oracles/olh/device.py": "ab5437308668800d",
-    "federation/device/device.py": "3b9023330502a249",
+    "oracles/walsh/device.py": "fdda6bf0d0c624de",
+    "federation/device/device.py": "e4d54d0de7116e41",
 }
 
 
@@ -58,7 +60,9 @@ def section(title: str) -> str:
 
 def checks_of(name: str) -> list[Check]:
     if name in ORACLES:
-        return [*oracle_laws.oracle_checks(ORACLES[name], quick=True), device_check(ORACLES[name], ONE, 10)]
+        oracle = ORACLES[name]
+        exact = [*oracle_laws.oracle_checks(oracle, quick=True), *long_lists.long_list_checks(oracle, quick=True)]
+        return [*exact, device_check(oracle, ONE, 10)]
     return transcripts.end_to_end_checks(audited_mechanisms()[name], quick=True)
 
 
@@ -68,6 +72,7 @@ def test_every_oracle_and_mechanism_has_a_proof_and_checks_that_show_it(
 ) -> None:
     """The row names the section and all checks that `treetop audit` runs; nothing is enumerated here."""
     monkeypatch.setattr(oracle_laws, "oracle_cases", lambda *_: [(ONE, Odds(1, 1))])
+    monkeypatch.setattr(long_lists, "worst_odds", lambda *_: Odds(1, 1))
     monkeypatch.setattr(transcripts, "worst_odds", lambda *_: (Odds(1, 1), 1))
     row = re.search(rf"^\| `{name}` \| .*? is ε-LDP: \[(.+?)\]\(#(.+?)\) \| (.+) \| (.+) \|$", GUARANTEE, re.MULTILINE)
     assert row, f"no row for {name} in privacy_guarantee.md"

@@ -21,6 +21,8 @@ from treetop.oracles.olh.device import HashedReport, bucket_count
 from treetop.oracles.oue.device import flip_threshold
 from treetop.oracles.protocol import MAX_SLOTS
 from treetop.oracles.registry import find_oracle
+from treetop.oracles.walsh.device import ParityFace, mixed_words, parity_count
+from treetop.oracles.walsh.device import keep_threshold as walsh_keep_threshold
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group, Role
 
@@ -40,6 +42,8 @@ def thresholds() -> list[Vector]:
         {
             "epsilon": epsilon, "flip": str(flip_threshold(odds)), "buckets": bucket_count(odds),
             "keep": {str(d): str(keep_threshold(odds, d)) for d in (2, 3, 5, 41, 321, 4097, MAX_SLOTS)},
+            "outcomes": 1 << parity_count(odds),
+            "walsh_keep": str(walsh_keep_threshold(odds, 1 << parity_count(odds))),
         }
         for epsilon in EPSILONS for odds in [Budget(epsilon).odds_below]
     ]  # fmt: skip
@@ -64,7 +68,21 @@ def draws() -> list[Vector]:
         cases.append(drawn("oue", "1", 11, start % 11, stream(88, start)))
         cases.append(drawn("olh", "2", None, start << 32, stream(100, start)))
         cases.append(drawn("olh", "8", None, start, stream(200, start)))
+        cases.append(drawn("walsh", "1", None, start << 32, stream(13, start)))
+        cases.append(drawn("walsh", "4", None, (start * start * 131) % (1 << 24), stream(13, start)))
     return cases
+
+
+def walsh_hash() -> list[Vector]:
+    """Outcomes of keys, and the words behind them; keys and words are texts, as they may have 64 bits."""
+    keys = (0, 1, 0xDEADBEEF, (1 << 24) - 1, (1 << 48) - 1, (1 << 64) - 1)
+    return [
+        {
+            "seed": seed, "outcomes": slots, "words": [str(word) for word in mixed_words(seed, slots.bit_length())],
+            "outcome": {str(key): ParityFace(Budget("1").odds_below, slots).hashed(seed, key) for key in keys},
+        }
+        for seed in (0, 1, 0x9E3779B9, (1 << 32) - 1) for slots in (2, 4, 8, 64, 256)
+    ]  # fmt: skip
 
 
 TASK = DeviceTask(
@@ -76,11 +94,16 @@ ONE_SHOT = DeviceTask(
     "Lieblingsobst: Äpfel?", "fruit", Budget("2"), "olh", 10, (0, 8, 48, 256),
     tuple(WeightedGroup(Group(level), level) for level in (1, 2, 3)),
 )  # fmt: skip
+WALSH = DeviceTask(
+    "every name", "fruit", Budget("4"), "walsh", 10, (0, 24), (WeightedGroup(Group(1), 1),),
+)  # fmt: skip
 
 
 def tasks() -> Vector:
     whole = ONE_SHOT.canonical_bytes().decode()
-    good = [{"canonical": task.canonical_bytes().decode(), "digest": task.digest.hex()} for task in (TASK, ONE_SHOT)]
+    good = [
+        {"canonical": task.canonical_bytes().decode(), "digest": task.digest.hex()} for task in (TASK, ONE_SHOT, WALSH)
+    ]
     bad = [
         "", "{}", "[]", whole + " ", whole.replace(":", ": "), whole.replace('"k":10', '"k":10.0'),
         whole.replace('"k":10', '"k":"10"'), whole.replace('"k":10', '"k":10,"note":""'), whole.replace('"2"', '"2.0"'),
@@ -126,18 +149,23 @@ def batches() -> Vector:
     oue = Envelope(TASK.digest, Group(1), domain, find_oracle("oue"), 11)
     olh = Envelope(ONE_SHOT.digest, Group(3), NO_DOMAIN, find_oracle("olh"), 9)
     wide = Envelope(ONE_SHOT.digest, Group(3), NO_DOMAIN, find_oracle("olh"), 2982)
+    walsh = Envelope(ONE_SHOT.digest, Group(3), NO_DOMAIN, find_oracle("walsh"), 8)
     written = [
         encoded_batch(krr, [0, 299, 17]), encoded_batch(oue, [(True, False) * 5 + (True,), (False,) * 11]),
         encoded_batch(olh, [HashedReport(0xDEADBEEF, 8), HashedReport(0, 0)]),
         encoded_batch(wide, [HashedReport(1, 2981)]),
+        encoded_batch(walsh, [HashedReport(0xDEADBEEF, 7), HashedReport(0, 0)]),
     ]  # fmt: skip
     one, hashed = encoded_batch(krr, [5]), encoded_batch(olh, [HashedReport(1, 1)])
+    parities = encoded_batch(walsh, [HashedReport(1, 1)])
     bad = [
         b"", one[:76], one[:-1], one + b"\0", b"\0" + one[1:], b"\2" + one[1:],
         _with(one, 33, b"\0\0"), _with(one, 35, b"\3"), _with(one, 36, bytes(32)), _with(one, 68, b"\0"),
         _with(one, 68, b"\4"), _with(one, 69, b"\0\0\0\1"), _with(one, 69, b"\xff\0\0\0"), _with(one, 73, b"\0\0\0\0"),
         _with(one, 73, b"\0\0\0\2"), _with(one, 73, b"\xff\xff\xff\xff"), _with(one, 77, b"\1\x2c"),
         _with(one, 77, b"\xff\xff"), _with(hashed, 36, b"\1"), _with(hashed, 81, b"\x09"),
+        _with(one, 68, b"\5"), _with(parities, 69, b"\0\0\0\x09"), _with(parities, 69, b"\0\0\2\0"),
+        _with(parities, 36, b"\1"), _with(parities, 81, b"\x08"),
         _with(encoded_batch(oue, [(False,) * 11]), 78, b"\1"), _with(encoded_batch(oue, [(False,) * 11]), 78, b"\x10"),
     ]  # fmt: skip
     return {"good": [batch.hex() for batch in written], "bad": [batch.hex() for batch in bad]}
@@ -204,7 +232,7 @@ def _with(data: bytes, place: int, new: bytes) -> bytes:
 FILES = {
     "thresholds.json": thresholds, "draws.json": draws, "tasks.json": tasks, "groups.json": groups,
     "domains.json": domains, "batches.json": batches, "signed_documents.json": signed_documents,
-    "uploads.json": uploads,
+    "uploads.json": uploads, "walsh_hash.json": walsh_hash,
 }  # fmt: skip
 
 

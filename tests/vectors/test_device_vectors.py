@@ -18,6 +18,8 @@ from treetop.oracles.krr.device import keep_threshold
 from treetop.oracles.olh.counting import HashCounting
 from treetop.oracles.oue.counting import BitsCounting
 from treetop.oracles.oue.device import flip_threshold
+from treetop.oracles.walsh.counting import ParityCounting
+from treetop.oracles.walsh.device import keep_threshold as walsh_keep_threshold
 from treetop.privacy.epsilon import Epsilon
 
 HERE = Path(__file__).parent
@@ -39,6 +41,9 @@ def test_vectorised_devices_have_the_thresholds_of_the_vectors() -> None:
             assert keep_threshold(SlotCounting(epsilon, int(slots)).odds, int(slots)) == int(keep)
         assert str(flip_threshold(BitsCounting(epsilon, 2).odds)) == vector["flip"]
         assert HashCounting(epsilon, 2).report_slots == vector["buckets"]
+        walsh = ParityCounting(epsilon, 2)
+        assert walsh.report_slots == vector["outcomes"]
+        assert walsh_keep_threshold(walsh.odds, vector["outcomes"]) == int(vector["walsh_keep"])
 
 
 @pytest.mark.parametrize("batch", read("batches.json")["good"])

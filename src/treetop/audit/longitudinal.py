@@ -20,15 +20,15 @@ BUDGET = Budget("0.5")
 
 def answered(tasks: list[Audited], value: int, entropy: SystemEntropy) -> tuple[int, Fraction]:
     """Let a device answer all tasks; return how many reports name slot 0, and what its ledger says they cost."""
-    ledger = Ledger(MemoryLedger(), MemoryCounter(), Caps(lifetime=BUDGET.amount * len(tasks)))
+    ledger = Ledger(MemoryLedger(), MemoryCounter(), Caps(lifetime=BUDGET.amount * len(tasks), least_slots=3))
     device = Device(lambda: value, entropy, ledger)
     reports = [decoded_batch(asked.answer(device)).reports()[0] for asked in tasks]
-    return sum(report == 0 for report in reports), ledger.spent("audit")
+    return sum(report == 0 for report in reports), ledger.spent
 
 
 def refuses_one_more(tasks: list[Audited]) -> bool:
     """Return whether a device whose lifetime cap is spent refuses the next task."""
-    ledger = Ledger(MemoryLedger(), MemoryCounter(), Caps(lifetime=BUDGET.amount * (len(tasks) - 1)))
+    ledger = Ledger(MemoryLedger(), MemoryCounter(), Caps(lifetime=BUDGET.amount * (len(tasks) - 1), least_slots=3))
     device = Device(lambda: FIRST, SystemEntropy(), ledger)
     for asked in tasks[:-1]:
         asked.answer(device)

@@ -8,14 +8,17 @@ from treetop.audit.audit_report import AuditReport, Check
 from treetop.audit.device_conduct import conduct_checks, oracle_conduct_checks
 from treetop.audit.device_laws import device_law_check
 from treetop.audit.empirical_epsilon import device_check, vectorised_checks
+from treetop.audit.long_lists import long_list_checks
 from treetop.audit.longitudinal import longitudinal_check
 from treetop.audit.oracle_laws import oracle_checks
+from treetop.audit.shipped.device_checks import device_checks
+from treetop.audit.shipped.fleet_checks import fleet_checks
 from treetop.audit.transcripts import end_to_end_checks
 from treetop.errors import UnknownName
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import FOR_A_QUERY, MECHANISMS
 from treetop.oracles.protocol import Oracle
-from treetop.oracles.registry import ORACLES, find_oracle
+from treetop.oracles.registry import LISTED, ORACLES, find_oracle
 from treetop.privacy.budget import Budget
 
 Tick = Callable[[str, float], None]
@@ -52,6 +55,9 @@ def parts(quick: bool, mechanism: str | Mechanism[Any] | None = None, oracle: st
     found += [_end_to_end(each, quick) for each in mechanisms]
     if deployable:
         found.append(Part("conduct by oracle", 1 if quick else 3, lambda: oracle_conduct_checks(deployable, quick)))
+        rules = [each.name for each in deployable] + [LISTED] * everything
+        found.append(Part("shipped device", 5 if quick else 15, lambda: device_checks(rules, quick)))
+        found.append(Part("shipped fleet", 1 if quick else 4, lambda: fleet_checks(rules, quick)))
     if everything:
         found.append(Part("conduct", 1, lambda: conduct_checks(quick)))
     found += [_empirical(each, 30_000 if quick else 500_000) for each in deployable]
@@ -75,7 +81,7 @@ def _end_to_end(mechanism: Mechanism[Any], quick: bool) -> Part:
 
 def _exact(oracle: Oracle, quick: bool) -> Part:
     seconds = sum(oracle.audited_sizes(quick)) / 8_000 if oracle.listed else 2 if quick else 10
-    return Part(f"exact {oracle}", seconds, lambda: oracle_checks(oracle, quick))
+    return Part(f"exact {oracle}", seconds, lambda: [*oracle_checks(oracle, quick), *long_list_checks(oracle, quick)])
 
 
 def _empirical(oracle: Oracle, trials: int) -> Part:

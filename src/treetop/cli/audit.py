@@ -3,16 +3,17 @@
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
 
-from treetop.audit.audit_report import AuditReport
+from treetop.audit.audit_report import NOT_SEEN, AuditReport
 from treetop.audit.run import parts, run_audit
 from treetop.cli.options import Json
-from treetop.cli.screen import err, out, print_json
+from treetop.cli.screen import Description, err, out, print_json
 
 
 def audit(
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes and samples: about half a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes and samples: under a minute.")] = False,
     mechanism: Annotated[
         str | None,
         typer.Option(help="Audit this mechanism alone, or with --oracle both of them.", show_default="all"),
@@ -24,7 +25,7 @@ def audit(
     json: Json = False,
 ) -> None:
     """Check the privacy promise, exactly and by experiment; exit 1 if any claim fails."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (Description(), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True) as progress:
         task = progress.add_task("audit", total=sum(part.seconds for part in parts(quick, mechanism, oracle)))
 
@@ -42,9 +43,14 @@ def audit(
 
 def _show(report: AuditReport) -> None:
     for check in report.checks:
-        verdict = "[green]pass[/]" if check.passed else "[red]FAIL[/]"
         numbers = f"{check.measured:>10.4g}  (limit {check.limit:.4g})"
-        out.print(f"{verdict}  {check.name:32} {numbers}  {check.claim}", soft_wrap=True)
+        out.print(_verdict("pass", check.passed), f" {check.name:32} {numbers}  {check.claim}", soft_wrap=True)
+    out.print("not seen by any of these checks:")
+    for limit in NOT_SEEN:
+        out.print(f"  - {limit}", soft_wrap=True)
     failed = sum(not check.passed for check in report.checks)
-    verdict = "[green]PASS[/]" if report.passed else "[red]FAIL[/]"
-    out.print(f"{verdict}  {len(report.checks) - failed} of {len(report.checks)} claims hold")
+    out.print(_verdict("PASS", report.passed), f" {len(report.checks) - failed} of {len(report.checks)} claims hold")
+
+
+def _verdict(word: str, passed: bool) -> Text:
+    return Text(word, style="green") if passed else Text("FAIL", style="red")

@@ -51,8 +51,8 @@ def build_data(
         print_json({"output": str(target), "parties": [asdict(party) for party in parties], "sha256": checksums})
         return
     for party in parties:
-        out.print(f"{party.name}: {party.users:,} users, {party.items:,} items", markup=False)
-    out.print(f"{target} holds the histograms.", markup=False, soft_wrap=True)
+        out.print(f"{party.name}: {party.users:,} users, {party.items:,} items")
+    out.print(f"{target} holds the histograms.", soft_wrap=True)
 
 
 class Download:

@@ -22,7 +22,14 @@ ReportFiles = Annotated[
 ]
 CandidatesFile = Annotated[
     Path | None,
-    typer.Option("--candidates", help="Text file with one candidate's 64-bit key on each line (OLH alone)."),
+    typer.Option("--candidates", help="Text file with one candidate's 64-bit key on each line (olh, walsh)."),
+]
+Bits = Annotated[
+    int | None,
+    typer.Option("--bits", help="Count every name of so many bits (walsh), and show those that stand out."),
+]
+Above = Annotated[
+    float, typer.Option("--above", help="With --bits: standard deviations above a name that nobody holds.")
 ]
 Engine = Annotated[str, typer.Option("--engine", help=f"Who counts: {', '.join(ENGINES)}.")]
 Scheduler = Annotated[
@@ -35,32 +42,38 @@ Threads = Annotated[int | None, typer.Option("--threads", help="Threads of the e
 def count(
     files: ReportFiles,
     candidates: CandidatesFile = None,
+    bits: Bits = None,
+    above: Above = 5.5,
     engine: Engine = "embedded",
     scheduler: Scheduler = None,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Count the support of every slot or candidate in report files; a damaged or foreign file ends the count."""
+    """Count the support of every slot, candidate or name in report files; a damaged or foreign file ends the count."""
     # Loaded here because it brings the compiler of the loops, which no other command needs.
     counting = import_module("treetop.adapters.report_files.counting")
     reader = import_module("treetop.adapters.report_files.reader")
     kind = reader.ReportFile.opened(files[0]).kind
-    asked = counting.Candidates(kind, *_keys(candidates))
+    asked = counting.Candidates(kind, _keys(candidates), bits)
     with waiting("counting"), _engine(engine, scheduler, threads) as chosen:
         tally = chosen.count(files, asked)
-    names = [str(key) for key in asked.keys.tolist()] or [str(slot) for slot in range(len(tally.support))]
-    if json:
-        support = dict(zip(names, tally.support.tolist(), strict=True))
-        print_json(asdict(kind) | {"engine": engine, "reports": tally.reports, "support": support})
+    if bits is None:
+        names, support = asked.keys if len(asked.keys) else np.arange(len(tally.support)), tally.support
     else:
-        out.print(_table(names, tally))
+        names = import_module("treetop.oracles.walsh.spectrum").names_above(tally, kind.slots, above)
+        names = names[np.argsort(-tally.support[names], kind="stable")]
+        support = tally.support[names]
+    counted = dict(zip(map(str, names.tolist()), support.tolist(), strict=True))
+    if json:
+        print_json(asdict(kind) | {"engine": engine, "reports": tally.reports, "support": counted})
+    else:
+        out.print(_table(counted, tally.reports))
 
 
-def _keys(path: Path | None) -> list[Any]:
-    if path is None:
-        return []
+def _keys(path: Path | None) -> Any:
     try:
-        return [np.array([int(line) for line in path.read_text().split()], dtype=np.uint64)]
+        lines = [] if path is None else path.read_text().split()
+        return np.array([int(line) for line in lines], dtype=np.uint64)
     except (OSError, ValueError, OverflowError) as reason:
         raise InvalidInput(f"--candidates expects whole numbers below 2^64, one on a line: {reason}") from None
 
@@ -88,8 +101,8 @@ def _module(name: str, extra: str) -> Any:
         raise InvalidInput(f"--engine {extra} needs `pip install 'treetop[{extra}]'`: {missing}") from None
 
 
-def _table(names: list[str], tally: Any) -> Table:
-    table = Table("candidate", "support", box=None, pad_edge=False, caption=f"{tally.reports:,} reports")
-    for name, support in zip(names, tally.support.tolist(), strict=True):
+def _table(counted: dict[str, int], reports: int) -> Table:
+    table = Table("candidate", "support", box=None, pad_edge=False, caption=f"{reports:,} reports")
+    for name, support in counted.items():
         table.add_row(name, f"{support:,}")
     return table

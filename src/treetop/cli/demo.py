@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
 from treetop.cli.options import EpsilonOption, Json, K, Oracle, Seed, Workers
 from treetop.cli.rendering import evaluation_table, privacy_line
@@ -14,6 +15,7 @@ from treetop.evaluation.grid import cells_of
 from treetop.evaluation.results import Evaluation
 from treetop.mechanisms.registry import OWN
 from treetop.oracles.registry import AUTO
+from treetop.public_text import visible
 from treetop.query.answer import Answer
 from treetop.query.find import simulated_answer
 from treetop.query.strategy import FindRequest
@@ -54,11 +56,13 @@ def _show(
 ) -> None:
     first, items = answers[0], len(population.truth.codes)
     parties = f"{first.users:,} users in {len(first.parties)} parties"
-    out.print(f"[bold]SYN: {parties} hold {items:,} different items.[/bold]")
-    out.print(privacy_line(first) + "\n")
+    out.print(f"SYN: {parties} hold {items:,} different items.", style="bold")
+    out.print(privacy_line(first))
+    out.print()
     out.print(_answers_table(truth, answers))
-    out.print("✓ is in the true top k, ✗ is not; estimates with one standard error.\n", style="dim")
-    out.print(f"[bold]Means of {REPEATS} runs ± standard error, seed {first.seed}[/bold]")
+    out.print("✓ is in the true top k, ✗ is not; estimates with one standard error.", style="dim")
+    out.print()
+    out.print(f"Means of {REPEATS} runs ± standard error, seed {first.seed}", style="bold")
     out.print(evaluation_table(evaluation.rows))
 
 
@@ -70,17 +74,15 @@ def _answers_table(truth: list[dict[str, Any]], answers: Sequence[Answer]) -> Ta
         table.add_column(answer.mechanism)
     for rank, true in enumerate(truth):
         cells = [_cell(answer, rank, {row["item"] for row in truth}) for answer in answers]
-        table.add_row(str(rank + 1), f"{true['item']}\n[dim]{true['count']:,}[/dim]", *cells)
+        table.add_row(str(rank + 1), Text(visible(true["item"])).append(f"\n{true['count']:,}", style="dim"), *cells)
     for name in ("f1", "ncr"):
-        table.add_row(
-            "", f"[bold]{name.upper()}[/bold]", *(f"[bold]{getattr(a.truth, name):.2f}[/bold]" for a in answers)
-        )
+        table.add_row("", name.upper(), *(f"{getattr(a.truth, name):.2f}" for a in answers), style="bold")
     return table
 
 
-def _cell(answer: Answer, rank: int, truth: set[str]) -> str:
+def _cell(answer: Answer, rank: int, truth: set[str]) -> Text:
     if rank >= len(answer.items):
-        return "-"
+        return Text("-")
     row = answer.items[rank]
-    mark = "[green]✓[/green]" if row.item in truth else "[red]✗[/red]"
-    return f"{row.item} {mark}\n[dim]{row.count:,.0f}±{row.stderr:,.0f}[/dim]"
+    mark = (" ✓", "green") if row.item in truth else (" ✗", "red")
+    return Text.assemble(visible(row.item), mark, (f"\n{row.count:,.0f}±{row.stderr:,.0f}", "dim"))

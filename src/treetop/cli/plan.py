@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from treetop.cli.options import EpsilonOption, Json, K, read_list
 from treetop.cli.screen import note, out, print_json
@@ -52,7 +53,7 @@ def _show(planned: Plan) -> None:
     parties = "1 party" if len(planned.users) == 1 else f"{len(planned.users)} parties"
     asked = f"{planned.all_users:,} users in {parties}, ε = {p.epsilon:g}, k = {p.k}"
     bits = max(row.report_bits for row in planned.rows)
-    out.print(f"[bold]{asked}[/bold]; everybody gives one report of about {bits} bits.\n")
+    out.print(Text.assemble((asked, "bold"), f"; everybody gives one report of about {bits} bits.\n"))
     out.print(_table(planned))
     out.print(
         "found: an item that this share of users hold, in every party, is among the k found in 9 of 10 runs, unless k "
@@ -61,9 +62,9 @@ def _show(planned: Plan) -> None:
         soft_wrap=True,
     )
     if planned.frequency is not None:
-        out.print(f"\n[bold]To find an item of {planned.frequency:.3%} of users[/bold]")
+        out.print(Text(f"\nTo find an item of {planned.frequency:.3%} of users", style="bold"))
         for row in planned.rows:
-            out.print(f"  {row.mode:<15} {_needs(row, planned)}", highlight=False)
+            out.print(f"  {row.mode:<15} {_needs(row, planned)}")
 
 
 def _table(planned: Plan) -> Table:

@@ -13,6 +13,8 @@ from treetop.query.answer import Answer
 WIDTH, NARROW = 20, 8
 """Of a bar, and of one that stands beside long names."""
 STANDS_OUT, NOISE = "●", "○"
+MAX_NAMED = 8
+"""Parties whose share and coverage are listed, the largest first."""
 MARKS = {True: f" {STANDS_OUT}", False: f" {NOISE}", None: ""}
 
 
@@ -30,7 +32,7 @@ def present(answer: Answer, json: bool) -> None:
 
 def show(answer: Answer) -> None:
     """Print the items with their error bars, who took part, and what the answer is worth."""
-    out.print(f"[bold]{answer.title}[/bold]")
+    out.print(answer.title, style="bold")
     out.print(_items_table(answer))
     marks = [row.significant for row in answer.items if row.significant is not None]
     if marks:
@@ -44,11 +46,11 @@ def show(answer: Answer) -> None:
     if answer.truth is not None:
         out.print(f"F1 {answer.truth.f1:.2f}, NCR {answer.truth.ncr:.2f} against the true top {answer.k}.")
     _show_parties(answer)
-    out.print(privacy_line(answer), markup=False)
+    out.print(privacy_line(answer))
     if answer.fakes_needed is not None:
         out.print(f"About {answer.fakes_needed:,} fake users could push an item that nobody holds into the top k.")
     for text in answer.choices:
-        out.print(f"{answer.mechanism}: {text}", style="dim", markup=False)
+        out.print(f"{answer.mechanism}: {text}", style="dim")
     if not answer.items:
         out.print("Nothing rose above the noise: there are too few users for this epsilon.")
     if answer.advice is not None:
@@ -102,19 +104,39 @@ def rounded(count: float, stderr: float) -> str:
 
 
 def _show_parties(answer: Answer) -> None:
-    """Say who took part, who is missing, and whose reports look wrong."""
+    """Say who took part with which share, whose reports look wrong, who is missing, and how many users that leaves."""
     bits = [party.uplink_bits for party in answer.parties]
     sent = f"each party sent {min(bits):,} to {max(bits):,} bits"
     out.print(f"{answer.users:,} users in {len(answer.parties)} parties; {sent}.")
+    largest = sorted(answer.parties, key=lambda party: -party.users)
+    shares = [f"{party.name} {party.share:.1%}" for party in largest[:MAX_NAMED]]
+    if others := largest[MAX_NAMED:]:
+        shares.append(f"{len(others)} others {sum(party.share for party in others):.1%}")
+    out.print(f"Shares of the users counted: {', '.join(shares)}.")
     for party in answer.parties:
         if party.implausible:
             odd = f"{party.implausible:,} reports of {party.name} are such as no honest device would send"
-            out.print(f"Warning: {odd}.", style="yellow", markup=False)
+            out.print(f"Warning: {odd}.", style="yellow")
     for missing in answer.missing:
-        out.print(f"Missing: {missing.name} ({missing.reason}).", style="yellow", markup=False)
+        expected = "" if missing.expected is None else f"; {missing.expected:,} users expected"
+        out.print(f"Missing: {missing.name} ({missing.reason}{expected}).", style="yellow")
+    out.print(coverage_line(answer))
+
+
+def coverage_line(answer: Answer) -> str:
+    """Say what share of the users the answer stands for, in all and of the parties where that differs."""
     covered = answer.covered
-    if answer.missing and covered.share is not None:
-        out.print(f"{covered.share:.1%} of the {covered.of} {covered.known:,} users are covered.")
+    if covered.share is None:
+        return "How many users are covered is not known: nobody said how many the missing parties have."
+    line = f"{covered.share:.1%} of the {covered.of} {covered.known:,} users are covered"
+    largest = sorted(answer.parties, key=lambda party: -party.users)
+    differing = [party for party in largest if party.coverage not in (None, 1.0)]
+    if differing:
+        named = [f"{party.name} {party.coverage:.1%} of {party.expected:,}" for party in differing[:MAX_NAMED]]
+        return f"{line}: {', '.join(named)}{', …' * (len(differing) > MAX_NAMED)}."
+    if all(party.expected is None for party in answer.parties):
+        return f"{line}; parties' sizes are their own word, no numbers were expected."
+    return f"{line}."
 
 
 def _advice_line(answer: Answer, advice: Advice) -> str:

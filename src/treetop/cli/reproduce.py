@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from rich.table import Table
+from rich.text import Text
 
 import treetop
 from treetop.cli.options import Json, Seed, Workers
@@ -106,7 +107,7 @@ def _show(reproduction: Reproduction, output: Path) -> None:
         table.add_column(name)
     for verdict in reproduction.verdicts:
         style = {HOLDS: "green", FAILS: "red"}.get(verdict.verdict, "yellow")
-        table.add_row(f"[{style}]{verdict.verdict}[/{style}]", verdict.claim.text, grounds(verdict))
+        table.add_row(Text(verdict.verdict, style=style), verdict.claim.text, grounds(verdict))
     out.print(table)
     out.print(f"{output / 'report.html'} has every table and figure.", soft_wrap=True)
 

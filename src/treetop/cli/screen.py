@@ -1,44 +1,85 @@
-"""What commands print: answers on standard output, everything else on standard error."""
+"""What commands print: answers on standard output, everything else on standard error.
+
+The name of an item, a party or a task is somebody else's text. So a string that is printed, or put into a table, is
+always one line and means itself: nothing in it is read as markup, and characters that cannot be seen are escaped. What
+has a style of its own, or several lines, is a `Text`, made of strings that went through `visible`.
+"""
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.segment import Segment
+from rich.text import Text
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+from treetop.public_text import HIDDEN, visible
+
+
+class Screen(Console):
+    """A console on which every string is one line that means itself."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, markup=False, emoji=False, highlight=False)
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        """Return what every string becomes before it is printed or measured."""
+        return super().render_str(visible(text), **how)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Return the pieces of what is printed: a `Text` may have several lines, but nothing else that is hidden."""
+        for piece in super().render(renderable, options):
+            shown = "\n".join(map(visible, piece.text.split("\n")))
+            yield piece if piece.control or shown == piece.text else Segment(shown, piece.style)
+
+
+out = Screen()
+err = Screen(stderr=True)
 
 
 def print_json(value: object) -> None:
-    """Print a value as JSON and nothing else."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    """Print a value as JSON and nothing else; characters that cannot be seen are escaped, and read back the same."""
+    unicode = sys.stdout.encoding.lower().replace("-", "") == "utf8"
+    written = json.dumps(value, indent=2, ensure_ascii=not unicode, allow_nan=False)
+    for line in written.split("\n"):  # between values; in texts they are escaped already
+        sys.stdout.write(HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], line) + "\n")
 
 
 def note(text: str) -> None:
     """Tell the user something on standard error."""
-    err.print(f"note: {text}", style="yellow", markup=False, soft_wrap=True)
+    err.print(f"note: {text}", style="yellow", soft_wrap=True)
+
+
+class Description(ProgressColumn):
+    """What a bar is about."""
+
+    def render(self, task: Task) -> Text:
+        """Return it as it is shown."""
+        return Text(visible(task.description))
 
 
 @contextmanager
 def progress_bar(what: str, total: int | None) -> Iterator[Progress]:
     """Show a bar with the remaining time on standard error while something runs; `advance` its only task."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
+    columns = (Description(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True) as bar:
         bar.add_task(what, total=total)
         yield bar
 
 
 @contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """Show that something is being done."""
-    with err.status(what):
-        yield
+def waiting(what: str) -> Iterator[Callable[[str], None]]:
+    """Show that something is being done; call what is yielded to say how far it is."""
+    with err.status(Text(visible(what))) as status:
+        yield lambda text: status.update(Text(visible(text)))

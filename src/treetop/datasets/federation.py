@@ -64,7 +64,10 @@ def federation_from_rows(
     notes = (f"{repeated:,} repeated (party, item) rows were added up",) if counted and repeated else ()
     summed = summed.filter(pc.greater(summed["users_sum"], 0))
     encoded = pc.dictionary_encode(summed["item"]).combine_chunks()
-    return Federation(name, encoded.dictionary.to_pylist(), _parties(rows, summed, encoded.indices), notes)
+    names = encoded.dictionary.to_pylist()
+    if pa.types.is_binary(encoded.dictionary.type):
+        names = [item.decode("utf-8", "surrogateescape") for item in names]
+    return Federation(name, names, _parties(rows, summed, encoded.indices), notes)
 
 
 def _parties(rows: pa.Table, summed: pa.Table, indices: pa.Array) -> tuple[PartyItems, ...]:
@@ -93,13 +96,12 @@ def federation_from_mapping(data: Mapping[Any, Any], name: str = "data") -> Fede
         users += histogram.values()
     if not parties:
         raise InvalidInput("a federation needs one party at least, found none")
-    text = pa.string()
-    return federation_from_rows(
-        name,
-        pa.chunked_array([pa.array(parties, text)]),
-        pa.chunked_array([pa.array(items, text)]),
-        pa.chunked_array([pa.array(users, pa.int64())]),
-    )
+    try:
+        owners, held_items = (pa.chunked_array([pa.array(column, pa.string())]) for column in (parties, items))
+    except UnicodeEncodeError as reason:
+        found = reason.object[reason.start : reason.end]
+        raise InvalidInput(f"parties and items must be text in Unicode, found half a character: {found!r}") from None
+    return federation_from_rows(name, owners, held_items, pa.chunked_array([pa.array(users, pa.int64())]))
 
 
 def _histogram(party: str, held: object) -> dict[Any, int]:

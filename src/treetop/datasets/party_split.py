@@ -9,6 +9,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from treetop.datasets.federation import Federation, PartyItems
+from treetop.encoding.device_items import device_codes
 from treetop.encoding.item_codecs import ItemCodec
 from treetop.errors import InvalidInput, UnknownName
 
@@ -92,9 +93,7 @@ class HeldItems:
     def codes(self, codec: ItemCodec) -> list[int | None]:
         """Return every user's code, None where the item has none."""
         held, users = np.unique(self.indices, return_inverse=True)
-        encoded = codec.encode([self.items[index] for index in held.tolist()])
-        fitting = zip(encoded.codes.tolist(), encoded.fits.tolist(), strict=True)
-        codes = [int(code) if fits else None for code, fits in fitting]
+        codes = device_codes(codec, [self.items[index] for index in held.tolist()])
         return [codes[user] for user in users.tolist()]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 
@@ -98,7 +99,7 @@ class Evaluation:
         """Write the rows to Parquet or CSV, whole or not at all."""
         partial = path.with_name(f".{path.name}.partial")
         if path.suffix.lower() == ".csv":
-            pa.csv.write_csv(self.table, partial)
+            pa.csv.write_csv(_without_formulas(self.table), partial)
         else:
             pa.parquet.write_table(self.table, partial)
         os.replace(partial, path)
@@ -107,6 +108,15 @@ class Evaluation:
         best = max(self.rows, key=lambda row: row.f1, default=None)
         found = "" if best is None else f"; best F1 {best.f1:.2f} by {best.mechanism}"
         return f"Evaluation({len(self.rows)} rows, seed {self.seed}{found})"
+
+
+def _without_formulas(table: pa.Table) -> pa.Table:
+    """Put an apostrophe before texts that a spreadsheet would take for a formula; numbers stay as they are."""
+    for place, column in enumerate(table.schema):
+        if pa.types.is_string(column.type):
+            texts = pa.compute.replace_substring_regex(table[column.name], r"\A([=+\-@\t\r])", r"'\1")
+            table = table.set_column(place, column, texts)
+    return table
 
 
 def checked_output(path: Path) -> Path:

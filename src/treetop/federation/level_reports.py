@@ -96,18 +96,18 @@ class LevelReport:
     @classmethod
     def from_json(cls, task: DeviceTask, fields: Mapping[str, Any], devices: int) -> "LevelReport":
         """Run by the server: read all of it, or refuse it."""
-        traces = [read_trace(task, trace) for trace in rows("traces", fields["traces"], 0, MAX_ENTRIES)]
+        traces = [read_trace(task, trace, devices) for trace in rows("traces", fields["traces"], 0, MAX_ENTRIES)]
         notes = [text("note", note) for note in rows("notes", fields["notes"], 0, MAX_ENTRIES)]
         implausible = whole("implausible", fields["implausible"], 0, devices)
         return cls(traces, notes, read_groups(task, fields["groups"], devices), implausible)
 
 
-def read_trace(task: DeviceTask, content: Any) -> LevelTrace:
+def read_trace(task: DeviceTask, content: Any, devices: int) -> LevelTrace:
     """Run by the server: what a party says about one of its levels."""
     level, length, candidates, reports, oracle, kept, note = rows("trace", content, 7, 7)
     most = task.max_slots
     return LevelTrace(
         whole("level", level, 1, len(task.lengths) - 1), whole("length", length, 0, task.bits),
-        whole("candidates", candidates, 0, most), whole("reports", reports, 0, 1 << 53),
+        whole("candidates", candidates, 0, most), whole("reports", reports, 0, devices),
         text("oracle", oracle, 10), whole("kept", kept, 0, most), text("note", note),
     )  # fmt: skip

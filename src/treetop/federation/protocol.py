@@ -11,7 +11,8 @@ from typing import Any, Literal, get_args
 
 from treetop.errors import PeerViolation
 from treetop.federation.wire.signed_documents import canonical_json
-from treetop.mechanisms.strict_json import record, require
+from treetop.mechanisms.strict_json import LONGEST_TEXT, public_texts, record, require
+from treetop.public_text import first_hidden, visible
 
 MessageKind = Literal["close", "begin", "say", "publish"]
 ReplyKind = Literal["closed", "list", "upload", "done", "withdrawn"]
@@ -41,6 +42,9 @@ class ReplyRule:
     means: str
     rounds_only: bool = False
 
+
+MAX_MESSAGE_BYTES, MAX_REPLY_BYTES = 4 << 20, 1 << 28
+"""Of a message that a party takes (its `most_body_bytes` unless its settings say otherwise), and of a reply."""
 
 MESSAGES: dict[MessageKind, MessageRule] = {
     "close": MessageRule(
@@ -82,8 +86,13 @@ class ServerMessage:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "ServerMessage":
-        """Read a message back, or refuse it."""
-        return cls(*_read(data, get_args(MessageKind)))
+        """Read a message as it arrives, or refuse it."""
+        return cls(*_arrived(data, get_args(MessageKind)))
+
+    @classmethod
+    def from_journal(cls, data: bytes) -> "ServerMessage":
+        """Read a message that was kept; texts that an earlier version took are escaped."""
+        return cls(*_kept(data, get_args(MessageKind)))
 
     def parts_after(self, reply: ReplyKind | None) -> dict[str, Any]:
         """Run by the party: its parts, if it is the message that follows this reply."""
@@ -105,8 +114,13 @@ class PartyReply:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "PartyReply":
-        """Read a reply back, or refuse it."""
-        return cls(*_read(data, get_args(ReplyKind)))
+        """Read a reply as it arrives, or refuse it."""
+        return cls(*_arrived(data, get_args(ReplyKind)))
+
+    @classmethod
+    def from_journal(cls, data: bytes) -> "PartyReply":
+        """Read a reply that was kept; texts that an earlier version took are escaped."""
+        return cls(*_kept(data, get_args(ReplyKind)))
 
     @property
     def is_last(self) -> bool:
@@ -118,6 +132,27 @@ class PartyReply:
         known = [kind for kind in MESSAGES[message].replies if not (one_shot and REPLIES[kind].rounds_only)]
         require(self.kind in known, f"kind of the reply to {message}", " or ".join(known), self.kind)
         return record(self.kind, self.content, set(REPLIES[self.kind].parts))
+
+
+def _arrived(data: bytes, kinds: tuple[str, ...]) -> tuple[Any, Any]:
+    kind, content = _read(data, kinds)
+    if not data.isascii() or b"\\" in data or b"\x7f" in data:  # otherwise there is nothing hidden in it
+        public_texts(kind, content)
+    return kind, content
+
+
+def _kept(data: bytes, kinds: tuple[str, ...]) -> tuple[Any, Any]:
+    kind, content = _read(data, kinds)
+    return kind, content if first_hidden(content) is None else _escaped(content)
+
+
+def _escaped(content: Any) -> Any:
+    """Return a JSON value with all of its texts visible, and none longer than a reader takes because of it."""
+    if isinstance(content, str):
+        return visible(content)[: max(len(content), LONGEST_TEXT)]
+    if isinstance(content, dict):
+        return {name: _escaped(value) for name, value in content.items()}
+    return [_escaped(value) for value in content] if isinstance(content, list) else content
 
 
 def _read(data: bytes, kinds: tuple[str, ...]) -> tuple[Any, Any]:

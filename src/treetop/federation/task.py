@@ -11,6 +11,7 @@ from treetop.errors import InvalidInput
 from treetop.oracles.protocol import MAX_SLOTS, DeviceFace, Oracle
 from treetop.oracles.registry import chosen_oracle, task_oracles
 from treetop.privacy.budget import Budget
+from treetop.public_text import first_hidden, name_problem, visible
 from treetop.trie.user_groups import Group, Role
 
 LONGEST_CODE = 256
@@ -62,7 +63,7 @@ class DeviceTask:
 
     name: str
     attribute: str
-    """What is asked about: the lifetime cap counts all tasks of one attribute together."""
+    """What is asked about: a device answers about one attribute only, and its lifetime cap counts whatever is asked."""
     budget: Budget
     oracle: str
     """The name of an oracle, or `listed`: the better one for the length of each list (`oracles.registry`)."""
@@ -84,6 +85,19 @@ class DeviceTask:
     def __post_init__(self) -> None:
         task_oracles(self.oracle)
         problems = [*_text_problems(self), *_length_problems(self), *_group_problems(self), *_party_problems(self)]
+        if problems:
+            raise InvalidInput("a task cannot be asked: " + "; ".join(problems))
+
+    def check_texts(self) -> None:
+        """Refuse texts that nobody could read: run where a task is ordered, and where one is believed.
+
+        A task that a store has kept is read without it: earlier versions took any text.
+        """
+        names = [("name", self.name), ("attribute", self.attribute), *(("party", party) for party in self.parties)]
+        problems = [f"{what} {problem}" for what, name in names if (problem := name_problem(name))]
+        others = (self.oracle, self.mechanism, self.encoding.name, self.encoding.hash_key, self.settings)
+        if (found := first_hidden(others)) is not None:
+            problems.append(f"settings must be without control and invisible characters, found '{visible(found)[:80]}'")
         if problems:
             raise InvalidInput("a task cannot be asked: " + "; ".join(problems))
 

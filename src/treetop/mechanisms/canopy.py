@@ -29,7 +29,18 @@ from treetop.mechanisms.level_steps import least_kept
 from treetop.mechanisms.parameters import choice, setting, whole_number
 from treetop.mechanisms.protocol import Mechanism, Mode
 from treetop.mechanisms.public_facts import PublicFacts, decode_counts
-from treetop.mechanisms.strict_json import code_texts, codes, decimal, record, require, rows, whole, wholes
+from treetop.mechanisms.strict_json import (
+    MESSAGE_HEAD,
+    code_bytes,
+    code_texts,
+    codes,
+    decimal,
+    record,
+    require,
+    rows,
+    whole,
+    wholes,
+)
 from treetop.mechanisms.summed_level import (
     SharedCandidates,
     SummedLevel,
@@ -121,6 +132,10 @@ class Canopy(Mechanism[CanopyParameters]):
     def max_kept(self, parameters: CanopyParameters) -> int:
         """Return t."""
         return CanopyPlan.of(parameters).kept
+
+    def max_message_bytes(self, parameters: CanopyParameters) -> int:
+        """Return the bytes of t prefixes, or of k in the closing round."""
+        return MESSAGE_HEAD + max(self.max_kept(parameters), parameters.k) * code_bytes(parameters.bits)
 
     def uploads(self, parameters: CanopyParameters) -> int:
         """Return L + 1: every level, and the closing round."""

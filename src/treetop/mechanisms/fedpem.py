@@ -57,5 +57,5 @@ class Fedpem(TrieMechanism[FedpemParameters]):
         return (0, *parameters.pem_lengths[1:])
 
     def max_kept(self, parameters: FedpemParameters) -> int:
-        """Return t, where it is more than the paper's mechanisms keep."""
-        return max(super().max_kept(parameters), parameters.t)
+        """Return t."""
+        return max(parameters.t, parameters.least_kept)

@@ -41,6 +41,10 @@ class Gtf(TrieMechanism[TrieParameters]):
         kept = filter_alike(ranking.prefixes[candidates], parameters.k)
         return ranking.at(candidates[kept])
 
+    def max_kept(self, parameters: TrieParameters) -> int:
+        """Return k: no more positive estimates are extended."""
+        return max(parameters.k, parameters.least_kept)
+
 
 def positives_to_extend(estimates: LevelEstimates, k: int) -> int:
     """Return how many prefixes are extended: the top k positive ones, or the best one if none is positive."""

@@ -112,6 +112,10 @@ class KnownItems(Mechanism[KnownItemsParameters]):
         """Return the one level: whole items."""
         return (0, self.bits)
 
+    def max_candidates(self, parameters: KnownItemsParameters) -> tuple[int, ...]:  # noqa: ARG002
+        """Return the catalogue's size, whatever it is: devices hold the list, and nothing grows from it."""
+        return (self.size,)
+
     def choices(self, parameters: KnownItemsParameters) -> tuple[str, ...]:
         """Say what was chosen and why, for the reader of an answer."""
         oracle = self.oracle(parameters)

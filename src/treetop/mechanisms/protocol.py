@@ -7,6 +7,7 @@ of another package is a subclass in one file, declared as an entry point of the 
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, Generic, Literal, TypeVar
 
 from treetop.encoding.bit_strings import SHORTEST, Codes
@@ -65,9 +66,28 @@ class Mechanism(ABC, Generic[P]):
         """Return g."""
         return len(self.lengths(parameters)) - 1
 
-    def max_kept(self, parameters: P) -> int:
-        """Return the prefixes that a level keeps at most: no list of candidates grows from more."""
-        return MAX_CANDIDATES
+    def max_kept(self, parameters: P) -> int | None:
+        """Return the prefixes that a level keeps at most: no list of candidates grows from more. None: not known."""
+
+    def max_candidates(self, parameters: P) -> tuple[int, ...]:
+        """Return the longest list of every level, or refuse settings under which one could not be counted."""
+        most_kept, lengths, kept, longest = self.max_kept(parameters), self.lengths(parameters), 1, []
+        for level, (shorter, longer) in enumerate(pairwise(lengths), start=1):
+            candidates = kept << (longer - shorter)
+            if most_kept is None and level > 1:
+                candidates = min(candidates, MAX_CANDIDATES)
+            if candidates > MAX_CANDIDATES:
+                raise InvalidInput(
+                    f"lists of at most {MAX_CANDIDATES:,} candidates are counted, found up to {candidates:,} at level "
+                    f"{level}, {longer - shorter} bits behind {kept:,} prefixes: keep fewer or ask for more levels"
+                )
+            longest.append(candidates)
+            kept = candidates if most_kept is None else min(candidates, most_kept)
+        return tuple(longest)
+
+    def max_message_bytes(self, parameters: P) -> int:
+        """Return how long a message of the server to a party can be, as `encode_message` writes it."""
+        return len("null")
 
     def uploads(self, parameters: P) -> int:
         """Return how many uploads a party sends, its findings included."""

@@ -9,8 +9,13 @@ import numpy as np
 from treetop.encoding.bit_strings import Codes, code_array
 from treetop.errors import PeerViolation
 from treetop.oracles.frequency_oracle import Frequencies
+from treetop.public_text import first_hidden
 
 LONGEST_TEXT = 500
+MESSAGE_HEAD = 1000
+"""Bytes of everything in a message, or in one of its tables, but the prefixes and numbers: more than there are."""
+DECIMAL_BYTES = 25
+"""Of a decimal number in JSON and the comma behind it, at most."""
 
 
 def require(holds: bool, what: str, expected: object, found: object) -> None:
@@ -52,6 +57,12 @@ def text(what: str, content: Any, longest: int = LONGEST_TEXT) -> str:
     return str(content)
 
 
+def public_texts(what: str, content: Any) -> None:
+    """Refuse a message, of whatever shape, that has a text in it which people could not read as it is."""
+    found = first_hidden(content)
+    require(found is None, f"texts of {what}", "no control or invisible characters", repr(found))
+
+
 def rows(what: str, content: Any, least: int, most: int) -> list[Any]:
     """Return a list of so many entries."""
     require(type(content) is list, what, "a list", type(content).__name__)
@@ -87,6 +98,11 @@ def digest(what: str, content: Any) -> bytes:
         raise PeerViolation(what, "hexadecimal digits", _short(digits)) from None
     require(len(found) == 32, what, "32 bytes", len(found))
     return found
+
+
+def code_bytes(bits: int) -> int:
+    """Return the bytes of a prefix in JSON, with its quotes and the comma behind it."""
+    return -(-bits // 4) + 3
 
 
 def code_texts(prefixes: Codes) -> list[str]:

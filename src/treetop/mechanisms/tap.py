@@ -20,7 +20,7 @@ from treetop.mechanisms.dialogue import (
 from treetop.mechanisms.level_steps import TrieMechanism, TrieParameters, estimate, extension_factor, keep
 from treetop.mechanisms.parameters import choice, number, setting, yes_or_no
 from treetop.mechanisms.public_facts import PublicFacts, decode_counts, encode_counts
-from treetop.mechanisms.strict_json import code_texts, codes, record, require
+from treetop.mechanisms.strict_json import MESSAGE_HEAD, code_bytes, code_texts, codes, record, require
 from treetop.trie.adaptive_extension import (
     DriftRange,
     Extension,
@@ -124,6 +124,10 @@ class SharedTrieMechanism(TrieMechanism[T]):
     def max_kept(self, parameters: T) -> int:
         """Return k* + eta at most, or the fixed extension."""
         return max(super().max_kept(parameters), fixed_extension(parameters.k, parameters.extension_factor))
+
+    def max_message_bytes(self, parameters: T) -> int:
+        """Return the bytes of C_{g_s}: its k prefixes."""
+        return MESSAGE_HEAD + max(parameters.k, parameters.least_kept) * code_bytes(parameters.bits)
 
     def uploads(self, parameters: T) -> int:
         """Return 2 where a trie is shared."""

@@ -12,7 +12,19 @@ from treetop.mechanisms.dialogue import AskParties, Dialogue, DivideUsers, Findi
 from treetop.mechanisms.level_steps import estimate
 from treetop.mechanisms.parameters import number, setting, yes_or_no
 from treetop.mechanisms.public_facts import PublicFacts, decode_counts, encode_counts
-from treetop.mechanisms.strict_json import code_texts, codes, decimals, optional, record, require, rows, text
+from treetop.mechanisms.strict_json import (
+    DECIMAL_BYTES,
+    MESSAGE_HEAD,
+    code_bytes,
+    code_texts,
+    codes,
+    decimals,
+    optional,
+    record,
+    require,
+    rows,
+    text,
+)
 from treetop.mechanisms.tap import (
     SharedTrieMechanism,
     TapParameters,
@@ -117,6 +129,11 @@ class Taps(SharedTrieMechanism[TapsParameters]):
                 findings |= answer
                 message = Continue(shared, answer[name].D, name)
         return summed([found.heavy_hitters for found in findings.values()]).top(parameters.k)
+
+    def max_message_bytes(self, parameters: TapsParameters) -> int:
+        """Return the bytes of C_{g_s} and of D_{i-1}: for every pruned level 4k prefixes and 2k frequencies."""
+        level = MESSAGE_HEAD + 2 * parameters.k * (2 * code_bytes(parameters.bits) + DECIMAL_BYTES)
+        return super().max_message_bytes(parameters) + level * len(parameters.pruned_levels)
 
     def encode_message(self, message: object) -> Any:
         """Run by the server: C_{g_s} and D_{i-1}; nothing with the question for a shallow trie."""

@@ -30,6 +30,7 @@ class Tally:
     """How many reports support each slot; tallies of disjoint reports add up."""
 
     support: Counts
+    """In 64 bits, except for all names of so many bits (`oracles.walsh.spectrum`): there in 32 where they suffice."""
     reports: int
 
     def __add__(self, other: Self) -> Self:
@@ -38,7 +39,7 @@ class Tally:
 
 Keys = NDArray[np.uint64]
 Columns = tuple[NDArray[Any], ...]
-"""One array for each number of a report: k-RR slots; OUE rows of packed bits; OLH seeds and buckets."""
+"""One array for each number of a report: k-RR slots; OUE rows of packed bits; OLH and walsh seeds and buckets."""
 Reports = TypeVar("Reports")
 NO_KEYS: Keys = np.empty(0, dtype=np.uint64)
 CELLS_AT_ONCE = 1 << 15
@@ -145,6 +146,11 @@ class FrequencyOracle(ABC, Generic[Reports]):
     def no_reports(cls, report_slots: int, keys: Keys = NO_KEYS) -> Tally:
         """Return the tally of no reports."""
         return Tally(np.zeros(report_slots if cls.listed else len(keys), dtype=np.int64), 0)
+
+    @classmethod
+    def every_name(cls, bits: int, report_slots: int) -> Any:  # noqa: ARG003
+        """Return where reports are added up for all names of so many bits, if an oracle has such a way."""
+        raise InvalidInput(f"{cls.name} does not count every name of {bits} bits: only walsh does")
 
     def sample_tally(self, holders: Counts, randomness: Generator) -> Tally:
         """Draw the tally of users of whom holders[v] hold slot v: by drawing reports, unless the law is known.

@@ -165,6 +165,15 @@ class Oracle(ABC):
     """`module:class` of its `FrequencyOracle`, loaded where somebody simulates or counts."""
     max_slots: ClassVar[int] = MAX_SLOTS
 
+    @property
+    def slots_rule(self) -> str:
+        """Return in words which numbers of slots its reports may have."""
+        return f"from 2 to {self.max_slots}"
+
+    def has_slots(self, slots: int) -> bool:
+        """Return whether its reports may have so many slots: the number in their envelope."""
+        return 2 <= slots <= self.max_slots
+
     def slots_for(self, odds: Fraction) -> int:
         """Return the number in the envelope where the budget alone decides it: the buckets of a hash."""
         raise AssertionError(f"{self.name} has as many slots as its list, whatever {odds} is")

@@ -13,6 +13,7 @@ from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.olh import OptimizedLocalHashing
 from treetop.oracles.oue import OptimizedUnaryEncoding
 from treetop.oracles.protocol import Oracle
+from treetop.oracles.walsh import WalshHashing
 
 if TYPE_CHECKING:
     from treetop.oracles.frequency_oracle import FrequencyOracle
@@ -41,7 +42,8 @@ def _checked(entry: object) -> Oracle:
 
 
 _OWN: dict[str, Oracle] = {
-    oracle.name: oracle for oracle in (_FOR_SHORT_LISTS, OptimizedUnaryEncoding(), OptimizedLocalHashing())
+    oracle.name: oracle
+    for oracle in (_FOR_SHORT_LISTS, OptimizedUnaryEncoding(), OptimizedLocalHashing(), WalshHashing())
 }
 ORACLES = Registry("oracle", _OWN, GROUP, _checked)
 

@@ -13,6 +13,7 @@ from treetop.mechanisms.strict_json import decimal, record, require, rows, text,
 from treetop.metrics.noise_advice import Advice
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.guarantee import Guarantee
+from treetop.public_text import visible, writable
 from treetop.trie.global_ranking import Source
 
 if TYPE_CHECKING:
@@ -56,6 +57,12 @@ class AnswerParty:
     uplink_bits: int
     implausible: int = 0
     """Reports that no honest device would send."""
+    share: float = 1.0
+    """Of all users that were counted."""
+    expected: int | None = None
+    """Users it was expected to have; None: nobody said."""
+    coverage: float | None = None
+    """Users counted / users expected."""
     items: tuple[str, ...] = ()
     """Its own top k, where that is known."""
     trace: tuple[LevelTrace, ...] = ()
@@ -70,6 +77,8 @@ class MissingParty:
     reason: str
     levels: int
     """The last level that it reported."""
+    expected: int | None = None
+    """Users it was expected to have; None: nobody said."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +175,7 @@ class Answer:
         return f"{how}, k = {self.k}, ε = {self.epsilon:g}{seed}"
 
     def __repr__(self) -> str:
-        return f"Answer({self.title}: {', '.join(row.item for row in self.items) or 'no items'})"
+        return visible(f"Answer({self.title}: {', '.join(row.item for row in self.items) or 'no items'})")
 
     def to_json(self) -> dict[str, Any]:
         """Return what `find`, `query` and `up` print with `--json`; `truth` is there where the data are known."""
@@ -210,7 +219,7 @@ class Answer:
         if known:
             true = [rows["true_count"][rank] for rank in known]
             axes.scatter(true, known, color=TRUE, marker="D", s=28, zorder=3, label="true count")
-        axes.set_yticks(ranks, rows["item"])
+        axes.set_yticks(ranks, [visible(item) for item in rows["item"]], parse_math=False)
         axes.invert_yaxis()
         axes.set_xlabel("users")
         axes.set_title(title, loc="left", fontsize=10)
@@ -224,7 +233,7 @@ Reader = Callable[[str, Any], Any]
 
 
 def _text(what: str, content: Any) -> str:
-    return text(what, content, MAX_TEXT)
+    return writable(text(what, content, MAX_TEXT))
 
 
 def _whole(what: str, content: Any) -> int:
@@ -292,8 +301,11 @@ SHAPES: Mapping[type, Mapping[str, Reader]] = {
         "item": _text, "count": _number, "frequency": _number, "stderr": _number,
         "significant": _or_null(_one_of(True, False)), "source": _or_null(_one_of(*get_args(Source))),
     },
-    AnswerParty: {"name": _text, "users": _whole, "uplink_bits": _whole, "implausible": _whole},
-    MissingParty: {"name": _text, "reason": _text, "levels": _whole},
+    AnswerParty: {
+        "name": _text, "users": _whole, "uplink_bits": _whole, "implausible": _whole, "share": _number,
+        "expected": _or_null(_whole), "coverage": _or_null(_number),
+    },
+    MissingParty: {"name": _text, "reason": _text, "levels": _whole, "expected": _or_null(_whole)},
     Covered: {"users": _whole, "of": _one_of("expected", "known"), "known": _whole, "share": _or_null(_number)},
     Privacy: {"epsilon": _epsilon, "reports_per_user": _whole, "oracle": _text, "not_covered": _text},
     OutsideShare: {"share": _number, "stderr": _number, "true_share": _or_null(_number)},

@@ -21,6 +21,7 @@ from treetop.metrics.retrieval import f1, local_recall, ncr
 from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import AUTO
 from treetop.privacy.guarantee import NOT_COVERED
+from treetop.public_text import visible
 from treetop.query.answer import SIMULATION, Answer, AnswerItem, AnswerParty, Covered, OutsideShare, Privacy, Truth
 from treetop.query.strategy import FindRequest, choose
 from treetop.simulation.population import Population
@@ -103,7 +104,7 @@ def find(
 def warn_of(notes: Iterable[str]) -> None:
     """Warn whoever called a function of the Python interface of every note."""
     for note in notes:
-        warn(note, TreetopWarning, stacklevel=3)
+        warn(visible(note), TreetopWarning, stacklevel=3)
 
 
 def simulated_answer(
@@ -213,6 +214,9 @@ def _parties(outcome: RunResult, population: Population, k: int) -> tuple[Answer
             party.name,
             party.users,
             outcome.uplink_bits[party.name],
+            share=party.users / population.roster.all_users,
+            expected=party.users,
+            coverage=1.0,
             items=tuple(_names(outcome, population, outcome.local_tops[party.name][:k])[0]),
             trace=tuple(outcome.traces[party.name]),
         )

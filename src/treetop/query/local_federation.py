@@ -37,7 +37,7 @@ def opened_folder(directory: Path | None, wanted: Mapping[str, Any]) -> Federati
         checked_same(folder.options, given)
         return folder
     drawn, options = _begun(given)
-    planned_task(order_of(options, {party.name: party.total for party in drawn.parties}))
+    planned_task(order_of(options, {party.name: party.total for party in drawn.parties})).check_texts()
     return FederationFolder.begin(directory or Path(tempfile.mkdtemp(prefix="treetop-up-")), options, drawn)
 
 
@@ -52,7 +52,8 @@ def _begun(given: Mapping[str, Any]) -> tuple[Federation, LocalOptions]:
     k, epsilon = given.get("k", DEFAULTS.k), given.get("epsilon", DEFAULTS.epsilon)
     asked = parameters_for(mechanism, k, epsilon, settings=given.get("settings", {}))
     encoding = given.get("encoding") or fitting_encoding(drawn, asked.bits) or Hashed.name
-    settled = {**given, "seed": seed, "encoding": encoding, "parties": len(drawn.parties), "users": drawn.users}
+    users = given.get("users", drawn.users)
+    settled = {**given, "seed": seed, "encoding": encoding, "parties": len(drawn.parties), "users": users}
     return drawn, LocalOptions(**settled)
 
 
@@ -82,6 +83,6 @@ class GroundTruth:
             answer,
             items=items,
             seed=self._options.seed,
-            notes=(*answer.notes, *population.notes, *local_notes(self._options)),
+            notes=(*answer.notes, *population.notes, *local_notes(self._options, population.roster.all_users)),
             truth=Truth(f1(found, best), ncr(found, best)),
         )

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from treetop.errors import InvalidInput
+from treetop.public_text import visible
 from treetop.reproduction.cell_journal import write_whole
 from treetop.reproduction.result_files import write_results
 from treetop.reproduction.run import QUICK_REPEATS, Reproduction
@@ -144,7 +145,7 @@ def _verdicts(reproduction: Reproduction) -> Iterator[str]:
     yield "| --- | --- | --- | --- |"
     for verdict in reproduction.verdicts:
         where = f"{verdict.specification}, line {verdict.claim.line}"
-        yield f"| {verdict.claim.text} | {where} | **{verdict.verdict}** | {grounds(verdict)} |"
+        yield _row(verdict.claim.text, where, f"**{verdict.verdict}**", grounds(verdict))
 
 
 def _section_text(section: Section) -> Iterator[str]:
@@ -160,11 +161,16 @@ def _section_text(section: Section) -> Iterator[str]:
 def _table(table: ReportTable) -> Iterator[str]:
     yield f"**{table.title}**, ours (the paper's)"
     yield ""
-    yield f"| {' | '.join((*table.heads, *table.columns))} |"
+    yield _row(*table.heads, *table.columns)
     yield "|" + " --- |" * (len(table.heads) + len(table.columns))
     for row in table.rows:
-        yield f"| {' | '.join((*row.heads, *map(_entry, row.entries)))} |"
+        yield _row(*row.heads, *map(_entry, row.entries))
     yield ""
+
+
+def _row(*cells: str) -> str:
+    """Return a row of a Markdown table; nothing in a cell ends it, or is taken for HTML."""
+    return f"| {' | '.join(visible(cell).replace('|', '&#124;').replace('<', '&lt;') for cell in cells)} |"
 
 
 def _entry(entry: Entry) -> str:
@@ -195,7 +201,10 @@ def _page(reproduction: Reproduction, sections: Sequence[Section], head: ReportH
     """Return the report as one page: no scripts, no files beside it, no address outside it."""
     from jinja2 import Environment, PackageLoader  # noqa: PLC0415  an extra, like the plots
 
-    pages = Environment(loader=PackageLoader("treetop", "reproduction"), autoescape=True, trim_blocks=True)
+    pages = Environment(
+        loader=PackageLoader("treetop", "reproduction"), autoescape=True, trim_blocks=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )  # fmt: skip
     return pages.get_template("report.html.jinja").render(
         result=result_line(head), agreement=agreement_line(reproduction), caution=caution(reproduction),
         settings=reproduction.settings, versions=head.versions, command=head.command, rule=RULE,

@@ -1,7 +1,7 @@
 """Exact simulation: tallies drawn from their exact distribution, at a cost of levels x candidates.
 
 For k-RR and OUE this is the law of the reports; for OLH it is their law under an ideal hash, whose buckets for
-different values are independent and uniform.
+different values are independent and uniform; for walsh under uniform masks, as far as single names and pairs go.
 
 Who is still to be asked is kept for no more of the population than a run has looked at. A level's group is a random
 subset of users without replacement. By exchangeability nobody needs to be named: it is enough to know, for cells that

@@ -111,6 +111,7 @@ def run(
 ) -> RunResult:
     """Run a mechanism once; the same seed and repetition give the same outcome, byte for byte."""
     population.check_k(parameters.k)
+    mechanism.max_candidates(parameters)  # refuses lists that cannot be counted
     respondents = simulator_named(simulator)
     roster = population.roster
     parties: dict[str, PartyRun] = {}

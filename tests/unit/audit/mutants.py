@@ -27,6 +27,8 @@ from treetop.oracles.olh.device import HashedReport, HashFace
 from treetop.oracles.oue import OptimizedUnaryEncoding
 from treetop.oracles.oue.device import BitsFace
 from treetop.oracles.protocol import Below, Draw, Randomness, Words
+from treetop.oracles.walsh import WalshHashing
+from treetop.oracles.walsh.device import ParityFace
 from treetop.privacy.budget import Budget
 from treetop.privacy.randomness import HALF, WORDS, Entropy
 from treetop.trie.user_groups import Group, Role
@@ -159,6 +161,30 @@ class SeedUsedTwice(HashFace):
         return super().report((seed, (seed << 32,), other), value)
 
 
+class ParitySeedByValue(ParityFace):
+    """Takes the seed from the value, so that equal values can be told by it."""
+
+    def report(self, drawn: tuple[int, tuple[int], int], value: int) -> HashedReport:
+        _, word, other = drawn
+        return super().report((value & 0xFFFFFFFF, word, other), value)
+
+
+class ParitySeedUsedTwice(ParityFace):
+    """Decides by the seed, which everybody sees, whether the outcome is the true one."""
+
+    def report(self, drawn: tuple[int, tuple[int], int], value: int) -> HashedReport:
+        seed, _, other = drawn
+        return super().report((seed, (seed << 32,), other), value)
+
+
+class KeepOfTheOthers(ParityFace):
+    """Keeps the outcome as often as k-RR does, whose lie is never the truth, and lies with any outcome."""
+
+    @cached_property
+    def keep(self) -> int:
+        return keep_threshold(self.odds, self.slots)
+
+
 class SilentWhenOutside(Device):
     """Says nothing when its value is none of the candidates."""
 
@@ -271,6 +297,10 @@ def olh(factory: FaceFactory | None = None) -> Check:
     return oracle_checks(OptimizedLocalHashing(), True, factory)[0]
 
 
+def walsh(factory: FaceFactory | None = None) -> Check:
+    return oracle_checks(WalshHashing(), True, factory)[0]
+
+
 @dataclass(frozen=True)
 class Mutant:
     caught_by: str
@@ -321,6 +351,9 @@ MORE_MUTANTS: dict[str, Mutant] = {
     "one word for all bits": Mutant("exact_oue", lambda: oue(OneWordForAllBits), oue),
     "seed from the value": Mutant("exact_olh", lambda: olh(SeedByValue), olh),
     "seed used twice": Mutant("exact_olh", lambda: olh(SeedUsedTwice), olh),
+    "seed of parities from the value": Mutant("exact_walsh", lambda: walsh(ParitySeedByValue), walsh),
+    "seed of parities used twice": Mutant("exact_walsh", lambda: walsh(ParitySeedUsedTwice), walsh),
+    "lies of parities that are true": Mutant("exact_walsh", lambda: walsh(KeepOfTheOthers), walsh),
     "two reports to canopy": end_to_end("canopy", TwoReports()),
     "several levels of canopy": end_to_end("canopy", EveryLevel()),
     "value-dependent share of canopy": end_to_end("canopy", ValueDependentLevels()),

@@ -111,14 +111,14 @@ def test_odds() -> None:
     assert largest_odds([[Fraction(1), Fraction(3)], [Fraction(1), Fraction(2)]]) == Odds(Fraction(3), Fraction(1))
 
 
-def test_krr_oue_and_olh_hold_at_small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_oracles_hold_at_small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(KRandomizedResponse, "audited_sizes", lambda self, quick: (2, 3, 4, 5, 41, 258))
     monkeypatch.setattr(OptimizedUnaryEncoding, "audited_sizes", lambda self, quick: range(2, 6))
     monkeypatch.setattr(oracle_laws, "BUDGETS", BUDGETS[2:5])
     checks = [check for oracle in ORACLES.values() for check in oracle_checks(oracle, quick=True)]
     assert all(check.passed for check in checks)
     assert [check.name for check in checks] == [
-        f"{kind}_{oracle}" for oracle in ("krr", "oue", "olh") for kind in ("exact", "tight")
+        f"{kind}_{oracle}" for oracle in ("krr", "oue", "olh", "walsh") for kind in ("exact", "tight")
     ]
 
 

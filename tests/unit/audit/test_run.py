@@ -37,6 +37,7 @@ def test_every_mechanism_and_every_oracle_is_audited(quick: bool) -> None:
     assert {f"end to end {mechanism.name}" for mechanism in FOR_A_QUERY} <= set(found)
     assert {f"{kind} {name}" for kind in ("exact", "empirical") for name in ORACLES} <= set(found)
     assert {"exact device", "conduct", "conduct by oracle", "longitudinal, 10 tasks"} <= set(found)
+    assert {"shipped device", "shipped fleet"} <= set(found)
 
 
 def test_the_example_of_a_mechanism_has_the_name_of_what_find_makes() -> None:
@@ -60,7 +61,8 @@ def test_a_mechanism_of_ones_own() -> None:
 
 @pytest.mark.parametrize("oracle", ["olh", ORACLES["olh"]])
 def test_one_oracle(oracle: object) -> None:
-    assert titles(parts(True, oracle=oracle)) == ["exact olh", "conduct by oracle", "empirical olh"]  # type: ignore[arg-type]
+    found = titles(parts(True, oracle=oracle))  # type: ignore[arg-type]
+    assert found == ["exact olh", "conduct by oracle", "shipped device", "shipped fleet", "empirical olh"]
 
 
 def test_an_oracle_of_ones_own_is_audited_as_far_as_no_task_must_name_it() -> None:
@@ -69,7 +71,8 @@ def test_an_oracle_of_ones_own_is_audited_as_far_as_no_task_must_name_it() -> No
 
 def test_one_of_each() -> None:
     found = titles(parts(True, "catalogue", "krr"))
-    assert found == ["exact krr", "end to end catalogue", "conduct by oracle", "empirical krr"]
+    assert found[:3] == ["exact krr", "end to end catalogue", "conduct by oracle"]
+    assert found[3:] == ["shipped device", "shipped fleet", "empirical krr"]
 
 
 def test_conduct_is_checked_for_the_oracle_that_was_named() -> None:

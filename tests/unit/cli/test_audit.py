@@ -5,7 +5,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from treetop.audit.audit_report import AuditReport, Check
+from treetop.audit.audit_report import NOT_SEEN, AuditReport, Check
 from treetop.cli import audit as command
 from treetop.errors import UnknownName
 
@@ -26,11 +26,15 @@ def found(*checks: Check) -> Callable[..., AuditReport]:
     return run
 
 
-def test_a_pass_is_one_line_for_each_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_is_one_line_for_each_claim_and_what_is_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "run_audit", found(GOOD))
     result = CliRunner().invoke(app(), ["--quick"])
     assert result.exit_code == 0
-    assert [line.split()[0] for line in result.stdout.splitlines()] == ["pass", "PASS"]
+    first, title, *limits, last = result.stdout.splitlines()
+    assert first.startswith("pass  fine")
+    assert title == "not seen by any of these checks:"
+    assert limits == [f"  - {limit}" for limit in NOT_SEEN]
+    assert last == "PASS  1 of 1 claims hold"
 
 
 def test_a_failure_exits_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,6 +50,7 @@ def test_json_is_all_that_standard_output_holds(monkeypatch: pytest.MonkeyPatch)
     assert result.exit_code == 1
     printed = json.loads(result.stdout)
     assert printed["verdict"] == "fail"
+    assert printed["not_seen"] == list(NOT_SEEN)
     assert printed["checks"][0] == {"name": "fine", "passed": True, "claim": "a claim", "measured": 0.5, "limit": 1}
 
 

@@ -1,6 +1,8 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.support.report_batches import KEYS, KINDS, asking, random_reports, written
 from typer.testing import CliRunner
@@ -8,6 +10,9 @@ from typer.testing import CliRunner
 from treetop.adapters.report_files.counting import count_file
 from treetop.cli.app import app
 from treetop.errors import InvalidInput, TreetopError, UnknownName
+from treetop.oracles.random_words import GeneratorWords
+from treetop.oracles.registry import find_oracle
+from treetop.privacy.epsilon import Epsilon
 
 
 def ran(*arguments: object) -> str:
@@ -37,12 +42,26 @@ def test_keys_of_candidates_come_from_a_file(tmp_path: Path) -> None:
     assert told["support"] == dict(zip(map(str, KEYS.tolist()), tally.support.tolist(), strict=True))
 
 
+def test_names_that_stand_out_are_shown(tmp_path: Path) -> None:
+    """3,000 devices hold one of two names and 6,000 others one each; at epsilon 4 both stand out of 2^14."""
+    oracle, randomness = find_oracle("walsh").over(Epsilon(4), 2), np.random.default_rng(1)
+    values = np.concatenate([np.repeat([77, 16_000], [2000, 1000]), randomness.integers(1 << 14, size=6000)])
+    columns = oracle.perturb(values.astype(np.uint64), GeneratorWords(randomness))
+    file = written(tmp_path / "walsh.parquet", replace(KINDS["walsh"], slots=64), columns)
+    told = json.loads(ran(file, "--bits", 14, "--json"))
+    assert list(told["support"]) == ["77", "16000"]
+    assert told["support"]["77"] == oracle.tally(columns, np.array([77], dtype=np.uint64)).support[0]
+    assert len(json.loads(ran(file, "--bits", 14, "--above", 2, "--json"))["support"]) > 100
+    assert "9,000 reports" in ran(file, "--bits", 14)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "problem"),
     [
         (["--engine", "spark"], UnknownName, "unknown engine 'spark'"),
         (["--engine", "dask"], InvalidInput, "needs --scheduler"),
         (["--candidates", "missing.txt"], InvalidInput, "whole numbers below 2"),
+        (["--bits", "24"], InvalidInput, "krr does not count every name of 24 bits: only walsh does"),
     ],
 )
 def test_bad_input_is_refused(slots: Path, arguments: list[str], error: type[TreetopError], problem: str) -> None:

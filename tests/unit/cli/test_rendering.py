@@ -4,7 +4,8 @@ from dataclasses import replace
 import pytest
 from tests.support.answers import DEPLOYED
 
-from treetop.cli.rendering import bar, present, rounded, show
+from treetop.cli.rendering import bar, coverage_line, present, rounded, show
+from treetop.query.answer import AnswerParty, Covered
 
 Capture = pytest.CaptureFixture[str]
 
@@ -34,8 +35,9 @@ def test_everything_that_a_deployment_adds_is_said(capsys: Capture) -> None:
         "F1 0.50, NCR 0.75 against the true top 2.",
         "3,000 users in 2 parties; each party sent 900 to 1,200 bits.",
         "Warning: 7 reports of market are such as no honest device would send.",
-        "Missing: airport (withdrew: closed).",
-        "75.0% of the expected 4,000 users are covered.",
+        "Shares of the users counted: harbour 66.7%, market 33.3%.",
+        "Missing: airport (withdrew: closed; 750 users expected).",
+        "75.0% of the expected 4,000 users are covered: market 80.0% of 1,250.",
         "Privacy: every user answers once; no report is more than e^0.5 = 1.65 times likelier",
         "About 120 fake users could push an item that nobody holds into the top k.",
         "taps: 6 levels",
@@ -57,8 +59,25 @@ def test_an_empty_answer_says_why(capsys: Capture) -> None:
     show(replace(DEPLOYED, items=(), missing=(), truth=None, outside=None, fakes_needed=None))
     text = shown(capsys)
     assert "Nothing rose above the noise" in text
-    for words in ("F1", "Missing", "covered", "fake", "stand out"):
+    for words in ("F1", "Missing", "fake", "stand out"):
         assert words not in text
+
+
+def test_every_answer_says_whose_users_it_stands_for(capsys: Capture) -> None:
+    crowd = tuple(AnswerParty(f"p{place}", 100, 8, share=0.1) for place in range(10))
+    whole = replace(DEPLOYED, parties=crowd, missing=(), covered=Covered(1000, "known", 1000, 1.0))
+    show(whole)
+    text = shown(capsys)
+    assert (
+        "counted: p0 10.0%, p1 10.0%, p2 10.0%, p3 10.0%, p4 10.0%, p5 10.0%, p6 10.0%, p7 10.0%, 2 others 20" in text
+    )
+    assert "100.0% of the known 1,000 users are covered; parties' sizes are their own word" in text
+    met = tuple(replace(party, expected=100, coverage=1.0) for party in crowd)
+    assert coverage_line(replace(whole, parties=met)) == "100.0% of the known 1,000 users are covered."
+    fewer = tuple(replace(party, expected=200, coverage=0.5) for party in crowd)
+    assert coverage_line(replace(whole, parties=fewer)).endswith("p7 50.0% of 200, ….")
+    lost = replace(DEPLOYED, covered=Covered(3000, "known", 3000, None))
+    assert coverage_line(lost).startswith("How many users are covered is not known")
 
 
 @pytest.mark.parametrize("as_json", [True, False])

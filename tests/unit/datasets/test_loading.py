@@ -1,3 +1,4 @@
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -216,3 +217,13 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     again = load(tmp_path / "again.parquet")
     assert [party.name for party in again.parties] == ["a", "b"]
     assert histogram_rows(again).equals(histogram_rows(whole))
+
+
+def test_half_a_character_is_refused_in_one_line(tmp_path: Path) -> None:
+    for data in ({"north": {"\ud800": 3}}, {"north\ud800": {"tea": 3}}):
+        with pytest.raises(InvalidInput, match=r"must be text in Unicode, found half a character: .*ud800"):
+            as_federation(data)
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.csv"))
+    path.write_text("party,item\nnorth,tea\n")
+    with pytest.raises(InvalidInput, match=r"udcff.csv: expected a path in UTF-8, found other bytes"):
+        load(path)

@@ -103,7 +103,8 @@ class InRoundsOnly(Halves):
 
 def test_a_mode_that_a_mechanism_does_not_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     add(monkeypatch, "halves", f"{__name__}:InRoundsOnly")
-    planned_task(QueryOrder("fruit", ("a",), mechanism="halves", mode="rounds"))
+    asked: Any = {"mechanism": "halves", "encoding": "ids", "settings": {"bits": 8}}
+    planned_task(QueryOrder("fruit", ("a",), mode="rounds", **asked))
     with pytest.raises(InvalidInput, match="halves can be asked in rounds mode, found one-shot"):
         QueryOrder("fruit", ("a",), mechanism="halves")
 
@@ -127,7 +128,15 @@ def test_what_the_defaults_cannot_do_they_say() -> None:
         halves.decode_message(facts, {"shared": []})
     with pytest.raises(InvalidInput, match="halves expects group_weights"):
         Undivided().group_weights(parameters)
-    assert halves.max_kept(parameters) == 1 << 22
+    assert halves.max_kept(parameters) is None
+    assert halves.max_candidates(parameters) == (16, 256)
+    assert halves.max_candidates(HalvesParameters(3, Epsilon(1), bits=40)) == (
+        1 << 20,
+        1 << 22,
+    )
+    with pytest.raises(InvalidInput, match="found up to 16,777,216 at level 1, 24 bits behind 1 prefixes"):
+        halves.max_candidates(HalvesParameters(3, Epsilon(1), bits=48))
+    assert halves.max_message_bytes(parameters) == len("null")
     assert halves.published_prefixes(facts) is None
 
 

@@ -21,6 +21,7 @@ GOOD: list[tuple[Callable[[Any], Any], Any, Any]] = [
     (lambda content: read.digest("it", content), "ab" * 32, b"\xab" * 32),
     (lambda content: read.decimals("it", content, 2, 0, 1).tolist(), [0.0, 1.0], [0.0, 1.0]),
     (lambda content: read.wholes("it", content, 2, 0, 1), [0, 1], [0, 1]),
+    (lambda content: read.public_texts("it", content), {"a": ["\U0001f600", 1]}, None),
     (lambda content: read.optional(read.text, "it", content), None, None),
     (lambda content: read.optional(read.text, "it", content), "a", "a"),
 ]
@@ -36,6 +37,11 @@ BAD: list[tuple[Callable[[Any], Any], Any, str]] = [
     (lambda content: read.decimal("it", content, 0, 1), 1.5, "it: expected from 0 to 1, found 1.5"),
     (lambda content: read.text("it", content, 3), 5, "it: expected a text, found int"),
     (lambda content: read.text("it", content, 3), "abcd", "it: expected 3 characters at most, found 4"),
+    (
+        lambda content: read.public_texts("it", content),
+        {"a": ["b\n"]},
+        "no control or invisible characters, found 'b\\n'",
+    ),
     (lambda content: read.rows("it", content, 1, 2), "ab", "it: expected a list, found str"),
     (lambda content: read.rows("it", content, 1, 2), [], "number of it: expected from 1 to 2, found 0"),
     (lambda content: read.code("it", content, 4), "g", "it: expected hexadecimal digits, found g"),

@@ -16,8 +16,10 @@ SMALL = """
 import numpy as np
 from treetop.oracles.olh.counting import HashCounting
 from treetop.oracles.oue.counting import BitsCounting
+from treetop.oracles.walsh.counting import supported_pairs
 seeds, keys = np.arange(500, dtype=np.uint32), np.arange(70, dtype=np.uint64)
 print(HashCounting.support((seeds, seeds % 9), 9, keys).tolist())
+print(supported_pairs((seeds, seeds % 8), 8, keys).tolist())
 print(BitsCounting.support((seeds.view(np.uint8).reshape(-1, 4),), 32, keys[:0]).tolist())
 """
 

@@ -70,10 +70,10 @@ def added(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_our_own_oracles_have_names_and_tags_of_their_own() -> None:
-    assert {name: oracle.tag for name, oracle in ORACLES.items()} == {"krr": 1, "oue": 2, "olh": 3}
-    assert oracle_names() == ("krr", "oue", "olh", "auto")
-    assert [oracle_tagged(tag) for tag in (1, 2, 3)] == list(ORACLES.values())
-    assert oracle_tagged(4) is None
+    assert {name: oracle.tag for name, oracle in ORACLES.items()} == {"krr": 1, "oue": 2, "olh": 3, "walsh": 4}
+    assert oracle_names() == ("krr", "oue", "olh", "walsh", "auto")
+    assert [oracle_tagged(tag) for tag in (1, 2, 3, 4)] == list(ORACLES.values())
+    assert oracle_tagged(5) is None
 
 
 @pytest.mark.parametrize("value", ["Foreign", "FOREIGN"])
@@ -82,7 +82,7 @@ def test_another_package_adds_an_oracle(added: Any, value: str) -> None:
     added(foreign=value)
     found = find_oracle("foreign")
     assert found == Foreign()
-    assert oracle_names() == ("krr", "oue", "olh", "foreign", "auto")
+    assert oracle_names() == ("krr", "oue", "olh", "walsh", "foreign", "auto")
     assert "foreign" in deployable_oracles(one_shot=False)
     assert task_oracles("foreign") == (found,)
     assert oracle_named("foreign", Epsilon(1), 4).p == oracle_named("krr", Epsilon(1), 4).p
@@ -130,7 +130,7 @@ def test_oracles_of_one_class_are_equal_wherever_they_are() -> None:
         copy = pickle.loads(pickle.dumps(oracle))  # noqa: S301  our own bytes
         assert copy == oracle
         assert hash(copy) == hash(oracle)
-    assert len({*ORACLES.values(), *ORACLES.values()}) == 3
+    assert len({*ORACLES.values(), *ORACLES.values()}) == 4
     assert KRandomizedResponse() != FOREIGN
 
 
@@ -152,12 +152,12 @@ def test_the_choice_for_a_list_is_exact() -> None:
 def test_a_task_names_the_oracles_of_its_devices() -> None:
     assert [oracle.name for oracle in task_oracles("listed")] == ["krr", "oue"]
     assert [oracle.name for oracle in task_oracles("olh")] == ["olh"]
-    with pytest.raises(UnknownName, match="expected one of krr, oue, olh, listed"):
+    with pytest.raises(UnknownName, match="expected one of krr, oue, olh, walsh, listed"):
         task_oracles("auto")
 
 
 def test_a_deployment_offers_what_its_mode_can_ask() -> None:
-    assert deployable_oracles(one_shot=True) == {"auto": "olh", "olh": "olh"}
+    assert deployable_oracles(one_shot=True) == {"auto": "olh", "olh": "olh", "walsh": "walsh"}
     assert deployable_oracles(one_shot=False) == {"auto": "listed", "krr": "krr", "oue": "oue"}
 
 

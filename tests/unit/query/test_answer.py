@@ -39,13 +39,17 @@ def test_the_json_has_its_keys_in_one_order() -> None:
         assert list(content) == KEYS
         assert content["schema"] == SCHEMA == 1
         assert list(content["items"][0]) == ["item", "count", "frequency", "stderr", "significant", "source"]
-        assert list(content["parties"][0]) == ["name", "users", "uplink_bits", "implausible"]
+        assert list(content["parties"][0]) == [
+            "name", "users", "uplink_bits", "implausible", "share", "expected", "coverage",
+        ]  # fmt: skip
         assert list(content["truth"]) == ["f1", "ncr"]
         assert list(content["covered"]) == ["users", "of", "known", "share"]
         assert list(content["privacy"]) == ["epsilon", "reports_per_user", "oracle", "not_covered"]
-    assert list(DEPLOYED.to_json()["missing"][0]) == ["name", "reason", "levels"]
+    assert list(DEPLOYED.to_json()["missing"][0]) == ["name", "reason", "levels", "expected"]
     assert list(DEPLOYED.to_json()["outside"]) == ["share", "stderr", "true_share"]
     assert found["privacy"]["epsilon"] == "2"
+    assert [party["share"] for party in found["parties"]] == pytest.approx([2 / 3, 1 / 3], abs=1e-3)
+    assert all((party["expected"], party["coverage"]) == (party["users"], 1.0) for party in found["parties"])
 
 
 def test_an_answer_is_read_back_as_it_was_written() -> None:

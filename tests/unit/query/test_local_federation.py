@@ -24,6 +24,25 @@ def test_what_was_not_asked_for_is_chosen_from_the_data(tmp_path: Path, drinks: 
         opened_folder(tmp_path / "up", {"k": 3})
 
 
+def test_more_users_than_the_data_have_are_not_invented_silently(tmp_path: Path, drinks: str) -> None:
+    """The answer says so in its notes, which text and JSON show; the same command goes on with the folder."""
+    wanted = {"data": drinks, "k": 2, "seed": 7, "encoding": "hashed", "users": 1_000_000}
+    folder = opened_folder(tmp_path / "up", wanted)
+    assert sum(home.users for home in folder.parties.values()) == 150
+    note = f"1,000,000 users were asked for: 2 parties of {drinks} have 150, all took part"
+    assert note in GroundTruth(folder).scored(DEPLOYED).to_json()["notes"]
+    assert opened_folder(tmp_path / "up", wanted).options.users == 1_000_000
+    for users in (150, 100):
+        exact = opened_folder(tmp_path / str(users), {**wanted, "users": users})
+        assert not any("were asked for" in said for said in GroundTruth(exact).scored(DEPLOYED).notes)
+
+
+def test_the_built_in_data_have_510_000_users_in_three_parties(tmp_path: Path) -> None:
+    folder = opened_folder(tmp_path / "up", {"users": 1_000_000, "seed": 1})
+    notes = GroundTruth(folder).scored(replace(DEPLOYED, items=())).notes
+    assert "1,000,000 users were asked for: 3 parties of syn have 510,000, all took part" in notes
+
+
 def test_an_answer_is_named_and_scored(tmp_path: Path, drinks: str) -> None:
     folder = opened_folder(tmp_path / "up", {"data": drinks, "k": 2, "seed": 7, "encoding": "hashed"})
     truth = GroundTruth(folder)

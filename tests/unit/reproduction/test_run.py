@@ -15,6 +15,7 @@ from treetop.cli.app import app
 from treetop.errors import InvalidInput
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
+from treetop.public_text import first_hidden
 from treetop.query.find import Score
 from treetop.reproduction import report
 from treetop.reproduction.cell_journal import RunSettings
@@ -200,3 +201,17 @@ def test_one_run_has_no_standard_error() -> None:
     from treetop.reproduction.verdicts import summary
 
     assert summary([Score(0.5, 0.5, 0.5, 1.0, 0.1)], "f1") == (0.5, None)
+
+
+def test_the_report_takes_names_as_they_are(reproduction: Reproduction, tmp_path: Path) -> None:
+    """No path or name ends a cell, becomes a tag, or keeps the page from being written."""
+    hostile = "<script>alert(1)</script> | \ud800\x1b\u202e"
+    told = replace(reproduction.provenances["RDB"], remark=hostile)
+    changed = replace(reproduction, provenances={**reproduction.provenances, "RDB": told})
+    write_report(changed, tmp_path, hostile)
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert page.count("&lt;script&gt;alert(1)&lt;/script&gt; | \\ud800\\x1b\\u202e") >= 2
+    assert "<script" not in page
+    assert first_hidden(page.split("\n")) is None
+    assert first_hidden((tmp_path / "report.md").read_text("utf-8").split("\n")) is None
+    assert report._row("a|b", hostile) == ("| a&#124;b | &lt;script>alert(1)&lt;/script> &#124; \\ud800\\x1b\\u202e |")

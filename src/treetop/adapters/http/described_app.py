@@ -1,10 +1,11 @@
 """Routes with a complete description, every refusal of which is a problem document."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Literal
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -79,6 +80,27 @@ def described(
     responses = {status: answer} | refusals
     route = {"tags": [audience], "status_code": status, "responses": responses, "response_class": Response}
     return route | (brought or {})
+
+
+def checked_first(check: Callable[[Request], None]) -> type[APIRoute]:
+    """Return routes that check the head of a request before they read its body: FastAPI reads it before all else."""
+
+    class CheckedRoute(APIRoute):
+        """A route, and what must be true before."""
+
+        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+            """Return what answers a request."""
+            answer = super().get_route_handler()
+
+            async def checked(request: Request) -> Response:
+                check(request)
+                if request.method != "GET":
+                    await request.body()  # kept by the request; FastAPI would turn its refusal into another
+                return await answer(request)
+
+            return checked
+
+    return CheckedRoute
 
 
 class DescribedApp(FastAPI):

@@ -1,14 +1,13 @@
-"""Who may reach an endpoint and where: address, store, certificate, and bearer keys, kept as digests only."""
+"""Who may reach an endpoint and where: address, certificate, and bearer keys, kept as digests only."""
 
 import ipaddress
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from hmac import compare_digest
 from typing import Any, Literal, Protocol
-from urllib.parse import urlsplit
 
 from treetop.adapters.http.problem_details import Problem
 from treetop.errors import InvalidInput
@@ -43,30 +42,6 @@ class Address(FileValue):
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-@dataclass(frozen=True)
-class StoreLocation(FileValue):
-    """Which store is used: an SQLite file, or a PostgreSQL database."""
-
-    where: str = field(repr=False)
-
-    @classmethod
-    def from_file(cls, value: Any, source: Source) -> "StoreLocation":
-        """Read a path, or a postgresql:// address without a password."""
-        if not isinstance(value, str) or not value:
-            raise InvalidInput("expected a path or a postgresql:// address")
-        if "://" not in value:
-            return cls(str(source.folder / value))
-        parts = urlsplit(value)
-        if parts.password is not None or "password" in parts.query:
-            raise InvalidInput("an address with a password is a secret: give store_url_file or store_url_env")
-        if parts.scheme not in {"postgresql", "postgres"}:
-            raise InvalidInput("a database must be given as postgresql://…")
-        return cls(value)
-
-    def __str__(self) -> str:
-        return "a PostgreSQL database" if "://" in self.where else self.where
 
 
 @dataclass(frozen=True)
@@ -108,8 +83,31 @@ class Tls:
             raise InvalidInput(f'minimum must be "1.2" or "1.3", found {self.minimum!r}')
 
 
-Caller = Literal["server", "back_end", "admin"]
-"""Of a party: its server, and its own back end. Of a server: the analysts who ask queries."""
+Caller = Literal["server", "back_end", "admin", "monitor"]
+"""Of a party: its server, and its own back end. Of a server: the analysts who ask queries. Of both: who reads
+metrics."""
+
+
+class BodyLimits(Protocol):
+    """Limits of which the bodies of requests have two."""
+
+    @property
+    def most_body_bytes(self) -> int:
+        """Return the size of the largest body."""
+        ...
+
+    @property
+    def most_bytes_in_flight(self) -> int:
+        """Return how many bytes of unanswered requests are held together."""
+        ...
+
+
+def limit_problems(limits: BodyLimits) -> list[str]:
+    """Return what is wrong with the limits of a service."""
+    problems = [f"{name} must be 1 at least, found {number}" for name, number in vars(limits).items() if number < 1]
+    if limits.most_bytes_in_flight < limits.most_body_bytes:
+        problems.append("most_bytes_in_flight must hold one body at least: raise it or lower most_body_bytes")
+    return problems
 
 
 class GrantsAccess(Protocol):
@@ -140,7 +138,9 @@ class AccessKeys:
         self._kept = [kept for caller, keys in settings.access.items() for kept in _kept(caller, keys)]
 
     def check(self, caller: Caller, authorization: str | None) -> None:
-        """Raise 401 for an unknown key, 403 for one of another caller."""
+        """Raise 401 for an unknown key, 403 for one of another caller, 404 if there is no key for this caller."""
+        if not any(kept.caller == caller for kept in self._kept):
+            raise Problem(404, "not served: the settings name no key for it")
         shown = sha256(_token(authorization)).digest()
         moment = datetime.fromtimestamp(self._now(), UTC)
         # Every key is compared, whichever matches: the time says nothing.

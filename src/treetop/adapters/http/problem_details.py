@@ -16,6 +16,7 @@ from treetop.errors import (
     UnknownName,
 )
 from treetop.federation.party.party import TaskClosed
+from treetop.public_text import visible
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 2
@@ -44,7 +45,7 @@ def response_of(problem: Problem) -> Response:
     """Return the HTTP response for a problem."""
     title = HTTPStatus(problem.status).phrase
     kind = f"urn:treetop:problem:{title.lower().replace(' ', '-')}"
-    content = {"type": kind, "title": title, "status": problem.status, "detail": problem.detail}
+    content = {"type": kind, "title": title, "status": problem.status, "detail": visible(problem.detail)}
     return Response(json.dumps(content), problem.status, dict(problem.headers), MEDIA_TYPE)
 
 

@@ -1,4 +1,7 @@
-"""What every request passes first: how many at once, size of its body, counters; no exception unanswered."""
+"""What every request passes first: how many at once, size of its body, counters; no exception unanswered.
+
+A body is read when the routes ask for it, not before: who may call, and whether there is such a task, comes first.
+"""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -78,8 +81,7 @@ class RequestGuard:
         """Answer a request through the routes."""
         watched = _Watched(send)
         try:
-            body = await self._body(scope, receive)
-            await self._routes(scope, _Replayed(body, receive), watched)
+            await self._routes(scope, self._body(scope, receive), watched)
         except HungUp:
             raise
         except Exception as error:
@@ -90,23 +92,16 @@ class RequestGuard:
         route = getattr(scope.get("route"), "path", _OTHER_ROUTE)
         self._context.metrics.request(route, watched.status)
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        """Return the body of a request, or raise 503, 413 or `HungUp`; the connection itself watches the time."""
+    def _body(self, scope: Scope, receive: Receive) -> "LimitedBody":
+        """Return a body that was not read yet, or raise 503 or 413; the connection itself watches the time."""
         limits = self._context.limits
         if self._in_progress > limits.requests_at_once:
             raise come_back(503, "too many requests at once")
         for name, value in scope["headers"]:
             if name == b"content-length":
-                _check_length(len(value) <= 18 and value.isdigit() and int(value) <= limits.most_body_bytes, limits)
-        body, more = b"", True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise HungUp
-            body += message.get("body", b"")
-            _check_length(len(body) <= limits.most_body_bytes, limits)
-            more = message.get("more_body", False)
-        return body
+                known = len(value) <= 18 and value.isdigit()
+                check_length(int(value) if known else limits.most_body_bytes + 1, limits.most_body_bytes)
+        return LimitedBody(receive, limits.most_body_bytes)
 
     async def _refuse(self, error: Exception, scope: Scope, receive: Receive, send: Send) -> int:
         """Answer with what was wrong, and return the status."""
@@ -121,9 +116,41 @@ class RequestGuard:
         return problem.status
 
 
-def _check_length(small_enough: bool, limits: RequestLimits) -> None:
-    if not small_enough:
-        raise last_word(413, f"a body has {limits.most_body_bytes} bytes at most")
+def check_length(found: int, most: int) -> None:
+    """Refuse a body that is too long, and the rest of it."""
+    if found > most:
+        raise last_word(413, f"a body has {most} bytes at most")
+
+
+class LimitedBody:
+    """Receives the pieces of a body up to its greatest length; raises 413, or `HungUp` if the client leaves before."""
+
+    def __init__(self, receive: Receive, most_bytes: int) -> None:
+        self._receive, self._most_bytes = receive, most_bytes
+        self._read, self._more = 0, True
+
+    async def __call__(self) -> Message:
+        """Receive the next piece, or what comes after the last one."""
+        message = await self._receive()
+        if self._more:
+            self._count(message)
+        return message
+
+    async def whole(self) -> bytes:
+        """Return all of it."""
+        pieces = []
+        while self._more:
+            pieces.append(self._count(await self._receive()))
+        return b"".join(pieces)
+
+    def _count(self, message: Message) -> bytes:
+        if message["type"] == "http.disconnect":
+            raise HungUp
+        piece: bytes = message.get("body", b"")
+        self._read += len(piece)
+        check_length(self._read, self._most_bytes)
+        self._more = message.get("more_body", False)
+        return piece
 
 
 class _Watched:
@@ -136,17 +163,3 @@ class _Watched:
         if message["type"] == "http.response.start":
             self.status = message["status"]
         await self._send(message)
-
-
-class _Replayed:
-    """A body that was read already, for the routes to read again."""
-
-    def __init__(self, body: bytes, receive: Receive) -> None:
-        self._body: bytes | None = body
-        self._receive = receive
-
-    async def __call__(self) -> Message:
-        if self._body is None:
-            return await self._receive()
-        body, self._body = self._body, None
-        return {"type": "http.request", "body": body, "more_body": False}

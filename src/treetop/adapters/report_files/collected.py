@@ -18,6 +18,7 @@ from treetop.federation.service_ports import Counting, ReportStore
 from treetop.federation.wire.report_batches import Batch, Envelope
 from treetop.oracles.frequency_oracle import Tally
 from treetop.privacy.epsilon import Epsilon
+from treetop.secret_files import private_folder
 from treetop.trie.user_groups import Group, Role
 
 
@@ -72,7 +73,7 @@ class CollectedReports:
     def _export(self, envelope: Envelope, kind: ReportKind, path: Path) -> None:
         stretches = self._store.bodies(envelope.task, envelope.group)
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            private_folder(self._folder)
             for half in self._folder.glob(f".{path.name}.*.partial"):
                 half.unlink()  # a process was killed while it wrote
             with ReportFileWriter(path, kind) as writer:

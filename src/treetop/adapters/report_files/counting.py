@@ -1,13 +1,12 @@
-"""Counting report files: the question, the function that every engine runs, and the embedded engine's threads."""
+"""Counting report files: the question, the functions that every engine runs, and the embedded engine's threads."""
 
 import os
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,20 +18,30 @@ from treetop.oracles.frequency_oracle import NO_KEYS, Keys, Tally
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """What is counted: reports of one kind, and where values are hashed the keys whose support is asked for."""
+    """What is counted: reports of one kind, and where values are hashed the keys whose support is asked for.
+
+    Or every name of so many bits, if the oracle can do that (walsh).
+    """
 
     kind: ReportKind
     keys: Keys = field(default_factory=NO_KEYS.copy)
+    bits: int | None = None
 
     def __post_init__(self) -> None:
         if self.keys.dtype != np.uint64 or self.keys.ndim != 1:
             raise InvalidInput(f"keys must be a row of uint64, found {self.keys.dtype} of shape {self.keys.shape}")
         if len(self.keys) and self.kind.counting.listed:
             raise InvalidInput(f"{self.kind.oracle} counts its slots and takes no keys, found {len(self.keys)}")
+        if self.bits is not None and len(self.keys):
+            raise InvalidInput(f"either keys are counted or all names of {self.bits} bits, found both")
 
     def nothing(self) -> Tally:
         """Return the tally of no reports."""
         return self.kind.counting.no_reports(self.kind.slots, self.keys)
+
+    def no_sums(self, bits: int) -> Any:
+        """Return where the reports are added up for every name of so many bits, or refuse an oracle that cannot."""
+        return self.kind.counting.every_name(bits, self.kind.slots)
 
 
 class CountingEngine(Protocol):
@@ -58,6 +67,22 @@ def count_file(path: Path, candidates: Candidates) -> Tally:
     return sum(tallies, candidates.nothing())
 
 
+def add_up_files(files: Iterable[ReportFile], candidates: Candidates, bits: int) -> Any:
+    """Run by one worker: the sums of some files for every name of so many bits; they take most of the memory."""
+    sums = candidates.no_sums(bits)
+    for file in files:
+        for group in range(len(file.groups)):
+            columns = file.columns(group)
+            with refusing(file.path):
+                sums.add(columns)
+    return sums
+
+
+def add_up_file(path: Path, candidates: Candidates, bits: int) -> Any:
+    """Run by one worker: the sums of one file."""
+    return add_up_files([ReportFile.opened(path, candidates.kind)], candidates, bits)
+
+
 def distinct(files: Sequence[Path]) -> list[Path]:
     """Return the files as absolute paths, or refuse one that would be counted twice."""
     times = Counter(Path(file).resolve() for file in files)
@@ -80,21 +105,19 @@ class EmbeddedEngine:
     def count(self, files: Sequence[Path], candidates: Candidates) -> Tally:
         """Return the tally of all reports in the files; the first damaged file ends the count."""
         opened = [ReportFile.opened(path, candidates.kind) for path in distinct(files)]
-        places = ((file, group) for file in opened for group in range(len(file.groups)))
-        return sum(self._tallies(places, candidates), candidates.nothing())
-
-    def _tallies(self, places: Iterable[tuple[ReportFile, int]], candidates: Candidates) -> Iterator[Tally]:
+        if candidates.bits is not None:
+            every_name: Tally = add_up_files(opened, candidates, candidates.bits).tally()
+            return every_name
+        total, waiting = candidates.nothing(), deque[Future[Tally]]()
         pool = ThreadPoolExecutor(self.workers)
         try:
-            given = (pool.submit(count_row_group, file, group, candidates) for file, group in places)
-            yield from _in_turn(given, IN_FLIGHT * self.workers)
+            for file in opened:
+                for group in range(len(file.groups)):
+                    if len(waiting) == IN_FLIGHT * self.workers:
+                        total += waiting.popleft().result()
+                    waiting.append(pool.submit(count_row_group, file, group, candidates))
+            for counted in waiting:
+                total += counted.result()
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-def _in_turn(given: Iterator[Future[Tally]], most: int) -> Iterator[Tally]:
-    """Yield results in order, with so many at most under way."""
-    waiting = deque(islice(given, most))
-    while waiting:
-        yield waiting.popleft().result()
-        waiting.extend(islice(given, 1))
+        return total

@@ -40,8 +40,8 @@ class ReportKind:
                 raise InvalidInput(f"a {what} is named by 64 hexadecimal digits, found {digest!r}")
         if self.role not in ROLES:
             raise UnknownName("role", self.role, ROLES)
-        if not 2 <= self.slots <= oracle.max_slots:
-            raise InvalidInput(f"{self.oracle} has from 2 to {oracle.max_slots} slots, found {self.slots}")
+        if not oracle.has_slots(self.slots):
+            raise InvalidInput(f"{self.oracle} has {oracle.slots_rule} slots, found {self.slots}")
         if self.level < 1:
             raise InvalidInput(f"levels are counted from 1, found {self.level}")
 

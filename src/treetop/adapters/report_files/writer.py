@@ -18,6 +18,7 @@ from treetop.adapters.report_files.columns import (
     to_arrow,
 )
 from treetop.adapters.report_files.report_kind import Contents, ReportKind, RowGroup, sealed
+from treetop.secret_files import make_private
 
 GROUP_BYTES = 1 << 23
 MAX_ROWS = 1 << 22
@@ -37,6 +38,7 @@ class ReportFileWriter:
     def __enter__(self) -> Self:
         # Slots and buckets are few: a dictionary makes them one byte or two instead of Parquet's four.
         few = [field.name for field in self._schema if pa.types.is_uint8(field.type) or pa.types.is_uint16(field.type)]
+        make_private(self._partial)
         self._file = pq.ParquetWriter(
             self._partial, self._schema, compression="none", use_dictionary=few, write_statistics=False
         )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from treetop.errors import InvalidInput, LedgerRefused
 from treetop.federation.wire.uploads import ReportStatus
+from treetop.secret_files import make_private
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS devices (place INTEGER PRIMARY KEY, ledger BLOB NOT NULL, counter INTEGER NOT NULL);
@@ -51,6 +52,7 @@ class FleetLedger:
     """Run by a fleet: all its devices' ledgers; one process at a time may hold the file."""
 
     def __init__(self, path: Path) -> None:
+        make_private(path)
         self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0)
         try:
             self._database.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -10,12 +10,14 @@ from typing import Literal
 
 from treetop.errors import InvalidInput, LedgerRefused
 from treetop.federation.device.ledger import Caps, Ledger
+from treetop.secret_files import create_private, open_private, private_folder
 
 
 def replace_durably(path: Path, content: bytes) -> None:
-    """Write beside the file, flush, rename over it, flush the folder: all of it or nothing."""
+    """Write beside the file, flush, rename over it, flush the folder: all of it or nothing, for its owner alone."""
     beside = path.with_name(path.name + ".new")
-    with beside.open("wb") as file:
+    beside.unlink(missing_ok=True)  # what a crash left, or a link that somebody put there
+    with create_private(beside) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
@@ -23,13 +25,14 @@ def replace_durably(path: Path, content: bytes) -> None:
     _flush_folder(path.parent)
 
 
-def create_durably(path: Path, content: bytes, mode: int) -> None:
-    """Write a file that must not exist yet, readable from its first moment by whom the mode says."""
+def create_durably(path: Path, content: bytes) -> None:
+    """Write a file that must not exist yet, for its owner alone."""
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    except FileExistsError:
-        raise InvalidInput(f"{path} exists already: expected a new file") from None
-    with open(handle, "wb") as file:
+        created = create_private(path)
+    except OSError as reason:
+        problem = "exists already" if isinstance(reason, FileExistsError) else f"cannot be made: {reason.strerror}"
+        raise InvalidInput(f"{path} {problem}: expected a new file") from None
+    with created as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
@@ -57,7 +60,7 @@ class LedgerFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock = path.with_name(path.name + ".lock").open("wb")
+        self._lock = open_private(path.with_name(path.name + ".lock"), "wb")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -117,7 +120,7 @@ class DeviceState:
     """Run by the device: its folder, which one process at a time may hold open."""
 
     def __init__(self, folder: Path, caps: Caps | None = None) -> None:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(folder)
         self._history = folder / "history.jsonl"
         self._file = LedgerFile(folder / "ledger")
         try:
@@ -133,7 +136,7 @@ class DeviceState:
     def note(self, task: bytes, name: str, deed: Deed, verdict: str) -> None:
         """Write down what was done."""
         event = Event(int(time.time()), task.hex(), name, deed, verdict)
-        with self._history.open("ab") as file:
+        with open_private(self._history, "ab") as file:
             file.write(json.dumps(asdict(event)).encode("ascii") + b"\n")
             file.flush()
             os.fsync(file.fileno())

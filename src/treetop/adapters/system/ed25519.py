@@ -10,6 +10,7 @@ from typing import Any
 
 from treetop.adapters.system.durable_file import create_durably
 from treetop.errors import InvalidInput
+from treetop.secret_files import read_secret
 
 SEED_BYTES = 32
 SIGNATURE_BYTES = 64
@@ -45,14 +46,16 @@ class SigningKey:
     @classmethod
     def load(cls, path: Path) -> "SigningKey":
         """Read a key from 64 hexadecimal digits or PEM, in a file that only its owner can read."""
-        _check_owner_only(path)
-        content = path.read_bytes()
+        try:
+            content = read_secret(path)
+        except OSError as reason:
+            raise InvalidInput(f"{path}: no signing key can be read: {reason.strerror}") from None
         text = content.decode("ascii", errors="replace").strip()
         return cls(bytes.fromhex(text) if _HEX_KEY.fullmatch(text.lower()) else _seed_of_pem(path, content))
 
     def save(self, path: Path) -> None:
         """Write the key as hexadecimal digits to a new file that only its owner can read; none is overwritten."""
-        create_durably(path, self._seed.hex().encode("ascii") + b"\n", 0o600)
+        create_durably(path, self._seed.hex().encode("ascii") + b"\n")
 
     @property
     def public(self) -> str:
@@ -64,15 +67,6 @@ class SigningKey:
         """Return the signature of a message, 64 bytes."""
         signature: bytes = self._key.sign(message)
         return signature
-
-
-def _check_owner_only(path: Path) -> None:
-    try:
-        mode = path.stat().st_mode & 0o777
-    except OSError as error:
-        raise InvalidInput(f"{path}: no signing key can be read: {error.strerror}") from None
-    if mode & 0o077:
-        raise InvalidInput(f"{path}: a signing key must be readable by its owner only (mode 600), found {mode:o}")
 
 
 def _seed_of_pem(path: Path, content: bytes) -> bytes:

@@ -1,8 +1,9 @@
 """`treetop device`: one user's device."""
 
 import os
+import sys
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,10 @@ from treetop.adapters.system.durable_file import DeviceState
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.host import SystemEntropy
 from treetop.cli.federation.device_options import (
+    STANDARD_INPUT,
+    Attribute,
     CaFile,
+    LeastSlots,
     LifetimeCap,
     Party,
     PartyName,
@@ -27,21 +31,25 @@ from treetop.cli.federation.device_options import (
     caps_of,
     digest_of,
     given,
-    ticket_of,
+    ticket_in,
 )
 from treetop.cli.federation.fleet import fleet
 from treetop.cli.screen import out
+from treetop.encoding.device_items import LONGEST_ITEM
 from treetop.errors import InvalidInput
+from treetop.federation.device.list_checks import LEAST_SLOTS
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.wire.signed_documents import checked_task
+from treetop.secret_files import check_private
 from treetop.services.device.party_client import PartyClient
 from treetop.services.device.single_device import SingleDevice
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 app.command()(fleet)
 
-TicketText = Annotated[
-    str | None, typer.Option("--ticket", metavar="HEX", help="The user's ticket.", show_default=False)
+TicketFile = Annotated[
+    Path | None,
+    typer.Option("--ticket-file", metavar="PATH", help="The user's ticket; - is standard input.", show_default=False),
 ]
 Item = Annotated[
     str | None, typer.Option("--item", help="The item; others on this machine may see it.", show_default=False)
@@ -51,7 +59,10 @@ ItemEnv = Annotated[
     typer.Option("--item-env", metavar="NAME", help="The environment variable that holds it.", show_default=False),
 ]
 ItemFile = Annotated[
-    Path | None, typer.Option("--item-file", metavar="PATH", help="The file that holds it.", show_default=False)
+    Path | None,
+    typer.Option(
+        "--item-file", metavar="PATH", help="The file that holds it, or - for standard input.", show_default=False
+    ),
 ]
 
 
@@ -60,7 +71,7 @@ def device(
     context: typer.Context,
     party: Party = None,
     task: Task = None,
-    ticket: TicketText = None,
+    ticket_file: TicketFile = None,
     item: Item = None,
     item_env: ItemEnv = None,
     item_file: ItemFile = None,
@@ -71,21 +82,26 @@ def device(
     max_delay: Annotated[int, typer.Option("--max-delay", min=0, help="Send after so many seconds at most.")] = 0,
     epsilon_cap: TaskCap = "4",
     lifetime_cap: LifetimeCap = "8",
+    attribute: Attribute = None,
+    least_slots: LeastSlots = LEAST_SLOTS,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the party is ready.")] = False,
     status: Annotated[bool, typer.Option("--status", help="Show what was answered and spent.")] = False,
 ) -> None:
     """Answer a task with one user's device: one perturbed report, the same bytes whenever it is sent again."""
     if context.invoked_subcommand is not None:
         return
-    with closing(DeviceState(given("--state", state), caps_of(epsilon_cap, lifetime_cap))) as kept:
+    caps = caps_of(epsilon_cap, lifetime_cap, attribute, least_slots)
+    with closing(DeviceState(given("--state", state), caps)) as kept:
         if status:
             _show_status(kept)
             return
-        read_item = _item_source(item, item_env, item_file)
+        if ticket_file == item_file == STANDARD_INPUT:
+            raise InvalidInput("expected one of --ticket-file and --item-file on standard input, found both")
+        read_item = item_source(item, item_env, item_file)
         with closing(PartyClient(RetryingConnection(given("--party", party), ca))) as client:
             digest, keys = digest_of(task), PinnedKeys(given("--server-key", server_key))
-            own, trusted = ticket_of(ticket), _trusted_task(client, digest, party_name, keys)
-            say = partial(out.print, markup=False, soft_wrap=True)
+            own, trusted = ticket_in(ticket_file), _trusted_task(client, digest, party_name, keys)
+            say = partial(out.print, soft_wrap=True)
             SingleDevice(client, trusted, own, kept, read_item, SystemEntropy(), say, max_delay, wait).run()
 
 
@@ -98,38 +114,52 @@ def _trusted_task(client: PartyClient, digest: bytes, party: str | None, keys: P
     return TrustedTask.of(document, digest, parties[0] if party is None else party, keys)
 
 
-def _item_source(item: str | None, name: str | None, path: Path | None) -> Callable[[], str]:
-    """Return what reads the item when its time has come; that there is one is checked now."""
+def item_source(item: str | None, name: str | None, path: Path | None) -> Callable[[], str]:
+    """Return what reads the item when its time has come; that there is one is checked now.
+
+    Bytes that are not UTF-8 become lone surrogates, as in `--item` and `--item-env`: such an item is none of a task's.
+    """
     if sum(source is not None for source in (item, name, path)) != 1:
         raise InvalidInput("expected one of --item, --item-env and --item-file")
     if name is not None and name not in os.environ:
         raise InvalidInput(f"--item-env: there is no environment variable {name}")
-    if path is not None and not path.is_file():
-        raise InvalidInput(f"--item-file: there is no file {path}")
+    if path is not None and path != STANDARD_INPUT and not (path.is_file() and os.access(path, os.R_OK)):
+        raise InvalidInput(f"--item-file: there is no file {path} that can be read")
     if path is not None:
-        return lambda: path.read_text("utf-8").rstrip("\r\n")
+        if path != STANDARD_INPUT:
+            check_private(path)
+        return lambda: _first_bytes(path).decode("utf-8", "surrogateescape")
     return lambda: os.environ[name] if name is not None else str(item)
 
 
+def _first_bytes(path: Path) -> bytes:
+    """Return the item in a file without its line end; of a file that is too long, enough to see that."""
+    most = LONGEST_ITEM + len(b"\r\n")
+    with nullcontext(sys.stdin.buffer) if path == STANDARD_INPUT else path.open("rb") as file:
+        found = file.read(most + 1)
+    return found if len(found) > most else found.rstrip(b"\r\n")
+
+
 def _show_status(state: DeviceState) -> None:
-    """Print what every attribute has cost and what was sent when, without any value."""
+    """Print what has been spent in all, about what, and what was sent when, without any value."""
     ledger, events = state.ledger, state.events()
     if not ledger.entries:
         out.print("Nothing was answered yet, nothing was spent.")
         return
-    for attribute in dict.fromkeys(entry.attribute for entry in ledger.entries):
-        cap = float(ledger.caps.lifetime)
-        out.print(f"{attribute}: epsilon {float(ledger.spent(attribute)):g} of {cap:g} spent", markup=False)
+    spent, cap = float(ledger.spent), float(ledger.caps.lifetime)
+    out.print(f"Epsilon {spent:g} of {cap:g} spent in all; asked about {ledger.attribute!r} only.")
     names = {event.task: event.name for event in events}
     sent = {event.task: datetime.fromtimestamp(event.time, UTC) for event in events if event.deed == "sent"}
     table = Table(box=None, pad_edge=False)
-    for title in ("task", "attribute", "epsilon", "level", "report", "last sent"):
+    for title, most in (("task", 40), ("attribute", 20)):  # others' words: they stay on the line of their entry
+        table.add_column(title, no_wrap=True, max_width=most)
+    for title in ("epsilon", "level", "report", "last sent"):
         table.add_column(title)
     for entry in ledger.entries:
         task = entry.task.hex()
         report = "delivered" if entry.delivered else "made" if entry.sent else "reserved"
         table.add_row(
-            f"{names.get(task, '')} {task[:12]}".strip(), entry.attribute, f"{float(entry.epsilon):g}",
+            f"{task[:12]} {names.get(task, '')}".strip(), entry.attribute, f"{float(entry.epsilon):g}",
             str(entry.group.level), report, f"{sent[task]:%Y-%m-%d %H:%M:%S UTC}" if task in sent else "-",
         )  # fmt: skip
     out.print(table)

@@ -1,5 +1,6 @@
 """Options that one device and a fleet share, and how they are read."""
 
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -7,10 +8,14 @@ from typing import Annotated, TypeVar
 import typer
 
 from treetop.errors import InvalidInput
+from treetop.federation.device.attributes import normalised
 from treetop.federation.device.ledger import Caps
-from treetop.federation.wire.uploads import Ticket
+from treetop.federation.device.list_checks import LEAST_SLOTS
+from treetop.federation.wire.uploads import TICKET_BYTES, Ticket
+from treetop.secret_files import read_secret
 
 Value = TypeVar("Value")
+STANDARD_INPUT = Path("-")
 
 Party = Annotated[str | None, typer.Option("--party", metavar="URL", help="The party's address.", show_default=False)]
 Task = Annotated[str | None, typer.Option("--task", metavar="DIGEST", help="The task's digest.", show_default=False)]
@@ -30,8 +35,17 @@ CaFile = Annotated[
     typer.Option("--ca", metavar="FILE", help="Certificates to trust, in PEM.", show_default="the system's"),
 ]
 TaskCap = Annotated[str, typer.Option("--epsilon-cap", help="The most that one task may cost.")]
-LifetimeCap = Annotated[
-    str, typer.Option("--lifetime-cap", help="The most that all tasks about one attribute may cost.")
+LifetimeCap = Annotated[str, typer.Option("--lifetime-cap", help="The most that all tasks together may ever cost.")]
+Attribute = Annotated[
+    str | None,
+    typer.Option(
+        "--attribute", help="What the item is; tasks about anything else are refused.",
+        show_default="that of the first task answered",
+    ),
+]  # fmt: skip
+LeastSlots = Annotated[
+    int,
+    typer.Option("--least-slots", min=2, help="Answer no candidate list shorter than this, 'none of these' counted."),
 ]
 
 
@@ -42,14 +56,16 @@ def given(option: str, value: Value | None) -> Value:
     return value
 
 
-def caps_of(per_task: str, lifetime: str) -> Caps:
-    """Read what a user allows."""
+def caps_of(per_task: str, lifetime: str, attribute: str | None = None, least_slots: int = LEAST_SLOTS) -> Caps:
+    """Read what a device's owner allows."""
     try:
-        caps = Caps(Fraction(per_task), Fraction(lifetime))
+        caps = Caps(Fraction(per_task), Fraction(lifetime), attribute, least_slots)
     except (ValueError, ZeroDivisionError):
         raise InvalidInput(f"caps must be decimal numbers, found {per_task!r} and {lifetime!r}") from None
     if min(caps.per_task, caps.lifetime) <= 0:
         raise InvalidInput(f"caps must be above 0, found {per_task} and {lifetime}")
+    if attribute is not None and not normalised(attribute):
+        raise InvalidInput(f"--attribute: expected a name that can be seen, found {attribute!r}")
     return caps
 
 
@@ -58,18 +74,25 @@ def digest_of(task: str | None) -> bytes:
     return _bytes("--task", given("--task", task), 32)
 
 
-def ticket_of(text: str | None, option: str = "--ticket") -> Ticket:
-    """Read a ticket; the message never shows it."""
-    return Ticket.from_bytes(_bytes(option, given(option, text), 24))
+def ticket_in(path: Path | None) -> Ticket:
+    """Read the one ticket of a file, or of standard input where it is called -."""
+    found = tickets_in("--ticket-file", given("--ticket-file", path))
+    if len(found) != 1:
+        raise InvalidInput(f"--ticket-file {path}: expected one ticket, found {len(found)}")
+    return found[0]
 
 
-def tickets_of(path: Path) -> list[bytes]:
-    """Read a file with a ticket on each line."""
+def tickets_in(option: str, path: Path) -> list[Ticket]:
+    """Read a file, or standard input, with a ticket on each line; no message shows one."""
     try:
-        lines = path.read_text("ascii").split()
-    except (OSError, UnicodeDecodeError):
-        raise InvalidInput(f"{path}: expected a file with a ticket of 48 hexadecimal digits on each line") from None
-    return [ticket_of(line, f"{path}, line {number}").to_bytes() for number, line in enumerate(lines, start=1)]
+        content = sys.stdin.buffer.read() if path == STANDARD_INPUT else read_secret(path)
+    except OSError as reason:
+        raise InvalidInput(f"{option} {path} cannot be read: {reason.strerror}") from None
+    lines = content.decode("ascii", errors="replace").split()
+    return [
+        Ticket.from_bytes(_bytes(f"{option} {path}, line {number}", line, TICKET_BYTES))
+        for number, line in enumerate(lines, start=1)
+    ]
 
 
 def _bytes(option: str, text: str, length: int) -> bytes:

@@ -13,7 +13,9 @@ import typer
 
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.cli.federation.device_options import (
+    Attribute,
     CaFile,
+    LeastSlots,
     LifetimeCap,
     Party,
     PartyName,
@@ -24,11 +26,12 @@ from treetop.cli.federation.device_options import (
     caps_of,
     digest_of,
     given,
-    tickets_of,
+    tickets_in,
 )
 from treetop.cli.screen import out, progress_bar
 from treetop.datasets.loading import federation_named
 from treetop.datasets.party_split import users_of
+from treetop.federation.device.list_checks import LEAST_SLOTS
 from treetop.services.fleet.fleet import Fleet, FleetPlan, FleetTotals
 from treetop.services.fleet.runs import FleetProgress
 
@@ -39,7 +42,8 @@ Data = Annotated[
     typer.Option("--data", metavar="FILE|syn", help="Who holds what, as for `find`.", show_default=False),
 ]
 Tickets = Annotated[
-    Path | None, typer.Option("--tickets", metavar="FILE", help="A ticket on each line.", show_default=False)
+    Path | None,
+    typer.Option("--tickets", metavar="FILE", help="A ticket on each line; - is standard input.", show_default=False),
 ]
 
 
@@ -58,17 +62,20 @@ def fleet(
     ca: CaFile = None,
     epsilon_cap: TaskCap = "4",
     lifetime_cap: LifetimeCap = "8",
+    attribute: Attribute = None,
+    least_slots: LeastSlots = LEAST_SLOTS,
     json: Annotated[
         bool, typer.Option("--json", help="Print the totals as one line; progress lines go to standard error.")
     ] = False,
 ) -> None:
     """Play many users of one party with the real device code; killed and started again, it goes on."""
     source, name = given("--data", data), given("--party-name", party_name)
-    held = users_of(federation_named(source), name, users, seed)
+    held = users_of(federation_named(source, any_items=True), name, users, seed)
+    own = [ticket.to_bytes() for ticket in tickets_in("--tickets", given("--tickets", tickets))]
     plan = FleetPlan(
-        given("--party", party), digest_of(task), name, tickets_of(given("--tickets", tickets)),
+        given("--party", party), digest_of(task), name, own,
         given("--state", state), PinnedKeys(given("--server-key", server_key)), ca, batch, connections,
-        caps_of(epsilon_cap, lifetime_cap),
+        caps_of(epsilon_cap, lifetime_cap, attribute, least_slots),
     )  # fmt: skip
     player = Fleet(plan, held, f"{' '.join(source)}, party {name}, {len(held)} users, seed {seed}")
     with closing(player), _progress_lines() if json else _progress_bar(len(held)) as show:
@@ -106,5 +113,5 @@ def _show(totals: FleetTotals, json: bool) -> None:
     reports = ", ".join(f"{count:,} {verdict}" for verdict, count in sorted(totals.verdicts.items())) or "none"
     out.print(f"{totals.devices:,} devices; reports: {reports}; {totals.unanswered:,} without one.")
     for reason in totals.refused_lists:
-        out.print(f"A list was not answered: {reason}", markup=False)
+        out.print(f"A list was not answered: {reason}")
     out.print(f"{totals.seconds:.1f} s.")

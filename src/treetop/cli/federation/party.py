@@ -40,13 +40,13 @@ def party(context: typer.Context, settings: MaybeSettings = None) -> None:
 
 @app.command()
 def check(settings: SettingsFile, json: Json = False) -> None:
-    """Say what a settings file means, and all that is wrong with it; nothing is opened."""
-    understood = _understood(_read(settings))
+    """Say what a settings file means; whatever a party would refuse at its start is refused here. Nothing is opened."""
+    understood = _understood(_federation("services.party.service").checked_settings(settings, os.environ))
     if json:
         print_json(understood)
         return
     for name, value in understood.items():
-        out.print(f"{name:<22}{value}", markup=False)
+        out.print(f"{name:<22}{value}")
 
 
 @app.command()
@@ -72,7 +72,7 @@ def tickets(
     digest, key = _digest(task), _usable_key(understood)
     portions = (min(TICKETS_AT_ONCE, count - start) for start in range(0, count, TICKETS_AT_ONCE))
     lines = [ticket.text + "\n" for some in portions for ticket in reached.tickets(digest, some, key)]
-    create_durably(output, "".join(lines).encode("ascii"), 0o600)
+    create_durably(output, "".join(lines).encode("ascii"))
     note(f"{count} tickets of task {task[:8]}… in {output}: whoever holds one can send one report")
 
 

@@ -1,6 +1,7 @@
 """`treetop query`: ask a running server, and follow the answer."""
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,12 +10,14 @@ import typer
 from treetop.adapters.http.retrying_connection import RetryingConnection
 from treetop.cli.options import Json, K, MechanismOption, Set, read_settings, seconds_of
 from treetop.cli.rendering import present
-from treetop.cli.screen import err, note, out, print_json
+from treetop.cli.screen import note, out, print_json, waiting
 from treetop.encoding.item_codecs import CODECS
 from treetop.errors import InvalidInput, QueryFailed
+from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
 from treetop.mechanisms.protocol import MODES
 from treetop.mechanisms.registry import DEFAULT_MECHANISM
 from treetop.query.answer import Answer
+from treetop.secret_files import read_secret
 from treetop.services.server.client import ServerClient
 
 POLL_SECONDS = 1.0
@@ -32,7 +35,7 @@ TaskDigest = Annotated[
 ]
 Name = Annotated[str, typer.Option("--name", help="What the query is called; devices show it to people.")]
 Attribute = Annotated[
-    str, typer.Option("--attribute", help="What is asked about: a person's lifetime budget is kept for each attribute.")
+    str, typer.Option("--attribute", help="What is asked about; a device answers about one attribute only.")
 ]
 EpsilonText = Annotated[str, typer.Option("--epsilon", help="Privacy budget of every user's one report.")]
 Mode = Annotated[str, typer.Option("--mode", help=f"How devices are asked: {', '.join(MODES)}.")]
@@ -42,6 +45,21 @@ OracleOption = Annotated[
 EncodingOption = Annotated[str, typer.Option("--encoding", help=f"How items become bits: {', '.join(CODECS)}.")]
 Parties = Annotated[
     str | None, typer.Option("--parties", help="Names separated by commas, the largest first.", show_default="all")
+]
+Expected = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--expected",
+        metavar="NAME=USERS",
+        help="How many users a party should have, again for each.",
+        show_default="as the server's settings say",
+    ),
+]
+MaxTimes = Annotated[
+    int,
+    typer.Option(
+        "--max-times-expected", min=1, help="Refuse a party that has more than so many times its expected users."
+    ),
 ]
 Collect = Annotated[
     str, typer.Option("--collect", metavar="DURATION", help="How long devices may report; in rounds, after enrolment.")
@@ -72,6 +90,8 @@ def query(
     encoding: EncodingOption = "words",
     settings: Set = None,
     parties: Parties = None,
+    expected: Expected = None,
+    max_times_expected: MaxTimes = MAX_TIMES_EXPECTED,
     collect: Collect = "24h",
     enrol: Enrol = None,
     level_time: LevelTime = "1h",
@@ -85,9 +105,11 @@ def query(
 ) -> None:
     """Ask a running server for the k most popular items of its federation."""
     try:
-        key = key_file.read_text("ascii").strip()
-    except (OSError, UnicodeDecodeError) as reason:
-        raise InvalidInput(f"--key-file {key_file} cannot be read: {reason}") from None
+        key = read_secret(key_file).decode("ascii").strip()
+    except OSError as reason:
+        raise InvalidInput(f"--key-file {key_file} cannot be read: {reason.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"--key-file {key_file}: expected a key in ASCII, found something else") from None
     client = ServerClient(RetryingConnection(server, ca), key)
     if task is None:
         now, span = int(time.time()), seconds_of("--collect", collect)
@@ -95,7 +117,8 @@ def query(
         order: dict[str, Any] = {
             "name": name, "attribute": attribute, "k": k, "epsilon": epsilon, "mechanism": mechanism, "mode": mode,
             "oracle": oracle, "encoding": encoding, "settings": read_settings(settings),
-            "parties": parties.split(",") if parties else [], "policy": policy,
+            "parties": parties.split(",") if parties else [], "expected": read_expected(expected or ()),
+            "max_times_expected": max_times_expected, "policy": policy,
             "patience": seconds_of("--patience", patience),
             "deadlines": {
                 "opens": now, "enrolment": enrolled if mode == "rounds" else now + span,
@@ -112,9 +135,22 @@ def query(
     present(Answer.from_json(followed(client, task)), json)
 
 
+def read_expected(pairs: Iterable[str]) -> dict[str, int]:
+    """Return the users that `--expected NAME=USERS` names, each party once."""
+    expected: dict[str, int] = {}
+    for pair in pairs:
+        name, _, users = pair.rpartition("=")
+        if not name or not (users.isascii() and users.isdigit()):
+            raise InvalidInput(f"--expected expects NAME=USERS, found {pair!r}")
+        if name in expected:
+            raise InvalidInput(f"--expected names {name!r} twice")
+        expected[name] = int(users)
+    return expected
+
+
 def followed(client: ServerClient, task: str) -> dict[str, Any]:
     """Wait for an answer, and show on the way how far it is."""
-    with err.status("waiting") as status:
+    with waiting("waiting") as say:
         while True:
             result = client.result(task)
             if result is not None:
@@ -122,5 +158,5 @@ def followed(client: ServerClient, task: str) -> dict[str, Any]:
             state = client.state(task)
             if state["state"] == "failed":
                 raise QueryFailed(f"the query ended without an answer: {state['doing']}")
-            status.update(f"{state['state']}: {state['doing']}")
+            say(f"{state['state']}: {state['doing']}")
             time.sleep(POLL_SECONDS)

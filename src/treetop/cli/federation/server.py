@@ -34,14 +34,14 @@ def serve(context: typer.Context, settings: Settings = None) -> None:
 
 @app.command()
 def check(settings: Annotated[Path, typer.Option("--settings", metavar="FILE", help="The server's settings.")]) -> None:
-    """Read settings and say what was understood."""
-    from treetop.services.server.settings import ServerSettings  # noqa: PLC0415
-    from treetop.toml_files import read_toml  # noqa: PLC0415
+    """Say what a settings file means; whatever a server would refuse at its start is refused here."""
+    from treetop.services.server.service import checked_settings  # noqa: PLC0415  the web is an extra
 
-    read = read_toml(settings, ServerSettings, os.environ)
-    out.print(f"listens on {read.scheme}://{read.listen}, journal in {read.journal_location}", markup=False)
+    read, signing_key = checked_settings(settings, os.environ)
+    out.print(f"listens on {read.scheme}://{read.listen}, journal in {read.journal_location}")
+    out.print(f"signs with {signing_key.public}")
     for party in read.parties:
-        out.print(f"party {party.name!r} at {party.url}", markup=False)
+        out.print(f"party '{party.name}' at {party.url}")
 
 
 @app.command()
@@ -51,4 +51,4 @@ def key(path: KeyFile) -> None:
 
     made = SigningKey.generate()
     made.save(path)
-    out.print(made.public, markup=False)
+    out.print(made.public)

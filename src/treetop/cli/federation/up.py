@@ -9,14 +9,13 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     TaskID,
-    TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
 
 from treetop.cli.options import Json, Set, completing, read_settings
 from treetop.cli.rendering import present
-from treetop.cli.screen import err, note
+from treetop.cli.screen import Description, err, note
 from treetop.encoding.item_codecs import CODECS
 from treetop.mechanisms.protocol import MODES
 from treetop.mechanisms.registry import DEFAULT_MECHANISM
@@ -31,7 +30,13 @@ Parties = Annotated[
     int | None, typer.Option("--parties", min=1, help="How many of the data's parties.", show_default="3; all of FILE")
 ]
 Users = Annotated[
-    int | None, typer.Option("--users", min=1, help="Devices in all parties together.", show_default="50000")
+    int | None,
+    typer.Option(
+        "--users",
+        min=1,
+        help="Devices in all parties together; all users where the data have fewer.",
+        show_default="50000",
+    ),
 ]
 MaybeK = Annotated[int | None, typer.Option("--k", help="How many items to look for.", show_default="10")]
 MaybeEpsilon = Annotated[
@@ -47,7 +52,7 @@ MaybeOracle = Annotated[
     str | None,
     typer.Option(
         "--oracle",
-        help="Frequency oracle: one that hashes (olh) in one-shot mode, one for lists (krr, oue) in rounds.",
+        help="Frequency oracle: one that hashes (olh, walsh) in one-shot mode, one for lists (krr, oue) in rounds.",
         show_default=AUTO,
         autocompletion=completing(oracle_names()),
     ),
@@ -91,7 +96,8 @@ def up(
         "settings": read_settings(settings) or None,
     }  # fmt: skip
     folder = opened_folder(directory, wanted)
-    note(f"users drawn with seed {folder.options.seed}; everything is in {folder.path}")
+    users = sum(home.users for home in folder.parties.values())
+    note(f"{users:,} users drawn with seed {folder.options.seed}; everything is in {folder.path}")
     note(f"`treetop up --directory {folder.path}` goes on from there")
     truth = GroundTruth(folder)
     present(truth.scored(Answer.from_json(answered(folder))), json)
@@ -112,7 +118,7 @@ class Bars:
     """A bar for every party's devices, and a line for the query."""
 
     def __init__(self) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        columns = (Description(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         self._progress = Progress(*columns, TimeRemainingColumn(), console=err, transient=True)
         self._tasks: dict[str, TaskID] = {}
         self._query = self._progress.add_task("", total=None)

@@ -41,7 +41,7 @@ class Device:
 
     def answer(self, task: DeviceTask, enrolment: Enrolment, question: Question, published: Publication) -> bytes:
         """Return the one report of a task in rounds, or refuse the question."""
-        check_question(task, assigned_group(task, enrolment), question, published)
+        check_question(task, assigned_group(task, enrolment), question, published, self._ledger.caps.least_slots)
         entry = self._ledger.entry(task.digest) or self._reserve(task, question.group, question.digest)
         if entry.domain != question.digest:
             raise PromiseBroken("this task was answered for another candidate list: a second answer would cost again")
@@ -62,7 +62,7 @@ class Device:
             self._ledger.mark_delivered(entry.task)
 
     def _drawn_group(self, task: DeviceTask) -> Group:
-        self._ledger.check_caps(task.attribute, task.budget.amount)
+        self._ledger.check_allowed(task.attribute, task.budget.amount)
         return drawn_group(task, self._entropy)
 
     def _reserve(self, task: DeviceTask, group: Group, domain: bytes) -> LedgerEntry:

@@ -11,7 +11,9 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import Any
 
-from treetop.errors import BudgetExceeded, LedgerRefused, PromiseBroken
+from treetop.errors import BudgetExceeded, LedgerRefused, PromiseBroken, QuestionRefused
+from treetop.federation.device.attributes import normalised
+from treetop.federation.device.list_checks import LEAST_SLOTS
 from treetop.federation.ports import CounterStore, LedgerStore
 from treetop.trie.user_groups import Group, Role
 
@@ -20,11 +22,15 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Caps:
-    """What a user allows; a day, a restart or a new task renews neither."""
+    """What a device's owner allows; a day, a restart, a new task, name or key renews none of it."""
 
     per_task: Fraction = Fraction(4)
     lifetime: Fraction = Fraction(8)
-    """For all tasks about one attribute together."""
+    """For all tasks together, whatever they ask about."""
+    attribute: str | None = None
+    """What the device's item is; None takes the word of the first task that it answers."""
+    least_slots: int = LEAST_SLOTS
+    """The shortest candidate list that is answered, the dummy counted (rounds)."""
 
 
 @dataclass(frozen=True)
@@ -67,16 +73,26 @@ class Ledger:
         """Return the reports that were made and may not have arrived."""
         return [entry for entry in self._entries.values() if entry.sent is not None and not entry.delivered]
 
-    def spent(self, attribute: str) -> Fraction:
-        """Return the exact sum of all budgets promised to tasks about an attribute."""
-        costs = (entry.epsilon for entry in self._entries.values() if entry.attribute == attribute)
-        return sum(costs, start=Fraction(0))
+    @property
+    def spent(self) -> Fraction:
+        """Return the exact sum of all budgets promised to tasks."""
+        return sum((entry.epsilon for entry in self._entries.values()), start=Fraction(0))
 
-    def check_caps(self, attribute: str, epsilon: Fraction) -> None:
-        """Refuse a task that would cost more than the user allows."""
+    @property
+    def attribute(self) -> str | None:
+        """Return what alone this device is asked about: its owner's word, or the first task's; None before that."""
+        if self.caps.attribute is not None:
+            return self.caps.attribute
+        return next((entry.attribute for entry in self._entries.values()), None)
+
+    def check_allowed(self, attribute: str, epsilon: Fraction) -> None:
+        """Refuse a task about something else, or one that would cost more than the owner allows."""
+        own = self.attribute
+        if own is not None and normalised(attribute) != normalised(own):
+            raise QuestionRefused("attribute of the task", repr(own), repr(attribute))
         if epsilon > self.caps.per_task:
             raise BudgetExceeded("task", str(self.caps.per_task), str(epsilon))
-        total = self.spent(attribute) + epsilon
+        total = self.spent + epsilon
         if total > self.caps.lifetime:
             raise BudgetExceeded("lifetime", str(self.caps.lifetime), str(total))
 
@@ -84,7 +100,7 @@ class Ledger:
         """Charge for a task and fix its group and domain, before the value is read."""
         if entry.task in self._entries:
             raise PromiseBroken("this task has an entry already")
-        self.check_caps(entry.attribute, entry.epsilon)
+        self.check_allowed(entry.attribute, entry.epsilon)
         self._write(entry)
 
     def settle(self, task: bytes, sent: bytes) -> LedgerEntry:

@@ -13,18 +13,22 @@ from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import Publication, Question
 from treetop.trie.user_groups import Group, Role
 
+LEAST_SLOTS = 5
+"""The longest floor that every mechanism's default task meets: four candidates of two bits, and the dummy."""
 _LISTS_REMEMBERED = 8
 
 
-def check_question(task: DeviceTask, own: Group, question: Question, published: Publication) -> None:
-    """Run by the device: refuse a question that its task does not allow.
+def check_question(
+    task: DeviceTask, own: Group, question: Question, published: Publication, least_slots: int = LEAST_SLOTS
+) -> None:
+    """Run by the device: refuse a question that its task does not allow, or of fewer slots than its owner does.
 
     That a question is allowed is remembered for the very objects that were checked, so that many devices in one process
     that are asked the same pay once. Equal objects would not do: 1 equals True, and what is mutable may have changed.
     """
     fixed = all(type(prefixes) is tuple for prefixes in (question.prefixes, question.pruned, published.prefixes))
     _require(fixed, "candidates", "a tuple", "something that may change")
-    _check_once(_SameObjects(task, question, published), own)
+    _check_once(_SameObjects(task, question, published), own, least_slots)
 
 
 class _SameObjects:
@@ -43,8 +47,8 @@ class _SameObjects:
 
 
 @lru_cache(_LISTS_REMEMBERED)
-def _check_once(asked: _SameObjects, own: Group) -> None:
-    """Check a question; a refusal is not remembered. Of `own` only what it equals is read, so equality will do."""
+def _check_once(asked: _SameObjects, own: Group, least_slots: int) -> None:
+    """Check a question; a refusal is not remembered. Of the others only what they equal is read: equality will do."""
     task, question, published = asked.objects
     _require(not task.one_shot, "mode of the task", "rounds", "one-shot: there is no candidate list to answer")
     _require(question.task == task.digest, "task", task.digest.hex(), question.task.hex())
@@ -55,6 +59,7 @@ def _check_once(asked: _SameObjects, own: Group) -> None:
     _check_prefixes("pruned candidates", question.pruned, question.length)
     _check_prefixes("published prefixes", published.prefixes, published.length)
     _check_size(task, question)
+    _require(question.slots >= least_slots, "slots", f"{least_slots} at least", question.slots)
     _check_descent(task, question, published)
 
 
@@ -87,6 +92,12 @@ def smallest_domain(task: DeviceTask, group: Group) -> int:
     step = task.lengths[group.level] - task.lengths[group.level - 1]
     least = 1 << step if group.level == 1 else 2 << step
     return least if group.role is Role.ESTIMATE else min(least, 2 * task.k)
+
+
+def largest_domain(task: DeviceTask, group: Group) -> int:
+    """Return the most candidates that a group can be asked about."""
+    most = min(1 << task.lengths[group.level], task.max_slots - 1)
+    return most if group.role is Role.ESTIMATE else min(most, 2 * task.k)
 
 
 def _check_descent(task: DeviceTask, question: Question, published: Publication) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from treetop.errors import InvalidInput, QuestionRefused
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
+from treetop.federation.device.list_checks import largest_domain
 from treetop.federation.ports import Verifier
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import Beacon, PublishedList, checked, checked_task
@@ -48,6 +49,17 @@ class TrustedTask:
         self.check_time(now)
         last = self.task.deadlines.enrolment
         _require(now <= last + LEEWAY, "time of enrolment", f"{last} or earlier", now)
+
+    def check_list_lengths(self, least_slots: int) -> None:
+        """Refuse a task with a level whose lists are all shorter than the device answers: the level is not its choice.
+
+        A list that turns out too short at another level is refused when it comes.
+        """
+        for entry in () if self.task.one_shot else self.task.groups:
+            group = self.task.group_at(self.party, entry.group)
+            found = largest_domain(self.task, group) + 1
+            what = f"slots at level {group.level} ({group.role.value})"
+            _require(found >= least_slots, what, f"{least_slots} at least", f"{found} at most")
 
     def beacon(self, document: bytes) -> Beacon:
         """Believe a beacon that a pinned key signed for this task and party (rounds)."""

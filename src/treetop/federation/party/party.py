@@ -13,7 +13,7 @@ from treetop.federation.party.published_documents import CheckedBefore, Publishe
 from treetop.federation.ports import Clock, Verifier
 from treetop.federation.service_ports import Journal, ReportStore
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.signed_documents import checked_task
+from treetop.federation.wire.signed_documents import checked, checked_task
 from treetop.federation.wire.uploads import MAX_ENTRIES, MAX_TICKETS, ReportStatus, TicketKey
 
 MAX_TICKETS_AT_ONCE = 100_000
@@ -78,7 +78,7 @@ class Party:
     def take_up(self) -> None:
         """Go on with every task in the store: after a start."""
         for document in self._store.tasks().values():
-            self._take(checked_task(document, CheckedBefore()), document)
+            self._take(DeviceTask.from_canonical_bytes(checked("task", document, CheckedBefore())), document)
 
     @property
     def tasks(self) -> Mapping[bytes, OpenTask]:

@@ -10,6 +10,7 @@ from treetop.federation.protocol import PartyReply, ServerMessage
 from treetop.federation.service_ports import Channel, Journal, ServiceClock
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import canonical_json
+from treetop.public_text import visible
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
 """Seconds between two rounds of polling: longer while nothing happens."""
@@ -86,7 +87,7 @@ class PartyPoller:
         self._entries = dict(journal.read(self._book))
         self._numbers = dict.fromkeys(task.parties, 0)
         self._decided = {
-            entry.removeprefix("left:"): str(json.loads(content))
+            entry.removeprefix("left:"): visible(str(json.loads(content)))
             for entry, content in self._entries.items()
             if entry.startswith("left:")
         }
@@ -133,7 +134,7 @@ class PartyPoller:
     def _replayed(self, line: PendingReply, read: Reader) -> bool:
         """Take in what the journal has of a line; return whether the party must be asked."""
         while (kept := self._entries.get(f"outcome:{line.party}:{line.number}")) is not None:
-            if not self._taken(line, PartyReply.from_bytes(kept), read):
+            if not self._taken(line, PartyReply.from_journal(kept), read):
                 return False
         if line.party in self._decided:
             self.leave_out(line.party, self._decided[line.party])
@@ -217,6 +218,10 @@ class PartyPoller:
     def kept(self, entry: str, compute: Callable[[], bytes]) -> bytes:
         """Return an entry of the query's book, made and journaled at its first use."""
         return self._entries[entry] if entry in self._entries else self._write(entry, compute())
+
+    def has_heard(self, party: str) -> bool:
+        """Return whether a reply of a party has been taken before."""
+        return self.has(f"outcome:{party}:1")
 
     def has(self, entry: str) -> bool:
         """Return whether the book has an entry."""

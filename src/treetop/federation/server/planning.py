@@ -10,6 +10,9 @@ from math import gcd
 
 from treetop.encoding.item_codecs import codec_class, codec_named
 from treetop.errors import InvalidInput, UnknownName
+from treetop.federation.device.list_checks import LEAST_SLOTS, smallest_domain
+from treetop.federation.protocol import MAX_MESSAGE_BYTES, MAX_REPLY_BYTES
+from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED, ExpectedUsers
 from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.task import (
     Deadlines,
@@ -19,6 +22,7 @@ from treetop.federation.task import (
     WeightedGroup,
 )
 from treetop.federation.task_parameters import parameters_of
+from treetop.federation.wire.signed_documents import canonical_json
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import MODES, Mechanism, Mode, P
 from treetop.mechanisms.registry import (
@@ -29,12 +33,19 @@ from treetop.mechanisms.registry import (
     registered_mechanism,
     unread_settings,
 )
+from treetop.mechanisms.strict_json import code_bytes
 from treetop.oracles.protocol import MAX_SLOTS
 from treetop.oracles.registry import deployable_oracles, task_oracles
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Role
 
 _ROLES = tuple(Role)
+_ESCAPES = 6
+"""Bytes more for each prefix of a signed list: it is JSON in JSON in JSON."""
+_COUNT_BYTES = 16
+"""Of a count in JSON, and what stands around it."""
+_AROUND_BYTES = 4096
+"""Of a message without its prefixes and roster: beacon, signature, names of fields."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +65,10 @@ class QueryOrder:
     encoding: str = "words"
     settings: Mapping[str, object] = field(default_factory=dict)
     expected: Mapping[str, int] = field(default_factory=dict)
-    """Users of some parties, where they are known beforehand: to say what share of them a result covers."""
+    """Users of some parties, where they are known beforehand: a party with many more is refused, and the result says
+    what share of them it covers."""
+    max_times_expected: int = MAX_TIMES_EXPECTED
+    """How many times its expected users a party may have."""
     deadlines: Deadlines = field(default_factory=Deadlines)
     least: LeastReports = field(default_factory=LeastReports)
     policy: MissingPolicy = field(default_factory=MissingPolicy)
@@ -73,11 +87,12 @@ class QueryOrder:
             raise UnknownName(f"oracle of {self.mode} mode", self.oracle, oracles)
         if not self.parties:
             raise InvalidInput("a query needs one party at least, found none")
-        for party, users in self.expected.items():
-            if party not in self.parties:
-                raise UnknownName("party", party, self.parties)
-            if type(users) is not int or users < 1:
-                raise InvalidInput(f"expected users of {party!r} must be a whole number from 1, found {users!r}")
+        self.expectations.check_order(self.parties)
+
+    @property
+    def expectations(self) -> ExpectedUsers:
+        """Return what is expected of the parties, and how far they may be beyond it."""
+        return ExpectedUsers(self.expected, self.max_times_expected)
 
 
 def planned_task(order: QueryOrder) -> DeviceTask:
@@ -94,22 +109,37 @@ def planned_task(order: QueryOrder) -> DeviceTask:
             f"{mechanism.name} sends {mechanism.uploads(asked)} uploads: a deployment expects encode_upload and "
             "decode_upload, found neither"
         )
-    lengths = mechanism.lengths(asked)
-    max_slots = MAX_SLOTS
+    lengths, max_slots = mechanism.lengths(asked), MAX_SLOTS
+    _check_messages(mechanism, asked, order)
     if order.mode == "rounds":
-        max_slots = _max_slots(lengths, mechanism.max_kept(asked))
+        max_slots = max(mechanism.max_candidates(asked)) + 1
         longest = min(each.max_slots for each in task_oracles(oracle))
         if max_slots > longest:
             raise InvalidInput(
                 f"the oracle {oracle!r} has at most {longest:,} slots, found candidate lists of up to {max_slots:,}: "
                 "ask for more levels or another oracle"
             )
-    return DeviceTask(
+    task = DeviceTask(
         name=order.name, attribute=order.attribute, budget=Budget(order.epsilon), oracle=oracle, k=order.k,
         lengths=lengths, groups=weighted_groups(mechanism, asked), max_slots=max_slots,
         encoding=Encoding(order.encoding, asked.hash_key if hashed else ""), mechanism=mechanism.name,
         settings=tuple(texts), parties=order.parties, deadlines=order.deadlines, least=order.least,
     )  # fmt: skip
+    if order.mode == "rounds":
+        _refuse_short_lists(task)
+    return task
+
+
+def _refuse_short_lists(task: DeviceTask) -> None:
+    """Refuse a task in rounds with lists so short that a device, left as it was shipped, answers none of them."""
+    for group in (task.group_at(party, entry.group) for entry in task.groups for party in task.parties):
+        slots = smallest_domain(task, group) + 1
+        if slots < LEAST_SLOTS:
+            instead = "fewer levels of more bits" if group.role is Role.ESTIMATE else "a larger k"
+            raise InvalidInput(
+                f"devices answer candidate lists of {LEAST_SLOTS} slots at least, found {slots} at level {group.level} "
+                f"({group.role.value}): ask for {instead}"
+            )
 
 
 def plan_notes(task: DeviceTask) -> tuple[str, ...]:
@@ -127,13 +157,29 @@ def _text(asked: Parameters, name: str, settings: Mapping[str, object]) -> str:
     return str(getattr(asked, name) if own else known_setting(name).parse(name, settings[name]))
 
 
-def _max_slots(lengths: tuple[int, ...], max_kept: int) -> int:
-    """Return d_max: the longest list that the mechanism can ask about, and the dummy."""
-    most, kept = 0, 1
-    for shorter, longer in pairwise(lengths):
-        candidates = kept << (longer - shorter)
-        most, kept = max(most, candidates), min(candidates, max_kept)
-    return min(most + 1, MAX_SLOTS)
+def _check_messages(mechanism: Mechanism[P], asked: P, order: QueryOrder) -> None:
+    """Refuse a query whose messages a party does not take, or whose replies the server does not."""
+    longest, lengths = mechanism.max_candidates(asked), mechanism.lengths(asked)
+    message, what = mechanism.max_message_bytes(asked), f"what {mechanism.name} sends"
+    if order.mode == "rounds" and mechanism.max_kept(asked) is not None:
+        steps = [longer - shorter for shorter, longer in pairwise(lengths)]
+        signed = [
+            (candidates + (candidates >> step)) * (code_bytes(length) + _ESCAPES)
+            for candidates, step, length in zip(longest, steps, lengths[1:], strict=True)
+        ]
+        message, what = max((message, what), (max(signed), f"signed lists of {max(longest):,} candidates"))
+    around = _AROUND_BYTES + sum(len(canonical_json(name)) + _COUNT_BYTES for name in order.parties)
+    if (found := message + around) > MAX_MESSAGE_BYTES:
+        raise InvalidInput(
+            f"a party takes messages of {MAX_MESSAGE_BYTES:,} bytes at most, found up to {found:,} in {what}: "
+            "keep fewer prefixes, or ask for fewer items or more levels"
+        )
+    reply = longest[-1] * (code_bytes(lengths[-1]) + _COUNT_BYTES)
+    if reply > MAX_REPLY_BYTES:
+        raise InvalidInput(
+            f"a server takes replies of {MAX_REPLY_BYTES:,} bytes at most, found counts of up to {longest[-1]:,} "
+            f"candidates in {reply:,}: keep fewer prefixes, or ask for fewer items or more levels"
+        )
 
 
 def weighted_groups(mechanism: Mechanism[P], parameters: P) -> tuple[WeightedGroup, ...]:

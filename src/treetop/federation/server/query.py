@@ -7,6 +7,7 @@ from treetop.errors import InvalidInput, QueryFailed
 from treetop.federation.level_reports import LevelReport, devices_of_levels, is_biased, read_groups, weights_at
 from treetop.federation.ports import Signer
 from treetop.federation.protocol import PartyReply, ServerMessage
+from treetop.federation.server.expected_users import ExpectedUsers
 from treetop.federation.server.list_log import ListLog
 from treetop.federation.server.party_poller import MissingPolicy, PartyPoller, Progress
 from treetop.federation.server.planning import QueryOrder, planned_task
@@ -41,17 +42,15 @@ class ServerQuery:
         clock: ServiceClock,
         entropy: Entropy,
         policy: MissingPolicy | None = None,
-        expected: Mapping[str, int] | None = None,
         fakes_needed: FakesNeeded | None = None,
     ) -> None:
         self.task = planned_task(order) if isinstance(order, QueryOrder) else order
-        self._order = order if isinstance(order, QueryOrder) else None
-        self._expected = expected or (self._order.expected if self._order else {})
+        self._expected = order.expectations if isinstance(order, QueryOrder) else ExpectedUsers()
         if set(channels) != set(self.task.parties):
             raise InvalidInput(f"a channel for each of {self.task.parties} is needed, found {tuple(channels)}")
         self._signer, self._journal, self._entropy = signer, journal, entropy
         self._channels, self._clock = channels, clock
-        self._policy = policy or (self._order.policy if self._order else MissingPolicy())
+        self._policy = policy or (order.policy if isinstance(order, QueryOrder) else MissingPolicy())
         self._fakes_needed = fakes_needed
         self._mechanism, self._parameters = mechanism_named(self.task.mechanism), parameters_of(self.task)
         self._log = ListLog(self.task, signer, journal)
@@ -103,8 +102,13 @@ class ServerQuery:
         tickets = whole("tickets", fields["tickets"], 0, MAX_TICKETS)
         users = whole("devices", fields["devices"], 0, tickets)
         enrolment, groups = digest("digest", fields["digest"]), read_groups(self.task, fields["groups"], users)
+        if not self.task.one_shot:
+            require(not groups, "groups before the beacon", "none", len(groups))
+        if not self._letters.has_heard(party):  # who was let in stays: the others have its size in their rosters
+            self._expected.check(party, users)
         entry = self._records[party]
         entry.users, entry.enrolment, entry.groups = users, enrolment, groups
+        entry.notes += self._expected.flags(party, users)
         self._flag(party, groups)
 
     def _flag(self, party: str, groups: Mapping[Group, int]) -> None:
@@ -147,7 +151,9 @@ class ServerQuery:
     def _read(self, party: str, outcome: PartyReply) -> ServerMessage | None:
         """Take in an outcome of the mechanism's dialogue; a list is signed, and the party asked again."""
         fields, facts, following = outcome.content, self._facts[party], None
-        happened = LevelReport.from_json(self.task, fields, self._records[party].users)
+        entry = self._records[party]
+        happened = LevelReport.from_json(self.task, fields, entry.users)
+        whole("implausible", happened.implausible, 0, entry.users - entry.implausible)
         self._learn_groups(party, happened.groups)
         match outcome.kind:
             case "withdrawn":
@@ -157,7 +163,7 @@ class ServerQuery:
                 following = ServerMessage("publish", {"document": document.decode("ascii")})
             case _:
                 self._take_upload(facts, outcome.kind, fields["upload"])
-        self._records[party].add(happened)
+        entry.add(happened)
         return following
 
     def _take_upload(self, facts: PublicFacts[Parameters], kind: str, content: Any) -> None:
@@ -175,9 +181,11 @@ class ServerQuery:
         entry.uplink_bits += upload.bits
 
     def _learn_groups(self, party: str, groups: dict[Group, int]) -> None:
-        """Rounds: where a party's devices are, as it said first."""
+        """Rounds: where a party's devices are, as it said first; nobody moves afterwards."""
         entry = self._records[party]
-        if groups and not entry.groups:
+        if entry.groups:
+            require(groups in ({}, entry.groups), "groups", "those that the party named first", "others")
+        elif groups:
             entry.groups = groups
             self._facts[party].max_reports = devices_of_levels(groups)
             self._flag(party, groups)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from treetop.federation.level_reports import LevelReport
+from treetop.federation.server.expected_users import ExpectedUsers
 from treetop.federation.server.planning import plan_notes
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import codec_of, mode_of, parameters_of
@@ -70,12 +71,13 @@ def result_content(
     records: Sequence[PartyRecord],
     left: Mapping[str, str],
     *,
-    expected: Mapping[str, int],
+    expected: ExpectedUsers,
     notes: Sequence[str],
     fakes_needed: FakesNeeded | None,
 ) -> dict[str, Any]:
     """Return all that a reader of the answer should know, in the form of `find --json`."""
     present = [entry for entry in records if entry.name not in left]
+    missing = [entry for entry in records if entry.name in left]
     users, parameters = sum(entry.users for entry in present), parameters_of(task)
     return {
         "schema": SCHEMA, "mechanism": task.mechanism, "oracle": task.oracle, "encoding": task.encoding.name,
@@ -83,7 +85,8 @@ def result_content(
         "parties": [
             {
                 "name": entry.name, "users": entry.users, "uplink_bits": entry.uplink_bits,
-                "implausible": entry.implausible,
+                "implausible": entry.implausible, "share": entry.users / users,
+                "expected": expected.users.get(entry.name), "coverage": expected.coverage(entry.name, entry.users),
             }
             for entry in present
         ],
@@ -93,11 +96,14 @@ def result_content(
         ],
         "choices": list(mechanism_named(task.mechanism).choices(parameters)),
         "missing": [
-            {"name": entry.name, "reason": left[entry.name], "levels": entry.levels}
-            for entry in records if entry.name in left
+            {
+                "name": entry.name, "reason": left[entry.name], "levels": entry.levels,
+                "expected": expected.users.get(entry.name),
+            }
+            for entry in missing
         ],
         "mode": mode_of(task), "task": task.digest.hex(), "name": task.name,
-        "covered": covered(present, [entry for entry in records if entry.name in left], expected),
+        "covered": expected.covered(present, missing),
         "levels": len(task.lengths) - 1,
         "privacy": {
             "epsilon": task.budget.text, "reports_per_user": 1, "oracle": task.oracle, "not_covered": NOT_COVERED,
@@ -117,21 +123,6 @@ def _items(task: DeviceTask, ranking: GlobalRanking, users: int) -> list[dict[st
         }
         for code, count, variance, mark in rows
     ]  # fmt: skip
-
-
-def covered(
-    present: Sequence[PartyRecord], missing: Sequence[PartyRecord], expected: Mapping[str, int]
-) -> dict[str, Any]:
-    """Return the share of users that the answer stands for: of those expected where that was said, else of those known.
-
-    Nothing is said of the share where nobody knows how many users a missing party has.
-    """
-    users = sum(entry.users for entry in present)
-    sizes = [expected.get(entry.name, entry.users) for entry in missing]
-    all_expected = all(entry.name in expected for entry in (*present, *missing))
-    known = sum(expected.values()) if all_expected else users + sum(sizes)
-    share = None if 0 in sizes or not known else users / known
-    return {"users": users, "of": "expected" if all_expected else "known", "known": known, "share": share}
 
 
 def joined_levels(notes: Sequence[str]) -> list[str]:

@@ -29,7 +29,7 @@ class Envelope:
     domain: bytes
     oracle: Oracle
     slots: int
-    """d of k-RR and OUE, the dummy counted; d' of OLH."""
+    """d of k-RR and OUE, the dummy counted; d' of OLH; g of walsh."""
 
     @cached_property
     def face(self) -> DeviceFace:
@@ -70,7 +70,7 @@ def decoded_batch(data: bytes) -> Batch:
     oracle = oracle_tagged(tag)
     if oracle is None:
         raise PeerViolation("oracle tag", "that of a registered oracle", tag)
-    _require(2 <= slots <= oracle.max_slots, "slots", f"from 2 to {oracle.max_slots}", slots)
+    _require(oracle.has_slots(slots), "slots", oracle.slots_rule, slots)
     _require(oracle.listed == (domain != NO_DOMAIN), "domain digest", "one unless hashed", "otherwise")
     envelope = Envelope(task, Group(level, _ROLES[role]), domain, oracle, slots)
     return Batch(envelope, _bodies(data[_LAYOUT.size :], envelope.face.width, count))

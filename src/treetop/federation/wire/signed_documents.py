@@ -16,7 +16,7 @@ _SIGNED_DOMAIN = b"treetop signed 1\0"
 
 
 def canonical_json(content: object) -> bytes:
-    """Return the one way to write JSON down: sorted keys, no spaces, ASCII."""
+    """Return the one way to write JSON down: keys sorted by code point, no spaces, ASCII."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return text.encode("ascii")
 
@@ -51,8 +51,10 @@ def unverified_content(document: bytes) -> Any:
 
 
 def checked_task(document: bytes, verifier: Verifier) -> DeviceTask:
-    """Run by the device and the party: the task of a signed document."""
-    return DeviceTask.from_canonical_bytes(checked("task", document, verifier))
+    """Run by the device and the party: the task of a signed document, if people can read its texts."""
+    task = DeviceTask.from_canonical_bytes(checked("task", document, verifier))
+    task.check_texts()
+    return task
 
 
 def signed_task(task: DeviceTask, signer: Signer) -> bytes:

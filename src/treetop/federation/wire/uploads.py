@@ -108,7 +108,7 @@ class ReportStatus(StrEnum):
 class TicketedReport:
     """One report with its ticket, as bytes that nobody has checked."""
 
-    ticket: bytes
+    ticket: bytes = field(repr=False)
     batch: bytes
 
 

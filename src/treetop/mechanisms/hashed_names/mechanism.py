@@ -90,6 +90,10 @@ class HashedNames(Mechanism[HashedParameters]):
         """Say what was chosen and why, for the reader of an answer."""
         return hashed_choices(parameters)
 
+    def max_kept(self, parameters: HashedParameters) -> int:
+        """Return t."""
+        return HashedPlan.of(parameters).search.kept
+
     def lengths(self, parameters: HashedParameters) -> tuple[int, ...]:
         """Return the lengths of the search."""
         return HashedPlan.of(parameters).search.lengths

@@ -56,7 +56,7 @@ class HashCounting(FrequencyOracle[Columns]):
     screens = True
 
     @classmethod
-    def over_list(cls, epsilon: Epsilon, size: int) -> "ListedHashCounting":
+    def over_list(cls, epsilon: Epsilon, size: int) -> "HashCounting":
         """Return the oracle that also counts one agreed key, for all that is not on the list."""
         return ListedHashCounting(epsilon, size)
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TypeVar
 
 from treetop.adapters.system.durable_file import DeviceState
+from treetop.encoding.device_items import device_code
 from treetop.encoding.item_codecs import codec_named
 from treetop.errors import QuestionRefused, ReportRefused
 from treetop.federation.device.device import Device
@@ -46,7 +47,7 @@ class TicketOutbox:
 
 @dataclass
 class SingleDevice:
-    """Run by the device: `item` is read once, after all randomness is drawn."""
+    """Run by the device: `item` is read once, after all randomness is drawn; bytes that are no text as surrogates."""
 
     client: PartyClient
     trusted: TrustedTask
@@ -67,7 +68,9 @@ class SingleDevice:
 
     def run(self) -> ReportStatus | None:
         """Answer the task and deliver; return the verdict, or None if the party is not ready and `wait` is off."""
-        device = Device(self._code, self.entropy, self.state.ledger)
+        encoding = self.task.encoding
+        codec = codec_named(encoding.name, self.task.bits, encoding.hash_key)
+        device = Device(lambda: device_code(codec, self.item()), self.entropy, self.state.ledger)
         try:
             self._answer(device)
             return self._patiently(partial(self._deliver, device))
@@ -95,7 +98,9 @@ class SingleDevice:
         self.trusted.check_time(now)
         if not self.task.one_shot and not self.state.enrolled(self.task.digest):
             self.trusted.check_enrolment_time(now)
-        self.state.ledger.check_caps(self.task.attribute, self.task.budget.amount)
+        ledger = self.state.ledger
+        self.trusted.check_list_lengths(ledger.caps.least_slots)
+        ledger.check_allowed(self.task.attribute, self.task.budget.amount)
 
     def _delay(self) -> None:
         milliseconds = uniform_below(self.max_delay * MILLISECONDS + 1, self.entropy)
@@ -158,8 +163,3 @@ class SingleDevice:
                 if not self.wait:
                     raise
                 self.sleep(POLL_SECONDS)
-
-    def _code(self) -> int | None:
-        encoding = self.task.encoding
-        encoded = codec_named(encoding.name, self.task.bits, encoding.hash_key).encode([self.item()])
-        return int(encoded.codes[0]) if encoded.fits[0] else None

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from queue import SimpleQueue
 from typing import NamedTuple, TypeVar
@@ -102,12 +102,19 @@ class FleetDevices:
     """Run by simulated devices: device i holds `codes[i]` and `tickets[i]`."""
 
     task: DeviceTask
-    codes: Sequence[int | None]
-    tickets: Sequence[bytes]
+    codes: Sequence[int | None] = field(repr=False)
+    tickets: Sequence[bytes] = field(repr=False)
     ledgers: FleetLedger
     delivery: FleetDelivery
     caps: Caps
     entropy: SystemEntropy
+
+    def check_allowed(self, indices: Sequence[int]) -> None:
+        """Refuse, before anything is sent, a task that any of these devices would refuse."""
+        new = DeviceRecord(-1)  # stands for all devices that have answered nothing yet
+        records = chain.from_iterable(self.ledgers.records(some) for some in stretches(indices, STRETCH))
+        for record in chain([new], (record for record in records if record.ledger is not None)):
+            Ledger(record, record, self.caps).check_allowed(self.task.attribute, self.task.budget.amount)
 
     def answer(self, indices: Sequence[int], answer: Answer, judged_more: Callable[[int], None]) -> None:
         """Let devices answer and send; `judged_more` is called with how many more reports have a verdict."""

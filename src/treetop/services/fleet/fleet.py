@@ -14,6 +14,7 @@ from treetop.errors import InvalidInput
 from treetop.federation.device.ledger import Caps
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.ports import Verifier
+from treetop.secret_files import private_folder
 from treetop.services.device.party_client import PartyClient
 from treetop.services.fleet.devices import FleetDelivery, FleetDevices
 from treetop.services.fleet.runs import FleetProgress, OneShotRun, RoundsRun
@@ -60,7 +61,7 @@ class Fleet:
         if len(plan.tickets) < len(held):
             raise InvalidInput(f"{len(held):,} devices need a ticket each, found {len(plan.tickets):,} tickets")
         self._plan, self._held = plan, held
-        plan.state.mkdir(parents=True, exist_ok=True)
+        private_folder(plan.state)
         self._ledgers = FleetLedger(plan.state / "fleet.sqlite")
         self._ledgers.claim("population", population)
         connections = [RetryingConnection(plan.url, plan.ca_file, plan.retry) for _ in range(plan.connections)]

@@ -92,6 +92,7 @@ class OneShotRun(FleetRun):
         left = [index for index in range(self.of) if index not in answered]
         if left:
             self.trusted.check_time(int(time.time()))
+            self.devices.check_allowed(left)
             self.devices.answer(
                 left, lambda device, _: device.answer_once(self.devices.task), self.counter("answering")
             )
@@ -118,6 +119,8 @@ class RoundsRun(FleetRun):
         left = [index for index in range(self.of) if index not in known]
         if left:
             self.trusted.check_enrolment_time(int(time.time()))
+            self.trusted.check_list_lengths(self.devices.caps.least_slots)
+            self.devices.check_allowed(left)
         self.sent, count = len(known), self.counter("enrolling")
         while left:
             for some in stretches(left, ENROLLED_AT_ONCE):

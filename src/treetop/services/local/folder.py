@@ -12,10 +12,11 @@ from typing import Any
 from treetop.adapters.system.durable_file import content_of, replace_durably
 from treetop.adapters.system.ed25519 import SigningKey
 from treetop.datasets.federation import Federation
-from treetop.datasets.loading import histogram_rows, load, write_histograms
+from treetop.datasets.loading import histogram_file, histogram_rows, load
 from treetop.errors import InvalidInput
 from treetop.mechanisms.registry import DEFAULT_MECHANISM
 from treetop.oracles.registry import AUTO
+from treetop.secret_files import private_folder, read_secret
 
 HOST = "127.0.0.1"
 VERSION = 1
@@ -29,7 +30,7 @@ class LocalOptions:
     data: str = "syn"
     parties: int = 3
     users: int = 50_000
-    """In all parties together."""
+    """In all parties together, as many as the data have at most."""
     k: int = 10
     epsilon: str = "4"
     mode: str = "one-shot"
@@ -54,16 +55,15 @@ class FederationFolder:
     @classmethod
     def begin(cls, path: Path, options: LocalOptions, federation: Federation) -> "FederationFolder":
         """Lay a folder out: users, keys, options; the options last, so that a half one is begun again."""
-        path.mkdir(parents=True, exist_ok=True)
-        write_histograms(histogram_rows(federation), path / "data.parquet")
         server = path / "server"
-        server.mkdir(exist_ok=True)
+        private_folder(server)
+        replace_durably(path / "data.parquet", histogram_file(histogram_rows(federation)))
         if not (server / "signing.key").exists():
             SigningKey.generate().save(server / "signing.key")
         _new_secrets(server, "admin")
         for index, party in enumerate(federation.parties):
             home = path / home_of(index, party.name)
-            (home / "fleet").mkdir(parents=True, exist_ok=True)
+            private_folder(home / "fleet")
             _new_secrets(home, "tickets", "server", "back_end")
         _write_state(path, options, None)
         return cls(path)
@@ -87,12 +87,12 @@ class FederationFolder:
         server = server_settings(server_port)
         for name, home in self.parties.items():
             text = party_settings(name, ports[name], self.signing_key.public)
-            (home.path / "party.toml").write_text(text, encoding="utf-8")
+            replace_durably(home.path / "party.toml", text.encode("utf-8"))
             server += (
-                f'\n[[parties]]\nname = {json.dumps(name)}\nurl = "http://{HOST}:{ports[name]}"\n'
-                f"key_file = {json.dumps(f'../{home.path.name}/server.key')}\n"
+                f'\n[[parties]]\nname = {quoted(name)}\nurl = "http://{HOST}:{ports[name]}"\n'
+                f"key_file = {quoted(f'../{home.path.name}/server.key')}\n"
             )
-        (self.path / "server" / "server.toml").write_text(server, encoding="utf-8")
+        replace_durably(self.path / "server" / "server.toml", server.encode("utf-8"))
 
     @property
     def signing_key(self) -> SigningKey:
@@ -120,15 +120,20 @@ def home_of(index: int, name: str) -> str:
     return f"party_{index + 1}_{re.sub(r'[^A-Za-z0-9_-]', '_', name)[:40]}"
 
 
+def quoted(name: str) -> str:
+    """Return a name as TOML writes it: JSON's escapes, but no pairs of surrogates, which TOML does not know."""
+    return json.dumps(name, ensure_ascii=False)
+
+
 def secret_in(folder: Path, name: str) -> str:
     """Return a key kept in a folder."""
-    return (folder / f"{name}.key").read_text("ascii").strip()
+    return read_secret(folder / f"{name}.key").decode("ascii").strip()
 
 
 def party_settings(name: str, port: int, signing_key: str) -> str:
     """Return the settings file of a party that only this machine reaches."""
     return f"""\
-name = {json.dumps(name)}
+name = {quoted(name)}
 listen = "{HOST}:{port}"
 store = "reports.sqlite"
 reports = "reports"
@@ -171,9 +176,7 @@ def _new_secrets(folder: Path, *names: str) -> None:
     for name in names:
         path = folder / f"{name}.key"
         if not path.exists():
-            path.touch(mode=0o600)
             replace_durably(path, os.urandom(KEY_BYTES).hex().encode("ascii") + b"\n")
-            path.chmod(0o600)
 
 
 def _write_state(path: Path, options: LocalOptions, task: str | None) -> None:

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from treetop.errors import TreetopError
+from treetop.secret_files import open_private
 
 MAX_STARTS = 20
 STOPPING_SECONDS = 15.0
@@ -29,7 +30,7 @@ class Supervised:
 
     def _start(self) -> None:
         self.starts += 1
-        with self._log.open("ab") as log:
+        with open_private(self._log, "ab") as log:
             self.process = subprocess.Popen(  # noqa: S603  our own command
                 [sys.executable, "-m", "treetop", *self._arguments],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,

@@ -28,11 +28,17 @@ LOWERED = f"on one machine a level needs {MIN_REPORTS} reports; a deployment ask
 CAPS = Caps()
 
 
-def local_notes(options: LocalOptions) -> list[str]:
-    """Say what differs in a deployment."""
-    if Budget(options.epsilon).amount <= CAPS.per_task:
-        return [LOWERED]
-    return [LOWERED, f"the devices here allow epsilon {options.epsilon}; a person's allows {CAPS.per_task} by default"]
+def local_notes(options: LocalOptions, users: int) -> list[str]:
+    """Say what differs in a deployment, and where fewer users take part than were asked for."""
+    notes = [LOWERED]
+    if Budget(options.epsilon).amount > CAPS.per_task:
+        notes.append(f"the devices here allow epsilon {options.epsilon}; a person's allows {CAPS.per_task} by default")
+    if users < options.users:
+        parties = f"{options.parties} {'party' if options.parties == 1 else 'parties'}"
+        notes.append(
+            f"{options.users:,} users were asked for: {parties} of {options.data} have {users:,}, all took part"
+        )
+    return notes
 
 
 def order_of(options: LocalOptions, users: Mapping[str, int], opens: int = 0) -> QueryOrder:

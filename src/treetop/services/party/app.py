@@ -1,27 +1,30 @@
 """The party's HTTP API: for devices, for the party's own back end, for the server."""
 
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Depends, Request, Security
 from fastapi import Path as InPath
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
-from treetop.adapters.http.described_app import OCTETS, Answer, DescribedApp
+from treetop.adapters.http.described_app import OCTETS, Answer, DescribedApp, checked_first
 from treetop.adapters.http.endpoint_settings import Caller
 from treetop.adapters.http.metrics import metrics_response
 from treetop.adapters.http.problem_details import Problem, come_back, problem_of
 from treetop.federation.party.party import OpenTask, Party, TaskState
+from treetop.public_text import visible
 from treetop.services.party import schemas
 from treetop.services.party.context import PartyContext
 from treetop.services.party.report_fast_path import ReportFastPath, verdicts_json
 from treetop.trie.user_groups import Group, Role
 
 _ROLES = tuple(Role)
-_BEARER = HTTPBearer(auto_error=False, description="A key of the server or of the party's back end.")
+_BEARER = HTTPBearer(auto_error=False, description="A key of the server, of the party's back end, or for metrics.")
 
-Digest = Annotated[str, InPath(pattern="^[0-9a-f]{64}$", description="Digest of the task in hexadecimal.")]
+_DIGEST = re.compile("[0-9a-f]{64}")
+Digest = Annotated[str, InPath(pattern=f"^{_DIGEST.pattern}$", description="Digest of the task in hexadecimal.")]
 Level = Annotated[int, InPath(ge=1, le=256)]
 RoleIndex = Annotated[int, InPath(ge=0, le=2, description="0 estimate, 1 validate infrequent, 2 validate frequent.")]
 Number = Annotated[int, InPath(ge=1, le=1_000_000)]
@@ -111,6 +114,12 @@ class PartyRoutes:
             return Response(status_code=202, headers={"Retry-After": "1"})
         return Response(outcome, media_type=OCTETS)
 
+    def check_task(self, digest: str) -> None:
+        """Refuse what is about no task of this party."""
+        if not _DIGEST.fullmatch(digest):
+            raise Problem(422, "path.digest: expected 64 hexadecimal digits in lower case")
+        self._opened(digest)
+
     def _opened(self, digest: str) -> OpenTask:
         return self._party.task(bytes.fromhex(digest))
 
@@ -123,7 +132,7 @@ def party_app(context: PartyContext) -> ReportFastPath:
 def described_routes(context: PartyContext) -> DescribedApp:
     """Return all endpoints with their description; reports are described here and answered by the fast path."""
     app = DescribedApp("Treetop party", schemas.ABOUT, schemas.REFERRED)
-    app.include_router(_router(PartyRoutes(context), lambda caller: _allowed(context, caller)))
+    app.include_router(_router(context))
     app.answer_problems(context, problem_of)
     return app
 
@@ -133,16 +142,27 @@ def description() -> dict[str, Any]:
     return described_routes(cast(PartyContext, None)).openapi()
 
 
-def _router(routes: PartyRoutes, allowed: Callable[[Caller], Any]) -> APIRouter:
-    router = APIRouter()
-    task = "/v1/tasks/{digest}"
-    server, back_end = [Security(allowed("server"))], [Security(allowed("back_end"))]
+def _router(context: PartyContext) -> APIRouter:
+    routes, router, task = PartyRoutes(context), APIRouter(), "/v1/tasks/{digest}"
 
-    def add(method: str, path: str, endpoint: Callable[..., Any], says: dict[str, Any], guards: Any = ()) -> None:
-        router.add_api_route(path, endpoint, methods=[method], dependencies=list(guards), **says)
+    def add(
+        method: str, path: str, endpoint: Callable[..., Any], says: dict[str, Any], caller: Caller | None = None
+    ) -> None:
+        """Add a route; who calls, and whether a body is about a known task, is checked before the body is read."""
+
+        def check(request: Request) -> None:
+            if caller is not None:
+                context.keys.check(caller, request.headers.get("authorization"))
+            if method != "GET" and path.startswith(task + "/"):
+                routes.check_task(request.path_params["digest"])
+
+        router.add_api_route(
+            path, endpoint, methods=[method], route_class_override=checked_first(check),
+            dependencies=[Security(_BEARER)] if caller else [], **says,
+        )  # fmt: skip
 
     add("GET", "/v1/health", routes.health, schemas.HEALTH)
-    add("GET", "/metrics", routes.metrics, schemas.METRICS)
+    add("GET", "/metrics", routes.metrics, schemas.METRICS, "monitor")
     add("GET", "/v1/tasks", routes.tasks, schemas.TASKS)
     add("GET", task, routes.task, schemas.TASK)
     add("POST", task + "/enrolments", routes.enrol, schemas.ENROLMENTS)
@@ -150,23 +170,16 @@ def _router(routes: PartyRoutes, allowed: Callable[[Caller], Any]) -> APIRouter:
     add("GET", task + "/lists", routes.lists, schemas.LISTS)
     add("GET", task + "/lists/{level}/{role}", routes.list_of, schemas.LIST)
     add("POST", task + "/reports", _reports, schemas.REPORTS)
-    add("POST", task + "/tickets", routes.tickets, schemas.TICKETS, back_end)
-    add("PUT", task, routes.install, schemas.INSTALL, server)
-    add("PUT", task + "/messages/{number}", routes.tell, schemas.TELL, server)
-    add("GET", task + "/messages/{number}/outcome", routes.outcome, schemas.OUTCOME, server)
+    add("POST", task + "/tickets", routes.tickets, schemas.TICKETS, "back_end")
+    add("PUT", task, routes.install, schemas.INSTALL, "server")
+    add("PUT", task + "/messages/{number}", routes.tell, schemas.TELL, "server")
+    add("GET", task + "/messages/{number}/outcome", routes.outcome, schemas.OUTCOME, "server")
     return router
 
 
 async def _reports(digest: Digest) -> Response:
     """Take reports with their tickets; a verdict for each, in the same order."""
     raise AssertionError(f"the fast path answers reports of {digest}")
-
-
-def _allowed(context: PartyContext, caller: Caller) -> Callable[..., None]:
-    def check(shown: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]) -> None:
-        context.keys.check(caller, f"{shown.scheme} {shown.credentials}" if shown else None)
-
-    return check
 
 
 def _json(model: Answer) -> Response:
@@ -176,7 +189,7 @@ def _json(model: Answer) -> Response:
 def _listed(opened: OpenTask) -> schemas.ListedTask:
     task = opened.task
     mode: Literal["one-shot", "rounds"] = "one-shot" if task.one_shot else "rounds"
-    return schemas.ListedTask(digest=task.digest.hex(), name=task.name, mode=mode, state=opened.state)
+    return schemas.ListedTask(digest=task.digest.hex(), name=visible(task.name), mode=mode, state=opened.state)
 
 
 def _shown(opened: OpenTask, group: Group) -> schemas.ShownList:

@@ -83,12 +83,12 @@ class Tickets(Answer):
 
 
 _BYTES = {"type": "string", "format": "binary"}
-_DEVICES, _BACK_END, _SERVER = "devices", "back end", "server"
+_DEVICES, _BACK_END, _SERVER, _MONITORING = "devices", "back end", "server", "monitoring"
 _DOCUMENT = gives("The document, byte for byte as the server signed it.", JSON, refers(SignedDocument))
 _VERDICTS = gives("A verdict for each, in the order they came.", JSON, refers(Verdicts))
 
 HEALTH = described(_DEVICES, 200, gives("All is well.", JSON, refers(Health)))
-METRICS = described(_DEVICES, 200, gives("Prometheus text.", "text/plain", {"type": "string"}))
+METRICS = described(_MONITORING, 200, gives("Prometheus text.", "text/plain", {"type": "string"}), (*KEYED, 404))
 TASKS = described(_DEVICES, 200, gives("All tasks.", JSON, refers(Tasks)))
 TASK = described(_DEVICES, 200, _DOCUMENT, (404, 422))
 BEACON = described(_DEVICES, 200, _DOCUMENT, (404, 422))

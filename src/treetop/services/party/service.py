@@ -7,7 +7,8 @@ from threading import Lock
 from typing import cast
 
 from treetop.adapters.http.endpoint_settings import AccessKeys
-from treetop.adapters.http.serving import listening, serve
+from treetop.adapters.http.serving import listening, serve, tls_context
+from treetop.adapters.relational.commit_numbers import Opening
 from treetop.adapters.store_choice import open_stores
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.host import SystemClock
@@ -65,7 +66,8 @@ class PartyService:
     ) -> None:
         self._settings, self._make_query, self._log, self._clock = settings, make_query, log, clock or SystemClock()
         verifier = PinnedKeys(settings.server_signing_keys)
-        self._store, self._journal = open_stores(settings.store_location.where, settings.accept_older_store)
+        opening = Opening(f"party {settings.name!r}", settings.accept_older_store, settings.commit_file, self._log.say)
+        self._store, self._journal = open_stores(settings.store_location.where, opening)
         self._writer = GroupCommit(self._store, settings.limits.queue)
         self._counter = LazyCounter(self._store, settings.reports)
         self._party = Party(
@@ -112,9 +114,19 @@ class PartyService:
         self._log.failure("query_paused", error, task=task.hex())
 
 
+def checked_settings(path: Path, environment: Mapping[str, str]) -> PartySettings:
+    """Read settings and every file that they name, or refuse what a party cannot start with; nothing is opened."""
+    settings = read_toml(path, PartySettings, environment)
+    PinnedKeys(settings.server_signing_keys)
+    TicketKey(settings.ticket_secret.reveal())
+    if settings.tls is not None:
+        tls_context(settings.tls)
+    return settings
+
+
 def serve_party(path: Path, environment: Mapping[str, str], make_query: MakeQuery) -> None:
     """Serve until a signal ends it; SIGHUP reads keys and certificate again."""
-    settings, log = read_toml(path, PartySettings, environment), StructuredLog()
+    settings, log = checked_settings(path, environment), StructuredLog()
     with listening(settings.listen) as listener:
         service = PartyService(settings, make_query, log)
         try:
@@ -123,7 +135,7 @@ def serve_party(path: Path, environment: Mapping[str, str], make_query: MakeQuer
             log.say("listening", party=settings.name, scheme=settings.scheme, host=settings.listen.host, port=port)
             serve(
                 party_app(service.context), listener, tls=settings.tls, log=log,
-                renew=lambda: service.renew(path, environment), head_seconds=settings.limits.body_seconds,
+                renew=lambda: service.renew(path, environment), limits=settings.limits,
             )  # fmt: skip
         finally:
             service.close()

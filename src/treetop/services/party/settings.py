@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from treetop.adapters.http.endpoint_settings import (
     HEX_32_BYTES,
     MIN_SECRET_BYTES,
     AccessKey,
     Address,
-    StoreLocation,
+    Caller,
     Tls,
+    limit_problems,
 )
+from treetop.adapters.store_choice import StoreLocation, chosen, store_problems
 from treetop.errors import InvalidInput
-from treetop.toml_files import FilePath, Secret
+from treetop.toml_files import FilePath, Name, Secret
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,13 @@ class Limits:
     requests_at_once: int = 1_000
     body_seconds: int = 15
     """For the head of a request, and again for its body."""
+    connections_at_once: int = 800
+    """Below the 1,024 files that many systems let a process open."""
+    most_bytes_in_flight: int = 64 << 20
+    """Of all requests that are not answered yet, but for the first 16 KiB of each."""
 
     def __post_init__(self) -> None:
-        problems = [f"{name} must be 1 at least, found {number}" for name, number in vars(self).items() if number < 1]
+        problems = limit_problems(self)
         if self.most_reports_per_request > 10_000:
             problems.append("most_reports_per_request must be 10000 at most")
         if self.queue < self.most_reports_per_request:
@@ -42,7 +47,7 @@ class Limits:
 class PartySettings:
     """The whole settings file of a party."""
 
-    name: str
+    name: Name
     listen: Address
     reports: FilePath
     """Folder of the exported report files."""
@@ -55,29 +60,31 @@ class PartySettings:
     store_url: Secret | None = None
     accept_older_store: bool = False
     """Go on with a store that was restored from a backup."""
+    commit_file: FilePath | None = None
+    """Where the number of the last commit is kept; beside an SQLite store unless named."""
     close_when_complete: bool = False
     """Do not wait for the deadline once every issued ticket was used; for federations on one machine."""
     trusted_proxy: bool = False
     """A proxy in front speaks TLS with the outside: plain HTTP is allowed on any address."""
+    metrics_access: tuple[AccessKey, ...] = ()
+    """Without a key, nobody is shown the metrics."""
     tls: Tls | None = None
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         problems = [*_key_problems(self), *_location_problems(self)]
-        if not self.name:
-            problems.append("name must not be empty")
         if problems:
             raise InvalidInput("; ".join(problems))
 
     @property
-    def access(self) -> Mapping[Literal["server", "back_end", "admin"], Sequence[AccessKey]]:
+    def access(self) -> Mapping[Caller, Sequence[AccessKey]]:
         """Return the keys of every caller."""
-        return {"server": self.server_access, "back_end": self.back_end_access}
+        return {"server": self.server_access, "back_end": self.back_end_access, "monitor": self.metrics_access}
 
     @property
     def store_location(self) -> StoreLocation:
         """Return which store is used."""
-        return self.store or StoreLocation(self.store_url.reveal().decode() if self.store_url else "")
+        return chosen(self.store, self.store_url)
 
     @property
     def scheme(self) -> str:
@@ -97,11 +104,7 @@ def _key_problems(settings: PartySettings) -> list[str]:
 
 
 def _location_problems(settings: PartySettings) -> list[str]:
-    problems = []
-    if (settings.store is None) == (settings.store_url is None):
-        problems.append("give one of store, store_url_file and store_url_env")
-    if settings.store_url is not None and not settings.store_url.reveal().startswith(b"postgres"):
-        problems.append("the secret store_url must be a postgresql:// address")
+    problems = list(store_problems("store", settings.store, settings.store_url, settings.commit_file))
     if not (settings.listen.loopback or settings.tls or settings.trusted_proxy):
         problems.append(
             f"listening on {settings.listen} needs [tls], or trusted_proxy = true behind a proxy that has it"

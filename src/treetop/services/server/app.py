@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any, cast, get_args
 
-from fastapi import APIRouter, Security
+from fastapi import APIRouter, Request, Security
 from fastapi import Path as InPath
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPBearer
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from starlette.responses import Response
 
-from treetop.adapters.http.described_app import Answer, DescribedApp
-from treetop.adapters.http.endpoint_settings import AccessKeys
+from treetop.adapters.http.described_app import Answer, DescribedApp, checked_first
+from treetop.adapters.http.endpoint_settings import AccessKeys, Caller
 from treetop.adapters.http.metrics import RequestMetrics, counter, gauge, metrics_response
 from treetop.adapters.http.problem_details import Problem, come_back, problem_of
 from treetop.adapters.http.request_guard import RequestGuard
@@ -24,10 +24,9 @@ from treetop.services.server import schemas
 from treetop.services.server.query_manager import QUERY, QueryManager
 from treetop.services.server.settings import ServerLimits
 
-_BEARER = HTTPBearer(auto_error=False, description="An admin key of the server.")
+_BEARER = HTTPBearer(auto_error=False, description="An admin key of the server, or one for metrics.")
 
 Digest = Annotated[str, InPath(pattern="^[0-9a-f]{64}$", description="Digest of the task in hexadecimal.")]
-Given = Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +113,7 @@ def server_app(context: ServerContext) -> RequestGuard:
 def described_routes(context: ServerContext) -> DescribedApp:
     """Return all endpoints with their description."""
     app = DescribedApp("Treetop server", schemas.ABOUT, schemas.REFERRED)
-    app.include_router(_router(ServerRoutes(context), _allowed(context)))
+    app.include_router(_router(context))
     app.answer_problems(context, _refusal)
     return app
 
@@ -124,30 +123,33 @@ def description() -> dict[str, Any]:
     return described_routes(cast(ServerContext, None)).openapi()
 
 
-def _router(routes: ServerRoutes, admin: Callable[..., None]) -> APIRouter:
-    router = APIRouter()
+def _router(context: ServerContext) -> APIRouter:
+    routes, router = ServerRoutes(context), APIRouter()
 
-    def add(method: str, path: str, endpoint: Callable[..., Any], says: dict[str, Any], guarded: bool = False) -> None:
-        guards = [Security(admin)] if guarded else []
-        router.add_api_route(path, endpoint, methods=[method], dependencies=guards, **says)
+    def add(
+        method: str, path: str, endpoint: Callable[..., Any], says: dict[str, Any], caller: Caller | None = None
+    ) -> None:
+        """Add a route; who calls is checked before a body is read."""
+
+        def check(request: Request) -> None:
+            if caller is not None:
+                context.keys.check(caller, request.headers.get("authorization"))
+
+        router.add_api_route(
+            path, endpoint, methods=[method], route_class_override=checked_first(check),
+            dependencies=[Security(_BEARER)] if caller else [], **says,
+        )  # fmt: skip
 
     add("GET", "/v1/health", routes.health, schemas.HEALTH)
-    add("GET", "/metrics", routes.metrics, schemas.METRICS)
+    add("GET", "/metrics", routes.metrics, schemas.METRICS, "monitor")
     add("GET", "/v1/keys", routes.keys, schemas.KEYS)
     add("GET", "/v1/tasks/{digest}", routes.task, schemas.TASK)
     add("GET", "/v1/tasks/{digest}/log", routes.log, schemas.LOG)
-    add("POST", "/v1/queries", routes.order, schemas.ORDER, guarded=True)
-    add("GET", "/v1/queries", routes.queries, schemas.QUERIES, guarded=True)
-    add("GET", "/v1/queries/{digest}", routes.query, schemas.QUERY, guarded=True)
-    add("GET", "/v1/queries/{digest}/result", routes.result, schemas.RESULT, guarded=True)
+    add("POST", "/v1/queries", routes.order, schemas.ORDER, "admin")
+    add("GET", "/v1/queries", routes.queries, schemas.QUERIES, "admin")
+    add("GET", "/v1/queries/{digest}", routes.query, schemas.QUERY, "admin")
+    add("GET", "/v1/queries/{digest}/result", routes.result, schemas.RESULT, "admin")
     return router
-
-
-def _allowed(context: ServerContext) -> Callable[..., None]:
-    def admin(given: Given) -> None:
-        context.keys.check("admin", None if given is None else f"{given.scheme} {given.credentials}")
-
-    return admin
 
 
 def _refusal(error: TreetopError) -> Problem:

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 
 from treetop.adapters.http.retrying_connection import Reply, Request, RetryingConnection, RetryPolicy
 from treetop.errors import PartyUnreachable, PeerViolation
+from treetop.federation.protocol import MAX_REPLY_BYTES
 from treetop.federation.task import DeviceTask
 from treetop.services.device.party_client import detail_of
 from treetop.toml_files import Secret
 
 POLLING = RetryPolicy(in_all=5.0, first_pause=0.2, longest_pause=2.0, answer_within=10.0)
 """The poller repeats a call that fails: a party that is away must not hold up the others."""
-MAX_OUTCOME_BYTES = 1 << 28
 DONE, ACCEPTED, NO_CONTENT = 200, 202, 204
 
 
@@ -40,7 +40,7 @@ class HttpChannel:
         self._connection.close()
 
     def _asked(self, method: str, path: str, expected: set[int], body: bytes | None = None) -> Reply:
-        request = Request(method, path, body, self._headers(body), MAX_OUTCOME_BYTES)
+        request = Request(method, path, body, self._headers(body), MAX_REPLY_BYTES)
         try:
             reply = self._connection.ask(request)
         except PartyUnreachable as away:

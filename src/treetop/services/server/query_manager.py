@@ -21,6 +21,7 @@ from treetop.federation.task_parameters import mode_of
 from treetop.federation.wire.signed_documents import canonical_json, signed_task
 from treetop.metrics.poisoning import fakes_needed
 from treetop.privacy.randomness import Entropy
+from treetop.public_text import visible
 from treetop.services.server.schemas import OrderWanted, QueryShown
 
 ORDERS, QUERY, LEFT_OUT = "orders", "query", "left out"
@@ -54,9 +55,10 @@ class QueryManager:
         clock: ServiceClock,
         entropy: Entropy,
         log: StructuredLog,
+        expected: Mapping[str, int] | None = None,
     ) -> None:
         self._journal, self._signer, self._channels = journal, signer, channels
-        self._clock, self._entropy, self._log = clock, entropy, log
+        self._clock, self._entropy, self._log, self._expected = clock, entropy, log, expected or {}
         self._queries: dict[str, _Query] = {}
         self._states: dict[str, QueryShown] = {}
         self._lock, self._stop = Lock(), Event()
@@ -78,10 +80,14 @@ class QueryManager:
 
     def take(self, wanted: OrderWanted) -> QueryShown:
         """Keep an order and begin with it; the same order again is the same query, and goes on if it had failed."""
-        order = wanted.order(self.parties)
-        digest = planned_task(order).digest.hex()
-        settled = {**wanted.model_dump(), "parties": list(order.parties)}  # not those that the settings name some day
-        self._journal.write(ORDERS, digest, canonical_json(settled))
+        parties = wanted.parties or list(self.parties)
+        expected = {party: users for party, users in self._expected.items() if party in parties} | wanted.expected
+        settled = wanted.model_copy(update={"parties": parties, "expected": expected})  # whatever settings say some day
+        order = settled.order(self.parties)
+        task = planned_task(order)
+        task.check_texts()
+        digest = task.digest.hex()
+        self._journal.write(ORDERS, digest, canonical_json(settled.model_dump()))
         self._begin(order)
         return self.state(digest)
 
@@ -124,8 +130,9 @@ class QueryManager:
                 return
             thread = Thread(target=self._run, args=(digest,), name=f"query {digest[:8]}", daemon=True)
             self._states[digest] = QueryShown(
-                task=digest, name=task.name, mode=mode_of(task), state="running", doing="waiting for devices", steps=0
-            )
+                task=digest, name=visible(task.name), mode=mode_of(task), state="running",
+                doing="waiting for devices", steps=0,
+            )  # fmt: skip
             self._queries[digest] = _Query(order, task, thread)
         if answered:
             self._change(digest, state="answered", doing="answered")
@@ -167,7 +174,7 @@ class QueryManager:
             # What follows the colon is the party's own words.
             self._log.say("party_left_out", task=digest, party=progress.party, why=progress.reason.partition(":")[0])
             self.left_out += 1
-        doing = f"{progress.party}: {progress.reason or progress.step}"
+        doing = visible(f"{progress.party}: {progress.reason or progress.step}")
         self._change(digest, doing=doing, steps=self._states[digest].steps + 1)
 
     def _change(self, digest: str, **changes: Any) -> None:

@@ -16,6 +16,7 @@ from treetop.adapters.http.described_app import (
     refers,
 )
 from treetop.errors import UnknownName
+from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
 from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.server.planning import QueryOrder
 from treetop.federation.task import LAST_SECOND, Deadlines, LeastReports
@@ -62,7 +63,13 @@ class OrderWanted(Wanted):
     encoding: str = "words"
     settings: dict[str, str] = Field(default_factory=dict, description="As --set of the commands.")
     parties: list[str] = Field(default_factory=list, description="The largest first; none named: all.")
-    expected: dict[str, int] = Field(default_factory=dict, description="Users of parties, where they are known.")
+    expected: dict[str, int] = Field(
+        default_factory=dict, description="Users of parties, where they are known; otherwise as the settings say."
+    )
+    max_times_expected: int = Field(
+        default=MAX_TIMES_EXPECTED, ge=1, le=1000,
+        description="A party that says it has more than so many times its expected users is refused.",
+    )  # fmt: skip
     deadlines: DeadlinesWanted = DeadlinesWanted()
     least: LeastWanted = LeastWanted()
     policy: str = Field(default="wait", description="A party that does not answer: wait, or proceed without it.")
@@ -75,7 +82,7 @@ class OrderWanted(Wanted):
                 raise UnknownName("party", party, known)
         return QueryOrder(
             self.name, tuple(self.parties or known), self.attribute, self.k, self.epsilon, self.mechanism,
-            cast(Any, self.mode), self.oracle, self.encoding, self.settings, self.expected,
+            cast(Any, self.mode), self.oracle, self.encoding, self.settings, self.expected, self.max_times_expected,
             Deadlines(**self.deadlines.model_dump()), LeastReports(**self.least.model_dump()),
             MissingPolicy(cast(Any, self.policy), float(self.patience)),
         )  # fmt: skip
@@ -125,11 +132,11 @@ _RESULT: dict[str, Any] = {
     "type": "object",
     "description": "Items with counts and errors, parties, who is missing, share of users covered, privacy facts.",
 }
-_EVERYBODY, _ADMIN = "everybody", "admin"
+_EVERYBODY, _ADMIN, _MONITORING = "everybody", "admin", "monitoring"
 _SHOWN = gives("How far the query is.", JSON, refers(QueryShown))
 
 HEALTH = described(_EVERYBODY, 200, gives("All is well.", JSON, refers(ServerHealth)))
-METRICS = described(_EVERYBODY, 200, gives("Prometheus text.", "text/plain", {"type": "string"}))
+METRICS = described(_MONITORING, 200, gives("Prometheus text.", "text/plain", {"type": "string"}), (*KEYED, 404))
 KEYS = described(_EVERYBODY, 200, gives("The keys that tasks are signed with.", JSON, refers(Keys)))
 TASK = described(_EVERYBODY, 200, gives("The signed task.", JSON, refers(SignedDocument)), (404, 422))
 LOG = described(_EVERYBODY, 200, gives("All signed lists of a task.", JSON, refers(ListLog)), (404, 422))

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from treetop.adapters.http.endpoint_settings import AccessKeys
 from treetop.adapters.http.retrying_connection import RetryingConnection
-from treetop.adapters.http.serving import listening, serve
+from treetop.adapters.http.serving import listening, serve, tls_context
+from treetop.adapters.relational.commit_numbers import Opening
 from treetop.adapters.store_choice import open_stores
 from treetop.adapters.system.ed25519 import SigningKey
 from treetop.adapters.system.host import SystemClock, SystemEntropy
@@ -18,21 +19,36 @@ from treetop.services.server.settings import KnownParty, ServerSettings
 from treetop.toml_files import read_toml
 
 
+def checked_settings(path: Path, environment: Mapping[str, str]) -> tuple[ServerSettings, SigningKey]:
+    """Read settings and every file that they name, or refuse what a server cannot start with; nothing is opened."""
+    settings = read_toml(path, ServerSettings, environment)
+    if settings.tls is not None:
+        tls_context(settings.tls)
+    for party in settings.parties:
+        if party.ca is not None:
+            _opener(party)()
+    return settings, SigningKey.load(settings.signing_key)
+
+
 def serve_server(path: Path, environment: Mapping[str, str]) -> None:
     """Serve until a signal ends it; queries go on from the journal."""
-    settings = read_toml(path, ServerSettings, environment)
-    signing_key, log, clock = SigningKey.load(settings.signing_key), StructuredLog(), SystemClock()
+    settings, signing_key = checked_settings(path, environment)
+    log, clock = StructuredLog(), SystemClock()
     keys = AccessKeys(settings, clock.now)
     with listening(settings.listen) as listener:
-        store, journal = open_stores(settings.journal_location.where, settings.accept_older_journal)
+        opening = Opening("a server", settings.accept_older_journal, settings.commit_file, log.say)
+        store, journal = open_stores(settings.journal_location.where, opening)
         channels = {party.name: _opener(party) for party in settings.parties}
-        queries = QueryManager(journal, signing_key, channels, clock=clock, entropy=SystemEntropy(), log=log)
+        expected = {party.name: party.expected_users for party in settings.parties if party.expected_users}
+        queries = QueryManager(
+            journal, signing_key, channels, clock=clock, entropy=SystemEntropy(), log=log, expected=expected
+        )
         try:
             queries.resume()
             context = ServerContext(queries, signing_key.public, keys, log, settings.limits)
             log.say("listening", role="server", scheme=settings.scheme, port=listener.getsockname()[1])
             serve(
-                server_app(context), listener, tls=settings.tls, log=log, head_seconds=settings.limits.body_seconds,
+                server_app(context), listener, tls=settings.tls, log=log, limits=settings.limits,
                 renew=lambda: _renew(keys, path, environment, log),
             )  # fmt: skip
         finally:

@@ -3,28 +3,30 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
-from treetop.adapters.http.endpoint_settings import AccessKey, Address, StoreLocation, Tls
+from treetop.adapters.http.endpoint_settings import AccessKey, Address, Caller, Tls, limit_problems
 from treetop.adapters.http.retrying_connection import checked_url
+from treetop.adapters.store_choice import StoreLocation, chosen, store_problems
 from treetop.errors import InvalidInput
-from treetop.toml_files import FilePath, Secret
+from treetop.toml_files import FilePath, Name, Secret
 
 
 @dataclass(frozen=True)
 class KnownParty:
     """A party as its server reaches it."""
 
-    name: str
+    name: Name
     url: str
     key: Secret
     """The key that the party's settings name under server_access."""
     ca: FilePath | None = None
     """Certificates to trust for this party instead of the system's."""
+    expected_users: int | None = None
+    """How many users it should have: a query refuses it with many times as many, and says what share answered."""
 
     def __post_init__(self) -> None:
-        if not self.name:
-            raise InvalidInput("name must not be empty")
+        if self.expected_users is not None and self.expected_users < 1:
+            raise InvalidInput(f"expected_users must be 1 at least, found {self.expected_users}")
         checked_url(self.url)
 
 
@@ -36,9 +38,13 @@ class ServerLimits:
     requests_at_once: int = 200
     body_seconds: int = 15
     """For the head of a request, and again for its body."""
+    connections_at_once: int = 800
+    """Below the 1,024 files that many systems let a process open."""
+    most_bytes_in_flight: int = 64 << 20
+    """Of all requests that are not answered yet, but for the first 16 KiB of each."""
 
     def __post_init__(self) -> None:
-        problems = [f"{name} must be 1 at least, found {number}" for name, number in vars(self).items() if number < 1]
+        problems = limit_problems(self)
         if problems:
             raise InvalidInput("; ".join(problems))
 
@@ -55,7 +61,11 @@ class ServerSettings:
     journal: StoreLocation | None = None
     journal_url: Secret | None = None
     accept_older_journal: bool = False
+    commit_file: FilePath | None = None
+    """Where the number of the last commit is kept; beside an SQLite journal unless named."""
     trusted_proxy: bool = False
+    metrics_access: tuple[AccessKey, ...] = ()
+    """Without a key, nobody is shown the metrics."""
     tls: Tls | None = None
     limits: ServerLimits = field(default_factory=ServerLimits)
 
@@ -67,14 +77,14 @@ class ServerSettings:
             raise InvalidInput("; ".join(problems))
 
     @property
-    def access(self) -> Mapping[Literal["server", "back_end", "admin"], Sequence[AccessKey]]:
+    def access(self) -> Mapping[Caller, Sequence[AccessKey]]:
         """Return the keys of every caller."""
-        return {"admin": self.admin_access}
+        return {"admin": self.admin_access, "monitor": self.metrics_access}
 
     @property
     def journal_location(self) -> StoreLocation:
         """Return which store holds the journal."""
-        return self.journal or StoreLocation(self.journal_url.reveal().decode() if self.journal_url else "")
+        return chosen(self.journal, self.journal_url)
 
     @property
     def scheme(self) -> str:
@@ -90,9 +100,7 @@ def _party_problems(settings: ServerSettings) -> list[str]:
 
 
 def _location_problems(settings: ServerSettings) -> list[str]:
-    problems = []
-    if (settings.journal is None) == (settings.journal_url is None):
-        problems.append("give one of journal, journal_url_file and journal_url_env")
+    problems = list(store_problems("journal", settings.journal, settings.journal_url, settings.commit_file))
     if not (settings.listen.loopback or settings.tls or settings.trusted_proxy):
         problems.append(
             f"listening on {settings.listen} needs [tls], or trusted_proxy = true behind a proxy that has it"

@@ -13,7 +13,16 @@ import pytest
 from tests.support.http_answers import Answer, answer_of, is_problem
 from tests.support.journals import ScriptedJournal
 from tests.support.parties import SIGNING, served
-from tests.support.servers import ADMIN_KEY, ORDER, PARTY_KEY, Away, HostedServer, channels, server_settings
+from tests.support.servers import (
+    ADMIN_KEY,
+    METRICS_KEY,
+    ORDER,
+    PARTY_KEY,
+    Away,
+    HostedServer,
+    channels,
+    server_settings,
+)
 
 from treetop.adapters.http.endpoint_settings import AccessKey
 from treetop.errors import StoreDamaged, StoreUnavailable
@@ -56,34 +65,36 @@ def port() -> Iterator[int]:
         yield found
 
 
-CALLS: list[tuple[str, str, Any, bool, int]] = [
-    ("GET", "/v1/health", None, False, 200),
-    ("GET", "/metrics", None, False, 200),
-    ("GET", "/v1/keys", None, False, 200),
-    ("GET", "/v1/tasks/{task}", None, False, 200),
-    ("GET", "/v1/tasks/{task}/log", None, False, 200),
-    ("POST", "/v1/queries", ORDER, True, 201),
-    ("GET", "/v1/queries", None, True, 200),
-    ("GET", "/v1/queries/{task}", None, True, 200),
-    ("GET", "/v1/queries/{task}/result", None, True, 200),
+CALLS: list[tuple[str, str, Any, str | None, int]] = [
+    ("GET", "/v1/health", None, None, 200),
+    ("GET", "/metrics", None, "monitor", 200),
+    ("GET", "/v1/keys", None, None, 200),
+    ("GET", "/v1/tasks/{task}", None, None, 200),
+    ("GET", "/v1/tasks/{task}/log", None, None, 200),
+    ("POST", "/v1/queries", ORDER, "admin", 201),
+    ("GET", "/v1/queries", None, "admin", 200),
+    ("GET", "/v1/queries/{task}", None, "admin", 200),
+    ("GET", "/v1/queries/{task}/result", None, "admin", 200),
 ]
 SHOWN = {
-    "admin": ADMIN_KEY, "nobody": None, "wrong": "x" * 40, "party": PARTY_KEY, "expired": OLD_KEY,
-    "pending": LATER_KEY, "signing key": SIGNING.public,
+    "admin": ADMIN_KEY, "monitor": METRICS_KEY, "nobody": None, "wrong": "x" * 40, "party": PARTY_KEY,
+    "expired": OLD_KEY, "pending": LATER_KEY, "signing key": SIGNING.public,
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("shown", SHOWN)
 @pytest.mark.parametrize("call", CALLS)
-def test_who_may_call_what(port: int, call: tuple[str, str, Any, bool, int], shown: str) -> None:
+def test_who_may_call_what(port: int, call: tuple[str, str, Any, str | None, int], shown: str) -> None:
     """R15: every role at every endpoint."""
-    method, path, body, guarded, status = call
+    method, path, body, caller, status = call
     found = ask(port, method, path.format(task=answered(port)), body, SHOWN[shown])
-    if guarded and shown != "admin":
+    if caller is None or caller == shown:
+        assert found.status == status
+    elif shown in {"admin", "monitor"}:
+        assert is_problem(found, 403)
+    else:
         assert is_problem(found, 401)
         assert found.headers["www-authenticate"] == "Bearer"
-    else:
-        assert found.status == status
 
 
 def test_the_matrix_has_every_endpoint() -> None:
@@ -123,7 +134,7 @@ def test_nothing_that_is_said_tells_a_secret_or_an_address() -> None:
             time.sleep(1.1)  # one line a second is told of what clients cause
         hosted.journal.failure = None
         task = answered(port, {**ORDER, "policy": "proceed", "patience": 1})
-        for key in (ADMIN_KEY, PARTY_KEY, "canary-wrong-key-" + "x" * 32):
+        for key in (ADMIN_KEY, PARTY_KEY, METRICS_KEY, "canary-wrong-key-" + "x" * 32):
             for method, path, body, *_ in CALLS:
                 seen.append(ask(port, method, path.format(task=task), body, key).body)
     log = hosted.log.getvalue()
@@ -146,14 +157,14 @@ def test_a_query_that_fails_is_logged() -> None:
     hosted = HostedServer(opened)
     with served(server_app(hosted.context)) as port:
         answered(port, {**ORDER, "patience": 1})
-        assert b'treetop_queries{state="failed"} 1' in ask(port, "GET", "/metrics").body
+        assert b'treetop_queries{state="failed"} 1' in ask(port, "GET", "/metrics", key=METRICS_KEY).body
     events = [json.loads(line)["event"] for line in hosted.log.getvalue().splitlines()]
     assert events == ["query_begun", "query_failed"]
 
 
 def test_metrics_count_requests_by_route_and_class(port: int) -> None:
     ask(port, "GET", "/v1/queries/" + "0" * 64, key=ADMIN_KEY)
-    text = ask(port, "GET", "/metrics").body.decode()
+    text = ask(port, "GET", "/metrics", key=METRICS_KEY).body.decode()
     assert 'treetop_requests_total{route="/v1/queries/{digest}",status="4xx"}' in text
     assert 'treetop_queries{state="answered"} 1' in text
     assert "treetop_hang_ups_total 0" in text
@@ -166,14 +177,16 @@ def raw(port: int, sent: bytes) -> bytes:
         return connection.recv(65536)
 
 
-def test_giant_and_slow_requests_of_strangers_are_cut_off() -> None:
+def test_giant_and_slow_requests_are_cut_off() -> None:
     hosted = HostedServer(limits=ServerLimits(most_body_bytes=1000, body_seconds=1))
-    head = b"POST /v1/queries HTTP/1.1\r\nHost: x\r\n"
-    with served(server_app(hosted.context), hosted.limits.body_seconds) as port:
+    stranger = b"POST /v1/queries HTTP/1.1\r\nHost: x\r\n"
+    head = stranger + f"Authorization: Bearer {ADMIN_KEY}\r\n".encode()
+    with served(server_app(hosted.context), hosted.limits) as port:
         assert b" 413 " in raw(port, head + b"Content-Length: 1001\r\n\r\n")
         chunk = b"1f4\r\n" + b"x" * 500 + b"\r\n"
         assert b" 413 " in raw(port, head + b"Transfer-Encoding: chunked\r\n\r\n" + 3 * chunk)
         assert b" 408 " in raw(port, head + b"Content-Length: 100\r\n\r\nsome")
+        assert b" 401 " in raw(port, stranger + b"Content-Length: 100\r\n\r\nsome"), "the rest is not waited for"
         assert raw(port, b"GET /v1/he") == b""
         assert b" 431 " in raw(port, b"GET / HTTP/1.1\r\nX-Long: " + b"x" * 140_000)
         assert ask(port, "GET", "/v1/health").status == 200
@@ -185,7 +198,8 @@ def test_hang_ups_are_counted_and_not_logged() -> None:
     with served(server_app(hosted.context)) as port:
         for _ in range(20):
             with socket.create_connection(("127.0.0.1", port)) as connection:
-                connection.sendall(b"POST /v1/queries HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+                head = f"POST /v1/queries HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN_KEY}\r\n"
+                connection.sendall(head.encode() + b"Content-Length: 100\r\n\r\n{")
         limit = time.monotonic() + 20
         while hosted.context.metrics.hang_ups < 20 and time.monotonic() < limit:
             time.sleep(0.02)

@@ -43,6 +43,7 @@ def test_types_are_the_smallest_that_hold_the_slots() -> None:
         "oue": ["fixed_size_binary[6]"],
         "olh": ["uint32", "uint8"],
         "olh wide": ["uint32", "uint16"],
+        "walsh": ["uint32", "uint8"],
     }
 
 
@@ -99,6 +100,7 @@ def test_arrays_of_another_type_are_not_written(name: str, columns: list[Any], p
         ({"task": "coffee"}, "64 hexadecimal digits, found 'coffee'"),
         ({"slots": 1}, "krr has from 2 to 4194305 slots, found 1"),
         ({"oracle": "olh", "slots": 65537}, "olh has from 2 to 65536 slots, found 65537"),
+        ({"oracle": "walsh", "slots": 9}, "walsh has a power of two from 2 to 256 slots, found 9"),
         ({"level": 0}, "levels are counted from 1, found 0"),
         ({"domain": "none"}, "a domain is named by 64 hexadecimal digits, found 'none'"),
         ({"role": "guess"}, "unknown role 'guess'"),

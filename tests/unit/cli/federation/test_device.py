@@ -21,9 +21,10 @@ def typed(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
 
 
 def options(party: FakeParty, url: str, state: Path) -> list[object]:
-    ticket = party.write_tickets(1)[0].hex()
+    ticket = state.parent / f"{state.name}.ticket"
+    ticket.write_text(party.write_tickets(1)[0].hex() + "\n")
     return [
-        "--party", url, "--task", party.task.digest.hex(), "--ticket", ticket, "--server-key", KEY.public,
+        "--party", url, "--task", party.task.digest.hex(), "--ticket-file", ticket, "--server-key", KEY.public,
         "--state", state, "--party-name", "north",
     ]  # fmt: skip
 
@@ -45,7 +46,7 @@ def test_a_device_answers_and_shows_what_it_spent(
     assert len(party.distinct[0]) == 1
     assert typed(monkeypatch, "--status", "--state", tmp_path / "state") == 0
     shown = capsys.readouterr().out
-    assert "favourite: epsilon 1 of 8 spent" in shown
+    assert "Epsilon 1 of 8 spent in all; asked about 'favourite' only." in shown
     assert "delivered" in shown
     assert "UTC" in shown
 
@@ -61,18 +62,39 @@ def test_a_device_in_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     assert f"answers at level {party.group_of(0).level}" in shown
 
 
+def test_an_item_that_is_no_text_is_answered_like_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """Nothing on the way or on the screen tells: an error after enrolment would."""
+    seen = set[tuple[object, ...]]()
+    for number, item in enumerate((b"77\n", b"\xff\xfe", b"", b"7" * 10_000, b"\0")):
+        party = FakeParty(fleet_task("krr"), enrol_until=1)
+        for level in (1, 2, 3):
+            publish_level(party, level)
+        (tmp_path / "item").write_bytes(item)
+        with serving(party) as url:
+            words = options(party, url, tmp_path / str(number))
+            assert typed(monkeypatch, *words, "--item-file", tmp_path / "item") == 0
+        seen.add((*((path, len(body)) for path, body in party.requests), *capsys.readouterr()))
+        assert len(party.received) == 1
+    assert len(seen) == 1
+
+
 @pytest.mark.parametrize(("words", "said"), [
     ([], "--state is needed"),
     (["--item", "x"], "--party is needed"),
     (["--item", "x", "--item-env", "PATH"], "expected one of --item, --item-env and --item-file"),
     (["--item-env", "NO_SUCH_VARIABLE"], "no environment variable"),
     (["--item-file", "/no/such/file"], "no file"),
+    (["--item-file", "/"], "no file"),
     (["--item", "x", "--party", "http://party.example", "--server-key", KEY.public], "plain http"),
     (["--item", "x", "--party", "http://localhost:1", "--server-key", "abc"], "--task is needed"),
     (["--item", "x", "--party", "http://localhost:1", "--server-key", "abc", "--task", "12"], "64 hexadecimal digits"),
     (["--item", "x", "--party", "http://localhost:1", "--server-key", "abc", "--task", "00" * 32], "public key"),
     (["--item", "x", "--epsilon-cap", "much"], "caps must be decimal"),
     (["--item", "x", "--lifetime-cap", "0"], "caps must be above 0"),
+    (["--item", "x", "--attribute", " \u200b"], "--attribute: expected a name that can be seen, found ' \\u200b'"),
+    (["--item", "x", "--least-slots", "1"], "--least-slots"),
 ])  # fmt: skip
 def test_what_is_missing_or_wrong_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, words: list[str], said: str
@@ -90,11 +112,30 @@ def test_a_wrong_party_name_or_ticket_is_said(tmp_path: Path, monkeypatch: pytes
         assert "--party-name is needed: the task has 2 parties" in capsys.readouterr().err
         assert typed(monkeypatch, *words[:-1], "west", "--item", "5") == 2
         assert "'west' among them" in capsys.readouterr().err
-        forged = words[5] = "00" * 24
+        forged = "00" * 24
+        Path(str(words[5])).write_text(forged)
         assert typed(monkeypatch, *words, "--item", "5") == 2
         shown = capsys.readouterr().err
         assert "ticket_forged" in shown
         assert forged not in shown
+
+
+def test_a_secret_that_others_can_read_is_refused_before_anything_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    party = FakeParty(fleet_task())
+    (tmp_path / "item").write_text("77\n")
+    with serving(party) as url:
+        words = [*options(party, url, tmp_path / "state"), "--item-file", tmp_path / "item"]
+        for secret in (tmp_path / "item", tmp_path / "state.ticket"):
+            secret.chmod(0o644)
+            assert typed(monkeypatch, *words) == 2
+            assert f"chmod 600 {secret}" in capsys.readouterr().err
+            secret.chmod(0o600)
+        (tmp_path / "state.ticket").write_text(2 * ("00" * 24 + "\n"))
+        assert typed(monkeypatch, *words) == 2
+        assert "expected one ticket, found 2" in capsys.readouterr().err
+    assert not any(party.distinct.values())
 
 
 def test_a_fleet_prints_its_totals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:

@@ -75,8 +75,39 @@ def test_a_device_pulls_in_the_standard_library_only() -> None:
         *DEVICE_SIDE,
         "treetop.entry_points",
         "treetop.errors",
+        "treetop.public_text",
         "treetop.trie.user_groups",
     }
     added = loaded - {name.split(".")[0] for name in json.loads(bare.stdout)}
     assert added - sys.stdlib_module_names <= {"treetop"}
     assert not added & {"numpy", "random", "secrets", "socket", "pyarrow"}
+
+
+ANSWER = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from treetop.adapters.system.durable_file import DeviceState
+from treetop.adapters.system.host import SystemEntropy
+from treetop.federation.device.device import Device
+from treetop.federation.task import DeviceTask
+
+task = DeviceTask.from_canonical_bytes(sys.stdin.buffer.read())
+state = DeviceState(Path(sys.argv[2]))
+report = Device(lambda: 5, SystemEntropy(), state.ledger).answer_once(task)
+state.close()
+print(json.dumps([report.hex(), sorted({name.partition(".")[0] for name in sys.modules})]))
+"""
+
+
+def test_a_device_with_its_files_answers_where_nothing_is_installed(tmp_path: Path) -> None:
+    known = json.loads((ROOT / "tests" / "vectors" / "tasks.json").read_text())["good"]
+    task = next(each["canonical"] for each in known if '"oracle":"olh"' in each["canonical"])
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", ANSWER, str(SOURCE), str(tmp_path / "me")],
+        input=task.encode(), capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    report, loaded = json.loads(done.stdout)
+    assert len(bytes.fromhex(report)) > 77
+    assert set(loaded) - sys.stdlib_module_names <= {"treetop", "__main__", "sitecustomize"}

@@ -5,7 +5,7 @@ from hashlib import sha256
 import pytest
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
-from treetop.errors import BudgetExceeded, LedgerRefused, PromiseBroken
+from treetop.errors import BudgetExceeded, LedgerRefused, PromiseBroken, QuestionRefused
 from treetop.federation.device.ledger import Caps, Ledger, LedgerEntry
 from treetop.trie.user_groups import Group, Role
 
@@ -30,14 +30,52 @@ def test_a_ledger_is_read_back() -> None:
     assert counter.read() == 3
 
 
-def test_costs_add_up_exactly_and_by_attribute() -> None:
+def test_costs_add_up_exactly_however_the_attribute_is_spelt() -> None:
     ledger = Ledger(MemoryLedger(), MemoryCounter())
+    assert ledger.spent == 0
     for number in range(3):
         ledger.reserve(entry(str(number), "1/3"))
-    ledger.reserve(entry("other", "0.1", "another"))
-    assert ledger.spent("favourite") == 1
-    assert ledger.spent("another") == Fraction(1, 10)
-    assert ledger.spent("a third") == 0
+    ledger.reserve(entry("other", "0.1", " FAVOURITE\u200b"))
+    assert ledger.spent == Fraction(11, 10)
+
+
+def test_the_first_task_names_the_attribute_unless_the_owner_did() -> None:
+    store, counter = MemoryLedger(), MemoryCounter()
+    ledger = Ledger(store, counter)
+    assert ledger.attribute is None
+    ledger.reserve(entry("one", "0.1"))
+    for again in (ledger, Ledger(store, counter)):
+        assert again.attribute == "favourite"
+        with pytest.raises(QuestionRefused, match="expected 'favourite', found 'another'"):
+            again.reserve(entry("two", "0.1", "another"))
+    owned = Ledger(store, counter, Caps(attribute="another"))
+    owned.reserve(entry("two", "0.1", "another"))
+    assert owned.spent == Fraction(1, 5)
+
+
+OLDER = (
+    b'{"counter":4,"entries":['
+    b'{"attribute":"drink","delivered":false,"domain":"' + b"00" * 32 + b'","epsilon":"2","group":[1,"estimate"],'
+    b'"sent":"7265706f7274","task":"' + b"00" * 32 + b'"},'
+    b'{"attribute":"Drink\\u200b","delivered":false,"domain":"' + b"00" * 32 + b'","epsilon":"3",'
+    b'"group":[2,"estimate"],"sent":null,"task":"' + b"01" * 32 + b'"},'
+    b'{"attribute":"weight","delivered":false,"domain":"' + b"00" * 32 + b'","epsilon":"5/2",'
+    b'"group":[3,"estimate"],"sent":null,"task":"' + b"02" * 32 + b'"}],"version":1}\n'
+    b"8bfc422d41bbe19d5b229e2385ef994a09a2998a5ba49e349041e0aa05110fe8\n"
+)
+
+
+def test_a_ledger_from_before_there_was_one_cap_is_read_on() -> None:
+    """Written when every attribute had a cap of its own: all of it counts, and the first name stays."""
+    ledger = Ledger(MemoryLedger(OLDER), MemoryCounter(4))
+    assert ledger.spent == Fraction(15, 2)
+    assert ledger.attribute == "drink"
+    assert [each.sent for each in ledger.undelivered()] == [b"report"]
+    with pytest.raises(BudgetExceeded, match="lifetime cap is epsilon 8, this answer would bring it to 17/2"):
+        ledger.reserve(entry("more", "1", "drink"))
+    with pytest.raises(QuestionRefused, match="attribute"):
+        ledger.reserve(entry("more", "0.1", "weight"))
+    ledger.reserve(entry("more", "0.5", "drink"))
 
 
 def test_the_caps_are_kept() -> None:
@@ -49,7 +87,6 @@ def test_the_caps_are_kept() -> None:
     with pytest.raises(BudgetExceeded, match="lifetime cap is epsilon 8") as refused:
         ledger.reserve(entry("three", "0.001"))
     assert refused.value.found == "8001/1000"
-    ledger.reserve(entry("elsewhere", "4", "another"))
 
 
 def test_a_user_may_set_other_caps() -> None:
@@ -119,7 +156,7 @@ def test_a_failed_write_changes_nothing() -> None:
     with pytest.raises(OSError, match="full"):
         ledger.reserve(ENTRY)
     assert ledger.entry(ENTRY.task) is None
-    assert ledger.spent("favourite") == 0
+    assert ledger.spent == 0
 
 
 def test_an_entry_does_not_show_its_report() -> None:

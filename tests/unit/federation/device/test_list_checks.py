@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.support.fake_party import PINNED
 from tests.support.fixed_entropy import FixedEntropy
 from tests.support.tasks import (
     CHILDREN,
@@ -19,9 +20,13 @@ from tests.support.tasks import (
 
 from treetop.errors import QuestionRefused, TreetopError
 from treetop.federation.device.device import Device
+from treetop.federation.device.ledger import Caps
 from treetop.federation.device.list_checks import check_question, smallest_domain
+from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import Publication, Question
+from treetop.oracles.krr.device import keep_threshold
+from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group, Role
 
 KRR = third_level()
@@ -112,7 +117,7 @@ def test_a_crafted_question_is_refused_alike_for_every_value(fault: str) -> None
         with pytest.raises(TreetopError) as refused:
             device.answer(of, ENROLMENT, crafted, known)
         refusals.add(str(refused.value))
-        assert ledger.spent("favourite") == 0
+        assert ledger.spent == 0
     assert len(refusals) == 1
 
 
@@ -144,6 +149,66 @@ def test_there_are_forty_crafted_questions() -> None:
 def test_an_honest_question_is_answered(honest: Faulty) -> None:
     of, fair, known = honest
     assert Device(lambda: 77, FixedEntropy(1), new_ledger()).answer(of, ENROLMENT, fair, known)
+
+
+def tiny(lengths: tuple[int, ...] = (0, 1, 8), k: int = 3, group: Group = Group(1)) -> Faulty:  # noqa: B008  frozen
+    """A task whose own lengths and k allow a list of two candidates, signed by the server like any other."""
+    of = replace(in_one_group("krr", group, "4"), lengths=lengths, k=k)
+    return of, Question(of.digest, group, lengths[group.level], (0, 1)), Publication(0, (0,))
+
+
+@pytest.mark.parametrize("crafted", [
+    tiny(), tiny((0, 2, 8), 1, Group(2, Role.VALIDATE_FREQUENT)),
+    tiny((0, 7, 8), 1, Group(1, Role.VALIDATE_INFREQUENT)),
+])  # fmt: skip
+def test_a_list_below_the_owners_floor_is_refused_whatever_the_task_allows(crafted: Faulty) -> None:
+    of, asked_for, known = crafted
+    entropy, ledger = FixedEntropy(1), new_ledger()
+    with pytest.raises(QuestionRefused, match="slots: expected 5 at least, found 3"):
+        Device(lambda: 77, entropy, ledger).answer(of, ENROLMENT, asked_for, known)
+    assert entropy.total == 0
+    assert ledger.entries == ()
+    assert Device(lambda: 77, entropy, new_ledger(Caps(least_slots=3))).answer(of, ENROLMENT, asked_for, known)
+
+
+@pytest.mark.parametrize(("slots", "percent"), [(2, 98), (3, 96), (5, 93), (81, 41), (257, 18)])
+def test_what_a_floor_buys_at_epsilon_four_is_what_the_threat_model_says(slots: int, percent: int) -> None:
+    kept = keep_threshold(Budget("4").odds_below, slots) / 2**64
+    assert round(100 * kept) == percent
+
+
+@pytest.mark.parametrize(("floor", "answered"), [(2, True), (17, True), (18, False)])
+def test_the_owner_sets_the_floor(floor: int, answered: bool) -> None:
+    device = Device(lambda: 77, FixedEntropy(1), new_ledger(Caps(least_slots=floor)))
+    if answered:
+        assert device.answer(KRR, ENROLMENT, ASKED, PUBLISHED)
+    else:
+        with pytest.raises(QuestionRefused, match="slots: expected 18 at least, found 17"):
+            device.answer(KRR, ENROLMENT, ASKED, PUBLISHED)
+
+
+@pytest.mark.parametrize(("floor", "slots"), [(5, None), (6, 5), (65, 5)])
+def test_a_task_that_can_never_meet_the_floor_is_refused_when_it_is_read(floor: int, slots: int | None) -> None:
+    trusted = TrustedTask(task("krr"), "north", PINNED)
+    if slots is None:
+        trusted.check_list_lengths(floor)
+        return
+    with pytest.raises(
+        QuestionRefused, match=rf"slots at level 1 \(estimate\): expected {floor} at least, found {slots}"
+    ):
+        trusted.check_list_lengths(floor)
+
+
+def test_what_is_asked_of_the_own_party_counts() -> None:
+    """At the first party a validation group estimates; the others' lists of 2k + 1 slots are not its own."""
+    of = replace(VALIDATING, parties=("first", "second"))
+    TrustedTask(of, "first", PINNED).check_list_lengths(8)
+    with pytest.raises(QuestionRefused, match="level 3 .validate frequent.: expected 8 at least, found 7 at most"):
+        TrustedTask(of, "second", PINNED).check_list_lengths(8)
+    TrustedTask(replace(of, oracle="olh"), "second", PINNED).check_list_lengths(8)
+    TrustedTask(replace(of, max_slots=5), "first", PINNED).check_list_lengths(5)
+    with pytest.raises(QuestionRefused, match="found 5 at most"):
+        TrustedTask(replace(of, max_slots=5), "first", PINNED).check_list_lengths(6)
 
 
 def test_a_one_shot_task_has_no_questions() -> None:

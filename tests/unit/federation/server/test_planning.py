@@ -1,10 +1,12 @@
 import math
+import re
 from itertools import product
 from typing import Any
 
 import pytest
 
 from treetop.errors import InvalidInput, UnknownName
+from treetop.federation.device.list_checks import LEAST_SLOTS, smallest_domain
 from treetop.federation.server.planning import QueryOrder, plan_notes, planned_task
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import codec_of, mode_of, parameters_of
@@ -65,6 +67,30 @@ def test_a_setting_that_nobody_reads_is_named() -> None:
     assert plan_notes(alone) == ("tap: there is one party only and nobody to share with",)
 
 
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("encoding", ["words", "ids", "text", "hashed"])
+def test_the_default_tasks_of_every_mechanism_meet_the_devices_floor(mechanism: str, encoding: str) -> None:
+    """Five slots: no longer floor would do, since the paper's tries begin with two bits."""
+    task = planned_task(ordered(mechanism, mode="rounds", encoding=encoding))
+    shortest = min(smallest_domain(task, entry.group) + 1 for entry in task.groups)
+    assert shortest == (257 if mechanism == "canopy" else LEAST_SLOTS)
+
+
+@pytest.mark.parametrize(("changed", "where"), [
+    ({"mechanism": "tap", "settings": {"bits": 24, "levels": 24}}, "found 3 at level 1 (estimate)"),
+    ({"mechanism": "canopy", "settings": {"bits": 24, "step_bits": 1}}, "found 3 at level 1 (estimate)"),
+    ({"mechanism": "taps", "k": 1}, "found 3 at level 7 (validate infrequent)"),
+])  # fmt: skip
+def test_lists_that_devices_would_not_answer_are_refused_when_ordered(changed: dict[str, Any], where: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(f"devices answer candidate lists of 5 slots at least, {where}")):
+        planned_task(ordered(**changed, mode="rounds"))
+    planned_task(ordered(**changed))
+
+
+def test_the_only_party_validates_nothing_and_needs_no_list_for_it() -> None:
+    planned_task(QueryOrder("fruit", ("a",), mechanism="taps", mode="rounds", k=1))
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -110,7 +136,7 @@ def test_parties_count_with_the_buckets_that_devices_use(text: str) -> None:
 
 def test_people_are_not_offered_the_rule_of_lists() -> None:
     assert "listed" not in oracle_names()
-    with pytest.raises(UnknownName, match="expected one of krr, oue, olh, auto"):
+    with pytest.raises(UnknownName, match="expected one of krr, oue, olh, walsh, auto"):
         Parameters(3, Epsilon(1), "listd")
 
 

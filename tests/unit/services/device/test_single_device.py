@@ -14,7 +14,16 @@ from tests.support.fleets import PATIENCE, fleet_task, publish_level
 from treetop.adapters.http.retrying_connection import RetryingConnection
 from treetop.adapters.system.durable_file import DeviceState
 from treetop.adapters.system.host import SystemEntropy
-from treetop.errors import BudgetExceeded, LedgerRefused, QuestionRefused, ReportRefused, TreetopError, ValueUnavailable
+from treetop.errors import (
+    BudgetExceeded,
+    InvalidInput,
+    LedgerRefused,
+    QuestionRefused,
+    ReportRefused,
+    TreetopError,
+    UnknownName,
+    ValueUnavailable,
+)
 from treetop.federation.device.ledger import Caps
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.task import Deadlines, DeviceTask, Encoding
@@ -104,6 +113,12 @@ def refusals(task: DeviceTask, **options: Any) -> dict[str, Any]:
     (refusals(replace(fleet_task(), parties=("south",))), QuestionRefused),
     (refusals(fleet_task(), caps=Caps(Fraction(1, 2))), BudgetExceeded),
     (refusals(fleet_task(), caps=Caps(Fraction(4), Fraction(1, 2))), BudgetExceeded),
+    (refusals(fleet_task(), caps=Caps(attribute="weight")), QuestionRefused),
+    (refusals(fleet_task("krr"), caps=Caps(attribute="weight")), QuestionRefused),
+    (refusals(fleet_task("krr"), caps=Caps(least_slots=6)), QuestionRefused),
+    (refusals(replace(fleet_task("oue"), lengths=(0, 1, 4, 8))), QuestionRefused),
+    (refusals(replace(fleet_task(), encoding=Encoding("runes"))), UnknownName),
+    (refusals(replace(fleet_task("krr"), encoding=Encoding("text"), lengths=(0, 2, 4, 9))), InvalidInput),
 ])  # fmt: skip
 def test_refusals_come_before_the_value_is_read(tmp_path: Path, given: dict[str, Any], error: type[Exception]) -> None:
     """T13: the same refusal for every value, since none is read, nothing is drawn and nothing is sent."""

@@ -1,5 +1,6 @@
 """A fleet: every device answers once with the real device code, whatever happens on the way."""
 
+import sqlite3
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +12,7 @@ from tests.support.fake_party import FakeParty, serving
 from tests.support.fleets import fleet_of, fleet_task, publish_level
 from tests.support.tasks import GROUPS
 
-from treetop.errors import BudgetExceeded, InvalidInput, LedgerRefused, PeerViolation
+from treetop.errors import BudgetExceeded, InvalidInput, LedgerRefused, PeerViolation, TreetopError
 from treetop.federation.device.device import Device
 from treetop.federation.task import Deadlines
 from treetop.federation.wire.report_batches import decoded_batch
@@ -21,8 +22,10 @@ from treetop.services.fleet.runs import FleetProgress
 from treetop.trie.user_groups import Group
 
 
-def run(party: FakeParty, url: str, state: Path, devices: int, seen: list[FleetProgress] | None = None) -> Any:
-    fleet = fleet_of(party, url, state, devices)
+def run(
+    party: FakeParty, url: str, state: Path, devices: int, seen: list[FleetProgress] | None = None, **plan: Any
+) -> Any:
+    fleet = fleet_of(party, url, state, devices, **plan)
     try:
         return fleet.run((seen if seen is not None else []).append)
     finally:
@@ -212,6 +215,34 @@ def test_a_second_task_is_charged_to_the_same_ledgers(tmp_path: Path) -> None:
             else:
                 with pytest.raises(BudgetExceeded, match="lifetime cap is epsilon 8"):
                     run(party, url, tmp_path, 20)
+
+
+@pytest.mark.parametrize("oracle", ["olh", "krr"])
+def test_a_hostile_task_gets_nothing_of_any_device(tmp_path: Path, oracle: str) -> None:
+    """Refused before the first enrolment or report, though only the last device has spent its budget or has a pin."""
+    from dataclasses import replace
+    from fractions import Fraction
+
+    from treetop.federation.device.ledger import Caps
+
+    first = FakeParty(fleet_task(epsilon="4"))
+    with serving(first) as url:
+        run(first, url, tmp_path, 1_100)
+    database = sqlite3.connect(tmp_path / "fleet.sqlite")
+    database.execute("DELETE FROM devices WHERE place < 1099")
+    database.commit()
+    database.close()
+    hostile = [
+        (replace(fleet_task(oracle), attribute="favour\u0456te"), Caps(), "attribute of the task"),
+        (replace(fleet_task(oracle, "4"), attribute="Favourite "), Caps(lifetime=Fraction(7)), "lifetime"),
+    ]
+    if oracle == "krr":
+        hostile.append((replace(fleet_task(oracle), lengths=(0, 1, 4, 8)), Caps(), "slots at level 1"))
+    for task, caps, why in hostile:
+        party = FakeParty(task)
+        with serving(party) as url, pytest.raises(TreetopError, match=why):
+            run(party, url, tmp_path, 1_100, caps=caps)
+        assert not [path for path, _ in party.requests if path.endswith(("reports", "enrolments"))]
 
 
 def test_devices_without_tickets_are_refused(tmp_path: Path) -> None:

@@ -3,10 +3,12 @@ import stat
 from pathlib import Path
 
 import pytest
+from tests.support.hostile_texts import BEYOND_THE_BMP, MARKUP
 
 from treetop.datasets.loading import as_federation
 from treetop.errors import InvalidInput
 from treetop.federation.server.planning import planned_task
+from treetop.query.local_federation import opened_folder
 from treetop.services.local.folder import FederationFolder, LocalOptions, checked_same
 from treetop.services.local.run import free_ports, ordered_now
 from treetop.services.party.settings import PartySettings
@@ -85,3 +87,23 @@ def test_the_order_can_be_asked_and_sent() -> None:
     order = OrderWanted.model_validate_json(sent).order(("a", "b"))
     assert order.parties == ("b", "a")
     assert planned_task(order).least.estimate == 50
+
+
+def test_parties_beyond_the_bmp_are_written_as_toml_reads_them(tmp_path: Path) -> None:
+    """And those whose names nobody could read are refused before anything is written."""
+    people = as_federation({name: {"tea": 3} for name in (*BEYOND_THE_BMP, *MARKUP, '"quoted\\')})
+    folder = FederationFolder.begin(tmp_path, LocalOptions(data="drinks", encoding="words"), people)
+    folder.write_settings(dict.fromkeys(folder.parties, 8461), 8460)
+    names = [party.name for party in people.parties]
+    server = read_toml(tmp_path / "server" / "server.toml", ServerSettings, {})
+    assert [party.name for party in server.parties] == names
+    for name, home in folder.parties.items():
+        assert read_toml(home.path / "party.toml", PartySettings, {}).name == name
+
+
+def test_a_party_that_nobody_can_read_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    held = tmp_path / "held.csv"
+    held.write_text("party,item,users\nnorth\u202e,tea,3\nsouth,tea,3\n", "utf-8")
+    with pytest.raises(InvalidInput, match="party must be without control and invisible characters, found 'north"):
+        opened_folder(tmp_path / "up", {"data": str(held), "users": 6, "k": 1})
+    assert not (tmp_path / "up").exists()

@@ -13,6 +13,7 @@ from tests.support.http_answers import Answer, answer_of, is_problem
 from tests.support.parties import (
     BACK_END_KEY,
     KEY,
+    METRICS_KEY,
     NAME,
     SECRET,
     SERVER_KEY,
@@ -70,7 +71,7 @@ def port(hosted: Hosted) -> Iterator[int]:
 
 CALLS: list[tuple[str, str, bytes | None, str | None, int]] = [
     ("GET", "/v1/health", None, None, 200),
-    ("GET", "/metrics", None, None, 200),
+    ("GET", "/metrics", None, "monitor", 200),
     ("GET", "/v1/tasks", None, None, 200),
     ("GET", PATH, None, None, 200),
     ("POST", PATH + "/enrolments", KEY.write(ONE_SHOT.digest, 0).to_bytes(), None, 409),
@@ -83,7 +84,14 @@ CALLS: list[tuple[str, str, bytes | None, str | None, int]] = [
     ("PUT", PATH + "/messages/1", ServerMessage("close").to_bytes(), "server", 202),
     ("GET", PATH + "/messages/1/outcome", None, "server", 200),
 ]
-SHOWN = {"nobody": None, "wrong": "x" * 40, "server": SERVER_KEY, "back_end": BACK_END_KEY, "ticket": "ab" * 24}
+SHOWN = {
+    "nobody": None,
+    "wrong": "x" * 40,
+    "server": SERVER_KEY,
+    "back_end": BACK_END_KEY,
+    "monitor": METRICS_KEY,
+    "ticket": "ab" * 24,
+}
 
 
 @pytest.mark.parametrize("shown", SHOWN)
@@ -93,7 +101,7 @@ def test_who_may_call_what(port: int, call: tuple[str, str, bytes | None, str | 
     found = ask(port, method, path, body, SHOWN[shown])
     if caller is None or caller == shown:
         assert found.status == status
-    elif shown in {"server", "back_end"}:
+    elif shown in {"server", "back_end", "monitor"}:
         assert is_problem(found, 403)
     else:
         assert is_problem(found, 401)
@@ -200,7 +208,7 @@ def test_beacon_and_lists_are_shown(port: int, hosted: Hosted) -> None:
 
 def test_metrics_say_what_happened(port: int) -> None:
     ask(port, "POST", PATH + "/reports", encoded_upload([honest_entry(ONE_SHOT, 5)]))
-    text = ask(port, "GET", "/metrics").body.decode()
+    text = ask(port, "GET", "/metrics", key=METRICS_KEY).body.decode()
     assert 'treetop_requests_total{route="/v1/tasks/{digest}/reports",status="2xx"}' in text
     assert 'treetop_verdicts_total{verdict="accepted"}' in text
     assert f'role="estimate",task="{ONE_SHOT.digest.hex()}"}}' in text
@@ -241,7 +249,7 @@ def test_a_store_that_fails_is_told_and_nothing_is_acknowledged(failure: Excepti
         refused = ask(port, "POST", PATH + "/reports", upload)
         assert is_problem(refused, status)
         assert int(refused.headers["retry-after"]) >= 1
-        assert ask(port, "GET", "/metrics").status == 200
+        assert ask(port, "GET", "/metrics", key=METRICS_KEY).status == 200
         health = ask(port, "GET", "/v1/health")
         assert health.status == (503 if isinstance(failure, StoreDamaged) else 200)
         assert isinstance(failure, StoreDamaged) == (b"ab12" in health.body)
@@ -265,11 +273,11 @@ def test_an_unexpected_exception_is_answered_and_tells_no_secret() -> None:
         hosted.party.issue = None  # type: ignore[method-assign, assignment]
         forced = ask(port, "POST", PATH + "/tickets", b'{"count": 1}', BACK_END_KEY)
         assert is_problem(forced, 500)
-        for key in (SERVER_KEY, BACK_END_KEY, "canary-wrong-key-" + "x" * 32):
+        for key in (SERVER_KEY, BACK_END_KEY, METRICS_KEY, "canary-wrong-key-" + "x" * 32):
             for method, path, body, *_ in CALLS:
                 answer = ask(port, method, path, body, key)
                 seen += [answer.body] if "tickets" not in path else []
-        seen.append(ask(port, "GET", "/metrics").body)
+        seen.append(ask(port, "GET", "/metrics", key=METRICS_KEY).body)
     seen += [hosted.log.getvalue().encode(), repr(hosted.context).encode(), repr(hosted.keys).encode()]
     seen += [repr(settings()).encode(), repr(vars(hosted.keys)).encode()]
     for text in seen:
@@ -303,6 +311,36 @@ def raw(port: int, sent: bytes) -> bytes:
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         connection.sendall(sent)
         return connection.recv(65536)
+
+
+@pytest.mark.parametrize(
+    ("request_line", "status"),
+    [
+        (f"POST /v1/tasks/{'0' * 64}/reports", 404),
+        (f"POST /v1/tasks/{'0' * 64}/enrolments", 404),
+        ("POST /v1/tasks/xyz/enrolments", 422),
+        (f"POST {PATH}/tickets", 401),
+        (f"PUT {PATH}", 401),
+        (f"PUT {PATH}/messages/1", 401),
+        (f"PUT /v1/tasks/{'0' * 64}/messages/1", 404),
+        ("POST /nowhere", 404),
+        (f"DELETE {PATH}", 405),
+    ],
+)
+def test_a_body_is_waited_for_only_once_task_and_key_are_known(port: int, request_line: str, status: int) -> None:
+    key = f"Authorization: Bearer {SERVER_KEY}\r\n" if status == 404 else ""
+    head = f"{request_line} HTTP/1.1\r\nHost: x\r\n{key}Content-Length: 4000000\r\n\r\n".encode()
+    assert f" {status} ".encode() in raw(port, head), "answered although no byte of the body was sent"
+
+
+def test_without_a_key_for_metrics_there_are_none(hosted: Hosted, port: int) -> None:
+    assert is_problem(ask(port, "GET", "/metrics"), 401)
+    try:
+        hosted.keys.replace(settings(metrics_access=()))
+        for key in (None, METRICS_KEY, SERVER_KEY):
+            assert is_problem(ask(port, "GET", "/metrics", key=key), 404)
+    finally:
+        hosted.keys.replace(settings())
 
 
 def test_slow_heads_and_bodies_are_cut_off() -> None:

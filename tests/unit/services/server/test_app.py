@@ -120,9 +120,9 @@ def test_what_is_not_there_is_a_problem(port: int, path: str) -> None:
     assert json.loads(reply.body)["status"] == reply.status
 
 
-def test_everybody_may_look_at_health_and_counters(port: int) -> None:
+def test_everybody_may_look_at_health_and_nobody_at_counters_without_a_key(port: int) -> None:
     assert json.loads(get(port, "/v1/health").body) == {"status": "ok", "parties": ["north", "south"]}
-    assert b'treetop_queries{state="running"} 0' in get(port, "/metrics").body
+    assert get(port, "/metrics").status == 401
     with pytest.raises(PeerViolation, match="no such query"):
         client(port).state("0" * 64)
 
@@ -182,6 +182,24 @@ def test_other_parties_in_the_settings_do_not_change_an_order() -> None:
     fewer = manager_over(journal, {"north": opened["north"]})
     fewer.resume()
     assert fewer.states() == []
+
+
+def test_the_settings_say_what_to_expect_unless_the_order_does() -> None:
+    journal = ScriptedJournal()
+    manager = manager_over(journal, channels(), expected={"north": 100, "south": 700, "west": 5})
+    task = manager.take(wanted(policy="proceed", expected={"south": 800})).task
+    assert ended(manager, task) == "answered"
+    result = json.loads(manager.result(task) or b"")
+    (missing,) = result["missing"]
+    assert "devices: expected 400 at most, 4 times the 100 users expected, found 900" in missing["reason"]
+    assert result["parties"][0]["coverage"] == 600 / 800
+    later = manager_over(journal, channels(), expected={"north": 900, "south": 1})
+    later.resume()
+    assert ended(later, task) == "answered"
+    assert later.result(task) == manager.result(task)
+    other = manager.take(wanted(name="another", policy="proceed", max_times_expected=9)).task
+    assert ended(manager, other) == "answered"
+    assert json.loads(manager.result(other) or b"")["missing"] == []
 
 
 def ended(manager: QueryManager, task: str) -> str:

@@ -7,7 +7,7 @@ from treetop.services.server.settings import ServerSettings
 from treetop.toml_files import read_toml
 
 SAMPLE = Path(__file__).parents[4] / "docs" / "how_to" / "samples" / "server.toml"
-ENVIRONMENT = {"TREETOP_SOUTH_KEY": "s" * 40}
+ENVIRONMENT = {"TREETOP_SOUTH_KEY": "s" * 40, "TYPO": "postgres//alice:canary@host/db", "PATH": "data/server.db"}
 
 
 def laid_out(folder: Path, text: str | None = None) -> Path:
@@ -24,13 +24,17 @@ def test_the_sample_is_read(tmp_path: Path) -> None:
     assert [party.name for party in settings.parties] == ["branch-north", "branch-south"]
     assert settings.signing_key == tmp_path / "secrets" / "signing.key"
     assert settings.journal_location.where == str(tmp_path / "data" / "server.db")
+    assert [party.expected_users for party in settings.parties] == [12000, None]
     assert settings.scheme == "http"
     assert "s" * 40 not in repr(settings)
 
 
 def test_what_the_sample_leaves_out_are_the_defaults(tmp_path: Path) -> None:
     text = SAMPLE.read_text()
-    limits = ("[limits]", "most_body_bytes = 1048576", "requests_at_once = 200", "body_seconds = 15")
+    limits = (
+        "[limits]", "most_body_bytes = 1048576", "requests_at_once = 200", "body_seconds = 15",
+        "connections_at_once = 800", "most_bytes_in_flight = 67108864",
+    )  # fmt: skip
     for line in ("accept_older_journal = false", "trusted_proxy = false", *limits):
         assert f"# {line}" in text
         text = text.replace(f"# {line}", line)
@@ -52,7 +56,12 @@ def _plain(folder: Path) -> Path:
         ('name = "branch-south"', 'name = "branch-north"', "named 2 times"),
         ('url = "https://north.example:8443"', 'url = "http://north.example:8443"', "plain http"),
         ("# [limits]\n", "[limits]\nbody_seconds = 0\n", "1 at least"),
+        ("# [limits]\n", "[limits]\nmost_bytes_in_flight = 1000\n", "must hold one body at least"),
+        ("expected_users = 12000", "expected_users = 0", "expected_users must be 1 at least, found 0"),
         ('journal = "data', 'journl = "data', "journl.*journal"),
+        ('journal = "data/server.db"', 'journal_url_env = "TYPO"', "^((?!canary).)*journal_url: exp((?!canary).)*$"),
+        ('journal = "data/server.db"', 'journal_url_env = "PATH"', "the secret journal_url must be a postgresql://"),
+        ('journal = "data/server.db"', 'journal = "postgresql://host/treetop"', "commit_file is missing"),
         ("key_file = \"secrets/admin.key\"\n", "", "key_file, key_env and sha256"),
     ],
 )  # fmt: skip

@@ -1,0 +1,117 @@
+"""Tasks, lists and items that the shipped device and fleet are driven with."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from treetop.audit.shipped.recording_party import PARTY
+from treetop.encoding.item_codecs import CODECS, codec_named
+from treetop.federation.task import DeviceTask, Encoding, WeightedGroup
+from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_batch
+from treetop.federation.wire.signed_documents import Publication, PublishedList, Question
+from treetop.oracles.protocol import DeviceFace, Oracle, key_of
+from treetop.oracles.registry import ORACLES, chosen_oracle
+from treetop.privacy.budget import Budget
+from treetop.privacy.randomness import Entropy
+from treetop.trie.user_groups import Group
+
+BITS = 16
+BUDGET = Budget("1")
+KEPT = 4
+"""Prefixes that a level keeps in the tasks of three levels."""
+ALWAYS_ANSWERED = 17
+"""Shorter lists a device may refuse, if it does so whatever it holds."""
+
+ITEMS: dict[str, bytes] = {
+    "short": b"7", "digits": b"65535", "word": b"cherry", "text": "Äpfel, 2 kg".encode(), "empty": b"",
+    "zero byte": b"a\0b", "long number": b"9" * 1_000, "long text": b"x" * 20_000,
+    "not UTF-8": b"\xff\xfe7", "half a character": "Ä".encode()[:1],
+}  # fmt: skip
+"""What a user may hold: every encoding has a code for some of them and none for others."""
+ENCODINGS = ("ids", "text", "words", "hashed")
+READABLE = ("short", "digits", "word", "text", "empty", "long number")
+
+
+def as_text(item: bytes) -> str:
+    """Return an item as commands and files give it to a device: what is not UTF-8 as lone surrogates."""
+    return item.decode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """One task and, in rounds, the list of every group."""
+
+    task: DeviceTask
+    lists: Mapping[Group, PublishedList] = field(default_factory=dict)
+
+    def code(self, item: str) -> int | None:
+        """Return the code of an item, by the public encoding of the task."""
+        encoding = self.task.encoding
+        encoded = codec_named(encoding.name, BITS, encoding.hash_key).encode([item])
+        return int(encoded.codes[0]) if encoded.fits[0] else None
+
+    def oracle_and_face(self, group: Group) -> tuple[Oracle, DeviceFace]:
+        """Return what the devices of a group must answer through: from the rule and the length of the list alone."""
+        if self.task.one_shot:
+            oracle = ORACLES[self.task.oracle]
+            return oracle, oracle.device(BUDGET)
+        slots = len(self.lists[group].question.prefixes) + 1
+        oracle = chosen_oracle(self.task.oracle, BUDGET.odds_below, slots)
+        return oracle, oracle.device(BUDGET, slots)
+
+    def report(self, group: Group, item: str, entropy: Entropy) -> bytes:
+        """Return the report of an item in a group, bytes and all, as these random bytes decide it."""
+        oracle, face = self.oracle_and_face(group)
+        code, length = self.code(item), self.task.lengths[group.level]
+        prefix = None if code is None else code >> BITS - length
+        if self.task.one_shot:
+            domain, held = NO_DOMAIN, key_of(prefix)
+        else:
+            question = self.lists[group].question
+            domain = question.digest
+            held = question.prefixes.index(prefix) if prefix in question.prefixes else len(question.prefixes)
+        envelope = Envelope(self.task.digest, group, domain, oracle, face.slots)
+        return encoded_batch(envelope, [face.draw(entropy).report(held)])
+
+
+def three_levels(rule: str, encoding: str) -> Scene:
+    """Return a task with several levels, the weights of which differ, and lists that hold some of the items."""
+    lengths, levels = (0, 8, 12, BITS), (1, 2, 3)
+    groups = tuple(WeightedGroup(Group(level), level) for level in levels)
+    codec = Encoding(encoding, "audit" if CODECS[encoding].hashes else "")
+    task = DeviceTask("audit", "audit", BUDGET, rule, 10, lengths, groups, encoding=codec, parties=(PARTY,))
+    if task.one_shot:
+        return Scene(task)
+    codes = [Scene(task).code(ITEMS[name].decode()) for name in READABLE]
+    held = [code for code in codes if code is not None]
+    kept: dict[int, Sequence[int]] = {0: (0,)}
+    for length in lengths[1:-1]:
+        prefixes = [code >> BITS - length for code in held[:2]]
+        kept[length] = sorted({*prefixes, *range(200, 200 + KEPT - len(set(prefixes)))})
+    lists = {
+        Group(level): _list(task, Group(level), Publication(lengths[level - 1], tuple(kept[lengths[level - 1]])))
+        for level in levels
+    }
+    return Scene(task, lists)
+
+
+def one_list(rule: str, slots: int) -> Scene:
+    """Return a task whose devices are all asked about one list of d slots, the dummy counted; d is 5 at least."""
+    group, lengths = Group(2), (0, 8, 9, BITS)
+    task = DeviceTask(
+        f"audit {slots}", "audit", BUDGET, rule, 10, lengths, (WeightedGroup(group, 1),), parties=(PARTY,)
+    )
+    published = Publication(8, tuple(range(3, 3 + slots // 2)))
+    return Scene(task, {group: _list(task, group, published, (slots - 1) % 2)})
+
+
+def _list(task: DeviceTask, group: Group, published: Publication, pruned: int = 0) -> PublishedList:
+    step = task.lengths[group.level] - published.length
+    children = [prefix << step | ending for prefix in published.prefixes for ending in range(1 << step)]
+    asked = len(children) - pruned
+    question = Question(task.digest, group, task.lengths[group.level], tuple(children[:asked]), tuple(children[asked:]))
+    return PublishedList(PARTY, question, published)
+
+
+def edge_words(face: DeviceFace) -> list[int]:
+    """Return the words on either side of every threshold: one more or less would show in a report."""
+    return [word for threshold in face.thresholds for word in (threshold - 1, threshold)]

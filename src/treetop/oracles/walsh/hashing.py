@@ -1,0 +1,31 @@
+"""The hash of walsh for many reports at once: the words of a seed and the parities that they give (see `device`)."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treetop.oracles.random_words import Words32, Words64
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+FIRST = np.uint64(0xBF58476D1CE4E5B9)
+SECOND = np.uint64(0x94D049BB133111EB)
+
+
+def mixed_words(seeds: Words32, place: int) -> Words64:
+    """Return the word at a place, from 1 on, of the generator that every seed starts: the first one is the shift."""
+    mixed: Words64 = seeds.astype(np.uint64)
+    mixed += np.uint64(place * int(GOLDEN) % (1 << 64))
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * FIRST
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * SECOND
+    mixed ^= mixed >> np.uint64(31)
+    return mixed
+
+
+def outcomes(seeds: Words32, keys: Any, slots: int) -> NDArray[np.uint8]:
+    """Return the outcome, out of g, of a key under every seed: one key for all, or one for each."""
+    parities = slots.bit_length() - 1
+    found = (mixed_words(seeds, 1) & np.uint64(slots - 1)).astype(np.uint8)
+    for place in range(parities):
+        found ^= (np.bitwise_count(mixed_words(seeds, place + 2) & keys) & np.uint8(1)) << np.uint8(place)
+    return found

@@ -1,0 +1,82 @@
+"""Writes requirements/sbom.json, a CycloneDX list of all that Treetop installs: `make sbom`.
+
+It is made of the locks alone, with no time and no serial number, so the same locks give the same bytes. Licences are
+those that the installed packages state about themselves; a package for other machines has none here.
+"""
+
+import json
+import tomllib
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, metadata
+from typing import Any
+
+from tools.supply_chain.locks import REQUIREMENTS, ROOT, Locked, locked
+
+SBOM = REQUIREMENTS / "sbom.json"
+_EXPRESSION = "License-Expression"
+LONGEST_NAME = 80
+"""Some packages state the whole text of their licence."""
+
+
+def bill() -> dict[str, Any]:
+    """Return the bill of materials of what `make demo` installs; what a party needs is marked as required."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    needed = {each.pin for each in locked("party")}
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {
+            "component": {
+                "type": "application", "bom-ref": "treetop", "name": "treetop", "version": version,
+                "purl": f"pkg:pypi/treetop@{version}", "licenses": [{"expression": "Apache-2.0"}],
+            }
+        },
+        "components": [_component(each, each.pin in needed) for each in locked("runtime")],
+    }  # fmt: skip
+
+
+def _component(package: Locked, needed: bool) -> dict[str, Any]:
+    purl = f"pkg:pypi/{package.name}@{package.version}"
+    properties = [{"name": "treetop:lock:hashes", "value": lock_digest(package)}]
+    if package.marker:
+        properties.append({"name": "treetop:lock:marker", "value": package.marker})
+    found = {
+        "type": "library", "bom-ref": purl, "name": package.name, "version": package.version,
+        "scope": "required" if needed else "optional", "purl": purl, "properties": properties,
+    }  # fmt: skip
+    licences = _licences(package)
+    return found | ({"licenses": licences} if licences else {})
+
+
+def lock_digest(package: Locked) -> str:
+    """Return one digest for all files that the lock allows."""
+    return sha256("\n".join(package.hashes).encode("ascii")).hexdigest()
+
+
+def _licences(package: Locked) -> list[dict[str, Any]]:
+    """Return what the installed package says of its licence, if it is this version."""
+    try:
+        told = metadata(package.name)
+    except PackageNotFoundError:
+        return []
+    version, expression, licence = ("".join(told.get_all(key) or []) for key in ("Version", _EXPRESSION, "License"))
+    if version != package.version:
+        return []
+    if expression:
+        return [{"expression": expression}]
+    classifiers = sorted(
+        each.rpartition(" :: ")[2] for each in told.get_all("Classifier") or [] if each.startswith("License :: ")
+    )
+    stated = " ".join(licence.split())
+    names = classifiers or ([stated] if 0 < len(stated) <= LONGEST_NAME else [])
+    return [{"license": {"name": name}} for name in names]
+
+
+def written(content: dict[str, Any]) -> str:
+    """Return the text of the file."""
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    SBOM.write_text(written(bill()), "utf-8")
