@@ -66,6 +66,14 @@ FINEST = 2.0**-30
 """Smallest standard deviation that a party states, as a share of its users: about 2^31 steps reach all of them."""
 
 
+def noise_deviation(users: int, reports: int, oracle: FrequencyOracle[Any]) -> float:
+    """Return s_i, the standard deviation of the count of a candidate that nobody holds, as 32 bits hold it."""
+    if reports == 0:
+        return np.inf
+    s = users * np.sqrt(oracle.variance(0.0, reports))
+    return float(np.float32(max(s, FINEST * users)))
+
+
 @dataclass(frozen=True, eq=False)
 class PartyCounts:
     """Unbiased signed frequencies of the candidates, in ascending order of prefixes, and the users they stand for."""
@@ -84,11 +92,8 @@ class PartyCounts:
 
     @property
     def deviation(self) -> float:
-        """Return s_i, the standard deviation of the count of a candidate that nobody holds, as 32 bits hold it."""
-        if self.reports == 0:
-            return np.inf
-        s = self.users * np.sqrt(self.oracle.variance(0.0, self.reports))
-        return float(np.float32(max(s, FINEST * self.users)))
+        """Return s_i."""
+        return noise_deviation(self.users, self.reports, self.oracle)
 
     def top(self, number: int) -> Codes:
         """Return the party's own most frequent candidates with a positive estimate."""

@@ -14,26 +14,26 @@ from treetop.trie.global_ranking import COUNT_BITS
 STEP = 0.5
 """Standard deviations of one step of a count that is sent."""
 LOWEST, HIGHEST = 2.0, 8.0
-"""Bounds that a party may be told, in standard deviations."""
+"""Bounds that a party may be given, in standard deviations."""
 
 
 def expected_bits(names: int, tau: float) -> float:
     """Return the expected length of the conspicuous ones among so many names that nobody holds."""
     share = erfc(tau / sqrt(2)) / 2
     steps = (exp(-tau * tau / 2) / sqrt(2 * pi) / share - tau) / STEP
-    gap = log2(e / share)  # what the best code of geometric gaps takes, and a Rice code nearly does
+    gap = log2(e / share)  # of geometric gaps in their best code, which a Rice code nearly is
     return names * share * (gap + 1 + steps)
 
 
 def tau_within(names: int, bits: float) -> float:
-    """Return the lowest bound whose conspicuous names are expected to take so many bits at most."""
+    """Return the lowest bound whose conspicuous names are expected to take so many bits at most, or the highest."""
     low, high = LOWEST, HIGHEST
-    while expected_bits(names, low) > bits and high - low > 1e-3:
+    if expected_bits(names, low) <= bits:
+        return low
+    while high - low > 1e-3:
         middle = (low + high) / 2
         low, high = (low, middle) if expected_bits(names, middle) <= bits else (middle, high)
-        if expected_bits(names, high) <= bits and high - low <= 1e-3:
-            return high
-    return low
+    return high
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +48,15 @@ class ConspicuousNames:
     space: int
     """2^b."""
 
+    @classmethod
+    def of(cls, names: Codes, scores: Frequencies, tau: float, space: int) -> "ConspicuousNames":
+        """Run by a party: round how far names lie above the bound."""
+        return cls(names, np.rint((scores - tau) / STEP).astype(np.int64).clip(0), space)
+
     @property
     def shift(self) -> int:
         """Return the low bits of a gap that are sent as they are: about log2 of the median gap."""
-        return max(0, int(log2(max(log(2) * self.space / max(len(self.names), 1), 1))))
+        return int(log2(max(log(2) * self.space / max(len(self.names), 1), 1)))
 
     @cached_property
     def bits(self) -> int:
@@ -60,23 +65,15 @@ class ConspicuousNames:
         return COUNT_BITS + int((gaps >> self.shift).sum() + self.steps.sum()) + len(gaps) * (self.shift + 2)
 
 
-def conspicuous(names: Codes, scores: Frequencies, tau: float, space: int) -> ConspicuousNames:
-    """Run by a party: round how far names lie above the bound."""
-    steps = np.rint((scores - tau) / STEP).astype(np.int64).clip(0)
-    return ConspicuousNames(names, steps, space)
-
-
 def most_conspicuous(
     sent: Mapping[str, ConspicuousNames], deviations: Mapping[str, float], tau: float, zeta: float, number: int
 ) -> Codes:
     """Run by the server: the names that the parties who saw them lift highest together, ascending.
 
-    Whoever did not send a name is taken to count nothing, so the score is the lower bound over those who did.
+    Whoever did not send a name is taken to count nothing: the score is the lower bound over those who did.
     """
     names, place = np.unique(np.concatenate([each.names for each in sent.values()]), return_inverse=True)
     counts = np.concatenate([(tau + STEP * each.steps) * deviations[party] for party, each in sent.items()])
     variances = np.concatenate([np.full(len(each.names), deviations[party] ** 2) for party, each in sent.items()])
     scores = np.bincount(place, counts, len(names)) - zeta * np.sqrt(np.bincount(place, variances, len(names)))
-    if len(names) <= number:
-        return names
-    return np.sort(names[np.argpartition(-scores, number)[:number]])
+    return names if len(names) <= number else np.sort(names[np.argpartition(-scores, number)[:number]])

@@ -1,12 +1,13 @@
 """Panorama: every user reports her whole name once, and her one report counts for every name there can be.
 
 A fast transform reads the support of all 2^b names from the reports, so that nothing is searched: one level, one shot.
-Names on a public list are counted by everybody; names on no list are looked for among all, and their texts are read
-from users who, whatever they hold, were drawn to report a chunk of their text behind its name.
+Names on a public list are counted by all reports; names on no list are looked for among all that there can be, and
+their texts are read from users who, whatever they hold, were drawn to report one chunk of their text behind its name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 
 from treetop.encoding.bit_strings import Codes, code_array
 from treetop.encoding.item_codecs import Hashed
-from treetop.encoding.text_code import CHUNK_VALUES, chunks_of
 from treetop.mechanisms.dialogue import (
     AskParties,
     CollectNames,
@@ -29,34 +29,20 @@ from treetop.mechanisms.dialogue import (
     TellServer,
     ask,
 )
-from treetop.mechanisms.panorama.discovery import STEP, ConspicuousNames, most_conspicuous
-from treetop.mechanisms.panorama.plan import READ, ZETA, PanoramaParameters, PanoramaPlan
+from treetop.mechanisms.panorama.discovery import ConspicuousNames, most_conspicuous
+from treetop.mechanisms.panorama.plan import READ, PanoramaParameters, PanoramaPlan
+from treetop.mechanisms.panorama.texts import ChunkCounts, ListedNames, Rows, Texts, chunk_rows, spelt_texts
 from treetop.mechanisms.protocol import Mechanism
-from treetop.oracles.frequency_oracle import Counts, Frequencies, FrequencyOracle
-from treetop.trie.global_ranking import COUNT_BITS, CountedPrefixes, GlobalRanking, ReadText, summed
+from treetop.mechanisms.summed_level import users_outside
+from treetop.oracles.frequency_oracle import Counts, Frequencies, FrequencyOracle, Tally
+from treetop.oracles.registry import AUTO, oracle_named
+from treetop.trie.global_ranking import COUNT_BITS, CountedPrefixes, GlobalRanking, LevelEstimates, summed
 from treetop.trie.lower_confidence import best_places, scored
-from treetop.trie.party_counts import QuantisedCounts
+from treetop.trie.party_counts import QuantisedCounts, noise_deviation
 from treetop.trie.significance import NoiseScores, normal_scores, significant, threshold
-from treetop.trie.text_recovery import NARROW, WIDE, log_likelihood_gains, recovered_text
 
-
-@dataclass(frozen=True, eq=False)
-class ListedNames:
-    """A public list: for every text its name, and the chunks of its code where texts are reported."""
-
-    texts: tuple[bytes, ...]
-    names: Codes
-    chunks: NDArray[np.uint8]
-
-    @classmethod
-    def of(cls, texts: tuple[bytes, ...], codec: Hashed, chunks: int) -> "ListedNames":
-        """Hash the texts of a list."""
-        names = code_array([codec.hash_of(text) for text in texts], codec.bits)
-        rows = np.frombuffer(b"".join(chunks_of(text, chunks) for text in texts), dtype=np.uint8) if chunks else np.empty(0, np.uint8)
-        return cls(texts, names, rows.reshape(len(texts), chunks))
-
-    def __len__(self) -> int:
-        return len(self.texts)
+ZETA = NormalDist().inv_cdf(1 - 2.0**-8)
+ORACLE = "walsh"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,71 +55,35 @@ class FirstCounts:
 
     @property
     def bits(self) -> int:
+        """Return the bits of all that is sent."""
         return len(self.kinds) * COUNT_BITS + self.listed.bits + (0 if self.others is None else self.others.bits)
 
 
 @dataclass(frozen=True, eq=False)
 class CountsWanted:
-    """Server to every party: count these names by the reports of whole names."""
+    """Server to every party: count these names by the reports of whole names, in steps of half a deviation."""
 
     names: Codes
 
 
 @dataclass(frozen=True, eq=False)
-class TextsWanted:
-    """Server to every party: send the chunk counts behind these names."""
+class ChunksWanted:
+    """Server to every party: count all chunks behind these names."""
 
     names: Codes
-
-
-@dataclass(frozen=True, eq=False)
-class ChunkCounts:
-    """Party to server: for every chunk the counts of all its values behind each name."""
-
-    chunks: tuple[QuantisedCounts, ...]
-
-    @property
-    def bits(self) -> int:
-        return sum(chunk.bits for chunk in self.chunks)
 
 
 @dataclass(frozen=True, eq=False)
 class NamesWanted:
-    """Server to every party: names whose signed counts are wanted; the first ones have a text, with these chunks."""
+    """Server to every party: names whose signed counts are wanted; so many as there are rows have a text."""
 
     names: Codes
-    chunks: NDArray[np.uint8]
-
-
-@dataclass(frozen=True)
-class PartyScale:
-    """How support among the reports of some kinds becomes users of a party."""
-
-    users: int
-    reports: int
-    oracle: FrequencyOracle[Any]
-
-    def counts(self, support: Counts) -> Frequencies:
-        p, q, r = self.oracle.p, self.oracle.q, max(self.reports, 1)
-        return self.users * (support / r - q) / (p - q)
-
-    @property
-    def deviation(self) -> float:
-        return float(np.float32(self.users * np.sqrt(self.oracle.variance(0.0, self.reports)))) if self.reports else np.inf
-
-    def variances(self, counts: Frequencies) -> Frequencies:
-        n, r = self.users, max(self.reports, 1)
-        f = np.clip(counts / n, 0, 1)
-        return n**2 * (self.oracle.variance(f, self.reports) + f * (1 - f) / r * (1 - r / n))
-
-    def least_support(self, tau: float) -> int:
-        q, r = self.oracle.q, self.reports
-        return int(np.ceil(r * q + tau * np.sqrt(r * q * (1 - q))))
+    chunks: Rows
 
 
 @dataclass(frozen=True, eq=False)
 class Panorama(Mechanism[PanoramaParameters]):
-    """The two dialogues."""
+    """The two dialogues, over a public list and, where names are looked for, over all that there can be."""
 
     listed: ListedNames
     discovers: bool = True
@@ -143,142 +93,253 @@ class Panorama(Mechanism[PanoramaParameters]):
     parameters = PanoramaParameters
     modes = ()
 
-    def plan(self, parameters: PanoramaParameters) -> PanoramaPlan:
-        return PanoramaPlan.of(parameters, len(self.listed), discovers=self.discovers, texts=self.texts)
+    def plan(self, parameters: PanoramaParameters, parties: int) -> PanoramaPlan:
+        """Return what is public before the first report."""
+        signed = parameters.rule(parties) == "sum"
+        return PanoramaPlan.of(parameters, len(self.listed), signed=signed, discovers=self.discovers, texts=self.texts)
 
     def oracle(self, parameters: PanoramaParameters) -> FrequencyOracle[Any]:
-        return parameters.oracle_for(1 << 20)
+        """Return walsh, unless told."""
+        return oracle_named(ORACLE if parameters.oracle == AUTO else parameters.oracle, parameters.epsilon, 1 << parameters.bits)
+
+    def outside(self, parameters: PanoramaParameters) -> Codes:
+        """Return the one name that devices report who have none: all its bits are set."""
+        return code_array([(1 << parameters.bits) - 1], parameters.bits)
 
     def party(self, parameters: PanoramaParameters, roster: Roster, party: Member) -> Dialogue[Findings]:
-        plan, oracle = self.plan(parameters), self.oracle(parameters)
+        """Run by a party: ask everybody once, then count what the server asks about, ever fewer names."""
+        plan, oracle = self.plan(parameters, len(roster.members)), self.oracle(parameters)
+        signed = parameters.rule(len(roster.members)) == "sum"
         reports = yield from ask(CollectNames(parameters.bits, oracle, plan.weights))
-        whole = PartyScale(party.users, reports.kinds[0], oracle)
-        every = PartyScale(party.users, sum(reports.kinds), oracle)
-        signed = parameters.score == "sum"
-        listed = every.counts(reports.text_support(self.listed.names, self.listed.chunks))
-        others = conspicuous(reports, whole, self.listed.names, plan.tau, 1 << parameters.bits) if self.discovers else None
-        yield from ask(TellServer(FirstCounts(reports.kinds, QuantisedCounts.of(listed, every.deviation, signed), others)))
+        counted = NameCounts(parameters.bits, party.users, oracle, reports)
+        listed = counted.by_all(self.listed.names, self.listed.chunks)
+        taken = np.append(self.listed.names, self.outside(parameters))
+        others = counted.conspicuous(plan.tau, taken) if self.discovers else None
+        sent = QuantisedCounts.of(listed.counts, listed.deviation, signed)
+        yield from ask(TellServer(FirstCounts(reports.kinds, sent, others)))
         if self.discovers:
-            wanted = yield from ask(HearServer[CountsWanted]())
-            counts = whole.counts(reports.support(wanted.names))
-            yield from ask(TellServer(QuantisedCounts.of(counts, whole.deviation, signed)))
+            asked = yield from ask(HearServer[CountsWanted]())
+            counts = counted.by_names(asked.names)
+            yield from ask(TellServer(QuantisedCounts.of(counts.counts, counts.deviation, signed)))
         if self.texts:
-            unread = yield from ask(HearServer[TextsWanted]())
-            yield from ask(TellServer(chunk_counts(reports, unread.names, party.users, oracle)))
-        names = yield from ask(HearServer[NamesWanted]())
-        read = len(names.chunks)
-        known = every.counts(reports.text_support(names.names[:read], names.chunks))
-        rest = whole.counts(reports.support(names.names[read:]))
-        yield from ask(Record(LevelTrace(1, parameters.bits, len(self.listed), every.reports, oracle.name, len(names.names))))
-        counted = CountedPrefixes(
-            parameters.bits, names.names, np.concatenate([known, rest]),
-            np.concatenate([every.variances(known), whole.variances(rest)]), every.reports, oracle.size, asked_for=True,
-        )
-        best = np.argsort(-listed, kind="stable")[: parameters.k]
-        return Findings(counted, local=self.listed.names[best])
+            unread = yield from ask(HearServer[ChunksWanted]())
+            yield from ask(TellServer(counted.chunks(unread.names)))
+        wanted = yield from ask(HearServer[NamesWanted]())
+        read = len(wanted.chunks)
+        found = [counted.by_all(wanted.names[:read], wanted.chunks), counted.by_names(wanted.names[read:])]
+        kept, names = len(wanted.names), len(self.listed)
+        yield from ask(Record(LevelTrace(1, parameters.bits, names, sum(reports.kinds), oracle.name, kept)))
+        outside = counted.by_names(self.outside(parameters)).uploaded(parameters.bits)
+        return Findings(joined(each.uploaded(parameters.bits) for each in found), outside, local=listed.top(parameters.k))
 
     def server(self, parameters: PanoramaParameters, roster: Roster) -> Dialogue[GlobalRanking]:
-        plan, oracle = self.plan(parameters), self.oracle(parameters)
-        uploads = yield from ask(AskParties[FirstCounts](dict.fromkeys(roster.names)))
-        present = {name: sent for name, sent in uploads.items() if not sent.listed.missing}
-        users = {member.name: member.users for member in roster.members}
-        scales = {name: (PartyScale(users[name], sum(sent.kinds), oracle), PartyScale(users[name], sent.kinds[0], oracle)) for name, sent in present.items()}
-        score = parameters.score
-        counts = np.array([sent.listed.counts for sent in present.values()]).reshape(len(present), len(self.listed)).T
-        variances = np.array([sent.listed.variance for sent in present.values()])
-        best = best_places(counts, variances, ZETA, score, 4 * parameters.k + 20) if len(self.listed) else np.empty(0, np.int64)
-        best = first_of_each(self.listed.names, best)[: 2 * parameters.k + 10]
-        read = {int(self.listed.names[place]): ReadText(self.listed.texts[place], "listed") for place in best.tolist()}
-        found = self.listed.names[:0]
+        """Run by the server: the best listed names and the best others, read where they can be; the k best of all."""
+        k, rule = parameters.k, parameters.rule(len(roster.members))
+        parties = Parties(roster, self.oracle(parameters))
+        first = yield from ask(AskParties[FirstCounts](dict.fromkeys(roster.names)))
+        parties.heard(first)
+        counts, variances = parties.matrix({name: sent.listed for name, sent in first.items()})
+        best = best_places(counts, variances, ZETA, rule, 4 * k + READ) if len(counts) and len(variances) else NOWHERE
+        best = self.listed.best_of_each(best)[: 2 * k + READ]
+        read = self.listed.read(best)
+        others = self.listed.names[:0]
         if self.discovers:
-            sent = {name: each.others for name, each in present.items() if each.others is not None}
-            cells = most_conspicuous(sent, {name: scales[name][1].deviation for name in sent}, plan.tau, plan.asked)
-            answers = yield from ask(AskParties[QuantisedCounts](dict.fromkeys(roster.names, CountsWanted(cells))))
-            matrix = np.array([answers[name].counts for name in present]).reshape(len(present), len(cells)).T
-            spread = np.array([answers[name].variance for name in present])
-            number = READ if self.texts else 3 * parameters.k
-            chosen = np.sort(best_places(matrix, spread, ZETA, score, number))
-            found, expected = cells[chosen], matrix[chosen]
-            clear = scored(expected, spread, threshold(len(present), 1 << parameters.bits), score).scores > 0
-        if self.texts:
-            said = yield from ask(AskParties[ChunkCounts](dict.fromkeys(roster.names, TextsWanted(found))))
-            gains = np.zeros((len(found), plan.chunks, CHUNK_VALUES))
-            for index, name in enumerate(present):
-                gains += gains_of(said[name], expected[:, index])
-            codec = Hashed(parameters.bits, parameters.hash_key)
-            for code, rows, is_clear in zip(found.tolist(), gains, clear.tolist(), strict=True):
-                text = recovered_text(rows, lambda text, code=code: codec.hash_of(text) == code and is_utf_8(text), widths=(NARROW, WIDE) if is_clear else (NARROW,))
-                if text is not None:
-                    read[code] = ReadText(text, "recovered")
-        codes = sorted(read)
-        rows = np.frombuffer(b"".join(chunks_of(read[code].text, plan.chunks) for code in codes), dtype=np.uint8) if plan.chunks else np.empty(0, np.uint8)
-        unread = found[[code not in read for code in found.tolist()]]
-        names = np.concatenate([code_array(codes, parameters.bits), unread]).astype(self.listed.names.dtype)
-        wanted = NamesWanted(names, rows.reshape(len(codes), plan.chunks))
+            others, clear, expected = yield from self._others(parameters, parties, first)
+            if self.texts:
+                sent = yield from ask(AskParties[ChunkCounts](dict.fromkeys(roster.names, ChunksWanted(others))))
+                codec = Hashed(parameters.bits, parameters.hash_key)
+                read |= spelt_texts(others, {name: sent[name] for name in expected if name in sent}, expected, clear, codec)
+        wanted = self._wanted(parameters, roster, best, others, read)
         findings = yield from ask(AskParties[Findings](dict.fromkeys(roster.names, wanted)))
-        return ranked(parameters, [findings[name].heavy_hitters for name in present], [scales[name] for name in present], len(codes), read, len(self.listed) + ((1 << parameters.bits) if self.discovers else 0))
+        candidates = len(self.listed) + (1 << parameters.bits if self.discovers else 0)
+        return parties.ranked(parameters, wanted, findings, read if self.texts or self.listed.texts else None, candidates)
+
+    def _others(
+        self, parameters: PanoramaParameters, parties: "Parties", first: Mapping[str, FirstCounts]
+    ) -> Dialogue[tuple[Codes, NDArray[np.bool_], dict[str, Frequencies]]]:
+        """Run by the server: the best names on no list, whether each is clear of noise, and each party's counts."""
+        plan, names = self.plan(parameters, len(parties.roster.members)), parties.roster.names
+        rule, k = parameters.rule(len(names)), parameters.k
+        sent = {name: each.others for name, each in first.items() if name in parties.kinds and each.others is not None}
+        asked = self.listed.names[:0]
+        if sent:
+            asked = most_conspicuous(sent, {name: parties.deviation(name, 0) for name in sent}, plan.tau, ZETA, plan.asked)
+        answers = yield from ask(AskParties[QuantisedCounts](dict.fromkeys(names, CountsWanted(asked))))
+        counts, variances = parties.matrix(answers)
+        if not len(asked) or not len(variances):
+            return asked[:0], np.zeros(0, dtype=np.bool_), {}
+        best = np.sort(best_places(counts, variances, ZETA, rule, READ if self.texts else 2 * k + READ))
+        z = threshold(len(variances), 1 << parameters.bits, rule == "sum")
+        clear = scored(counts[best], variances, z, rule).scores > 0
+        present = [name for name in answers if name in parties.kinds and not answers[name].missing]
+        return asked[best], clear, {name: counts[best, place] for place, name in enumerate(present)}
+
+    def _wanted(
+        self, parameters: PanoramaParameters, roster: Roster, best: NDArray[np.int64], others: Codes, read: Texts
+    ) -> NamesWanted:
+        """Run by the server: names with a text first, counted by all reports; the others by reports of whole names."""
+        if self.listed.texts is None and not self.texts:
+            known = np.sort(np.concatenate([self.listed.names[best], others]))
+            return NamesWanted(known, chunk_rows([b""] * len(known), 0))
+        named = sorted(read)
+        rows = chunk_rows([read[name].text for name in named], self.plan(parameters, len(roster.members)).chunks)
+        unread = others[[name not in read for name in others.tolist()]]
+        return NamesWanted(np.append(code_array(named, parameters.bits), unread).astype(others.dtype), rows)
 
     def lengths(self, parameters: PanoramaParameters) -> tuple[int, ...]:
+        """Return the one level: whole names."""
         return (0, parameters.bits)
 
+    def max_candidates(self, parameters: PanoramaParameters) -> tuple[int, ...]:  # noqa: ARG002
+        """Return the length of the list: all other names are counted at once."""
+        return (len(self.listed),)
 
-def conspicuous(reports: NameReports, whole: PartyScale, listed: Codes, tau: float, space: int) -> ConspicuousNames:
-    least = whole.least_support(tau)
-    names, support = reports.above(least, listed)
-    q, r = whole.oracle.q, whole.reports
-    z = (support - r * q) / np.sqrt(r * q * (1 - q))
-    return ConspicuousNames(names, np.rint((z - tau) / STEP).astype(np.int64).clip(0), space)
-
-
-def chunk_counts(reports: NameReports, names: Codes, users: int, oracle: FrequencyOracle[Any]) -> ChunkCounts:
-    rows = []
-    for chunk, kind in enumerate(reports.kinds[1:]):
-        scale = PartyScale(users, kind, oracle)
-        rows.append(QuantisedCounts.of(scale.counts(reports.chunk_support(names, chunk)).ravel(), scale.deviation))
-    return ChunkCounts(tuple(rows))
+    def choices(self, parameters: PanoramaParameters) -> tuple[str, ...]:
+        """Say what was chosen and why, for the reader of an answer."""
+        oracle = self.oracle(parameters)
+        return (f"every user reports one of 2^{parameters.bits} names, or a part of its text, once by {oracle.name}",)
 
 
-def gains_of(sent: ChunkCounts, expected: Frequencies) -> Frequencies:
-    rows = [
-        np.zeros((len(expected), CHUNK_VALUES))
-        if chunk.missing
-        else log_likelihood_gains(chunk.counts.reshape(len(expected), CHUNK_VALUES), chunk.variance, expected)
-        for chunk in sent.chunks
-    ]
-    return np.stack(rows, axis=1)
+NOWHERE = np.empty(0, dtype=np.int64)
 
 
-def is_utf_8(text: bytes) -> bool:
-    try:
-        return bool(text.decode("utf-8"))
-    except UnicodeDecodeError:
-        return False
+@dataclass(frozen=True, eq=False)
+class EstimatedNames:
+    """Run by a party: unbiased frequencies of some names among the reports that were counted for them."""
+
+    names: Codes
+    frequencies: Frequencies
+    reports: int
+    oracle: FrequencyOracle[Any]
+    users: int
+
+    @property
+    def counts(self) -> Frequencies:
+        """Return c_i(x), scaled to the party's users."""
+        return self.frequencies * self.users
+
+    @property
+    def deviation(self) -> float:
+        """Return s_i."""
+        return noise_deviation(self.users, self.reports, self.oracle)
+
+    def top(self, number: int) -> Codes:
+        """Return the party's own most frequent ones."""
+        return self.names[np.argsort(-self.frequencies, kind="stable")[:number]]
+
+    def uploaded(self, length: int) -> CountedPrefixes:
+        """Return the signed counts, with their errors."""
+        estimates = LevelEstimates(length, self.names, self.frequencies, self.reports, self.oracle)
+        return CountedPrefixes.of(estimates, self.users, asked_for=True)
 
 
-def first_of_each(names: Codes, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the places whose name stands at no earlier one."""
-    _, first = np.unique(names[places], return_index=True)
-    return places[np.sort(first)]
+@dataclass(frozen=True, eq=False)
+class NameCounts:
+    """Run by a party: what its reports say of names, as counts."""
+
+    bits: int
+    users: int
+    oracle: FrequencyOracle[Any]
+    reports: NameReports
+
+    def _estimated(self, names: Codes, support: Counts, reports: int) -> EstimatedNames:
+        return EstimatedNames(names, self.oracle.estimate(Tally(support, reports)), reports, self.oracle, self.users)
+
+    def by_names(self, names: Codes) -> EstimatedNames:
+        """Count by the reports of whole names."""
+        return self._estimated(names, self.reports.support(names), self.reports.kinds[0])
+
+    def by_all(self, names: Codes, chunks: Rows) -> EstimatedNames:
+        """Count by the reports of all kinds: the texts are known."""
+        return self._estimated(names, self.reports.text_support(names, chunks), sum(self.reports.kinds))
+
+    def conspicuous(self, tau: float, taken: Codes) -> ConspicuousNames:
+        """Return the names that lie far above the noise, but for those that are counted anyway."""
+        r, q = self.reports.kinds[0], self.oracle.q
+        deviation = np.sqrt(r * q * (1 - q))
+        names, support = self.reports.above(int(np.ceil(r * q + tau * deviation)), taken)
+        return ConspicuousNames.of(names, (support - r * q) / max(deviation, 1.0), tau, 1 << self.bits)
+
+    def chunks(self, names: Codes) -> ChunkCounts:
+        """Count every value of every chunk behind some names."""
+        counted = [
+            self._estimated(names, self.reports.chunk_support(names, chunk).ravel(), reports)
+            for chunk, reports in enumerate(self.reports.kinds[1:])
+        ]
+        return ChunkCounts(tuple(QuantisedCounts.of(each.counts, each.deviation) for each in counted))
 
 
-def ranked(parameters, uploads, scales, read_number, read, candidates) -> GlobalRanking:
-    if not uploads:
-        raise NotImplementedError
-    names = uploads[0].prefixes
-    plain = parameters.score == "sum"
-    z = threshold(len(uploads), candidates, plain)
-    counts = np.array([upload.counts for upload in uploads]).T
-    scores, marks = np.empty(len(names)), np.empty(len(names), dtype=np.bool_)
-    for rows, kind in ((slice(0, read_number), 0), (slice(read_number, None), 1)):
-        party = [pair[kind] for pair in scales]
-        s = np.array([each.deviation for each in party])
-        scores[rows] = scored(counts[rows], s**2, ZETA, parameters.score).scores
-        n, r, q, p = np.array([e.users for e in party], float), np.array([float(e.reports) for e in party]), party[0].oracle.q, party[0].oracle.p
-        support = np.rint(r * (q + (p - q) * counts[rows] / n))
-        marks[rows] = significant(NoiseScores(normal_scores(support, r, q), s, r * q), z, plain)
-    texts = np.empty(len(names), dtype=object)
-    texts[:] = [read.get(code) for code in names.tolist()]
-    ranking = GlobalRanking(names, counts.sum(axis=1), np.array([u.variances for u in uploads]).sum(axis=0), np.full(len(names), len(uploads)), significant=marks, z=z, texts=texts)
-    doubtful = np.array([text is None for text in texts]) & ~marks
-    order = np.lexsort((-scores, doubtful))[: parameters.k]
-    return ranking.at(order).top(parameters.k)
+def joined(uploads: Iterable[CountedPrefixes]) -> CountedPrefixes:
+    """Return counts by all reports and counts by some of them as one upload."""
+    first, second = uploads
+    return replace(
+        first, prefixes=np.append(first.prefixes, second.prefixes), counts=np.append(first.counts, second.counts),
+        variances=np.append(first.variances, second.variances),
+    )  # fmt: skip
+
+
+class Parties:
+    """Run by the server: those that have reports, and how noisy their counts are."""
+
+    def __init__(self, roster: Roster, oracle: FrequencyOracle[Any]) -> None:
+        self.roster, self.oracle = roster, oracle
+        self.kinds: dict[str, tuple[int, ...]] = {}
+        self._users = {member.name: member.users for member in roster.members}
+
+    def heard(self, first: Mapping[str, FirstCounts]) -> None:
+        """Note how many reports of every kind each party has."""
+        self.kinds = {name: sent.kinds for name, sent in first.items() if sum(sent.kinds)}
+
+    def reports(self, name: str, read: int) -> int:
+        """Return a party's reports of whole names, or all of them, which count for names whose text was read."""
+        return sum(self.kinds[name]) if read else self.kinds[name][0]
+
+    def deviation(self, name: str, read: int) -> float:
+        """Return s_i of names without a text, or of those with one."""
+        return noise_deviation(self._users[name], self.reports(name, read), self.oracle)
+
+    def matrix(self, sent: Mapping[str, QuantisedCounts]) -> tuple[Frequencies, Frequencies]:
+        """Return counts, names x parties, and the parties' variances."""
+        present = [sent[name] for name in sent if name in self.kinds and not sent[name].missing]
+        counts = np.array([each.counts for each in present])
+        return counts.T if present else np.empty((0, 0)), np.array([each.variance for each in present])
+
+    def ranked(
+        self, parameters: PanoramaParameters, wanted: NamesWanted, findings: Mapping[str, Findings],
+        read: Texts | None, candidates: int,
+    ) -> GlobalRanking:  # fmt: skip
+        """Return the k best names by their score; one without a text only where noise would hardly show it."""
+        names = [name for name in findings if name in self.kinds]
+        rule, z = parameters.rule(len(self.roster.members)), threshold(max(len(names), 1), candidates, plain_sum=False)
+        if not names:
+            return replace(summed([CountedPrefixes.of(_nothing(wanted, self.oracle), 1)]), texts=None if read is None else np.empty(0, object))
+        uploads = [findings[name].heavy_hitters for name in names]
+        counts = np.array([upload.counts for upload in uploads]).T
+        scores, marks = np.empty(len(wanted.names)), np.empty(len(wanted.names), dtype=np.bool_)
+        plain = rule == "sum"
+        z = threshold(len(names), candidates, plain)
+        for rows, kind in ((slice(len(wanted.chunks)), 1), (slice(len(wanted.chunks), None), 0)):
+            s = np.array([self.deviation(name, kind) for name in names])
+            scores[rows] = scored(counts[rows], s**2, ZETA, rule).scores
+            marks[rows] = significant(self._noise(names, counts[rows], kind, s), z, plain)
+        outside = users_outside([each for name in names if (each := findings[name].outside) is not None])
+        ranking = replace(
+            GlobalRanking(
+                wanted.names, counts.sum(axis=1), np.sum([upload.variances for upload in uploads], axis=0),
+                np.full(len(wanted.names), len(names)),
+            ), significant=marks, z=z, outside=outside,
+        )  # fmt: skip
+        doubtful = np.zeros(len(marks), dtype=np.bool_)
+        if read is not None:
+            texts = np.empty(len(marks), dtype=object)
+            texts[:] = [read.get(name) for name in wanted.names.tolist()]
+            ranking, doubtful = replace(ranking, texts=texts), np.array([text is None for text in texts]) & ~marks
+        return ranking.at(np.lexsort((-scores, doubtful))[: parameters.k]).top(parameters.k)
+
+    def _noise(self, names: list[str], counts: Frequencies, kind: int, s: Frequencies) -> NoiseScores:
+        """Read counts back as support among the reports that they come from."""
+        p, q = self.oracle.p, self.oracle.q
+        n = np.array([float(self._users[name]) for name in names])
+        r = np.array([float(self.reports(name, kind)) for name in names])
+        support = np.rint(r * (q + (p - q) * counts / n))
+        return NoiseScores(normal_scores(support, r, q), s, r * q)

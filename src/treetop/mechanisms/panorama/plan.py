@@ -6,8 +6,6 @@ from typing import Literal
 from treetop.encoding.text_code import CHUNK_VALUES, DEFAULT_CHUNKS
 from treetop.mechanisms.panorama.discovery import tau_within
 from treetop.mechanisms.parameters import Parameters, choice, number, setting, whole_number
-from treetop.oracles.registry import AUTO
-from treetop.oracles.walsh import WalshHashing
 from treetop.trie.global_ranking import COUNT_BITS
 from treetop.trie.lower_confidence import ScoreRule
 from treetop.trie.party_counts import UNARY_BITS
@@ -28,7 +26,7 @@ class PanoramaParameters(Parameters):
 
     bits: int = setting(24, "b", "Panorama: bits of a name.", whole_number(8, 26))
     score: Literal["auto", "lower_confidence", "sum"] = setting(
-        "auto", "", "Panorama: rank by the best lower bound over sets of parties, or by plain sums; auto: by sums above ten.",
+        "auto", "", "Panorama: rank by the best lower bound over sets of parties, or by plain sums; auto: sums above ten.",
         choice("auto", "lower_confidence", "sum"),
     )  # fmt: skip
     upload_budget: int = setting(
@@ -55,3 +53,33 @@ def chunk_weights(chunks: int) -> tuple[float, ...]:
     rare = (WORD_CHUNKS[-1] * 0.5**place for place in range(1, chunks))
     weights = [*WORD_CHUNKS, *rare][:chunks]
     return tuple(weight / sum(weights) for weight in weights)
+
+
+@dataclass(frozen=True)
+class PanoramaPlan:
+    """Who reports what, and how far down names on no list are looked at."""
+
+    weights: tuple[float, ...]
+    """Of whole names, then of every chunk."""
+    tau: float = 0.0
+    """Standard deviations above the noise from which on a party names a name by itself."""
+    asked: int = 0
+    """Of these, the best that all parties count."""
+
+    @property
+    def chunks(self) -> int:
+        """Return the chunks of a text that users report; 0 where nobody does."""
+        return len(self.weights) - 1
+
+    @classmethod
+    def of(cls, parameters: PanoramaParameters, listed: int, *, signed: bool, discovers: bool, texts: bool) -> "PanoramaPlan":
+        """Spend on names that are on no list what everything else leaves of the budget."""
+        rho, chunks = (parameters.text_share, parameters.text_chunks) if texts else (0.0, 0)
+        weights = (1 - rho, *(rho * weight for weight in chunk_weights(chunks)))
+        if not discovers:
+            return cls(weights)
+        unary = UNARY_BITS[signed]
+        budget = parameters.upload_budget or DEFAULT_BUDGET
+        left = budget - listed * unary - READ * chunks * CHUNK_VALUES * UNARY_BITS[False] - 3 * parameters.k * COUNT_BITS
+        asked = int(min(MAX_ASKED, max(left, 0.0) * SHARE_ASKED / unary))
+        return cls(weights, tau_within(1 << parameters.bits, left - asked * unary), max(asked, READ))
