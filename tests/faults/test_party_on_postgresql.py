@@ -22,7 +22,8 @@ WAITING = RetryPolicy(in_all=120, first_pause=0.1, longest_pause=1.0)
 @pytest.fixture
 def party(tmp_path: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[PartyProcess]:
     monkeypatch.setenv("STORE_ADDRESS", postgres.new_address())
-    process = PartyProcess(tmp_path / "party", "close_when_complete = true", 'store_url_env = "STORE_ADDRESS"')
+    store = 'store_url_env = "STORE_ADDRESS"\ncommit_file = "store.commit"'
+    process = PartyProcess(tmp_path / "party", "close_when_complete = true", store)
     process.start()
     yield process
     process.stop()

@@ -11,13 +11,16 @@ from tests.support.power_cuts import CALLS, replayed
 from tests.support.reports import FIRST, TASK, body_of
 
 from treetop.adapters.store_choice import open_stores
+from treetop.errors import StoreRefused
 
 ROOT = Path(__file__).parents[2]
 AT_ONCE = 3
 PROGRAM = """
 import os, sys
 from tests.support.reports import TASK, reports
+from treetop.adapters.relational import commit_numbers
 from treetop.adapters.store_choice import open_stores
+commit_numbers.FLUSH_SECONDS = 0.001
 store, _ = open_stores(sys.argv[1])
 store._database._connection.execute("PRAGMA wal_autocheckpoint = 25").fetchall()
 store.add_task(TASK, b"the task")
@@ -47,7 +50,7 @@ def check_image(image: dict[str, bytes], acknowledged: set[int], folder: Path) -
     folder.mkdir()
     for name, content in image.items():
         (folder / name).write_bytes(content)
-    store, _ = open_stores(str(folder / "party.db"))
+    store, _ = open_stores(str(folder / "party.db"))  # never refused as an older one: its commit file is not ahead
     stored: set[bytes] = set()
     if TASK in store.tasks():
         store.close_group(TASK, FIRST)
@@ -83,8 +86,34 @@ def test_two_thousand_power_cuts(tmp_path: Path) -> None:
     check_cuts(tmp_path, images=2000, seed=2)
 
 
+def test_the_commit_file_is_flushed_while_the_store_is_open(tmp_path: Path) -> None:
+    """What a power cut leaves of it is at most a moment old: an older store shows all the same."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    safe = [disk.safe.get("party.db.commit", b"") for disk, _ in replayed(traced(folder), folder)]
+    numbers = [int(record.split()[0]) for record in safe if record]
+    assert numbers == sorted(numbers)
+    assert numbers[-1] == 32  # opening, the task, thirty calls
+    assert len(set(numbers)) > 5
+
+
+def test_a_commit_file_written_before_the_commit_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check has teeth: a commit file that runs ahead has good stores refused."""
+    early = """
+next_number = store._database._numbers.next
+def early(rows):
+    found = next_number(rows)
+    store._database._numbers.committed(found)
+    return found
+store._database._numbers.next = early
+store.add_task"""
+    monkeypatch.setattr(f"{__name__}.PROGRAM", PROGRAM.replace("store.add_task", early.lstrip(), 1))
+    with pytest.raises(StoreRefused, match="it is older"):
+        check_cuts(tmp_path, images=300, seed=1)
+
+
 def test_a_store_that_does_not_flush_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check has teeth: the same program without flushes loses reports."""
     monkeypatch.setattr(f"{__name__}.PROGRAM", PROGRAM.replace("wal_autocheckpoint = 25", "synchronous = OFF"))
-    with pytest.raises(AssertionError, match="acknowledged reports were lost"):
+    with pytest.raises((AssertionError, StoreRefused), match="acknowledged reports were lost|it is older"):
         check_cuts(tmp_path, images=100, seed=1)

@@ -15,7 +15,7 @@ from tests.support.reports import FIRST, SECOND, TASK, body_of, report, reports
 
 from treetop.adapters.relational.report_store import RelationalReportStore
 from treetop.adapters.store_choice import open_stores
-from treetop.errors import StoreUnavailable
+from treetop.errors import StoreRefused, StoreUnavailable
 from treetop.federation.wire.uploads import ReportStatus
 from treetop.services.party.group_commit import GroupCommit
 
@@ -112,13 +112,17 @@ def test_nothing_acknowledged_is_lost_when_postgresql_crashes(postgres: Postgres
     store.close()
 
 
-def test_several_processes_share_one_postgresql_store(postgres: PostgresServer, tmp_path: Path) -> None:
-    """Two parties' processes present the same tickets, are killed, and all counts once."""
+def test_processes_follow_each_other_on_one_postgresql_store(postgres: PostgresServer, tmp_path: Path) -> None:
+    """One at a time: a second one is refused; its successor presents the same tickets, and all counts once."""
     address = postgres.new_address()
-    children = [Loaded(address, 0, tmp_path / f"{number}.log") for number in range(2)]
-    for child in children:
-        child.wait_for(600)
-    one, two = (child.kill() for child in children)
+    first = Loaded(address, 0, tmp_path / "first.log")
+    first.wait_for(600)
+    with pytest.raises(StoreRefused, match="another process holds it"):
+        open_stores(address)
+    one = first.kill()
+    second = Loaded(address, 0, tmp_path / "second.log")
+    second.wait_for(600)
+    two = second.kill()
     assert one & two
     store, _ = open_stores(address)
     assert check(store, one | two) >= len(one | two)

@@ -15,10 +15,11 @@ from starlette.types import ASGIApp
 from tests.support import tasks
 from tests.support.clocks import NOW, HandClock
 
-from treetop.adapters.http.endpoint_settings import AccessKey, AccessKeys, Address, StoreLocation
+from treetop.adapters.http.endpoint_settings import AccessKey, AccessKeys, Address
 from treetop.adapters.http.serving import guarded
 from treetop.adapters.memory.ports import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
+from treetop.adapters.store_choice import StoreLocation
 from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import PeerViolation

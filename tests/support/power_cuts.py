@@ -15,6 +15,10 @@ from pathlib import Path
 SECTOR = 512
 CALLS = "write,pwrite64,fsync,fdatasync,ftruncate,unlink,rename"
 _LINE = re.compile(rb"\d+ +(\w+)\((.*)\) += \d+$")
+_BEGUN, _ENDED = (
+    re.compile(rb"(\d+ +\w+\(.*?),? *<unfinished \.\.\.>$"),
+    re.compile(rb"(\d+) +<\.\.\. \w+ resumed>(.*)$"),
+)
 _FILE = re.compile(rb"\d+<([^>]*)>")
 
 
@@ -68,11 +72,23 @@ def applied(content: bytes, writes: Iterator[tuple[int, bytes | None]] | list[tu
 def replayed(trace: bytes, folder: Path) -> Iterator[tuple[Disk, list[bytes]]]:
     """Yield the disk after every system call, and the lines written to standard output so far."""
     disk, told = Disk(), list[bytes]()
-    for line in trace.splitlines():
+    for line in _whole_calls(trace):
         found = _LINE.match(line)
         if found:
             _apply(disk, told, found[1].decode(), found[2], folder)
             yield disk, told
+
+
+def _whole_calls(trace: bytes) -> Iterator[bytes]:
+    """Yield one line for each call, when it ended: a call of another thread may stand in the middle of one."""
+    begun: dict[bytes, bytes] = {}
+    for line in trace.splitlines():
+        if opened := _BEGUN.match(line):
+            begun[line.split(b" ", 1)[0]] = opened[1]
+        elif ended := _ENDED.match(line):
+            yield begun.pop(ended[1]) + ended[2]
+        else:
+            yield line
 
 
 def _bytes(escaped: bytes) -> bytes:

@@ -11,9 +11,10 @@ from tests.support.fixed_entropy import FixedEntropy
 from tests.support.journals import ScriptedJournal
 from tests.support.parties import SIGNING
 
-from treetop.adapters.http.endpoint_settings import AccessKey, AccessKeys, Address, StoreLocation
+from treetop.adapters.http.endpoint_settings import AccessKey, AccessKeys, Address
 from treetop.adapters.memory.ports import MemoryChannel
 from treetop.adapters.memory.report_collection import MemoryReportCollection
+from treetop.adapters.store_choice import StoreLocation
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.host import SystemClock
 from treetop.adapters.system.structured_log import StructuredLog

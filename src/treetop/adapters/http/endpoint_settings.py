@@ -1,14 +1,13 @@
-"""Who may reach an endpoint and where: address, store, certificate, and bearer keys, kept as digests only."""
+"""Who may reach an endpoint and where: address, certificate, and bearer keys, kept as digests only."""
 
 import ipaddress
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from hmac import compare_digest
 from typing import Any, Literal, Protocol
-from urllib.parse import urlsplit
 
 from treetop.adapters.http.problem_details import Problem
 from treetop.errors import InvalidInput
@@ -43,30 +42,6 @@ class Address(FileValue):
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-@dataclass(frozen=True)
-class StoreLocation(FileValue):
-    """Which store is used: an SQLite file, or a PostgreSQL database."""
-
-    where: str = field(repr=False)
-
-    @classmethod
-    def from_file(cls, value: Any, source: Source) -> "StoreLocation":
-        """Read a path, or a postgresql:// address without a password."""
-        if not isinstance(value, str) or not value:
-            raise InvalidInput("expected a path or a postgresql:// address")
-        if "://" not in value:
-            return cls(str(source.folder / value))
-        parts = urlsplit(value)
-        if parts.password is not None or "password" in parts.query:
-            raise InvalidInput("an address with a password is a secret: give store_url_file or store_url_env")
-        if parts.scheme not in {"postgresql", "postgres"}:
-            raise InvalidInput("a database must be given as postgresql://…")
-        return cls(value)
-
-    def __str__(self) -> str:
-        return "a PostgreSQL database" if "://" in self.where else self.where
 
 
 @dataclass(frozen=True)

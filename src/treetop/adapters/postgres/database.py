@@ -4,13 +4,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from threading import RLock
+from time import monotonic, sleep
 from typing import Any, LiteralString
 
 import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from treetop.adapters.relational.states import Kind, RowDamaged, State, StoreState, sealed, selects, unsealed, upserts
+from treetop.adapters.relational.commit_numbers import CommitNumbers, Opening
+from treetop.adapters.relational.states import Kind, RowDamaged, State, new_store, sealed, selects, unsealed, upserts
 from treetop.adapters.relational.tables import STRETCH, slots_of
 from treetop.errors import InvalidInput, StoreRefused, StoreUnavailable
 
@@ -29,6 +31,7 @@ class PostgresRows:
 
     def __init__(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
         self._connection, self._do = connection, connection.execute
+        self.written = False
 
     def state(self, kind: type[Kind], number: int) -> Kind:
         """Return the row of that number, locked until the end of the transaction."""
@@ -47,6 +50,7 @@ class PostgresRows:
         """Write rows of one kind, replacing the one with its number."""
         with self._connection.cursor() as cursor:
             cursor.executemany(_SAVE[type(states[0])], [sealed(state) for state in states])
+        self.written = True
 
     def drop_groups(self, task: int) -> None:
         """Delete the rows of a task's groups."""
@@ -106,7 +110,7 @@ class PostgresRows:
                 copy.write_row(row)
 
 
-VERSION = 1
+VERSION = 2
 _MAKING = 0x54524545
 """The advisory lock under which the tables are made."""
 _BODIES: LiteralString = """
@@ -114,9 +118,16 @@ _BODIES: LiteralString = """
     FROM body LEFT JOIN spent ON spent.slot = %s | body.serial
     WHERE body.slot BETWEEN %s AND %s ORDER BY body.serial
 """
-_DURABLE: LiteralString = (
-    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+_SESSION: tuple[LiteralString, ...] = (
+    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
+    # The database lets go of a process whose machine is gone within half a minute, so that its successor may begin.
+    "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3",
+    "SET tcp_user_timeout = 30000",
 )
+_HOLD: LiteralString = "SELECT pg_try_advisory_lock(%s | 'treetop_schema'::regclass::oid::bigint)"
+"""The advisory lock of one store's tables; it ends with the connection."""
+PATIENCE = 5.0
+"""Seconds to wait, when opening, for a process that was just killed to be noticed."""
 _PASSING = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
@@ -127,16 +138,25 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class PostgresDatabase:
-    """The `Database` behind a postgresql:// address; a lost connection is made anew by the next call."""
+    """The `Database` behind a postgresql:// address; a lost connection is made anew by the next call.
 
-    def __init__(self, address: str) -> None:
-        self._address = _with_limits(address)
+    One process at a time holds it: whoever writes does so on the connection that has the store's advisory lock.
+    """
+
+    def __init__(self, address: str, shown: str, opening: Opening) -> None:
+        self._address, self._shown = _with_limits(address), shown
         self._turn = RLock()
         self._connection: Connection | None = None
         self._closed = False
+        self._numbers = CommitNumbers(shown, opening.commit_file, opening)
         try:
             with _translated():
-                _prepare(self._connected())
+                self._connection = _connection(self._address)
+                _prepare(self._connection, shown)
+                if not _held(self._connection, PATIENCE):
+                    raise StoreRefused(shown, "another process holds it; one store has one process")
+            with self.transaction() as rows:
+                self._numbers.take_over(rows)
         except BaseException:
             self.close()
             raise
@@ -147,7 +167,10 @@ class PostgresDatabase:
         with self._turn, _translated():
             connection = self._connected()
             with connection.transaction():
-                yield PostgresRows(connection)
+                rows = PostgresRows(connection)
+                yield rows
+                numbered = self._numbers.next(rows)
+            self._numbers.committed(numbered)
 
     def bodies(self, group: int, task: int) -> Iterator[Sequence[tuple[Any, Any, Any]]]:
         """Yield serial, body and check of a group's reports by serial, in stretches, on a connection of its own."""
@@ -166,12 +189,17 @@ class PostgresDatabase:
             self._closed = True
             if self._connection is not None:
                 self._connection.close()
+            self._numbers.close()
 
     def _connected(self) -> Connection:
         if self._closed:
             raise StoreUnavailable("the store was closed")
         if self._connection is None or self._connection.closed:
-            self._connection = _connection(self._address)
+            connection = _connection(self._address)
+            if not _held(connection, 0):
+                connection.close()
+                raise StoreUnavailable(f"the store {self._shown} is held by another process")
+            self._connection = connection
         return self._connection
 
     def _stretches(self, statement: LiteralString, values: Sequence[int]) -> Iterator[Sequence[tuple[Any, ...]]]:
@@ -191,12 +219,29 @@ def _with_limits(address: str) -> str:
 
 
 def _connection(address: str) -> Connection:
-    connection = psycopg.connect(address, autocommit=True)
-    connection.execute(_DURABLE)
+    try:
+        connection = psycopg.connect(address, autocommit=True)
+    except psycopg.Error as error:
+        told, given = _first_line(error), conninfo_to_dict(address)
+        for secret in filter(None, (given.get("password"), given.get("user"))):
+            told = told.replace(str(secret), "…")
+        raise StoreUnavailable(f"the database cannot be used: {told}") from None
+    for statement in _SESSION:
+        connection.execute(statement)
     return connection
 
 
-def _prepare(connection: Connection) -> None:
+def _held(connection: Connection, seconds: float) -> bool:
+    """Return whether this connection holds the store, if need be after some waiting."""
+    limit = monotonic() + seconds
+    while connection.execute(_HOLD, (_MAKING << 32,)).fetchone() != (True,):
+        if monotonic() >= limit:
+            return False
+        sleep(0.1)
+    return True
+
+
+def _prepare(connection: Connection, shown: str) -> None:
     """Make the tables of a new store, one process at a time, or refuse those this program does not know."""
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MAKING,))
@@ -205,10 +250,10 @@ def _prepare(connection: Connection) -> None:
             schema = (files("treetop.adapters.postgres") / "schema" / "0001_initial.sql").read_text("utf-8")
             connection.execute(schema)
             connection.execute("INSERT INTO treetop_schema VALUES (%s)", (VERSION,))
-            PostgresRows(connection).save(StoreState(1, 0, 0, 0, 0))
+            PostgresRows(connection).save(new_store())
         version = connection.execute("SELECT version FROM treetop_schema").fetchone()
     if version != (VERSION,):
-        raise StoreRefused(connection.info.dbname, f"expected version {VERSION} of its tables, found {version}")
+        raise StoreRefused(shown, f"expected version {VERSION} of its tables, found {version}")
 
 
 @contextmanager
@@ -216,11 +261,11 @@ def _translated() -> Iterator[None]:
     """Turn what the database reports into `StoreUnavailable` or `RowDamaged`."""
     try:
         yield
-    except _PASSING as error:
+    except (*_PASSING, OSError) as error:
         raise StoreUnavailable(f"the database cannot be used: {_first_line(error)}") from error
     except psycopg.Error as error:
         raise RowDamaged(_first_line(error)) from error
 
 
-def _first_line(error: psycopg.Error) -> str:
+def _first_line(error: Exception) -> str:
     return f"{str(error).partition(chr(10))[0]} ({type(error).__name__})"

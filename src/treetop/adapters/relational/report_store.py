@@ -103,7 +103,6 @@ class RelationalReportStore:
                 return ClosedEnrolment(state.enrolled, state.enrolment)
             answer = ClosedEnrolment.of(self._checked_serials(state))
             rows.save(state._replace(enrolment=answer.digest))
-            _raise_epoch(rows)
             return answer
 
     def enrolled(self, task: bytes) -> Iterator[int]:
@@ -134,7 +133,6 @@ class RelationalReportStore:
             found = _groups_of(rows, state).get(group) or _new_group(rows, state, group)
             if found.state == OPEN:
                 rows.save(found._replace(state=CLOSED))
-                _raise_epoch(rows)
             return found.reports
 
     def counts(self, task: bytes) -> Mapping[Group, int]:
@@ -267,12 +265,6 @@ def _closed_group(rows: Rows, task: TaskState, group: Group) -> GroupState:
     if found is None or found.state == OPEN:
         raise InvalidInput(f"{group} must be closed before its bodies are used")
     return found
-
-
-def _raise_epoch(rows: Rows) -> None:
-    """A store that was restored from before this is older than what was published since, and shows."""
-    store = rows.state(StoreState, 1)
-    rows.save(store._replace(epoch=store.epoch + 1))
 
 
 def _take_reports(rows: Rows, task: TaskState, reports: Sequence[AdmittedReport]) -> list[ReportStatus]:

@@ -7,6 +7,7 @@ many rows of reports are not sealed one by one; their number and the sum of thei
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
+from secrets import token_bytes
 from typing import Any, NamedTuple, TypeVar
 
 from treetop.errors import StoreDamaged
@@ -14,6 +15,7 @@ from treetop.trie.user_groups import Group, Role
 
 SEAL_BYTES = 8
 SUM_BYTES = 8
+IDENTITY_BYTES = 16
 NO_SUM = bytes(SUM_BYTES)
 OPEN, CLOSED, SCRUBBED = 0, 1, 2
 ROLES = tuple(Role)
@@ -36,10 +38,20 @@ class StoreState(NamedTuple):
     """The one row about everything."""
 
     number: int
-    epoch: int
-    tasks: int
-    groups: int
-    books: int
+    identity: bytes
+    """Drawn when the store was made: no other store has it."""
+    owner: str = ""
+    """Who opened it first."""
+    commits: int = 0
+    """How many there were, or more: never fewer than in an older copy."""
+    tasks: int = 0
+    groups: int = 0
+    books: int = 0
+
+
+def new_store() -> StoreState:
+    """Return the row of a store that nobody has opened yet."""
+    return StoreState(1, token_bytes(IDENTITY_BYTES))
 
 
 class TaskState(NamedTuple):

@@ -21,6 +21,9 @@ def slots_of(number: int) -> tuple[int, int]:
 class Rows(Protocol):
     """The tables inside one transaction; `RowDamaged` is raised for what cannot have been written."""
 
+    written: bool
+    """Whether any state was saved: nothing else is written without one."""
+
     def state(self, kind: type[Kind], number: int) -> Kind:
         """Return the row of that number, locked until the end of the transaction."""
         ...

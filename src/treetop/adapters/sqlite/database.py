@@ -4,7 +4,9 @@ Every commit is on the disk before it returns (write-ahead log, synchronous=FULL
 """
 
 import fcntl
+import os
 import sqlite3
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
@@ -12,13 +14,13 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from treetop.adapters.relational.states import RowDamaged, StoreState
+from treetop.adapters.relational.commit_numbers import CommitNumbers, Opening
+from treetop.adapters.relational.states import RowDamaged, new_store
 from treetop.adapters.relational.tables import STRETCH, slots_of
 from treetop.adapters.sqlite.tables import SqliteRows
-from treetop.adapters.system.durable_file import content_of, replace_durably
 from treetop.errors import StoreRefused, StoreUnavailable
 
-VERSION = 1
+VERSION = 2
 APPLICATION = 0x54524545
 """Marks the file as Treetop's."""
 PATIENCE = 60_000
@@ -48,33 +50,22 @@ _LASTING = ("SQLITE_IOERR_SHORT_READ", "SQLITE_IOERR_CORRUPTFS", "SQLITE_IOERR_D
 class SqliteDatabase:
     """The `Database` of a party or server that keeps its own; calls of several threads take turns."""
 
-    def __init__(self, path: Path, accept_older: bool = False) -> None:
-        self._path, self._turn = path, RLock()
-        self._lock = _Ownership(path)
-        self._epoch_file = _EpochFile(path)
+    def __init__(self, path: Path, opening: Opening) -> None:
+        self._path, self._turn = path.resolve(), RLock()
+        self._lock = _Ownership(self._path)
+        beside = self._path.with_name(self._path.name + ".commit")
+        self._numbers = CommitNumbers(str(path), opening.commit_file or beside, opening)
         self._connection: sqlite3.Connection | None = None
         self._untidy = False
         try:
-            self._open(accept_older)
+            with _translated():
+                self._connection = _connected(self._path)
+                _prepare(self._connection, str(path))
+            with self.transaction() as rows:
+                self._numbers.take_over(rows)
         except BaseException:
             self.close()
             raise
-
-    def _open(self, accept_older: bool) -> None:
-        with _translated():
-            self._connection = _connected(self._path)
-            _prepare(self._connection, str(self._path))
-        with self.transaction() as rows:
-            store = rows.state(StoreState, 1)
-            remembered = self._epoch_file.read()
-            if store.epoch < remembered and not accept_older:
-                raise StoreRefused(
-                    str(self._path),
-                    f"it is older (epoch {store.epoch}) than the one that was here (epoch {remembered}), probably a "
-                    "restored backup: reports that it does not know would be accepted again. Open it with accept_older "
-                    "if that is what you want",
-                )
-            rows.save(store._replace(epoch=max(store.epoch, remembered) + 1))
 
     @contextmanager
     def transaction(self) -> Iterator[SqliteRows]:
@@ -85,13 +76,14 @@ class SqliteDatabase:
             rows = SqliteRows(connection)
             try:
                 yield rows
+                numbered = self._numbers.next(rows)
                 connection.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):  # what went wrong is being reported already
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
                 raise
-            self._epoch_file.advance(rows.epoch)
+            self._numbers.committed(numbered)
             if self._untidy:
                 with suppress(StoreUnavailable):  # what was asked for is committed
                     self.tidy()
@@ -123,6 +115,7 @@ class SqliteDatabase:
             if connection is not None:
                 with suppress(sqlite3.Error):  # a damaged or full store must still be released
                     connection.close()
+            self._numbers.close()
             self._lock.end()
 
     def _opened(self) -> sqlite3.Connection:
@@ -163,7 +156,7 @@ def _prepare(connection: sqlite3.Connection, where: str) -> None:
         connection.executescript(
             f"BEGIN IMMEDIATE; {schema}; PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
         )
-        SqliteRows(connection).save(StoreState(1, 0, 0, 0, 0))
+        SqliteRows(connection).save(new_store())
         connection.execute("COMMIT")
     elif application != APPLICATION:
         raise StoreRefused(where, "the file is a database of something else")
@@ -188,40 +181,37 @@ def _translated() -> Iterator[None]:
 
 
 class _Ownership:
-    """A lock of the operating system, which ends with the process."""
+    """Locks of the operating system, which end with the process: on the file's name, and on the file by any name.
+
+    The name stays locked while somebody moves another file there. Closing any handle of a database drops SQLite's own
+    locks in this process, so the file itself is opened last, and closed when SQLite has let go of it.
+    """
 
     def __init__(self, path: Path) -> None:
+        self._handles: list[int] = []
         try:
-            self._file = path.with_name(path.name + ".lock").open("wb")
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._take(path.with_name(path.name + ".lock"))
+            if path.exists() and path.stat().st_nlink > 1:
+                raise StoreRefused(
+                    str(path), "it has another name (a hard link), and SQLite finds its log by the name: remove one"
+                )
+            if sys.platform == "linux":  # elsewhere this lock would keep SQLite out as well
+                self._take(path)
         except BlockingIOError:
-            self._file.close()
+            self.end()
             raise StoreRefused(str(path), "another process owns it; one SQLite file has one owner") from None
         except OSError as error:
+            self.end()
             raise StoreUnavailable(f"the store {path} cannot be opened: {error}") from error
+        except StoreRefused:
+            self.end()
+            raise
+
+    def _take(self, path: Path) -> None:
+        self._handles.append(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        fcntl.flock(self._handles[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def end(self) -> None:
-        """Let another process own the file."""
-        self._file.close()
-
-
-class _EpochFile:
-    """Run by the party: a restored backup has a lower epoch than this file remembers."""
-
-    def __init__(self, path: Path) -> None:
-        self._store, self._path = path, path.with_name(path.name + ".epoch")
-        self._highest = 0
-
-    def read(self) -> int:
-        """Return the highest epoch, 0 beside a new store."""
-        content = content_of(self._path)
-        if content is not None and not content.isdigit():
-            raise StoreRefused(str(self._store), f"{self._path.name} should hold decimal digits, found something else")
-        self._highest = int(content or 0)
-        return self._highest
-
-    def advance(self, epoch: int | None) -> None:
-        """Remember a higher epoch, once the database has it."""
-        if epoch is not None and epoch > self._highest:
-            replace_durably(self._path, str(epoch).encode("ascii"))
-            self._highest = epoch
+        """Let another process own the file; again, nothing."""
+        while self._handles:
+            os.close(self._handles.pop())

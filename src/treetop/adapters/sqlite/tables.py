@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from treetop.adapters.relational.states import Kind, RowDamaged, State, StoreState, sealed, selects, unsealed, upserts
+from treetop.adapters.relational.states import Kind, RowDamaged, State, sealed, selects, unsealed, upserts
 
 _ONE, _ALL, _OF_TASK = (
     selects("WHERE number = ?"),
@@ -23,8 +23,7 @@ class SqliteRows:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._do, self._do_many = connection.execute, connection.executemany
-        self.epoch: int | None = None
-        """The epoch that this transaction wrote, if it did."""
+        self.written = False
 
     def state(self, kind: type[Kind], number: int) -> Kind:
         """Return the row of that number."""
@@ -41,8 +40,7 @@ class SqliteRows:
     def save(self, *states: State) -> None:
         """Write rows of one kind, replacing the one with its number."""
         self._do_many(_SAVE[type(states[0])], map(sealed, states))
-        if isinstance(states[0], StoreState):
-            self.epoch = states[0].epoch
+        self.written = True
 
     def drop_groups(self, task: int) -> None:
         """Delete the rows of a task's groups."""

@@ -8,6 +8,7 @@ from typing import cast
 
 from treetop.adapters.http.endpoint_settings import AccessKeys
 from treetop.adapters.http.serving import listening, serve
+from treetop.adapters.relational.commit_numbers import Opening
 from treetop.adapters.store_choice import open_stores
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.host import SystemClock
@@ -65,7 +66,8 @@ class PartyService:
     ) -> None:
         self._settings, self._make_query, self._log, self._clock = settings, make_query, log, clock or SystemClock()
         verifier = PinnedKeys(settings.server_signing_keys)
-        self._store, self._journal = open_stores(settings.store_location.where, settings.accept_older_store)
+        opening = Opening(f"party {settings.name!r}", settings.accept_older_store, settings.commit_file, self._log.say)
+        self._store, self._journal = open_stores(settings.store_location.where, opening)
         self._writer = GroupCommit(self._store, settings.limits.queue)
         self._counter = LazyCounter(self._store, settings.reports)
         self._party = Party(

@@ -9,9 +9,9 @@ from treetop.adapters.http.endpoint_settings import (
     MIN_SECRET_BYTES,
     AccessKey,
     Address,
-    StoreLocation,
     Tls,
 )
+from treetop.adapters.store_choice import StoreLocation, chosen, store_problems
 from treetop.errors import InvalidInput
 from treetop.toml_files import FilePath, Secret
 
@@ -55,6 +55,8 @@ class PartySettings:
     store_url: Secret | None = None
     accept_older_store: bool = False
     """Go on with a store that was restored from a backup."""
+    commit_file: FilePath | None = None
+    """Where the number of the last commit is kept; beside an SQLite store unless named."""
     close_when_complete: bool = False
     """Do not wait for the deadline once every issued ticket was used; for federations on one machine."""
     trusted_proxy: bool = False
@@ -77,7 +79,7 @@ class PartySettings:
     @property
     def store_location(self) -> StoreLocation:
         """Return which store is used."""
-        return self.store or StoreLocation(self.store_url.reveal().decode() if self.store_url else "")
+        return chosen(self.store, self.store_url)
 
     @property
     def scheme(self) -> str:
@@ -97,11 +99,7 @@ def _key_problems(settings: PartySettings) -> list[str]:
 
 
 def _location_problems(settings: PartySettings) -> list[str]:
-    problems = []
-    if (settings.store is None) == (settings.store_url is None):
-        problems.append("give one of store, store_url_file and store_url_env")
-    if settings.store_url is not None and not settings.store_url.reveal().startswith(b"postgres"):
-        problems.append("the secret store_url must be a postgresql:// address")
+    problems = list(store_problems("store", settings.store, settings.store_url, settings.commit_file))
     if not (settings.listen.loopback or settings.tls or settings.trusted_proxy):
         problems.append(
             f"listening on {settings.listen} needs [tls], or trusted_proxy = true behind a proxy that has it"

@@ -6,6 +6,7 @@ from pathlib import Path
 from treetop.adapters.http.endpoint_settings import AccessKeys
 from treetop.adapters.http.retrying_connection import RetryingConnection
 from treetop.adapters.http.serving import listening, serve
+from treetop.adapters.relational.commit_numbers import Opening
 from treetop.adapters.store_choice import open_stores
 from treetop.adapters.system.ed25519 import SigningKey
 from treetop.adapters.system.host import SystemClock, SystemEntropy
@@ -24,7 +25,8 @@ def serve_server(path: Path, environment: Mapping[str, str]) -> None:
     signing_key, log, clock = SigningKey.load(settings.signing_key), StructuredLog(), SystemClock()
     keys = AccessKeys(settings, clock.now)
     with listening(settings.listen) as listener:
-        store, journal = open_stores(settings.journal_location.where, settings.accept_older_journal)
+        opening = Opening("a server", settings.accept_older_journal, settings.commit_file, log.say)
+        store, journal = open_stores(settings.journal_location.where, opening)
         channels = {party.name: _opener(party) for party in settings.parties}
         queries = QueryManager(journal, signing_key, channels, clock=clock, entropy=SystemEntropy(), log=log)
         try:

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from treetop.adapters.http.endpoint_settings import AccessKey, Address, StoreLocation, Tls
+from treetop.adapters.http.endpoint_settings import AccessKey, Address, Tls
 from treetop.adapters.http.retrying_connection import checked_url
+from treetop.adapters.store_choice import StoreLocation, chosen, store_problems
 from treetop.errors import InvalidInput
 from treetop.toml_files import FilePath, Secret
 
@@ -55,6 +56,8 @@ class ServerSettings:
     journal: StoreLocation | None = None
     journal_url: Secret | None = None
     accept_older_journal: bool = False
+    commit_file: FilePath | None = None
+    """Where the number of the last commit is kept; beside an SQLite journal unless named."""
     trusted_proxy: bool = False
     tls: Tls | None = None
     limits: ServerLimits = field(default_factory=ServerLimits)
@@ -74,7 +77,7 @@ class ServerSettings:
     @property
     def journal_location(self) -> StoreLocation:
         """Return which store holds the journal."""
-        return self.journal or StoreLocation(self.journal_url.reveal().decode() if self.journal_url else "")
+        return chosen(self.journal, self.journal_url)
 
     @property
     def scheme(self) -> str:
@@ -90,9 +93,7 @@ def _party_problems(settings: ServerSettings) -> list[str]:
 
 
 def _location_problems(settings: ServerSettings) -> list[str]:
-    problems = []
-    if (settings.journal is None) == (settings.journal_url is None):
-        problems.append("give one of journal, journal_url_file and journal_url_env")
+    problems = list(store_problems("journal", settings.journal, settings.journal_url, settings.commit_file))
     if not (settings.listen.loopback or settings.tls or settings.trusted_proxy):
         problems.append(
             f"listening on {settings.listen} needs [tls], or trusted_proxy = true behind a proxy that has it"

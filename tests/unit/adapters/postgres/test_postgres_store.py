@@ -1,12 +1,14 @@
 """What only a PostgreSQL store has: a connection that is lost and made again, a version, damage behind its back."""
 
 import sys
+from contextlib import ExitStack
 
 import psycopg
 import pytest
 from tests.support.databases import PostgresServer
 from tests.support.reports import FIRST, OTHER, TASK, report, reports
 
+from treetop.adapters.relational.commit_numbers import Opening
 from treetop.adapters.store_choice import open_stores
 from treetop.errors import InvalidInput, StoreDamaged, StoreRefused, StoreUnavailable
 from treetop.federation.wire.uploads import ReportStatus
@@ -46,27 +48,51 @@ def test_a_lost_connection_is_made_again(address: str) -> None:
         store.counts(TASK)
 
 
-def test_what_one_process_says_the_other_knows(address: str) -> None:
-    (one, first), (two, second) = open_stores(address), open_stores(address)
-    assert second.write("query", "one", b"another") == b"1"
-    assert second.write("query", "two", b"2") == b"2"
-    assert first.write("query", "two", b"3") == b"2"
-    assert first.write("new", "three", b"3") == b"3"
-    assert list(second.books()) == ["query", "new"]
-    assert second.read("new") == {"three": b"3"}
+def test_a_second_process_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("treetop.adapters.postgres.database.PATIENCE", 0.2)
+    store, _ = open_stores(address)
+    with pytest.raises(StoreRefused, match="another process holds it"):
+        open_stores(address)
+    store.close()
+    open_stores(address)[0].close()
+
+
+def test_two_stores_of_one_database_do_not_disturb_each_other(address: str, postgres: PostgresServer) -> None:
+    one, _ = open_stores(address)
+    two, _ = open_stores(postgres.new_address())
     two.add_task(OTHER, b"another")
-    assert one.submit([report(10), report(1, task=OTHER)]) == [ReportStatus.ACCEPTED] * 2
-    assert two.submit([report(10), report(10, version=1)]) == [ReportStatus.REPLAYED, ReportStatus.TICKET_SPENT]
-    assert one.close_group(TASK, FIRST) == 11
-    assert two.submit([report(11)]) == [ReportStatus.LEVEL_CLOSED]
-    assert one.issue_tickets(OTHER, 5) == range(5)
-    assert two.issue_tickets(OTHER, 5) == range(5, 10)
+    assert (list(one.tasks()), list(two.tasks())) == ([TASK], [OTHER])
     one.close()
     two.close()
 
 
+def test_who_lost_the_store_to_another_process_writes_nothing(address: str) -> None:
+    """The connection broke, and another process began before it was made again."""
+    first, journal = open_stores(address)
+    behind(address, END_OTHERS)
+    second, _ = open_stores(address)
+    with pytest.raises(StoreUnavailable):
+        first.submit([report(10)])
+    with pytest.raises(StoreUnavailable, match="is held by another process"):
+        first.submit([report(10)])
+    assert second.submit([report(10)]) == [ReportStatus.ACCEPTED]
+    second.close()
+    assert first.submit([report(10)]) == [ReportStatus.REPLAYED]
+    assert journal.write("query", "one", b"another") == b"1"
+    first.close()
+
+
+def test_another_owners_store_is_refused(address: str) -> None:
+    open_stores(address, Opening("party 'north'"))[0].close()
+    with pytest.raises(StoreRefused, match="it belongs to party 'north', and this is party 'south'"):
+        open_stores(address, Opening("party 'south'"))
+
+
 def test_a_database_that_cannot_be_written_keeps_nothing(address: str) -> None:
-    store, _ = open_stores(f"{address}%20-cdefault_transaction_read_only%3Don")
+    with pytest.raises(StoreUnavailable, match="read-only"):
+        open_stores(f"{address}%20-cdefault_transaction_read_only%3Don")
+    store, _ = open_stores(address)
+    store._database._connection.execute("SET default_transaction_read_only = on")  # type: ignore[attr-defined]
     with pytest.raises(StoreUnavailable, match="read-only"):
         store.submit([report(10)])
     store.close()
@@ -92,20 +118,20 @@ def test_a_database_that_cannot_be_written_keeps_nothing(address: str) -> None:
 )
 def test_rows_changed_behind_the_store_are_found(address: str, change: str) -> None:
     behind(address, change)
-    store, journal = open_stores(address)
-    with pytest.raises(StoreDamaged):  # noqa: PT012  whichever of these comes upon it
+    with ExitStack() as opened, pytest.raises(StoreDamaged):  # noqa: PT012  whichever of these comes upon it
+        store, journal = open_stores(address)
+        opened.callback(store.close)
         journal.read("query")
         store.close_enrolment(TASK)
         store.close_group(TASK, FIRST)
         list(store.bodies(TASK, FIRST))
-    store.close()
 
 
 def test_other_versions_and_wrong_addresses_are_refused(address: str, postgres: PostgresServer) -> None:
-    behind(address, "UPDATE treetop_schema SET version = 2")
-    with pytest.raises(StoreRefused, match=r"expected version 1 of its tables, found \(2,\)"):
+    behind(address, "UPDATE treetop_schema SET version = 3")
+    with pytest.raises(StoreRefused, match=r"expected version 2 of its tables, found \(3,\)"):
         open_stores(address)
-    with pytest.raises(InvalidInput, match="postgresql://user@host/database"):
+    with pytest.raises(InvalidInput, match="postgresql://user@host:port/database"):
         open_stores("postgresql://host:secret:port:x/?nonsense=1")
     with pytest.raises(StoreUnavailable) as failure:
         open_stores("postgresql://user:secret@127.0.0.1:9/none?connect_timeout=2")

@@ -1,4 +1,4 @@
-"""What only a SQLite store has: one owner, an epoch, a version, secure deletion, and no silent damage."""
+"""What only a SQLite store has: one owner, a file with its last commit, secure deletion, no silent damage."""
 
 import shutil
 import sqlite3
@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 from tests.support.reports import FIRST, OTHER, SECOND, TASK, report, reports
 
+from treetop.adapters.relational.commit_numbers import Opening
+from treetop.adapters.relational.states import StoreState
+from treetop.adapters.sqlite.tables import SqliteRows
 from treetop.adapters.store_choice import open_stores
 from treetop.errors import InvalidInput, StoreDamaged, StoreRefused, StoreUnavailable, TreetopError
 from treetop.federation.service_ports import AdmittedReport
@@ -70,7 +73,7 @@ def flipped_results(path: Path, expected: Everything, count: int, seed: int) -> 
     for place, bit in flips(len(whole), count, seed):
         damaged = bytearray(whole)
         damaged[place] ^= bit
-        for beside in (".epoch", "-wal", "-shm"):
+        for beside in (".commit", "-wal", "-shm"):
             path.with_name(path.name + beside).unlink(missing_ok=True)
         path.write_bytes(damaged)
         try:
@@ -168,7 +171,7 @@ def test_an_older_backup_is_refused_unless_wanted(path: Path, tmp_path: Path) ->
     shutil.copy(backup, path)
     with pytest.raises(StoreRefused, match="probably a restored backup"):
         open_stores(str(path))
-    store, _ = open_stores(str(path), accept_older=True)
+    store, _ = open_stores(str(path), Opening(accept_older=True))
     assert store.submit([report(1000, task=OTHER)]) == [ReportStatus.ACCEPTED]
     store.close()
     open_stores(str(path))[0].close()
@@ -177,35 +180,168 @@ def test_an_older_backup_is_refused_unless_wanted(path: Path, tmp_path: Path) ->
         open_stores(str(path))
 
 
-def test_a_backup_from_before_a_group_closed_is_older(path: Path, tmp_path: Path) -> None:
-    """Even one that was taken since the store was opened: what was closed must not open again."""
-    store, _ = open_stores(str(path))
+@pytest.mark.parametrize("commit", ["submit", "close_group", "journal"])
+def test_a_backup_from_before_any_commit_is_older(path: Path, tmp_path: Path, commit: str) -> None:
+    """Even one that was taken since the store was opened: what was spent, closed or said stays so."""
+    store, journal = open_stores(str(path))
     store.add_task(TASK, b"")
     source = sqlite3.connect(path)
     copy = sqlite3.connect(tmp_path / "backup.db")
     source.backup(copy)
     copy.close()
     source.close()
-    store.close_group(TASK, FIRST)
+    if commit == "submit":
+        store.submit([report(1)])
+    elif commit == "close_group":
+        store.close_group(TASK, FIRST)
+    else:
+        journal.write("query", "one", b"1")
     store.close()
     shutil.copy(tmp_path / "backup.db", path)
-    with pytest.raises(StoreRefused, match="older"):
+    with pytest.raises(StoreRefused, match=r"is older \(commit 2\) than the one that was last open here \(commit 3\)"):
         open_stores(str(path))
 
 
-def test_a_damaged_epoch_file_is_named(path: Path) -> None:
+def test_what_was_accepted_is_told(path: Path, tmp_path: Path) -> None:
+    told: list[tuple[str, dict[str, object]]] = []
+    opening = Opening("party 'north'", accept_older=True, say=lambda event, **fields: told.append((event, fields)))
+    open_stores(str(path), opening)[0].close()
+    backup = backed_up(path, tmp_path)
+    open_stores(str(path), opening)[0].close()
+    assert told == []
+    shutil.copy(backup, path)
+    open_stores(str(path), opening)[0].close()
+    ((event, fields),) = told
+    assert (event, fields["store"]) == ("older_store_accepted", str(path))
+    assert "it is older (commit 1)" in str(fields["why"])
+
+
+def test_reading_is_no_commit(path: Path) -> None:
+    filled(path)
+    remembered = path.with_name("party.db.commit")
+    store, journal = open_stores(str(path))
+    before = remembered.read_bytes()
+    store.counts(TASK)
+    list(store.bodies(TASK, FIRST))
+    store.submit(reports(range(5)))  # all replayed
+    journal.read("query 1")
+    assert remembered.read_bytes() == before
+    store.issue_tickets(TASK, 1)
+    assert int(remembered.read_bytes().split()[0]) == int(before.split()[0]) + 1
+    store.close()
+
+
+def test_another_store_in_its_place_is_refused(path: Path, tmp_path: Path) -> None:
+    """One with more commits, too, and a new one after the old one was deleted."""
     open_stores(str(path))[0].close()
-    path.with_name("party.db.epoch").write_bytes(b"many")
-    with pytest.raises(StoreRefused, match=r"party\.db\.epoch should hold decimal digits"):
+    filled(tmp_path / "other.db")
+    shutil.copy(tmp_path / "other.db", path)
+    with pytest.raises(StoreRefused, match="not the store that was last open here"):
         open_stores(str(path))
+    path.unlink()
+    with pytest.raises(StoreRefused, match="not the store that was last open here"):
+        open_stores(str(path))
+
+
+def test_a_store_put_back_while_it_is_open_takes_nothing(path: Path) -> None:
+    store, _ = open_stores(str(path))
+    store.add_task(TASK, b"")
+    store.submit([report(1)])
+    connection = store._database._connection  # type: ignore[attr-defined]  # below the port
+    older = StoreState(*connection.execute("SELECT * FROM store").fetchone()[:-1])._replace(commits=2)
+    SqliteRows(connection).save(older)
+    with pytest.raises(StoreUnavailable, match="was put back to commit 2 while it was open at commit 3"):
+        store.submit([report(2)])
+    assert store.counts(TASK) == {FIRST: 1}
+    store.close()
+
+
+def test_a_named_commit_file_is_used(path: Path, tmp_path: Path) -> None:
+    elsewhere = Opening(commit_file=tmp_path / "another" / "disk" / "store.commit")
+    open_stores(str(path), elsewhere)[0].close()
+    backup = backed_up(path, tmp_path)
+    open_stores(str(path), elsewhere)[0].close()
+    assert not path.with_name("party.db.commit").exists()
+    shutil.copy(backup, path)
+    with pytest.raises(StoreRefused, match="older"):
+        open_stores(str(path), elsewhere)
+
+
+def test_a_damaged_commit_file_is_named(path: Path) -> None:
+    open_stores(str(path))[0].close()
+    path.with_name("party.db.commit").write_bytes(b"many")
+    with pytest.raises(StoreRefused, match=r"party\.db\.commit should hold the number of its last commit"):
+        open_stores(str(path))
+
+
+def test_another_owners_store_is_refused(path: Path) -> None:
+    north, south = Opening("party 'north'"), Opening("party 'south'", accept_older=True)
+    open_stores(str(path))[0].close()  # to look into it is not to own it
+    open_stores(str(path), north)[0].close()
+    open_stores(str(path), north)[0].close()
+    for other in (south, Opening("a server")):
+        with pytest.raises(StoreRefused, match=f"it belongs to party 'north', and this is {other.owner}"):
+            open_stores(str(path), other)
+    open_stores(str(path))[0].close()
+
+
+def test_no_other_name_gives_a_second_owner(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").mkdir()
+    (tmp_path / "link" / "linked.db").symlink_to(path)
+    (tmp_path / "folder").symlink_to(tmp_path)
+    store, _ = open_stores(str(path))
+    for name in ("party.db", "./link/../party.db", "link/linked.db", "folder/party.db"):
+        with pytest.raises(StoreRefused, match="another process owns it"):
+            open_stores(name)
+    (tmp_path / "hard.db").hardlink_to(path)
+    for name in ("hard.db", "party.db"):
+        with pytest.raises(StoreRefused, match="another process owns it|another name"):
+            open_stores(name)
+    store.close()
+    with pytest.raises(StoreRefused, match=r"another name \(a hard link\)"):
+        open_stores("hard.db")
+    (tmp_path / "hard.db").unlink()
+    open_stores("link/linked.db")[0].close()
+    assert path.with_name("party.db.commit").exists()
+    assert not (tmp_path / "link" / "linked.db.commit").exists()
+
+
+def test_a_file_moved_into_an_open_stores_place_has_no_second_owner(path: Path, tmp_path: Path) -> None:
+    filled(tmp_path / "other.db")
+    store, _ = open_stores(str(path))
+    (tmp_path / "other.db").replace(path)
+    with pytest.raises(StoreRefused, match="another process owns it"):
+        open_stores(str(path))
+    store.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="locks of the file itself are taken on Linux")
+def test_the_file_itself_is_locked(path: Path) -> None:
+    """As seen through another mount, where the name and the lock beside it are others."""
+    store, _ = open_stores(str(path))
+    program = "import fcntl, sys; fcntl.flock(open(sys.argv[1]), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+    command = [sys.executable, "-c", program, str(path)]
+    assert b"BlockingIOError" in subprocess.run(command, capture_output=True, check=False).stderr
+    store.close()
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def test_only_its_owner_reads_a_new_store(path: Path) -> None:
+    filled(path)
+    store, _ = open_stores(str(path))
+    store.issue_tickets(TASK, 1)
+    for name in ("party.db", "party.db-wal", "party.db-shm"):
+        assert path.with_name(name).stat().st_mode & 0o777 == 0o600
+    store.close()
 
 
 def test_other_versions_and_other_databases_are_refused(path: Path, tmp_path: Path) -> None:
     open_stores(str(path))[0].close()
     connection = sqlite3.connect(path)
-    connection.execute("PRAGMA user_version = 2")
+    connection.execute("PRAGMA user_version = 3")
     connection.close()
-    with pytest.raises(StoreRefused, match="expected version 1 of its tables, found 2"):
+    with pytest.raises(StoreRefused, match="expected version 2 of its tables, found 3"):
         open_stores(str(path))
     foreign = sqlite3.connect(tmp_path / "foreign.db")
     foreign.execute("CREATE TABLE guests (name TEXT)")
@@ -261,7 +397,7 @@ def test_a_closed_store_and_wrong_words_are_refused(path: Path) -> None:
     store.close()
     with pytest.raises(StoreUnavailable, match="was closed"):
         journal.read("query")
-    with pytest.raises(InvalidInput, match=r"a store is a path or postgresql://…, found mysql://"):
+    with pytest.raises(InvalidInput, match="expected the path of an SQLite file or postgresql://"):
         open_stores("mysql://user:secret@host/database")
     with pytest.raises(StoreUnavailable, match="cannot be opened"):
         open_stores(str(path / "in" / "no" / "folder.db"))

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from treetop.adapters.http.endpoint_settings import AccessKey, Address, StoreLocation
+from treetop.adapters.http.endpoint_settings import AccessKey, Address
+from treetop.adapters.store_choice import StoreLocation
 from treetop.errors import InvalidInput
 from treetop.services.party.settings import PartySettings
 from treetop.toml_files import read_toml
@@ -55,7 +56,7 @@ def test_the_defaults_in_the_sample_are_the_defaults(tmp_path: Path) -> None:
         ('store = "data/party.db"', "", "give one of store"),
         ('store = "data/party.db"', 'store = "postgresql://u:canary@h/d"', "an address with a password is a secret"),
         ('store = "data/party.db"', 'store = "mysql://h/d"', "postgresql://"),
-        ('store = "data/party.db"', 'store = ""', "expected a path"),
+        ('store = "data/party.db"', 'store = ""', "expected the path"),
         ("d75a98", "canary", "64 hexadecimal digits"),
         ("[tls]", "[tlz]", "did you mean 'tls'?"),
         ('minimum = "1.2"', 'minimum = "1.1"', 'minimum must be "1.2" or "1.3"'),

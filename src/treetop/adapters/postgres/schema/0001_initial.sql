@@ -2,8 +2,8 @@
 -- Rows with a seal are read through it (relational/states.py). Slots are one integer: the number of a task (or of a
 -- collection) in the high bits, the serial number in the low 40.
 CREATE TABLE store (
-    number bigint PRIMARY KEY, epoch bigint NOT NULL, tasks bigint NOT NULL, groups bigint NOT NULL,
-    books bigint NOT NULL, seal bytea NOT NULL
+    number bigint PRIMARY KEY, identity bytea NOT NULL, owner text NOT NULL, commits bigint NOT NULL,
+    tasks bigint NOT NULL, groups bigint NOT NULL, books bigint NOT NULL, seal bytea NOT NULL
 );
 CREATE TABLE task (
     number bigint PRIMARY KEY, digest bytea NOT NULL UNIQUE, document bytea NOT NULL, tickets bigint NOT NULL,

@@ -1,8 +1,8 @@
 -- A party's reports and journal, or a server's journal. Rows with a seal are read through it (relational/states.py).
 -- Slots are one integer: the number of a task (or of a collection) in the high bits, the serial number in the low 40.
 CREATE TABLE store (
-    number INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, tasks INTEGER NOT NULL, groups INTEGER NOT NULL,
-    books INTEGER NOT NULL, seal BLOB NOT NULL
+    number INTEGER PRIMARY KEY, identity BLOB NOT NULL, owner TEXT NOT NULL, commits INTEGER NOT NULL,
+    tasks INTEGER NOT NULL, groups INTEGER NOT NULL, books INTEGER NOT NULL, seal BLOB NOT NULL
 ) STRICT;
 CREATE TABLE task (
     number INTEGER PRIMARY KEY, digest BLOB NOT NULL, document BLOB NOT NULL, tickets INTEGER NOT NULL,
