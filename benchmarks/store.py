@@ -1,10 +1,11 @@
-"""The SQLite store: durable reports a second, empty and with 5 million in it; reopening; group commit."""
+"""The SQLite store: durable reports a second, empty and with 5 million in it; reopening; commit numbers; callers."""
 
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from shutil import copy
+from statistics import median
 from tempfile import TemporaryDirectory
 from threading import Lock, Thread
 from time import perf_counter
@@ -22,12 +23,13 @@ time, and each is on disk before it is acknowledged (SQLite, write-ahead log, sy
 tickets come back as they were issued; "shuffled" means in random order, where every report touches another page of the
 table of spent tickets. An empty store has few such pages and a full one has many, so that ratio carries no verdict, but
 the reports per second do. What limits: in order, Python; shuffled and with millions in the store, writing those pages,
-first to the log, then to the file.
+first to the log, then to the file. "Numbered" commits are what the store always does: a number in the store and in a
+file beside it, so that an older copy shows; "plain" ones leave both out.
 """
 TASK = bytes(32)
 GROUPS = [Group(level) for level in range(1, 25)]
 STORED = 5_000_000
-SOME, TRIES = 50_000, 7
+SOME, TRIES, COMMITS = 50_000, 7, 500
 MOST_SHUFFLED = 1 << 23
 Order = Callable[[int], int]
 
@@ -45,6 +47,7 @@ def measure() -> Iterator[Row]:
     with TemporaryDirectory() as name:
         for order in (in_order, shuffled):
             yield from growth(Path(name) / f"{order.__name__}.db", order)
+        yield from numbering(Path(name))
         yield from together(Path(name) / "single.db")
 
 
@@ -109,6 +112,38 @@ def reopening(path: Path, store: ReportStore, name: str) -> Row:
     seconds = perf_counter() - begin
     again.close()
     return Measured(f"{name}: opening 5 M reports after a crash / 2 s", seconds / 2, 1, seconds, 2)
+
+
+class Plain:
+    """Commits without a number."""
+
+    def next(self, _rows: object) -> None:
+        pass
+
+    def committed(self, _store: object) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def numbering(folder: Path) -> Iterator[Row]:
+    """In turns, commit by commit: the middle one of many, of one report and of as many as group commit gathers."""
+    stores = [new_store(folder / name) for name in ("numbered.db", "plain.db")]
+    stores[1]._database._numbers.close()  # type: ignore[attr-defined]  # below the port
+    stores[1]._database._numbers = Plain()  # type: ignore[attr-defined]
+    for first, size, limit in ((0, 1, 1.5), (COMMITS, 800, 1.2)):
+        seconds: list[list[float]] = [[], []]
+        for number in range(COMMITS):
+            reports = made(range(first + number * size, first + (number + 1) * size), in_order)
+            for which in (number % 2, 1 - number % 2):  # who comes first computes what both need
+                begin = perf_counter()
+                stores[which].submit(reports)
+                seconds[which].append(perf_counter() - begin)
+        numbered, plain = map(median, seconds)
+        yield Measured(f"a commit of {size}: numbered / plain", numbered / plain, limit, numbered, plain)
+    for store in stores:
+        store.close()
 
 
 def together(path: Path) -> Iterator[Row]:

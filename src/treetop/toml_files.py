@@ -6,6 +6,7 @@ the environment. Pydantic is loaded with the first file that is read.
 """
 
 import json
+import re
 import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -19,6 +20,8 @@ from treetop.errors import InvalidInput
 
 Shape = TypeVar("Shape")
 _SECRET_ENDINGS = ("_file", "_env")
+_LIKE_AN_ADDRESS = re.compile(r"://|:.*@|//.*@|pass\w*\s*=")
+"""The secret itself where its name should be: it is not shown."""
 _EXPECTED = {
     "string_type": ("a text", "str"), "int_type": ("a whole number", "int"), "float_type": ("a number", "float"),
     "bool_type": ("true or false", "bool"), "tuple_type": ("a list", ""), "dict_type": ("a table", ""),
@@ -77,7 +80,7 @@ class Secret(FileValue):
     def from_file(cls, value: Any, source: Source) -> "Secret":
         """Read the secret that `{"x_file": name}` or `{"x_env": name}` points to."""
         ((key, name),) = value.items()
-        if not isinstance(name, str) or not name:
+        if not isinstance(name, str) or not name or _LIKE_AN_ADDRESS.search(name):
             raise InvalidInput("must be given by a name, found something else")
         if key.endswith("_file"):
             try:

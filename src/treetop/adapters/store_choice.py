@@ -18,15 +18,19 @@ from treetop.adapters.sqlite.database import SqliteDatabase
 from treetop.errors import InvalidInput
 from treetop.toml_files import FileValue, Secret, Source
 
-_PLAIN = r"(?:[\w.~!$&'()*+;=-]|%[0-9A-Fa-f]{2})"
-_HOST = rf"(?:\[[0-9A-Fa-f:.%]+\]|{_PLAIN}+)(?::[0-9]+)?"
+_NAME = r"(?:[\w.~-]|%[0-9A-Fa-f]{2})"
+_VALUE = r"(?:[\w.~!$'()*+,;:/=-]|%[0-9A-Fa-f]{2})"
+_HOST = rf"(?:\[[0-9A-Fa-f:.%]+\]|{_NAME}+)(?::[0-9]+)?"
 _ADDRESS = re.compile(
-    rf"postgres(?:ql)?://(?:(?P<user>{_PLAIN}*)(?::(?P<password>(?:{_PLAIN}|[,:])*))?@)?"
-    rf"(?P<shown>(?:{_HOST}(?:,{_HOST})*)?(?:/{_PLAIN}*)?)"
-    rf"(?P<more>\?[a-z_]+=(?:{_PLAIN}|[,/:])*(?:&[a-z_]+=(?:{_PLAIN}|[,/:])*)*)?",
+    rf"postgres(?:ql)?://(?:(?P<user>{_NAME}*)(?::(?P<password>(?:(?!/){_VALUE})*))?@)?"
+    rf"(?P<shown>(?:{_HOST}(?:,{_HOST})*)?(?:/{_NAME}*)?)"
+    rf"(?:\?(?P<options>[a-z_]+={_VALUE}*(?:&[a-z_]+={_VALUE}*)*))?",
     re.ASCII,
 )
-_LIKE_AN_ADDRESS = re.compile(r"postgre\w*\W*[:/]{2}|\w*:/|.*:.*@|.*//.*@", re.ASCII | re.DOTALL | re.IGNORECASE)
+_LIKE_AN_ADDRESS = re.compile(
+    r"\W*postgre\w*\W*(?::|//)|\W*\w*:/|.*://|.*(?::|//).*@|.*@.*[:?=]|.*pass\w*\s*=", re.DOTALL | re.IGNORECASE
+)
+"""Paths that nobody means: a scheme or something like it, an @ among other signs of an address, a named password."""
 _EXPECTED = "expected the path of an SQLite file or postgresql://user@host:port/database?option=value"
 
 
@@ -53,8 +57,8 @@ class StoreLocation(FileValue):
         address = cls(value).address
         if address is None:
             return cls(str(source.folder / value))
-        if address["password"] is not None or "password=" in (address["more"] or ""):
-            raise InvalidInput("an address with a password is a secret: give store_url_file or store_url_env")
+        if address["password"] is not None or "password=" in (address["options"] or ""):
+            raise InvalidInput("an address with a password is a secret: give it by …_url_file or …_url_env")
         return cls(value)
 
     @property

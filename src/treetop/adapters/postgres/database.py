@@ -213,8 +213,10 @@ def _with_limits(address: str) -> str:
     """Return the address with a limit on waiting, unless it has one; its password is in no message."""
     try:
         given = conninfo_to_dict(address)
-    except psycopg.ProgrammingError:
-        raise InvalidInput("a PostgreSQL store is postgresql://user@host/database, found something else") from None
+    except (psycopg.ProgrammingError, UnicodeDecodeError):
+        raise InvalidInput(
+            "a PostgreSQL store is postgresql://user@host:port/database with options that libpq knows, found another"
+        ) from None
     return address if "connect_timeout" in given else make_conninfo(address, connect_timeout=10)
 
 

@@ -1,5 +1,6 @@
 """What a party's settings may say."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,14 +17,14 @@ KEY = "k" * 32
 ENVIRONMENT = {"TREETOP_SERVER_KEY": KEY}
 
 
-def sample(folder: Path, old: str = "", new: str = "") -> PartySettings:
+def sample(folder: Path, old: str = "", new: str = "", more: Mapping[str, str] | None = None) -> PartySettings:
     (folder / "secrets").mkdir(exist_ok=True)
     for name in ("ticket.secret", "back_end.key"):
         (folder / "secrets" / name).write_text(KEY)
     text = SAMPLE.read_text()
     assert old in text
     (folder / "party.toml").write_text(text.replace(old, new, 1))
-    return read_toml(folder / "party.toml", PartySettings, ENVIRONMENT)
+    return read_toml(folder / "party.toml", PartySettings, {**ENVIRONMENT, **(more or {})})
 
 
 def test_the_sample_is_understood(tmp_path: Path) -> None:
@@ -99,3 +100,32 @@ def test_short_keys_are_refused() -> None:
 
     with pytest.raises(InvalidInput, match="32 characters"):
         AccessKey(Secret(b"short"))
+
+
+TYPOS = (
+    "postgres//alice:canary@host/db", "postgresq://alice:canary@host/db", "postgresql:/alice:canary@host/db",
+    "postgresql://alice:canary@host:port/db", "postgresql://alice:can@ry@canary/db", "alice:canary@host/db",
+    "host=host user=alice password=canary",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("typo", TYPOS)
+def test_a_mistyped_address_is_refused_and_not_shown(tmp_path: Path, typo: str) -> None:
+    """Wherever it stands: openly, in the file or variable of the secret, or in the place of their names."""
+    (tmp_path / "url").write_text(typo)
+    for line in (
+        f'store = "{typo}"', 'store_url_file = "url"', 'store_url_env = "URL"', f'store_url_env = "{typo}"',
+        f'store_url_file = "{typo}"', f'store_url = "{typo}"', f'store_url_file = "url"\nstore = "{typo}"',
+    ):  # fmt: skip
+        with pytest.raises(InvalidInput) as refusal:
+            sample(tmp_path, 'store = "data/party.db"', f'{line}\ncommit_file = "store.commit"', {"URL": typo})
+        assert not any(piece in str(refusal.value) for piece in ("canary", "can@", "alice"))
+
+
+def test_a_store_in_postgresql_needs_a_commit_file(tmp_path: Path) -> None:
+    old, new = 'store = "data/party.db"', 'store = "postgresql://host/treetop"'
+    with pytest.raises(InvalidInput, match="commit_file is missing"):
+        sample(tmp_path, old, new)
+    found = sample(tmp_path, old, f'{new}\ncommit_file = "data/store.commit"')
+    assert found.commit_file == tmp_path / "data" / "store.commit"
+    assert str(found.store_location) == "postgresql://host/treetop"

@@ -7,7 +7,7 @@ from treetop.services.server.settings import ServerSettings
 from treetop.toml_files import read_toml
 
 SAMPLE = Path(__file__).parents[4] / "docs" / "how_to" / "samples" / "server.toml"
-ENVIRONMENT = {"TREETOP_SOUTH_KEY": "s" * 40}
+ENVIRONMENT = {"TREETOP_SOUTH_KEY": "s" * 40, "TYPO": "postgres//alice:canary@host/db", "PATH": "data/server.db"}
 
 
 def laid_out(folder: Path, text: str | None = None) -> Path:
@@ -53,6 +53,9 @@ def _plain(folder: Path) -> Path:
         ('url = "https://north.example:8443"', 'url = "http://north.example:8443"', "plain http"),
         ("# [limits]\n", "[limits]\nbody_seconds = 0\n", "1 at least"),
         ('journal = "data', 'journl = "data', "journl.*journal"),
+        ('journal = "data/server.db"', 'journal_url_env = "TYPO"', "^((?!canary).)*journal_url: exp((?!canary).)*$"),
+        ('journal = "data/server.db"', 'journal_url_env = "PATH"', "the secret journal_url must be a postgresql://"),
+        ('journal = "data/server.db"', 'journal = "postgresql://host/treetop"', "commit_file is missing"),
         ("key_file = \"secrets/admin.key\"\n", "", "key_file, key_env and sha256"),
     ],
 )  # fmt: skip
