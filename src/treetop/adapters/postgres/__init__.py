@@ -1,1 +1,1 @@
-"""Stores in a PostgreSQL database: several workers, one truth."""
+"""Stores in a PostgreSQL database: one process at a time, and the store outlasts its machine."""
