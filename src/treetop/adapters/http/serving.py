@@ -18,7 +18,7 @@ from treetop.errors import InvalidInput
 IDLE_SECONDS, FINISH_SECONDS = 75, 20
 BACKLOG = 2048
 RECEIVE_BUFFER_BYTES = 64 << 10
-"""Of a connection, in the kernel: it would grow to megabytes by itself, and over TLS uvloop keeps as much as it reads."""
+"""Of a connection, in the kernel: it would grow to megabytes by itself, and over TLS uvloop keeps what it reads."""
 _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
