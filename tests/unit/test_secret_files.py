@@ -10,10 +10,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from treetop.adapters.relational.commit_numbers import Opening
 from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.adapters.report_files.writer import ReportFileWriter
 from treetop.adapters.sqlite import database, fleet_ledger
-from treetop.adapters.relational.commit_numbers import Opening
 from treetop.adapters.sqlite.database import SqliteDatabase
 from treetop.adapters.sqlite.fleet_ledger import FleetLedger
 from treetop.adapters.system.durable_file import DeviceState, create_durably, replace_durably

@@ -22,7 +22,7 @@ FREE_BYTES = 16 << 10
 """Of every connection, before it draws on what all may hold: parked large requests do not shut out small ones."""
 PIECE_BYTES = 16 << 10
 """Fed to the parser at a time: a packet is as large as its sender likes, and nothing is counted within a piece."""
-LINGER_SECONDS = 2.0
+LINGER_SECONDS = 1.0
 """How long what a refused client still sends is dropped, so that it reads why before the connection is reset."""
 
 

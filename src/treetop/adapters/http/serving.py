@@ -18,6 +18,8 @@ from treetop.secret_files import check_private
 
 IDLE_SECONDS, FINISH_SECONDS = 75, 20
 BACKLOG = 2048
+RECEIVE_BUFFER_BYTES = 64 << 10
+"""Of a connection, in the kernel: it would grow to megabytes by itself, and over TLS uvloop keeps what it reads."""
 _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
@@ -39,9 +41,11 @@ def listening(address: Address) -> socket.socket:
     """Return a socket that listens, or say why there is none."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:
-        return socket.create_server((address.host, address.port), family=family, backlog=BACKLOG)
+        listener = socket.create_server((address.host, address.port), family=family, backlog=BACKLOG)
     except OSError as reason:
         raise InvalidInput(f"cannot listen on {address}: {reason.strerror or reason}") from None
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)  # connections inherit it
+    return listener
 
 
 def serve(

@@ -198,14 +198,12 @@ class _Ownership:
                 )
             if sys.platform == "linux":  # elsewhere this lock would keep SQLite out as well
                 self._take(path)
-        except BlockingIOError:
+        except BaseException as error:
             self.end()
-            raise StoreRefused(str(path), "another process owns it; one SQLite file has one owner") from None
-        except OSError as error:
-            self.end()
-            raise StoreUnavailable(f"the store {path} cannot be opened: {error}") from error
-        except StoreRefused:
-            self.end()
+            if isinstance(error, BlockingIOError):
+                raise StoreRefused(str(path), "another process owns it; one SQLite file has one owner") from None
+            if isinstance(error, OSError):
+                raise StoreUnavailable(f"the store {path} cannot be opened: {error}") from error
             raise
 
     def _take(self, path: Path) -> None:
