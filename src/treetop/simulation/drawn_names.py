@@ -115,7 +115,11 @@ class DrawnNameReports:
         free = self._cells - len(np.union1d(held.names, listed))
         number = int(self._randomness.binomial(free, min(tail.sum(), 1.0)))
         names = self._unheld(number, np.union1d(held.names, listed))
-        support = least + self._randomness.choice(len(tail), len(names), p=tail / tail.sum()) if number else names.astype(np.int64)
+        support = (
+            least + self._randomness.choice(len(tail), len(names), p=tail / tail.sum())
+            if number
+            else names.astype(np.int64)
+        )
         self._others, self._least = Known(names, support), least
         found = Known(held.names[enough], held.numbers[enough]).with_more(names, support)
         others = ~np.isin(found.names, listed)
@@ -194,12 +198,16 @@ def _occur_once(names: Codes) -> NDArray[np.bool_]:
 def binomial_tail(trials: int, chance: float, least: int) -> NDArray[np.float64]:
     """Return P(Bin = least), P(Bin = least + 1) ..., as far as they matter."""
     from math import lgamma, log, log1p
+
     if least > trials:
         return np.zeros(1)
     first = max(least, 0)
     log_first = (
-        lgamma(trials + 1) - lgamma(first + 1) - lgamma(trials - first + 1)
-        + first * log(chance) + (trials - first) * log1p(-chance)
+        lgamma(trials + 1)
+        - lgamma(first + 1)
+        - lgamma(trials - first + 1)
+        + first * log(chance)
+        + (trials - first) * log1p(-chance)
     )
     width = int(12 * np.sqrt(trials * chance * (1 - chance))) + 40
     k = np.arange(first, min(trials, first + width))

@@ -57,7 +57,11 @@ def log_likelihood_gains(counts: Frequencies, variance: float, expected: Frequen
 
 
 def recovered_text(
-    gains: Gains, accepts: Callable[[bytes], bool], max_texts: int = MAX_TEXTS, *, widths: tuple[int, ...] = (NARROW, WIDE)
+    gains: Gains,
+    accepts: Callable[[bytes], bool],
+    max_texts: int = MAX_TEXTS,
+    *,
+    widths: tuple[int, ...] = (NARROW, WIDE),
 ) -> bytes | None:
     """Run by the server: the likeliest text that is accepted, or None if none of the first `max_texts` is."""
     for width in widths:

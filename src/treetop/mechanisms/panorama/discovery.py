@@ -7,7 +7,7 @@ from math import e, erfc, exp, log, log2, pi, sqrt
 
 import numpy as np
 
-from treetop.encoding.bit_strings import Codes
+from treetop.encoding.bit_strings import Codes, code_array
 from treetop.oracles.frequency_oracle import Counts, Frequencies
 from treetop.trie.global_ranking import COUNT_BITS
 
@@ -53,6 +53,11 @@ class ConspicuousNames:
         """Run by a party: round how far names lie above the bound."""
         return cls(names, np.rint((scores - tau) / STEP).astype(np.int64).clip(0), space)
 
+    @classmethod
+    def none(cls, bits: int) -> "ConspicuousNames":
+        """Return no names."""
+        return cls(code_array([], bits), np.empty(0, dtype=np.int64), 1 << bits)
+
     @property
     def shift(self) -> int:
         """Return the low bits of a gap that are sent as they are: about log2 of the median gap."""
@@ -61,7 +66,8 @@ class ConspicuousNames:
     @cached_property
     def bits(self) -> int:
         """Return the real length: quotients and steps in unary, low bits, and how many there are."""
-        gaps = np.diff(self.names.astype(np.int64), prepend=-1) - 1
+        names: Counts = np.append(-1, self.names.astype(np.int64))
+        gaps = names[1:] - names[:-1] - 1
         return COUNT_BITS + int((gaps >> self.shift).sum() + self.steps.sum()) + len(gaps) * (self.shift + 2)
 
 

@@ -26,7 +26,7 @@ class PanoramaParameters(Parameters):
 
     bits: int = setting(24, "b", "Panorama: bits of a name.", whole_number(8, 26))
     score: Literal["auto", "lower_confidence", "sum"] = setting(
-        "auto", "", "Panorama: rank by the best lower bound over sets of parties, or by plain sums; auto: sums above ten.",
+        "auto", "", "Panorama: rank by the best lower bound over sets of parties, or by sums; auto: sums above ten.",
         choice("auto", "lower_confidence", "sum"),
     )  # fmt: skip
     upload_budget: int = setting(
@@ -72,7 +72,9 @@ class PanoramaPlan:
         return len(self.weights) - 1
 
     @classmethod
-    def of(cls, parameters: PanoramaParameters, listed: int, *, signed: bool, discovers: bool, texts: bool) -> "PanoramaPlan":
+    def of(
+        cls, parameters: PanoramaParameters, listed: int, *, signed: bool, discovers: bool, texts: bool
+    ) -> "PanoramaPlan":
         """Spend on names that are on no list what everything else leaves of the budget."""
         rho, chunks = (parameters.text_share, parameters.text_chunks) if texts else (0.0, 0)
         weights = (1 - rho, *(rho * weight for weight in chunk_weights(chunks)))
@@ -80,6 +82,7 @@ class PanoramaPlan:
             return cls(weights)
         unary = UNARY_BITS[signed]
         budget = parameters.upload_budget or DEFAULT_BUDGET
-        left = budget - listed * unary - READ * chunks * CHUNK_VALUES * UNARY_BITS[False] - 3 * parameters.k * COUNT_BITS
+        closing = (parameters.k + 2 * READ) * COUNT_BITS
+        left = budget - listed * unary - READ * chunks * CHUNK_VALUES * UNARY_BITS[False] - closing
         asked = int(min(MAX_ASKED, max(left, 0.0) * SHARE_ASKED / unary))
         return cls(weights, tau_within(1 << parameters.bits, left - asked * unary), max(asked, READ))

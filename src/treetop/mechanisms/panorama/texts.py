@@ -90,16 +90,22 @@ def gains_of(sent: ChunkCounts, expected: Frequencies) -> Gains:
 
 
 def spelt_texts(
-    names: Codes, sent: Mapping[str, ChunkCounts], expected: Mapping[str, Frequencies], clear: NDArray[np.bool_], codec: Hashed
+    names: Codes,
+    sent: Mapping[str, ChunkCounts],
+    expected: Mapping[str, Frequencies],
+    clear: NDArray[np.bool_],
+    codec: Hashed,
 ) -> Texts:
-    """Run by the server: walk over the likeliest texts behind names; the walk is long where a name is no mere noise."""
+    """Run by the server: walk over the likeliest texts behind names; a long way only where a name is no mere noise."""
+    gains = [gains_of(counts, expected[party]) for party, counts in sent.items() if party in expected]
     texts: Texts = {}
-    if not sent:
-        return texts
-    gains = sum(gains_of(counts, expected[party]) for party, counts in sent.items())
-    for place, name in enumerate(names.tolist()):
-        widths = (NARROW, WIDE) if clear[place] else (NARROW,)
-        text = recovered_text(gains[place], lambda text, name=name: codec.hash_of(text) == name and is_utf_8(text), widths=widths)
+    for place, name in enumerate(names.tolist() if gains else ()):
+
+        def accepts(text: bytes, name: int = name) -> bool:
+            return codec.hash_of(text) == name and is_utf_8(text)
+
+        told = np.sum([party[place] for party in gains], axis=0)
+        text = recovered_text(told, accepts, widths=(NARROW, WIDE) if clear[place] else (NARROW,))
         if text is not None:
             texts[name] = ReadText(text, "recovered")
     return texts

@@ -1,0 +1,208 @@
+"""Panorama: lists, names on no list, texts, ids and catalogues; what is sent, and parties without reports."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from treetop.datasets.federation import Federation
+from treetop.datasets.loading import as_federation
+from treetop.encoding.bit_strings import code_array
+from treetop.encoding.hashed_text import HashedText
+from treetop.encoding.item_codecs import Hashed, Ids
+from treetop.encoding.listed_items import ListedItems
+from treetop.mechanisms.panorama.discovery import (
+    HIGHEST,
+    LOWEST,
+    ConspicuousNames,
+    expected_bits,
+    most_conspicuous,
+    tau_within,
+)
+from treetop.mechanisms.panorama.mechanism import Panorama
+from treetop.mechanisms.panorama.plan import PanoramaParameters, PanoramaPlan, chunk_weights
+from treetop.mechanisms.panorama.texts import ListedNames, is_utf_8
+from treetop.privacy.epsilon import Epsilon
+from treetop.simulation.population import Population
+from treetop.simulation.run import RunResult, run
+
+TEXTS = ["green tea", "café au lait", "Lamp 3", "mate", "water", "cocoa", "juice", "天气预报"]
+DATA = {
+    "north": {text: 40_000 // (rank + 1) for rank, text in enumerate(TEXTS)},
+    "south": {text: 30_000 // (rank + 1) for rank, text in enumerate(TEXTS)},
+}
+BITS = 16
+
+
+def parameters(**settings: object) -> PanoramaParameters:
+    return PanoramaParameters(3, Epsilon(4)).with_settings({"bits": BITS, **settings})
+
+
+def found(
+    data: Any, listed: list[str] | None, given: PanoramaParameters, *, discovers: bool = True, texts: bool = True
+) -> tuple[RunResult, list[str]]:
+    federation: Federation = as_federation(data)
+    codec = HashedText(given.bits, given.hash_key, given.text_chunks)
+    words = [word.encode() for word in listed or []]
+    names = ListedNames.hashed(words, codec, given.text_chunks if texts else 0, ordered=False)
+    outcome = run(Panorama(names, discovers, texts), given, Population(federation, codec), seed=1)
+    assert outcome.ranking.texts is not None
+    return outcome, ["?" if text is None else text.text.decode() for text in outcome.ranking.texts]
+
+
+def test_texts_of_names_on_no_list_are_read() -> None:
+    outcome, texts = found(DATA, None, parameters())
+    assert texts == TEXTS[:3]
+    assert {text.source for text in outcome.ranking.texts} == {"recovered"}  # type: ignore[union-attr]
+    assert outcome.ranking.significant is not None
+    assert outcome.ranking.significant.all()
+    assert abs(outcome.ranking.counts[0] - 70_000) < 6 * np.sqrt(outcome.ranking.variances[0])
+
+
+def test_a_list_and_texts_together_read_what_the_list_leaves() -> None:
+    outcome, texts = found(DATA, [TEXTS[0], "nobody's", *(f"word {n}" for n in range(50))], parameters())
+    assert texts == TEXTS[:3]
+    assert [text.source for text in outcome.ranking.texts] == ["listed", "recovered", "recovered"]  # type: ignore[union-attr]
+
+
+def test_without_texts_a_name_on_no_list_is_a_hash() -> None:
+    _, texts = found(DATA, [TEXTS[0], TEXTS[2]], parameters(), texts=False)
+    assert texts == [TEXTS[0], "?", TEXTS[2]]
+
+
+def test_without_discovery_the_list_is_all_there_is() -> None:
+    outcome, texts = found(DATA, TEXTS[1:], parameters(), discovers=False)
+    assert texts == TEXTS[1:4]
+    assert all(bits < 3_000 for bits in outcome.uplink_bits.values())
+
+
+def test_many_parties_are_summed() -> None:
+    many = {f"party {number}": {text: users // 4 for text, users in DATA["north"].items()} for number in range(11)}
+    outcome, texts = found(many, TEXTS, parameters())
+    assert texts == TEXTS[:3]
+    assert (parameters().rule(11), parameters().rule(10)) == ("sum", "lower_confidence")
+    assert parameters(score="sum").rule(2) == "sum"
+    assert len(outcome.findings) == 11
+
+
+def test_ids_are_their_own_names_and_whoever_has_none_is_counted() -> None:
+    data = {"north": {"7": 30_000, "9": 20_000, "12345": 15_000, "no id": 10_000}, "south": {"7": 20_000, "11": 9_000}}
+    given = parameters()
+    population = Population(as_federation(data), Ids(BITS))
+    outcome = run(Panorama(ListedNames.codes(code_array([], BITS)), texts=False), given, population, seed=1)
+    assert outcome.ranking.prefixes.tolist() == [7, 9, 12345]
+    assert outcome.ranking.texts is None
+    assert outcome.ranking.outside is not None
+    assert abs(outcome.ranking.outside.count - 10_000) < 6 * np.sqrt(outcome.ranking.outside.variance)
+
+
+def test_a_catalogue_is_counted_without_looking_further() -> None:
+    codec = ListedItems(["chai", "cocoa", "latte", "mate"])
+    data = {"north": {"chai": 9_000, "cocoa": 2_000, "beer": 4_000}, "south": {"chai": 5_000, "latte": 3_000}}
+    given = parameters(bits=codec.bits)
+    listed = ListedNames.codes(np.arange(4, dtype=np.uint64))
+    outcome = run(Panorama(listed, False, False), given, Population(as_federation(data), codec), seed=1)
+    assert outcome.ranking.prefixes.tolist() == [0, 2, 1]
+    assert outcome.ranking.outside is not None
+    assert abs(outcome.ranking.outside.count - 4_000) < 6 * np.sqrt(outcome.ranking.outside.variance)
+
+
+class Nobody:
+    """A party whose devices sent nothing."""
+
+
+def test_parties_without_reports_are_left_out() -> None:
+    given = parameters()
+    mechanism = Panorama(ListedNames.hashed([b"a", b"b"], Hashed(BITS), 12, ordered=False))
+    population = Population(as_federation({"north": {"a": 1}}), HashedText(BITS))
+    server = mechanism.server(given, population.roster)
+    next(server)
+    from treetop.mechanisms.panorama.mechanism import FirstCounts  # noqa: PLC0415
+    from treetop.trie.party_counts import QuantisedCounts  # noqa: PLC0415
+
+    nothing = QuantisedCounts.of(np.zeros(2), np.inf)
+    first = FirstCounts((0,) * 13, nothing, ConspicuousNames.none(BITS))
+    server.send({"north": first})
+    server.send({"north": QuantisedCounts.of(np.empty(0), np.inf)})
+    server.send({})
+    with pytest.raises(StopIteration) as end:
+        server.send({})
+    assert len(end.value.value) == 0
+
+
+def test_names_that_share_a_hash() -> None:
+    codec = Hashed(8)
+    words = [b"word %d" % number for number in range(600)]
+    joined = ListedNames.hashed(words, codec, 0, ordered=False)
+    first = ListedNames.hashed(words, codec, 0, ordered=True)
+    apart = ListedNames.hashed(words, codec, 4, ordered=False)
+    assert len(joined) == len(first) == len({codec.hash_of(word) for word in words})
+    assert len(apart) == 600
+    assert joined.texts is not None
+    assert first.texts is not None
+    for both, one in zip(joined.texts, first.texts, strict=True):
+        assert both.split(b" or ")[0] == one
+    assert (np.diff(apart.names.astype(int)) >= 0).all()
+    assert len(apart.best_of_each(np.arange(600))) == len(joined)
+
+
+def test_what_is_conspicuous_is_sent_at_its_real_length() -> None:
+    rng = np.random.default_rng(1)
+    space, tau = 1 << 20, 2.5
+    noise = rng.standard_normal(space)
+    names = np.flatnonzero(noise >= tau).astype(np.uint64)
+    sent = ConspicuousNames.of(names, noise[names.astype(int)], tau, space)
+    assert sent.bits == pytest.approx(expected_bits(space, tau), rel=0.04)
+    assert ConspicuousNames.none(20).bits == 32
+
+
+def test_the_bound_rises_as_the_budget_falls() -> None:
+    space = 1 << 24
+    assert tau_within(space, 1e9) == LOWEST
+    assert tau_within(space, 0) == HIGHEST
+    assert tau_within(space, 1.07e6) == pytest.approx(2.5, abs=0.02)
+    assert tau_within(space, 251e3) == pytest.approx(3.04, abs=0.02)
+    assert tau_within(space, 77e3) == pytest.approx(3.42, abs=0.02)
+
+
+def test_names_that_several_parties_see_come_first() -> None:
+    def named(*pairs: tuple[int, int]) -> ConspicuousNames:
+        names, steps = zip(*pairs, strict=True)
+        return ConspicuousNames(np.array(names, dtype=np.uint64), np.array(steps), 256)
+
+    sent = {"a": named((3, 0), (5, 1), (9, 8)), "b": named((3, 0), (7, 2))}
+    deviations = {"a": 10.0, "b": 10.0}
+    assert most_conspicuous(sent, deviations, 2.5, 2.66, 2).tolist() == [3, 9]
+    assert most_conspicuous(sent, deviations, 2.5, 2.66, 9).tolist() == [3, 5, 7, 9]
+
+
+def test_a_plan_spends_what_the_list_leaves() -> None:
+    def plan(listed: int, **settings: object) -> PanoramaPlan:
+        given = parameters(bits=24, **settings)
+        return PanoramaPlan.of(given, listed, signed=False, discovers=True, texts=True)
+
+    assert plan(0).tau < plan(50_000).tau < plan(50_000, upload_budget=400_000).tau
+    assert plan(0, upload_budget=1).tau == HIGHEST
+    assert PanoramaPlan.of(parameters(), 5, signed=False, discovers=False, texts=False).weights == (1.0,)
+
+
+@pytest.mark.parametrize("chunks", [1, 3, 5, 12, 64])
+def test_chunks_are_drawn_as_words_need_them(chunks: int) -> None:
+    weights = chunk_weights(chunks)
+    assert len(weights) == chunks
+    assert sum(weights) == pytest.approx(1)
+    assert list(weights) == sorted(weights, reverse=True)
+
+
+def test_what_a_run_says() -> None:
+    mechanism = Panorama(ListedNames.codes(code_array([], BITS)))
+    assert mechanism.choices(parameters()) == (
+        "every user reports one of 2^16 names once by walsh, 30% of users a part of its text",
+    )
+    assert "part" not in replace(mechanism, texts=False).choices(parameters())[0]
+    assert mechanism.lengths(parameters()) == (0, BITS)
+    assert mechanism.uploads(parameters()) == 4
+    assert replace(mechanism, discovers=False).uploads(parameters()) == 2
+    assert not is_utf_8(b"\xff")
+    assert not is_utf_8(b"")
