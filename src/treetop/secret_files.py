@@ -47,11 +47,21 @@ def make_private(path: Path) -> None:
 
 
 def private_folder(path: Path) -> None:
-    """Make a folder with all that lead to it; one that is there stays as its owner wanted it."""
+    """Make a folder with all that lead to it, durably; one that is there stays as its owner wanted it."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(FOLDER_FOR_OWNER, exist_ok=True)
         folder.chmod(FOLDER_FOR_OWNER)
+        flush_folder(folder.parent)  # a power cut must not take a ledger together with its folder
+
+
+def flush_folder(folder: Path) -> None:
+    """Have the names in a folder outlast a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def read_secret(path: Path) -> bytes:

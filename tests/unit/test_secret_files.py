@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from treetop import secret_files
 from treetop.adapters.relational.commit_numbers import Opening
 from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.adapters.report_files.writer import ReportFileWriter
@@ -184,3 +185,13 @@ def test_a_secret_that_others_can_use_is_refused(tmp_path: Path, mode: int) -> N
         assert "canary" not in str(refused.value)
     path.chmod(0o400)
     check_private(path)
+
+
+def test_new_folders_are_flushed_into_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a power cut could take a device's ledger with its folder, and the device would answer again."""
+    flushed: list[Path] = []
+    monkeypatch.setattr(secret_files, "flush_folder", flushed.append)
+    private_folder(tmp_path / "one" / "two")
+    assert flushed == [tmp_path, tmp_path / "one"]
+    private_folder(tmp_path / "one" / "two")
+    assert len(flushed) == 2

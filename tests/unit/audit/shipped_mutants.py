@@ -20,6 +20,7 @@ from treetop.federation.wire.uploads import ReportStatus
 from treetop.oracles.oue.device import BitsFace
 from treetop.oracles.protocol import DeviceFace, Randomness, Words
 from treetop.privacy.randomness import Entropy
+from treetop.secret_files import flush_folder
 from treetop.services.device import single_device
 from treetop.services.device.single_device import SingleDevice
 from treetop.services.fleet import devices as fleet_devices
@@ -67,7 +68,7 @@ def unflushed_helper(path: Path, content: bytes) -> None:
     beside = path.with_name(path.name + ".new")
     beside.write_bytes(content)
     beside.replace(path)
-    durable_file._flush_folder(path.parent)
+    flush_folder(path.parent)
 
 
 def counter_after_the_report(self: Ledger, entry: LedgerEntry) -> None:
@@ -221,7 +222,7 @@ MORE_SHIPPED_MUTANTS: dict[str, ShippedMutant] = {
         "device_one_report", replaced(Device, "deliver", fresh_in_the_same_run)
     ),
     "folder without fsync": ShippedMutant(
-        "device_durable_first", replaced(durable_file, "_flush_folder", lambda _: None)
+        "device_durable_first", replaced(durable_file, "flush_folder", lambda _: None)
     ),
     "bytes used twice": ShippedMutant("device_fresh_bytes", replaced(single_device, "Device", BytesUsedTwice)),
     "level by item in the fleet": ShippedMutant("fleet_same_level", replaced(fleet_devices, "Device", LevelByItem)),

@@ -10,7 +10,7 @@ from typing import Literal
 
 from treetop.errors import InvalidInput, LedgerRefused
 from treetop.federation.device.ledger import Caps, Ledger
-from treetop.secret_files import create_private, open_private, private_folder
+from treetop.secret_files import create_private, flush_folder, open_private, private_folder
 
 
 def replace_durably(path: Path, content: bytes) -> None:
@@ -22,7 +22,7 @@ def replace_durably(path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     beside.replace(path)
-    _flush_folder(path.parent)
+    flush_folder(path.parent)
 
 
 def create_durably(path: Path, content: bytes) -> None:
@@ -36,15 +36,7 @@ def create_durably(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    _flush_folder(path.parent)
-
-
-def _flush_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    flush_folder(path.parent)
 
 
 def content_of(path: Path) -> bytes | None:
