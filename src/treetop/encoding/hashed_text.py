@@ -5,9 +5,10 @@ from dataclasses import replace
 from math import expm1, log1p
 
 import numpy as np
+from numpy.typing import NDArray
 
 from treetop.encoding.item_codecs import DEFAULT_HASH_KEY, EncodedItems, Hashed
-from treetop.encoding.text_code import DEFAULT_CHUNKS, chunks_of, is_recoverable
+from treetop.encoding.text_code import CHUNK_BITS, DEFAULT_CHUNKS, chunks_of, code_bits
 
 SHORT_HASH, LONG_HASH = 24, 32
 MAX_ITEMS_OF_A_SHORT_HASH = 100_000
@@ -36,7 +37,7 @@ class HashedText(Hashed):
         chunks = np.frombuffer(b"".join(chunks_of(text, self.chunks) for text in texts), dtype=np.uint8)
         return replace(super().encode(items), chunks=chunks.reshape(len(texts), self.chunks))
 
-    def unrecoverable(self, items: Sequence[str]) -> int:
-        """Return how many items have a code longer than its chunks."""
+    def chunks_needed(self, items: Sequence[str]) -> NDArray[np.int64]:
+        """Return how many chunks the code of each item takes: with more than there are it cannot be recovered."""
         texts = (item.encode("utf-8", errors="surrogatepass") for item in items)
-        return sum(not is_recoverable(text, self.chunks) for text in texts)
+        return np.array([-(-code_bits(text)[1] // CHUNK_BITS) for text in texts], dtype=np.int64)

@@ -80,8 +80,8 @@ def find(
     `party`, `item` and optionally `users`. Mechanism, oracle and encoding are names or objects. With a `catalogue` of
     known items nothing is searched: every user reports her item once. Items that fit no short code are hashed, and
     their names read from a `word_list` or recovered from reports (`text_recovery`); `strategy` says so outright:
-    catalogue, trie or hashed. Further settings are those of `--set`. Without a seed one is drawn. What a reader of the
-    answer should know is in its `notes`, and a warning each.
+    catalogue, trie, hashed, or panorama, which counts every name at once. Further settings are those of `--set`.
+    Without a seed one is drawn. What a reader of the answer should know is in its `notes`, and a warning each.
 
     >>> import treetop
     >>> drinks = {"harbour": {"chai": 9000, "cocoa": 2000}, "market": {"chai": 5000, "latte": 3000}}
@@ -92,7 +92,7 @@ def find(
     14000
     """
     if "way" in settings:
-        raise InvalidInput("expected strategy='catalogue', 'trie' or 'hashed', found the old name 'way'")
+        raise InvalidInput("expected strategy='catalogue', 'trie', 'hashed' or 'panorama', found the old name 'way'")
     request = FindRequest(
         k, epsilon, mechanism, oracle, encoding, strategy, catalogue, word_list, text_recovery, settings
     )
@@ -111,9 +111,9 @@ def simulated_answer(
     federation: Federation, request: FindRequest, *, seed: int | None = None, simulator: str = "exact"
 ) -> Answer:
     """Simulate one run of a query, and return what it found with its notes."""
-    chosen = choose(federation, request)
-    mechanism, population, parameters = chosen.mechanism, chosen.population, chosen.parameters
     seed = checked_seed(seed)
+    chosen = choose(federation, request, seed)
+    mechanism, population, parameters = chosen.mechanism, chosen.population, chosen.parameters
     outcome = run(mechanism, parameters, population, seed=seed, simulator=simulator)
     scored, users = score(outcome, population, parameters.k), population.roster.all_users
     notes = (

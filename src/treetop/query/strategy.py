@@ -1,21 +1,25 @@
-"""What a query asks for, and the strategy that suits it: a catalogue, a trie over codes, or hashed names."""
+"""What a query asks for, and the strategy that suits it: a catalogue, a trie over codes, hashed names, or Panorama."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 from treetop.datasets.federation import Federation
 from treetop.datasets.item_catalogue import ItemCatalogue
-from treetop.encoding.hashed_text import HashedText, hash_bits_for
-from treetop.encoding.item_codecs import CODECS, Hashed, ItemCodec, codec_named
+from treetop.encoding.bit_strings import SHORTEST, code_array
+from treetop.encoding.hashed_text import MAX_ITEMS_OF_A_SHORT_HASH, HashedText, hash_bits_for
+from treetop.encoding.item_codecs import CODECS, Hashed, Ids, ItemCodec, codec_named
 from treetop.encoding.listed_items import ListedItems
-from treetop.encoding.text_code import DEFAULT_CHUNKS
+from treetop.encoding.text_code import DEFAULT_CHUNKS, MAX_CHUNKS
 from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.hashed_names.mechanism import HashedNames
 from treetop.mechanisms.hashed_names.plan import HashedTextParameters
 from treetop.mechanisms.known_items import KnownItems
+from treetop.mechanisms.panorama.mechanism import Panorama
+from treetop.mechanisms.panorama.texts import ListedNames
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism, P
 from treetop.mechanisms.registry import DEFAULT_MECHANISM, mechanism_named, parameters_for
@@ -23,10 +27,17 @@ from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import AUTO
 from treetop.simulation.population import Population
 
-CATALOGUE, TRIE, HASHED = "catalogue", "trie", "hashed"
-STRATEGIES = (CATALOGUE, TRIE, HASHED)
+CATALOGUE, TRIE, HASHED, PANORAMA = "catalogue", "trie", "hashed", "panorama"
+STRATEGIES = (CATALOGUE, TRIE, HASHED, PANORAMA)
+ENCODINGS_OF: dict[str, tuple[str | None, ...]] = {
+    HASHED: (None, Hashed.name), PANORAMA: (None, Hashed.name, Ids.name),
+}  # fmt: skip
+"""Where the strategy hashes, or takes ids as they are: no other encoding has a use."""
 ENOUGH_FIT = 0.95
 """Share of the items that must fit a code that can be read back, or names are hashed."""
+
+LONG_NAME = 26
+"""Bits of a name where there are more than 10^5 different items."""
 
 Items = ItemCatalogue | Iterable[object]
 
@@ -69,7 +80,7 @@ class Chosen:
     reason: str
 
 
-def choose(federation: Federation, request: FindRequest) -> Chosen:
+def choose(federation: Federation, request: FindRequest, seed: int = 0) -> Chosen:
     """Take the strategy that was asked for, or the one that suits the items."""
     mechanism = mechanism_named(request.mechanism)
     parameters = request.parameters_of(mechanism)
@@ -81,6 +92,8 @@ def choose(federation: Federation, request: FindRequest) -> Chosen:
     if strategy == TRIE:
         encoding = request.encoding or fitting_encoding(federation, parameters.bits)
         return Chosen(mechanism, populate(federation, parameters, encoding), parameters, reason)
+    if strategy == PANORAMA:
+        return _panorama(federation, request, reason, seed)
     return _hashed(federation, request, reason)
 
 
@@ -120,11 +133,11 @@ def _refuse_unused(strategy: str, request: FindRequest) -> None:
             found = mechanism if searched else encoding
             raise InvalidInput(f"with a catalogue nothing is searched or encoded, found {found}: leave it out")
     unused = {
-        mechanism: searched and strategy == HASHED,
-        encoding: request.encoding not in (None, Hashed.name) and strategy == HASHED,
-        "a catalogue": request.catalogue is not None and strategy != CATALOGUE,
-        "a word list": request.word_list is not None and strategy != HASHED,
-        "text recovery": request.text_recovery is not None and strategy != HASHED,
+        mechanism: searched and strategy in (HASHED, PANORAMA),
+        encoding: request.encoding not in ENCODINGS_OF.get(strategy, (request.encoding,)),
+        "a catalogue": request.catalogue is not None and strategy not in (CATALOGUE, PANORAMA),
+        "a word list": request.word_list is not None and strategy not in (HASHED, PANORAMA),
+        "text recovery": request.text_recovery is not None and strategy not in (HASHED, PANORAMA),
     }
     for what, is_given in unused.items():
         if is_given:
@@ -165,11 +178,59 @@ def _hashed(federation: Federation, request: FindRequest, reason: str) -> Chosen
     if request.word_list is not None:
         words = [word.encode("utf-8", errors="surrogatepass") for word in _listed(request.word_list).items]
         listed = {codec.hash_of(word): word for word in reversed(words)}  # the first of several words is read
-    notes = federation.notes
-    if texts and (too_long := codec.unrecoverable(federation.items)):
-        notes += (
-            f"{too_long:,} items have a text code longer than {8 * codec.chunks} bits: found, they show as a hash "
-            "unless a word list names them (--set text_chunks=16 makes room)",
-        )
+    notes = (*federation.notes, *(_long_text_notes(federation, codec) if texts else ()))
     population = Population(replace(federation, notes=notes), codec)
     return Chosen(HashedNames(listed, texts), population, parameters, reason)
+
+
+def _long_text_notes(federation: Federation, codec: HashedText) -> tuple[str, ...]:
+    """Say which texts no report carries whole, and how many chunks would."""
+    needed = codec.chunks_needed(federation.items)
+    too_long = int(np.count_nonzero(needed > codec.chunks))
+    if not too_long:
+        return ()
+    most, room = int(needed.max()), int(np.quantile(needed, ENOUGH_FIT, method="higher"))
+    advice = f"--set text_chunks={most} makes room for all of them"
+    if most > MAX_CHUNKS:
+        advice = f"the longest would take {most} chunks, {MAX_CHUNKS} is the most that there can be"
+    elif room > codec.chunks and room < most:
+        advice = f"--set text_chunks={room} makes room for {ENOUGH_FIT:.0%} of all items, {most} for every one"
+    return (
+        f"{too_long:,} items have a text code longer than {8 * codec.chunks} bits: found, they show as a hash unless a "
+        f"word list names them ({advice})",
+    )
+
+
+def _panorama(federation: Federation, request: FindRequest, reason: str, seed: int) -> Chosen:
+    """Count every name at once: places in a catalogue, ids below 2^b, or hashes of texts under a key of this query."""
+    if request.catalogue is not None:
+        known = _listed(request.catalogue)
+        codec = ListedItems(known.items)
+        everything = ListedNames.codes(code_array(range(len(known.items)), codec.bits))
+        panorama = Panorama(everything, discovers=False, texts=False)
+        parameters = replace(request.parameters_of(panorama), bits=codec.bits)
+        population = Population(replace(federation, notes=(*federation.notes, *known.notes)), codec)
+        return Chosen(panorama, population, parameters, reason)
+    texts = request.text_recovery is not False
+    given = request.parameters_of(Panorama(ListedNames.codes(code_array([], SHORTEST))))
+    if "bits" not in request.settings and len(federation.items) > MAX_ITEMS_OF_A_SHORT_HASH:
+        given = replace(given, bits=LONG_NAME)
+    to_read = request.word_list is not None or request.text_recovery is not None
+    ids = Ids(given.bits)
+    if request.encoding == Ids.name or (
+        request.encoding is None and not to_read and np.mean(ids.encode(federation.items).fits) >= ENOUGH_FIT
+    ):
+        return Chosen(
+            Panorama(ListedNames.codes(code_array([], given.bits)), texts=False),
+            Population(federation, ids),
+            given,
+            reason,
+        )
+    if "hash_key" not in request.settings:
+        given = replace(given, hash_key=blake2b(b"%d" % seed, digest_size=8).hexdigest())
+    hashed = HashedText(given.bits, given.hash_key, given.text_chunks)
+    words = () if request.word_list is None else _listed(request.word_list).items
+    encoded = [word.encode("utf-8", errors="surrogatepass") for word in words]
+    listed = ListedNames.hashed(encoded, hashed, given.text_chunks if texts else 0, ordered=False)
+    notes = (*federation.notes, *(_long_text_notes(federation, hashed) if texts else ()))
+    return Chosen(Panorama(listed, texts=texts), Population(replace(federation, notes=notes), hashed), given, reason)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from treetop.encoding.hashed_text import shared_hash_chance
-from treetop.encoding.text_code import CHUNK_VALUES, DEFAULT_CHUNKS
+from treetop.encoding.text_code import CHUNK_VALUES, DEFAULT_CHUNKS, MAX_CHUNKS
 from treetop.mechanisms.canopy import CanopyPlan, SearchParameters
 from treetop.mechanisms.parameters import number, setting, whole_number
 from treetop.trie.global_ranking import COUNT_BITS
@@ -35,7 +35,7 @@ class HashedTextParameters(HashedParameters):
         number("a number above 0 and below 1", lambda share: 0 < share < 1),
     )  # fmt: skip
     text_chunks: int = setting(
-        DEFAULT_CHUNKS, "", "Hashed names: parts of 8 bits that a text's code is cut into.", whole_number(1, 64)
+        DEFAULT_CHUNKS, "", "Hashed names: parts of 8 bits that a text's code is cut into.", whole_number(1, MAX_CHUNKS)
     )
 
 

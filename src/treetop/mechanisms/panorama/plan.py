@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from treetop.encoding.text_code import CHUNK_VALUES, DEFAULT_CHUNKS
+from treetop.encoding.text_code import CHUNK_VALUES, DEFAULT_CHUNKS, MAX_CHUNKS
 from treetop.mechanisms.panorama.discovery import tau_within
 from treetop.mechanisms.parameters import Parameters, choice, number, setting, whole_number
 from treetop.trie.global_ranking import COUNT_BITS
@@ -38,7 +38,7 @@ class PanoramaParameters(Parameters):
         number("a number above 0 and below 1", lambda share: 0 < share < 1),
     )  # fmt: skip
     text_chunks: int = setting(
-        DEFAULT_CHUNKS, "", "Panorama: parts of 8 bits that a text's code is cut into.", whole_number(1, 64)
+        DEFAULT_CHUNKS, "", "Panorama: parts of 8 bits that a text's code is cut into.", whole_number(1, MAX_CHUNKS)
     )
 
     def rule(self, parties: int) -> ScoreRule:
