@@ -61,7 +61,7 @@ class Federation:
         places = {name: place for place, name in enumerate(dict.fromkeys(names))}
         moved = np.array([places[name] for name in names], dtype=np.int64)
         merged = len(names) - len(places)
-        note = f"items were normalised ({', '.join(steps)}): {merged:,} became another item and are counted with it"
+        note = f"items were normalised ({', '.join(steps)}): {merged:,} were merged with others"
         parties = tuple(party.moved_to(moved) for party in self.parties)
         return replace(self, items=list(places), parties=parties, notes=(*self.notes, note))
 

@@ -37,7 +37,7 @@ class ItemCatalogue:
         """Return the normalised items, and say how many became the same as one before them, whose place they share."""
         items = tuple(dict.fromkeys(normalised(item, steps) for item in self.items))
         merged = len(self.items) - len(items)
-        note = f"{self.source} was normalised ({', '.join(steps)}): {merged:,} of its items became another of them"
+        note = f"normalised alike ({', '.join(steps)}): {self.source}; {merged:,} of its items were merged with others"
         return replace(self, items=items, notes=(*self.notes, note))
 
     def by_hash(self, hash_of: Callable[[bytes], int]) -> dict[int, tuple[bytes, ...]]:
