@@ -1,6 +1,6 @@
 """What a query asks for, and the strategy that suits it: a catalogue, a trie over codes, or hashed names."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -8,9 +8,11 @@ import numpy as np
 
 from treetop.datasets.federation import Federation
 from treetop.datasets.item_catalogue import ItemCatalogue
+from treetop.datasets.word_list import Words, word_list_of
 from treetop.encoding.hashed_text import HashedText, hash_bits_for
 from treetop.encoding.item_codecs import CODECS, Hashed, ItemCodec, codec_named
 from treetop.encoding.listed_items import ListedItems
+from treetop.encoding.normalisation import steps_named
 from treetop.encoding.text_code import DEFAULT_CHUNKS
 from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.hashed_names.mechanism import HashedNames
@@ -42,13 +44,16 @@ class FindRequest:
     encoding: str | ItemCodec | None = None
     strategy: str | None = None
     catalogue: Items | None = None
-    word_list: Items | None = None
+    word_list: Words | None = None
     text_recovery: bool | None = None
+    normalise: str | Sequence[str] = ()
+    """Steps that items and lists are put through before anything is hashed or looked up."""
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.strategy is not None and self.strategy not in STRATEGIES:
             raise UnknownName("strategy", self.strategy, STRATEGIES)
+        steps_named(self.normalise)
 
     def parameters_of(self, mechanism: Mechanism[P]) -> P:
         """Return what a mechanism is given, every setting checked; an encoding that is an object knows its own bits."""
@@ -67,10 +72,15 @@ class Chosen:
     population: Population
     parameters: Parameters
     reason: str
+    words: ItemCatalogue | None = None
+    """The list that names are read from."""
+    undecided: Mapping[int, tuple[bytes, ...]] = field(default_factory=dict)
+    """Hashes that stand for several words of a list that does not say which of them is the likelier."""
 
 
 def choose(federation: Federation, request: FindRequest) -> Chosen:
     """Take the strategy that was asked for, or the one that suits the items."""
+    federation, request = _normalised(federation, request)
     mechanism = mechanism_named(request.mechanism)
     parameters = request.parameters_of(mechanism)
     strategy, reason = _strategy_of(federation, parameters, request)
@@ -82,6 +92,16 @@ def choose(federation: Federation, request: FindRequest) -> Chosen:
         encoding = request.encoding or fitting_encoding(federation, parameters.bits)
         return Chosen(mechanism, populate(federation, parameters, encoding), parameters, reason)
     return _hashed(federation, request, reason)
+
+
+def _normalised(federation: Federation, request: FindRequest) -> tuple[Federation, FindRequest]:
+    """Put items and lists through the same steps, if any were asked for."""
+    steps = steps_named(request.normalise)
+    if not steps:
+        return federation, request
+    known = (None if request.catalogue is None else _listed(request.catalogue), word_list_of(request.word_list))
+    catalogue, words = (None if items is None else items.normalised(steps) for items in known)
+    return federation.normalised(steps), replace(request, catalogue=catalogue, word_list=words)
 
 
 def _strategy_of(federation: Federation, parameters: Parameters, request: FindRequest) -> tuple[str, str]:
@@ -161,15 +181,18 @@ def _hashed(federation: Federation, request: FindRequest, reason: str) -> Chosen
     parameters = replace(parameters, bits=bits, expected_items=expected)
     chunks = parameters.text_chunks if isinstance(parameters, HashedTextParameters) else DEFAULT_CHUNKS
     codec = HashedText(bits, parameters.hash_key, chunks)
-    listed: dict[int, bytes] = {}
-    if request.word_list is not None:
-        words = [word.encode("utf-8", errors="surrogatepass") for word in _listed(request.word_list).items]
-        listed = {codec.hash_of(word): word for word in reversed(words)}  # the first of several words is read
+    words = word_list_of(request.word_list)
+    by_hash = {} if words is None else words.by_hash(codec.hash_of)
+    undecided = {code: several for code, several in by_hash.items() if len(several) > 1}
+    # Between words that share a hash the reported texts decide; where none are asked for, all of them are shown.
+    listed = {code: b" or ".join(several) for code, several in by_hash.items() if not (texts and code in undecided)}
     notes = federation.notes
     if texts and (too_long := codec.unrecoverable(federation.items)):
         notes += (
             f"{too_long:,} items have a text code longer than {8 * codec.chunks} bits: found, they show as a hash "
             "unless a word list names them (--set text_chunks=16 makes room)",
         )
+    if words is not None:
+        notes += words.notes
     population = Population(replace(federation, notes=notes), codec)
-    return Chosen(HashedNames(listed, texts), population, parameters, reason)
+    return Chosen(HashedNames(listed, texts), population, parameters, reason, words, undecided)
