@@ -65,6 +65,7 @@ lock: $(VENV)/.dev  ## pin every dependency with its hashes, without addresses
 	$(COMPILE) pyproject.toml --extra plot --extra federation --extra postgres --group build --output-file requirements/runtime.txt
 	$(COMPILE) pyproject.toml --extra plot --extra federation --extra postgres --group build --group dev --output-file requirements/dev.txt
 	$(COMPILE) pyproject.toml --extra federation --constraint requirements/runtime.txt --output-file requirements/party.txt
+	$(COMPILE) pyproject.toml --extra words --constraint requirements/dev.txt --output-file requirements/words.txt
 	$(COMPILE) pyproject.toml --extra federation --group build --group bench --output-file requirements/bench.txt
 	$(COMPILE) --group audit --output-file requirements/audit.txt
 

@@ -56,7 +56,10 @@ def test_the_bill_of_materials_has_the_shape_that_readers_expect() -> None:
 def test_locks_agree_with_each_other() -> None:
     runtime = {each.pin for each in locked("runtime")}
     assert {each.pin for each in locked("party")} <= runtime
-    assert runtime <= {each.pin for each in locked("dev")}
+    dev = {each.pin for each in locked("dev")}
+    assert runtime <= dev
+    named = {pin.partition("==")[0] for pin in dev}
+    assert {each.pin for each in locked("words") if each.name in named} <= dev
     assert sorted(f"{name}.txt" for name in LOCKS) == sorted(path.name for path in REQUIREMENTS.glob("*.txt"))
 
 

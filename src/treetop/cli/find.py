@@ -12,6 +12,7 @@ from treetop.cli.options import (
     Json,
     K,
     MechanismOption,
+    Normalise,
     Oracle,
     Seed,
     Set,
@@ -19,12 +20,14 @@ from treetop.cli.options import (
     Strategy,
     TextRecovery,
     WordList,
+    WordListOrder,
     read_settings,
 )
 from treetop.cli.rendering import present
 from treetop.cli.screen import waiting
 from treetop.datasets.item_catalogue import load_catalogue
 from treetop.datasets.loading import federation_named
+from treetop.datasets.word_list import word_list_of
 from treetop.mechanisms.registry import DEFAULT_MECHANISM
 from treetop.oracles.registry import AUTO
 from treetop.query.find import simulated_answer
@@ -42,7 +45,9 @@ def find(
     way: Annotated[str | None, typer.Option("--way", hidden=True, help="The old name of --strategy.")] = None,
     catalogue: CatalogueFile = None,
     word_list: WordList = None,
+    word_list_order: WordListOrder = None,
     text_recovery: TextRecovery = None,
+    normalise: Normalise = None,
     seed: Seed = None,
     settings: Set = None,
     simulator: Simulator = "exact",
@@ -59,8 +64,9 @@ def find(
             encoding,
             way if strategy is None else strategy,
             catalogue=None if catalogue is None else load_catalogue(catalogue),
-            word_list=None if word_list is None else load_catalogue(word_list),
+            word_list=word_list_of(word_list, word_list_order),
             text_recovery=text_recovery,
+            normalise=() if normalise is None else normalise,
             settings=chosen,
         )
         answer = simulated_answer(federation_named(files), request, seed=seed, simulator=simulator)

@@ -7,7 +7,9 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from treetop.datasets.word_list import NO_ORDER, ORDERS
 from treetop.encoding.item_codecs import CODECS
+from treetop.encoding.normalisation import STEPS
 from treetop.errors import InvalidInput
 from treetop.mechanisms.registry import MECHANISMS, SETTINGS
 from treetop.oracles.registry import oracle_names
@@ -74,13 +76,35 @@ CatalogueFile = Annotated[
     ),
 ]
 WordList = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--word-list",
         metavar="FILE",
-        help="Names are hashed, and read back from this list: one per line (.txt), or the column item of a CSV or "
-        "Parquet file.",
+        help="Names are hashed, and read back from this list: one per line (.txt), or the column word or item of a CSV "
+        "or Parquet file, ranked by its column frequency, users or count; or wordfreq:en (wordfreq:en:50000), a public "
+        "list.",
         show_default=False,
+    ),
+]
+WordListOrder = Annotated[
+    str | None,
+    typer.Option(
+        "--word-list-order",
+        metavar="ORDER",
+        help=f"What the order of a list without such a column says: {', '.join(ORDERS)}. Of words that share a hash, "
+        "the more popular one is read; without an order, all are shown.",
+        show_default=NO_ORDER,
+        autocompletion=completing(ORDERS),
+    ),
+]
+Normalise = Annotated[
+    str | None,
+    typer.Option(
+        "--normalise",
+        metavar="STEPS",
+        help=f"Steps that items and lists are put through first, separated by commas: {', '.join(STEPS)}.",
+        show_default="items as they are",
+        autocompletion=completing(STEPS),
     ),
 ]
 TextRecovery = Annotated[

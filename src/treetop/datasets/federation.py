@@ -1,8 +1,8 @@
 """Federations: for every party, how many of its users hold which item."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from treetop.encoding.normalisation import normalised
 from treetop.errors import InvalidInput
 
 DEFAULT_ENCODING = "words"
@@ -29,6 +30,13 @@ class PartyItems:
         """Return the number of users."""
         return int(self.users.sum())
 
+    def moved_to(self, places: NDArray[np.int64]) -> "PartyItems":
+        """Return the histogram over another list of items, in which item i stands at places[i]."""
+        items, inverse = np.unique(places[self.items], return_inverse=True)
+        users = np.zeros(len(items), dtype=np.int64)
+        np.add.at(users, inverse, self.users)
+        return PartyItems(self.name, items, users)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Federation:
@@ -46,6 +54,16 @@ class Federation:
     def users(self) -> int:
         """Return the users of all parties."""
         return sum(party.total for party in self.parties)
+
+    def normalised(self, steps: Collection[str]) -> "Federation":
+        """Return the federation with every item normalised; items that become the same are counted together."""
+        names = [normalised(item, steps) for item in self.items]
+        places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+        moved = np.array([places[name] for name in names], dtype=np.int64)
+        merged = len(names) - len(places)
+        note = f"items were normalised ({', '.join(steps)}): {merged:,} were merged with others"
+        parties = tuple(party.moved_to(moved) for party in self.parties)
+        return replace(self, items=list(places), parties=parties, notes=(*self.notes, note))
 
     def __repr__(self) -> str:
         parties = "1 party" if len(self.parties) == 1 else f"{len(self.parties)} parties"

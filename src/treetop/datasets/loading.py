@@ -211,6 +211,20 @@ def _whole_numbers(source: str, column: pa.ChunkedArray) -> Any:
     return values.astype(np.int64)
 
 
+def popularities(source: str, name: str, column: pa.ChunkedArray) -> list[float]:
+    """Return a column as numbers from 0: of how many users, or how often, or any other measure of popularity."""
+    try:
+        numbers = pc.utf8_trim_whitespace(column) if pa.types.is_string(column.type) else column
+        values = np.asarray(numbers.cast(pa.float64()).fill_null(np.nan))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
+        raise InvalidInput(f"{source}: expected numbers in {name!r}, found other values: {reason}") from None
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(wrong):
+        found = column[int(wrong[0])].as_py()
+        raise InvalidInput(f"{source}: row {wrong[0] + 1}: expected a number from 0 in {name!r}, found {found}")
+    return [float(value) for value in values]
+
+
 def _refuse_first(source: str, column: pa.ChunkedArray, wrong: pa.ChunkedArray, found: str) -> None:
     row = pc.index(wrong, True).as_py()
     if row >= 0:

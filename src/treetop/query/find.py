@@ -1,6 +1,6 @@
 """One answer by simulation: `treetop.find`; and how a run scores against the ground truth."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from secrets import randbelow
 from typing import Any
@@ -9,6 +9,7 @@ from warnings import warn
 from treetop.datasets.federation import Federation
 from treetop.datasets.item_catalogue import ItemCatalogue
 from treetop.datasets.loading import as_federation
+from treetop.datasets.word_list import Words, word_list_of
 from treetop.encoding.bit_strings import Codes
 from treetop.encoding.item_codecs import ItemCodec
 from treetop.errors import InvalidInput, TreetopWarning
@@ -23,7 +24,7 @@ from treetop.oracles.registry import AUTO
 from treetop.privacy.guarantee import NOT_COVERED
 from treetop.public_text import visible
 from treetop.query.answer import SIMULATION, Answer, AnswerItem, AnswerParty, Covered, OutsideShare, Privacy, Truth
-from treetop.query.strategy import FindRequest, choose
+from treetop.query.strategy import Chosen, FindRequest, choose
 from treetop.simulation.population import Population
 from treetop.simulation.run import RunResult, run
 from treetop.trie.global_ranking import Source
@@ -70,8 +71,10 @@ def find(
     simulator: str = "exact",
     strategy: str | None = None,
     catalogue: ItemCatalogue | Iterable[object] | None = None,
-    word_list: ItemCatalogue | Iterable[object] | None = None,
+    word_list: Words | None = None,
+    word_list_order: str | None = None,
     text_recovery: bool | None = None,
+    normalise: str | Sequence[str] = (),
     **settings: object,
 ) -> Answer:
     """Return the k most popular items of a federation, found under epsilon-LDP by a simulated run.
@@ -80,7 +83,9 @@ def find(
     `party`, `item` and optionally `users`. Mechanism, oracle and encoding are names or objects. With a `catalogue` of
     known items nothing is searched: every user reports her item once. Items that fit no short code are hashed, and
     their names read from a `word_list` or recovered from reports (`text_recovery`); `strategy` says so outright:
-    catalogue, trie, hashed, or panorama, which counts every name at once. Further settings are those of `--set`.
+    catalogue, trie, hashed, or panorama, which counts every name at once. A word list is words, {word: frequency}, a file or "wordfreq:en"; of words that share a
+    hash the likelier is read if it has frequencies or `word_list_order` is "popularity". `normalise` names the steps
+    ("nfc", "casefold", "trim") that items and lists are put through first. Further settings are those of `--set`.
     Without a seed one is drawn. What a reader of the answer should know is in its `notes`, and a warning each.
 
     >>> import treetop
@@ -93,8 +98,9 @@ def find(
     """
     if "way" in settings:
         raise InvalidInput("expected strategy='catalogue', 'trie', 'hashed' or 'panorama', found the old name 'way'")
+    words = word_list_of(word_list, word_list_order)
     request = FindRequest(
-        k, epsilon, mechanism, oracle, encoding, strategy, catalogue, word_list, text_recovery, settings
+        k, epsilon, mechanism, oracle, encoding, strategy, catalogue, words, text_recovery, normalise, settings
     )
     answer = simulated_answer(as_federation(data), request, seed=seed, simulator=simulator)
     warn_of(answer.notes)
@@ -120,6 +126,7 @@ def simulated_answer(
         *population.notes,
         *mechanism_notes(mechanism, parameters, population, request.settings),
         *_empty_level_notes(outcome),
+        *_undecided_notes(outcome, chosen),
     )
     return Answer(
         mechanism=mechanism.name,
@@ -131,7 +138,7 @@ def simulated_answer(
         items=_items(outcome, population),
         parties=_parties(outcome, population, parameters.k),
         notes=notes,
-        choices=(*mechanism.choices(parameters), f"chosen because {chosen.reason}"),
+        choices=(*mechanism.choices(parameters), *_list_choices(chosen), f"chosen because {chosen.reason}"),
         missing=(),
         mode=SIMULATION,
         task=None,
@@ -179,6 +186,27 @@ def _empty_level_notes(outcome: RunResult) -> list[str]:
     if (more := len(notes) - MAX_NAMED) > 0:
         return [*notes[:MAX_NAMED], f"{more:,} more parties had no reports at some levels"]
     return notes
+
+
+def _undecided_notes(outcome: RunResult, chosen: Chosen) -> list[str]:
+    """Say how many names of the answer are several words, between which the list cannot decide."""
+    ranking = outcome.ranking
+    texts = [] if ranking.texts is None else zip(ranking.prefixes.tolist(), ranking.texts.tolist(), strict=True)
+    shown = sum(text is not None and text.source == "listed" and code in chosen.undecided for code, text in texts)
+    if not shown:
+        return []
+    return [
+        f"{shown:,} names of the answer are several words of the list that share a hash, joined by 'or': "
+        "a list in order of popularity, or with a column 'frequency', would decide"
+    ]
+
+
+def _list_choices(chosen: Chosen) -> list[str]:
+    """Say which list names are read from."""
+    if (words := chosen.words) is None:
+        return []
+    order = "the most popular first" if words.ordered else "in no known order of popularity"
+    return [f"names are read from {words.source}: {len(words.items):,} words, {order}"]
 
 
 def _items(outcome: RunResult, population: Population) -> tuple[AnswerItem, ...]:

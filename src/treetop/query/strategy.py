@@ -1,6 +1,6 @@
 """What a query asks for, and the strategy that suits it: a catalogue, a trie over codes, hashed names, or Panorama."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
@@ -9,10 +9,12 @@ import numpy as np
 
 from treetop.datasets.federation import Federation
 from treetop.datasets.item_catalogue import ItemCatalogue
+from treetop.datasets.word_list import Words, word_list_of
 from treetop.encoding.bit_strings import SHORTEST, code_array
 from treetop.encoding.hashed_text import MAX_ITEMS_OF_A_SHORT_HASH, HashedText, hash_bits_for
 from treetop.encoding.item_codecs import CODECS, Hashed, Ids, ItemCodec, codec_named
 from treetop.encoding.listed_items import ListedItems
+from treetop.encoding.normalisation import steps_named
 from treetop.encoding.text_code import DEFAULT_CHUNKS, MAX_CHUNKS
 from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.hashed_names.mechanism import HashedNames
@@ -53,13 +55,16 @@ class FindRequest:
     encoding: str | ItemCodec | None = None
     strategy: str | None = None
     catalogue: Items | None = None
-    word_list: Items | None = None
+    word_list: Words | None = None
     text_recovery: bool | None = None
+    normalise: str | Sequence[str] = ()
+    """Steps that items and lists are put through before anything is hashed or looked up."""
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.strategy is not None and self.strategy not in STRATEGIES:
             raise UnknownName("strategy", self.strategy, STRATEGIES)
+        steps_named(self.normalise)
 
     def parameters_of(self, mechanism: Mechanism[P]) -> P:
         """Return what a mechanism is given, every setting checked; an encoding that is an object knows its own bits."""
@@ -78,10 +83,15 @@ class Chosen:
     population: Population
     parameters: Parameters
     reason: str
+    words: ItemCatalogue | None = None
+    """The list that names are read from."""
+    undecided: Mapping[int, tuple[bytes, ...]] = field(default_factory=dict)
+    """Hashes that stand for several words of a list that does not say which of them is the likelier."""
 
 
 def choose(federation: Federation, request: FindRequest, seed: int = 0) -> Chosen:
     """Take the strategy that was asked for, or the one that suits the items."""
+    federation, request = _normalised(federation, request)
     mechanism = mechanism_named(request.mechanism)
     parameters = request.parameters_of(mechanism)
     strategy, reason = _strategy_of(federation, parameters, request)
@@ -95,6 +105,16 @@ def choose(federation: Federation, request: FindRequest, seed: int = 0) -> Chose
     if strategy == PANORAMA:
         return _panorama(federation, request, reason, seed)
     return _hashed(federation, request, reason)
+
+
+def _normalised(federation: Federation, request: FindRequest) -> tuple[Federation, FindRequest]:
+    """Put items and lists through the same steps, if any were asked for."""
+    steps = steps_named(request.normalise)
+    if not steps:
+        return federation, request
+    known = (None if request.catalogue is None else _listed(request.catalogue), word_list_of(request.word_list))
+    catalogue, words = (None if items is None else items.normalised(steps) for items in known)
+    return federation.normalised(steps), replace(request, catalogue=catalogue, word_list=words)
 
 
 def _strategy_of(federation: Federation, parameters: Parameters, request: FindRequest) -> tuple[str, str]:
@@ -174,13 +194,24 @@ def _hashed(federation: Federation, request: FindRequest, reason: str) -> Chosen
     parameters = replace(parameters, bits=bits, expected_items=expected)
     chunks = parameters.text_chunks if isinstance(parameters, HashedTextParameters) else DEFAULT_CHUNKS
     codec = HashedText(bits, parameters.hash_key, chunks)
-    listed: dict[int, bytes] = {}
-    if request.word_list is not None:
-        words = [word.encode("utf-8", errors="surrogatepass") for word in _listed(request.word_list).items]
-        listed = {codec.hash_of(word): word for word in reversed(words)}  # the first of several words is read
-    notes = (*federation.notes, *(_long_text_notes(federation, codec) if texts else ()))
-    population = Population(replace(federation, notes=notes), codec)
-    return Chosen(HashedNames(listed, texts), population, parameters, reason)
+    words = word_list_of(request.word_list)
+    by_hash = {} if words is None else words.by_hash(codec.hash_of)
+    undecided = {code: several for code, several in by_hash.items() if len(several) > 1}
+    # Between words that share a hash the reported texts decide; where none are asked for, all of them are shown.
+    listed = {code: b" or ".join(several) for code, several in by_hash.items() if not (texts and code in undecided)}
+    population = Population(replace(federation, notes=_naming_notes(federation, codec, words, texts)), codec)
+    return Chosen(HashedNames(listed, texts), population, parameters, reason, words, undecided)
+
+
+def _naming_notes(
+    federation: Federation, codec: HashedText, words: ItemCatalogue | None, texts: bool
+) -> tuple[str, ...]:
+    """Return what is to be said of the items, of a list, and of texts that no report carries whole."""
+    return (
+        *federation.notes,
+        *(_long_text_notes(federation, codec) if texts else ()),
+        *(() if words is None else words.notes),
+    )
 
 
 def _long_text_notes(federation: Federation, codec: HashedText) -> tuple[str, ...]:
@@ -220,17 +251,16 @@ def _panorama(federation: Federation, request: FindRequest, reason: str, seed: i
     if request.encoding == Ids.name or (
         request.encoding is None and not to_read and np.mean(ids.encode(federation.items).fits) >= ENOUGH_FIT
     ):
-        return Chosen(
-            Panorama(ListedNames.codes(code_array([], given.bits)), texts=False),
-            Population(federation, ids),
-            given,
-            reason,
-        )
+        every_id = Panorama(ListedNames.codes(code_array([], given.bits)), texts=False)
+        return Chosen(every_id, Population(federation, ids), given, reason)
     if "hash_key" not in request.settings:
         given = replace(given, hash_key=blake2b(b"%d" % seed, digest_size=8).hexdigest())
     hashed = HashedText(given.bits, given.hash_key, given.text_chunks)
-    words = () if request.word_list is None else _listed(request.word_list).items
-    encoded = [word.encode("utf-8", errors="surrogatepass") for word in words]
-    listed = ListedNames.hashed(encoded, hashed, given.text_chunks if texts else 0, ordered=False)
-    notes = (*federation.notes, *(_long_text_notes(federation, hashed) if texts else ()))
-    return Chosen(Panorama(listed, texts=texts), Population(replace(federation, notes=notes), hashed), given, reason)
+    words = word_list_of(request.word_list)
+    encoded = [word.encode("utf-8", errors="surrogatepass") for word in (() if words is None else words.items)]
+    ordered = words is not None and words.ordered
+    listed = ListedNames.hashed(encoded, hashed, given.text_chunks if texts else 0, ordered=ordered)
+    by_hash = {} if words is None or texts else words.by_hash(hashed.hash_of)
+    undecided = {code: several for code, several in by_hash.items() if len(several) > 1}
+    population = Population(replace(federation, notes=_naming_notes(federation, hashed, words, texts)), hashed)
+    return Chosen(Panorama(listed, texts=texts), population, given, reason, words, undecided)

@@ -1,0 +1,119 @@
+"""Word lists: the words that a hash is read by, and which of several is the likelier one.
+
+A list decides between words that share a hash if it knows their popularity: by a column of its table, by frequencies,
+or because whoever gives it says that it stands in that order. Every other list is in no order, whatever it looks like.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+
+import pyarrow as pa
+
+from treetop.datasets.item_catalogue import ItemCatalogue, lines_of
+from treetop.datasets.loading import checked_table, popularities, read_table
+from treetop.errors import InvalidInput, UnknownName
+
+POPULARITY, NO_ORDER = "popularity", "none"
+ORDERS = (POPULARITY, NO_ORDER)
+WORD_COLUMNS = ("word", "item")
+POPULARITY_COLUMNS = ("frequency", "users", "count")
+"""The first of these that a table has ranks its words."""
+PUBLIC = "wordfreq:"
+DEFAULT_WORDS = 50_000
+_PUBLIC_LIST = re.compile(r"wordfreq:(?P<language>[^:]+)(:(?P<words>[1-9][0-9]{0,8}))?")
+
+Words = ItemCatalogue | Mapping[str, float] | Iterable[object] | str | Path
+
+
+def word_list_of(given: Words | None, order: str | None = None) -> ItemCatalogue | None:
+    """Take words, {word: frequency}, a file, or `wordfreq:LANGUAGE[:NUMBER]`; `order` is that of a plain list."""
+    if order is not None and order not in ORDERS:
+        raise UnknownName("order of a word list", order, ORDERS)
+    if given is None:
+        if order is not None:
+            raise InvalidInput(f"expected a word list to stand in the order {order!r}, found none")
+        return None
+    if isinstance(given, ItemCatalogue):
+        return given
+    if isinstance(given, Mapping):
+        return _mapped(given)
+    if isinstance(given, str) and given.startswith(PUBLIC):
+        return _public(given)
+    if isinstance(given, str | Path):
+        return _read(Path(given), order == POPULARITY)
+    return replace(ItemCatalogue.of(given), notes=(), ordered=order == POPULARITY)
+
+
+def _mapped(given: Mapping[str, float]) -> ItemCatalogue:
+    """Rank words by their frequencies."""
+    try:
+        ranks = pa.chunked_array([pa.array(map(float, given.values()), pa.float64())])
+    except (TypeError, ValueError) as reason:
+        raise InvalidInput(f"a word list must map words to their frequencies, found other values: {reason}") from None
+    ranked = _ranked(list(map(str, given)), popularities("word list", "frequency", ranks), "")
+    return replace(ranked, source="the frequencies that were given")
+
+
+def _read(path: Path, in_order: bool) -> ItemCatalogue:
+    """Read words, one per line in a .txt file, or the column `word` or `item` of a table, ranked if it says by what."""
+    ending = path.suffix.lower()
+    if ending not in (".txt", ".csv", ".parquet"):
+        raise InvalidInput(
+            "a word list must be a list of items, a .txt, .csv or .parquet file, or wordfreq:LANGUAGE, "
+            f"found {str(path)!r}"
+        )
+    try:
+        if ending == ".txt":
+            words, ranks = lines_of(path), None
+        else:
+            words, ranks = _columns(path.name, read_table(path))
+        if ranks is not None:
+            return _ranked(words, ranks[1], f"{path.name}, ranked by its column {ranks[0]!r}")
+        return replace(ItemCatalogue.of(words), notes=(), ordered=in_order, source=path.name)
+    except InvalidInput as refusal:
+        raise InvalidInput(f"{path}: {refusal}" if str(path) not in str(refusal) else str(refusal)) from None
+
+
+def _columns(source: str, table: pa.Table) -> tuple[list[str], tuple[str, list[float]] | None]:
+    """Return the words of a table, and the name and the values of the column that ranks them, if there is one."""
+    named = [column for column in WORD_COLUMNS if column in table.column_names]
+    if not named:
+        found = ", ".join(table.column_names) or "no columns"
+        raise InvalidInput(f"{source}: expected the column 'word' or 'item', found {found}")
+    checked, _ = checked_table(source, table.select(named[:1]).rename_columns(["item"]))
+    words: list[str] = checked["item"].to_pylist()
+    for column in POPULARITY_COLUMNS:
+        if column in table.column_names:
+            return words, (column, popularities(source, column, table[column]))
+    return words, None
+
+
+def _ranked(words: list[str], ranks: list[float], source: str) -> ItemCatalogue:
+    """Put the most popular word first, equal ones as they are listed; the numbers of a repeated word are added up."""
+    total: dict[str, float] = {}
+    for word, rank in zip(words, ranks, strict=True):
+        total[word] = total.get(word, 0.0) + rank
+    by_rank = sorted(total.items(), key=lambda pair: -pair[1])
+    ordered = ItemCatalogue.of(word for word, _ in by_rank)
+    return replace(ordered, ordered=True, source=source)
+
+
+def _public(name: str) -> ItemCatalogue:
+    """Return the commonest words of a language, as the package wordfreq counted them in public texts."""
+    asked = _PUBLIC_LIST.fullmatch(name)
+    if asked is None:
+        raise InvalidInput(f"expected wordfreq:LANGUAGE[:NUMBER] such as wordfreq:en:50000, found {name!r}")
+    try:
+        wordfreq = import_module("wordfreq")
+    except ImportError:
+        raise InvalidInput(f'{name} needs the package wordfreq: pip install "treetop[words]"') from None
+    known = sorted(wordfreq.available_languages())
+    if asked["language"] not in known:
+        raise UnknownName("language of wordfreq", asked["language"], known)
+    words: list[str] = wordfreq.top_n_list(asked["language"], int(asked["words"] or DEFAULT_WORDS))
+    source = f"the public list wordfreq:{asked['language']} (wordfreq {version('wordfreq')})"
+    return replace(ItemCatalogue.of(words), ordered=True, source=source)
