@@ -83,10 +83,11 @@ def find(
     `party`, `item` and optionally `users`. Mechanism, oracle and encoding are names or objects. With a `catalogue` of
     known items nothing is searched: every user reports her item once. Items that fit no short code are hashed, and
     their names read from a `word_list` or recovered from reports (`text_recovery`); `strategy` says so outright:
-    catalogue, trie, hashed, or panorama, which counts every name at once. A word list is words, {word: frequency}, a file or "wordfreq:en"; of words that share a
-    hash the likelier is read if it has frequencies or `word_list_order` is "popularity". `normalise` names the steps
-    ("nfc", "casefold", "trim") that items and lists are put through first. Further settings are those of `--set`.
-    Without a seed one is drawn. What a reader of the answer should know is in its `notes`, and a warning each.
+    catalogue, trie, hashed, or panorama, which counts every name at once. A word list is words, {word: frequency}, a
+    file or "wordfreq:en"; of words that share a hash the likelier is read if it has frequencies or `word_list_order` is
+    "popularity". `normalise` names the steps ("nfc", "casefold", "trim") that items and lists are put through first.
+    Further settings are those of `--set`. Without a seed one is drawn. What a reader of the answer should know is in
+    its `notes`, and a warning each.
 
     >>> import treetop
     >>> drinks = {"harbour": {"chai": 9000, "cocoa": 2000}, "market": {"chai": 5000, "latte": 3000}}

@@ -1,0 +1,93 @@
+"""`find(..., strategy="panorama")`: which names are counted, how they are read, and what is refused."""
+
+from typing import Any
+
+import pytest
+
+import treetop
+from treetop.errors import InvalidInput
+from treetop.query.answer import Answer
+
+# Notes are looked at in the answer; that each is a warning, too, is tested with `find`.
+pytestmark = pytest.mark.filterwarnings("ignore::treetop.errors.TreetopWarning")
+
+TEXTS = ["green tea", "mate", "water", "cocoa", "juice"]
+DATA = {
+    "north": {text: 40_000 // (rank + 1) for rank, text in enumerate(TEXTS)},
+    "south": {text: 30_000 // (rank + 1) for rank, text in enumerate(TEXTS)},
+}
+IDS = {"north": {"7": 30_000, "12345": 20_000}, "south": {"7": 9_000, "99": 15_000}}
+
+
+def found(data: Any = DATA, **options: Any) -> Answer:
+    options = {"k": 3, "epsilon": 4.0, "seed": 1, "strategy": "panorama", "bits": 16, **options}
+    return treetop.find(data, **options)
+
+
+def test_texts_are_hashed_under_a_key_of_the_query_and_read_back() -> None:
+    answer = found()
+    assert [row.item for row in answer.items] == TEXTS[:3]
+    assert {row.source for row in answer.items} == {"recovered"}
+    assert (answer.mechanism, answer.encoding) == ("panorama", "hashed")
+    assert "one of 2^16 names once by walsh" in answer.choices[0]
+    assert answer.truth is not None
+    assert answer.truth.f1 == 1
+
+
+def test_a_list_is_counted_by_everybody() -> None:
+    answer = found(word_list=[TEXTS[0], TEXTS[1], "nobody's"])
+    assert [row.source for row in answer.items] == ["listed", "listed", "recovered"]
+    assert [row.item for row in answer.items] == TEXTS[:3]
+
+
+def test_without_texts_what_is_on_no_list_shows_as_a_hash() -> None:
+    answer = found(word_list=[TEXTS[0], TEXTS[2]], text_recovery=False)
+    assert [row.source for row in answer.items] == ["listed", "unknown", "listed"]
+    assert answer.items[1].item.startswith("#")
+
+
+def test_ids_are_counted_as_they_are() -> None:
+    for options in ({}, {"encoding": "ids"}):
+        answer = found(IDS, **options)
+        assert [row.item for row in answer.items] == ["7", "12345", "99"]
+        assert answer.encoding == "ids"
+    assert found(IDS, encoding="hashed").encoding == "hashed"
+
+
+def test_a_catalogue_counts_whoever_is_outside() -> None:
+    answer = found(catalogue=["mate", "water", "green tea", "beer"])
+    assert [row.item for row in answer.items] == ["green tea", "mate", "water"]
+    assert answer.outside is not None
+    assert answer.outside.true_share is not None
+    assert abs(answer.outside.share - answer.outside.true_share) < 6 * answer.outside.stderr
+
+
+def test_more_than_a_hundred_thousand_items_get_longer_names() -> None:
+    many = {"north": {**{f"item {number}": 1 for number in range(100_001)}, "green tea": 400_000}}
+    answer = treetop.find(many, k=1, epsilon=4.0, seed=1, strategy="panorama", text_recovery=False)
+    assert "2^26" in answer.choices[0]
+
+
+def test_advice_on_long_texts_names_the_chunks_that_make_room() -> None:
+    long = "https://example.org/" + "a-long-path/" * 4
+    short = found({"north": {long: 9_000, "tea": 5_000, "mate": 4_000}}, k=1, text_chunks=8)
+    (note,) = [note for note in short.notes if "text code longer than 64 bits" in note]
+    chunks = int(note.split("text_chunks=")[1].split()[0])
+    roomy = found({"north": {long: 9_000, "tea": 5_000, "mate": 4_000}}, k=1, text_chunks=chunks)
+    assert not [note for note in roomy.notes if "text code" in note]
+    endless = found({"north": {"天气预报" * 60: 9_000, "tea": 5_000, "mate": 4_000}}, k=1)
+    assert any("64 is the most that there can be" in note for note in endless.notes)
+    some = {"north": {f"word {number}": 2_000 for number in range(40)} | {long: 9_000, "öffnungszeiten": 900}}
+    assert any("makes room for 95% of all items" in note for note in found(some, k=1, text_chunks=4).notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"mechanism": "taps"}, "has no use for the mechanism 'taps'"),
+        ({"encoding": "words"}, "has no use for the encoding 'words'"),
+    ],
+)
+def test_what_has_no_use_is_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        found(**options)
