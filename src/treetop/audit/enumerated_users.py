@@ -207,12 +207,12 @@ class EnumeratedUsers(SimulatedUsers):
 
     def _named(self, request: CollectNames) -> NameReports:
         support, sizes = np.zeros((len(request.weights), 1 << request.bits), dtype=np.int64), list[int]()
-        for kind, supported in enumerate(support):
+        for kind in range(len(request.weights)):
             group, reports = Group(1 + kind), 1
-            supported[name_key(self._given_value(self._companions[group]), kind, request.bits)] += 1
+            support[kind, name_key(self._given_value(self._companions[group]), kind, request.bits)] += 1
             if self._target and group in self._target.groups:
                 for _ in range(self._target.behaviour.reports):
-                    supported += self._target.report_name(request, kind)
+                    support[kind] += self._target.report_name(request, kind)
                     reports += 1
             sizes.append(reports)
         return EveryNameCounted(request.bits, tuple(sizes), support)
@@ -228,7 +228,11 @@ class EveryNameCounted:
 
     def support(self, names: Codes) -> Counts:
         """Return how many reports of whole names support each of some."""
-        return self.counted[0, names]
+        return self._counted(0, names)
+
+    def _counted(self, kind: int, keys: Codes) -> Counts:
+        found: Counts = self.counted[kind][keys]
+        return found
 
     def above(self, least: int, listed: Codes) -> tuple[Codes, Counts]:
         """Return all other names that so many reports of whole names support, ascending, and their support."""
@@ -237,14 +241,14 @@ class EveryNameCounted:
 
     def chunk_support(self, names: Codes, chunk: int) -> Counts:
         """Return for each name how many reports of a chunk support each of its 256 values behind that name."""
-        return self.counted[1 + chunk, chunk_keys(names[:, None], chunk, np.arange(CHUNK_VALUES), self.bits)]
+        return self._counted(1 + chunk, chunk_keys(names[:, None], chunk, np.arange(CHUNK_VALUES), self.bits))
 
     def text_support(self, names: Codes, chunks: NDArray[np.uint8]) -> Counts:
         """Return how many reports of all kinds support each of some texts: their names, and their chunks in rows."""
-        by_chunk = [
-            self.counted[1 + chunk, chunk_keys(names, chunk, row, self.bits)] for chunk, row in enumerate(chunks.T)
-        ]
-        return np.sum([self.support(names), *by_chunk], axis=0)
+        support = self.support(names)
+        for chunk, values in enumerate(chunks.T):
+            support = support + self._counted(1 + chunk, chunk_keys(names, chunk, values, self.bits))
+        return support
 
 
 @lru_cache

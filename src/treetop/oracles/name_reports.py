@@ -37,7 +37,7 @@ class CountedNameReports:
         kinds: tuple[int, ...],
         reports: Callable[[int], Iterable[Columns]],
     ) -> None:
-        """Take how many reports of every kind there are, and whoever returns those of one kind, in one or many parts."""
+        """Take how many reports of every kind there are, and who returns those of one kind, in one or many parts."""
         refuse_listed(oracle)
         self._oracle, self._bits, self._kinds, self._reports = oracle, bits, kinds, reports
         self._transformed = False
