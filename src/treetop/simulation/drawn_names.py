@@ -132,13 +132,19 @@ class DrawnNameReports:
         others = listed[~self._texts.find(listed)[0]]
         self.support(others)  # before the bound, which says nothing of them
         tail = binomial_tail(self.kinds[0], self._q, least)[: max(self._bound - least, 0)]
-        chance = tail.sum() / (1 - binomial_tail(self.kinds[0], self._q, self._bound).sum())
-        names = self._unknown(min(chance, 1.0))
+        names = self._unknown(self._chance_above(least, tail.sum()))
         support = least + tail.cumsum().searchsorted(self._randomness.random(len(names)) * tail.sum(), side="right")
         self._names, self._bound = self._names.with_more(names, support), min(self._bound, least)
         enough = self._names.numbers >= least
         enough[self._names.find(others)[1]] = False
         return self._names.names[enough], self._names.numbers[enough]
+
+    def _chance_above(self, least: int, tail: float) -> float:
+        """Return how likely a name that is not known yet has so much support, given that it is below the bound."""
+        below, beneath = (chance_below(self.kinds[0], self._q, limit) for limit in (self._bound, least))
+        if self._bound <= least or not below:
+            return 0.0
+        return 1 - beneath / below if least <= self.kinds[0] * self._q else tail / below
 
     def _unknown(self, chance: float) -> Codes:
         """Draw every name that is not known yet with this probability: ascending ones, by the gaps between them."""
@@ -246,3 +252,10 @@ def binomial_tail(trials: int, chance: float, least: int) -> Frequencies:
     steps = np.log((trials - k) / (k + 1)) + (log(chance) - log1p(-chance))
     tail: Frequencies = np.exp(log_first + np.append(0.0, steps.cumsum()))
     return tail
+
+
+def chance_below(trials: int, chance: float, limit: int) -> float:
+    """Return P(X < limit) of a binomial number, precise also where it is small."""
+    if limit > trials * chance:
+        return 1 - float(binomial_tail(trials, chance, limit).sum())
+    return float(binomial_tail(trials, 1 - chance, trials - limit + 1).sum())
