@@ -21,7 +21,7 @@ from treetop.oracles.olh.device import HashedReport, bucket_count
 from treetop.oracles.oue.device import flip_threshold
 from treetop.oracles.protocol import MAX_SLOTS
 from treetop.oracles.registry import find_oracle
-from treetop.oracles.walsh.device import ParityFace, mixed_words, parity_count
+from treetop.oracles.walsh.device import ParityFace, chunk_key, mixed_words, parity_count
 from treetop.oracles.walsh.device import keep_threshold as walsh_keep_threshold
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group, Role
@@ -82,6 +82,15 @@ def walsh_hash() -> list[Vector]:
             "outcome": {str(key): ParityFace(Budget("1").odds_below, slots).hashed(seed, key) for key in keys},
         }
         for seed in (0, 1, 0x9E3779B9, (1 << 32) - 1) for slots in (2, 4, 8, 64, 256)
+    ]  # fmt: skip
+
+
+def chunk_keys() -> list[Vector]:
+    """The keys by which devices report the value of a chunk of the text behind their name."""
+    return [
+        {"bits": bits, "name": name, "chunk": chunk, "value": value, "key": chunk_key(name, chunk, value, bits)}
+        for bits in (8, 24, 26, 28) for name in (0, 77, (1 << bits) - 1) for chunk in (0, 1, 11, 63)
+        for value in (0, 1, 200, 255)
     ]  # fmt: skip
 
 
@@ -232,7 +241,7 @@ def _with(data: bytes, place: int, new: bytes) -> bytes:
 FILES = {
     "thresholds.json": thresholds, "draws.json": draws, "tasks.json": tasks, "groups.json": groups,
     "domains.json": domains, "batches.json": batches, "signed_documents.json": signed_documents,
-    "uploads.json": uploads, "walsh_hash.json": walsh_hash,
+    "uploads.json": uploads, "walsh_hash.json": walsh_hash, "chunk_keys.json": chunk_keys,
 }  # fmt: skip
 
 

@@ -8,14 +8,17 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from treetop.audit.oracle_laws import report_law
-from treetop.encoding.bit_strings import code_array
+from treetop.encoding.bit_strings import Codes, code_array
 from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES
-from treetop.mechanisms.dialogue import CollectReports, DivideUsers, DrawGroup, Request
-from treetop.oracles.frequency_oracle import Tally
+from treetop.mechanisms.dialogue import CollectNames, CollectReports, DivideUsers, DrawGroup, NameReports, Request
+from treetop.oracles.frequency_oracle import Counts, FrequencyOracle, Tally
 from treetop.oracles.protocol import NO_CODE_KEY, DeviceFace, Oracle
 from treetop.oracles.registry import find_oracle
+from treetop.oracles.walsh.device import chunk_key, no_name
+from treetop.oracles.walsh.hashing import chunk_keys
 from treetop.privacy.guarantee import OncePerUser
 from treetop.simulation.simulated_users import SimulatedUsers
 from treetop.trie.candidate_domain import CandidateDomain, ChunkDomain
@@ -119,13 +122,22 @@ class Target:
     def report(self, request: CollectReports, bits: int) -> list[bool]:
         """Report through the oracle's device face; return which slots of a tally the report counts for."""
         domain, counting = request.domain, request.oracle
+        held = tuple((slot_of if counting.listed else key_of)(value, bits, domain) for value in self.values)
+        slots = range(counting.slots)
+        counted = slots if counting.listed else [*domain.keys(domain.prefixes).tolist(), NO_CODE_KEY]
+        return self._said(counting, held, [counted[slot] for slot in slots])
+
+    def report_name(self, request: CollectNames, kind: int) -> list[bool]:
+        """Report a whole name or a chunk of its text; return which of all names the report counts for."""
+        held = tuple(name_key(value, kind, request.bits) for value in self.values)
+        return self._said(request.oracle, held, range(1 << request.bits))
+
+    def _said(self, counting: FrequencyOracle[Any], held: tuple[int, ...], counted: Sequence[int]) -> list[bool]:
+        """Say something, given what to say for each value; return which of some slots or keys it counts for."""
         oracle = self.oracle if self.oracle.name == counting.name else find_oracle(counting.name)
         face = face_of(oracle, counting.odds, counting.report_slots)
-        held = tuple((slot_of if oracle.listed else key_of)(value, bits, domain) for value in self.values)
         said = self.choices.choose(report_law(face, held))
-        slots = range(counting.slots)
-        counted = slots if oracle.listed else [*domain.keys(domain.prefixes).tolist(), NO_CODE_KEY]
-        return [face.supports(said, counted[slot]) for slot in slots]
+        return [face.supports(said, each) for each in counted]
 
 
 class EnumeratedUsers(SimulatedUsers):
@@ -175,9 +187,68 @@ class EnumeratedUsers(SimulatedUsers):
 
     def _given_slot(self, number: int, domain: CandidateDomain) -> int:
         """Return what a companion says: her own slot or the dummy's, as the pattern has it."""
+        return slot_of(self._given_value(number), self._bits, domain)
+
+    def _given_value(self, number: int) -> int | None:
         absent = (self._pattern >> number % PATTERN_BITS) & 1
-        value = None if absent else self._others[number % len(self._others)]
-        return slot_of(value, self._bits, domain)
+        return None if absent else self._others[number % len(self._others)]
+
+    def name_reports(self, request: CollectNames) -> NameReports:
+        """Let somebody report every kind, and the target draw hers by the weights as the party wrote them."""
+        self._choices.asked.append(request)
+        kinds = [Group(1 + kind) for kind in range(len(request.weights))]
+        for group in kinds:
+            self._admit(group, 1)
+            self._once.spend(group)
+        if self._target:
+            weights = [Fraction(weight) for weight in request.weights]
+            self._target.join({(group,): weight / sum(weights) for group, weight in zip(kinds, weights, strict=True)})
+        return self._named(request)
+
+    def _named(self, request: CollectNames) -> NameReports:
+        support, sizes = np.zeros((len(request.weights), 1 << request.bits), dtype=np.int64), list[int]()
+        for kind in range(len(request.weights)):
+            group, reports = Group(1 + kind), 1
+            support[kind, name_key(self._given_value(self._companions[group]), kind, request.bits)] += 1
+            if self._target and group in self._target.groups:
+                for _ in range(self._target.behaviour.reports):
+                    support[kind] += self._target.report_name(request, kind)
+                    reports += 1
+            sizes.append(reports)
+        return EveryNameCounted(request.bits, tuple(sizes), support)
+
+
+@dataclass(frozen=True, eq=False)
+class EveryNameCounted:
+    """What name reports say, where names are so few that all are counted, kind by kind."""
+
+    bits: int
+    kinds: tuple[int, ...]
+    counted: Counts
+
+    def support(self, names: Codes) -> Counts:
+        """Return how many reports of whole names support each of some."""
+        return self._counted(0, names)
+
+    def _counted(self, kind: int, keys: Codes) -> Counts:
+        found: Counts = self.counted[kind][keys]
+        return found
+
+    def above(self, least: int, listed: Codes) -> tuple[Codes, Counts]:
+        """Return all other names that so many reports of whole names support, ascending, and their support."""
+        names = np.setdiff1d(np.flatnonzero(self.counted[0] >= least), listed).astype(listed.dtype)
+        return names, self.support(names)
+
+    def chunk_support(self, names: Codes, chunk: int) -> Counts:
+        """Return for each name how many reports of a chunk support each of its 256 values behind that name."""
+        return self._counted(1 + chunk, chunk_keys(names[:, None], chunk, np.arange(CHUNK_VALUES), self.bits))
+
+    def text_support(self, names: Codes, chunks: NDArray[np.uint8]) -> Counts:
+        """Return how many reports of all kinds support each of some texts: their names, and their chunks in rows."""
+        support = self.support(names)
+        for chunk, values in enumerate(chunks.T):
+            support = support + self._counted(1 + chunk, chunk_keys(names, chunk, values, self.bits))
+        return support
 
 
 @lru_cache
@@ -206,3 +277,10 @@ def key_of(value: int | None, bits: int, domain: CandidateDomain) -> int:
     if value is None:
         return NO_CODE_KEY
     return int(domain.keys(code_array([asked_prefix(value, bits, domain)], domain.length))[0])
+
+
+def name_key(value: int | None, kind: int, bits: int) -> int:
+    """Return what a device reports of its name: the name itself, or the key of a chunk; one for all without a name."""
+    if value is None:
+        return no_name(bits)
+    return chunk_key(value, kind - 1, value % CHUNK_VALUES, bits) if kind else value

@@ -24,7 +24,7 @@ from treetop.audit.enumerated_users import (
 )
 from treetop.audit.exact_ratios import NO_DIFFERENCE, Odds, largest_odds, tight, within
 from treetop.encoding.bit_strings import code_array
-from treetop.mechanisms.dialogue import CollectReports, Dialogue, DrawGroup, Findings, Member, Roster
+from treetop.mechanisms.dialogue import CollectNames, CollectReports, Dialogue, DrawGroup, Findings, Member, Roster
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import parameters_for
@@ -80,7 +80,8 @@ class Scene:
 def prying(honest: Dialogue[Findings], parameters: Parameters, codes: Sequence[int], bits: int) -> Dialogue[Findings]:
     """A malicious party: it keeps the order of the protocol, but asks about one code alone instead of any list.
 
-    Which code, and how many users it asks to join, depends on the reports so far; its uploads are lies.
+    Which code, and how many users it asks to join, depends on the reports so far; its uploads are lies. Where all users
+    report names at once, it can only turn the weights of the kinds around.
     """
     answer: object = None
     curious = 0
@@ -101,6 +102,8 @@ def prying(honest: Dialogue[Findings], parameters: Parameters, codes: Sequence[i
                 answer = Tally(lies, tally.reports)
             case DrawGroup(share=share):
                 answer = yield replace(request, share=share / 2 if curious % 2 else share)
+            case CollectNames(weights=weights):
+                answer = yield replace(request, weights=weights[::-1])
             case _:
                 answer = yield request
 

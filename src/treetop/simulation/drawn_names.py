@@ -1,57 +1,72 @@
 """Exact simulation of name reports: the support of every name there can be, drawn only where somebody looks.
 
 A name that h of r reporting users hold is supported by Bin(h, p) + Bin(r - h, q) reports, independently of all others
-under an ideal hash. Of the names that nobody holds it is enough to know how many lie above a bound, which is one
-binomial, and which: their support is drawn from the tail. Any other that is asked about later lies below that bound.
+under an ideal hash, and so is every chunk value behind a name. Which of the names that nobody holds lie above a bound
+is drawn by jumping from one to the next; any other that is asked about later lies below that bound.
+
+Who reports which kind is drawn as late: of a text that shares its name with no other, all that its holders report
+supports that text, so for its support by all reports it need not be known at all.
 """
 
 from functools import cached_property
+from math import lgamma, log, log1p, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from treetop.encoding.bit_strings import Codes
-from treetop.encoding.text_code import CHUNK_VALUES
+from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES
 from treetop.mechanisms.dialogue import CollectNames
-from treetop.oracles.frequency_oracle import Counts
+from treetop.oracles.frequency_oracle import Counts, Frequencies
+from treetop.oracles.walsh.device import no_name
 from treetop.simulation.population import PartyPopulation, Places
 
+FAR = 12.0
+"""Standard deviations above the mean, beyond which no support is drawn."""
 
-class Known:
-    """Numbers that have been drawn, by name."""
 
-    def __init__(self, names: Codes, numbers: Counts) -> None:
-        order = np.argsort(names, kind="stable")
-        self.names, self.numbers = names[order], numbers[order]
+class Known(NamedTuple):
+    """Numbers that have been drawn, by their names, which ascend."""
 
-    def places(self, names: Codes) -> tuple[NDArray[np.bool_], Places]:
-        """Return which of some names are known, and where."""
-        places = np.minimum(np.searchsorted(self.names, names), max(len(self.names) - 1, 0))
-        known = self.names[places] == names if len(self.names) else np.zeros(len(names), dtype=np.bool_)
+    names: Codes
+    numbers: Counts
+
+    def find(self, names: Codes) -> tuple[NDArray[np.bool_], Places]:
+        """Return which of some names are known, and the places of these."""
+        places = self.names.searchsorted(names)
+        known = places < len(self.names)
+        known[known] = self.names[places[known]] == names[known]
         return known, places[known]
 
     def with_more(self, names: Codes, numbers: Counts) -> "Known":
-        """Return these and those."""
-        return Known(np.concatenate([self.names, names]), np.concatenate([self.numbers, numbers]))
+        """Return these and others, which ascend as well."""
+        both = np.concatenate([self.names, names])
+        order = both.argsort(kind="stable")  # two ascending runs: merged fast
+        return Known(both[order], np.concatenate([self.numbers, numbers])[order])
 
 
 class DrawnNameReports:
-    """What the users of one party report, drawn as it is asked for."""
+    """What the users of one party report, drawn as it is asked for.
+
+    A text that was counted by all reports may be counted so again, but its name is not looked at by kind any more.
+    """
 
     def __init__(self, party: PartyPopulation, request: CollectNames, randomness: Generator) -> None:
         self._party, self._randomness = party, randomness
-        self._p, self._q, self._cells = request.oracle.p, request.oracle.q, 1 << request.bits
-        self._sizes = randomness.multinomial(party.users, request.weights)
-        nothing = np.empty(0, dtype=party.codes.dtype)
-        self._texts = Known(nothing, np.empty(0, dtype=np.int64))
-        """Support by all reports, of texts whose holders' kinds were never looked at."""
-        self._others = Known(nothing, np.empty(0, dtype=np.int64))
-        """Support of names that nobody holds, as far as it was drawn."""
-        self._least: int | None = None
-        self._chunk_holders: dict[int, NDArray[np.int64]] = {}
+        self._p, self._q, self._bits = request.oracle.p, request.oracle.q, request.bits
+        self._sizes: Counts = randomness.multinomial(party.users, request.weights)
+        self._bound = int(self._sizes[0]) + 1
+        """No name whose support was not drawn yet has so much of it."""
+        nothing = Known(party.codes[:0], np.empty(0, dtype=np.int64))
+        self._texts, self._rows = nothing, np.empty((0, len(self._sizes) - 1), dtype=np.uint8)
+        """Support by all reports, and chunks, of texts whose holders' kinds are not drawn."""
+        self._kinds_drawn = False
+        self._chunk_values = [nothing] * (len(self._sizes) - 1)
+        """For every chunk the support of its values: the name, then the value."""
         self._chunk_sizes = self._sizes[1:].copy()
-        self._chunks: dict[tuple[int, int], Counts] = {}
+        """Reports of every chunk by users whose chunk is not drawn yet."""
 
     @property
     def kinds(self) -> tuple[int, ...]:
@@ -59,157 +74,188 @@ class DrawnNameReports:
         return tuple(self._sizes.tolist())
 
     def _drawn(self, holders: Counts, reports: int) -> Counts:
-        others = self._randomness.binomial(reports - holders, self._q)
-        held = holders > 0
-        others[held] += self._randomness.binomial(holders[held], self._p)
-        return np.asarray(others, dtype=np.int64)
+        """Draw how many of so many reports support what so many users hold."""
+        support, held = np.empty(len(holders), dtype=np.int64), holders > 0
+        some = holders[held]
+        support[~held] = self._randomness.binomial(reports, self._q, len(holders) - len(some))
+        support[held] = self._randomness.binomial(some, self._p) + self._randomness.binomial(reports - some, self._q)
+        return support
 
     @cached_property
     def _name_holders(self) -> Places:
-        """Return how many users of every place report a whole name; those of texts that are done stay together."""
+        """Return how many users of every place report a whole name; those of texts that are counted stay together."""
+        self._kinds_drawn = True
         counts = self._party.counts
         if len(self._sizes) == 1:
             return counts
-        done = np.append(self._texts.places(self._party.codes)[0], True)
-        colours = np.append(counts[~done], counts[done].sum())
-        drawn = np.zeros(len(counts), dtype=np.int64)
-        drawn[~done] = self._randomness.multivariate_hypergeometric(colours, self._sizes[0], method="marginals")[:-1]
-        return drawn
+        together = np.append(self._texts.find(self._party.codes)[0], False)
+        colours = np.append(counts[~together], counts[together].sum())
+        holders = np.zeros(len(counts), dtype=np.int64)
+        drawn = self._randomness.multivariate_hypergeometric(colours, self._sizes[0], method="marginals")
+        holders[~together] = drawn[:-1]
+        return holders
 
     @cached_property
-    def _held(self) -> Known:
-        """Return the support of all names that somebody holds, those of texts that are done excepted."""
-        codes, starts = np.unique(self._party.codes, return_index=True)
-        if not len(codes):
-            return Known(codes, starts)
-        holders = np.add.reduceat(self._name_holders[:-1], starts)
-        rest = ~self._texts.places(codes)[0]
-        return Known(codes[rest], self._drawn(holders[rest], int(self._sizes[0])))
+    def _names(self) -> Known:
+        """Return the support of whole names as far as it was drawn: first of those that somebody holds.
+
+        Whoever has no code stands in the last place, and holds the last name.
+        """
+        codes = np.append(self._party.codes, np.uint64(no_name(self._bits)))
+        starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
+        holders, names = np.add.reduceat(self._name_holders, starts), codes[starts]
+        rest = ~self._texts.find(names)[0]
+        return Known(names[rest], self._drawn(holders[rest], self.kinds[0]))
 
     def support(self, names: Codes) -> Counts:
         """Return how many reports of whole names support each of some."""
-        found = np.empty(len(names), dtype=np.int64)
-        held, places = self._held.places(names)
-        found[held] = self._held.numbers[places]
-        drawn, places = self._others.places(names)
-        found[drawn] = self._others.numbers[places]
-        new = ~held & ~drawn
-        if new.any():
-            found[new] = self._below(int(np.count_nonzero(new)))
-            self._others = self._others.with_more(names[new], found[new])
-        return found
+        self._refuse_texts(names)
+        new = distinct(names[~self._names.find(names)[0]])
+        if len(new):
+            self._names = self._names.with_more(new, self._below(len(new)))
+        return self._names.numbers[self._names.find(names)[1]]
+
+    def _refuse_texts(self, names: Codes) -> None:
+        if self._texts.find(names)[0].any():
+            raise AssertionError("texts that were counted by all reports are not looked at by kind afterwards")
 
     def _below(self, number: int) -> Counts:
         """Draw the support of names that nobody holds and that are not above the bound."""
-        r = int(self._sizes[0])
-        support = self._randomness.binomial(r, self._q, number)
-        while self._least is not None and (again := np.flatnonzero(support >= self._least)).size:
-            support[again] = self._randomness.binomial(r, self._q, len(again))
-        return np.asarray(support, dtype=np.int64)
+        support: Counts = self._randomness.binomial(self.kinds[0], self._q, number)
+        while (again := np.flatnonzero(support >= self._bound)).size:
+            support[again] = self._randomness.binomial(self.kinds[0], self._q, len(again))
+        return support
 
     def above(self, least: int, listed: Codes) -> tuple[Codes, Counts]:
         """Return all other names that so many reports of whole names support, ascending, and their support."""
-        held = self._held
-        enough = held.numbers >= least
-        tail = binomial_tail(int(self._sizes[0]), self._q, least)
-        free = self._cells - len(np.union1d(held.names, listed))
-        number = int(self._randomness.binomial(free, min(tail.sum(), 1.0)))
-        names = self._unheld(number, np.union1d(held.names, listed))
-        support = (
-            least + self._randomness.choice(len(tail), len(names), p=tail / tail.sum())
-            if number
-            else names.astype(np.int64)
-        )
-        self._others, self._least = Known(names, support), least
-        found = Known(held.names[enough], held.numbers[enough]).with_more(names, support)
-        others = ~np.isin(found.names, listed)
-        return found.names[others], found.numbers[others]
+        least = max(least, 0)
+        others = listed[~self._texts.find(listed)[0]]
+        self.support(others)  # before the bound, which says nothing of them
+        tail = binomial_tail(self.kinds[0], self._q, least)[: max(self._bound - least, 0)]
+        names = self._unknown(self._chance_above(least, tail.sum()))
+        support = least + tail.cumsum().searchsorted(self._randomness.random(len(names)) * tail.sum(), side="right")
+        self._names, self._bound = self._names.with_more(names, support), min(self._bound, least)
+        enough = self._names.numbers >= least
+        enough[self._names.find(others)[1]] = False
+        return self._names.names[enough], self._names.numbers[enough]
 
-    def _unheld(self, number: int, taken: Codes) -> Codes:
-        """Draw so many distinct names that are not taken."""
-        names = taken[:0]
-        while len(names) < number:
-            more = self._randomness.integers(0, self._cells, number - len(names), dtype=np.uint64).astype(taken.dtype)
-            names = np.unique(np.concatenate([names, more]))
-            places = np.minimum(np.searchsorted(taken, names), max(len(taken) - 1, 0))
-            names = names[taken[places] != names] if len(taken) else names
-        return names
+    def _chance_above(self, least: int, tail: float) -> float:
+        """Return how likely a name that is not known yet has so much support, given that it is below the bound."""
+        below, beneath = (chance_below(self.kinds[0], self._q, limit) for limit in (self._bound, least))
+        if self._bound <= least or not below:
+            return 0.0
+        return 1 - beneath / below if least <= self.kinds[0] * self._q else tail / below
 
-    def _holders_of_chunks(self, place: int) -> NDArray[np.int64]:
-        """Return how many users of a place report each chunk: they are drawn from those left."""
-        if place not in self._chunk_holders:
-            left = int(self._party.counts[place] - self._name_holders[place])
-            drawn = self._randomness.multivariate_hypergeometric(self._chunk_sizes, left)
-            self._chunk_sizes -= drawn
-            self._chunk_holders[place] = drawn
-        return self._chunk_holders[place]
+    def _unknown(self, chance: float) -> Codes:
+        """Draw every name that is not known yet with this probability: ascending ones, by the gaps between them."""
+        taken = self._names.with_more(*self._texts).names.astype(np.int64)
+        cells = (1 << self._bits) - len(taken)
+        found, last = [np.empty(0, dtype=np.int64)], -1
+        while chance > 0 and last < cells - 1:
+            gaps = self._randomness.geometric(chance, int(1.05 * chance * (cells - last)) + 32)
+            found.append(last + np.minimum(gaps, cells).cumsum())
+            last = int(found[-1][-1])
+        places = np.concatenate(found)
+        places = places[: places.searchsorted(cells)]
+        names = places + (taken - np.arange(len(taken))).searchsorted(places, side="right")
+        return names.astype(self._party.codes.dtype)
 
-    def _chunk(self, name: int, chunk: int) -> Counts:
-        if (name, chunk) not in self._chunks:
-            first, last = np.searchsorted(self._party.codes, [name, name + 1])
-            holders = np.zeros(CHUNK_VALUES, dtype=np.int64)
-            for place in range(int(first), int(last)):
-                assert self._party.chunks is not None
-                holders[self._party.chunks[place, chunk]] += self._holders_of_chunks(place)[chunk]
-            self._chunks[name, chunk] = self._drawn(holders, int(self._sizes[1 + chunk]))
-        return self._chunks[name, chunk]
+    @cached_property
+    def _chunk_holders(self) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+        """Return for which places it was drawn how many users report each chunk, and how many do."""
+        shape = len(self._party.codes), len(self._chunk_sizes)
+        return np.zeros(shape[0], dtype=np.bool_), np.zeros(shape, dtype=np.int32)
+
+    def _deal(self, places: Places) -> None:
+        """Draw how many users of some places report each chunk: all reports of a chunk are by users not drawn yet."""
+        dealt, holders = self._chunk_holders
+        places = places[~dealt[places]]
+        left = self._party.counts[places] - self._name_holders[places]
+        left = np.append(left, self._chunk_sizes.sum() - left.sum())
+        for chunk, size in enumerate(self._chunk_sizes):
+            drawn = self._randomness.multivariate_hypergeometric(left, size, method="marginals")
+            left -= drawn
+            holders[places, chunk], self._chunk_sizes[chunk] = drawn[:-1], drawn[-1]
+        dealt[places] = True
+
+    def _value_support(self, chunk: int, names: Codes, values: Codes) -> Counts:
+        """Return how many reports of a chunk support each of some values behind as many names."""
+        keys = names << CHUNK_BITS | values.astype(names.dtype)
+        known = self._chunk_values[chunk]
+        new = distinct(keys[~known.find(keys)[0]])
+        if len(new):
+            places = self._party.holding(distinct(new >> CHUNK_BITS))
+            self._deal(places)
+            held, where = Known(new, new).find(self._party.chunk_values(chunk)[places])
+            holders = np.zeros(len(new), dtype=np.int64)
+            np.add.at(holders, where, self._chunk_holders[1][places[held], chunk])
+            known = known.with_more(new, self._drawn(holders, self.kinds[1 + chunk]))
+            self._chunk_values[chunk] = known
+        return known.numbers[known.find(keys)[1]]
 
     def chunk_support(self, names: Codes, chunk: int) -> Counts:
         """Return for each name how many reports of a chunk support each of its 256 values behind that name."""
-        return np.array([self._chunk(name, chunk) for name in names.tolist()], dtype=np.int64).reshape(-1, CHUNK_VALUES)
+        self._refuse_texts(names)
+        values = np.tile(np.arange(CHUNK_VALUES), len(names))
+        support = self._value_support(chunk, names.repeat(CHUNK_VALUES), values)
+        return support.reshape(len(names), CHUNK_VALUES)
 
     def text_support(self, names: Codes, chunks: NDArray[np.uint8]) -> Counts:
         """Return how many reports of all kinds support each of some texts."""
         if len(self._sizes) == 1:
             return self.support(names)
-        if "_name_holders" not in self.__dict__:
+        if not (self._kinds_drawn or len(self._texts.names)):
             self._draw_texts(names, chunks)
-        found = np.empty(len(names), dtype=np.int64)
-        done, places = self._texts.places(names)
-        found[done] = self._texts.numbers[places]
-        rest = np.flatnonzero(~done)
-        found[rest] = self.support(names[rest])
-        for place in rest.tolist():
-            found[place] += sum(
-                int(self._chunk(int(names[place]), chunk)[value]) for chunk, value in enumerate(chunks[place].tolist())
-            )
+        counted, places = self._texts.find(names)
+        if (self._rows[places] != chunks[counted]).any():
+            raise AssertionError("another text with the same name was counted by all reports before")
+        found, others = np.empty(len(names), dtype=np.int64), names[~counted]
+        found[counted] = self._texts.numbers[places]
+        if len(others):
+            rows = enumerate(chunks[~counted].T)
+            found[~counted] = self.support(others) + sum(self._value_support(i, others, row) for i, row in rows)
         return found
 
     def _draw_texts(self, names: Codes, chunks: NDArray[np.uint8]) -> None:
-        """Draw texts whose name nobody else's has: whatever kind its holders report, they report that text."""
-        party = self._party
-        assert party.chunks is not None
-        alone = _occur_once(names)
-        place = np.minimum(np.searchsorted(party.codes, names), max(len(party.codes) - 1, 0))
-        held = party.codes[place] == names if len(party.codes) else np.zeros(len(names), dtype=np.bool_)
-        shared = np.isin(names, party.codes[1:][party.codes[1:] == party.codes[:-1]])
-        same = np.ones(len(names), dtype=np.bool_)
-        same[held] = (party.chunks[place[held]] == chunks[held]).all(axis=1)
-        simple = alone & ~shared & same
-        holders = np.where(held, party.counts[:-1][place] if len(party.codes) else 0, 0)[simple]
-        self._texts = Known(names[simple], self._drawn(holders, party.users))
+        """Draw texts that have their name for themselves: whatever kind their holders report, it supports them."""
+        codes, order = self._party.codes, names.argsort(kind="stable")
+        names, chunks = names[order], chunks[order]
+        repeated = names[1:][names[1:] == names[:-1]]
+        shared = codes[1:][codes[1:] == codes[:-1]]
+        several = distinct(np.concatenate([repeated, shared, [np.uint64(no_name(self._bits))]]))
+        held, places = Known(codes, codes).find(names)
+        alone = ~Known(several, several).find(names)[0]
+        alone[held] &= (self._party.text_chunks[places] == chunks[held]).all(axis=1)
+        holders = np.zeros(len(names), dtype=np.int64)
+        holders[held] = self._party.counts[places]
+        self._texts = Known(names[alone], self._drawn(holders[alone], self._party.users))
+        self._rows = chunks[alone]
 
 
-def _occur_once(names: Codes) -> NDArray[np.bool_]:
-    _, inverse, times = np.unique(names, return_inverse=True, return_counts=True)
-    return np.asarray(times[inverse] == 1, dtype=np.bool_)
+def distinct(names: Codes) -> Codes:
+    """Return names in ascending order, each once; `np.unique` takes many times as long."""
+    ascending = np.sort(names, kind="stable")  # most are in order already
+    return ascending[np.append(True, ascending[1:] != ascending[:-1])] if len(names) else ascending
 
 
-def binomial_tail(trials: int, chance: float, least: int) -> NDArray[np.float64]:
-    """Return P(Bin = least), P(Bin = least + 1) ..., as far as they matter."""
-    from math import lgamma, log, log1p
-
+def binomial_tail(trials: int, chance: float, least: int) -> Frequencies:
+    """Return P(X = least), P(X = least + 1) ... of a binomial number, as far as they matter."""
     if least > trials:
-        return np.zeros(1)
-    first = max(least, 0)
+        return np.zeros(0)
     log_first = (
-        lgamma(trials + 1)
-        - lgamma(first + 1)
-        - lgamma(trials - first + 1)
-        + first * log(chance)
-        + (trials - first) * log1p(-chance)
-    )
-    width = int(12 * np.sqrt(trials * chance * (1 - chance))) + 40
-    k = np.arange(first, min(trials, first + width))
-    steps = np.concatenate([[0.0], np.cumsum(np.log((trials - k) / (k + 1)) + log(chance) - log1p(-chance))])
-    return np.exp(log_first + steps)
+        lgamma(trials + 1) - lgamma(least + 1) - lgamma(trials - least + 1)
+        + least * log(chance) + (trials - least) * log1p(-chance)
+    )  # fmt: skip
+    mean = trials * chance
+    far = max(least, mean) + FAR * sqrt(mean * (1 - chance)) + FAR
+    k = np.arange(least, min(trials, int(far)))
+    steps = np.log((trials - k) / (k + 1)) + (log(chance) - log1p(-chance))
+    tail: Frequencies = np.exp(log_first + np.append(0.0, steps.cumsum()))
+    return tail
+
+
+def chance_below(trials: int, chance: float, limit: int) -> float:
+    """Return P(X < limit) of a binomial number, precise also where it is small."""
+    if limit > trials * chance:
+        return 1 - float(binomial_tail(trials, chance, limit).sum())
+    return float(binomial_tail(trials, 1 - chance, trials - limit + 1).sum())

@@ -86,10 +86,8 @@ class ExactUsers(SimulatedUsers):
         super().__init__(party, randomness)
         self._cells = LazyCells(party.users_before, randomness)
 
-    def name_reports(self, request: CollectNames) -> NameReports:
-        """Return the support of names as it is drawn."""
-        self._once.admit(Group(1))
-        self._once.spend(Group(1))
+    def _named(self, request: CollectNames) -> NameReports:
+        """Return the support of names, which is drawn as it is asked for."""
         return DrawnNameReports(self.party, request, self.randomness)
 
     def _answer(self, request: CollectReports, group: Group) -> Tally:

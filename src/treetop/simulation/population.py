@@ -64,12 +64,28 @@ class PartyPopulation:
 
     def values(self, domain: CandidateDomain) -> Codes:
         """Return what the holders of every code are asked for: its prefix, or its hash and a chunk of its text."""
-        if not isinstance(domain, ChunkDomain):
-            return prefixes_of(self.codes, self.bits, domain.length)
+        if isinstance(domain, ChunkDomain):
+            return self.chunk_values(domain.chunk)
+        return prefixes_of(self.codes, self.bits, domain.length)
+
+    @property
+    def text_chunks(self) -> NDArray[np.uint8]:
+        """Return the code chunks of every place, a row each."""
         if self.chunks is None:
             raise AssertionError("chunks are asked for, but the population was not encoded as hashed texts")
-        values: Codes = (self.codes << CHUNK_BITS) | self.chunks[:, domain.chunk].astype(self.codes.dtype)
+        return self.chunks
+
+    def chunk_values(self, chunk: int) -> Codes:
+        """Return the hash of every place, followed by a chunk of its text."""
+        values: Codes = (self.codes << CHUNK_BITS) | self.text_chunks[:, chunk].astype(self.codes.dtype)
         return values
+
+    def holding(self, codes: Codes) -> Places:
+        """Return the places, one or several, where each of some ascending codes is held."""
+        firsts = self.codes.searchsorted(codes)
+        numbers = self.codes.searchsorted(codes, side="right") - firsts
+        places: Places = np.repeat(firsts + numbers - numbers.cumsum(), numbers) + np.arange(numbers.sum())
+        return places
 
     def places(self, prefixes: Codes, length: int) -> tuple[Places, Places]:
         """Return where the codes below each prefix begin and end."""

@@ -7,13 +7,20 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from treetop.errors import PromiseBroken
 from treetop.mechanisms.dialogue import CollectNames, CollectReports, DivideUsers, DrawGroup, NameReports
-from treetop.oracles.frequency_oracle import Tally
+from treetop.oracles.frequency_oracle import Columns, Tally
+from treetop.oracles.name_reports import CountedNameReports, refuse_listed
 from treetop.oracles.protocol import NO_CODE_KEY
 from treetop.oracles.random_words import GeneratorWords
+from treetop.oracles.walsh.device import no_name
+from treetop.oracles.walsh.hashing import chunk_keys
 from treetop.privacy.guarantee import OncePerUser
 from treetop.simulation.population import PartyPopulation
 from treetop.trie.user_groups import Group, GroupSizes
+
+EVERYBODY = Group(1)
+"""Where users are not divided."""
 
 
 class SimulatedUsers(ABC):
@@ -35,6 +42,9 @@ class SimulatedUsers(ABC):
         self._admit(request.group, int(self.randomness.binomial(undecided, request.share)))
 
     def _admit(self, group: Group, size: int) -> None:
+        left = self.party.users - sum(self.sizes.values())
+        if size > left:
+            raise PromiseBroken(f"{group} would have {size:,} users, but only {left:,} are in no group yet")
         self._once.admit(group)
         self.sizes[group] = size
 
@@ -49,9 +59,18 @@ class SimulatedUsers(ABC):
         self._once.spend(request.group)
         return self._answer(request, request.group)
 
-    @abstractmethod
     def name_reports(self, request: CollectNames) -> NameReports:
-        """Let every user report a name, or a part of her text."""
+        """Let every user report her name, or a chunk of its text: all of them, and nothing else before or after."""
+        refuse_listed(request.oracle)
+        if request.bits != self.party.bits:
+            raise AssertionError(f"names of {request.bits} bits are asked for, but codes have {self.party.bits}")
+        self._admit(EVERYBODY, self.party.users)
+        self._once.spend(EVERYBODY)
+        return self._named(request)
+
+    @abstractmethod
+    def _named(self, request: CollectNames) -> NameReports:
+        """Return what all users report."""
 
     @abstractmethod
     def _answer(self, request: CollectReports, group: Group) -> Tally:
@@ -77,6 +96,21 @@ class DeviceByDeviceUsers(SimulatedUsers):
         groups = list(self.sizes)
         first = sum(self.sizes[earlier] for earlier in groups[: groups.index(group)])
         return self._users[first : first + self.sizes[group]]
+
+    def _named(self, request: CollectNames) -> NameReports:
+        """Let every user draw her kind, and perturb the key of what she then reports."""
+        kinds = self.randomness.choice(len(request.weights), self.party.users, p=request.weights)
+        columns = [self._reports_of(request, kind, self._users[kinds == kind]) for kind in range(len(request.weights))]
+        sizes = tuple(len(reports[0]) for reports in columns)
+        return CountedNameReports(request.oracle, request.bits, sizes, lambda kind: [columns[kind]])
+
+    def _reports_of(self, request: CollectNames, kind: int, users: NDArray[np.int32]) -> Columns:
+        """Perturb whole names, or the keys of one chunk; a user without a code has one key for all kinds."""
+        keys = self.party.codes.astype(np.uint64)
+        if kind:
+            keys = chunk_keys(keys, kind - 1, self.party.text_chunks[:, kind - 1], request.bits)
+        keys = np.append(keys, np.uint64(no_name(request.bits)))
+        return request.oracle.perturb(keys[users], GeneratorWords(self.randomness))
 
     def _answer(self, request: CollectReports, group: Group) -> Tally:
         """Perturb and count the users of a group, so many at once that their reports fit into bounded memory."""

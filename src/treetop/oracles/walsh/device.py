@@ -45,6 +45,16 @@ def mixed_words(seed: int, count: int) -> list[int]:
     return words
 
 
+def no_name(bits: int) -> int:
+    """Return the name of those who have none: all its bits are set."""
+    return (1 << bits) - 1
+
+
+def chunk_key(name: int, chunk: int, value: int, bits: int) -> int:
+    """Return the b-bit key by which a device reports the value of one chunk of the text behind its name."""
+    return mixed_words(((chunk + 1) << 8 | value) << bits | name, 1)[0] >> (64 - bits)
+
+
 class ParityFace(DeviceFace):
     """Run by the device: k-RR over the g outcomes of s parities, whose seed is drawn afresh.
 

@@ -12,7 +12,7 @@ FIRST = np.uint64(0xBF58476D1CE4E5B9)
 SECOND = np.uint64(0x94D049BB133111EB)
 
 
-def mixed_words(seeds: Words32, place: int) -> Words64:
+def mixed_words(seeds: Words32 | Words64, place: int) -> Words64:
     """Return the word at a place, from 1 on, of the generator that every seed starts: the first one is the shift."""
     mixed: Words64 = seeds.astype(np.uint64)
     mixed += np.uint64(place * int(GOLDEN) % (1 << 64))
@@ -29,3 +29,10 @@ def outcomes(seeds: Words32, keys: Any, slots: int) -> NDArray[np.uint8]:
     for place in range(parities):
         found ^= (np.bitwise_count(mixed_words(seeds, place + 2) & keys) & np.uint8(1)) << np.uint8(place)
     return found
+
+
+def chunk_keys(names: Words64, chunk: int, values: Any, bits: int) -> Words64:
+    """Return the keys of chunk values behind names, as `device.chunk_key` has them: arrays that fit each other."""
+    starts = np.asarray(values, dtype=np.uint64) | np.uint64((chunk + 1) << 8)
+    keys: Words64 = mixed_words((starts << np.uint64(bits)) | names, 1) >> np.uint64(64 - bits)
+    return keys

@@ -14,13 +14,15 @@ from treetop.errors import InvalidInput, PeerViolation
 from treetop.federation.wire.report_batches import Envelope, decoded_batch, encoded_batch
 from treetop.oracles.olh.device import HashedReport
 from treetop.oracles.registry import find_oracle
-from treetop.oracles.walsh.device import ParityFace, keep_threshold, mixed_words, parity_count
+from treetop.oracles.walsh.device import ParityFace, chunk_key, keep_threshold, mixed_words, no_name, parity_count
+from treetop.oracles.walsh.hashing import chunk_keys, outcomes
 from treetop.oracles.walsh.hashing import mixed_words as words_of_many
-from treetop.oracles.walsh.hashing import outcomes
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group
 
-VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "walsh_hash.json").read_text())
+FOLDER = Path(__file__).parents[3] / "vectors"
+VECTORS = json.loads((FOLDER / "walsh_hash.json").read_text())
+CHUNK_KEYS = json.loads((FOLDER / "chunk_keys.json").read_text())
 ONE = Budget("1").odds_below
 WALSH = find_oracle("walsh")
 
@@ -56,6 +58,21 @@ def test_devices_hash_as_the_vectors_say() -> None:
         assert [str(word) for word in mixed_words(seed, slots.bit_length())] == vector["words"]
         for key, outcome in vector["outcome"].items():
             assert ParityFace(ONE, slots).hashed(seed, int(key)) == outcome
+
+
+def test_devices_report_chunks_by_the_keys_of_the_vectors() -> None:
+    for vector in CHUNK_KEYS:
+        assert chunk_key(vector["name"], vector["chunk"], vector["value"], vector["bits"]) == vector["key"]
+
+
+@pytest.mark.parametrize("bits", [8, 24, 28])
+def test_devices_and_parties_have_the_same_keys_of_chunks(bits: int) -> None:
+    names = np.random.default_rng(bits).integers(1 << bits, size=50, dtype=np.uint64)
+    for chunk in (0, 5, 63):
+        keys = chunk_keys(names[:, None], chunk, np.arange(256), bits)
+        by_one = [[chunk_key(int(name), chunk, value, bits) for value in range(256)] for name in names]
+        assert keys.tolist() == by_one
+        assert keys.max() <= no_name(bits)
 
 
 def by_hand(seed: int, key: int, parities: int) -> int:
