@@ -20,12 +20,13 @@ from treetop.mechanisms.panorama.discovery import (
     most_conspicuous,
     tau_within,
 )
-from treetop.mechanisms.panorama.mechanism import Panorama
+from treetop.mechanisms.panorama.mechanism import FirstCounts, Panorama
 from treetop.mechanisms.panorama.plan import PanoramaParameters, PanoramaPlan, chunk_weights
 from treetop.mechanisms.panorama.texts import ListedNames, is_utf_8
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
 from treetop.simulation.run import RunResult, run
+from treetop.trie.party_counts import QuantisedCounts
 
 TEXTS = ["green tea", "café au lait", "Lamp 3", "mate", "water", "cocoa", "juice", "天气预报"]
 DATA = {
@@ -108,19 +109,12 @@ def test_a_catalogue_is_counted_without_looking_further() -> None:
     assert abs(outcome.ranking.outside.count - 4_000) < 6 * np.sqrt(outcome.ranking.outside.variance)
 
 
-class Nobody:
-    """A party whose devices sent nothing."""
-
-
 def test_parties_without_reports_are_left_out() -> None:
     given = parameters()
     mechanism = Panorama(ListedNames.hashed([b"a", b"b"], Hashed(BITS), 12, ordered=False))
     population = Population(as_federation({"north": {"a": 1}}), HashedText(BITS))
     server = mechanism.server(given, population.roster)
     next(server)
-    from treetop.mechanisms.panorama.mechanism import FirstCounts  # noqa: PLC0415
-    from treetop.trie.party_counts import QuantisedCounts  # noqa: PLC0415
-
     nothing = QuantisedCounts.of(np.zeros(2), np.inf)
     first = FirstCounts((0,) * 13, nothing, ConspicuousNames.none(BITS))
     server.send({"north": first})

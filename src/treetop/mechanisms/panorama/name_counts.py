@@ -34,10 +34,6 @@ class EstimatedNames:
         deviation = noise_deviation(self.users, self.reports, self.oracle)
         return QuantisedCounts.of(self.counts, deviation, signed)
 
-    def top(self, number: int) -> Codes:
-        """Return the party's own most frequent ones."""
-        return self.names[np.argsort(-self.frequencies, kind="stable")[:number]]
-
     def uploaded(self, length: int) -> CountedPrefixes:
         """Return the signed counts as they are sent last, with their errors."""
         estimates = LevelEstimates(length, self.names, self.frequencies, self.reports, self.oracle)

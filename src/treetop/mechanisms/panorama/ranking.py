@@ -57,8 +57,10 @@ class Reporting:
     def table(self, sent: Mapping[str, QuantisedCounts]) -> tuple[list[str], Frequencies, Frequencies]:
         """Return the parties whose counts are there, the counts (names x parties), and the parties' variances."""
         present = [party for party in sent if party in self.kinds and not sent[party].missing]
-        counts = np.array([sent[party].counts for party in present]).reshape(len(present), -1)
-        return present, counts.T, np.array([sent[party].variance for party in present])
+        variances = np.array([sent[party].variance for party in present])
+        if not present:
+            return present, np.empty((0, 0)), variances
+        return present, np.stack([sent[party].counts for party in present], axis=1), variances
 
     def ranked(
         self, parameters: PanoramaParameters, asked: ClosingRound, findings: Mapping[str, Findings]
