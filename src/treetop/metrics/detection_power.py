@@ -1,14 +1,18 @@
-"""How popular an item must be to be found, computed from the oracle's variance before anybody is asked.
+"""How popular an item must be to be found, computed before anybody is asked.
 
-An item of frequency f, the same in every party, passes a level if its summed count beats what noise alone would put at
-the edge of the kept list, z standard deviations:   P = Phi((f N - z s_0) / s_f),   s_0 and s_f being the standard
-deviations of the count of an item that nobody and that a share f of the users holds. It is found if it passes every
-level. Other items are not taken into account: k more popular ones would push it out.
+An item of frequency f, the same in every party, competes as the last of the k most popular ones: k - 1 candidates are
+surely ahead of it, all others are held by nobody, and it passes a level if its score beats what noise lifts to the edge
+of the kept list. That edge lies z standard deviations of the whole sum out, give or take d of them:
+
+    P = Phi((f N - z s_0) / sqrt(s_f^2 + d^2 s_0^2)),
+
+s_0 and s_f being the standard deviations of the count of an item that nobody and that a share f of the users holds. It
+is found if it passes every level. Others that a share b of the users hold each move the edge by b.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from math import exp2, inf, log2, prod, sqrt
 from statistics import NormalDist
 from typing import Any
@@ -18,7 +22,7 @@ import numpy as np
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
 from treetop.trie.lower_confidence import lower_confidence
 from treetop.trie.party_counts import QuantisedCounts
-from treetop.trie.significance import threshold
+from treetop.trie.significance import NoiseScores, normal_scores, significant, threshold
 
 POWER = 0.9
 HALVINGS = 26
@@ -26,6 +30,8 @@ MAX_PARTIES_LOOKED_AT = 16
 """The noise of the best set of parties hardly grows beyond."""
 SEED, DRAWS, ITEM_DRAWS = 1, 1 << 15, 1 << 11
 WIDER, FARTHEST = 10.0, 40.0
+RAREST, LEAST_FACTOR = -40.0, -20.0
+"""Powers of two where searches begin."""
 
 
 @dataclass(frozen=True)
@@ -159,21 +165,39 @@ def marking_power(stages: Sequence[Stage], users: Sequence[float], frequency: fl
     """Return the probability that it is found and marked as more than noise, too."""
     last = stages[-1]
     error = count_error(last, users, frequency)
-    z = threshold(len(users), last.candidates)
-    marked = NormalDist().cdf((frequency * sum(users) - z * error.absent) / error.present)
+    excess = (frequency - _least_marked(last.oracle, last.share, last.candidates, tuple(users))) * sum(users)
     found = detection_power(stages[:-1], users, frequency)
-    return found * min(marked, passing_power(last, users, frequency))
+    return found * min(NormalDist().cdf(excess / error.present), passing_power(last, users, frequency))
+
+
+@lru_cache(maxsize=64)
+def _least_marked(oracle: FrequencyOracle[Any], share: float, candidates: int, users: tuple[float, ...]) -> float:
+    """Return the least frequency that is marked when every party counts just that share of its users."""
+    n = np.array(users)
+    deviations = n * np.sqrt(oracle.variance(0.0, 1) / (n * share))
+    z = threshold(len(users), candidates)
+
+    def is_marked(frequency: float) -> bool:
+        support = n * share * (oracle.q + (oracle.p - oracle.q) * frequency)
+        noise = NoiseScores(normal_scores(support, n * share, oracle.q)[None], deviations, n * share * oracle.q)
+        return bool(significant(noise, z)[0])
+
+    return bisected(is_marked, 0.0, 2.0)
 
 
 def least_frequency(power_at: Callable[[float], float], power: float = POWER) -> float:
-    """Return the smallest frequency with that power, or infinity where not even everybody's item has it."""
+    """Return the smallest frequency with that power: infinity where not even everybody's item has it, 0 for any."""
     if power_at(1.0) < power:
         return inf
-    return exp2(bisected(lambda exponent: power_at(exp2(exponent)) >= power, -40.0, 0.0))
+    if power_at(exp2(RAREST)) >= power:
+        return 0.0
+    return exp2(bisected(lambda exponent: power_at(exp2(exponent)) >= power, RAREST, 0.0))
 
 
 def min_factor(is_enough: Callable[[float], bool], largest: float) -> float:
-    """Return the least factor of at least 2^-20 that is enough, or infinity where the largest is not."""
+    """Return the least factor that is enough: infinity where the largest is not, 0 where even 2^-20 is."""
     if not is_enough(largest):
         return inf
-    return exp2(bisected(lambda exponent: is_enough(exp2(exponent)), -20.0, log2(largest)))
+    if is_enough(exp2(LEAST_FACTOR)):
+        return 0.0
+    return exp2(bisected(lambda exponent: is_enough(exp2(exponent)), LEAST_FACTOR, log2(largest)))

@@ -66,7 +66,8 @@ def _catalogue(parameters: Parameters, size: int) -> Mode:
     oracle = listed_oracle(parameters.oracle, parameters.epsilon, size)
     stage = Stage(oracle, EVERYBODY, size, parameters.k, ZETA, ahead=parameters.k - 1)
     bits = round(UNARY_BITS[False] * size) + COUNT_BITS * (parameters.k + 2)
-    return Mode("catalogue", f"{size:,} known items", (stage,), bits)
+    what = f"{size:,} known items" + (", all listed" if size == parameters.k else "")
+    return Mode("catalogue", what, (stage,), bits)
 
 
 def _canopy(parameters: CanopyParameters, *, shared: bool) -> Mode:
