@@ -29,7 +29,11 @@ HALVINGS = 26
 MAX_PARTIES_LOOKED_AT = 16
 """The noise of the best set of parties hardly grows beyond."""
 SEED, DRAWS, ITEM_DRAWS = 1, 1 << 15, 1 << 11
-WIDER, FARTHEST = 10.0, 40.0
+WIDER = 10.0
+NEAREST, FARTHEST = -3.0, 40.0
+"""Where an edge is looked for; with few rivals an item may pass by luck alone, wherever it lies."""
+TIES = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""Parts of those with the same score that come first: any is as likely, since the smaller code wins."""
 RAREST, LEAST_FACTOR = -40.0, -20.0
 """Powers of two where searches begin."""
 
@@ -105,8 +109,8 @@ def edge(parties: int, zeta: float, places: int, rivals: int) -> Edge:
     scores, place = np.unique(_scores(draws * sqrt(stretch), zeta), return_inverse=True)
     chances = np.bincount(place, likelihoods) / likelihoods.sum()
     above = np.clip(1 - np.cumsum(chances), 0, 1)
-    beaten, even = (_at_most(places - 1, rivals, tail) for tail in (np.clip(above + chances, 0, 1), above))
-    passes = np.concatenate([[0.0], np.column_stack([(beaten + even) / 2, even]).ravel()])
+    tied = np.mean([_at_most(places - 1, rivals, above + part * chances) for part in TIES], axis=0)
+    passes = np.concatenate([[0.0], np.column_stack([tied, _at_most(places - 1, rivals, above)]).ravel()])
     item = np.concatenate([draws[:ITEM_DRAWS], -draws[:ITEM_DRAWS]])
 
     def needed(power: float) -> float:
@@ -115,7 +119,7 @@ def edge(parties: int, zeta: float, places: int, rivals: int) -> Edge:
             below, ties = scores.searchsorted(own, side="left"), scores.searchsorted(own, side="right")
             return bool(passes[below + ties].mean() >= power)
 
-        return bisected(is_enough, -FARTHEST, FARTHEST)
+        return bisected(is_enough, NEAREST, FARTHEST)
 
     middle = needed(0.5)
     width = (needed(POWER) - middle) / NormalDist().inv_cdf(POWER)

@@ -82,13 +82,13 @@ def test_where_few_items_have_room_fewer_are_ahead() -> None:
     assert passing_power(stage, [3_000], 1.0) > 0.999
 
 
-def test_the_edge_of_two_rivals_is_that_of_two_normal_variables() -> None:
+def test_the_edge_of_one_party_is_the_best_of_normal_variables() -> None:
     """The median of the better of m standard normal variables, and what is beaten by a normal variable in 90 %."""
     for rivals, middle, needed in ((1, 0.0, 1.81), (13, 1.63, 3.13), (9_990, 3.81, 5.19)):
         found = edge(1, 2.66, 1, rivals)
-        assert found.mean == pytest.approx(middle, abs=0.06)
+        assert found.mean == pytest.approx(middle, abs=0.12)
         assert found.mean + 1.2816 * (1 + found.spread**2) ** 0.5 == pytest.approx(needed, abs=0.12)
-    assert edge(1, 2.66, 30, 1_000).mean == pytest.approx(1.88, abs=0.06)  # the 30th of 1,000
+    assert edge(1, 2.66, 30, 1_000).mean == pytest.approx(1.88, abs=0.12)  # the 30th of 1,000
 
 
 def test_what_cannot_be_found_is_said_to_be_so() -> None:
