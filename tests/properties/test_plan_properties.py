@@ -15,7 +15,7 @@ CLOSE = 1.001
     epsilon=st.floats(0.5, 4),
     wished=st.floats(0.0005, 0.3),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_the_needed_epsilon_and_users_are_the_least_that_find_the_wished_frequency(
     users: list[int], size: int, k: int, epsilon: float, wished: float
 ) -> None:
