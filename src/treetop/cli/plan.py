@@ -56,11 +56,16 @@ def _show(planned: Plan) -> None:
     out.print(Text.assemble((asked, "bold"), f"; everybody gives one report of about {bits} bits.\n"))
     out.print(_table(planned))
     out.print(
-        "found: an item that this share of users hold, in every party, is among the k found in 9 of 10 runs, unless k "
-        "more popular ones are. marked: it is also marked as more than noise. ±: standard error of a count just found.",
+        "found: an item that this share of users hold, in every party, is among the k found in 9 of 10 runs, even as "
+        "the k-th most popular, if all after it are rare. marked: it is also marked as more than noise. ±: standard "
+        "error of a count just found.",
         style="dim",
         soft_wrap=True,
     )
+    if planned.catalogue_size == p.k:
+        out.print(
+            f"\nThe catalogue holds just k = {p.k} items: all of them are listed, and only their marks tell more."
+        )
     if planned.frequency is not None:
         out.print(Text(f"\nTo find an item of {planned.frequency:.3%} of users", style="bold"))
         for row in planned.rows:
@@ -81,10 +86,12 @@ def _table(planned: Plan) -> Table:
 
 
 def _share(frequency: float | None) -> str:
-    return "never" if frequency is None else f"{frequency:.3%}"
+    return "never" if frequency is None else "always" if frequency == 0 else f"{frequency:.3%}"
 
 
 def _needs(row: PlanRow, planned: Plan) -> str:
+    if row.epsilon_needed == 0:
+        return "is always listed: any epsilon and any users do"
     if row.epsilon_needed is None:
         epsilon = f"no epsilon up to {LARGEST_EPSILON:g} would do with these users"
     else:

@@ -1,25 +1,41 @@
-"""How popular an item must be to be found, computed from the oracle's variance before anybody is asked.
+"""How popular an item must be to be found, computed before anybody is asked.
 
-An item of frequency f, the same in every party, passes a level if its summed count beats what noise alone would put at
-the edge of the kept list, z standard deviations:   P = Phi((f N - z s_0) / s_f),   s_0 and s_f being the standard
-deviations of the count of an item that nobody and that a share f of the users holds. It is found if it passes every
-level. Other items are not taken into account: k more popular ones would push it out.
+An item of frequency f, the same in every party, competes as the last of the k most popular ones: k - 1 candidates are
+surely ahead of it, all others are held by nobody, and it passes a level if its score beats what noise lifts to the edge
+of the kept list. That edge lies z standard deviations of the whole sum out, give or take d of them:
+
+    P = Phi((f N - z s_0) / sqrt(s_f^2 + d^2 s_0^2)),
+
+s_0 and s_f being the standard deviations of the count of an item that nobody and that a share f of the users holds. It
+is found if it passes every level. Others that a share b of the users hold each move the edge by b.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from math import exp2, inf, log2, prod, sqrt
 from statistics import NormalDist
 from typing import Any
 
-from treetop.oracles.frequency_oracle import FrequencyOracle
-from treetop.trie.significance import MAX_SETS_OF, best_set_tail, best_set_threshold, sum_threshold
+import numpy as np
+
+from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
+from treetop.trie.lower_confidence import lower_confidence
+from treetop.trie.party_counts import QuantisedCounts
+from treetop.trie.significance import NoiseScores, normal_scores, significant, threshold
 
 POWER = 0.9
-HALVINGS = 40
-MAX_PARTIES_LOOKED_AT = 64
+HALVINGS = 26
+MAX_PARTIES_LOOKED_AT = 16
 """The noise of the best set of parties hardly grows beyond."""
+SEED, DRAWS, ITEM_DRAWS = 1, 1 << 15, 1 << 11
+WIDER = 10.0
+NEAREST, FARTHEST = -3.0, 40.0
+"""Where an edge is looked for; with few rivals an item may pass by luck alone, wherever it lies."""
+TIES = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""Parts of those with the same score that come first: any is as likely, since the smaller code wins."""
+RAREST, LEAST_FACTOR = -40.0, -20.0
+"""Powers of two where searches begin."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +48,8 @@ class Stage:
     going_on: int
     zeta: float
     """Of the lower-confidence score that ranks its candidates."""
-    others: float = 0.0
-    """Frequency of the other candidates on average, where the item's own candidate has no share of it."""
+    ahead: int
+    """Candidates that are surely more popular: the k - 1 other items of the answer."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +78,6 @@ def effective_parties(users: Sequence[float]) -> int:
     return min(round(sum(users) ** 2 / sum(n * n for n in users)), MAX_PARTIES_LOOKED_AT)
 
 
-@cache
-def noise_edge(parties: int, tail: float) -> float:
-    """Return z, above which noise lifts the best set of parties for that share of the candidates."""
-    return bisected(lambda z: best_set_tail(parties, z) <= tail, 0.0, 40.0)
-
-
 def bisected(is_enough: Callable[[float], bool], low: float, high: float) -> float:
     """Return the least number between two bounds that is enough, as far as more is always better."""
     for _ in range(HALVINGS):
@@ -76,48 +86,122 @@ def bisected(is_enough: Callable[[float], bool], low: float, high: float) -> flo
     return high
 
 
-def edge(stage: Stage, users: Sequence[float]) -> float:
-    """Return how many standard deviations of the whole sum the edge of the kept list lies from zero.
+@dataclass(frozen=True)
+class Edge:
+    """Where the kept list ends, in standard deviations of the whole sum: an item must lie beyond."""
 
-    Noise at the edge owes its score to some set of parties, about half of them, whose deviation is smaller than that of
-    all; with one party it is the quantile of the normal distribution.
+    mean: float
+    spread: float
+    """Its own standard deviation: the best of few rivals is hard to foresee."""
+
+
+@cache
+def edge(parties: int, zeta: float, places: int, rivals: int) -> Edge:
+    """Return where an item has to be that competes with rivals nobody holds for some places.
+
+    The scores of rivals and item are drawn, rounded and ranked as the mechanism does it, for parties of equal size and
+    always the same draws. Rivals are drawn from a wider normal distribution and weighted, as the best of many are rare.
+    An item of so many standard deviations is then as likely to pass as one that must exceed a normal variable.
     """
-    tail = min(stage.going_on / stage.candidates, 0.5)
-    parties = effective_parties(users)
-    part = sqrt((parties + 1) / (2 * parties))
-    return stage.zeta + part * (noise_edge(parties, tail) - stage.zeta)
+    draws = np.random.default_rng(SEED).standard_normal((DRAWS, parties))
+    stretch = 1 + WIDER / parties
+    likelihoods = np.exp((1 - stretch) / 2 * (draws**2).sum(axis=1))
+    scores, place = np.unique(_scores(draws * sqrt(stretch), zeta), return_inverse=True)
+    chances = np.bincount(place, likelihoods) / likelihoods.sum()
+    above = np.clip(1 - np.cumsum(chances), 0, 1)
+    tied = np.mean([_at_most(places - 1, rivals, above + part * chances) for part in TIES], axis=0)
+    passes = np.concatenate([[0.0], np.column_stack([tied, _at_most(places - 1, rivals, above)]).ravel()])
+    item = np.concatenate([draws[:ITEM_DRAWS], -draws[:ITEM_DRAWS]])
+
+    def needed(power: float) -> float:
+        def is_enough(signal: float) -> bool:
+            own = _scores(item + signal / sqrt(parties), zeta)
+            below, ties = scores.searchsorted(own, side="left"), scores.searchsorted(own, side="right")
+            return bool(passes[below + ties].mean() >= power)
+
+        return bisected(is_enough, NEAREST, FARTHEST)
+
+    middle = needed(0.5)
+    width = (needed(POWER) - middle) / NormalDist().inv_cdf(POWER)
+    return Edge(middle, sqrt(max(width**2 - 1, 0.0)))
 
 
-def passing_power(stage: Stage, users: Sequence[float], frequency: float, z: float) -> float:
-    """Return the probability that an item's count lies z standard deviations of pure noise above the others."""
+def _scores(counts: Frequencies, zeta: float) -> Frequencies:
+    """Score candidates x parties as the server does, in standard deviations of the whole sum."""
+    sent = [QuantisedCounts.of(column, 1.0) for column in counts.T]
+    variances = np.array([party.variance for party in sent])
+    return lower_confidence(np.column_stack([party.counts for party in sent]), variances, zeta).scores
+
+
+def _at_most(most: int, rivals: int, chance: Frequencies) -> Frequencies:
+    """Return P(Bin(rivals, chance) <= most), between the two bounds of Zubkov and Serov where that is above 0."""
+    if most == 0:
+        return (1 - chance) ** rivals
+    x = (most + 0.5) / rivals
+    q = np.clip(chance, 1e-300, 1 - 1e-16)
+    divergence = x * np.log(x / q) + (1 - x) * np.log((1 - x) / (1 - q))
+    scores = np.sign(x - q) * np.sqrt(2 * rivals * np.clip(divergence, 0, None))
+    return np.array([NormalDist().cdf(score) for score in scores])
+
+
+def passing_power(stage: Stage, users: Sequence[float], frequency: float) -> float:
+    """Return the probability that an item is kept with as many more popular ones as leave it one place at least."""
+    ahead = min(stage.ahead, stage.going_on - 1, int(1 / frequency) - 1)  # no more have room above it
+    places, rivals = stage.going_on - ahead, stage.candidates - 1 - ahead
+    if rivals < places:
+        return 1.0
     error = count_error(stage, users, frequency)
-    excess = (frequency - stage.others) * sum(users)
-    return NormalDist().cdf((excess - z * error.absent) / error.present)
+    bound = edge(effective_parties(users), stage.zeta, places, rivals)
+    absent, present = error.absent**2, error.present**2
+    if stage.oracle.one_slot:  # a report for one slot is none for another: differences vary by so much more
+        present += absent * stage.oracle.q / (1 - stage.oracle.q)
+        absent /= 1 - stage.oracle.q
+    excess = frequency * sum(users) - bound.mean * sqrt(absent)
+    return NormalDist().cdf(excess / sqrt(present + bound.spread**2 * absent))
 
 
 def detection_power(stages: Sequence[Stage], users: Sequence[float], frequency: float) -> float:
     """Return the probability that an item of that frequency passes every stage."""
-    return prod(passing_power(stage, users, frequency, edge(stage, users)) for stage in stages)
+    return prod(passing_power(stage, users, frequency) for stage in stages)
 
 
 def marking_power(stages: Sequence[Stage], users: Sequence[float], frequency: float) -> float:
     """Return the probability that it is found and marked as more than noise, too."""
     last = stages[-1]
-    parties = len(users)
-    z = best_set_threshold(parties, last.candidates) if parties <= MAX_SETS_OF else sum_threshold(last.candidates)
+    error = count_error(last, users, frequency)
+    excess = (frequency - _least_marked(last.oracle, last.share, last.candidates, tuple(users))) * sum(users)
     found = detection_power(stages[:-1], users, frequency)
-    return found * passing_power(last, users, frequency, max(z, edge(last, users)))
+    return found * min(NormalDist().cdf(excess / error.present), passing_power(last, users, frequency))
+
+
+@lru_cache(maxsize=64)
+def _least_marked(oracle: FrequencyOracle[Any], share: float, candidates: int, users: tuple[float, ...]) -> float:
+    """Return the least frequency that is marked when every party counts just that share of its users."""
+    n = np.array(users)
+    deviations = n * np.sqrt(oracle.variance(0.0, 1) / (n * share))
+    z = threshold(len(users), candidates)
+
+    def is_marked(frequency: float) -> bool:
+        support = n * share * (oracle.q + (oracle.p - oracle.q) * frequency)
+        noise = NoiseScores(normal_scores(support, n * share, oracle.q)[None], deviations, n * share * oracle.q)
+        return bool(significant(noise, z)[0])
+
+    return bisected(is_marked, 0.0, 2.0)
 
 
 def least_frequency(power_at: Callable[[float], float], power: float = POWER) -> float:
-    """Return the smallest frequency with that power, or infinity where not even everybody's item has it."""
+    """Return the smallest frequency with that power: infinity where not even everybody's item has it, 0 for any."""
     if power_at(1.0) < power:
         return inf
-    return exp2(bisected(lambda exponent: power_at(exp2(exponent)) >= power, -40.0, 0.0))
+    if power_at(exp2(RAREST)) >= power:
+        return 0.0
+    return exp2(bisected(lambda exponent: power_at(exp2(exponent)) >= power, RAREST, 0.0))
 
 
 def min_factor(is_enough: Callable[[float], bool], largest: float) -> float:
-    """Return the least factor of at least 2^-20 that is enough, or infinity where the largest is not."""
+    """Return the least factor that is enough: infinity where the largest is not, 0 where even 2^-20 is."""
     if not is_enough(largest):
         return inf
-    return exp2(bisected(lambda exponent: is_enough(exp2(exponent)), -20.0, log2(largest)))
+    if is_enough(exp2(LEAST_FACTOR)):
+        return 0.0
+    return exp2(bisected(lambda exponent: is_enough(exp2(exponent)), LEAST_FACTOR, log2(largest)))

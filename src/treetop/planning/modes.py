@@ -64,9 +64,10 @@ def modes_of(parameters: Parameters, catalogue_size: int) -> tuple[Mode, ...]:
 
 def _catalogue(parameters: Parameters, size: int) -> Mode:
     oracle = listed_oracle(parameters.oracle, parameters.epsilon, size)
-    stage = Stage(oracle, EVERYBODY, size, parameters.k, ZETA, others=1 / size)
+    stage = Stage(oracle, EVERYBODY, size, parameters.k, ZETA, ahead=parameters.k - 1)
     bits = round(UNARY_BITS[False] * size) + COUNT_BITS * (parameters.k + 2)
-    return Mode("catalogue", f"{size:,} known items", (stage,), bits)
+    what = f"{size:,} known items" + (", all listed" if size == parameters.k else "")
+    return Mode("catalogue", what, (stage,), bits)
 
 
 def _canopy(parameters: CanopyParameters, *, shared: bool) -> Mode:
@@ -93,6 +94,6 @@ def _stages(parameters: Parameters, plan: CanopyPlan, weights: list[float], last
     sizes = plan.max_candidates
     going_on = [min(plan.kept, size) for size in sizes[:-1]] + [last or parameters.k]
     return tuple(
-        Stage(parameters.oracle_for(size), weight / sum(weights), size, kept, plan.zeta)
+        Stage(parameters.oracle_for(size), weight / sum(weights), size, kept, plan.zeta, ahead=parameters.k - 1)
         for size, kept, weight in zip(sizes, going_on, weights, strict=False)
     )

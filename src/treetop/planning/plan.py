@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from math import ceil, isfinite
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from treetop.privacy.epsilon import Epsilon
 DEFAULT_CATALOGUE = 10_000
 LARGEST_EPSILON = 20.0
 LARGEST_FACTOR = 1e9
+MOST = 10**12
+"""Users of a party, or items of a catalogue."""
 PLOT_ENDINGS = (".png", ".svg")
 
 
@@ -27,7 +30,7 @@ class PlanRow:
     what: str
     """In words."""
     found: float | None
-    """The smallest frequency that is among the k found; None where no frequency is."""
+    """The smallest frequency that is among the k found, even as the k-th; None where none is, 0 where any is."""
     marked: float | None
     """The smallest frequency that is also marked as more than noise."""
     stderr: float | None
@@ -37,7 +40,7 @@ class PlanRow:
     report_bits: int
     """Of the one report of a user."""
     epsilon_needed: float | None = None
-    """For the wished frequency; None where none was wished, or no epsilon up to 20 would do."""
+    """For the wished frequency; None where none was wished, or no epsilon up to 20 would do; 0 where any does."""
     users_needed: int | None = None
     """In all, at the given epsilon, for the wished frequency."""
 
@@ -90,14 +93,17 @@ def plan(
     >>> treetop.plan([200_000, 100_000], k=10, epsilon=2).rows[0].mode
     'catalogue'
     """
-    if not users or any(isinstance(n, bool) or n != int(n) or n < 1 for n in users):
-        raise InvalidInput(f"users must be a whole number from 1 for each party, found {', '.join(map(str, users))}")
+    if not len(users) or not all(_is_whole(n) and 1 <= n <= MOST for n in users):
+        raise InvalidInput(
+            f"users must be a whole number from 1 to {MOST:,} for each party, found {', '.join(map(str, users))}"
+        )
     sizes = tuple(int(n) for n in users)
     parameters = Parameters(k, Epsilon(epsilon))
-    if catalogue_size < k:
-        raise InvalidInput(f"a catalogue must hold k = {k} items at least, found {catalogue_size}")
-    if frequency is not None and not 0 < frequency < 1:
+    if not _is_whole(catalogue_size) or not k <= catalogue_size <= MOST:
+        raise InvalidInput(f"a catalogue must hold k = {k} to {MOST:,} items, found {catalogue_size}")
+    if frequency is not None and not (isinstance(frequency, Real) and 0 < frequency < 1):
         raise InvalidInput(f"frequency must be a share above 0 and below 1, found {frequency}")
+    catalogue_size = int(catalogue_size)
     modes = modes_of(parameters, catalogue_size)
     rows = tuple(_row(mode, sizes) for mode in modes)
     if frequency is not None:
@@ -110,6 +116,12 @@ def plan(
             for index, row in enumerate(rows)
         )
     return Plan(sizes, parameters, catalogue_size, frequency, rows)
+
+
+def _is_whole(number: object) -> bool:
+    if isinstance(number, float):
+        return number.is_integer()
+    return isinstance(number, Integral) and not isinstance(number, bool)
 
 
 def detectable(mode: Mode, users: Sequence[float]) -> float:
@@ -146,9 +158,9 @@ def _epsilon_for(
 
 
 def _users_for(mode: Mode, users: tuple[int, ...], wished: float) -> int | None:
-    """Return the users of all parties together, each party growing or shrinking alike."""
+    """Return the users of all parties together, each party growing or shrinking alike, but to one user at least."""
     factor = min_factor(lambda factor: mode.found([n * factor for n in users], wished) >= POWER, LARGEST_FACTOR)
-    return ceil(factor * sum(users)) if isfinite(factor) else None
+    return max(ceil(factor * sum(users)), len(users)) if isfinite(factor) else None
 
 
 def checked_plot(path: Path) -> Path:

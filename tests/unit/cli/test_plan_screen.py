@@ -26,6 +26,12 @@ def test_a_hopeless_plan_says_never() -> None:
     assert "no epsilon up to 20" in shown.output
 
 
+def test_a_catalogue_of_k_items_is_said_to_be_listed_whole() -> None:
+    shown = RUNNER.invoke(app, ["plan", "--users", "5000", "--k", "4", "--catalogue-size", "4", "--frequency", "0.01"])
+    for words in ("4 known items, all listed", "always", "just k = 4 items", "any epsilon and any users do"):
+        assert words in shown.output
+
+
 def test_a_plan_as_json_and_as_a_plot(tmp_path: Path) -> None:
     target = tmp_path / "plan.svg"
     shown = RUNNER.invoke(app, ["plan", "--users", "1000", "--json", "--plot", str(target)])

@@ -6,9 +6,19 @@ import numpy as np
 import pytest
 
 from treetop.errors import InvalidInput
-from treetop.metrics.detection_power import bisected, effective_parties, least_frequency, min_factor
+from treetop.mechanisms.parameters import Parameters
+from treetop.metrics.detection_power import (
+    bisected,
+    edge,
+    effective_parties,
+    least_frequency,
+    min_factor,
+    passing_power,
+)
+from treetop.planning.modes import modes_of
 from treetop.planning.plan import checked_plot, plan
 from treetop.planning.plot import draw_plan
+from treetop.privacy.epsilon import Epsilon
 
 
 def test_more_users_more_epsilon_and_smaller_catalogues_find_rarer_items() -> None:
@@ -44,6 +54,43 @@ def test_the_needed_epsilon_and_users_find_the_wished_frequency() -> None:
         assert plan(half).rows[place].found == pytest.approx(0.02, rel=1e-3)
 
 
+def test_a_small_catalogue_needs_no_more_than_noise_asks_for() -> None:
+    """An item need not hold its even share of the users: 14 items, and one of 1.6 % is among ten found."""
+    strict, loose = (plan([100_000], epsilon=epsilon, catalogue_size=14).rows[0].found for epsilon in (1, 2))
+    assert strict == pytest.approx(0.016, rel=0.1)
+    assert loose == pytest.approx(0.006, rel=0.1)
+
+
+def test_more_items_are_harder_to_tell_apart() -> None:
+    found = [plan([30_000, 20_000], k=2, catalogue_size=size).rows[0].found or 0 for size in (2, 3, 5, 14, 100, 10_000)]
+    assert found == sorted(set(found))
+
+
+@pytest.mark.parametrize("users", [[1], [5_000, 2_000]])
+def test_all_items_of_a_catalogue_of_k_are_listed(users: list[int]) -> None:
+    row = plan(users, k=3, catalogue_size=3, frequency=0.001).rows[0]
+    assert row.what == "3 known items, all listed"
+    assert (row.found, row.epsilon_needed, row.users_needed) == (0, 0, len(users))
+    assert row.marked is None or row.marked > 0
+
+
+def test_where_few_items_have_room_fewer_are_ahead() -> None:
+    """Nine items cannot each be more popular than one of 12 %: it then competes for more than the last place."""
+    stage = modes_of(Parameters(10, Epsilon(1)), 14)[0].stages[0]
+    just_below, just_above = (passing_power(stage, [3_000], frequency) for frequency in (0.0999, 0.1001))
+    assert just_above > just_below + 0.001
+    assert passing_power(stage, [3_000], 1.0) > 0.999
+
+
+def test_the_edge_of_one_party_is_the_best_of_normal_variables() -> None:
+    """The median of the better of m standard normal variables, and what is beaten by a normal variable in 90 %."""
+    for rivals, middle, needed in ((1, 0.0, 1.81), (13, 1.63, 3.13), (9_990, 3.81, 5.19)):
+        found = edge(1, 2.66, 1, rivals)
+        assert found.mean == pytest.approx(middle, abs=0.12)
+        assert found.mean + 1.2816 * (1 + found.spread**2) ** 0.5 == pytest.approx(needed, abs=0.12)
+    assert edge(1, 2.66, 30, 1_000).mean == pytest.approx(1.88, abs=0.12)  # the 30th of 1,000
+
+
 def test_what_cannot_be_found_is_said_to_be_so() -> None:
     nobody = plan([10], epsilon=0.1, frequency=1e-9)
     assert {row.found for row in nobody.rows} == {None}
@@ -65,7 +112,17 @@ def test_the_json_object_names_its_modes() -> None:
         ({"users": []}, "users must be"),
         ({"users": [0]}, "users must be"),
         ({"users": [10], "catalogue_size": 3}, "a catalogue must hold"),
+        ({"users": [1.5]}, "users must be"),
+        ({"users": [float("nan")]}, "users must be"),
+        ({"users": [True]}, "users must be"),
+        ({"users": ["many"]}, "users must be"),
+        ({"users": [10**13]}, "users must be"),
+        ({"users": [10], "catalogue_size": 20.5}, "a catalogue must hold"),
+        ({"users": [10], "catalogue_size": 10**13}, "a catalogue must hold"),
         ({"users": [10], "frequency": 1.5}, "frequency must be"),
+        ({"users": [10], "frequency": 0}, "frequency must be"),
+        ({"users": [10], "frequency": float("nan")}, "frequency must be"),
+        ({"users": [10], "frequency": "half"}, "frequency must be"),
         ({"users": [10], "epsilon": 0}, "epsilon must be"),
         ({"users": [10], "k": 0}, "k must be"),
     ],
