@@ -43,7 +43,7 @@ PROVED_CODE = {
     "oracles/krr/device.py": "fe6fe23a6c90ce7d",
     "oracles/oue/device.py": "8360181a3134eecd",
     "oracles/olh/device.py": "ab5437308668800d",
-    "oracles/walsh/device.py": "fdda6bf0d0c624de",
+    "oracles/walsh/device.py": "6a453a5d9bfcc549",
     "federation/device/device.py": "e4d54d0de7116e41",
 }
 

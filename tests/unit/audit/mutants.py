@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
+from tests.support.tiny_panorama import tiny_panorama
+
 from treetop.adapters.system.host import SystemEntropy
 from treetop.audit.audit_report import Check
 from treetop.audit.device_conduct import group_check, randomness_check, refusal_check, retry_check
@@ -319,6 +321,12 @@ def end_to_end(mechanism: str, behaviour: UserBehaviour) -> Mutant:
     return Mutant(f"end_to_end_{mechanism}", tiny(mechanism, behaviour), tiny(mechanism))
 
 
+def panorama(behaviour: UserBehaviour | None = None) -> Check:
+    """Its few transcripts through walsh."""
+    scene = Scene(tiny_panorama(), oracle=WalshHashing(), behaviour=behaviour or UserBehaviour())
+    return scene_checks(scene, quick=True)[0]
+
+
 MUTANTS: dict[str, Mutant] = {
     "dummy uncounted": Mutant("exact_krr", lambda: krr(DummyUncounted), krr),
     "other includes truth": Mutant("exact_krr", lambda: krr(OtherIncludesTruth), krr),
@@ -357,4 +365,8 @@ MORE_MUTANTS: dict[str, Mutant] = {
     "two reports to canopy": end_to_end("canopy", TwoReports()),
     "several levels of canopy": end_to_end("canopy", EveryLevel()),
     "value-dependent share of canopy": end_to_end("canopy", ValueDependentLevels()),
+    "value-dependent kind of panorama": Mutant(
+        "end_to_end_panorama", lambda: panorama(ValueDependentLevels()), panorama
+    ),
+    "two reports to panorama": Mutant("end_to_end_panorama", lambda: panorama(TwoReports()), panorama),
 }

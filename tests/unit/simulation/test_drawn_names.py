@@ -135,7 +135,7 @@ def test_the_tail_is_that_of_a_binomial_number(trials: int, chance: float, least
 
 
 def test_a_chance_that_is_small_is_precise() -> None:
-    """A bound far below the mean leaves hardly a name below it, and a name that cannot be there would be drawn forever."""
+    """A name that was left below a bound which it cannot be below would be drawn forever."""
     for limit in (0, 1, 5, 20, 100):
         assert chance_below(1000, 0.125, limit) == pytest.approx(binom.cdf(limit - 1, 1000, 0.125), rel=1e-7, abs=0)
     assert chance_below(10**6, 0.25, 1000) == 0
