@@ -167,7 +167,7 @@ def engine_rows(name: str, files: list[Path], asked: Candidates, at_least: float
 @contextmanager
 def dask_count(files: list[Path], asked: Candidates) -> Iterator[Callable[[], object]]:
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         connected(cluster.scheduler_address) as engine,
     ):
         engine.count(files, asked)

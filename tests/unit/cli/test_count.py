@@ -78,6 +78,6 @@ def test_an_engine_that_is_not_installed_is_named(slots: Path, monkeypatch: pyte
 def test_the_dask_engine_is_reached_by_address(slots: Path) -> None:
     from distributed import LocalCluster
 
-    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster:
         told = json.loads(ran(slots, "--engine", "dask", "--scheduler", cluster.scheduler_address, "--json"))
     assert told["reports"] == 500
