@@ -49,6 +49,7 @@ from treetop.mechanisms.summed_level import (
     closing_round,
     count_level,
     record_level,
+    upload_budget,
 )
 from treetop.oracles.registry import AUTO, oracle_named
 from treetop.trie.candidate_domain import CandidateDomain
@@ -69,10 +70,7 @@ class SearchParameters(SummedParameters):
     """What a search over a public trie is told."""
 
     kept: int = setting(0, "t", "Canopy: prefixes that a level keeps; 0 is max(2k, 30).", whole_number(0, 1 << 20))
-    upload_budget: int = setting(
-        0, "", "Canopy: bits a party may expect to send; lowers step_bits until they fit. 0: no limit.",
-        whole_number(0, 1 << 40),
-    )  # fmt: skip
+    upload_budget: int = upload_budget()
 
 
 @dataclass(frozen=True)

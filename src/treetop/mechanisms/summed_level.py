@@ -19,7 +19,7 @@ from treetop.mechanisms.dialogue import (
     Roster,
     ask,
 )
-from treetop.mechanisms.parameters import Parameters, choice, setting
+from treetop.mechanisms.parameters import Parameters, choice, setting, whole_number
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, UsersOutside, summed
@@ -38,6 +38,15 @@ class SummedParameters(Parameters):
     score: ScoreRule = setting(
         "lower_confidence", "", "Canopy: rank by the best lower bound over sets of parties, or by plain sums.",
         choice("lower_confidence", "sum"),
+    )  # fmt: skip
+
+
+def upload_budget() -> Any:
+    """Declare what a party may send."""
+    return setting(
+        0, "", "Bits a party may expect to send: Canopy lowers step_bits until they fit, Panorama looks at fewer names "
+        "that are on no list. 0: no limit, for Panorama 1,500,000.",
+        whole_number(0, 1 << 40),
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from treetop.mechanisms.hashed_names.mechanism import HashedNames
 from treetop.mechanisms.hashed_names.plan import HashedTextParameters
 from treetop.mechanisms.known_items import KnownItems
 from treetop.mechanisms.panorama.mechanism import Panorama
+from treetop.mechanisms.panorama.plan import MAX_NAME_BITS, NAME_BITS
 from treetop.mechanisms.panorama.texts import ListedNames
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism, P
@@ -37,9 +38,6 @@ ENCODINGS_OF: dict[str, tuple[str | None, ...]] = {
 """Where the strategy hashes, or takes ids as they are: no other encoding has a use."""
 ENOUGH_FIT = 0.95
 """Share of the items that must fit a code that can be read back, or names are hashed."""
-
-LONG_NAME = 26
-"""Bits of a name where there are more than 10^5 different items."""
 
 Items = ItemCatalogue | Iterable[object]
 
@@ -239,13 +237,13 @@ def _panorama(federation: Federation, request: FindRequest, reason: str, seed: i
         codec = ListedItems(known.items)
         everything = ListedNames.codes(code_array(range(len(known.items)), codec.bits))
         panorama = Panorama(everything, discovers=False, texts=False)
-        parameters = replace(request.parameters_of(panorama), bits=codec.bits)
+        parameters = replace(request, settings={**request.settings, "bits": codec.bits}).parameters_of(panorama)
         population = Population(replace(federation, notes=(*federation.notes, *known.notes)), codec)
         return Chosen(panorama, population, parameters, reason)
     texts = request.text_recovery is not False
-    given = request.parameters_of(Panorama(ListedNames.codes(code_array([], SHORTEST))))
-    if "bits" not in request.settings and len(federation.items) > MAX_ITEMS_OF_A_SHORT_HASH:
-        given = replace(given, bits=LONG_NAME)
+    long = len(federation.items) > MAX_ITEMS_OF_A_SHORT_HASH
+    settings = {"bits": MAX_NAME_BITS if long else NAME_BITS, **request.settings}
+    given = replace(request, settings=settings).parameters_of(Panorama(ListedNames.codes(code_array([], SHORTEST))))
     to_read = request.word_list is not None or request.text_recovery is not None
     ids = Ids(given.bits)
     if request.encoding == Ids.name or (

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from treetop.encoding.hashed_text import shared_hash_chance
-from treetop.encoding.text_code import CHUNK_VALUES, DEFAULT_CHUNKS, MAX_CHUNKS
+from treetop.encoding.text_code import CHUNK_VALUES
 from treetop.mechanisms.canopy import CanopyPlan, SearchParameters
-from treetop.mechanisms.parameters import number, setting, whole_number
+from treetop.mechanisms.panorama.plan import text_chunks, text_share
+from treetop.mechanisms.parameters import setting, whole_number
 from treetop.trie.global_ranking import COUNT_BITS
 from treetop.trie.party_counts import UNARY_BITS
 from treetop.trie.user_groups import level_weights
@@ -30,13 +31,8 @@ class HashedParameters(SearchParameters):
 class HashedTextParameters(HashedParameters):
     """The same, where some users report a part of their text."""
 
-    text_share: float = setting(
-        0.3, "", "Hashed names: share of users who report a part of their text; 0.4 to 0.45 suit long texts.",
-        number("a number above 0 and below 1", lambda share: 0 < share < 1),
-    )  # fmt: skip
-    text_chunks: int = setting(
-        DEFAULT_CHUNKS, "", "Hashed names: parts of 8 bits that a text's code is cut into.", whole_number(1, MAX_CHUNKS)
-    )
+    text_share: float = text_share()
+    text_chunks: int = text_chunks()
 
 
 @dataclass(frozen=True)

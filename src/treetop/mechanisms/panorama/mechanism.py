@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from treetop.encoding.bit_strings import Codes, code_array
 from treetop.encoding.item_codecs import Hashed
+from treetop.errors import InvalidInput
 from treetop.mechanisms.dialogue import (
     AskParties,
     CollectNames,
@@ -29,7 +30,7 @@ from treetop.mechanisms.dialogue import (
 )
 from treetop.mechanisms.panorama.discovery import ConspicuousNames, most_conspicuous
 from treetop.mechanisms.panorama.name_counts import NameCounts
-from treetop.mechanisms.panorama.plan import READ, PanoramaParameters, PanoramaPlan
+from treetop.mechanisms.panorama.plan import MAX_NAME_BITS, READ, PanoramaParameters, PanoramaPlan
 from treetop.mechanisms.panorama.ranking import ZETA, ClosingRound, Reporting
 from treetop.mechanisms.panorama.texts import ChunkCounts, ListedNames, Rows, Texts, chunk_rows, spelt_texts
 from treetop.mechanisms.protocol import Mechanism
@@ -100,6 +101,7 @@ class Panorama(Mechanism[PanoramaParameters]):
     name = "panorama"
     parameters = PanoramaParameters
     modes = ()
+    tiny_settings = {"bits": 8, "text_chunks": 1}  # noqa: RUF012
 
     def plan(self, parameters: PanoramaParameters, roster: Roster) -> PanoramaPlan:
         """Return what is public before the first report."""
@@ -195,8 +197,12 @@ class Panorama(Mechanism[PanoramaParameters]):
         """Return the one level: whole names."""
         return (0, parameters.bits)
 
-    def max_candidates(self, parameters: PanoramaParameters) -> tuple[int, ...]:  # noqa: ARG002
-        """Return the length of the list: all other names are counted at once."""
+    def max_candidates(self, parameters: PanoramaParameters) -> tuple[int, ...]:
+        """Return the length of the list: all other names are counted at once, or refused where they are too many."""
+        if parameters.bits > MAX_NAME_BITS:
+            raise InvalidInput(
+                f"names that are counted all at once have at most {MAX_NAME_BITS} bits, found bits = {parameters.bits}"
+            )
         return (len(self.listed),)
 
     def uploads(self, parameters: PanoramaParameters) -> int:  # noqa: ARG002

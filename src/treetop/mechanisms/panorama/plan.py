@@ -1,16 +1,18 @@
 """What Panorama chooses before the first report, from public quantities only."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
 from treetop.encoding.text_code import CHUNK_VALUES, DEFAULT_CHUNKS, MAX_CHUNKS
 from treetop.mechanisms.panorama.discovery import tau_within
-from treetop.mechanisms.parameters import Parameters, choice, number, setting, whole_number
+from treetop.mechanisms.parameters import number, setting, whole_number
+from treetop.mechanisms.summed_level import SummedParameters, upload_budget
 from treetop.trie.global_ranking import COUNT_BITS
 from treetop.trie.lower_confidence import ScoreRule
 from treetop.trie.party_counts import UNARY_BITS
 from treetop.trie.significance import MAX_SETS_OF
 
+NAME_BITS, MAX_NAME_BITS = 24, 26
 DEFAULT_BUDGET = 1_500_000
 MAX_ASKED, SHARE_ASKED = 1 << 14, 0.25
 """Names on no list that all parties count, and the part of what is left of the budget that their counts may take."""
@@ -20,32 +22,31 @@ WORD_CHUNKS = (0.29, 0.29, 0.23, 0.11, 0.04)
 """How often the words of the public corpus need each chunk of their code; every later one half as often again."""
 
 
-@dataclass(frozen=True)
-class PanoramaParameters(Parameters):
-    """The bits of a name, what a party may send, and who reports a part of a text."""
-
-    bits: int = setting(24, "b", "Panorama: bits of a name.", whole_number(8, 26))
-    score: Literal["auto", "lower_confidence", "sum"] = setting(
-        "auto", "", "Panorama: rank by the best lower bound over sets of parties, or by sums; auto: sums above ten.",
-        choice("auto", "lower_confidence", "sum"),
-    )  # fmt: skip
-    upload_budget: int = setting(
-        0, "", "Panorama: bits a party may expect to send; fewer names on no list are looked at. 0: 1,500,000.",
-        whole_number(0, 1 << 40),
-    )  # fmt: skip
-    text_share: float = setting(
-        0.3, "rho", "Panorama: share of users who report a part of their text; 0.45 suits long texts.",
+def text_share() -> Any:
+    """Declare rho."""
+    return setting(
+        0.3, "", "Hashed names: share of users who report a part of their text; 0.4 to 0.45 suit long texts.",
         number("a number above 0 and below 1", lambda share: 0 < share < 1),
     )  # fmt: skip
-    text_chunks: int = setting(
-        DEFAULT_CHUNKS, "", "Panorama: parts of 8 bits that a text's code is cut into.", whole_number(1, MAX_CHUNKS)
-    )
+
+
+def text_chunks() -> Any:
+    """Declare how much of a text is reported."""
+    expects = whole_number(1, MAX_CHUNKS)
+    return setting(DEFAULT_CHUNKS, "", "Hashed names: parts of 8 bits that a text's code is cut into.", expects)
+
+
+@dataclass(frozen=True)
+class PanoramaParameters(SummedParameters):
+    """What a party may send, and who reports a part of a text; `bits` are those of a name."""
+
+    upload_budget: int = upload_budget()
+    text_share: float = text_share()
+    text_chunks: int = text_chunks()
 
     def rule(self, parties: int) -> ScoreRule:
-        """Return how names are ranked in a federation of so many parties."""
-        if self.score == "auto":
-            return "sum" if parties > MAX_SETS_OF else "lower_confidence"
-        return self.score
+        """Return how names are ranked: by sums above ten parties, whose sets are too many."""
+        return "sum" if parties > MAX_SETS_OF else self.score
 
 
 def chunk_weights(chunks: int) -> tuple[float, ...]:
