@@ -34,7 +34,8 @@ PROOFS = {
     "TAPS": "8fe3ba07868feff1",
     "Canopy": "4cf95d716e88a4f3",
     "Catalogue": "bd90aa73839909fa",
-    "Hashed names": "387c37d7759605a2",
+    "Hashed names": "7cd0d583e2983cdc",
+    "Panorama": "c21c7af479ad495c",
 }
 PROVED_CODE = {
     "privacy/budget.py": "6c39b7d7629f4b5d",

@@ -133,7 +133,8 @@ class DrawnNameReports:
         self.support(others)  # before the bound, which says nothing of them
         tail = binomial_tail(self.kinds[0], self._q, least)[: max(self._bound - least, 0)]
         names = self._unknown(self._chance_above(least, tail.sum()))
-        support = least + tail.cumsum().searchsorted(self._randomness.random(len(names)) * tail.sum(), side="right")
+        steps = tail.cumsum()
+        support = least + steps.searchsorted(self._randomness.random(len(names)) * steps[-1:], side="right")
         self._names, self._bound = self._names.with_more(names, support), min(self._bound, least)
         enough = self._names.numbers >= least
         enough[self._names.find(others)[1]] = False
@@ -170,6 +171,8 @@ class DrawnNameReports:
         """Draw how many users of some places report each chunk: all reports of a chunk are by users not drawn yet."""
         dealt, holders = self._chunk_holders
         places = places[~dealt[places]]
+        if not len(places):
+            return
         left = self._party.counts[places] - self._name_holders[places]
         left = np.append(left, self._chunk_sizes.sum() - left.sum())
         for chunk, size in enumerate(self._chunk_sizes):

@@ -42,10 +42,10 @@ class SimulatedUsers(ABC):
         self._admit(request.group, int(self.randomness.binomial(undecided, request.share)))
 
     def _admit(self, group: Group, size: int) -> None:
+        self._once.admit(group)
         left = self.party.users - sum(self.sizes.values())
         if size > left:
             raise PromiseBroken(f"{group} would have {size:,} users, but only {left:,} are in no group yet")
-        self._once.admit(group)
         self.sizes[group] = size
 
     def _drawn(self, sizes: GroupSizes) -> GroupSizes:
