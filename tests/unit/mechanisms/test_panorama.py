@@ -200,3 +200,14 @@ def test_what_a_run_says() -> None:
     assert replace(mechanism, discovers=False).uploads(parameters()) == 2
     assert not is_utf_8(b"\xff")
     assert not is_utf_8(b"")
+
+
+@pytest.mark.parametrize("users", [1, 2, 5, 40])
+def test_few_reports_make_no_name_conspicuous_by_themselves(users: int) -> None:
+    """A bound of the normal law would let through an eighth of all names where there is one report."""
+    outcome, _ = found(
+        {"north": {"tea": users}, "south": {"tea": 30_000, "mate": 20_000, "juice": 9_000}}, None, parameters()
+    )
+    assert outcome.uplink_bits["north"] < outcome.uplink_bits["south"] + 60_000
+    assert outcome.ranking.counts[0] > 20_000
+    assert np.isfinite(outcome.ranking.variances).all()

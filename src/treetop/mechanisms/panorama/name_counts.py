@@ -12,6 +12,7 @@ from treetop.mechanisms.panorama.texts import ChunkCounts, Rows
 from treetop.oracles.frequency_oracle import Counts, Frequencies, FrequencyOracle, Tally
 from treetop.trie.global_ranking import CountedPrefixes, LevelEstimates
 from treetop.trie.party_counts import QuantisedCounts, noise_deviation
+from treetop.trie.significance import normal_scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +62,24 @@ class NameCounts:
         return self._estimated(names, self.reports.text_support(names, chunks), sum(self.reports.kinds))
 
     def conspicuous(self, tau: float, taken: Codes) -> ConspicuousNames:
-        """Return the names that lie far above the noise, but for those that are counted anyway."""
-        r, q = self.reports.kinds[0], self.oracle.q
-        deviation = np.sqrt(r * q * (1 - q))
-        names, support = self.reports.above(int(np.ceil(r * q + tau * deviation)), taken)
-        return ConspicuousNames.of(names, (support - r * q) / max(deviation, 1.0), tau, 1 << self.bits)
+        """Return the names that lie far above the noise, but for those that are counted anyway.
+
+        Scores are those of `normal_scores`: among few reports a normal bound would let through every name.
+        """
+        reports = self.reports.kinds[0]
+        number = np.array([float(max(reports, 1))])
+
+        def scores(support: Counts) -> Frequencies:
+            return normal_scores(support.astype(np.float64), number, self.oracle.q)
+
+        low, high = 0, reports + 1  # the least support whose score reaches tau; more than all where none does
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if scores(np.array([middle]))[0] >= tau else (middle + 1, high)
+        if low > reports:
+            return ConspicuousNames.none(self.bits)
+        names, support = self.reports.above(low, taken)
+        return ConspicuousNames.of(names, scores(support), tau, 1 << self.bits)
 
     def chunks(self, names: Codes) -> ChunkCounts:
         """Count every value of every chunk behind some names."""

@@ -73,14 +73,19 @@ class Reporting:
         variances = np.zeros(len(names))
         for place, party in enumerate(parties):
             counts[:, place] = findings[party].heavy_hitters.counts
-            variances += findings[party].heavy_hitters.variances
+            errors = findings[
+                party
+            ].heavy_hitters.variances  # infinite where it has no report of a kind: no count either
+            variances += np.where(np.isfinite(errors), errors, 0.0)
         z = threshold(max(len(parties), 1), asked.candidates, rule == "sum")
         scores, marks = np.zeros(len(names)), np.zeros(len(names), dtype=np.bool_)
         for rows, read in ((slice(asked.read), True), (slice(asked.read, None), False)):
-            if parties:
-                s = np.array([self.deviation(party, read=read) for party in parties])
-                scores[rows] = scored(counts[rows], s**2, ZETA, rule).scores
-                marks[rows] = significant(self._noise(parties, counts[rows], s, read=read), z, rule == "sum")
+            having = [place for place, party in enumerate(parties) if self.reports(party, read=read)]
+            if having:
+                some, counted = [parties[place] for place in having], counts[rows][:, having]
+                s = np.array([self.deviation(party, read=read) for party in some])
+                scores[rows] = scored(counted, s**2, ZETA, rule).scores
+                marks[rows] = significant(self._noise(some, counted, s, read=read), z, rule == "sum")
         shown = np.empty(len(names), dtype=object)
         shown[:] = [None if texts is None else texts.get(name) for name in names.tolist()]
         doubtful = np.array([texts is not None and text is None for text in shown], dtype=np.bool_) & ~marks
