@@ -73,9 +73,7 @@ class Reporting:
         variances = np.zeros(len(names))
         for place, party in enumerate(parties):
             counts[:, place] = findings[party].heavy_hitters.counts
-            errors = findings[
-                party
-            ].heavy_hitters.variances  # infinite for a kind without reports
+            errors = findings[party].heavy_hitters.variances  # infinite for a kind without reports
             variances += np.where(np.isfinite(errors), errors, 0.0)
         z = threshold(max(len(parties), 1), asked.candidates, rule == "sum")
         scores, marks = np.zeros(len(names)), np.zeros(len(names), dtype=np.bool_)
