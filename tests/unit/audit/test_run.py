@@ -41,7 +41,7 @@ def test_every_mechanism_and_every_oracle_is_audited(quick: bool) -> None:
 
 
 def test_the_example_of_a_mechanism_has_the_name_of_what_find_makes() -> None:
-    assert set(audited_mechanisms()) == {*MECHANISMS, "catalogue", "hashed_names"}
+    assert set(audited_mechanisms()) == {*MECHANISMS, "catalogue", "hashed_names", "panorama"}
 
 
 @pytest.mark.parametrize("mechanism", ["canopy", MECHANISMS["canopy"]])
