@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench
 AUDIT := .venv-audit
 SCIENCE := src/treetop/encoding/*,src/treetop/privacy/*,src/treetop/oracles/*,src/treetop/trie/*,src/treetop/mechanisms/*
-# Laws and whole processes take the time; they run on two cores and without measuring coverage.
-LONG := tests/statistical tests/end_to_end tests/faults tests/unit/audit tests/unit/adapters tests/unit/cli
+# These say nothing of the science's coverage and take the time: they run on two cores, without measuring it.
+LONG := tests/statistical tests/end_to_end tests/faults $(addprefix tests/unit/,adapters audit cli datasets evaluation planning reproduction services)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11
 
 .PHONY: help demo test lint unit check-slow bench lock docs sbom audit-dependencies promises sign-promises verify-promises clean
