@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 import treetop
+from treetop.datasets.loading import as_federation
 from treetop.errors import InvalidInput
 from treetop.query.answer import Answer
+from treetop.query.strategy import FindRequest, choose
 
 # Notes are looked at in the answer; that each is a warning, too, is tested with `find`.
 pytestmark = pytest.mark.filterwarnings("ignore::treetop.errors.TreetopWarning")
@@ -68,17 +70,22 @@ def test_more_than_a_hundred_thousand_items_get_longer_names() -> None:
     assert "2^26" in answer.choices[0]
 
 
+def notes_on(held: dict[str, int], **settings: object) -> tuple[str, ...]:
+    request = FindRequest(k=1, strategy="panorama", settings=settings)
+    return choose(as_federation({"north": held}), request).population.notes
+
+
 def test_advice_on_long_texts_names_the_chunks_that_make_room() -> None:
     long = "https://example.org/" + "a-long-path/" * 4
-    short = found({"north": {long: 9_000, "tea": 5_000, "mate": 4_000}}, k=1, text_chunks=8)
-    (note,) = [note for note in short.notes if "text code longer than 64 bits" in note]
+    held = {long: 9_000, "tea": 5_000, "mate": 4_000}
+    (note,) = [note for note in notes_on(held, text_chunks=8) if "text code longer than 64 bits" in note]
     chunks = int(note.split("text_chunks=")[1].split()[0])
-    roomy = found({"north": {long: 9_000, "tea": 5_000, "mate": 4_000}}, k=1, text_chunks=chunks)
-    assert not [note for note in roomy.notes if "text code" in note]
-    endless = found({"north": {"天气预报" * 60: 9_000, "tea": 5_000, "mate": 4_000}}, k=1)
-    assert any("64 is the most that there can be" in note for note in endless.notes)
-    some = {"north": {f"word {number}": 2_000 for number in range(40)} | {long: 9_000, "öffnungszeiten": 900}}
-    assert any("makes room for 95% of all items" in note for note in found(some, k=1, text_chunks=4).notes)
+    assert not [note for note in notes_on(held, text_chunks=chunks) if "text code" in note]
+    assert [note for note in notes_on(held, text_chunks=chunks - 1) if "text code" in note]
+    endless = notes_on({"天气预报" * 60: 9_000, "tea": 5_000})
+    assert any("64 is the most that there can be" in note for note in endless)
+    some = {f"word {number}": 2_000 for number in range(40)} | {long: 9_000, "öffnungszeiten": 900}
+    assert any("makes room for 95% of all items" in note for note in notes_on(some, text_chunks=4))
 
 
 @pytest.mark.parametrize(
