@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -141,3 +142,14 @@ def test_what_bandit_finds_has_a_reason() -> None:
         there = " ".join(lines[number - 1] for number in found["line_range"])
         rule = f"S{found['test_id'][1:]}"
         assert re.search(rf"# noqa: {rule}  \w", there), (found["filename"], found["line_number"], found["issue_text"])
+
+
+def test_every_kept_file_has_a_plain_name() -> None:
+    """A test that writes beside itself, under a name it was given to try, must not end up in the tree."""
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("not a checkout: nothing says which files are kept")
+    listed = subprocess.run([git, "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    names = listed.decode("utf-8").rstrip("\0").split("\0")
+    assert not [name for name in names if not re.fullmatch(r"[A-Za-z0-9_.][A-Za-z0-9_./-]*", name)]
+    assert not [name for name in names if name.endswith(".lock")]

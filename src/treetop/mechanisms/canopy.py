@@ -102,7 +102,7 @@ class Canopy(Mechanism[CanopyParameters]):
             Lambda = plan.candidates(heard.prefixes, h)
             oracle = parameters.oracle_for(len(Lambda))
             counted = yield from count_level(party, Group(h), heard.share, Lambda, oracle)
-            yield from ask(TellServer(QuantisedCounts.of(counted.counts, counted.deviation, plan.signed)))
+            yield from ask(TellServer(counted.quantised(plan.signed)))
             heard = yield from ask(HearServer[SharedCandidates]())
             yield from record_level(h, counted, len(heard.prefixes))
         return Findings(counted.of(heard.prefixes), local=counted.top(parameters.k))

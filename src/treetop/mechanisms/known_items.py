@@ -82,7 +82,7 @@ class KnownItems(Mechanism[KnownItemsParameters]):
         """Run by a party: every user reports once; send all counts rounded, then those asked for as they are."""
         counted = yield from self.count(parameters, party)
         signed = parameters.score == "sum"
-        yield from ask(TellServer(QuantisedCounts.of(self.items(counted).counts, counted.deviation, signed)))
+        yield from ask(TellServer(self.items(counted).quantised(signed)))
         heard = yield from ask(HearServer[SharedCandidates]())
         yield from record_level(1, counted, len(heard.prefixes))
         outside = counted.of(self.codes[self.outside :])

@@ -95,6 +95,15 @@ class PartyCounts:
         """Return s_i."""
         return noise_deviation(self.users, self.reports, self.oracle)
 
+    def quantised(self, signed: bool = False) -> QuantisedCounts:
+        """Return the counts as they are sent of a level."""
+        return QuantisedCounts.of(self.counts, self.deviation, signed)
+
+    def uploaded(self) -> CountedPrefixes:
+        """Return the signed counts of all of them, in their order, with their errors."""
+        estimates = LevelEstimates(self.length, self.prefixes, self.frequencies, self.reports, self.oracle)
+        return CountedPrefixes.of(estimates, self.users, asked_for=True)
+
     def top(self, number: int) -> Codes:
         """Return the party's own most frequent candidates with a positive estimate."""
         number = min(number, len(self.prefixes))

@@ -12,7 +12,7 @@ from treetop.encoding.text_code import chunks_of
 from treetop.errors import InvalidInput
 from treetop.mechanisms.hashed_names.mechanism import HashedNames
 from treetop.mechanisms.hashed_names.plan import HashedParameters, HashedPlan, HashedTextParameters
-from treetop.mechanisms.hashed_names.texts import ChunkCounts, gains_of, is_utf_8
+from treetop.mechanisms.panorama.texts import ChunkCounts, gains_of, is_utf_8
 from treetop.privacy.epsilon import Epsilon
 from treetop.query.answer import Answer
 from treetop.trie.candidate_domain import ChunkDomain

@@ -57,7 +57,7 @@ class HashedNames(Mechanism[HashedParameters]):
             Lambda = plan.search.candidates(heard.prefixes, h)
             oracle = parameters.oracle_for(len(Lambda))
             counted = yield from count_level(party, Group(h), joining_share(list(plan.weights), h), Lambda, oracle)
-            yield from ask(TellServer(QuantisedCounts.of(counted.counts, counted.deviation, plan.search.signed)))
+            yield from ask(TellServer(counted.quantised(plan.search.signed)))
             if h < plan.search.L:
                 heard = yield from ask(HearServer[SharedCandidates]())
                 yield from record_level(h, counted, len(heard.prefixes))

@@ -15,6 +15,7 @@ from treetop.encoding.item_codecs import Hashed
 from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES, chunks_of
 from treetop.mechanisms.dialogue import AskParties, Dialogue, Findings, HearServer, Member, Roster, TellServer, ask
 from treetop.mechanisms.hashed_names.plan import HashedParameters, HashedPlan
+from treetop.mechanisms.panorama.texts import ChunkCounts, Texts, gains_of, is_utf_8
 from treetop.mechanisms.summed_level import count_level, noise_scores, record_level
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
 from treetop.trie.candidate_domain import ChunkDomain
@@ -22,11 +23,8 @@ from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, LevelEst
 from treetop.trie.lower_confidence import scored
 from treetop.trie.party_counts import PartyCounts, QuantisedCounts
 from treetop.trie.significance import significant, threshold
-from treetop.trie.text_recovery import Gains, log_likelihood_gains, recovered_text
+from treetop.trie.text_recovery import Gains, recovered_text
 from treetop.trie.user_groups import Group, joining_share
-
-Texts = dict[int, ReadText]
-"""The text of every hash that has been read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,18 +34,6 @@ class TextsWanted:
     hashes: Codes
     unread: Codes
     """The chunk counts of these are sent."""
-
-
-@dataclass(frozen=True, eq=False)
-class ChunkCounts:
-    """Party to server: for every chunk the counts of all its values behind each unread hash."""
-
-    chunks: tuple[QuantisedCounts, ...]
-
-    @property
-    def bits(self) -> int:
-        """Return the bits of all that is sent."""
-        return sum(chunk.bits for chunk in self.chunks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,28 +102,9 @@ def read_texts(
     return {code: ReadText(text, "recovered") for code, text in found.items() if text is not None}
 
 
-def gains_of(sent: ChunkCounts, expected: Frequencies) -> Gains:
-    """Run by the server: what one party's chunk counts say for every value behind every hash."""
-    rows = [
-        np.zeros((len(expected), CHUNK_VALUES))
-        if chunk.missing
-        else log_likelihood_gains(chunk.counts.reshape(len(expected), CHUNK_VALUES), chunk.variance, expected)
-        for chunk in sent.chunks
-    ]
-    return np.stack(rows, axis=1)
-
-
 def text_behind(code: int, gains: Gains, codec: Hashed) -> bytes | None:
     """Run by the server: the likeliest text in UTF-8 whose salted hash is this code, or None."""
     return recovered_text(gains, lambda text: codec.hash_of(text) == code and is_utf_8(text))
-
-
-def is_utf_8(text: bytes) -> bool:
-    """Return whether bytes are a text that somebody could have typed."""
-    try:
-        return bool(text.decode("utf-8"))
-    except UnicodeDecodeError:
-        return False
 
 
 def names_wanted(parameters: HashedParameters, plan: HashedPlan, hashes: Codes, read: Texts) -> NamesWanted:

@@ -133,7 +133,7 @@ class Panorama(Mechanism[PanoramaParameters]):
         wanted = yield from ask(HearServer[NamesWanted]())
         kept, candidates = len(wanted.names), len(self.listed)
         yield from ask(Record(LevelTrace(1, b, candidates, sum(reports.kinds), oracle.name, kept)))
-        found, outside = counts.uploaded(wanted.names, wanted.chunks), counts.by_names(nameless).uploaded(b)
+        found, outside = counts.uploaded(wanted.names, wanted.chunks), counts.by_names(nameless).uploaded()
         return Findings(found, outside, local=found.prefixes[np.argsort(-found.counts, kind="stable")[: parameters.k]])
 
     def server(self, parameters: PanoramaParameters, roster: Roster) -> Dialogue[GlobalRanking]:

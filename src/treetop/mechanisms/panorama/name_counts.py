@@ -10,35 +10,9 @@ from treetop.mechanisms.dialogue import NameReports
 from treetop.mechanisms.panorama.discovery import ConspicuousNames
 from treetop.mechanisms.panorama.texts import ChunkCounts, Rows
 from treetop.oracles.frequency_oracle import Counts, Frequencies, FrequencyOracle, Tally
-from treetop.trie.global_ranking import CountedPrefixes, LevelEstimates
-from treetop.trie.party_counts import QuantisedCounts, noise_deviation
+from treetop.trie.global_ranking import CountedPrefixes
+from treetop.trie.party_counts import PartyCounts
 from treetop.trie.significance import normal_scores
-
-
-@dataclass(frozen=True, eq=False)
-class EstimatedNames:
-    """Unbiased signed frequencies of some names among the reports that were counted for them."""
-
-    names: Codes
-    frequencies: Frequencies
-    reports: int
-    oracle: FrequencyOracle[Any]
-    users: int
-
-    @property
-    def counts(self) -> Frequencies:
-        """Return c_i(x), scaled to the party's n_i users."""
-        return self.frequencies * self.users
-
-    def quantised(self, signed: bool) -> QuantisedCounts:
-        """Return the counts as they are sent first: in steps of half a deviation."""
-        deviation = noise_deviation(self.users, self.reports, self.oracle)
-        return QuantisedCounts.of(self.counts, deviation, signed)
-
-    def uploaded(self, length: int) -> CountedPrefixes:
-        """Return the signed counts as they are sent last, with their errors."""
-        estimates = LevelEstimates(length, self.names, self.frequencies, self.reports, self.oracle)
-        return CountedPrefixes.of(estimates, self.users, asked_for=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +24,15 @@ class NameCounts:
     oracle: FrequencyOracle[Any]
     reports: NameReports
 
-    def _estimated(self, names: Codes, support: Counts, reports: int) -> EstimatedNames:
-        return EstimatedNames(names, self.oracle.estimate(Tally(support, reports)), reports, self.oracle, self.users)
+    def _estimated(self, names: Codes, support: Counts, reports: int) -> PartyCounts:
+        frequencies = self.oracle.estimate(Tally(support, reports))
+        return PartyCounts(self.bits, names, frequencies, reports, self.oracle, self.users)
 
-    def by_names(self, names: Codes) -> EstimatedNames:
+    def by_names(self, names: Codes) -> PartyCounts:
         """Count by the reports of whole names."""
         return self._estimated(names, self.reports.support(names), self.reports.kinds[0])
 
-    def by_all(self, names: Codes, chunks: Rows) -> EstimatedNames:
+    def by_all(self, names: Codes, chunks: Rows) -> PartyCounts:
         """Count by the reports of all kinds: the texts are known."""
         return self._estimated(names, self.reports.text_support(names, chunks), sum(self.reports.kinds))
 
@@ -87,12 +62,12 @@ class NameCounts:
             self._estimated(names, self.reports.chunk_support(names, chunk).ravel(), reports)
             for chunk, reports in enumerate(self.reports.kinds[1:])
         )
-        return ChunkCounts(tuple(each.quantised(signed=False) for each in counted))
+        return ChunkCounts(tuple(each.quantised() for each in counted))
 
     def uploaded(self, names: Codes, chunks: Rows) -> CountedPrefixes:
         """Return the signed counts of names: by all reports where there are chunks, then by whole names alone."""
-        known = self.by_all(names[: len(chunks)], chunks).uploaded(self.bits)
-        others = self.by_names(names[len(chunks) :]).uploaded(self.bits)
+        known = self.by_all(names[: len(chunks)], chunks).uploaded()
+        others = self.by_names(names[len(chunks) :]).uploaded()
         return replace(
             known, prefixes=names, counts=np.append(known.counts, others.counts),
             variances=np.append(known.variances, others.variances),
