@@ -107,11 +107,17 @@ WALSH = DeviceTask(
     "every name", "fruit", Budget("4"), "walsh", 10, (0, 24), (WeightedGroup(Group(1), 1),),
 )  # fmt: skip
 
+ANY_TEXT = replace(
+    WALSH, name='"quoted" \\ 😀',
+    settings=(("\uffee", "before"), ("😀", "after \u00fc")), parties=("\u200dnorth", "süd"),
+)  # fmt: skip
+
 
 def tasks() -> Vector:
     whole = ONE_SHOT.canonical_bytes().decode()
     good = [
-        {"canonical": task.canonical_bytes().decode(), "digest": task.digest.hex()} for task in (TASK, ONE_SHOT, WALSH)
+        {"canonical": task.canonical_bytes().decode(), "digest": task.digest.hex()}
+        for task in (TASK, ONE_SHOT, WALSH, ANY_TEXT)
     ]
     bad = [
         "", "{}", "[]", whole + " ", whole.replace(":", ": "), whole.replace('"k":10', '"k":10.0'),
