@@ -31,5 +31,7 @@ export class TreetopError extends Error {
 
 /** Refuse unless a condition holds: the message says what was expected and, where it can be shown, what was found. */
 export function check(holds: boolean, kind: Kind, what: string, expected: unknown, found?: unknown): asserts holds {
-  if (!holds) throw new TreetopError(kind, `${what}: expected ${expected}, found ${found ?? "something else"}`);
+  if (holds) return;
+  const shown = Object(found) === found ? null : found; // an object of a peer's may refuse to become a text
+  throw new TreetopError(kind, `${what}: expected ${expected}, found ${shown ?? "something else"}`);
 }

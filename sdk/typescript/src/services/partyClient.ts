@@ -116,7 +116,8 @@ async function wholeBody(answer: Response): Promise<Uint8Array> {
 
 function expected(reply: Reply): Reply {
   const { status } = reply;
-  check(status >= 200 && status < 300, "peer", "answer of the party", "status 200", `${status} ${fieldOf(json(reply), "detail") ?? ""}`);
+  const detail = status < 300 ? "" : fieldOf(json(reply), "detail");
+  check(status >= 200 && status < 300, "peer", "answer of the party", "status 200", typeof detail === "string" ? `${status} ${detail}` : status);
   return reply;
 }
 
