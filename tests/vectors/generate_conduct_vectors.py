@@ -31,14 +31,17 @@ from treetop.trie.user_groups import Group, Role
 HERE = Path(__file__).parent
 Vector = dict[str, Any]
 ITEMS = (
-    "apple", "Apple", "APPLE", "zzzzzzzzzzzz", "a" * 40, "", "café", "\u212aelvin", "\u0130stanbul", "straße", "two words",
-    "0", "7", "007", "255", "256", "18446744073709551615", "18446744073709551616", "\u0663\u0664", "-1", "1.0", " 7", "7\n",
+    "apple", "Apple", "APPLE", "zzzzzzzzzzzz", "a" * 40, "", "café", "\u212aelvin", "\u0130stanbul", "straße",
+    "two words",
+    "0", "7", "007", "255", "256", "18446744073709551615", "18446744073709551616", "\u0663\u0664", "-1", "1.0",
+    " 7", "7\n",
     "a\0b", "\0", "日本語テキスト", "emoji 😀😀😀", "é" * 40, "e\u0301", "\ufeffbom", "x" * LONGEST_ITEM,
     "x" * (LONGEST_ITEM + 1), "é" * (LONGEST_ITEM // 2), "é" * (LONGEST_ITEM // 2) + "x", "9" * LONGEST_ITEM,
 )  # fmt: skip
 CODECS = (
     ("words", 48, ""), ("words", 8, ""), ("words", 100, ""), ("ids", 8, ""), ("ids", 64, ""), ("ids", 100, ""),
-    ("text", 8, ""), ("text", 48, ""), ("text", 256, ""), ("hashed", 24, "treetop"), ("hashed", 64, "k"), ("hashed", 256, "ключ" * 8),
+    ("text", 8, ""), ("text", 48, ""), ("text", 256, ""), ("hashed", 24, "treetop"), ("hashed", 64, "k"),
+    ("hashed", 256, "ключ" * 8),
 )  # fmt: skip
 
 
@@ -57,9 +60,12 @@ def codes() -> list[Vector]:
 
 ATTRIBUTES = (
     "fruit", "Fruit", "FRUIT ", " fr\u00aduit", "fru\u200bit", "ﬀruit", "ffruit", "FFRUIT", "straße", "STRASSE",
-    "strasse", "stra\u1e9ee", "ΣΊΣΥΦΟΣ", "σίσυφος", "σίσυφοσ", "ſmile", "smile", "ıI", "Iı", "iI", "i\u0307", "\u0130",
-    "f r u i t", "f  r\tu\u3000i\nt", "café", "cafe\u0301", "CAFÉ", "１２", "12", "Ⅻ", "xii", "\u2126", "ω", "Ꭰ", "ꭰ", "ა", "Ა",
-    "ŉ", "ʼn", "ǰ", "j\u030c", "ΐ", "ΐ", "ᾳ", "αι", "ᾼ", "ﬁsh", "fish", "аpple", "apple", "a\ufe0fpple", "a\u115fpple",
+    "strasse", "stra\u1e9ee", "ΣΊΣΥΦΟΣ", "σίσυφος", "σίσυφοσ", "ſmile", "smile", "ıI", "Iı", "iI", "i\u0307",
+    "\u0130",
+    "f r u i t", "f  r\tu\u3000i\nt", "café", "cafe\u0301", "CAFÉ", "１２", "12", "Ⅻ", "xii", "\u2126", "ω", "Ꭰ",
+    "ꭰ", "ა", "Ა",
+    "ŉ", "ʼn", "ǰ", "j\u030c", "ΐ", "ΐ", "ᾳ", "αι", "ᾼ", "ﬁsh", "fish", "аpple", "apple", "a\ufe0fpple",
+    "a\u115fpple",
     "\u0345", "ι", "ẞ", "ss",
 )  # fmt: skip
 
