@@ -9,8 +9,8 @@ import { test } from "node:test";
 import { nodeState } from "../src/adapters/nodeState.js";
 import { systemEntropy } from "../src/adapters/systemEntropy.js";
 import { openDevice } from "../src/node.js";
-import type { DeviceState, WithState } from "../src/services/deviceState.js";
 import { FakeParty, TICKET } from "./support/fakeParty.js";
+import { stepping } from "./support/killedDevice.js";
 import { Player } from "./support/player.js";
 
 const folder = (): string => mkdtempSync(join(tmpdir(), "treetop-node-"));
@@ -53,23 +53,6 @@ test("files are for their owner alone, and nothing is left lying about", async (
 });
 
 class PowerCut extends Error {}
-
-/** Everything that a device does outside itself, with a step before and after. */
-function stepping(withState: WithState, step: () => void): WithState {
-  const around = <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) => async (...args: Args): Promise<Result> => {
-    step();
-    const result = await call(...args);
-    step();
-    return result;
-  };
-  return (use) =>
-    withState(({ ledger, counter, notes }: DeviceState) =>
-      use({
-        ledger: { load: around(() => ledger.load()), replace: around((bytes, number) => ledger.replace(bytes, number)) },
-        counter: { read: around(() => counter.read()), advance: around((number) => counter.advance(number)) },
-        notes: { read: around((name) => notes.read(name)), write: around((name, text) => notes.write(name, text)) },
-      }));
-}
 
 for (const oracle of ["olh", "krr"]) {
   test(`a device with ${oracle} that ends at any step sends one report, and it arrives after a restart`, async () => {
