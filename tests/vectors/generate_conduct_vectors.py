@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from treetop.federation.device.ledger import Caps, Ledger
 from treetop.federation.device.list_checks import check_question
 from treetop.federation.task import DeviceTask, Encoding, WeightedGroup
 from treetop.federation.wire.signed_documents import Publication, Question
+from treetop.oracles.registry import LISTED, chosen_oracle
+from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group, Role
 
 HERE = Path(__file__).parent
@@ -157,8 +160,21 @@ def _run(of: DeviceTask, item: str, script: bytes, answer: Callable[[Device], by
     }  # fmt: skip
 
 
+def choices() -> list[Vector]:
+    """Up to how many slots, the dummy counted, a list of a `listed` task is answered through k-RR; from there, OUE."""
+    return [
+        {"epsilon": epsilon, "krr_up_to": next(d for d in count(2) if _chosen(epsilon, d + 1) != "krr")}
+        for epsilon in ("0.001", "0.5", "1", "2", "4", "8")
+    ]
+
+
+def _chosen(epsilon: str, slots: int) -> str:
+    return chosen_oracle(LISTED, Budget(epsilon).odds_below, slots).name
+
+
 FILES = {
     "codes.json": codes, "attributes.json": attributes, "questions.json": questions, "answers.json": answers,
+    "choices.json": choices,
 }  # fmt: skip
 
 

@@ -2,8 +2,12 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Device } from "../src/device/device.js";
+import { assignedGroup } from "../src/device/groupAssignment.js";
+import { Ledger } from "../src/device/ledger.js";
 import { TreetopError, type Kind } from "../src/errors.js";
 import { systemEntropy } from "../src/adapters/systemEntropy.js";
+import { rational } from "../src/rational.js";
 import type { DeviceOptions } from "../src/services/singleDevice.js";
 import type { Json } from "../src/wire/canonicalJson.js";
 import { FakeParty, TICKET } from "./support/fakeParty.js";
@@ -113,6 +117,13 @@ test("rounds go on from run to run, enrolled once", async () => {
   assert.match(player.told.join(" "), new RegExp(`Enrolled.*answers at level ${level} \\(estimate\\)`));
 });
 
+test("at the first party of a task validation sets estimate", async () => {
+  const { task } = await FakeParty.of({ oracle: "krr", groups: [[2, "validate frequent", 1]] });
+  const enrolment = { identifier: new Uint8Array(8), beacon: new Uint8Array(16) };
+  assert.deepEqual(await assignedGroup(task, { ...enrolment, party: "south" }), [2, "estimate"]);
+  assert.deepEqual(await assignedGroup(task, { ...enrolment, party: "north" }), [2, "validate frequent"]);
+});
+
 test("a task that closes before its list is published is not waited for", async () => {
   const player = new Player(await FakeParty.of({ oracle: "krr" }));
   player.party.closed = true;
@@ -163,16 +174,17 @@ test("tasks add up to the lifetime cap, in exact rationals, whoever names them",
 
 test("an older ledger, a damaged one and a foreign one are refused", async () => {
   const party = await FakeParty.of();
-  for (const spoil of [
-    (): Uint8Array | null => null,
-    (bytes: Uint8Array): Uint8Array => bytes.map((byte, place) => (place === 40 ? byte ^ 1 : byte)),
-    (bytes: Uint8Array): Uint8Array => bytes.slice(0, -1),
-  ]) {
+  const faults: readonly [spoil: (bytes: Uint8Array) => Uint8Array | null, told: RegExp][] = [
+    [() => null, /counter of the ledger: expected 3 at least, found 0/],
+    [(bytes) => bytes.map((byte, place) => (place === 40 ? byte ^ 1 : byte)), /checksum/],
+    [(bytes) => bytes.slice(0, -1), /checksum/],
+  ];
+  for (const [spoil, told] of faults) {
     const state = memoryState();
     assert.equal(await new Player(party, (use) => use(state)).run(), "accepted");
     const kept = (await state.ledger.load())!;
     const spoilt = { ...state, ledger: { ...state.ledger, load: () => Promise.resolve(spoil(kept)) } };
-    assert.equal(await kindOf(new Player(party, (use) => use(spoilt)).run()), "ledger");
+    await assert.rejects(new Player(party, (use) => use(spoilt)).run(), told);
   }
 });
 
@@ -198,4 +210,13 @@ test("random bytes are those of the operating system, none twice", () => {
   assert.equal(seen.size, 2000);
   assert.equal(read(200_000).length, 200_000);
   assert.ok(read(200_000).subarray(100_000).some((byte) => byte > 0));
+});
+
+test("a device that is asked again answers once", async () => {
+  const { ledger, counter } = memoryState();
+  const { task } = await FakeParty.of();
+  const caps = { perTask: rational(4n), lifetime: rational(8n), attribute: undefined, leastSlots: 5 };
+  const device = new Device(() => Promise.resolve(7n), systemEntropy(), await Ledger.open(ledger, counter, caps));
+  const reports = [await device.answerOnce(task), await device.answerOnce(task)];
+  assert.deepEqual(reports[0], reports[1]);
 });

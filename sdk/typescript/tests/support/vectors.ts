@@ -15,7 +15,7 @@ import { bytesNumber } from "../../src/integers.js";
 import { keepThreshold } from "../../src/oracles/krr.js";
 import { bucketCount, bucketOf } from "../../src/oracles/olh.js";
 import { flipThreshold } from "../../src/oracles/oue.js";
-import { taskOracles } from "../../src/oracles/registry.js";
+import { oracleFor, taskOracles } from "../../src/oracles/registry.js";
 import { splitmix64 } from "../../src/oracles/seededHash.js";
 import { chunkKey, outcomeCount, outcomeOf, walshKeepThreshold } from "../../src/oracles/walsh.js";
 import { parsedRational } from "../../src/rational.js";
@@ -83,6 +83,12 @@ export const CHECKS: readonly Check[] = [
       equal(`${flipThreshold(odds)}`, vector.flip, vector.epsilon);
       equal([bucketCount(odds), outcomeCount(odds)], [vector.buckets, vector.outcomes], vector.epsilon);
       equal(`${walshKeepThreshold(odds, vector.outcomes)}`, vector.walsh_keep, vector.epsilon);
+    }
+  }],
+  ["choices.json", async (read) => {
+    for (const { epsilon, krr_up_to } of await read("choices.json")) {
+      const names = [krr_up_to, krr_up_to + 1].map((slots) => oracleFor("listed", readBudget(epsilon).odds, slots).name);
+      equal(names, ["krr", "oue"], epsilon);
     }
   }],
   ["draws.json", async (read) => {
