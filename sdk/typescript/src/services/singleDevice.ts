@@ -74,6 +74,8 @@ export interface SingleDevice {
     readonly oneShot: boolean;
   };
   status(): Promise<Status>;
+  /** Make the report and send nothing yet: its very bytes are in the status that is returned. */
+  prepare(item: Item): Promise<Status>;
   /**
    * Answer the task and deliver; return the verdict. Whatever happens, a later call sends the same bytes, and the item
    * is not read again once the report is made.
@@ -167,20 +169,30 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
     say(`One report was made, for epsilon ${task.budget.text}, and written to the ledger.`);
   }
 
+  function statusOf(ledger: Ledger): Status {
+    const entry = ledger.entry(digest);
+    return { stage: stageOf(entry), report: fromHex(entry?.sent), spent: rationalText(ledger.spent), lifetime };
+  }
+
+  async function made(item: Item, ledger: Ledger, state: DeviceState): Promise<Device> {
+    const value = async (): Promise<bigint | null> => deviceCode(codec, typeof item === "function" ? await item() : item);
+    const device = new Device(value, entropy, ledger);
+    await make(device, ledger, state);
+    return device;
+  }
+
   return {
     task,
-    status: () =>
+    status: () => withState(async (state) => statusOf(await openLedger(state))),
+    prepare: (item) =>
       withState(async (state) => {
         const ledger = await openLedger(state);
-        const entry = ledger.entry(digest);
-        return { stage: stageOf(entry), report: fromHex(entry?.sent), spent: rationalText(ledger.spent), lifetime };
+        await made(item, ledger, state);
+        return statusOf(ledger);
       }),
     answer: (item) =>
       withState(async (state) => {
-        const ledger = await openLedger(state);
-        const value = async (): Promise<bigint | null> => deviceCode(codec, typeof item === "function" ? await item() : item);
-        const device = new Device(value, entropy, ledger);
-        await make(device, ledger, state);
+        const device = await made(item, await openLedger(state), state);
         const ticket = await ownTicket(state);
         let verdict = "malformed" as Verdict;
         await patiently(() => device.deliver(task, async (batch) => {

@@ -8,12 +8,10 @@ const VERSION = 1;
 export const SERIAL_BYTES = 8;
 const TICKET_BYTES = 24;
 
-/** What became of a report or an enrolment; only the first two mean that it counts. */
-export const VERDICTS = [
-  "accepted", "replayed", "malformed", "unknown_task", "ticket_forged", "ticket_spent", "wrong_group", "wrong_list",
-  "not_enrolled", "too_early", "too_late", "level_not_open", "level_closed", "enrolment_closed",
-] as const;
-export type Verdict = (typeof VERDICTS)[number];
+/** What became of a report or an enrolment; only the first two mean that it counts, and one not named here is final. */
+export type Verdict =
+  | "accepted" | "replayed" | "malformed" | "unknown_task" | "ticket_forged" | "ticket_spent" | "wrong_group" | "wrong_list"
+  | "not_enrolled" | "too_early" | "too_late" | "level_not_open" | "level_closed" | "enrolment_closed";
 
 export function counts(verdict: Verdict): boolean {
   return verdict === "accepted" || verdict === "replayed";
