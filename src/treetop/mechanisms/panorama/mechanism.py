@@ -35,7 +35,7 @@ from treetop.mechanisms.panorama.ranking import ZETA, ClosingRound, Reporting
 from treetop.mechanisms.panorama.texts import ChunkCounts, ListedNames, Rows, Texts, chunk_rows, spelt_texts
 from treetop.mechanisms.protocol import Mechanism
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
-from treetop.oracles.registry import AUTO, oracle_named
+from treetop.oracles.registry import AUTO, oracle_named, set_form
 from treetop.oracles.walsh import WalshHashing
 from treetop.trie.global_ranking import COUNT_BITS, GlobalRanking
 from treetop.trie.lower_confidence import best_places, scored
@@ -111,7 +111,8 @@ class Panorama(Mechanism[PanoramaParameters]):
     def oracle(self, parameters: PanoramaParameters) -> FrequencyOracle[Any]:
         """Return walsh, unless told."""
         name = WalshHashing.name if parameters.oracle == AUTO else parameters.oracle
-        return oracle_named(name, parameters.epsilon, 1 << parameters.bits)
+        form = set_form(name, parameters.items_per_user)
+        return oracle_named(form, parameters.epsilon, 1 << parameters.bits)
 
     def party(self, parameters: PanoramaParameters, roster: Roster, party: Member) -> Dialogue[Findings]:
         """Run by a party: ask everybody once, then count what the server asks about, ever fewer names."""
