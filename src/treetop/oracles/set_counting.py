@@ -6,12 +6,13 @@ independently of each other, so there is no `sample_tally` from numbers of holde
 """
 
 from functools import cached_property
+from typing import NoReturn
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from treetop.oracles.frequency_oracle import Columns, Counts, FrequencyOracle, Keys, Tally
+from treetop.oracles.frequency_oracle import Columns, Counts, Keys
 from treetop.oracles.olh.counting import RARE, HashCounting
 from treetop.oracles.olh.hashing import buckets, premixed
 from treetop.oracles.plausibility import max_of, own_and_others
@@ -36,7 +37,7 @@ class SetCounting(HashCounting):
         super().__init__(epsilon, size)
 
     @classmethod
-    def over_list(cls, epsilon: Epsilon, size: int) -> FrequencyOracle[Columns]:
+    def over_list(cls, epsilon: Epsilon, size: int) -> NoReturn:
         """Refuse: a device with a set hashes its items, whatever list it knows."""
         raise AssertionError(f"a list of {size} at {epsilon} is not asked about by reports of sets")
 
@@ -84,7 +85,7 @@ class SetCounting(HashCounting):
         """Run by simulated devices that hold one item each."""
         return self.perturb_sets(np.arange(len(values) + 1), values, words)
 
-    def sample_tally(self, holders: Counts, randomness: Generator) -> Tally:
+    def sample_tally(self, holders: Counts, randomness: Generator) -> NoReturn:  # noqa: ARG002
         """Refuse: numbers of holders do not say who holds what together."""
         raise AssertionError(f"{len(holders)} numbers of holders do not give the law of {self.name} for sets")
 

@@ -168,7 +168,7 @@ class SetOracle(Oracle):
 
     def over(self, epsilon: "Epsilon", size: int) -> "FrequencyOracle[Any]":
         """Return the counting face for d slots, the dummy counted."""
-        counting: Callable[[Epsilon, int, int], FrequencyOracle[Any]] = self.counting  # type: ignore[assignment]
+        counting: Callable[[Epsilon, int, int], FrequencyOracle[Any]] = self.counting
         return counting(epsilon, size, self.items)
 
     def __eq__(self, other: object) -> bool:
