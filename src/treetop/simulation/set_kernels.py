@@ -44,8 +44,8 @@ def draw_support(
     """Add up who has which value in T, and which of a user's own values her report supports.
 
     values[kind, item] is what an item stands for in a report of that kind, or -1; equal ones of a user are one.
-    chances[k, j] is how likely a report supports at most j of k distinct values: J, of which all of one size are equally
-    likely. With k = 0 nothing is supported.
+    chances[k, j] is how likely a report supports at most j of k distinct values: this is |J|, and all J of one size are
+    equally likely.
     """
     most = len(chances) - 1
     T, found = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
