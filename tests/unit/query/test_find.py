@@ -11,9 +11,9 @@ from treetop.datasets.loading import as_federation
 from treetop.encoding.item_codecs import Ids
 from treetop.errors import InvalidInput, TreetopWarning, UnknownName
 from treetop.mechanisms.gtf import Gtf
+from treetop.mechanisms.strategy import Question
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.query.find import simulated_answer
-from treetop.query.strategy import FindRequest
 
 DATA = {"a": zipf(6000, 40), "b": zipf(3000, 30)}
 SMALL: dict[str, Any] = {"encoding": "ids", "bits": 8}
@@ -43,7 +43,7 @@ def test_the_same_seed_gives_the_same_json_and_none_is_drawn_when_given() -> Non
 
 
 def test_a_path_will_do() -> None:
-    request = FindRequest(k=3)
+    request = Question(k=3)
     by_path, loaded = (simulated_answer(as_federation(data), request, seed=1) for data in (EXAMPLE, str(EXAMPLE)))
     assert by_path == loaded
     assert by_path.notes
@@ -115,7 +115,7 @@ def test_an_answer_passes_through_few_modules() -> None:
     before = sys.getprofile()
     sys.setprofile(note)
     try:
-        answer = simulated_answer(as_federation(EXAMPLE), FindRequest(k=5), seed=1)
+        answer = simulated_answer(as_federation(EXAMPLE), Question(k=5), seed=1)
     finally:
         sys.setprofile(before)
     assert len(answer.items) == 5
