@@ -184,7 +184,7 @@ def _refuse_unused(strategy: str, question: Question) -> None:
     if strategy != TRIE and question.catalogue is not None:
         unused = (mechanism if searches else "", encoding, listed, texts)
         if found := next(filter(None, unused), None):
-            raise InvalidInput(f"with a catalogue nothing is searched, encoded or read, found {found}: leave it out")
+            raise InvalidInput(f"with a catalogue nothing is searched or encoded, found {found}: leave it out")
     elif strategy == TRIE:
         unused = ("" if searches else mechanism, "a catalogue" if question.catalogue else "", listed, texts)
     else:

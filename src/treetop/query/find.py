@@ -9,6 +9,7 @@ from warnings import warn
 from treetop.datasets.federation import Federation
 from treetop.datasets.loading import as_federation
 from treetop.datasets.word_list import Words, word_list_of
+from treetop.encoding.bit_strings import Codes
 from treetop.encoding.item_codecs import ItemCodec
 from treetop.encoding.listed_items import ItemCatalogue, ListedItems
 from treetop.errors import InvalidInput, TreetopWarning
@@ -26,6 +27,7 @@ from treetop.query.answer import SIMULATION, Answer, AnswerItem, AnswerParty, Co
 from treetop.query.preparation import prepared
 from treetop.simulation.population import Population
 from treetop.simulation.run import RunResult, run
+from treetop.trie.global_ranking import Source
 
 
 @dataclass(frozen=True)
@@ -175,7 +177,7 @@ def _empty_level_notes(outcome: RunResult) -> list[str]:
 
 def _items(outcome: RunResult, population: Population) -> tuple[AnswerItem, ...]:
     ranking, users = outcome.ranking, population.roster.all_users
-    names = ranking.names_of(ranking.prefixes, population.shown)
+    names = _names(outcome, population, ranking.prefixes)
     marks = [None] * len(ranking) if ranking.significant is None else ranking.significant.tolist()
     columns = (
         names, ranking.counts.tolist(), ranking.variances.tolist(), marks, ranking.parties.tolist(),
@@ -187,6 +189,12 @@ def _items(outcome: RunResult, population: Population) -> tuple[AnswerItem, ...]
     )
 
 
+def _names(outcome: RunResult, population: Population, codes: Codes) -> list[tuple[str, Source | None]]:
+    """Return the names of codes, and who said so; hashes that a run reads are not read from the federation's items."""
+    reads = outcome.ranking.texts is not None
+    return outcome.ranking.names_of(codes, population.codec.show if reads else population.shown)
+
+
 def _parties(outcome: RunResult, population: Population, k: int) -> tuple[AnswerParty, ...]:
     return tuple(
         AnswerParty(
@@ -196,9 +204,7 @@ def _parties(outcome: RunResult, population: Population, k: int) -> tuple[Answer
             share=party.users / population.roster.all_users,
             expected=party.users,
             coverage=1.0,
-            items=tuple(
-                name for name, _ in outcome.ranking.names_of(outcome.local_tops[party.name][:k], population.shown)
-            ),
+            items=tuple(name for name, _ in _names(outcome, population, outcome.local_tops[party.name][:k])),
             trace=tuple(outcome.traces[party.name]),
         )
         for party in population.parties

@@ -32,7 +32,7 @@ def test_texts_are_hashed_under_a_key_of_the_query_and_read_back() -> None:
     assert [row.item for row in answer.items] == TEXTS[:3]
     assert {row.source for row in answer.items} == {"recovered"}
     assert (answer.mechanism, answer.encoding) == ("panorama", "hashed")
-    assert "one of 2^16 names once by walsh" in answer.choices[0]
+    assert "one of 2^16 names, a salted hash, once by walsh" in answer.choices[0]
     assert answer.truth is not None
     assert answer.truth.f1 == 1
 

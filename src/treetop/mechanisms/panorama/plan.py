@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
+from treetop.encoding.bit_strings import LONGEST, SHORTEST
 from treetop.encoding.hashed_text import MAX_ITEMS_OF_A_SHORT_HASH
 from treetop.encoding.item_codecs import DEFAULT_HASH_KEY
 from treetop.encoding.text_code import CHUNK_VALUES, DEFAULT_CHUNKS, MAX_CHUNKS
@@ -49,6 +50,7 @@ def text_chunks() -> Any:
 class PanoramaParameters(SummedParameters):
     """What a party may send, and who reports a part of a text; `bits` are those of a name."""
 
+    bits: int = setting(NAME_BITS, "b", "Bits of a name, 26 at most.", whole_number(SHORTEST, LONGEST))
     upload_budget: int = upload_budget()
     text_share: float = text_share()
     text_chunks: int = text_chunks()
