@@ -41,10 +41,12 @@ def own_weight(odds: Fraction, slots: int, items: int) -> int:
     The largest integer with A <= 2^64 L / Omega and A <= L floor((2^64 - m A) / (t - m)), L below e^eps: the second
     bound compares it with the words that the least likely bucket can get.
     """
-    t, m = slots, items
-    A = WORDS * odds.numerator // (m * odds.numerator + (t - m) * odds.denominator)
-    while A * odds.denominator > odds.numerator * ((WORDS - m * A) // (t - m)):
-        A -= 1
+    t, m, L = slots, items, odds
+    A, too_many = 0, WORDS * L.numerator // (m * L.numerator + (t - m) * L.denominator) + 1
+    while too_many - A > 1:  # the more words own buckets have, the fewer are left for others
+        middle = (A + too_many) // 2
+        holds = middle * L.denominator <= L.numerator * ((WORDS - m * middle) // (t - m))
+        A, too_many = (middle, too_many) if holds else (A, middle)
     return A
 
 
