@@ -76,13 +76,15 @@ class PartyPopulation:
         sets = self.sets
         if sets is None or sets.question is None:
             raise AssertionError("users draw one of their items where they hold sets")
-        if sets.question.reading == USE_SHARES and sets.counts is not None:
-            before = np.concatenate([[0], np.cumsum(sets.counts)])
-            drawn = randomness.integers(before[sets.starts[:-1]], before[sets.starts[1:]])
+        some = sets.of_users(sets.sizes > 0) if (sets.sizes == 0).any() else sets
+        if sets.question.reading == USE_SHARES and some.counts is not None:
+            before = np.concatenate([[0], np.cumsum(some.counts)])
+            drawn = randomness.integers(before[some.starts[:-1]], before[some.starts[1:]])
             entries = before.searchsorted(drawn, side="right") - 1
         else:
-            entries = randomness.integers(sets.starts[:-1], sets.starts[1:])
-        users = np.bincount(self.place_of[sets.items[entries]], minlength=len(self.codes) + 1)
+            entries = randomness.integers(some.starts[:-1], some.starts[1:])
+        users = np.bincount(self.place_of[some.items[entries]], minlength=len(self.codes) + 1)
+        users[-1] += len(sets) - len(some)
         return replace(self, users_before=np.concatenate([[0], np.cumsum(users)]), sets=None)
 
     @property
