@@ -184,9 +184,8 @@ def marking_power(stages: Sequence[Stage], users: Sequence[float], frequency: fl
     """Return the probability that it is found and marked as more than noise, too."""
     last = stages[-1]
     error = count_error(last, users, frequency)
-    excess = (frequency - _least_marked(last.oracle, last.share, last.tested or last.candidates, tuple(users))) * sum(
-        users
-    )
+    least = _least_marked(last.oracle, last.share, last.tested or last.candidates, tuple(users))
+    excess = (frequency - least) * sum(users)
     found = detection_power(stages[:-1], users, frequency)
     return found * min(NormalDist().cdf(excess / error.present), passing_power(last, users, frequency))
 

@@ -70,9 +70,7 @@ def modes_of(parameters: Parameters, lists: Lists) -> tuple[Mode, ...]:
 
 def _catalogue(parameters: Parameters, size: int) -> Mode:
     given = PanoramaParameters(parameters.k, parameters.epsilon, bits=bits_of_places(size))
-    stage = Stage(
-        catalogue_oracle(given, size), EVERYBODY, size, given.k, ZETA, ahead=given.k - 1, sums_above=MAX_SETS_OF
-    )
+    stage = replace(_every_name(given), oracle=catalogue_oracle(given, size), candidates=size)
     bits = PanoramaPlan((1.0,)).expected_bits(given, size, signed=False)
     what = f"{size:,} known items" + (", all listed" if size == given.k else "")
     return Mode("catalogue", what, (stage,), bits)
