@@ -35,11 +35,11 @@ class Given:
     normalise: str | Sequence[str] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
 
-    def question(self, cell: Cell, federation: Federation) -> Question:
+    def question(self, cell: Cell, federation: Federation, others: tuple[Mechanism[Any], ...]) -> Question:
         """Return what a cell asks; a variant of Panorama overrules what was given."""
         asked = Question(
             cell.parameters.k, float(cell.parameters.epsilon), cell.mechanism, cell.parameters.oracle, self.encoding,
-            normalise=self.normalise, settings=self.settings,
+            normalise=self.normalise, settings=self.settings, others=others,
         )  # fmt: skip
         if not isinstance(cell.mechanism, Panorama):
             return asked
@@ -88,11 +88,11 @@ class Experiment:
         names_items = any(isinstance(cell.mechanism, Panorama) for cell in cells)
         if not names_items and (given.catalogue or given.word_list or given.text_recovery is not None):
             raise InvalidInput("catalogue, word list and text recovery are for panorama, found other mechanisms only")
-        federation, encoded = as_federation(data), Populations()
+        federation, encoded, others = as_federation(data), Populations(), tuple(cell.mechanism for cell in cells)
         ready: dict[str, Prepared] = {}
         for cell in cells:
             if cell.name not in ready:
-                ready[cell.name] = prepared(federation, given.question(cell, federation), grid.seed, encoded)
+                ready[cell.name] = prepared(federation, given.question(cell, federation, others), grid.seed, encoded)
         fitted = tuple(
             replace(
                 cell,

@@ -51,6 +51,8 @@ class Question:
     normalise: str | Sequence[str] = ()
     """Steps that items and lists are put through before anything is hashed or looked up."""
     settings: Mapping[str, object] = field(default_factory=dict)
+    others: tuple[Mechanism[Any], ...] = ()
+    """Mechanisms that are asked the same, whose settings are known, too."""
 
     def __post_init__(self) -> None:
         if self.strategy is not None and self.strategy not in STRATEGIES:
@@ -60,7 +62,7 @@ class Question:
     def parameters_of(self, mechanism: Mechanism[P]) -> P:
         """Return what a mechanism is given, every setting checked; an encoding that is an object knows its own bits."""
         bits = {"bits": self.encoding.bits} if isinstance(self.encoding, ItemCodec) else {}
-        others = [] if self.mechanism is None else [mechanism_named(self.mechanism)]
+        others = [*self.others, *([] if self.mechanism is None else [mechanism_named(self.mechanism)])]
         return parameters_for(
             mechanism, self.k, self.epsilon, self.oracle, {**bits, **self.settings}, others=others
         )  # fmt: skip
@@ -134,9 +136,7 @@ def choose(question: Question, ahead: ItemsAhead, *, parties: int, hash_key: str
     if strategy != HASHED and bits is not None:
         return _counting_ids(question, bits, reason)
     if question.encoding == Ids.name:
-        raise InvalidInput(
-            f"ids that are counted all at once are below 2^{MAX_NAME_BITS}, found longer ones: hash them"
-        )
+        raise InvalidInput(f"ids that are counted as they are must be below 2^{MAX_NAME_BITS}, found longer ones")
     return _counting_hashes(question, ahead, hash_key, reason)
 
 

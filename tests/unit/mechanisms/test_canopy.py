@@ -9,9 +9,8 @@ import treetop
 from treetop.errors import InvalidInput, PromiseBroken
 from treetop.mechanisms.canopy import MIN_KEPT, Canopy, CanopyParameters, CanopyPlan
 from treetop.mechanisms.dialogue import AskParties, CollectReports, Dialogue, DivideUsers, DrawGroup, Member, Roster
-from treetop.mechanisms.known_items import KnownItems
 from treetop.mechanisms.protocol import Mechanism
-from treetop.mechanisms.registry import parameters_for
+from treetop.mechanisms.registry import FOR_A_QUERY, parameters_for
 from treetop.simulation.population import Population
 from treetop.simulation.run import SIMULATORS, PartyRun, RunResult, run
 from treetop.trie.candidate_domain import CandidateDomain
@@ -167,7 +166,7 @@ def test_a_party_that_falls_silent_is_left_out(since: int) -> None:
     assert ranking.prefixes[0] == crowd.truth.codes[0]
 
 
-@pytest.mark.parametrize("mechanism", [Canopy(), KnownItems(4, 8)], ids=lambda m: m.name)
+@pytest.mark.parametrize("mechanism", [Canopy(), *FOR_A_QUERY.values()], ids=["canopy", *FOR_A_QUERY])
 def test_a_federation_that_never_answers_gives_an_empty_ranking(mechanism: Mechanism[Any]) -> None:
     ranking = answering(
         {}, mechanism.server(parameters_for(mechanism, 3, 3.0, settings=SMALL), Roster.of([Member("b", 9)])), "b", 1
