@@ -124,7 +124,7 @@ def _unasked(cells: Iterable[Cell]) -> tuple[str, ...]:
     for cell in cells:
         oracles[isinstance(cell.mechanism, Panorama) and cell.variant != KNOWN].add(cell.parameters.oracle_name)
     missing = sorted(oracles[False] - oracles[True]) if oracles[True] else []
-    return (f"panorama hashes names and is not run with {', '.join(missing)}",) if missing else ()
+    return (f"panorama counts every name and is not run with {', '.join(missing)}",) if missing else ()
 
 
 def evaluate(

@@ -24,8 +24,9 @@ from treetop.mechanisms.panorama.texts import ListedNames
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism, P
 from treetop.mechanisms.registry import known_setting, mechanism_named, parameters_for
+from treetop.oracles.name_reports import counts_every_name
 from treetop.oracles.protocol import Oracle
-from treetop.oracles.registry import AUTO
+from treetop.oracles.registry import AUTO, find_oracle
 
 PANORAMA, TRIE, CATALOGUE, HASHED = "panorama", "trie", "catalogue", "hashed"
 STRATEGIES = (PANORAMA, TRIE, CATALOGUE, HASHED)
@@ -160,6 +161,8 @@ def _against(question: Question, ahead: ItemsAhead, parties: int) -> str | None:
     encoding, bits = question.encoding, question.setting("bits")
     if encoding is not None and encoding not in (Hashed.name, Ids.name):
         return f"the encoding {_name(encoding)!r} was asked for"
+    if question.oracle != AUTO and not counts_every_name(oracle := find_oracle(question.oracle)):
+        return f"the oracle {oracle.name!r} counts lists of candidates, which a trie has"
     if bits is not None and bits > MAX_NAME_BITS:
         return f"codes of {bits} bits are more than can be counted at once"
     if encoding == Ids.name and ahead.items and _id_bits(question, ahead) is None:

@@ -96,7 +96,7 @@ def test_what_makes_no_sense_is_refused() -> None:
         treetop.find(DATA, catalogue=ITEMS, encoding="words")
     for unused, named in (({"word_list": ["tea"]}, "a word list"), ({"text_recovery": True}, "text recovery")):
         with pytest.raises(InvalidInput, match=f"found {named}: leave it out"):
-            treetop.find(DATA, catalogue=ITEMS, **unused)  # type: ignore[arg-type]
+            treetop.find(DATA, catalogue=ITEMS, **unused)
     with pytest.raises(InvalidInput, match="needs one item at least"):
         treetop.find(DATA, catalogue=[])
     with pytest.raises(InvalidInput, match="must be a list of items, found the text 'abc'"):

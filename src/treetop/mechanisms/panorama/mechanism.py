@@ -47,7 +47,8 @@ from treetop.mechanisms.panorama.ranking import ZETA, ClosingRound, Reporting
 from treetop.mechanisms.panorama.texts import ChunkCounts, ListedNames, Rows, Texts, chunk_rows, spelt_texts
 from treetop.mechanisms.protocol import Mechanism
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
-from treetop.oracles.registry import AUTO, listed_oracle, oracle_named
+from treetop.oracles.name_reports import counts_every_name
+from treetop.oracles.registry import AUTO, find_oracle, listed_oracle, oracle_named
 from treetop.oracles.walsh import WalshHashing
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import COUNT_BITS, GlobalRanking
@@ -249,7 +250,12 @@ class Panorama(Mechanism[PanoramaParameters]):
         return (0, parameters.bits)
 
     def max_candidates(self, parameters: PanoramaParameters) -> tuple[int, ...]:
-        """Return the length of the list: all other names are counted at once, or refused where they are too many."""
+        """Return the length of the list: all other names are counted at once, or refused where they cannot be."""
+        if self.discovers and parameters.oracle != AUTO and not counts_every_name(find_oracle(parameters.oracle)):
+            raise InvalidInput(
+                f"names on no list are found through an oracle that counts every name, {WalshHashing.name}, found "
+                f"{parameters.oracle_name}"
+            )
         if parameters.bits > MAX_NAME_BITS:
             raise InvalidInput(
                 f"names that are counted all at once have at most {MAX_NAME_BITS} bits, found bits = {parameters.bits}"
