@@ -24,8 +24,9 @@ from treetop.mechanisms.panorama.texts import ListedNames
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism, P
 from treetop.mechanisms.registry import known_setting, mechanism_named, parameters_for
+from treetop.oracles.name_reports import counts_every_name
 from treetop.oracles.protocol import Oracle
-from treetop.oracles.registry import AUTO
+from treetop.oracles.registry import AUTO, find_oracle
 
 PANORAMA, TRIE, CATALOGUE, HASHED = "panorama", "trie", "catalogue", "hashed"
 STRATEGIES = (PANORAMA, TRIE, CATALOGUE, HASHED)
@@ -51,6 +52,8 @@ class Question:
     normalise: str | Sequence[str] = ()
     """Steps that items and lists are put through before anything is hashed or looked up."""
     settings: Mapping[str, object] = field(default_factory=dict)
+    others: tuple[Mechanism[Any], ...] = ()
+    """Mechanisms that are asked the same, whose settings are known, too."""
 
     def __post_init__(self) -> None:
         if self.strategy is not None and self.strategy not in STRATEGIES:
@@ -60,7 +63,7 @@ class Question:
     def parameters_of(self, mechanism: Mechanism[P]) -> P:
         """Return what a mechanism is given, every setting checked; an encoding that is an object knows its own bits."""
         bits = {"bits": self.encoding.bits} if isinstance(self.encoding, ItemCodec) else {}
-        others = [] if self.mechanism is None else [mechanism_named(self.mechanism)]
+        others = [*self.others, *([] if self.mechanism is None else [mechanism_named(self.mechanism)])]
         return parameters_for(
             mechanism, self.k, self.epsilon, self.oracle, {**bits, **self.settings}, others=others
         )  # fmt: skip
@@ -133,6 +136,8 @@ def choose(question: Question, ahead: ItemsAhead, *, parties: int, hash_key: str
     bits = _id_bits(question, ahead)
     if strategy != HASHED and bits is not None:
         return _counting_ids(question, bits, reason)
+    if question.encoding == Ids.name:
+        raise InvalidInput(f"ids that are counted as they are must be below 2^{MAX_NAME_BITS}, found longer ones")
     return _counting_hashes(question, ahead, hash_key, reason)
 
 
@@ -156,6 +161,8 @@ def _against(question: Question, ahead: ItemsAhead, parties: int) -> str | None:
     encoding, bits = question.encoding, question.setting("bits")
     if encoding is not None and encoding not in (Hashed.name, Ids.name):
         return f"the encoding {_name(encoding)!r} was asked for"
+    if question.oracle != AUTO and not counts_every_name(oracle := find_oracle(question.oracle)):
+        return f"the oracle {oracle.name!r} counts lists of candidates, which a trie has"
     if bits is not None and bits > MAX_NAME_BITS:
         return f"codes of {bits} bits are more than can be counted at once"
     if encoding == Ids.name and ahead.items and _id_bits(question, ahead) is None:

@@ -47,7 +47,8 @@ from treetop.mechanisms.panorama.ranking import ZETA, ClosingRound, Reporting
 from treetop.mechanisms.panorama.texts import ChunkCounts, ListedNames, Rows, Texts, chunk_rows, spelt_texts
 from treetop.mechanisms.protocol import Mechanism
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
-from treetop.oracles.registry import AUTO, listed_oracle, oracle_named, set_form
+from treetop.oracles.name_reports import counts_every_name
+from treetop.oracles.registry import AUTO, find_oracle, listed_oracle, oracle_named, set_form
 from treetop.oracles.walsh import WalshHashing
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import COUNT_BITS, GlobalRanking
@@ -105,6 +106,20 @@ class OtherNames:
     expected: Mapping[str, Frequencies]
 
 
+def name_oracle(parameters: PanoramaParameters) -> FrequencyOracle[Any]:
+    """Return the oracle that names are reported through: walsh, unless told."""
+    name = WalshHashing.name if parameters.oracle == AUTO else parameters.oracle
+    return oracle_named(set_form(name, parameters.items_per_user), parameters.epsilon, 1 << parameters.bits)
+
+
+def catalogue_oracle(parameters: PanoramaParameters, size: int) -> FrequencyOracle[Any]:
+    """Return the oracle for places in a catalogue: k-RR where that has the smaller variance, else that of names."""
+    if parameters.items_per_user > 1:  # sets are hashed, however short the list
+        return name_oracle(parameters)
+    listed = listed_oracle(parameters.oracle, parameters.epsilon, size)
+    return listed if listed.listed else name_oracle(parameters)
+
+
 @dataclass(frozen=True, eq=False)
 class Panorama(Mechanism[PanoramaParameters]):
     """The two dialogues, over a public list and, where it discovers, over all names that there can be."""
@@ -139,13 +154,7 @@ class Panorama(Mechanism[PanoramaParameters]):
 
     def oracle(self, parameters: PanoramaParameters) -> FrequencyOracle[Any]:
         """Return walsh, or k-RR for so short a catalogue that it has the smaller variance, unless told."""
-        if self.is_catalogue and parameters.items_per_user == 1:
-            listed = listed_oracle(parameters.oracle, parameters.epsilon, len(self.listed))
-            if listed.listed:
-                return listed
-        name = WalshHashing.name if parameters.oracle == AUTO else parameters.oracle
-        form = set_form(name, parameters.items_per_user)
-        return oracle_named(form, parameters.epsilon, 1 << parameters.bits)
+        return catalogue_oracle(parameters, len(self.listed)) if self.is_catalogue else name_oracle(parameters)
 
     def party(self, parameters: PanoramaParameters, roster: Roster, party: Member) -> Dialogue[Findings]:
         """Run by a party: ask everybody once, then count what the server asks about, ever fewer names."""
@@ -243,7 +252,12 @@ class Panorama(Mechanism[PanoramaParameters]):
         return (0, parameters.bits)
 
     def max_candidates(self, parameters: PanoramaParameters) -> tuple[int, ...]:
-        """Return the length of the list: all other names are counted at once, or refused where they are too many."""
+        """Return the length of the list: all other names are counted at once, or refused where they cannot be."""
+        if self.discovers and parameters.oracle != AUTO and not counts_every_name(find_oracle(parameters.oracle)):
+            raise InvalidInput(
+                f"names on no list are found through an oracle that counts every name, {WalshHashing.name}, found "
+                f"{parameters.oracle_name}"
+            )
         if parameters.bits > MAX_NAME_BITS:
             raise InvalidInput(
                 f"names that are counted all at once have at most {MAX_NAME_BITS} bits, found bits = {parameters.bits}"
