@@ -24,7 +24,7 @@ from treetop.datasets.user_sets import UserSets
 
 SETS = ("rdb_distinct", "ycm_distinct", "tys_distinct")
 USERS, MEDIAN, SIGMA, LARGEST, K = 300_000, 8, 1.0, 1_000, 10
-WAYS: dict[str, dict[str, object]] = {"sets of 8": {"items_per_user": 8}, "one item": {"items_per_user": 1}}
+WAYS = {"sets of 8": 8, "one item": 1}
 
 
 def federation_of_sets(histograms: Federation, users: int, seed: int) -> Federation:
@@ -60,11 +60,13 @@ def rows(folder: Path, runs: int, epsilons: list[float], lists: list[bool]) -> I
         words = list(dict.fromkeys(word for other in SETS if other != name for word in loaded[other].items))
         for listed in lists:
             for epsilon in epsilons:
-                for way, options in WAYS.items():
+                for way, items in WAYS.items():
                     found = []
                     for run in range(runs):
-                        given = {"word_list": words} if listed else {}
-                        answer = treetop.find(federation, k=K, epsilon=epsilon, seed=1000 + run, **options, **given)
+                        answer = treetop.find(
+                            federation, k=K, epsilon=epsilon, seed=1000 + run, items_per_user=items,
+                            word_list=words if listed else None,
+                        )  # fmt: skip
                         found.append(len(truth & {item.item for item in answer.items}) / K)
                     error = stdev(found) / runs**0.5 if runs > 1 else None
                     yield {

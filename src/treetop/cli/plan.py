@@ -88,8 +88,8 @@ def _show(planned: Plan) -> None:
         )
     if p.items_per_user > 1:
         out.print(
-            f"\nA report speaks of up to {p.items_per_user} items of a user: a share is of the users who hold an item, each "
-            f"weighing min(1, {p.items_per_user} / number of her items). One crafted report weighs "
+            f"\nA report speaks of up to {p.items_per_user} items of a user: a share is of the users who hold an item, "
+            f"each weighing min(1, {p.items_per_user} / number of her items). One crafted report weighs "
             f"{planned.fake_weight:.1f} of them.",
             soft_wrap=True,
         )

@@ -1,6 +1,7 @@
 """Questions to users who hold many items, and their answers."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -45,7 +46,7 @@ def found(answer: Answer) -> set[str]:
     {"encoding": "hashed", "word_list": [*POPULAR, "100"], "text_recovery": False},
 ])  # fmt: skip
 @pytest.mark.parametrize("simulator", ["exact", "devices"])
-def test_whoever_takes_sets_finds_what_most_users_hold(options: dict[str, object], simulator: str) -> None:
+def test_whoever_takes_sets_finds_what_most_users_hold(options: dict[str, Any], simulator: str) -> None:
     if simulator == "devices" and options.get("oracle") == "olh":
         pytest.skip("OLH cannot count every name, and says so")
     answer = treetop.find(EVENTS, k=3, epsilon=4, seed=2, items_per_user=4, simulator=simulator, **options)
@@ -67,7 +68,7 @@ def test_the_weight_of_a_fake_is_shown() -> None:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_every_mechanism_takes_one_item_of_each_user(mechanism: str) -> None:
-    settings = {} if mechanism == "panorama" else {"encoding": "ids", "bits": 16}
+    settings: dict[str, Any] = {} if mechanism == "panorama" else {"encoding": "ids", "bits": 16}
     answer = treetop.find(EVENTS, k=3, epsilon=6, seed=2, mechanism=mechanism, items_per_user=1, **settings)
     assert (answer.items_per_user, answer.reading) == (1, "shares")
     assert answer.choices[0].startswith("counts are shares")
@@ -108,7 +109,7 @@ def test_a_share_and_a_use_share_are_estimated_without_bias() -> None:
         ({"oracle": "krr"}, "report through olh or walsh, found 'krr'"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(options: dict[str, object], said: str) -> None:
+def test_what_cannot_be_asked_is_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         treetop.find(EVENTS, seed=1, **options)
 
@@ -119,7 +120,7 @@ def test_an_unknown_reading_is_refused_with_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize("options", [{"items_per_user": 8}, {"items_per_user": "auto"}, {"reading": "shares"}])
-def test_questions_about_sets_need_sets(options: dict[str, object]) -> None:
+def test_questions_about_sets_need_sets(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="every user holds one item here, found .*--user-column NAME"):
         treetop.find(ALONE, k=1, seed=1, **options)
 
