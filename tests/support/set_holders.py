@@ -13,7 +13,18 @@ from treetop.trie.user_groups import Group
 
 NO_CODE = len(CODES)
 """The item that has no code; item i < 5 has code i."""
-SETS = ([0, 2, 3], [0, 1], [2, 3, 4], [], [0, 3, 4], [0, 1, 2, 3, 4, NO_CODE], [2, 4, NO_CODE], [0, 2, 4])
+SETS: tuple[list[int], ...] = (
+    [0, 2, 3], [0, 1], [2, 3, 4], [], [0, 3, 4], [0, 1, 2, 3, 4, NO_CODE], [2, 4, NO_CODE], [0, 2, 4],
+)  # fmt: skip
+    [0, 2, 3],
+    [0, 1],
+    [2, 3, 4],
+    [],
+    [0, 3, 4],
+    [0, 1, 2, 3, 4, NO_CODE],
+    [2, 4, NO_CODE],
+    [0, 2, 4],
+)
 USERS, ITEMS = 240, 3
 
 

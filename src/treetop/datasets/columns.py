@@ -46,7 +46,8 @@ def coded_text(source: str, name: str, column: pa.ChunkedArray) -> tuple[NDArray
     if column.null_count:
         row = pc.index(pc.is_null(column), True).as_py()
         raise InvalidInput(f"{source}: row {row + 1}: expected a value for {name!r}, found none")
-    encoded = (column if pa.types.is_dictionary(column.type) else column.dictionary_encode()).unify_dictionaries()
+    is_coded = pa.types.is_dictionary(column.type)  # chunk by chunk, as in a file; our own has one dictionary for all
+    encoded = column.unify_dictionaries() if is_coded else column.dictionary_encode()
     chunks = [np.asarray(chunk.indices) for chunk in encoded.chunks]
     codes = chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
     texts = text_of(source, name, encoded.chunk(0).dictionary)
