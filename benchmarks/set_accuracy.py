@@ -51,10 +51,13 @@ def most_held(federation: Federation, k: int) -> set[str]:
     return {federation.items[place] for place in np.argsort(-holders, kind="stable")[:k]}
 
 
-def rows(folder: Path, runs: int, epsilons: list[float], lists: list[bool]) -> Iterator[dict[str, object]]:
+def rows(
+    folder: Path, names: list[str], runs: int, epsilons: list[float], lists: list[bool]
+) -> Iterator[dict[str, object]]:
     """Yield the mean F1 and its standard error of every collection, epsilon, list and way."""
     loaded = {name: treetop.load(folder / f"{name}.parquet") for name in SETS}
-    for place, name in enumerate(SETS):
+    for name in names:
+        place = SETS.index(name)
         federation = federation_of_sets(loaded[name], USERS, seed=place)
         truth = most_held(federation, K)
         words = list(dict.fromkeys(word for other in SETS if other != name for word in loaded[other].items))
@@ -80,6 +83,7 @@ def main() -> None:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--data", default=",".join(SETS))
     parser.add_argument("--epsilons", default="1,2,4")
     parser.add_argument("--list", choices=("both", "yes", "no"), default="both")
     given = parser.parse_args()
@@ -87,7 +91,8 @@ def main() -> None:
         parser.error(f"expected a folder with {', '.join(SETS)} as Parquet files, found no folder {given.folder}")
     warnings.simplefilter("ignore")
     lists = {"both": [False, True], "yes": [True], "no": [False]}[given.list]
-    for row in rows(given.folder, given.runs, [float(text) for text in given.epsilons.split(",")], lists):
+    epsilons = [float(text) for text in given.epsilons.split(",")]
+    for row in rows(given.folder, given.data.split(","), given.runs, epsilons, lists):
         print(json.dumps(row), flush=True)
 
 

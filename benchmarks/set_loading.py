@@ -57,7 +57,8 @@ def measured(path: Path) -> dict[str, object]:
         "users": federation.users, "entries": sum(len(party.sets.items) for party in federation.parties if party.sets),
         "load_seconds": round(loaded, 1), "load_cpu_seconds": round(spent_loading, 1),
         "run_seconds": round(run, 1), "run_cpu_seconds": round(spent_running, 1),
-        "before_mb": before // 1024, "load_peak_mb": after_loading // 1024, "peak_mb": getrusage(RUSAGE_SELF).ru_maxrss // 1024,
+        "before_mb": before // 1024, "load_peak_mb": after_loading // 1024,
+        "peak_mb": getrusage(RUSAGE_SELF).ru_maxrss // 1024,
         "f1": answer.truth and answer.truth.f1, "strategy": answer.choices[-1],
     }  # fmt: skip
 

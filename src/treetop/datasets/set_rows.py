@@ -62,6 +62,7 @@ def federation_of_sets(name: str, tables: list[tuple[str, pa.Table]], user: str)
         del table
     (parties_of, user_of, item_of), (party_names, user_names, item_names) = _joined(parts, dictionaries)
     del parts, dictionaries, columns
+    pa.default_memory_pool().release_unused()  # the columns of the files
     home = _homes(parties_of, user_of, party_names, user_names)
     uses = np.concatenate(counts) if counted else None
     sets = UserSets.grouped(_by_party(home, user_of), len(home), item_of, uses)

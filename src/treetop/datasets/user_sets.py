@@ -59,7 +59,7 @@ class UserSets:
 
     starts: NDArray[np.int64]
     items: NDArray[np.int32]
-    counts: NDArray[np.int64] | None = None
+    counts: NDArray[np.int64] | NDArray[np.int32] | None = None
     """How often she used each; None: once."""
     question: SetQuestion | None = None
     """What is asked of them, as soon as that is known."""
@@ -85,10 +85,10 @@ class UserSets:
         repeated = sort_sets(self.starts, self.items, counts)
         if not repeated:
             return self
-        counts = np.ones(len(self.items), dtype=np.int64) if self.counts is None else self.counts
+        uses = np.ones(len(self.items), dtype=np.int32) if self.counts is None else self.counts
         starts = np.empty_like(self.starts)
-        kept = merge_repeated(self.starts, self.items, counts, starts)
-        return replace(self, starts=starts, items=self.items[:kept].copy(), counts=counts[:kept].copy())
+        kept = merge_repeated(self.starts, self.items, uses, starts)
+        return replace(self, starts=starts, items=self.items[:kept], counts=uses[:kept])
 
     def __len__(self) -> int:
         return len(self.starts) - 1
