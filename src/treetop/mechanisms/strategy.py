@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from treetop.encoding.bit_strings import code_array
-from treetop.encoding.hashed_text import HashedText
+from treetop.encoding.hashed_text import HashedText, chunks_needed
 from treetop.encoding.item_codecs import CODECS, Hashed, Ids, ItemCodec, Words, codec_named
 from treetop.encoding.listed_items import ItemCatalogue, ListedItems
 from treetop.encoding.normalisation import steps_named
+from treetop.encoding.text_code import DEFAULT_CHUNKS, MAX_CHUNKS
 from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.canopy import Canopy
 from treetop.mechanisms.panorama.mechanism import Panorama
@@ -31,6 +32,7 @@ from treetop.oracles.registry import AUTO, find_oracle
 PANORAMA, TRIE, CATALOGUE, HASHED = "panorama", "trie", "catalogue", "hashed"
 STRATEGIES = (PANORAMA, TRIE, CATALOGUE, HASHED)
 """`catalogue` and `hashed` are Panorama, told what to count: a catalogue that is given, or hashes, even of ids."""
+MOST_LOOKED_AT = 10_000
 ENOUGH_FIT = 0.95
 """Share of the items that must fit a code that can be read back."""
 
@@ -110,6 +112,14 @@ class ItemsAhead:
     def fit(self, codec: ItemCodec) -> bool:
         """Return whether nearly all items fit a code; with no items known, none do."""
         return bool(len(self.items)) and bool(np.mean(codec.encode(self.items).fits) >= ENOUGH_FIT)
+
+    def chunks_of_texts(self) -> int:
+        """Return the chunks that make room for nearly all texts; of very many items some are looked at."""
+        some = self.items[:: max(len(self.items) // MOST_LOOKED_AT, 1)]
+        if not len(some):
+            return DEFAULT_CHUNKS
+        needed = int(np.quantile(chunks_needed(some), ENOUGH_FIT, method="higher"))
+        return min(max(needed, DEFAULT_CHUNKS), MAX_CHUNKS)
 
     def trie_encoding(self, bits: int) -> str | None:
         """Return the first of the preferred encoding, words and ids that nearly all items fit, or None."""
@@ -254,9 +264,10 @@ def _counting_hashes(question: Question, ahead: ItemsAhead, hash_key: str, reaso
     expected = given.expected_items or len(ahead.items)
     bits = given.bits if "bits" in question.settings else name_bits_for(expected)
     key = given.hash_key if "hash_key" in question.settings else hash_key
-    parameters = replace(given, bits=bits, hash_key=key, expected_items=expected)
-    codec, words = HashedText(bits, key, parameters.text_chunks), question.word_list
+    chunks = given.text_chunks if "text_chunks" in question.settings or not texts else ahead.chunks_of_texts()
+    parameters = replace(given, bits=bits, hash_key=key, expected_items=expected, text_chunks=chunks)
+    codec, words = HashedText(bits, key, chunks), question.word_list
     encoded = [word.encode("utf-8", errors="surrogatepass") for word in (() if words is None else words.items)]
-    chunks, ordered = parameters.text_chunks if texts else 0, words is not None and words.ordered
-    listed = ListedNames.hashed(encoded, codec, chunks, ordered=ordered)
+    ordered = words is not None and words.ordered
+    listed = ListedNames.hashed(encoded, codec, chunks if texts else 0, ordered=ordered)
     return Strategy(Panorama(listed, texts=texts), parameters, codec, reason, words)

@@ -132,6 +132,16 @@ class TestNames:
         assert not panorama(chosen(text_recovery=False)).texts
         assert not panorama(chosen(IDS)).texts
 
+    def test_chunks_make_room_for_the_texts_that_are_known(self) -> None:
+        long = ItemsAhead((*(f"word {number}" for number in range(8)), *("https://example.org/" + "path/" * 9,) * 2))
+        assert panorama(chosen(long)).texts
+        found = chosen(long).parameters
+        assert isinstance(found, PanoramaParameters)
+        assert 30 < found.text_chunks <= 64
+        for fewer in (chosen(), chosen(NOTHING), chosen(long, settings={"text_chunks": 12})):
+            assert isinstance(fewer.parameters, PanoramaParameters)
+            assert fewer.parameters.text_chunks == 12
+
     def test_lists_are_normalised_as_items_are(self) -> None:
         given = ItemCatalogue(("Ash", "ASH", "elm"))
         strategy = chosen(word_list=given, normalise="casefold")
@@ -150,12 +160,13 @@ class TestWhatIsSaid:
     def test_of_hashes_ids_and_catalogues(self) -> None:
         hashed = chosen().choices
         assert hashed[0] == (
-            "every user reports one of 2^24 names, a salted hash, once by walsh, 30% of users a part of its text"
+            "every user reports one of 2^24 names, a salted hash, once by walsh; 30% of users instead one of 12 "
+            "parts of its text"
         )
-        assert hashed[1] == "with 2 items, one shares its hash with another by a 0.00% chance"
-        assert "standard deviations above its noise: about 1,499 kbit up" in hashed[2]
+        assert "standard deviations above its noise: about 1,499 kbit up" in hashed[1]
+        many = chosen(settings={"expected_items": 80_000}).choices
+        assert many[1] == "of 80,000 items about 0.5% share their hash with another"
         assert chosen(IDS).choices[0] == "every user reports one of 2^24 ids once by walsh"
-        assert "shares" not in " ".join(chosen(NOTHING).choices)
         assert chosen(catalogue=LIST).choices[0] == "a catalogue of 2 items: every user reports her item once by krr"
 
     def test_a_budget_that_list_and_texts_exceed_is_noted(self) -> None:

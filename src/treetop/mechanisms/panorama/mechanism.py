@@ -58,6 +58,7 @@ from treetop.trie.significance import threshold
 from treetop.trie.user_groups import Group
 
 EVERYBODY = 1.0
+WORTH_SAYING = 0.0005
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,13 +275,12 @@ class Panorama(Mechanism[PanoramaParameters]):
         if self.is_catalogue:
             return (f"a catalogue of {len(self.listed):,} items: every user reports her item once by {oracle}",)
         what = f"one of 2^{parameters.bits} {'ids' if self.listed.texts is None else 'names, a salted hash,'}"
-        share = f", {parameters.text_share:.0%} of users a part of its text" if self.texts else ""
+        chunks = f"one of {parameters.text_chunks} parts of its text"
+        share = f"; {parameters.text_share:.0%} of users instead {chunks}" if self.texts else ""
         said = [f"every user reports {what} once by {oracle}{share}"]
-        if parameters.expected_items:
-            chance = shared_hash_chance(parameters.expected_items, parameters.bits)
-            said.append(
-                f"with {parameters.expected_items:,} items, one shares its hash with another by a {chance:.2%} chance"
-            )
+        chance = shared_hash_chance(parameters.expected_items, parameters.bits)
+        if chance > WORTH_SAYING:
+            said.append(f"of {parameters.expected_items:,} items about {chance:.1%} share their hash with another")
         plan = self._expected_plan(parameters)
         bits = plan.expected_bits(parameters, len(self.listed), signed=False)
         said.append(
