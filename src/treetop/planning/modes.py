@@ -9,6 +9,7 @@ from treetop.encoding.hashed_text import SHORT_HASH
 from treetop.mechanisms.canopy import CanopyParameters, CanopyPlan
 from treetop.mechanisms.hashed_names.plan import HashedParameters, HashedPlan, HashedTextParameters
 from treetop.mechanisms.known_items import EVERYBODY, ZETA
+from treetop.mechanisms.panorama.plan import WORD_SHARE
 from treetop.mechanisms.parameters import Parameters
 from treetop.metrics.detection_power import Stage, count_error, detection_power, marking_power
 from treetop.oracles.registry import listed_oracle
@@ -86,7 +87,7 @@ def _hashed(parameters: HashedParameters) -> Mode:
     name, what, chunk = "hashed", "word list", None
     if isinstance(parameters, HashedTextParameters):
         name, what = "hashed, texts", "text recovered"
-        chunk = replace(stages[-1], share=parameters.text_share / READ_CHUNKS)
+        chunk = replace(stages[-1], share=(parameters.text_share or WORD_SHARE) / READ_CHUNKS)
     return Mode(name, f"{parameters.bits}-bit hash, {what}", stages, plan.expected_bits(parameters.k), chunk)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from treetop.encoding.hashed_text import shared_hash_chance
 from treetop.encoding.text_code import CHUNK_VALUES
 from treetop.mechanisms.canopy import CanopyPlan, SearchParameters
-from treetop.mechanisms.panorama.plan import text_chunks, text_share
+from treetop.mechanisms.panorama.plan import WORD_SHARE, text_chunks, text_share
 from treetop.mechanisms.parameters import setting, whole_number
 from treetop.trie.global_ranking import COUNT_BITS
 from treetop.trie.party_counts import UNARY_BITS
@@ -62,7 +62,7 @@ class HashedPlan:
         search = CanopyPlan.stepping(parameters, step, kept)
         if not isinstance(parameters, HashedTextParameters):
             return cls(search, k, tuple(level_weights(search.L, "equal", 0.0)), 0)
-        share = parameters.text_share
+        share = parameters.text_share or WORD_SHARE
         weights = (*([(1 - share) / search.L] * search.L), share)
         return cls(search, max(k + k // 2, k + 5), weights, parameters.text_chunks)
 

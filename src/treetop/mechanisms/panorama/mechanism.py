@@ -212,5 +212,5 @@ class Panorama(Mechanism[PanoramaParameters]):
     def choices(self, parameters: PanoramaParameters) -> tuple[str, ...]:
         """Say what was chosen and why, for the reader of an answer."""
         oracle = self.oracle(parameters).name
-        share = f", {parameters.text_share:.0%} of users a part of its text" if self.texts else ""
+        share = f", {parameters.rho:.0%} of users a part of its text" if self.texts else ""
         return (f"every user reports one of 2^{parameters.bits} names once by {oracle}{share}",)

@@ -20,13 +20,17 @@ READ = 30
 """The best of these, whose texts are read."""
 WORD_CHUNKS = (0.29, 0.29, 0.23, 0.11, 0.04)
 """How often the words of the public corpus need each chunk of their code; every later one half as often again."""
+WORD_SHARE, LONG_TEXT_SHARE = 0.3, 0.45
+"""rho where texts are words, and where more chunks are asked for than words need."""
 
 
 def text_share() -> Any:
     """Declare rho."""
     return setting(
-        0.3, "", "Hashed names: share of users who report a part of their text; 0.4 to 0.45 suit long texts.",
-        number("a number above 0 and below 1", lambda share: 0 < share < 1),
+        0.0, "",
+        f"Hashed names: share of users who report a part of their text. 0: {WORD_SHARE}, or {LONG_TEXT_SHARE} with more "
+        f"than {DEFAULT_CHUNKS} chunks.",
+        number("a number from 0 to below 1", lambda share: 0 <= share < 1),
     )  # fmt: skip
 
 
@@ -44,13 +48,23 @@ class PanoramaParameters(SummedParameters):
     text_share: float = text_share()
     text_chunks: int = text_chunks()
 
+    @property
+    def rho(self) -> float:
+        """Return the share of users who report a chunk: as told, or more of them for long texts."""
+        return self.text_share or (LONG_TEXT_SHARE if self.text_chunks > DEFAULT_CHUNKS else WORD_SHARE)
+
     def rule(self, parties: int) -> ScoreRule:
         """Return how names are ranked: by sums above ten parties, whose sets are too many."""
         return "sum" if parties > MAX_SETS_OF else self.score
 
 
 def chunk_weights(chunks: int) -> tuple[float, ...]:
-    """Return how often each chunk is drawn: as often as the words of the public corpus need it."""
+    """Return how often each chunk is drawn: as often as the words of the public corpus need it.
+
+    More chunks than words need are asked for where texts are long. These need every chunk alike.
+    """
+    if chunks > DEFAULT_CHUNKS:
+        return (1 / chunks,) * chunks
     rare = (WORD_CHUNKS[-1] * 0.5**place for place in range(1, chunks))
     weights = [*WORD_CHUNKS, *rare][:chunks]
     return tuple(weight / sum(weights) for weight in weights)
@@ -77,7 +91,7 @@ class PanoramaPlan:
         cls, parameters: PanoramaParameters, listed: int, *, signed: bool, discovers: bool, texts: bool
     ) -> "PanoramaPlan":
         """Spend on names that are on no list what everything else leaves of the budget."""
-        rho, chunks = (parameters.text_share, parameters.text_chunks) if texts else (0.0, 0)
+        rho, chunks = (parameters.rho, parameters.text_chunks) if texts else (0.0, 0)
         weights = (1 - rho, *(rho * weight for weight in chunk_weights(chunks)))
         if not discovers:
             return cls(weights)
