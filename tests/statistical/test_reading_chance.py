@@ -27,7 +27,7 @@ def _read(signal: float) -> int:
         counts[np.arange(CHUNKS), list(chunks_of(text))] += single
         code = blake2b(text, digest_size=3).digest()
         gains = log_likelihood_gains(counts, 1.0, np.full(CHUNKS, single))
-        hits += recovered_text(gains, lambda tried, code=code: blake2b(tried, digest_size=3).digest() == code) == text  # type: ignore[misc]
+        hits += recovered_text(gains, lambda tried, code=code: blake2b(tried, digest_size=3).digest() == code, 24) == text  # type: ignore[misc]
     return hits
 
 

@@ -71,7 +71,7 @@ def _tree(words: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 CHUNK_BITS = 8
 CHUNK_VALUES = 1 << CHUNK_BITS
-DEFAULT_CHUNKS, MAX_CHUNKS = 12, 64
+DEFAULT_CHUNKS, MAX_CHUNKS = 12, 128
 LONGEST_TEXT = 32
 """Bytes of UTF-8 that text recovery is meant for."""
 END = 256

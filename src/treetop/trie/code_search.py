@@ -73,8 +73,10 @@ def write_text(children: Any, code: Any, texts: Any) -> None:
 
 
 @compiled
-def likeliest_codes(scores: Any, orders: Any, highest: Any, children: Any, nearest_end: Any, effort: Any) -> Any:
-    """Return the texts of the likeliest codes one behind the other, and where each ends.
+def likeliest_codes(
+    scores: Any, orders: Any, highest: Any, children: Any, nearest_end: Any, floor: Any, effort: Any
+) -> Any:
+    """Return the texts of the likeliest codes above a floor, one behind the other, and where each ends.
 
     The rows of codes of c chunks stand behind those of all shorter ones; `orders` has the chunks of each row by falling
     score. So many beginnings are looked at: parent, last chunk, length of the whole code, own length, symbol and node.
@@ -88,7 +90,7 @@ def likeliest_codes(scores: Any, orders: Any, highest: Any, children: Any, neare
         begun[place, 4], begun[place, 5], reached[place] = END, 0, 0.0
         heappush(heap, (-highest[place + 1, 0], place, UNTRIED))
     looked_at = len(highest) - 1
-    while heap and looked_at < effort:
+    while heap and looked_at < effort and heap[0][0] <= -floor:
         _, place, rank = heappop(heap)
         length, depth, symbol, node = begun[place, 2], begun[place, 3], begun[place, 4], begun[place, 5]
         row = length * (length - 1) // 2 + depth

@@ -6,12 +6,15 @@ public code gives a text of L bits the prior 2^-L, which is what makes it a code
 
     sum_j gain[j, v_(j mod c)]  -  ln 2 * L,
 
-exactly in this order, and the first text whose hash is H is accepted.
+exactly in this order, and the first text whose hash of b bits is H is accepted. Some text has that hash by chance: all
+texts that there can be, weighed alike, have a weight of M together, and 2^-b M of it falls on H. So the search ends
+where a text would be far less likely than that: the text is one whose code was cut, or nobody's.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
-from math import log
+from math import inf, log
 from typing import NamedTuple
 
 import numpy as np
@@ -20,11 +23,16 @@ from numpy.typing import NDArray
 from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES, END, code_after
 from treetop.oracles.frequency_oracle import Frequencies
 
-NARROW, WIDE = 1 << 13, 1 << 17
+NARROW, WIDE = 1 << 12, 1 << 17
 """Beginnings of codes that a search may look at: most texts are found among few, the others are worth more of them."""
 FIRST = 1 << 9
 """So many are looked at before anything else: a text that stands out is among them."""
 BIT = log(2)
+DOUBT = 3.0
+"""How much less likely than a text that has the hash by chance, as a logarithm."""
+
+ZEROS = np.array([CHUNK_BITS - 1, *((value & -value).bit_length() - 1 for value in range(1, CHUNK_VALUES))])
+"""The most zeros that can stand behind an end in every value of a chunk."""
 
 Gains = Frequencies
 """One row for each chunk, one column for each of its 256 values."""
@@ -62,11 +70,11 @@ def log_likelihood_gains(counts: Frequencies, variance: float, expected: Frequen
     return gains
 
 
-def recovered_text(gains: Gains, accepts: Callable[[bytes], bool], effort: int = WIDE) -> bytes | None:
+def recovered_text(gains: Gains, accepts: Callable[[bytes], bool], bits: int, effort: int = WIDE) -> bytes | None:
     """Run by the server: the likeliest text that is accepted, or None if none of those that are reached is."""
-    tried = 0
+    codes, tried = WeighedCodes.of(gains, bits), 0
     for nodes in (min(FIRST, effort), effort):
-        texts = likely_texts(gains, nodes)
+        texts = codes.likeliest(nodes)
         for text in texts[tried:]:
             if accepts(text):
                 return text
@@ -74,30 +82,43 @@ def recovered_text(gains: Gains, accepts: Callable[[bytes], bool], effort: int =
     return None
 
 
-def likely_texts(gains: Gains, effort: int) -> list[bytes]:
-    """Return the likeliest texts, by falling likelihood, as far as so many beginnings of codes lead."""
-    from treetop.trie.code_search import likeliest_codes  # noqa: PLC0415  numba loads only where one searches
+@dataclass(frozen=True, eq=False)
+class WeighedCodes:
+    """What every value gains in each chunk of the codes of every length, the rows of longer ones behind."""
 
-    scores = np.array(list(_rows(gains)))
-    orders = np.argsort(-scores, axis=1, kind="stable")
-    texts, ends = likeliest_codes(scores, orders, _highest(scores, len(gains)), *code_trees(), effort)
-    joined, stops = texts.tobytes(), ends.tolist()
-    return [joined[start:stop] for start, stop in zip([0, *stops], stops, strict=False)]
+    scores: Frequencies
+    """Each less the 8 bits of its chunk."""
+    orders: NDArray[np.int64]
+    """The values of every row by falling score, where a code of that length can be above the floor."""
+    highest: Frequencies
+    """By length and chunk: what it and those behind it could gain; zeros behind an end are no bits."""
+    floor: float
+    """The least score that a text needs."""
 
+    @classmethod
+    def of(cls, gains: Gains, bits: float = inf) -> "WeighedCodes":
+        """Add up the repetitions of every code; the floor is set by the bits of the hash."""
+        lengths = np.arange(1, len(gains) + 1)
+        scores = np.array([gains[place::length].sum(axis=0) for length in lengths for place in range(length)])
+        scores -= CHUNK_BITS * BIT
+        last = lengths.cumsum() - 1
+        best = scores.max(axis=1)
+        best[last] = (scores[last] + ZEROS * BIT).max(axis=1)
+        highest = np.zeros((len(gains) + 1, len(gains) + 1))
+        for length, end in zip(lengths.tolist(), (last + 1).tolist(), strict=True):
+            highest[length, :length] = best[end - length : end][::-1].cumsum()[::-1]
+        cut = np.logaddexp.reduce(gains - CHUNK_BITS * BIT, axis=1).sum()
+        whole = np.add.reduceat(np.logaddexp.reduce(scores, axis=1), last + 1 - lengths)
+        floor = float(np.logaddexp.reduce(whole, initial=cut)) - bits * BIT - DOUBT
+        hopeful = np.flatnonzero(np.repeat(highest[1:, 0] >= floor, lengths))
+        orders = np.zeros(scores.shape, dtype=np.int64)
+        orders[hopeful] = np.argsort(-scores[hopeful], axis=1, kind="stable")
+        return cls(scores, orders, highest, floor)
 
-def _rows(gains: Gains) -> Iterator[Frequencies]:
-    """Yield for every length and each chunk of a code of that length what its values gain, less its 8 bits."""
-    for length in range(1, len(gains) + 1):
-        yield from (gains[place::length].sum(axis=0) - CHUNK_BITS * BIT for place in range(length))
+    def likeliest(self, effort: int) -> list[bytes]:
+        """Return the likeliest texts above the floor, by falling likelihood, as far as so many beginnings lead."""
+        from treetop.trie.code_search import likeliest_codes  # noqa: PLC0415  numba loads only where one searches
 
-
-def _highest(scores: Frequencies, longest: int) -> Frequencies:
-    """Return for every length and chunk what it and those behind it could gain; zeros behind an end are no bits."""
-    value = np.arange(CHUNK_VALUES)
-    zeros = np.log2(value & -value, out=np.full(CHUNK_VALUES, CHUNK_BITS - 1.0), where=value > 0)
-    best, last = scores.max(axis=1), (scores + zeros * BIT).max(axis=1)
-    highest = np.zeros((longest + 1, longest + 1))
-    for length in range(1, longest + 1):
-        end = length * (length + 1) // 2
-        highest[length, :length] = np.append(best[end - length : end - 1], last[end - 1])[::-1].cumsum()[::-1]
-    return highest
+        texts, ends = likeliest_codes(self.scores, self.orders, self.highest, *code_trees(), self.floor, effort)
+        joined, stops = texts.tobytes(), ends.tolist()
+        return [joined[start:stop] for start, stop in zip([0, *stops], stops, strict=False)]

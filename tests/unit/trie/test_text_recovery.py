@@ -9,7 +9,7 @@ import pytest
 
 from treetop.encoding.text_code import ReadingPlace, chunks_of, code_bits, read_chunk, text_of
 from treetop.trie import code_search
-from treetop.trie.text_recovery import WIDE, Gains, code_trees, likely_texts, log_likelihood_gains, recovered_text
+from treetop.trie.text_recovery import WIDE, Gains, WeighedCodes, code_trees, log_likelihood_gains, recovered_text
 
 
 def _noisy(text: bytes, signal: float, seed: int, chunks: int = 12) -> Gains:
@@ -31,18 +31,18 @@ def _in_order(gains: Gains) -> list[bytes]:
 def test_texts_come_in_the_order_of_the_naive_twin() -> None:
     gains = np.random.default_rng(7).standard_normal((2, 256)) * 3
     expected = _in_order(gains)
-    assert likely_texts(gains, 1 << 10) == expected
-    few = likely_texts(gains, 20)
+    assert WeighedCodes.of(gains).likeliest(1 << 10) == expected
+    few = WeighedCodes.of(gains).likeliest(20)
     assert 0 < len(few) < len(expected)
     assert few == expected[: len(few)]
-    assert likely_texts(gains, 1) == []
+    assert WeighedCodes.of(gains).likeliest(1) == []
 
 
 @pytest.mark.usefixtures("uncompiled")
 def test_the_loops_say_the_same_without_the_compiler() -> None:
     gains = np.random.default_rng(8).standard_normal((2, 256)) * 3
-    assert likely_texts(gains, 1 << 10) == _in_order(gains)
-    texts = likely_texts(_noisy(b"from", 5.0, seed=3, chunks=4), 40)
+    assert WeighedCodes.of(gains).likeliest(1 << 10) == _in_order(gains)
+    texts = WeighedCodes.of(_noisy(b"from", 5.0, seed=3, chunks=4)).likeliest(40)
     assert texts[0] == b"from"
 
 
@@ -54,9 +54,9 @@ def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_compiled_search_agrees_with_the_loops(request: pytest.FixtureRequest) -> None:
     gains = _noisy("größer".encode(), 1.0, seed=4, chunks=6)
-    compiled = likely_texts(gains, 300)
+    compiled = WeighedCodes.of(gains).likeliest(300)
     request.getfixturevalue("uncompiled")
-    assert likely_texts(gains, 300) == compiled
+    assert WeighedCodes.of(gains).likeliest(300) == compiled
     assert len(compiled) > 10
 
 
@@ -72,16 +72,16 @@ def test_the_ends_of_a_text_are_those_that_reading_finds() -> None:
 
 @pytest.mark.parametrize("text", [b"from", b"isabella", "café".encode()])
 def test_a_signal_of_three_deviations_is_read(text: bytes) -> None:
-    assert recovered_text(_noisy(text, 3.0, seed=3), lambda tried: tried == text) == text
+    assert recovered_text(_noisy(text, 3.0, seed=3), lambda tried: tried == text, 24) == text
 
 
 def test_what_stands_out_is_found_before_the_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     efforts = []
     spy = SimpleNamespace(py=code_search.likeliest_codes)
     monkeypatch.setattr(code_search, "likeliest_codes", lambda *given: efforts.append(given[-1]) or spy.py(*given))
-    assert recovered_text(_noisy(b"from", 6.0, seed=3), lambda tried: tried == b"from") == b"from"
+    assert recovered_text(_noisy(b"from", 6.0, seed=3), lambda tried: tried == b"from", 24) == b"from"
     assert efforts == [512]
-    assert recovered_text(_noisy(b"from", 1.0, seed=5), lambda tried: False, 2000) is None
+    assert recovered_text(_noisy(b"from", 1.0, seed=5), lambda tried: False, 24, 2000) is None
     assert efforts == [512, 512, 2000]
     assert WIDE > 2000
 
@@ -89,10 +89,18 @@ def test_what_stands_out_is_found_before_the_search_goes_on(monkeypatch: pytest.
 def test_a_long_text_is_read_where_every_chunk_tells_of_it() -> None:
     address = b"https://www.example.org/catalogue/2024/teas-and-infusions/green/page-12.html?order=price&show=all&from=120"
     chunks = -(-code_bits(address)[1] // 8)
-    assert recovered_text(_noisy(address, 6.0, seed=1, chunks=chunks), lambda tried: tried == address) == address
+    assert recovered_text(_noisy(address, 6.0, seed=1, chunks=chunks), lambda tried: tried == address, 24) == address
+
+
+def test_a_text_that_was_cut_is_not_searched_for_long() -> None:
+    tried: list[bytes] = []
+    gains = _noisy("天气预报".encode(), 6.0, seed=2)
+    assert recovered_text(gains, lambda text: bool(tried.append(text)), 24) is None
+    assert len(tried) < 1000
+    assert len(WeighedCodes.of(gains).likeliest(WIDE)) > 1000
 
 
 def test_a_search_ends_when_every_code_was_tried() -> None:
-    texts = likely_texts(np.zeros((1, 256)), WIDE)
+    texts = WeighedCodes.of(np.zeros((1, 256))).likeliest(WIDE)
     assert len(texts) == len(set(texts))
     assert all(text_of(chunks_of(text, 1)) == text for text in texts)

@@ -104,7 +104,7 @@ def read_texts(
 
 def text_behind(code: int, gains: Gains, codec: Hashed) -> bytes | None:
     """Run by the server: the likeliest text in UTF-8 whose salted hash is this code, or None."""
-    return recovered_text(gains, lambda text: codec.hash_of(text) == code and is_utf_8(text))
+    return recovered_text(gains, lambda text: codec.hash_of(text) == code and is_utf_8(text), codec.bits)
 
 
 def names_wanted(parameters: HashedParameters, plan: HashedPlan, hashes: Codes, read: Texts) -> NamesWanted:

@@ -30,7 +30,7 @@ from treetop.mechanisms.dialogue import (
 )
 from treetop.mechanisms.panorama.discovery import ConspicuousNames, most_conspicuous
 from treetop.mechanisms.panorama.name_counts import NameCounts
-from treetop.mechanisms.panorama.plan import MAX_NAME_BITS, READ, PanoramaParameters, PanoramaPlan
+from treetop.mechanisms.panorama.plan import MAX_NAME_BITS, SPARE, PanoramaParameters, PanoramaPlan
 from treetop.mechanisms.panorama.ranking import ZETA, ClosingRound, Reporting
 from treetop.mechanisms.panorama.texts import ChunkCounts, ListedNames, Rows, Texts, chunk_rows, spelt_texts
 from treetop.mechanisms.protocol import Mechanism
@@ -144,8 +144,8 @@ class Panorama(Mechanism[PanoramaParameters]):
         present, counts, variances = parties.table({party: sent.listed for party, sent in first.items()})
         best = np.empty(0, dtype=np.int64)
         if present and len(self.listed):
-            best = self.listed.best_of_each(best_places(counts, variances, ZETA, rule, 2 * (parameters.k + READ)))
-        best = best[: parameters.k + READ]
+            best = self.listed.best_of_each(best_places(counts, variances, ZETA, rule, 2 * (parameters.k + SPARE)))
+        best = best[: parameters.k + SPARE]
         read, others = self.listed.read(best), self.listed.names[:0]
         if self.discovers:
             found = yield from self._others(parameters, parties, first)
@@ -175,8 +175,7 @@ class Panorama(Mechanism[PanoramaParameters]):
         present, counts, variances = parties.table(answers)
         if not present:
             return OtherNames(asked[:0], np.zeros(0, dtype=np.bool_), {})
-        number = READ if self.texts else parameters.k + READ
-        best = np.sort(best_places(counts, variances, ZETA, rule, number))
+        best = np.sort(best_places(counts, variances, ZETA, rule, plan.kept))
         z = threshold(len(present), 1 << parameters.bits, rule == "sum")
         clear = scored(counts[best], variances, z, rule).scores > 0
         return OtherNames(asked[best], clear, {party: counts[best, place] for place, party in enumerate(present)})

@@ -16,8 +16,10 @@ NAME_BITS, MAX_NAME_BITS = 24, 26
 DEFAULT_BUDGET = 1_500_000
 MAX_ASKED, SHARE_ASKED = 1 << 14, 0.25
 """Names on no list that all parties count, and the part of what is left of the budget that their counts may take."""
-READ = 30
-"""The best of these, whose texts are read."""
+SPARE = 30
+"""Names beyond k whose signed counts are asked for: of the listed ones, and of the others."""
+MOST_READ, SHARE_READ = 90, 0.6
+"""Names on no list whose texts are read, and the part of the budget that their chunks may take."""
 WORD_CHUNKS = (0.29, 0.29, 0.23, 0.11, 0.04)
 """How often the words of the public corpus need each chunk of their code; every later one half as often again."""
 WORD_SHARE, LONG_TEXT_SHARE = 0.3, 0.45
@@ -80,6 +82,8 @@ class PanoramaPlan:
     """Standard deviations above the noise from which on a party names a name by itself."""
     asked: int = 0
     """Of these, the best that all parties count."""
+    kept: int = 0
+    """Of these, the best that go on: their texts are read, where there are any."""
 
     @property
     def chunks(self) -> int:
@@ -95,9 +99,11 @@ class PanoramaPlan:
         weights = (1 - rho, *(rho * weight for weight in chunk_weights(chunks)))
         if not discovers:
             return cls(weights)
-        unary = UNARY_BITS[signed]
-        budget = parameters.upload_budget or DEFAULT_BUDGET
-        closing = (parameters.k + 2 * READ) * COUNT_BITS
-        left = budget - listed * unary - READ * chunks * CHUNK_VALUES * UNARY_BITS[False] - closing
+        unary, budget = UNARY_BITS[signed], parameters.upload_budget or DEFAULT_BUDGET
+        kept, row = parameters.k + SPARE, chunks * CHUNK_VALUES * UNARY_BITS[False]
+        if texts:
+            kept = max(1, min(MOST_READ, int(budget * SHARE_READ / row)))
+        closing = (parameters.k + SPARE + kept) * COUNT_BITS
+        left = budget - listed * unary - kept * row - closing
         asked = int(min(MAX_ASKED, max(left, 0.0) * SHARE_ASKED / unary))
-        return cls(weights, tau_within(1 << parameters.bits, left - asked * unary), max(asked, READ))
+        return cls(weights, tau_within(1 << parameters.bits, left - asked * unary), max(asked, kept), kept)

@@ -106,7 +106,7 @@ def spelt_texts(
             return codec.hash_of(text) == name and is_utf_8(text)
 
         told = np.sum([party[place] for party in gains], axis=0)
-        text = recovered_text(told, accepts, WIDE if clear[place] else NARROW)
+        text = recovered_text(told, accepts, codec.bits, WIDE if clear[place] else NARROW)
         if text is not None:
             texts[name] = ReadText(text, "recovered")
     return texts
