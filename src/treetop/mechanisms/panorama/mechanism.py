@@ -43,6 +43,10 @@ from treetop.trie.party_counts import QuantisedCounts
 from treetop.trie.significance import threshold
 
 
+FAR_BELOW = 2.5
+"""Standard deviations of a sum of whole names; reports of chunks move two names by 0.8 of them against each other."""
+
+
 @dataclass(frozen=True, eq=False)
 class FirstCounts:
     """Party to server: the reports of every kind, the counts of all listed names, and what else is conspicuous."""
@@ -146,9 +150,10 @@ class Panorama(Mechanism[PanoramaParameters]):
         if present and len(self.listed):
             best = self.listed.best_of_each(best_places(counts, variances, ZETA, rule, 2 * (parameters.k + SPARE)))
         best = best[: parameters.k + SPARE]
+        surely = scored(counts[best], variances, ZETA, rule).scores if len(best) else np.empty(0)
         read, others = self.listed.read(best), self.listed.names[:0]
         if self.discovers:
-            found = yield from self._others(parameters, parties, first)
+            found = yield from self._others(parameters, parties, first, surely)
             others = found.names
             if self.texts:
                 sent = yield from ask(AskParties[ChunkCounts](dict.fromkeys(roster.names, ChunksWanted(others))))
@@ -162,9 +167,13 @@ class Panorama(Mechanism[PanoramaParameters]):
         return parties.ranked(parameters, closing, findings)
 
     def _others(
-        self, parameters: PanoramaParameters, parties: Reporting, first: Mapping[str, FirstCounts]
+        self, parameters: PanoramaParameters, parties: Reporting, first: Mapping[str, FirstCounts], listed: Frequencies
     ) -> Dialogue[OtherNames]:
-        """Run by the server: have all parties count the most conspicuous names, and take the best of them."""
+        """Run by the server: have all parties count the most conspicuous names, and take the best of them.
+
+        Those that lie far below the k-th best of all that will be shown for sure, listed names or clear of noise, are
+        left out: reading their texts would not lift them above it.
+        """
         plan, rule = self.plan(parameters, parties.roster), parameters.rule(len(parties.roster.members))
         sent = {
             party: said.others for party, said in first.items() if said.others is not None and party in parties.kinds
@@ -177,8 +186,12 @@ class Panorama(Mechanism[PanoramaParameters]):
             return OtherNames(asked[:0], np.zeros(0, dtype=np.bool_), {})
         best = np.sort(best_places(counts, variances, ZETA, rule, plan.kept))
         z = threshold(len(present), 1 << parameters.bits, rule == "sum")
-        clear = scored(counts[best], variances, z, rule).scores > 0
-        return OtherNames(asked[best], clear, {party: counts[best, place] for place, party in enumerate(present)})
+        scores, clear = (scored(counts[best], variances, level, rule).scores for level in (ZETA, z))
+        shown = np.sort(np.append(listed, scores[clear > 0]))
+        if len(shown) >= parameters.k:
+            near = scores >= shown[-parameters.k] - FAR_BELOW * np.sqrt(variances.sum())
+            best, clear = best[near], clear[near]
+        return OtherNames(asked[best], clear > 0, {party: counts[best, place] for place, party in enumerate(present)})
 
     def _wanted(
         self, parameters: PanoramaParameters, roster: Roster, best: Codes, others: Codes, read: Texts | None
