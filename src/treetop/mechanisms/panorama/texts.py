@@ -33,6 +33,8 @@ class ListedNames:
     names: Codes
     texts: tuple[bytes, ...] | None
     chunks: Rows
+    undecided: frozenset[int] = frozenset()
+    """Names that stand for several texts, all of which are shown: neither order nor chunks decide between them."""
 
     @classmethod
     def codes(cls, names: Codes) -> "ListedNames":
@@ -45,11 +47,14 @@ class ListedNames:
         by_name: dict[int, list[bytes]] = {}
         for text in dict.fromkeys(texts):
             by_name.setdefault(codec.hash_of(text), []).append(text)
+        undecided: frozenset[int] = frozenset()
+        if not chunks and not ordered:
+            undecided = frozenset(name for name, found in by_name.items() if len(found) > 1)
         if not chunks:
             by_name = {name: found[:1] if ordered else [BETWEEN_NAMES.join(found)] for name, found in by_name.items()}
         pairs = [(name, text) for name in sorted(by_name) for text in by_name[name]]
         kept = tuple(text for _, text in pairs)
-        return cls(code_array([name for name, _ in pairs], codec.bits), kept, chunk_rows(kept, chunks))
+        return cls(code_array([name for name, _ in pairs], codec.bits), kept, chunk_rows(kept, chunks), undecided)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -80,6 +85,7 @@ class ChunkCounts:
 
 def gains_of(sent: ChunkCounts, expected: Frequencies) -> Gains:
     """Run by the server: what one party's chunk counts say for every value behind every name."""
+    expected = np.maximum(expected, 0)
     rows = [
         np.zeros((len(expected), CHUNK_VALUES))
         if chunk.missing
@@ -96,7 +102,7 @@ def spelt_texts(
     clear: NDArray[np.bool_],
     codec: Hashed,
 ) -> Texts:
-    """Run by the server: walk over the likeliest texts behind names; a long way only where a name is no mere noise."""
+    """Run by the server: search for the likeliest texts behind names, far only where a name is no mere noise."""
     gains = [gains_of(counts, expected[party]) for party, counts in sent.items() if party in expected]
     texts: Texts = {}
     for place, name in enumerate(names.tolist() if gains else ()):
@@ -105,7 +111,7 @@ def spelt_texts(
             return codec.hash_of(text) == name and is_utf_8(text)
 
         told = np.sum([party[place] for party in gains], axis=0)
-        text = recovered_text(told, accepts, widths=(NARROW, WIDE) if clear[place] else (NARROW,))
+        text = recovered_text(told, accepts, codec.bits, WIDE if clear[place] else NARROW)
         if text is not None:
             texts[name] = ReadText(text, "recovered")
     return texts
