@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from queue import Queue
+from typing import Any
 
 import pytest
 from tests.support import tasks
@@ -32,11 +33,12 @@ class PartyOfPages:
     """A party in this process, and what pages must know of it."""
 
     def __init__(self, site: Site, task: DeviceTask, port: int, hosted: Hosted) -> None:
-        self.task, self.hosted, self._site, self._port = task, hosted, site, port
+        self.task, self.hosted, self._site = task, hosted, site
+        self.url = f"http://127.0.0.1:{port}"
 
     def options(self, ticket: str) -> str:
         return json.dumps({
-            "party": f"http://127.0.0.1:{self._port}", "partyName": NAME, "task": self.task.digest.hex(),
+            "party": self.url, "partyName": NAME, "task": self.task.digest.hex(),
             "serverKeys": [SIGNING.public], "ticket": ticket,
         })  # fmt: skip
 
@@ -66,8 +68,8 @@ def answer(tab: Tab, options: str, item: str = "7", told: str = "") -> str:
     return verdict
 
 
-def status(tab: Tab, options: str) -> dict[str, object]:
-    found: dict[str, object] = tab.run(
+def status(tab: Tab, options: str) -> dict[str, Any]:
+    found: dict[str, Any] = tab.run(
         f"(async () => {{ const s = await (await (await import('/dist/browser.js')).openDevice({options})).status();"
         " return {...s, report: s.report && Array.from(s.report)}; })()"
     )
@@ -81,7 +83,7 @@ def test_fifty_pages_report_once_each(site: Site, browser: Chromium, party: Part
         assert answer(tab, party.options(ticket)) == "accepted"
         found = status(tab, party.options(ticket))
         assert (found["stage"], found["spent"], found["lifetime"]) == ("delivered", "1", "8")
-        reports.add(bytes(found["report"]))  # type: ignore[arg-type]
+        reports.add(bytes(found["report"]))
         browser.forget(tab.profile)
     assert (party.stored - before).total() == DEVICES
     assert len(reports) == DEVICES

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -135,14 +136,12 @@ def answers() -> list[Vector]:
     for oracle in ("olh", "walsh"):
         for start, item in enumerate(("77", "255", "no code")):
             of = task(oracle, encoding=Encoding("ids"), attribute="Früchte 😀")
-            cases.append(_run(of, item, stream(400, 31 * start + 5), lambda device, of=of: device.answer_once(of)))
+            cases.append(_run(of, item, stream(400, 31 * start + 5), partial(Device.answer_once, task=of)))
     for oracle, start in (("krr", 1), ("oue", 2), ("listed", 3)):
         of = third_level(oracle)
-        run = _run(
-            of, "77", stream(400, start), lambda device, of=of: device.answer(of, ENROLMENT, question(of), PUBLISHED)
-        )
-        group = assigned_group(of, ENROLMENT)
-        cases.append(run | asked(of, group, question(of), PUBLISHED))
+        told = partial(Device.answer, task=of, enrolment=ENROLMENT, question=question(of), published=PUBLISHED)
+        run = _run(of, "77", stream(400, start), told)
+        cases.append(run | asked(of, assigned_group(of, ENROLMENT), question(of), PUBLISHED))
     return cases
 
 

@@ -18,6 +18,8 @@ const MUTANTS: readonly Mutant[] = [
   ["oracles/olh", "bytesNumber(entropy(SEED_BYTES))", "0n", "vectors", "draws.json"],
   ["oracles/walsh", "outcomeOf(seed, key, slots) : other", "other : outcomeOf(seed, key, slots)", "vectors", "draws.json"],
   ["oracles/registry", "3n * odds.numerator", "2n * odds.numerator", "vectors", "choices.json"],
+  ["oracles/setReports", "bucket >= each ? 1n : 0n", "0n", "vectors", "set_reports.json"],
+  ["oracles/setReports", "slice(0, items)", "slice(0)", "vectors", "set_reports.json"],
   ["budget", "GRID_BITS = 192n", "GRID_BITS = 40n", "vectors", "thresholds.json"],
   ["randomness", "if (drawn < bound) return drawn;", "return drawn % bound;", "vectors", "draws.json"],
   ["wire/task", 'check(canonical === text, "question"', 'check(true, "question"', "vectors", "tasks.json"],

@@ -30,7 +30,7 @@ function person(place: number, right: number): SVGElement {
 export function guessesSentence(epsilon: string, right: number, bytes: number): string {
   return (
     `One randomised report of ${bytes} bytes leaves this device, never your answer: whoever reads it and guesses between ` +
-    `your answer and any other is right at most ${right} times in 100, where a coin is right 50 times (ε = ${epsilon}).`
+    `your answer and any other is right at most ${right} times in 100, where a coin is right 50 times (ε\u00a0=\u00a0${epsilon}).`
   );
 }
 

@@ -16,7 +16,7 @@ p { margin: 0 0 .75rem; }
 label, legend { font-weight: 600; }
 fieldset { margin: 0; padding: 0; border: 0; min-width: 0; }
 legend { padding: 0; margin-bottom: .35rem; }
-.choices { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(11rem, 100%), 1fr)); gap: .5rem; }
+.choices { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(8.75rem, 100%), 1fr)); gap: .5rem; }
 .choices label { display: flex; gap: .6rem; align-items: center; padding: .65rem .8rem; border: 1px solid var(--line); border-radius: 10px;
   font-weight: 400; cursor: pointer; overflow-wrap: anywhere; }
 .choices label:has(:checked) { border-color: var(--leaf); box-shadow: inset 0 0 0 1px var(--leaf); }

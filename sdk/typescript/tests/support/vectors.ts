@@ -16,6 +16,7 @@ import { keepThreshold } from "../../src/oracles/krr.js";
 import { bucketCount, bucketOf } from "../../src/oracles/olh.js";
 import { flipThreshold } from "../../src/oracles/oue.js";
 import { oracleFor, taskOracles } from "../../src/oracles/registry.js";
+import { setFace } from "../../src/oracles/setReports.js";
 import { splitmix64 } from "../../src/oracles/seededHash.js";
 import { chunkKey, outcomeCount, outcomeOf, walshKeepThreshold } from "../../src/oracles/walsh.js";
 import { parsedRational } from "../../src/rational.js";
@@ -117,6 +118,20 @@ export const CHECKS: readonly Check[] = [
   ["chunk_keys.json", async (read) => {
     for (const { bits, name, chunk, value, key } of await read("chunk_keys.json")) {
       equal(Number(chunkKey(BigInt(name), chunk, value, bits)), key, { bits, name, chunk, value });
+    }
+  }],
+  ["set_reports.json", async (read) => {
+    const { thresholds, reports } = await read("set_reports.json");
+    for (const { oracle, epsilon, items, buckets, own } of thresholds) {
+      const face = setFace(oracle, readBudget(epsilon).odds, items);
+      equal([face.slots, `${face.own}`], [buckets, own], { oracle, epsilon, items });
+    }
+    for (const vector of reports) {
+      const entropy = scripted(bytes(vector.randomness));
+      const draw = setFace(vector.oracle, readBudget(vector.epsilon).odds, vector.items).draw(entropy);
+      const held = new Map(Object.entries(vector.held as Record<string, string>).map(([item, key]) => [item, BigInt(key)]));
+      equal(entropy.taken(), vector.bytes_taken, vector);
+      equal([await draw.chosen(held), hex(await draw.report(held))], [vector.chosen, vector.body], vector);
     }
   }],
   ["codes.json", async (read) => {

@@ -1,5 +1,7 @@
 """`treetop up`: a whole federation on this machine."""
 
+from contextlib import ExitStack
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -13,18 +15,22 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from treetop.cli.options import Json, Set, completing, read_settings
+from treetop.adapters.system.durable_file import replace_durably
+from treetop.cli.options import Json, Set, completing, read_settings, seconds_of
+from treetop.cli.qr_code import in_terminal, qr_code
 from treetop.cli.rendering import present
 from treetop.cli.screen import Description, err, note
 from treetop.encoding.item_codecs import CODECS
+from treetop.errors import InvalidInput
 from treetop.mechanisms.protocol import MODES
 from treetop.mechanisms.registry import DEFAULT_MECHANISM
 from treetop.oracles.registry import AUTO, oracle_names
 from treetop.query.answer import Answer
 from treetop.query.local_federation import GroundTruth, opened_folder
-from treetop.services.local.folder import FederationFolder
+from treetop.services.local.folder import HOST, FederationFolder
 from treetop.services.local.processes import Processes
 from treetop.services.local.run import LocalFederation, Standing
+from treetop.services.local.survey import SurveyPlan, SurveySite, network_address
 
 Parties = Annotated[
     int | None, typer.Option("--parties", min=1, help="How many of the data's parties.", show_default="3; all of FILE")
@@ -74,6 +80,29 @@ Directory = Annotated[
 ]
 
 
+Survey = Annotated[
+    bool, typer.Option("--survey", help="Serve a page on which people answer beside the simulated users.")
+]
+Question = Annotated[
+    str | None, typer.Option("--question", help="Survey: what people are asked.", show_default="your favourite fruit")
+]
+Collect = Annotated[
+    str | None,
+    typer.Option("--collect", metavar="DURATION", help="Survey: how long people may answer.", show_default="10m"),
+]
+Phones = Annotated[
+    bool, typer.Option("--phones/--no-phones", help="Survey: serve phones in the same network, too, over https.")
+]
+Origins = Annotated[
+    list[str] | None,
+    typer.Option("--origin", help="Survey: another site whose pages may report, again for each.", show_default=False),
+]
+DEFAULT_QUESTION = "Which fruit do you like best?"
+FRUIT = str(files("treetop.services.local").joinpath("survey_page", "fruit.csv"))
+FOR_PEOPLE = {"data": FRUIT, "k": 5, "epsilon": "2", "users": 20_000, "mechanism": "canopy", "mode": "one-shot"}
+"""What a survey asks unless told otherwise: browsers answer tries in one round."""
+
+
 def up(
     parties: Parties = None,
     users: Users = None,
@@ -87,31 +116,62 @@ def up(
     encoding: EncodingOption = None,
     directory: Directory = None,
     seed: UsersSeed = None,
+    survey: Survey = False,
+    question: Question = None,
+    collect: Collect = None,
+    phones: Phones = True,
+    origin: Origins = None,
     json: Json = False,
 ) -> None:
     """Run a federation on this machine: a server, parties, devices that report over HTTP, a query, its answer."""
+    if not survey and (question or collect or origin):
+        raise InvalidInput("--question, --collect and --origin are for --survey")
     wanted: dict[str, Any] = {
         "data": data, "parties": parties, "users": users, "k": k, "epsilon": epsilon, "mode": mode,
         "mechanism": mechanism, "oracle": oracle, "encoding": encoding, "seed": seed,
         "settings": read_settings(settings) or None,
     }  # fmt: skip
+    if survey:
+        wanted = FOR_PEOPLE | {name: value for name, value in wanted.items() if value is not None}
+    plan = SurveyPlan(question or DEFAULT_QUESTION, seconds_of("--collect", collect or "10m"), tuple(origin or ()))
     folder = opened_folder(directory, wanted)
+    if survey and SurveyPlan.load(folder.path) is None:
+        plan.save(folder.path)
     users = sum(home.users for home in folder.parties.values())
     note(f"{users:,} users drawn with seed {folder.options.seed}; everything is in {folder.path}")
     note(f"`treetop up --directory {folder.path}` goes on from there")
     truth = GroundTruth(folder)
-    present(truth.scored(Answer.from_json(answered(folder))), json)
+    present(truth.scored(Answer.from_json(answered(folder, phones=phones))), json)
 
 
-def answered(folder: FederationFolder) -> dict[str, Any]:
+def answered(folder: FederationFolder, *, phones: bool = False) -> dict[str, Any]:
     """Start every process, let the devices report, and return the answer; show on the way how far it is."""
-    with Processes(lambda name: note(f"{name} died and was started again")) as processes, Bars() as bars:
-        federation = LocalFederation(folder, processes)
+    plan = SurveyPlan.load(folder.path)
+    with Processes(lambda name: note(f"{name} died and was started again")) as processes, ExitStack() as stack:
+        bars = stack.enter_context(Bars())
+        federation = LocalFederation(folder, processes, plan)
         bars.say("starting a server and parties")
         federation.start()
         federation.ask()
+        if plan is not None:
+            task = federation.asked_people()
+            replace_durably(folder.path / "site.json", task.for_other_sites())
+            site = stack.enter_context(SurveySite(plan, task, federation.one_ticket, folder.path))
+            _invite(site, plan, phones)
         federation.play()
         return federation.follow(bars.show)
+
+
+def _invite(site: SurveySite, plan: SurveyPlan, phones: bool) -> None:
+    """Say where people answer: on this machine, and with phones of the same network."""
+    note(f"survey: {site.listen(HOST)} on this machine, open for {plan.seconds // 60} min after the first start")
+    address = network_address() if phones else None
+    if address is not None:
+        url, fingerprint = site.listen_to_phones(address)
+        note(f"phones in the same network: {url}")
+        note(f"its certificate was made here, so a phone warns once; SHA-256 {fingerprint[:23]}…")
+        for line in in_terminal(qr_code(url)).splitlines():
+            err.print(line, highlight=False, soft_wrap=True)
 
 
 class Bars:

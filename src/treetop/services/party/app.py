@@ -135,7 +135,7 @@ def party_app(context: PartyContext) -> ReportFastPath:
 def _for_pages(router: APIRouter) -> list[PageRoute]:
     """Return what a page may ask for: what is described as being for devices."""
     routes = [route for route in router.routes if isinstance(route, APIRoute) and schemas.DEVICES in route.tags]
-    return [PageRoute(method, route.path_regex) for route in routes for method in sorted(route.methods)]
+    return [PageRoute(method, route.path_regex) for route in routes for method in route.methods or ()]
 
 
 def described_routes(context: PartyContext) -> DescribedApp:

@@ -35,7 +35,7 @@ def ask(port: int, method: str, path: str, body: bytes | None = None, **headers:
 
 def preflight(port: int, method: str, path: str, origin: str, wants: str = "content-type") -> Answer:
     named = {"Access_Control_Request_Method": method, "Access_Control_Request_Headers": wants}
-    return ask(port, "OPTIONS", path, Origin=origin, **named)
+    return ask(port, "OPTIONS", path, None, Origin=origin, **named)
 
 
 def granted(answer: Answer) -> dict[str, str]:
