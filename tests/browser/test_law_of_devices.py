@@ -1,9 +1,9 @@
 """Pages, Node and Python beside each other in front of one real party: their reports have one law.
 
-All hold the same item. Compared with Python's are how many of each kind answer at every level (chi-square), and how many
-reports support the item, from which the party's answer is computed (difference of two shares). With 20,000 Node and
-22,000 Python devices a share that is off by 0.042 is seen with probability above 0.99, with 2,000 pages one off by 0.1;
-a false alarm is one in 10^9. The quick run, of 200 each, sees one off by 0.43: it shows that all of them are taken.
+All hold the same item. Compared with Python's are how many of each kind answer at every level (chi-square), and how
+many reports support the item, from which the party's answer is computed (difference of two shares). With 20,000 Node
+and 22,000 Python devices a share that is off by 0.042 is seen with probability above 0.99, with 2,000 pages one off by
+0.1; a false alarm is one in 10^9. The quick run, of 200 each, sees one off by 0.43: it shows that all are taken.
 """
 
 import json
@@ -96,7 +96,7 @@ def same_law(party: PartyOfPages, ours: Reports, pythons: Reports) -> None:
     assert abs(shares[1] - p) < Z * sqrt(p * (1 - p) / len(pythons))
 
 
-def compared(site: Site, browser: Chromium, party: PartyOfPages, pages: int, nodes: int, pythons: int) -> None:
+def compared(site: Site, browser: Chromium, party: PartyOfPages, *, pages: int, nodes: int, pythons: int) -> None:
     tickets = party.tickets(pages + nodes + pythons)
     by_page, by_node, by_python = tickets[:pages], tickets[pages : pages + nodes], tickets[pages + nodes :]
     of_node(party, by_node)
@@ -109,9 +109,9 @@ def compared(site: Site, browser: Chromium, party: PartyOfPages, pages: int, nod
 
 
 def test_a_few_devices_of_every_kind_are_taken(site: Site, browser: Chromium, party: PartyOfPages) -> None:
-    compared(site, browser, party, 10, 200, 200)
+    compared(site, browser, party, pages=10, nodes=200, pythons=200)
 
 
 @pytest.mark.slow
 def test_thousands_of_devices_of_every_kind_have_one_law(site: Site, browser: Chromium, party: PartyOfPages) -> None:
-    compared(site, browser, party, 2_000, 20_000, 22_000)
+    compared(site, browser, party, pages=2_000, nodes=20_000, pythons=22_000)

@@ -81,7 +81,7 @@ class SurveyTask:
     party_url: str
     pinned: str
     """The server's public key."""
-    items: tuple[str, ...]
+    choices: tuple[str, ...]
     """What people choose from."""
     back_end_key_file: Path
     """Of the key that tickets are asked for with."""
@@ -90,7 +90,7 @@ class SurveyTask:
         """Return what a site with a page of its own must know (examples/survey)."""
         facts = {
             "party": self.party_url, "party_name": self.party, "task": self.digest, "server_key": self.pinned,
-            "items": self.items, "back_end_key_file": str(self.back_end_key_file),
+            "items": self.choices, "back_end_key_file": str(self.back_end_key_file),
         }  # fmt: skip
         return json.dumps(facts, indent=1).encode("ascii") + b"\n"
 
@@ -106,7 +106,7 @@ def survey_page(plan: SurveyPlan, task: SurveyTask) -> bytes:
         "question": plan.question, "task": task.digest, "party-name": task.party, "server-keys": task.pinned,
     }  # fmt: skip
     attributes = " ".join(f'{name}="{html.escape(text)}"' for name, text in texts.items())
-    options = "\n".join(f"      <option>{html.escape(item)}</option>" for item in task.items)
+    options = "\n".join(f"      <option>{html.escape(item)}</option>" for item in task.choices)
     return page_file("index.html").replace(b"{attributes}", attributes.encode()).replace(b"{options}", options.encode())
 
 

@@ -95,14 +95,14 @@ def test_tickets_are_for_the_own_page_and_not_without_end(
     port: int, site: SurveySite, tickets: Tickets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = {"Origin": f"http://127.0.0.1:{port}"}
-    assert ask(port, "POST", "/ticket", **own).json == {"ticket": "ab" * 24}
+    assert ask(port, "POST", "/ticket", None, **own).json == {"ticket": "ab" * 24}
     assert ask(port, "POST", "/ticket").status == 404
     assert ask(port, "POST", "/ticket", Origin="http://other.example").status == 404
     assert site.handed_out == 1
     tickets.away = True
-    assert ask(port, "POST", "/ticket", **own).status == 503
+    assert ask(port, "POST", "/ticket", None, **own).status == 503
     monkeypatch.setattr(survey, "MAX_PEOPLE", 2)
-    assert ask(port, "POST", "/ticket", **own).status == 404
+    assert ask(port, "POST", "/ticket", None, **own).status == 404
 
 
 def test_phones_are_served_with_a_certificate_of_this_machine(site: SurveySite, tmp_path: Path) -> None:
