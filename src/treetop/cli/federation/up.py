@@ -15,6 +15,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from treetop.adapters.http.cross_origin import origin_problem
 from treetop.adapters.system.durable_file import replace_durably
 from treetop.cli.options import Json, Set, completing, read_settings, seconds_of
 from treetop.cli.qr_code import in_terminal, qr_code
@@ -124,24 +125,41 @@ def up(
     json: Json = False,
 ) -> None:
     """Run a federation on this machine: a server, parties, devices that report over HTTP, a query, its answer."""
-    if not survey and (question or collect or origin):
-        raise InvalidInput("--question, --collect and --origin are for --survey")
     wanted: dict[str, Any] = {
         "data": data, "parties": parties, "users": users, "k": k, "epsilon": epsilon, "mode": mode,
         "mechanism": mechanism, "oracle": oracle, "encoding": encoding, "seed": seed,
         "settings": read_settings(settings) or None,
     }  # fmt: skip
-    if survey:
+    begun = directory is not None and FederationFolder.is_one(directory)
+    if survey and not begun:
         wanted = FOR_PEOPLE | {name: value for name, value in wanted.items() if value is not None}
-    plan = SurveyPlan(question or DEFAULT_QUESTION, seconds_of("--collect", collect or "10m"), tuple(origin or ()))
+    plan = _survey_plan(survey, wanted["mode"], question, collect, origin)
     folder = opened_folder(directory, wanted)
-    if survey and SurveyPlan.load(folder.path) is None:
+    if plan is not None and not begun:
         plan.save(folder.path)
+    if plan is not None and SurveyPlan.load(folder.path) is None:
+        raise InvalidInput("this directory holds a federation without a survey: name another directory")
     users = sum(home.users for home in folder.parties.values())
     note(f"{users:,} users drawn with seed {folder.options.seed}; everything is in {folder.path}")
     note(f"`treetop up --directory {folder.path}` goes on from there")
     truth = GroundTruth(folder)
     present(truth.scored(Answer.from_json(answered(folder, phones=phones))), json)
+
+
+def _survey_plan(
+    survey: bool, mode: str | None, question: str | None, collect: str | None, origins: list[str] | None
+) -> SurveyPlan | None:
+    """Return what people are asked, or refuse options that make no survey."""
+    if not survey and (question or collect or origins):
+        raise InvalidInput("--question, --collect and --origin are for --survey")
+    if not survey:
+        return None
+    if mode == "rounds":
+        raise InvalidInput("--survey expects --mode one-shot: nobody keeps a page open for rounds")
+    for origin in origins or ():
+        if problem := origin_problem(origin):
+            raise InvalidInput(problem.replace("allowed_origins", "--origin"))
+    return SurveyPlan(question or DEFAULT_QUESTION, seconds_of("--collect", collect or "10m"), tuple(origins or ()))
 
 
 def answered(folder: FederationFolder, *, phones: bool = False) -> dict[str, Any]:
