@@ -95,6 +95,7 @@ def test_advice_on_long_texts_names_the_chunks_that_make_room() -> None:
         ({"mechanism": "taps"}, "has no use for the mechanism 'taps'"),
         ({"encoding": "words"}, "has no use for the encoding 'words'"),
         ({"bits": 27}, "at most 26 bits, found bits = 27"),
+        ({"oracle": "olh"}, "through an oracle that counts every name, walsh, found olh"),
     ],
 )
 def test_what_has_no_use_is_refused(options: dict[str, Any], said: str) -> None:
