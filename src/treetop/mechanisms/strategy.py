@@ -182,6 +182,8 @@ def _against(question: Question, ahead: ItemsAhead, parties: int) -> str | None:
     plan = PanoramaPlan.of(parameters, 0, signed=signed, discovers=True, texts=texts)
     if plan.overlooks(NAME_BITS, parties):
         return f"{parameters.upload_budget:,} bits are too few for a party to name what lies above the noise"
+    if plan.kept < question.k:
+        return f"{parameters.upload_budget:,} bits are too few for a party to send the texts of {question.k} names"
     return None
 
 
