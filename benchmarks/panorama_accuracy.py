@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from treetop.query.strategy import PANORAMA, Chosen, FindRequest, choose
 
 from benchmarks.histograms import FOLDER, histogram, missing
 from treetop.privacy.epsilon import Epsilon
 from treetop.query.find import score
-from treetop.query.strategy import PANORAMA, Chosen, FindRequest, choose
 from treetop.simulation.run import run
 
 EPSILONS = (1.0, 2.0, 4.0)
@@ -92,13 +92,19 @@ def _of_one_key(data: str, design: str, repetition: int) -> list[float]:
 
 def table(design: str, limits: dict[str, list[Mean]], runs: int) -> bool:
     """Print F1 and its distance from the limit, set by set; say whether the targets are met."""
-    print(f"\n{design}\n\n| data | " + " | ".join(f"epsilon {epsilon:g}" for epsilon in EPSILONS) + " |\n|---|---|---|---|")
+    print(
+        f"\n{design}\n\n| data | "
+        + " | ".join(f"epsilon {epsilon:g}" for epsilon in EPSILONS)
+        + " |\n|---|---|---|---|"
+    )
     rows = {}
     for data in limits:
         rows[data] = panorama(data, design, runs)
         print(f"| {data} | " + " | ".join(map(str, rows[data])) + " |", flush=True)
     means = [Mean.over(column) for column in zip(*rows.values(), strict=True)]
-    gaps = [mean.minus(Mean.over(column)) for mean, column in zip(means, zip(*limits.values(), strict=True), strict=True)]
+    gaps = [
+        mean.minus(Mean.over(column)) for mean, column in zip(means, zip(*limits.values(), strict=True), strict=True)
+    ]
     print("| mean | " + " | ".join(map(str, means)) + " |")
     print("| mean less limit | " + " | ".join(f"{gap.value:+.3f} ± {gap.error:.3f}" for gap in gaps) + " |")
     if design == UNLISTED:
@@ -121,7 +127,9 @@ def main() -> int:
         print(f"skipped: {', '.join(absent)} not found in {FOLDER} (TREETOP_DATA names another folder)")
         return 0
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else RUNS
-    print(f"k = {K}, {runs} runs, seed {SEED}, a hash key for each run\n\nthe limit: every user counts a known catalogue\n")
+    print(
+        f"k = {K}, {runs} runs, seed {SEED}, a hash key for each run\n\nthe limit: every user counts a known catalogue\n"
+    )
     print("| data | " + " | ".join(f"epsilon {epsilon:g}" for epsilon in EPSILONS) + " |\n|---|---|---|---|")
     limits = {data: limit(data, runs) for data in (*SETS, "syn")}
     for data, row in limits.items():

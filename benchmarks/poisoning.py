@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from treetop.datasets.synthetic import IDS_BELOW, synthetic
 from treetop.encoding.bit_strings import Codes, prefixes_of
+from treetop.encoding.item_codecs import codec_named
 from treetop.mechanisms.dialogue import CollectReports
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
@@ -31,7 +32,6 @@ from treetop.oracles.frequency_oracle import Tally
 from treetop.oracles.olh.counting import HashedReports
 from treetop.oracles.olh.hashing import buckets, premixed
 from treetop.privacy.epsilon import Epsilon
-from treetop.query.strategy import populate
 from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import PartyPopulation, Population
 from treetop.simulation.run import PartyRun, drive
@@ -275,7 +275,7 @@ def draw(points: list[Point]) -> None:
 
 def main() -> None:
     federation = synthetic()
-    population = populate(federation, Parameters(K, Epsilon(1.0), "olh"), None)
+    population = Population(federation, codec_named(federation.encoding, Parameters(K, Epsilon(1.0)).bits))
     points = curves(population)
     draw(points)
     measured = [*curve_table(points), "", *formula_table(population)]

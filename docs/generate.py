@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from treetop.cli.app import app
 from treetop.federation.protocol import MESSAGES, REPLIES, PartyReply
-from treetop.mechanisms.registry import FOR_A_QUERY, OWN, SETTINGS
+from treetop.mechanisms.registry import OWN, SETTINGS
 from treetop.privacy.epsilon import Epsilon
 from treetop.services.party import app as party_app
 from treetop.services.server import app as server_app
@@ -24,10 +24,12 @@ def settings_page() -> str:
     """Return every setting with its symbol, default and readers."""
     rows = []
     for name, known in SETTINGS.items():
-        readers = [each for each in (*OWN.values(), *FOR_A_QUERY) if name in each.parameters.settings()]
-        default = getattr(readers[0].parameters(10, Epsilon(2)), name)
+        readers = [each for each in OWN.values() if name in each.parameters.settings()]
+        defaults = {each.name: getattr(each.parameters(10, Epsilon(2)), name) for each in readers}
+        first = defaults[readers[0].name]
+        others = "".join(f"; {mechanism} `{own}`" for mechanism, own in defaults.items() if own != first)
         rows.append(
-            f"| `{name}` | {_code(known.symbol)} | `{default}` | {known.expects} | {known.help} | "
+            f"| `{name}` | {_code(known.symbol)} | `{first}`{others} | {known.expects} | {known.help} | "
             f"{', '.join(each.name for each in readers)} |"
         )
     head = (

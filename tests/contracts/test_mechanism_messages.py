@@ -202,7 +202,7 @@ def test_something_was_changed_that_must_be_refused(name: str) -> None:
                 sent.read({**sent.content, "more": 1})
 
 
-@pytest.mark.parametrize("mechanism", [*(MECHANISMS[name] for name in NAMES), *FOR_A_QUERY], ids=lambda m: m.name)
+@pytest.mark.parametrize("mechanism", [*(MECHANISMS[name] for name in NAMES), *FOR_A_QUERY.values()])
 def test_worker_processes_can_have_it(mechanism: Mechanism[Any]) -> None:
     parameters = parameters_of(mechanism)
     again = pickle.loads(pickle.dumps((mechanism, parameters)))  # noqa: S301  our own bytes
@@ -211,7 +211,7 @@ def test_worker_processes_can_have_it(mechanism: Mechanism[Any]) -> None:
     assert again[0].lengths(parameters) == mechanism.lengths(parameters)
 
 
-@pytest.mark.parametrize("mechanism", FOR_A_QUERY, ids=lambda m: m.name)
+@pytest.mark.parametrize("mechanism", FOR_A_QUERY.values(), ids=FOR_A_QUERY)
 def test_one_that_cannot_be_deployed_says_so(mechanism: Mechanism[Any]) -> None:
     assert mechanism.modes == ()
 

@@ -9,16 +9,20 @@ from treetop.cli.options import (
     Encoding,
     EpsilonOption,
     Files,
+    ItemsPerUser,
     Json,
     K,
-    MechanismOption,
+    MaybeMechanism,
     Normalise,
     Oracle,
+    Reading,
+    RowsAreUsers,
     Seed,
     Set,
     Simulator,
     Strategy,
     TextRecovery,
+    UserColumn,
     WordList,
     WordListOrder,
     read_settings,
@@ -28,17 +32,16 @@ from treetop.cli.screen import waiting
 from treetop.datasets.item_catalogue import load_catalogue
 from treetop.datasets.loading import federation_named
 from treetop.datasets.word_list import word_list_of
-from treetop.mechanisms.registry import DEFAULT_MECHANISM
+from treetop.mechanisms.strategy import Question
 from treetop.oracles.registry import AUTO
 from treetop.query.find import simulated_answer
-from treetop.query.strategy import FindRequest
 
 
 def find(
     files: Files,
     k: K = 10,
     epsilon: EpsilonOption = 2.0,
-    mechanism: MechanismOption = DEFAULT_MECHANISM,
+    mechanism: MaybeMechanism = None,
     oracle: Oracle = AUTO,
     encoding: Encoding = None,
     strategy: Strategy = None,
@@ -48,6 +51,10 @@ def find(
     word_list_order: WordListOrder = None,
     text_recovery: TextRecovery = None,
     normalise: Normalise = None,
+    user_column: UserColumn = None,
+    rows_are_users: RowsAreUsers = False,
+    items_per_user: ItemsPerUser = None,
+    reading: Reading = None,
     seed: Seed = None,
     settings: Set = None,
     simulator: Simulator = "exact",
@@ -56,7 +63,7 @@ def find(
     """Find the k most popular items of a federation in one simulated run."""
     chosen = read_settings(settings)
     with waiting("reading and running"):
-        request = FindRequest(
+        question = Question(
             k,
             epsilon,
             mechanism,
@@ -69,5 +76,8 @@ def find(
             normalise=() if normalise is None else normalise,
             settings=chosen,
         )
-        answer = simulated_answer(federation_named(files), request, seed=seed, simulator=simulator)
+        federation = federation_named(files, user=user_column, rows_are_users=rows_are_users)
+        answer = simulated_answer(
+            federation, question, seed=seed, simulator=simulator, items_per_user=items_per_user, reading=reading
+        )
     present(answer, json)

@@ -7,13 +7,16 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from treetop.datasets.user_sets import HOLDERS, READINGS
 from treetop.datasets.word_list import NO_ORDER, ORDERS
 from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import STEPS
 from treetop.errors import InvalidInput
 from treetop.mechanisms.registry import MECHANISMS, SETTINGS
+from treetop.mechanisms.strategy import STRATEGIES
 from treetop.oracles.registry import oracle_names
-from treetop.query.strategy import STRATEGIES
+from treetop.oracles.set_reports import MAX_ITEMS
+from treetop.query.sets import AUTO_ITEMS, DEFAULT_ITEMS
 from treetop.simulation.run import SIMULATORS
 
 Value = TypeVar("Value")
@@ -40,6 +43,42 @@ Files = Annotated[
         show_default=False,
     ),
 ]
+UserColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--user-column",
+        metavar="NAME",
+        help="Users hold many items: the column that says whose a row is. The columns are then party, this one, item "
+        "and optionally count.",
+        show_default=False,
+    ),
+]
+RowsAreUsers = Annotated[
+    bool,
+    typer.Option(
+        "--rows-are-users",
+        help="Every row is a user of her own, although a column looks like users' ids: it is ignored.",
+    ),
+]
+ItemsPerUser = Annotated[
+    str | None,
+    typer.Option(
+        "--items-per-user",
+        metavar="M",
+        help=f"Users with many items: how many of hers a user's one report speaks of, at most. From 1 to {MAX_ITEMS}, "
+        f"or {AUTO_ITEMS}: some users report only how many they hold.",
+        show_default=str(DEFAULT_ITEMS),
+    ),
+]
+Reading = Annotated[
+    str | None,
+    typer.Option(
+        "--reading",
+        help=f"Users with many items: what a count is, {', '.join(READINGS)}.",
+        show_default=HOLDERS,
+        autocompletion=completing(READINGS),
+    ),
+]
 K = Annotated[int, typer.Option("--k", help="How many items to look for.")]
 EpsilonOption = Annotated[float, typer.Option("--epsilon", help="Privacy budget of every user's one report.")]
 Oracle = Annotated[
@@ -56,6 +95,15 @@ MechanismOption = Annotated[
         "--mechanism", help=f"Mechanism: {', '.join(MECHANISMS)}.", autocompletion=completing(list(MECHANISMS))
     ),
 ]
+MaybeMechanism = Annotated[
+    str | None,
+    typer.Option(
+        "--mechanism",
+        help=f"Mechanism: {', '.join(MECHANISMS)}.",
+        show_default="panorama, or canopy where a trie is searched",
+        autocompletion=completing(list(MECHANISMS)),
+    ),
+]
 Encoding = Annotated[
     str | None,
     typer.Option(
@@ -70,8 +118,8 @@ CatalogueFile = Annotated[
     typer.Option(
         "--catalogue",
         metavar="FILE",
-        help="The items are known: one per line (.txt), or the column item of a CSV or Parquet file. Nothing is "
-        "searched; every user reports her item once.",
+        help="The items are known: one per line (.txt), or the column item of a CSV or Parquet file. Nothing else is "
+        "counted but how many users hold none of them.",
         show_default=False,
     ),
 ]
@@ -112,14 +160,14 @@ TextRecovery = Annotated[
     typer.Option(
         "--text-recovery/--no-text-recovery",
         help="Names are hashed, and some users report a part of their text, so that unlisted names can be read.",
-        show_default="only without a word list",
+        show_default="on where names are hashed",
     ),
 ]
 Strategy = Annotated[
     str | None,
     typer.Option(
         "--strategy",
-        help=f"How an item is named: {', '.join(STRATEGIES)}.",
+        help=f"How items are found: {', '.join(STRATEGIES)}. The last two are Panorama, told what to count.",
         show_default="what suits the files and options",
         autocompletion=completing(STRATEGIES),
     ),

@@ -1,4 +1,4 @@
-"""Hashed names: an item's code is a short salted hash, and beside it stand the chunks of its text's public code."""
+"""Hashed texts: an item's code is a short salted hash, and beside it stand the chunks of its text's public code."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,18 +10,16 @@ from numpy.typing import NDArray
 from treetop.encoding.item_codecs import DEFAULT_HASH_KEY, EncodedItems, Hashed
 from treetop.encoding.text_code import CHUNK_BITS, DEFAULT_CHUNKS, chunks_of, code_bits
 
-SHORT_HASH, LONG_HASH = 24, 32
-MAX_ITEMS_OF_A_SHORT_HASH = 100_000
-
-
-def hash_bits_for(expected_items: int) -> int:
-    """Return 24 bits up to about 10^5 different items, 32 above: every bit more has to be searched."""
-    return SHORT_HASH if expected_items <= MAX_ITEMS_OF_A_SHORT_HASH else LONG_HASH
-
 
 def shared_hash_chance(items: int, bits: int) -> float:
     """Return how likely an item shares its hash with any of the others."""
     return -expm1(max(items - 1, 0) * log1p(-(2.0**-bits)))
+
+
+def chunks_needed(items: Sequence[str]) -> NDArray[np.int64]:
+    """Return how many chunks the code of each item takes: with more than there are it cannot be recovered."""
+    texts = (item.encode("utf-8", errors="surrogatepass") for item in items)
+    return np.array([-(-code_bits(text)[1] // CHUNK_BITS) for text in texts], dtype=np.int64)
 
 
 class HashedText(Hashed):
@@ -36,8 +34,3 @@ class HashedText(Hashed):
         texts = [item.encode("utf-8", errors="surrogatepass") for item in items]
         chunks = np.frombuffer(b"".join(chunks_of(text, self.chunks) for text in texts), dtype=np.uint8)
         return replace(super().encode(items), chunks=chunks.reshape(len(texts), self.chunks))
-
-    def chunks_needed(self, items: Sequence[str]) -> NDArray[np.int64]:
-        """Return how many chunks the code of each item takes: with more than there are it cannot be recovered."""
-        texts = (item.encode("utf-8", errors="surrogatepass") for item in items)
-        return np.array([-(-code_bits(text)[1] // CHUNK_BITS) for text in texts], dtype=np.int64)

@@ -101,6 +101,11 @@ def text(expects: str) -> tuple[str, Callable[[Any], str]]:
     return expects, read
 
 
+def code_bits(default: int) -> Any:
+    """Declare the length of codes, the one setting whose default is not the same for all."""
+    return setting(default, "m", "Bits of an item's code.", whole_number(SHORTEST, LONGEST))
+
+
 @dataclass(frozen=True)
 class Parameters:
     """What every mechanism is given; the defaults are those of the paper's section 7."""
@@ -109,7 +114,7 @@ class Parameters:
     epsilon: Epsilon
     oracle: str | Oracle = AUTO
 
-    bits: int = setting(48, "m", "Bits of an item's code.", whole_number(SHORTEST, LONGEST))
+    bits: int = code_bits(48)
     hash_key: str = setting(DEFAULT_HASH_KEY, "", "Key of the hashed encoding.", text("a text that is not empty"))
 
     def __post_init__(self) -> None:
@@ -133,10 +138,21 @@ class Parameters:
                 raise UnknownName("setting", name, known)
         return replace(self, **{name: known[name].parse(name, value) for name, value in settings.items()})
 
+    def changed(self) -> dict[str, Any]:
+        """Return the settings that are not the default."""
+        usual = type(self)(self.k, self.epsilon, self.oracle)
+        values = {name: getattr(self, name) for name in self.settings()}
+        return {name: value for name, value in values.items() if value != getattr(usual, name)}
+
     @property
     def oracle_name(self) -> str:
         """Return the name of the oracle, or of the rule that chooses one."""
         return str(self.oracle)
+
+    @property
+    def asked_oracle(self) -> str | Oracle:
+        """Return the oracle, or the rule that chooses one, in the form in which users are asked."""
+        return self.oracle
 
     def oracle_reason(self, candidates: int) -> str:
         """Say why the oracle for that many candidates was taken."""
@@ -147,4 +163,4 @@ class Parameters:
 
     def oracle_for(self, candidates: int) -> FrequencyOracle[Any]:
         """Return the frequency oracle for a domain of that many candidates and the dummy."""
-        return oracle_named(self.oracle, self.epsilon, candidates)
+        return oracle_named(self.asked_oracle, self.epsilon, candidates)

@@ -101,6 +101,10 @@ class Mechanism(ABC, Generic[P]):
         """Say what a reader of an answer would not expect of these parameters."""
         return ()
 
+    def ranking_notes(self, ranking: GlobalRanking) -> tuple[str, ...]:
+        """Say what a reader should know of the names that were found."""
+        return ()
+
     # A deployment's questions: before it begins.
 
     def group_weights(self, parameters: P) -> GroupSizes:
@@ -126,6 +130,10 @@ class Mechanism(ABC, Generic[P]):
                 "devices draw their own groups: the setting 'groups' must be independent in a federation"
             )
         known, fixed = self.parameters.settings(), dict(settings)
+        if str(settings.get("items_per_user", 1)) != "1":
+            raise InvalidInput(
+                "devices hold one item each so far: the setting 'items_per_user' must be 1 in a federation"
+            )
         if "groups" in known:
             fixed["groups"] = "independent"
         if mode == "rounds" and "least_kept" in known:

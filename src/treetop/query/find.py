@@ -1,21 +1,22 @@
 """One answer by simulation: `treetop.find`; and how a run scores against the ground truth."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from secrets import randbelow
 from typing import Any
 from warnings import warn
 
 from treetop.datasets.federation import Federation
-from treetop.datasets.item_catalogue import ItemCatalogue
 from treetop.datasets.loading import as_federation
+from treetop.datasets.user_sets import HOLDERS
 from treetop.datasets.word_list import Words, word_list_of
 from treetop.encoding.bit_strings import Codes
 from treetop.encoding.item_codecs import ItemCodec
+from treetop.encoding.listed_items import ItemCatalogue, ListedItems
 from treetop.errors import InvalidInput, TreetopWarning
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
-from treetop.mechanisms.registry import DEFAULT_MECHANISM, unread_settings
+from treetop.mechanisms.strategy import STRATEGIES, Question
 from treetop.mechanisms.summed_level import NO_REPORTS
 from treetop.metrics.noise_advice import CLEAR, Advice, LastLevel, advice
 from treetop.metrics.retrieval import f1, local_recall, ncr
@@ -24,7 +25,8 @@ from treetop.oracles.registry import AUTO
 from treetop.privacy.guarantee import NOT_COVERED
 from treetop.public_text import visible
 from treetop.query.answer import SIMULATION, Answer, AnswerItem, AnswerParty, Covered, OutsideShare, Privacy, Truth
-from treetop.query.strategy import Chosen, FindRequest, choose
+from treetop.query.preparation import prepared
+from treetop.query.sets import asked_of_sets, choices_of_sets
 from treetop.simulation.population import Population
 from treetop.simulation.run import RunResult, run
 from treetop.trie.global_ranking import Source
@@ -64,7 +66,7 @@ def find(
     *,
     k: int = 10,
     epsilon: float = 2.0,
-    mechanism: str | Mechanism[Any] = DEFAULT_MECHANISM,
+    mechanism: str | Mechanism[Any] | None = None,
     oracle: str | Oracle = AUTO,
     encoding: str | ItemCodec | None = None,
     seed: int | None = None,
@@ -75,17 +77,25 @@ def find(
     word_list_order: str | None = None,
     text_recovery: bool | None = None,
     normalise: str | Sequence[str] = (),
+    user: str | None = None,
+    rows_are_users: bool = False,
+    items_per_user: int | str | None = None,
+    reading: str | None = None,
     **settings: object,
 ) -> Answer:
     """Return the k most popular items of a federation, found under epsilon-LDP by a simulated run.
 
     `data` is a Federation, a path, {party: iterable of items}, {party: {item: users}} or a table with the columns
-    `party`, `item` and optionally `users`. Mechanism, oracle and encoding are names or objects. With a `catalogue` of
-    known items nothing is searched: every user reports her item once. Items that fit no short code are hashed, and
-    their names read from a `word_list` or recovered from reports (`text_recovery`); `strategy` says so outright:
-    catalogue, trie, hashed, or panorama, which counts every name at once. A word list is words, {word: frequency}, a
-    file or "wordfreq:en"; of words that share a hash the likelier is read if it has frequencies or `word_list_order` is
-    "popularity". `normalise` names the steps ("nfc", "casefold", "trim") that items and lists are put through first.
+    `party`, `item` and optionally `users`. Mechanism, oracle and encoding are names or objects. Unless told otherwise
+    it is Panorama, which counts every name at once: ids as they are, the items of a `catalogue` and nothing else, or
+    hashes, whose names a `word_list` has or reports spell (`text_recovery`). Another mechanism, or an encoding such as
+    "words", searches a trie; `strategy` says so outright: panorama, trie, catalogue or hashed. A word list is words,
+    {word: frequency}, a file or "wordfreq:en"; of words that share a hash the likelier is read if it has frequencies or
+    `word_list_order` is "popularity". `normalise` names the steps ("nfc", "casefold", "trim") that items and lists are
+    put through first.
+    Where users hold many items, `user` names the column of their ids (or `load` does), a report speaks of at most
+    `items_per_user` of a user's items (8; "auto" asks some users for the size of their set), and `reading` says what a
+    count is: holders, shares or use_shares. A column that looks like user ids must be named, unless `rows_are_users`.
     Further settings are those of `--set`. Without a seed one is drawn. What a reader of the answer should know is in
     its `notes`, and a warning each.
 
@@ -93,17 +103,21 @@ def find(
     >>> drinks = {"harbour": {"chai": 9000, "cocoa": 2000}, "market": {"chai": 5000, "latte": 3000}}
     >>> answer = treetop.find(drinks, k=2, epsilon=4, seed=1)
     >>> answer
-    Answer(canopy, auto oracle, words, k = 2, ε = 4, seed 1: chai, latte)
+    Answer(panorama, auto oracle, hashed, k = 2, ε = 4, seed 1: chai, latte)
     >>> answer.items[0].true_count
     14000
     """
     if "way" in settings:
-        raise InvalidInput("expected strategy='catalogue', 'trie', 'hashed' or 'panorama', found the old name 'way'")
+        raise InvalidInput(f"expected strategy=, one of {', '.join(STRATEGIES)}, found the old name 'way'")
+    known = catalogue if catalogue is None or isinstance(catalogue, ItemCatalogue) else ItemCatalogue.of(catalogue)
     words = word_list_of(word_list, word_list_order)
-    request = FindRequest(
-        k, epsilon, mechanism, oracle, encoding, strategy, catalogue, words, text_recovery, normalise, settings
+    question = Question(
+        k, epsilon, mechanism, oracle, encoding, strategy, known, words, text_recovery, normalise, settings
     )
-    answer = simulated_answer(as_federation(data), request, seed=seed, simulator=simulator)
+    federation = as_federation(data, user=user, rows_are_users=rows_are_users)
+    answer = simulated_answer(
+        federation, question, seed=seed, simulator=simulator, items_per_user=items_per_user, reading=reading
+    )
     warn_of(answer.notes)
     return answer
 
@@ -115,20 +129,23 @@ def warn_of(notes: Iterable[str]) -> None:
 
 
 def simulated_answer(
-    federation: Federation, request: FindRequest, *, seed: int | None = None, simulator: str = "exact"
+    federation: Federation,
+    question: Question,
+    *,
+    seed: int | None = None,
+    simulator: str = "exact",
+    items_per_user: int | str | None = None,
+    reading: str | None = None,
 ) -> Answer:
     """Simulate one run of a query, and return what it found with its notes."""
     seed = checked_seed(seed)
-    chosen = choose(federation, request, seed)
-    mechanism, population, parameters = chosen.mechanism, chosen.population, chosen.parameters
+    federation, question = asked_of_sets(
+        federation, question, items_per_user=items_per_user, reading=reading, seed=seed
+    )  # fmt: skip
+    ready = prepared(federation, question, seed)
+    mechanism, population, parameters = ready.mechanism, ready.population, ready.parameters
     outcome = run(mechanism, parameters, population, seed=seed, simulator=simulator)
     scored, users = score(outcome, population, parameters.k), population.roster.all_users
-    notes = (
-        *population.notes,
-        *mechanism_notes(mechanism, parameters, population, request.settings),
-        *_empty_level_notes(outcome),
-        *_undecided_notes(outcome, chosen),
-    )
     return Answer(
         mechanism=mechanism.name,
         oracle=parameters.oracle_name,
@@ -138,8 +155,8 @@ def simulated_answer(
         seed=seed,
         items=_items(outcome, population),
         parties=_parties(outcome, population, parameters.k),
-        notes=notes,
-        choices=(*mechanism.choices(parameters), *_list_choices(chosen), f"chosen because {chosen.reason}"),
+        notes=(*ready.notes, *_empty_level_notes(outcome), *mechanism.ranking_notes(outcome.ranking)),
+        choices=(*_set_choices(outcome, population, parameters), *ready.strategy.choices),
         missing=(),
         mode=SIMULATION,
         task=None,
@@ -151,7 +168,18 @@ def simulated_answer(
         outside=_outside(outcome, population),
         truth=Truth(scored.f1, scored.ncr),
         advice=_advice(outcome, population, parameters),
+        items_per_user=None if population.question is None else population.question.items_per_user,
+        reading=HOLDERS if population.question is None else population.question.reading,
     )
+
+
+def _set_choices(outcome: RunResult, population: Population, parameters: Parameters) -> tuple[str, ...]:
+    """Say what counts mean where users hold sets, and what a fake user weighs."""
+    asked = population.question
+    if asked is None:
+        return ()
+    oracles = (trace.oracle for traces in outcome.traces.values() for trace in traces)
+    return choices_of_sets(asked, next(oracles, parameters.oracle_name), parameters.epsilon)
 
 
 def checked_seed(seed: int | None) -> int:
@@ -161,16 +189,6 @@ def checked_seed(seed: int | None) -> int:
     if seed < 0:
         raise InvalidInput(f"seed must be a whole number from 0, found {seed}")
     return seed
-
-
-def mechanism_notes(
-    mechanism: Mechanism[Any], parameters: Parameters, population: Population, settings: Mapping[str, object]
-) -> list[str]:
-    """Say which settings a mechanism does not read, and where it has nobody to share with or the wrong oracle."""
-    notes = [*unread_settings(mechanism, settings), *mechanism.notes(parameters)]
-    if mechanism.shares and len(population.parties) == 1:
-        notes.append(f"{mechanism.name}: there is one party only and nobody to share with")
-    return notes
 
 
 def _empty_level_notes(outcome: RunResult) -> list[str]:
@@ -189,52 +207,24 @@ def _empty_level_notes(outcome: RunResult) -> list[str]:
     return notes
 
 
-def _undecided_notes(outcome: RunResult, chosen: Chosen) -> list[str]:
-    """Say how many names of the answer are several words, between which the list cannot decide."""
-    ranking = outcome.ranking
-    texts = [] if ranking.texts is None else zip(ranking.prefixes.tolist(), ranking.texts.tolist(), strict=True)
-    shown = sum(text is not None and text.source == "listed" and code in chosen.undecided for code, text in texts)
-    if not shown:
-        return []
-    return [
-        f"{shown:,} names of the answer are several words of the list that share a hash, joined by 'or': "
-        "a list in order of popularity, or with a column 'frequency', would decide"
-    ]
-
-
-def _list_choices(chosen: Chosen) -> list[str]:
-    """Say which list names are read from."""
-    if (words := chosen.words) is None:
-        return []
-    order = "the most popular first" if words.ordered else "in no known order of popularity"
-    return [f"names are read from {words.source}: {len(words.items):,} words, {order}"]
-
-
 def _items(outcome: RunResult, population: Population) -> tuple[AnswerItem, ...]:
     ranking, users = outcome.ranking, population.roster.all_users
-    names, sources = _names(outcome, population, ranking.prefixes)
+    names = _names(outcome, population, ranking.prefixes)
     marks = [None] * len(ranking) if ranking.significant is None else ranking.significant.tolist()
     columns = (
-        names, ranking.counts.tolist(), ranking.variances.tolist(), marks, sources, ranking.parties.tolist(),
+        names, ranking.counts.tolist(), ranking.variances.tolist(), marks, ranking.parties.tolist(),
         population.true_counts(ranking.prefixes),
     )  # fmt: skip
     return tuple(
         AnswerItem(name, count, count / users, variance**0.5, mark, source, parties, true_count)
-        for name, count, variance, mark, source, parties, true_count in zip(*columns, strict=True)
+        for (name, source), count, variance, mark, parties, true_count in zip(*columns, strict=True)
     )
 
 
-def _names(outcome: RunResult, population: Population, codes: Codes) -> tuple[list[str], list[Source | None]]:
-    """Return the names of codes and where they come from: hashes are read by what the run has read, and no further."""
-    if outcome.ranking.texts is None:
-        return population.show(codes), [None] * len(codes)
-    read = dict(zip(outcome.ranking.prefixes.tolist(), outcome.ranking.texts.tolist(), strict=True))
-    texts = [read.get(code) for code in codes.tolist()]
-    names = [
-        population.codec.show(code) if text is None else text.text.decode("utf-8", errors="replace")
-        for code, text in zip(codes.tolist(), texts, strict=True)
-    ]
-    return names, ["unknown" if text is None else text.source for text in texts]
+def _names(outcome: RunResult, population: Population, codes: Codes) -> list[tuple[str, Source | None]]:
+    """Return the names of codes, and who said so; hashes that a run reads are not read from the federation's items."""
+    reads = outcome.ranking.texts is not None
+    return outcome.ranking.names_of(codes, population.codec.show if reads else population.shown)
 
 
 def _parties(outcome: RunResult, population: Population, k: int) -> tuple[AnswerParty, ...]:
@@ -246,7 +236,7 @@ def _parties(outcome: RunResult, population: Population, k: int) -> tuple[Answer
             share=party.users / population.roster.all_users,
             expected=party.users,
             coverage=1.0,
-            items=tuple(_names(outcome, population, outcome.local_tops[party.name][:k])[0]),
+            items=tuple(name for name, _ in _names(outcome, population, outcome.local_tops[party.name][:k])),
             trace=tuple(outcome.traces[party.name]),
         )
         for party in population.parties
@@ -256,7 +246,7 @@ def _parties(outcome: RunResult, population: Population, k: int) -> tuple[Answer
 def _outside(outcome: RunResult, population: Population) -> OutsideShare | None:
     """Compare the estimated users outside a catalogue with the true ones."""
     outside, users = outcome.ranking.outside, population.roster.all_users
-    if outside is None:
+    if outside is None or not isinstance(population.codec, ListedItems):
         return None
     truth = 1 - int(population.truth.users.sum()) / users
     return OutsideShare(outside.count / users, outside.variance**0.5 / users, truth)
@@ -273,4 +263,4 @@ def _advice(outcome: RunResult, population: Population, parameters: Parameters) 
         if outcome.findings[party.name].reports
     ]
     clear = CLEAR if outcome.ranking.z is None else outcome.ranking.z
-    return advice(count, variance**0.5, levels, parameters.oracle, parameters.epsilon, clear=clear)
+    return advice(count, variance**0.5, levels, parameters.asked_oracle, parameters.epsilon, clear=clear)

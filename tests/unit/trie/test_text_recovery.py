@@ -87,7 +87,9 @@ def test_what_stands_out_is_found_before_the_search_goes_on(monkeypatch: pytest.
 
 
 def test_a_long_text_is_read_where_every_chunk_tells_of_it() -> None:
-    address = b"https://www.example.org/catalogue/2024/teas-and-infusions/green/page-12.html?order=price&show=all&from=120"
+    address = (
+        b"https://www.example.org/catalogue/2024/teas-and-infusions/green/page-12.html?order=price&show=all&from=120"
+    )
     chunks = -(-code_bits(address)[1] // 8)
     assert recovered_text(_noisy(address, 6.0, seed=1, chunks=chunks), lambda tried: tried == address, 24) == address
 

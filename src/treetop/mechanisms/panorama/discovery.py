@@ -84,6 +84,8 @@ def most_conspicuous(
     new = np.append(True, every[1:] != every[:-1])[: len(every)]
     names, place = every[new], new.cumsum() - 1
     counts = np.concatenate([(tau + STEP * each.steps) * deviations[party] for party, each in sent.items()])[order]
-    variances = np.concatenate([np.full(len(each.names), deviations[party] ** 2) for party, each in sent.items()])[order]
+    variances = np.concatenate([np.full(len(each.names), deviations[party] ** 2) for party, each in sent.items()])[
+        order
+    ]
     scores = np.bincount(place, counts, len(names)) - zeta * np.sqrt(np.bincount(place, variances, len(names)))
     return names if len(names) <= number else np.sort(names[np.argpartition(-scores, number)[:number]])
