@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES, END, code_after
 from treetop.oracles.frequency_oracle import Frequencies
 
-NARROW, WIDE = 1 << 12, 1 << 17
+NARROW, WIDE = 1 << 13, 1 << 17
 """Beginnings of codes that a search may look at: most texts are found among few, the others are worth more of them."""
 FIRST = 1 << 9
 """So many are looked at before anything else: a text that stands out is among them."""
