@@ -16,7 +16,7 @@ from treetop.oracles.compiling import compiled
 
 BIT = log(2)
 UNTRIED = -1
-"""A beginning that no chunk was tried behind; above it the rank of the next chunk, or the last chunk of a whole code."""
+"""A beginning that no chunk was tried behind; above it the rank of the next chunk, or a whole code's last chunk."""
 
 
 @compiled
