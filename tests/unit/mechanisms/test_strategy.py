@@ -55,7 +55,7 @@ def panorama(strategy: Strategy) -> Panorama:
         (IDS, {"oracle": "walsh"}, "panorama", "ids", AT_ONCE),
         (LONG_IDS, {"encoding": "ids"}, "canopy", "ids", "most ids have more than 26 bits"),
         (WORDS, {"settings": {"upload_budget": 60_000}}, "canopy", "words", "bits are too few for a party to send"),
-        (IDS, {"parties": 6, "settings": {"upload_budget": 6_000}}, "canopy", "ids", "bits are too few for a party to name"),
+        (IDS, {"parties": 6, "settings": {"upload_budget": 6_000}}, "canopy", "ids", "too few for a party to name"),
         (IDS, {"settings": {"upload_budget": 60_000}}, "panorama", "ids", AT_ONCE),
         (WORDS, {"strategy": "trie"}, "canopy", "words", "the strategy 'trie' was asked for"),
         (IDS, {"strategy": "hashed"}, "panorama", "hashed", "the strategy 'hashed' was asked for"),
