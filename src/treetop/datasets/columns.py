@@ -1,5 +1,6 @@
 """What the columns of a table must hold: text, whole numbers, or any bytes; anything else is refused by its row."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,11 @@ from numpy.typing import NDArray
 from treetop.errors import InvalidInput
 
 MAX_COUNT = (1 << 53) - 1
+USER_NAMES = re.compile(
+    r"(user|customer|device|client|account|member|person|visitor|subscriber|patient|household|cookie|player|employee|"
+    r"student)(id|uid|uuid|guid|key|no|nr|number|hash|name|code)?|uid|uuid|email|emailaddress|imei|msisdn"
+)
+"""What a column of user ids is called, in lower case and without anything between the words."""
 
 
 def any_bytes(source: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -95,3 +101,19 @@ def _refuse_first(source: str, name: str, column: pa.ChunkedArray, wrong: pa.Chu
         )
         found = "none" if found is None or not str(found).strip() else found
         raise InvalidInput(f"{source}: row {row + 1}: expected {what}, found {found}")
+
+
+def looks_like_users(column: str) -> bool:
+    """Return whether a column's name says that its rows belong to users: `user_id`, `UID`, `customer-id` …"""
+    return USER_NAMES.fullmatch(re.sub(r"[^a-z]", "", column.lower())) is not None
+
+
+def refuse_unnamed_users(source: str, columns: list[str]) -> None:
+    """Refuse a table whose rows seem to belong to users: read as users of their own, every count would be wrong."""
+    if found := [column for column in columns if looks_like_users(column)]:
+        column = found[0]
+        raise InvalidInput(
+            f"{source}: the column {column!r} looks like a user's id, and nobody said so: expected --user-column "
+            f"{column} (load(..., user={column!r})) where its rows are the items of one user, or --rows-are-users "
+            "(rows_are_users=True) where every row is a user of her own"
+        )

@@ -1,7 +1,5 @@
 """Federations of users who hold many items, from rows of party, user, item and optionally count."""
 
-import re
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -12,27 +10,6 @@ from treetop.datasets.user_sets import UserSets
 from treetop.errors import InvalidInput
 
 Codes = NDArray[np.int32]
-USER_NAMES = re.compile(
-    r"(user|customer|device|client|account|member|person|visitor|subscriber|patient|household|cookie|player|employee|"
-    r"student)(id|uid|uuid|guid|key|no|nr|number|hash|name|code)?|uid|uuid|email|emailaddress|imei|msisdn"
-)
-"""What a column of user ids is called, in lower case and without anything between the words."""
-
-
-def looks_like_users(column: str) -> bool:
-    """Return whether a column's name says that its rows belong to users: `user_id`, `UID`, `customer-id` …"""
-    return USER_NAMES.fullmatch(re.sub(r"[^a-z]", "", column.lower())) is not None
-
-
-def refuse_unnamed_users(source: str, columns: list[str]) -> None:
-    """Refuse a table whose rows seem to belong to users: read as users of their own, every count would be wrong."""
-    if found := [column for column in columns if looks_like_users(column)]:
-        column = found[0]
-        raise InvalidInput(
-            f"{source}: the column {column!r} looks like a user's id, and nobody said so: expected --user-column "
-            f"{column} (load(..., user={column!r})) where its rows are the items of one user, or --rows-are-users "
-            "(rows_are_users=True) where every row is a user of her own"
-        )
 
 
 def federation_of_sets(name: str, tables: list[tuple[str, pa.Table]], user: str) -> Federation:
