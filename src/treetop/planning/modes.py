@@ -8,7 +8,7 @@ import numpy as np
 from treetop.encoding.listed_items import bits_of_places
 from treetop.mechanisms.canopy import CanopyParameters, CanopyPlan
 from treetop.mechanisms.panorama.mechanism import EVERYBODY, catalogue_oracle, name_oracle
-from treetop.mechanisms.panorama.plan import READ, PanoramaParameters, PanoramaPlan
+from treetop.mechanisms.panorama.plan import PanoramaParameters, PanoramaPlan
 from treetop.mechanisms.panorama.ranking import ZETA
 from treetop.mechanisms.summed_level import SummedParameters
 from treetop.metrics.detection_power import Stage, count_error, detection_power, marking_power
@@ -101,8 +101,8 @@ def _texts(parameters: SummedParameters) -> Mode:
     """Take an item on no list: it must be among the best of all names, be read, and then everybody counts for it."""
     given = _panorama(parameters)
     plan = PanoramaPlan.of(given, 0, signed=False, discovers=True, texts=True)
-    every, rho = _every_name(given), given.text_share
-    best = replace(every, share=1 - rho, going_on=READ)
+    every, rho = _every_name(given), given.rho
+    best = replace(every, share=1 - rho, going_on=plan.kept)
     named = replace(best, going_on=plan.asked, tau=plan.tau)
     closing = replace(every, candidates=given.k, tested=every.candidates)
     stages, bits = (named, best, closing), plan.expected_bits(given, 0, signed=False)
