@@ -8,8 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from treetop.datasets import set_kernels
-from treetop.datasets.columns import looks_like_users
-from treetop.datasets.federation import Federation
+from treetop.datasets.federation import Federation, looks_like_users
 from treetop.datasets.loading import as_federation, federation_named, load
 from treetop.datasets.party_split import with_users
 from treetop.datasets.user_sets import SetQuestion, UserSets
