@@ -139,9 +139,11 @@ def simulated_answer(
 ) -> Answer:
     """Simulate one run of a query, and return what it found with its notes."""
     seed = checked_seed(seed)
-    federation, question = asked_of_sets(
-        federation, question, items_per_user=items_per_user, reading=reading, seed=seed
-    )  # fmt: skip
+    asked = items_per_user if items_per_user is not None else question.settings.get("items_per_user")
+    if federation.holds_sets or asked is not None or reading is not None:
+        federation, question = asked_of_sets(
+            federation, question, items_per_user=asked, reading=reading, seed=seed
+        )  # fmt: skip
     ready = prepared(federation, question, seed)
     mechanism, population, parameters = ready.mechanism, ready.population, ready.parameters
     outcome = run(mechanism, parameters, population, seed=seed, simulator=simulator)
