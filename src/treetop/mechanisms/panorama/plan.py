@@ -42,8 +42,8 @@ class PanoramaParameters(SummedParameters):
     upload_budget: int = upload_budget()
     text_share: float = setting(
         0.0, "",
-        f"Hashed names: share of users who report a part of their text. 0: {WORD_SHARE}, or {LONG_TEXT_SHARE} with more "
-        f"than {DEFAULT_CHUNKS} chunks.",
+        f"Hashed names: share of users who report a part of their text. 0: {WORD_SHARE}, or {LONG_TEXT_SHARE} with "
+        f"more than {DEFAULT_CHUNKS} chunks.",
         number("a number from 0 to below 1", lambda share: 0 <= share < 1),
     )  # fmt: skip
     text_chunks: int = setting(
