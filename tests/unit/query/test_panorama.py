@@ -106,12 +106,12 @@ def test_long_texts_come_back_where_the_reports_carry_them() -> None:
     assert len(ADDRESS) == 120
     assert [row.item for row in answer.items] == list(LONG)[:3]
     assert {row.source for row in answer.items} == {"recovered"}
-    assert "45% of users a part of its text" in answer.choices[0]
+    assert "45% of users instead one of 79 parts of its text" in answer.choices[0]
     assert not [note for note in answer.notes if "text code" in note]
 
 
 def test_long_texts_show_as_a_hash_with_the_reason_where_no_report_carries_them() -> None:
-    answer = found({"north": LONG, "south": LONG}, k=4, bits=24)
+    answer = found({"north": LONG, "south": LONG}, k=4, bits=24, text_chunks=12)
     assert [row.item.startswith("#") for row in answer.items] == [True, True, True, False]
     assert {row.source for row in answer.items[:3]} == {"unknown"}
     (reason,) = [note for note in answer.notes if "text code" in note]
