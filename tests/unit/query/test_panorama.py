@@ -125,6 +125,7 @@ def test_long_texts_show_as_a_hash_with_the_reason_where_no_report_carries_them(
         ({"mechanism": "taps"}, "has no use for the mechanism 'taps'"),
         ({"encoding": "words"}, "has no use for the encoding 'words'"),
         ({"bits": 27}, "at most 26 bits, found bits = 27"),
+        ({"oracle": "olh"}, "through an oracle that counts every name, walsh, found olh"),
     ],
 )
 def test_what_has_no_use_is_refused(options: dict[str, Any], said: str) -> None:
