@@ -72,7 +72,7 @@ class TaskState(NamedTuple):
 
 
 class GroupState(NamedTuple):
-    """The reports of one group: how many, and the sum of their checks."""
+    """The reports of one group: how many, the sum of their checks, and the secret that the checks are made with."""
 
     number: int
     task: int
@@ -80,6 +80,8 @@ class GroupState(NamedTuple):
     role: int
     reports: int = 0
     checks: bytes = NO_SUM
+    secret: bytes = b""
+    """Once it is gone, no check tells which body came with its ticket."""
     state: int = OPEN
 
     @property

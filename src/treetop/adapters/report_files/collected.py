@@ -1,7 +1,8 @@
-"""From the store to report files, once for each closed group, and from there to tallies.
+"""From the store to report files, once for each group when it closes, and from there to tallies.
 
 A file appears under its name when it is whole, and only then the store forgets the bodies: a crash leaves them in the
-store, or in both, and the next call goes on from there.
+store, or in both, and the next call goes on from there. Reports lie in the file in the order of their bytes, so that it
+says nothing but how often each was sent.
 """
 
 from collections.abc import Sequence
@@ -30,6 +31,10 @@ class CollectedReports:
         self._engine = engine or EmbeddedEngine()
         self._exported: dict[ReportKind, Path] = {}
         self._turn = Lock()
+
+    def unlink(self, envelope: Envelope) -> None:
+        """Move the reports of a closed group into their file, whence nothing leads to tickets, order or times."""
+        self._files(envelope)
 
     def tally(self, task: bytes, groups: Sequence[Group], counting: Counting) -> Tally:
         """Count the reports of closed groups together; damage raises and nothing is counted."""

@@ -8,6 +8,7 @@ from treetop.federation.party.admission import TaskAdmission
 from treetop.federation.party.published_documents import PublishedDocuments
 from treetop.federation.ports import Verifier
 from treetop.federation.service_ports import Collected, Counting, ReportStore, ServiceClock
+from treetop.federation.wire.report_batches import Envelope
 from treetop.federation.wire.signed_documents import Beacon, PublishedList, checked
 from treetop.oracles.frequency_oracle import Tally
 from treetop.privacy.epsilon import Epsilon
@@ -24,7 +25,11 @@ class Stopped(Exception):
 
 
 class ReportCounter(Protocol):
-    """Counts the reports of closed groups."""
+    """Counts the reports of closed groups, which it keeps apart from tickets, order and times."""
+
+    def unlink(self, envelope: Envelope) -> None:
+        """Keep the reports of a closed group so that nothing leads back to who sent one."""
+        ...
 
     def tally(self, task: bytes, groups: Sequence[Group], counting: Counting) -> Tally:
         """Count the reports of some groups together."""
@@ -115,7 +120,10 @@ class DeviceReportCollection:
         return 0 < store.tickets_issued(task) <= used
 
     def _closed(self, group: Group) -> int:
+        """Close a group, and unlink its reports at once: whoever asks again is still told that she was counted."""
         count = self._store.close_group(self._task.digest, group)
+        if count:
+            self._counter.unlink(self._admission.envelope_of(group))
         self._published.note_closed(group)
         self._admission.note_closed(group)
         return count

@@ -19,6 +19,7 @@ from treetop.federation.party.party import Party, Query
 from treetop.federation.party.published_documents import PublishedDocuments
 from treetop.federation.service_ports import Counting, Journal, ReportCollection, ReportStore, ServiceClock
 from treetop.federation.task import DeviceTask
+from treetop.federation.wire.report_batches import Envelope
 from treetop.federation.wire.uploads import TicketKey
 from treetop.oracles.frequency_oracle import Tally
 from treetop.privacy.epsilon import Epsilon
@@ -41,6 +42,10 @@ class LazyCounter:
     def __init__(self, store: ReportStore, folder: Path) -> None:
         self._store, self._folder = store, folder
         self._lock, self._counter = Lock(), None
+
+    def unlink(self, envelope: Envelope) -> None:
+        """Keep the reports of a closed group so that nothing leads back to who sent one."""
+        self._loaded().unlink(envelope)
 
     def tally(self, task: bytes, groups: Sequence[Group], counting: Counting) -> Tally:
         """Count the reports of closed groups together."""
