@@ -101,6 +101,10 @@ class Mechanism(ABC, Generic[P]):
         """Say what a reader of an answer would not expect of these parameters."""
         return ()
 
+    def ranking_notes(self, ranking: GlobalRanking) -> tuple[str, ...]:
+        """Say what a reader should know of the names that were found."""
+        return ()
+
     # A deployment's questions: before it begins.
 
     def group_weights(self, parameters: P) -> GroupSizes:

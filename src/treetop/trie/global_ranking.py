@@ -1,6 +1,6 @@
 """What a party knows of a level once its reports are counted, and party estimates -> global top k."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -139,6 +139,17 @@ class GlobalRanking:
             significant=None if self.significant is None else self.significant[places],
             texts=None if self.texts is None else self.texts[places],
         )
+
+    def names_of(self, codes: Codes, show: Callable[[int], str]) -> list[tuple[str, Source | None]]:
+        """Return what codes are called, and who said so: hashes by what was read here, all other codes as shown."""
+        if self.texts is None:
+            return [(show(code), None) for code in codes.tolist()]
+        read = dict(zip(self.prefixes.tolist(), self.texts.tolist(), strict=True))
+        texts = [(code, read.get(code)) for code in codes.tolist()]
+        return [
+            (show(code), "unknown") if text is None else (text.text.decode("utf-8", errors="replace"), text.source)
+            for code, text in texts
+        ]
 
     def top(self, k: int) -> "GlobalRanking":
         """Return the k most frequent; equal counts by the smaller prefix."""

@@ -13,34 +13,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treetop.encoding.bit_strings import Codes, code_array
+from treetop.encoding.hashed_text import shared_hash_chance
 from treetop.encoding.item_codecs import Hashed
 from treetop.errors import InvalidInput
 from treetop.mechanisms.dialogue import (
     AskParties,
     CollectNames,
+    CollectReports,
     Dialogue,
+    DrawGroup,
     Findings,
     HearServer,
     LevelTrace,
     Member,
+    NameReports,
     Record,
     Roster,
     TellServer,
     ask,
 )
 from treetop.mechanisms.panorama.discovery import ConspicuousNames, most_conspicuous
-from treetop.mechanisms.panorama.name_counts import NameCounts
-from treetop.mechanisms.panorama.plan import MAX_NAME_BITS, READ, PanoramaParameters, PanoramaPlan
+from treetop.mechanisms.panorama.name_counts import NameCounts, SurveyedNames
+from treetop.mechanisms.panorama.plan import (
+    MAX_NAME_BITS,
+    READ,
+    CatalogueParameters,
+    IdParameters,
+    PanoramaParameters,
+    PanoramaPlan,
+    WholeNameParameters,
+)
 from treetop.mechanisms.panorama.ranking import ZETA, ClosingRound, Reporting
 from treetop.mechanisms.panorama.texts import ChunkCounts, ListedNames, Rows, Texts, chunk_rows, spelt_texts
 from treetop.mechanisms.protocol import Mechanism
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
-from treetop.oracles.registry import AUTO, oracle_named
+from treetop.oracles.registry import AUTO, listed_oracle, oracle_named
 from treetop.oracles.walsh import WalshHashing
+from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import COUNT_BITS, GlobalRanking
 from treetop.trie.lower_confidence import best_places, scored
 from treetop.trie.party_counts import QuantisedCounts
 from treetop.trie.significance import threshold
+from treetop.trie.user_groups import Group
+
+EVERYBODY = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,19 +105,44 @@ class OtherNames:
     expected: Mapping[str, Frequencies]
 
 
+def name_oracle(parameters: PanoramaParameters) -> FrequencyOracle[Any]:
+    """Return the oracle that names are reported through: walsh, unless told."""
+    name = WalshHashing.name if parameters.oracle == AUTO else parameters.oracle
+    return oracle_named(name, parameters.epsilon, 1 << parameters.bits)
+
+
+def catalogue_oracle(parameters: PanoramaParameters, size: int) -> FrequencyOracle[Any]:
+    """Return the oracle for places in a catalogue: k-RR where that has the smaller variance, else that of names."""
+    listed = listed_oracle(parameters.oracle, parameters.epsilon, size)
+    return listed if listed.listed else name_oracle(parameters)
+
+
 @dataclass(frozen=True, eq=False)
 class Panorama(Mechanism[PanoramaParameters]):
     """The two dialogues, over a public list and, where it discovers, over all names that there can be."""
 
-    listed: ListedNames
+    listed: ListedNames = ListedNames.hashed([], Hashed(MAX_NAME_BITS), 0, ordered=False)  # noqa: RUF009  frozen
     discovers: bool = True
     texts: bool = True
     """Whether some users report a chunk of their text."""
 
     name = "panorama"
-    parameters = PanoramaParameters
     modes = ()
     tiny_settings = {"bits": 8, "text_chunks": 1}  # noqa: RUF012
+
+    @property
+    def parameters(self) -> type[PanoramaParameters]:
+        """Return the parameters, whose settings are those that make a difference to what is counted."""
+        if self.is_catalogue:
+            return CatalogueParameters
+        if self.listed.texts is None:
+            return IdParameters
+        return PanoramaParameters if self.texts else WholeNameParameters
+
+    @property
+    def is_catalogue(self) -> bool:
+        """Return whether names are places in a list, which speak for themselves, and no others are looked for."""
+        return self.listed.texts is None and not self.discovers
 
     def plan(self, parameters: PanoramaParameters, roster: Roster) -> PanoramaPlan:
         """Return what is public before the first report."""
@@ -109,15 +150,14 @@ class Panorama(Mechanism[PanoramaParameters]):
         return PanoramaPlan.of(parameters, len(self.listed), signed=signed, discovers=self.discovers, texts=self.texts)
 
     def oracle(self, parameters: PanoramaParameters) -> FrequencyOracle[Any]:
-        """Return walsh, unless told."""
-        name = WalshHashing.name if parameters.oracle == AUTO else parameters.oracle
-        return oracle_named(name, parameters.epsilon, 1 << parameters.bits)
+        """Return walsh, or k-RR for so short a catalogue that it has the smaller variance, unless told."""
+        return catalogue_oracle(parameters, len(self.listed)) if self.is_catalogue else name_oracle(parameters)
 
     def party(self, parameters: PanoramaParameters, roster: Roster, party: Member) -> Dialogue[Findings]:
         """Run by a party: ask everybody once, then count what the server asks about, ever fewer names."""
         plan, oracle, b = self.plan(parameters, roster), self.oracle(parameters), parameters.bits
         signed, nameless = parameters.rule(len(roster.members)) == "sum", code_array([(1 << b) - 1], b)
-        reports = yield from ask(CollectNames(b, oracle, plan.weights))
+        reports = yield from self._reports(parameters, plan, oracle)
         counts = NameCounts(b, party.users, oracle, reports)
         listed = counts.by_all(self.listed.names, self.listed.chunks)
         others = ConspicuousNames.none(b)
@@ -135,6 +175,17 @@ class Panorama(Mechanism[PanoramaParameters]):
         yield from ask(Record(LevelTrace(1, b, candidates, sum(reports.kinds), oracle.name, kept)))
         found, outside = counts.uploaded(wanted.names, wanted.chunks), counts.by_names(nameless).uploaded()
         return Findings(found, outside, local=found.prefixes[np.argsort(-found.counts, kind="stable")[: parameters.k]])
+
+    def _reports(
+        self, parameters: PanoramaParameters, plan: PanoramaPlan, oracle: FrequencyOracle[Any]
+    ) -> Dialogue[NameReports]:
+        """Run by a party: ask everybody for her name, or, through an oracle for lists, for her place in a catalogue."""
+        if not (self.is_catalogue and oracle.listed):
+            return (yield from ask(CollectNames(parameters.bits, oracle, plan.weights)))
+        yield from ask(DrawGroup(Group(1), EVERYBODY))
+        domain = CandidateDomain(parameters.bits, self.listed.names)
+        tally = yield from ask(CollectReports(Group(1), domain, oracle))
+        return SurveyedNames(self.listed.names, tally)
 
     def server(self, parameters: PanoramaParameters, roster: Roster) -> Dialogue[GlobalRanking]:
         """Run by the server: the best listed names and the best others, read where they can be; the k best of all."""
@@ -212,5 +263,46 @@ class Panorama(Mechanism[PanoramaParameters]):
     def choices(self, parameters: PanoramaParameters) -> tuple[str, ...]:
         """Say what was chosen and why, for the reader of an answer."""
         oracle = self.oracle(parameters).name
+        if self.is_catalogue:
+            return (f"a catalogue of {len(self.listed):,} items: every user reports her item once by {oracle}",)
+        what = f"one of 2^{parameters.bits} {'ids' if self.listed.texts is None else 'names, a salted hash,'}"
         share = f", {parameters.text_share:.0%} of users a part of its text" if self.texts else ""
-        return (f"every user reports one of 2^{parameters.bits} names once by {oracle}{share}",)
+        said = [f"every user reports {what} once by {oracle}{share}"]
+        if parameters.expected_items:
+            chance = shared_hash_chance(parameters.expected_items, parameters.bits)
+            said.append(
+                f"with {parameters.expected_items:,} items, one shares its hash with another by a {chance:.2%} chance"
+            )
+        plan = self._expected_plan(parameters)
+        bits = plan.expected_bits(parameters, len(self.listed), signed=False)
+        said.append(
+            f"a party names by itself what lies {plan.tau:.2f} standard deviations above its noise: about "
+            f"{bits / 1000:,.0f} kbit up"
+        )
+        return tuple(said)
+
+    def notes(self, parameters: PanoramaParameters) -> tuple[str, ...]:
+        """Say where the budget of a party's upload is too small for what is asked."""
+        needed = self._expected_plan(parameters).expected_bits(parameters, len(self.listed), signed=False)
+        if not self.discovers or not parameters.upload_budget or needed <= parameters.upload_budget:
+            return ()
+        return (
+            f"list and texts take about {needed:,} bits up per party, more than the upload budget of "
+            f"{parameters.upload_budget:,}: names on no list are hardly looked for",
+        )
+
+    def _expected_plan(self, parameters: PanoramaParameters) -> PanoramaPlan:
+        """Return the plan for few parties, to speak of before they are known."""
+        return PanoramaPlan.of(
+            parameters, len(self.listed), signed=False, discovers=self.discovers, texts=self.texts
+        )  # fmt: skip
+
+    def ranking_notes(self, ranking: GlobalRanking) -> tuple[str, ...]:
+        """Say how many names of the answer are several words, between which the list cannot decide."""
+        shown = sum(name in self.listed.undecided for name in ranking.prefixes.tolist())
+        if not shown:
+            return ()
+        return (
+            f"{shown:,} names of the answer are several words of the list that share a hash, joined by 'or': "
+            "a list in order of popularity, or with a column 'frequency', would decide",
+        )

@@ -1,0 +1,100 @@
+"""A question over a federation that is known: its strategy, and the users under the codec of their items."""
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from treetop.datasets.federation import Federation
+from treetop.encoding.hashed_text import HashedText
+from treetop.encoding.listed_items import ListedItems
+from treetop.encoding.normalisation import steps_named
+from treetop.encoding.text_code import CHUNK_BITS, MAX_CHUNKS
+from treetop.mechanisms.panorama.mechanism import Panorama
+from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.protocol import Mechanism
+from treetop.mechanisms.registry import unread_settings
+from treetop.mechanisms.strategy import ENOUGH_FIT, ItemsAhead, Question, Strategy, choose
+from treetop.simulation.population import Population
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """All that a simulated run takes, and what is to be said of it beforehand."""
+
+    strategy: Strategy
+    population: Population
+    notes: tuple[str, ...]
+
+    @property
+    def mechanism(self) -> Mechanism[Any]:
+        """Return the mechanism of the strategy."""
+        return self.strategy.mechanism
+
+    @property
+    def parameters(self) -> Parameters:
+        """Return what the mechanism is given."""
+        return self.strategy.parameters
+
+
+class Populations:
+    """Federations that are encoded already, so that several questions may share the work."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], Population] = {}
+
+    def of(self, federation: Federation, steps: tuple[str, ...], strategy: Strategy) -> Population:
+        """Return the federation under the codec of a strategy; a catalogue is encoded anew."""
+        codec, chunks = strategy.codec, getattr(strategy.codec, "chunks", 0)
+        if isinstance(codec, ListedItems):
+            return Population(federation, codec)
+        key = (steps, type(codec), codec.bits, chunks, strategy.parameters.hash_key if codec.hashes else "")
+        if key not in self._known:
+            self._known[key] = Population(federation, codec)
+        return self._known[key]
+
+
+def prepared(
+    federation: Federation, question: Question, seed: int = 0, populations: Populations | None = None
+) -> Prepared:
+    """Choose a strategy by all items of a federation, and encode them; the seed gives the key of its hashes."""
+    steps = steps_named(question.normalise)
+    if steps:
+        federation = federation.normalised(steps)
+    key = blake2b(b"%d" % seed, digest_size=8).hexdigest()
+    ahead = ItemsAhead(federation.items, federation.encoding)
+    strategy = choose(question, ahead, parties=len(federation.parties), hash_key=key)
+    population = (populations or Populations()).of(federation, steps, strategy)
+    known = () if strategy.known is None else strategy.known.notes
+    notes = (*population.notes, *known, *_long_text_notes(federation, strategy), *_mechanism_notes(strategy, question))
+    if strategy.mechanism.shares and len(population.parties) == 1:
+        notes = (*notes, f"{strategy.mechanism.name}: there is one party only and nobody to share with")
+    return Prepared(strategy, population, notes)
+
+
+def _mechanism_notes(strategy: Strategy, question: Question) -> tuple[str, ...]:
+    """Say which settings a mechanism does not read, and what a reader would not expect of the others."""
+    mechanism = strategy.mechanism
+    return (*unread_settings(mechanism, question.settings), *mechanism.notes(strategy.parameters))
+
+
+def _long_text_notes(federation: Federation, strategy: Strategy) -> tuple[str, ...]:
+    """Say which texts no report carries whole, and how many chunks would."""
+    mechanism, codec = strategy.mechanism, strategy.codec
+    if not (isinstance(mechanism, Panorama) and mechanism.texts and isinstance(codec, HashedText)):
+        return ()
+    needed = codec.chunks_needed(federation.items)
+    too_long = int(np.count_nonzero(needed > codec.chunks))
+    if not too_long:
+        return ()
+    most, room = int(needed.max()), int(np.quantile(needed, ENOUGH_FIT, method="higher"))
+    advice = f"--set text_chunks={most} makes room for all of them"
+    if most > MAX_CHUNKS:
+        advice = f"the longest would take {most} chunks, {MAX_CHUNKS} is the most that there can be"
+    elif room > codec.chunks and room < most:
+        advice = f"--set text_chunks={room} makes room for {ENOUGH_FIT:.0%} of all items, {most} for every one"
+    return (
+        f"{too_long:,} items have a text code longer than {CHUNK_BITS * codec.chunks} bits: found, they show as a hash "
+        f"unless a word list names them ({advice})",
+    )
