@@ -1,9 +1,12 @@
-"""What a signed task means to its dialogues: mechanism, parameters, mode, codec. The inverse of `server.planning`."""
+"""What a signed task means to its dialogues: mechanism, parameters and mode. The inverse of `server.planning`."""
 
-from treetop.encoding.item_codecs import ItemCodec, codec_named
+from typing import Any
+
+from treetop.errors import PeerViolation
 from treetop.federation.task import DeviceTask
+from treetop.federation.wire.item_lists import ItemList
 from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.protocol import Mechanism, Mode
+from treetop.mechanisms.protocol import Mechanism, Mode, PublicItems
 from treetop.mechanisms.registry import mechanism_named, parameters_for
 
 
@@ -13,11 +16,16 @@ def parameters_of(task: DeviceTask) -> Parameters:
     return parameters_for(mechanism, task.k, task.budget.text, task.oracle, dict(task.settings))
 
 
+def mechanism_of(task: DeviceTask, listed: ItemList | None = None) -> Mechanism[Any]:
+    """Return a task's mechanism over its items; `listed` is the list that the task names, if it names one."""
+    if (task.item_list or None) != (listed and listed.digest):
+        raise PeerViolation("list of the task", task.item_list or "none", listed.digest if listed else "none")
+    items = PublicItems(task.encoding.name, task.chunks > 0)
+    if listed is not None:
+        items = PublicItems(task.encoding.name, task.chunks > 0, listed.items, listed.ordered)
+    return mechanism_named(task.mechanism).over_items(parameters_of(task), items)
+
+
 def mode_of(task: DeviceTask) -> Mode:
     """Return how the devices of a task are asked."""
     return "one-shot" if task.one_shot else "rounds"
-
-
-def codec_of(task: DeviceTask) -> ItemCodec:
-    """Return what reads the codes of a task back."""
-    return codec_named(task.encoding.name, task.bits, *filter(None, [task.encoding.hash_key]))

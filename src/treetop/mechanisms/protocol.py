@@ -6,7 +6,8 @@ of another package is a subclass in one file, declared as an entry point of the 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Generic, Literal, TypeVar
 
@@ -15,7 +16,8 @@ from treetop.errors import InvalidInput
 from treetop.mechanisms.dialogue import Dialogue, DivideUsers, Findings, Member, Roster, Upload
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.public_facts import PublicFacts, decode_counts, encode_counts
-from treetop.mechanisms.strict_json import record, require
+from treetop.mechanisms.strict_json import COUNT_BYTES, code_bytes, record, require
+from treetop.oracles.olh import OptimizedLocalHashing
 from treetop.trie.candidate_domain import MAX_CANDIDATES
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group, GroupSizes
@@ -30,6 +32,20 @@ MIN_KEPT_IN_ROUNDS = 2
 P = TypeVar("P", bound=Parameters)
 
 
+@dataclass(frozen=True)
+class PublicItems:
+    """What is known of the items of a deployed query before anybody is asked."""
+
+    encoding: str
+    """How an item becomes a code; with a catalogue, its place in the list."""
+    recovery: bool = False
+    """Whether some devices report a part of their text."""
+    listed: Sequence[str] = ()
+    """Items that are known beforehand."""
+    ordered: bool = False
+    """Whether those that stand earlier are known to be more popular."""
+
+
 class Mechanism(ABC, Generic[P]):
     """A way to find the most frequent items of a federation."""
 
@@ -40,6 +56,12 @@ class Mechanism(ABC, Generic[P]):
     """How it can be deployed; none: it can be simulated only."""
     tolerates_small_groups: bool = False
     """Whether a level with too few reports is left out; otherwise its party withdraws."""
+    reports_names: bool = False
+    """Whether devices report whole names and parts of texts behind them (`CollectNames`), instead of prefixes."""
+    hashing_oracle: str = OptimizedLocalHashing.name
+    """What the oracle `auto` is where devices hash what they report (one-shot)."""
+    encodings: tuple[str, ...] = ()
+    """What it can be deployed over, the usual one first; none: over every registered encoding."""
     prunes: bool = False
     """Whether its candidate lists may leave out children of the level before, and say so."""
     tiny_settings: Mapping[str, object] = {"bits": SHORTEST}
@@ -101,7 +123,23 @@ class Mechanism(ABC, Generic[P]):
         """Say what a reader of an answer would not expect of these parameters."""
         return ()
 
+    def reading_notes(self, ranking: GlobalRanking) -> tuple[str, ...]:  # noqa: ARG002
+        """Say what a reader of these names would not expect of them."""
+        return ()
+
     # A deployment's questions: before it begins.
+
+    def over_items(self, parameters: P, items: PublicItems) -> "Mechanism[P]":  # noqa: ARG002
+        """Return the mechanism for the items of one query: most need not know them."""
+        return self
+
+    def task_lengths(self, parameters: P) -> tuple[int, ...]:
+        """Return l_0 = 0 .. l_g: the bits of what the devices of every level report."""
+        return self.lengths(parameters)
+
+    def max_reply_bytes(self, parameters: P) -> int:
+        """Return how long a reply of a party can be: the counts of all candidates of the last level, in JSON."""
+        return self.max_candidates(parameters)[-1] * (code_bytes(self.lengths(parameters)[-1]) + COUNT_BYTES)
 
     def group_weights(self, parameters: P) -> GroupSizes:
         """Return the weights by which a device draws its group: how a party divides a very large number of users.

@@ -27,7 +27,7 @@ from treetop.query.answer import SIMULATION, Answer, AnswerItem, AnswerParty, Co
 from treetop.query.strategy import Chosen, FindRequest, choose
 from treetop.simulation.population import Population
 from treetop.simulation.run import RunResult, run
-from treetop.trie.global_ranking import Source
+from treetop.trie.global_ranking import Source, described_list
 
 
 @dataclass(frozen=True)
@@ -206,8 +206,7 @@ def _list_choices(chosen: Chosen) -> list[str]:
     """Say which list names are read from."""
     if (words := chosen.words) is None:
         return []
-    order = "the most popular first" if words.ordered else "in no known order of popularity"
-    return [f"names are read from {words.source}: {len(words.items):,} words, {order}"]
+    return [described_list(words.source, len(words.items), words.ordered)]
 
 
 def _items(outcome: RunResult, population: Population) -> tuple[AnswerItem, ...]:

@@ -1,6 +1,6 @@
 """What a party knows of a level once its reports are counted, and party estimates -> global top k."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -140,9 +140,24 @@ class GlobalRanking:
             texts=None if self.texts is None else self.texts[places],
         )
 
+    def named(self, show: Callable[[int], str]) -> list[tuple[str, Source | None]]:
+        """Return the name of every prefix and where it is from: the text that was read, or what `show` makes of it."""
+        if self.texts is None:
+            return [(show(code), None) for code in self.prefixes.tolist()]
+        return [
+            (show(code), "unknown") if text is None else (text.text.decode("utf-8", errors="replace"), text.source)
+            for code, text in zip(self.prefixes.tolist(), self.texts.tolist(), strict=True)
+        ]
+
     def top(self, k: int) -> "GlobalRanking":
         """Return the k most frequent; equal counts by the smaller prefix."""
         return self.at(np.argsort(-self.counts, kind="stable")[:k])
+
+
+def described_list(source: str, words: int, ordered: bool) -> str:
+    """Say which list names are read from."""
+    order = "the most popular first" if ordered else "in no known order of popularity"
+    return f"names are read from {source}: {words:,} words, {order}"
 
 
 def summed(uploads: Sequence[CountedPrefixes]) -> GlobalRanking:

@@ -6,14 +6,16 @@ their texts are read from users who, whatever they hold, were drawn to report on
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treetop.encoding.bit_strings import Codes, code_array
-from treetop.encoding.item_codecs import Hashed
+from treetop.encoding.bit_strings import SHORTEST, Codes, code_array
+from treetop.encoding.item_codecs import Hashed, Ids, codec_class
+from treetop.encoding.listed_items import ListedItems
+from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES
 from treetop.errors import InvalidInput
 from treetop.mechanisms.dialogue import (
     AskParties,
@@ -26,14 +28,36 @@ from treetop.mechanisms.dialogue import (
     Record,
     Roster,
     TellServer,
+    Upload,
     ask,
 )
 from treetop.mechanisms.panorama.discovery import ConspicuousNames, most_conspicuous
+from treetop.mechanisms.panorama.messages import (
+    ESCAPED_BITS,
+    FEW_BYTES,
+    ChunksWanted,
+    CountsWanted,
+    FirstCounts,
+    NamesWanted,
+    UploadReader,
+    read_names,
+    read_names_wanted,
+    written_findings,
+)
 from treetop.mechanisms.panorama.name_counts import NameCounts
-from treetop.mechanisms.panorama.plan import MAX_NAME_BITS, READ, PanoramaParameters, PanoramaPlan
+from treetop.mechanisms.panorama.plan import (
+    MAX_ASKED,
+    MAX_NAME_BITS,
+    NAME_BITS,
+    READ,
+    PanoramaParameters,
+    PanoramaPlan,
+)
 from treetop.mechanisms.panorama.ranking import ZETA, ClosingRound, Reporting
-from treetop.mechanisms.panorama.texts import ChunkCounts, ListedNames, Rows, Texts, chunk_rows, spelt_texts
-from treetop.mechanisms.protocol import Mechanism
+from treetop.mechanisms.panorama.texts import ChunkCounts, ListedNames, Texts, chunk_rows, spelt_texts
+from treetop.mechanisms.protocol import Mechanism, Mode, PublicItems
+from treetop.mechanisms.public_facts import PublicFacts
+from treetop.mechanisms.strict_json import MESSAGE_HEAD, code_bytes, packed_length, packed_text, record
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
 from treetop.oracles.registry import AUTO, oracle_named
 from treetop.oracles.walsh import WalshHashing
@@ -41,43 +65,10 @@ from treetop.trie.global_ranking import COUNT_BITS, GlobalRanking
 from treetop.trie.lower_confidence import best_places, scored
 from treetop.trie.party_counts import QuantisedCounts
 from treetop.trie.significance import threshold
+from treetop.trie.user_groups import Group, GroupSizes
 
-
-@dataclass(frozen=True, eq=False)
-class FirstCounts:
-    """Party to server: the reports of every kind, the counts of all listed names, and what else is conspicuous."""
-
-    kinds: tuple[int, ...]
-    listed: QuantisedCounts
-    others: ConspicuousNames
-    """None of them where only the list is counted."""
-
-    @property
-    def bits(self) -> int:
-        """Return the bits of all that is sent."""
-        return len(self.kinds) * COUNT_BITS + self.listed.bits + self.others.bits
-
-
-@dataclass(frozen=True, eq=False)
-class CountsWanted:
-    """Server to every party: names on no list that are to be counted by the reports of whole names."""
-
-    names: Codes
-
-
-@dataclass(frozen=True, eq=False)
-class ChunksWanted:
-    """Server to every party: names behind which all chunks are to be counted."""
-
-    names: Codes
-
-
-@dataclass(frozen=True, eq=False)
-class NamesWanted:
-    """Server to every party: names whose signed counts are wanted; as many as there are rows have a text."""
-
-    names: Codes
-    chunks: Rows
+WHOLE_WEIGHT = 1 << 30
+"""What the weights of all kinds of reports add up to in a task, nearly: they are whole numbers there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +91,11 @@ class Panorama(Mechanism[PanoramaParameters]):
 
     name = "panorama"
     parameters = PanoramaParameters
-    modes = ()
+    modes = ("one-shot",)
+    reports_names = True
+    tolerates_small_groups = True
+    hashing_oracle = WalshHashing.name
+    encodings = (Hashed.name, Ids.name, ListedItems.name)
     tiny_settings = {"bits": 8, "text_chunks": 1}  # noqa: RUF012
 
     def plan(self, parameters: PanoramaParameters, roster: Roster) -> PanoramaPlan:
@@ -214,3 +209,99 @@ class Panorama(Mechanism[PanoramaParameters]):
         oracle = self.oracle(parameters).name
         share = f", {parameters.text_share:.0%} of users a part of its text" if self.texts else ""
         return (f"every user reports one of 2^{parameters.bits} names once by {oracle}{share}",)
+
+    # A deployment's questions.
+
+    def over_items(self, parameters: PanoramaParameters, items: PublicItems) -> "Panorama":
+        """Return Panorama over places in a catalogue, over ids, or over hashed texts and a list of some of them."""
+        nothing, oracle = ListedNames.codes(code_array([], parameters.bits)), self.oracle(parameters)
+        if items.encoding == ListedItems.name:
+            places = ListedNames.codes(code_array(range(len(items.listed)), parameters.bits))
+            return replace(self, listed=places, discovers=False, texts=False)
+        oracle.every_name(SHORTEST, oracle.report_slots)  # an oracle that cannot count them all refuses
+        if not codec_class(items.encoding).hashes:
+            return replace(self, listed=nothing, discovers=True, texts=False)
+        texts = [item.encode("utf-8", errors="surrogatepass") for item in items.listed]
+        chunks, codec = parameters.text_chunks if items.recovery else 0, Hashed(parameters.bits, parameters.hash_key)
+        listed = ListedNames.hashed(texts, codec, chunks, ordered=items.ordered)
+        return replace(self, listed=listed, discovers=True, texts=items.recovery)
+
+    def task_lengths(self, parameters: PanoramaParameters) -> tuple[int, ...]:
+        """Return the bits of a name, and of a name with its first chunks."""
+        b, chunks = parameters.bits, parameters.text_chunks if self.texts else 0
+        return (0, *(b + CHUNK_BITS * chunk for chunk in range(chunks + 1)))
+
+    def group_weights(self, parameters: PanoramaParameters) -> GroupSizes:
+        """Return the weights of every kind of report, as whole numbers."""
+        plan = PanoramaPlan.of(parameters, len(self.listed), signed=False, discovers=self.discovers, texts=self.texts)
+        return {Group(1 + kind): round(WHOLE_WEIGHT * weight) for kind, weight in enumerate(plan.weights)}
+
+    def deployment_settings(self, settings: Mapping[str, object], *, mode: Mode, hashed: bool) -> dict[str, object]:
+        """Take names of 24 bits unless told."""
+        return {"bits": NAME_BITS, **super().deployment_settings(settings, mode=mode, hashed=hashed)}
+
+    def max_message_bytes(self, parameters: PanoramaParameters) -> int:
+        """Return the bytes of all names that are asked about, or of the closing round's with their chunks."""
+        name = code_bytes(parameters.bits)
+        closing = self._most_wanted(parameters) * (name + 2 * parameters.text_chunks + 3)
+        return MESSAGE_HEAD + max(MAX_ASKED * name, closing)
+
+    def max_reply_bytes(self, parameters: PanoramaParameters) -> int:
+        """Return the bytes of the first counts, or of all chunks behind the names that are read."""
+        first = packed_length(-(-len(self.listed) * ESCAPED_BITS // 8))
+        first += packed_length(((1 << parameters.bits) >> 2) + FEW_BYTES)
+        chunk = packed_length(-(-READ * CHUNK_VALUES * ESCAPED_BITS // 8))
+        return MESSAGE_HEAD + max(first, parameters.text_chunks * (chunk + 3))
+
+    def _most_wanted(self, parameters: PanoramaParameters) -> int:
+        return 2 * (parameters.k + READ)
+
+    def encode_message(self, message: object) -> Any:
+        """Run by the server: names, and in the closing round the chunks of those that were read."""
+        return None if message is None else cast(CountsWanted | ChunksWanted | NamesWanted, message).to_json()
+
+    def decode_message(self, facts: PublicFacts[PanoramaParameters], content: Any) -> object:
+        """Run by the party: nothing at first; then names to be counted, to be read, to be counted for good."""
+        number, bits = len(facts.messages), facts.parameters.bits
+        if number == 0:
+            return super().decode_message(facts, content)
+        if number == self.uploads(facts.parameters) - 1:
+            chunks = self.plan(facts.parameters, facts.roster).chunks
+            return read_names_wanted(content, bits, chunks, self._most_wanted(facts.parameters))
+        if number == 1:
+            return CountsWanted(read_names(content, bits, MAX_ASKED))
+        return ChunksWanted(read_names(content, bits, READ))
+
+    def encode_upload(self, facts: PublicFacts[PanoramaParameters], upload: Upload) -> Any:  # noqa: ARG002
+        """Run by the party: packed counts."""
+        if isinstance(upload, FirstCounts):
+            return upload.to_json()
+        if isinstance(upload, ChunkCounts):
+            return {"chunks": [packed_text(chunk.to_bytes()) for chunk in upload.chunks]}
+        return {"counts": packed_text(cast(QuantisedCounts, upload).to_bytes())}
+
+    def decode_upload(self, facts: PublicFacts[PanoramaParameters], content: Any) -> Upload:
+        """Run by the server: the counts of the newest message's names, in the range that reports can give."""
+        reader, plan = self._reader(facts), self.plan(facts.parameters, facts.roster)
+        if len(facts.messages) == 1:
+            devices = [facts.max_reports.get(1 + kind, 0) for kind in range(len(plan.weights))]
+            return reader.first(content, devices, self.listed.names, plan.tau if self.discovers else None)
+        kinds, asked = cast(FirstCounts, facts.uploads[0]).kinds, facts.messages[-1]
+        if isinstance(asked, CountsWanted):
+            return reader.counts(record("counts", content, {"counts"})["counts"], len(asked.names), kinds[0])
+        return reader.chunk_counts(content, len(cast(ChunksWanted, asked).names), kinds)
+
+    def encode_findings(self, facts: PublicFacts[PanoramaParameters], findings: Findings) -> Any:
+        """Run by the party: the support of every name that was asked for."""
+        wanted = cast(NamesWanted, facts.messages[-1])
+        return written_findings(findings, facts.member.users, self.oracle(facts.parameters), wanted)
+
+    def decode_findings(self, facts: PublicFacts[PanoramaParameters], content: Any) -> Findings:
+        """Run by the server: the support of every name that it asked for."""
+        kinds = cast(FirstCounts, facts.uploads[0]).kinds
+        return self._reader(facts).findings(content, cast(NamesWanted, facts.messages[-1]), kinds)
+
+    def _reader(self, facts: PublicFacts[PanoramaParameters]) -> UploadReader:
+        parameters = facts.parameters
+        signed = parameters.rule(len(facts.roster.members)) == "sum"
+        return UploadReader(parameters.bits, facts.member.users, self.oracle(parameters), signed)
