@@ -14,13 +14,13 @@ from scipy.stats import binom
 from tests.statistical.settings import FALSE_ALARM, Z
 from tests.statistical.test_mechanism_laws import agree
 from tests.support.populations import population
+from treetop.query.strategy import catalogued
 
 from treetop.datasets.federation import federation_from_mapping
 from treetop.mechanisms.canopy import Canopy, CanopyParameters
 from treetop.mechanisms.protocol import Mechanism, P
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
-from treetop.query.strategy import catalogued
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
 from treetop.trie.significance import NoiseScores, normal_scores, significant, sum_threshold, threshold

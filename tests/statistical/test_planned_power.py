@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from treetop.query.strategy import Chosen, FindRequest, choose
 
 from treetop.datasets.federation import Federation, federation_from_mapping
 from treetop.planning.plan import PlanRow, plan
-from treetop.query.strategy import Chosen, FindRequest, choose
 from treetop.simulation.run import run
 
 FACTOR = 1.15

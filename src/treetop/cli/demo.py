@@ -14,11 +14,11 @@ from treetop.evaluation.evaluate import Experiment
 from treetop.evaluation.grid import cells_of
 from treetop.evaluation.results import Evaluation
 from treetop.mechanisms.registry import OWN
+from treetop.mechanisms.strategy import Question
 from treetop.oracles.registry import AUTO
 from treetop.public_text import visible
 from treetop.query.answer import Answer
 from treetop.query.find import simulated_answer
-from treetop.query.strategy import FindRequest
 from treetop.simulation.population import Population
 
 REPEATS = 20
@@ -37,8 +37,8 @@ def demo(
     experiment = Experiment.of(synthetic(), cells, repeats=REPEATS, seed=seed)
     population, seed = experiment.population, experiment.grid.seed
     population.check_k(k)
-    requests = [FindRequest(k, epsilon, name, oracle) for name in OWN]
-    answers = [simulated_answer(population.federation, request, seed=seed) for request in requests]
+    questions = [Question(k, epsilon, name, oracle) for name in OWN]
+    answers = [simulated_answer(population.federation, question, seed=seed) for question in questions]
     with progress_bar("runs", experiment.grid.runs) as bar:
         task = bar.task_ids[0]
         evaluation = experiment.evaluation(dict(experiment.rows(workers, lambda done: bar.advance(task, done))))

@@ -11,7 +11,7 @@ from treetop.cli.options import (
     Files,
     Json,
     K,
-    MechanismOption,
+    MaybeMechanism,
     Normalise,
     Oracle,
     Seed,
@@ -28,17 +28,16 @@ from treetop.cli.screen import waiting
 from treetop.datasets.item_catalogue import load_catalogue
 from treetop.datasets.loading import federation_named
 from treetop.datasets.word_list import word_list_of
-from treetop.mechanisms.registry import DEFAULT_MECHANISM
+from treetop.mechanisms.strategy import Question
 from treetop.oracles.registry import AUTO
 from treetop.query.find import simulated_answer
-from treetop.query.strategy import FindRequest
 
 
 def find(
     files: Files,
     k: K = 10,
     epsilon: EpsilonOption = 2.0,
-    mechanism: MechanismOption = DEFAULT_MECHANISM,
+    mechanism: MaybeMechanism = None,
     oracle: Oracle = AUTO,
     encoding: Encoding = None,
     strategy: Strategy = None,
@@ -56,7 +55,7 @@ def find(
     """Find the k most popular items of a federation in one simulated run."""
     chosen = read_settings(settings)
     with waiting("reading and running"):
-        request = FindRequest(
+        question = Question(
             k,
             epsilon,
             mechanism,
@@ -69,5 +68,5 @@ def find(
             normalise=() if normalise is None else normalise,
             settings=chosen,
         )
-        answer = simulated_answer(federation_named(files), request, seed=seed, simulator=simulator)
+        answer = simulated_answer(federation_named(files), question, seed=seed, simulator=simulator)
     present(answer, json)

@@ -12,8 +12,8 @@ from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import STEPS
 from treetop.errors import InvalidInput
 from treetop.mechanisms.registry import MECHANISMS, SETTINGS
+from treetop.mechanisms.strategy import STRATEGIES
 from treetop.oracles.registry import oracle_names
-from treetop.query.strategy import STRATEGIES
 from treetop.simulation.run import SIMULATORS
 
 Value = TypeVar("Value")
@@ -56,6 +56,15 @@ MechanismOption = Annotated[
         "--mechanism", help=f"Mechanism: {', '.join(MECHANISMS)}.", autocompletion=completing(list(MECHANISMS))
     ),
 ]
+MaybeMechanism = Annotated[
+    str | None,
+    typer.Option(
+        "--mechanism",
+        help=f"Mechanism: {', '.join(MECHANISMS)}.",
+        show_default="panorama, or canopy where a trie is searched",
+        autocompletion=completing(list(MECHANISMS)),
+    ),
+]
 Encoding = Annotated[
     str | None,
     typer.Option(
@@ -70,8 +79,8 @@ CatalogueFile = Annotated[
     typer.Option(
         "--catalogue",
         metavar="FILE",
-        help="The items are known: one per line (.txt), or the column item of a CSV or Parquet file. Nothing is "
-        "searched; every user reports her item once.",
+        help="The items are known: one per line (.txt), or the column item of a CSV or Parquet file. Nothing else is "
+        "counted but how many users hold none of them.",
         show_default=False,
     ),
 ]
@@ -112,14 +121,14 @@ TextRecovery = Annotated[
     typer.Option(
         "--text-recovery/--no-text-recovery",
         help="Names are hashed, and some users report a part of their text, so that unlisted names can be read.",
-        show_default="only without a word list",
+        show_default="on where names are hashed",
     ),
 ]
 Strategy = Annotated[
     str | None,
     typer.Option(
         "--strategy",
-        help=f"How an item is named: {', '.join(STRATEGIES)}.",
+        help=f"How items are found: {', '.join(STRATEGIES)}. The last two are Panorama, told what to count.",
         show_default="what suits the files and options",
         autocompletion=completing(STRATEGIES),
     ),

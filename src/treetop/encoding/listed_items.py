@@ -1,11 +1,46 @@
-"""Items of a list that everybody knows: the code of an item is its place."""
+"""Items that are known before anybody is asked: a list of them, and codes that are places in it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from treetop.encoding.bit_strings import SHORTEST, code_array
 from treetop.encoding.item_codecs import EncodedItems, ItemCodec
+from treetop.encoding.normalisation import normalised
+from treetop.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class ItemCatalogue:
+    """Distinct items, the most popular first where the list is `ordered`, else as they were listed."""
+
+    items: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    ordered: bool = False
+    """Whether an item that stands earlier is known to be more popular."""
+    source: str = "the list that was given"
+    """Where the items come from, for the reader of an answer."""
+
+    @classmethod
+    def of(cls, listed: Iterable[object]) -> "ItemCatalogue":
+        """Take every item once, and say how often that made a difference."""
+        if isinstance(listed, str):
+            raise InvalidInput(f"a catalogue or word list must be a list of items, found the text {listed[:40]!r}")
+        named = [str(item) for item in listed]
+        items = tuple(dict.fromkeys(item for item in named if item))
+        if not items:
+            raise InvalidInput("a catalogue or word list needs one item at least, found none")
+        repeated = len(named) - named.count("") - len(items)
+        notes = (f"the catalogue names {repeated:,} items again: each counts once",) if repeated else ()
+        return cls(items, notes)
+
+    def normalised(self, steps: Collection[str]) -> "ItemCatalogue":
+        """Return the normalised items, and say how many became the same as one before them, whose place they share."""
+        items = tuple(dict.fromkeys(normalised(item, steps) for item in self.items))
+        merged = len(self.items) - len(items)
+        note = f"normalised alike ({', '.join(steps)}): {self.source}; {merged:,} of its items were merged with others"
+        return replace(self, items=items, notes=(*self.notes, note))
 
 
 class ListedItems(ItemCodec):

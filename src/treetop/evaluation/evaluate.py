@@ -11,9 +11,10 @@ from treetop.evaluation.grid import Cell, Grid, cells_of
 from treetop.evaluation.results import Evaluation, Row, row_of
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import MECHANISMS
+from treetop.mechanisms.strategy import trie_codec
 from treetop.oracles.registry import AUTO
-from treetop.query.find import checked_seed, mechanism_notes, warn_of
-from treetop.query.strategy import populate
+from treetop.query.find import checked_seed, warn_of
+from treetop.query.preparation import mechanism_notes
 from treetop.simulation.population import Population
 
 
@@ -39,7 +40,8 @@ class Experiment:
     ) -> "Experiment":
         """Check what was asked for, and encode the data; `settings` are those that the cells were made with."""
         grid = Grid(cells, repeats, checked_seed(seed), simulator)
-        population = populate(as_federation(data), cells[0].parameters, encoding)
+        federation = as_federation(data)
+        population = Population(federation, trie_codec(encoding or federation.encoding, cells[0].parameters))
         notes = [
             note
             for cell in cells

@@ -2,12 +2,15 @@
 
 from typing import Any
 
+from treetop.encoding.item_codecs import Hashed
+from treetop.encoding.listed_items import ItemCatalogue, ListedItems
 from treetop.errors import PeerViolation
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.item_lists import ItemList
 from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.protocol import Mechanism, Mode, PublicItems
+from treetop.mechanisms.protocol import Mechanism, Mode
 from treetop.mechanisms.registry import mechanism_named, parameters_for
+from treetop.mechanisms.strategy import ItemsAhead, Question, choose
 
 
 def parameters_of(task: DeviceTask) -> Parameters:
@@ -16,14 +19,25 @@ def parameters_of(task: DeviceTask) -> Parameters:
     return parameters_for(mechanism, task.k, task.budget.text, task.oracle, dict(task.settings))
 
 
+def known_items(listed: ItemList | None) -> ItemCatalogue | None:
+    """Return the items of a list as those who choose a strategy have them."""
+    return None if listed is None else ItemCatalogue(listed.items, (), listed.ordered, listed.source)
+
+
 def mechanism_of(task: DeviceTask, listed: ItemList | None = None) -> Mechanism[Any]:
     """Return a task's mechanism over its items; `listed` is the list that the task names, if it names one."""
     if (task.item_list or None) != (listed and listed.digest):
         raise PeerViolation("list of the task", task.item_list or "none", listed.digest if listed else "none")
-    items = PublicItems(task.encoding.name, task.chunks > 0)
-    if listed is not None:
-        items = PublicItems(task.encoding.name, task.chunks > 0, listed.items, listed.ordered)
-    return mechanism_named(task.mechanism).over_items(parameters_of(task), items)
+    if task.reports == "prefixes":
+        return mechanism_named(task.mechanism)
+    known = known_items(listed)
+    encoding, hashed = task.encoding.name, task.encoding.name == Hashed.name
+    question = Question(
+        task.k, task.budget.text, task.mechanism, task.oracle, None if encoding == ListedItems.name else encoding,
+        catalogue=known if encoding == ListedItems.name else None, word_list=known if hashed else None,
+        text_recovery=task.chunks > 0 if hashed else None, settings=dict(task.settings),
+    )  # fmt: skip
+    return choose(question, ItemsAhead(), parties=len(task.parties), hash_key=task.encoding.hash_key).mechanism
 
 
 def mode_of(task: DeviceTask) -> Mode:

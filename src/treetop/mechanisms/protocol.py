@@ -6,8 +6,7 @@ of another package is a subclass in one file, declared as an entry point of the 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, Generic, Literal, TypeVar
 
@@ -32,20 +31,6 @@ MIN_KEPT_IN_ROUNDS = 2
 P = TypeVar("P", bound=Parameters)
 
 
-@dataclass(frozen=True)
-class PublicItems:
-    """What is known of the items of a deployed query before anybody is asked."""
-
-    encoding: str
-    """How an item becomes a code; with a catalogue, its place in the list."""
-    recovery: bool = False
-    """Whether some devices report a part of their text."""
-    listed: Sequence[str] = ()
-    """Items that are known beforehand."""
-    ordered: bool = False
-    """Whether those that stand earlier are known to be more popular."""
-
-
 class Mechanism(ABC, Generic[P]):
     """A way to find the most frequent items of a federation."""
 
@@ -60,8 +45,6 @@ class Mechanism(ABC, Generic[P]):
     """Whether devices report whole names and parts of texts behind them (`CollectNames`), instead of prefixes."""
     hashing_oracle: str = OptimizedLocalHashing.name
     """What the oracle `auto` is where devices hash what they report (one-shot)."""
-    encodings: tuple[str, ...] = ()
-    """What it can be deployed over, the usual one first; none: over every registered encoding."""
     prunes: bool = False
     """Whether its candidate lists may leave out children of the level before, and say so."""
     tiny_settings: Mapping[str, object] = {"bits": SHORTEST}
@@ -123,15 +106,11 @@ class Mechanism(ABC, Generic[P]):
         """Say what a reader of an answer would not expect of these parameters."""
         return ()
 
-    def reading_notes(self, ranking: GlobalRanking) -> tuple[str, ...]:  # noqa: ARG002
-        """Say what a reader of these names would not expect of them."""
+    def ranking_notes(self, ranking: GlobalRanking) -> tuple[str, ...]:
+        """Say what a reader should know of the names that were found."""
         return ()
 
     # A deployment's questions: before it begins.
-
-    def over_items(self, parameters: P, items: PublicItems) -> "Mechanism[P]":  # noqa: ARG002
-        """Return the mechanism for the items of one query: most need not know them."""
-        return self
 
     def task_lengths(self, parameters: P) -> tuple[int, ...]:
         """Return l_0 = 0 .. l_g: the bits of what the devices of every level report."""

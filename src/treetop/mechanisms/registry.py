@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from treetop.encoding.bit_strings import SHORTEST, code_array
+from treetop.encoding.bit_strings import SHORTEST
 from treetop.encoding.item_codecs import Hashed
 from treetop.entry_points import Registry
 from treetop.errors import InvalidInput, UnknownName
@@ -35,11 +35,8 @@ def _checked(entry: object) -> Mechanism[Any]:
 
 
 OWN: dict[str, Mechanism[Any]] = {
-    mechanism.name: mechanism
-    for mechanism in (
-        Fedpem(), Gtf(), Tap(), Taps(), Canopy(), Panorama(ListedNames.codes(code_array([], SHORTEST)), texts=False),
-    )
-}  # fmt: skip
+    mechanism.name: mechanism for mechanism in (Fedpem(), Gtf(), Tap(), Taps(), Canopy(), Panorama())
+}
 MECHANISMS = Registry("mechanism", OWN, GROUP, _checked)
 FOR_A_QUERY: tuple[Mechanism[Any], ...] = (
     KnownItems(3, 8),

@@ -1,21 +1,21 @@
 """One answer by simulation: `treetop.find`; and how a run scores against the ground truth."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from secrets import randbelow
 from typing import Any
 from warnings import warn
 
 from treetop.datasets.federation import Federation
-from treetop.datasets.item_catalogue import ItemCatalogue
 from treetop.datasets.loading import as_federation
 from treetop.datasets.word_list import Words, word_list_of
 from treetop.encoding.bit_strings import Codes
 from treetop.encoding.item_codecs import ItemCodec
+from treetop.encoding.listed_items import ItemCatalogue, ListedItems
 from treetop.errors import InvalidInput, TreetopWarning
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
-from treetop.mechanisms.registry import DEFAULT_MECHANISM, unread_settings
+from treetop.mechanisms.strategy import STRATEGIES, Question
 from treetop.mechanisms.summed_level import NO_REPORTS
 from treetop.metrics.noise_advice import CLEAR, Advice, LastLevel, advice
 from treetop.metrics.retrieval import f1, local_recall, ncr
@@ -24,10 +24,10 @@ from treetop.oracles.registry import AUTO
 from treetop.privacy.guarantee import NOT_COVERED
 from treetop.public_text import visible
 from treetop.query.answer import SIMULATION, Answer, AnswerItem, AnswerParty, Covered, OutsideShare, Privacy, Truth
-from treetop.query.strategy import Chosen, FindRequest, choose
+from treetop.query.preparation import prepared
 from treetop.simulation.population import Population
 from treetop.simulation.run import RunResult, run
-from treetop.trie.global_ranking import Source, described_list
+from treetop.trie.global_ranking import Source
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def find(
     *,
     k: int = 10,
     epsilon: float = 2.0,
-    mechanism: str | Mechanism[Any] = DEFAULT_MECHANISM,
+    mechanism: str | Mechanism[Any] | None = None,
     oracle: str | Oracle = AUTO,
     encoding: str | ItemCodec | None = None,
     seed: int | None = None,
@@ -80,12 +80,13 @@ def find(
     """Return the k most popular items of a federation, found under epsilon-LDP by a simulated run.
 
     `data` is a Federation, a path, {party: iterable of items}, {party: {item: users}} or a table with the columns
-    `party`, `item` and optionally `users`. Mechanism, oracle and encoding are names or objects. With a `catalogue` of
-    known items nothing is searched: every user reports her item once. Items that fit no short code are hashed, and
-    their names read from a `word_list` or recovered from reports (`text_recovery`); `strategy` says so outright:
-    catalogue, trie, hashed, or panorama, which counts every name at once. A word list is words, {word: frequency}, a
-    file or "wordfreq:en"; of words that share a hash the likelier is read if it has frequencies or `word_list_order` is
-    "popularity". `normalise` names the steps ("nfc", "casefold", "trim") that items and lists are put through first.
+    `party`, `item` and optionally `users`. Mechanism, oracle and encoding are names or objects. Unless told otherwise
+    it is Panorama, which counts every name at once: ids as they are, the items of a `catalogue` and nothing else, or
+    hashes, whose names a `word_list` has or reports spell (`text_recovery`). Another mechanism, or an encoding such as
+    "words", searches a trie; `strategy` says so outright: panorama, trie, catalogue or hashed. A word list is words,
+    {word: frequency}, a file or "wordfreq:en"; of words that share a hash the likelier is read if it has frequencies or
+    `word_list_order` is "popularity". `normalise` names the steps ("nfc", "casefold", "trim") that items and lists are
+    put through first.
     Further settings are those of `--set`. Without a seed one is drawn. What a reader of the answer should know is in
     its `notes`, and a warning each.
 
@@ -93,17 +94,18 @@ def find(
     >>> drinks = {"harbour": {"chai": 9000, "cocoa": 2000}, "market": {"chai": 5000, "latte": 3000}}
     >>> answer = treetop.find(drinks, k=2, epsilon=4, seed=1)
     >>> answer
-    Answer(canopy, auto oracle, words, k = 2, ε = 4, seed 1: chai, latte)
+    Answer(panorama, auto oracle, hashed, k = 2, ε = 4, seed 1: chai, latte)
     >>> answer.items[0].true_count
     14000
     """
     if "way" in settings:
-        raise InvalidInput("expected strategy='catalogue', 'trie', 'hashed' or 'panorama', found the old name 'way'")
+        raise InvalidInput(f"expected strategy=, one of {', '.join(STRATEGIES)}, found the old name 'way'")
+    known = catalogue if catalogue is None or isinstance(catalogue, ItemCatalogue) else ItemCatalogue.of(catalogue)
     words = word_list_of(word_list, word_list_order)
-    request = FindRequest(
-        k, epsilon, mechanism, oracle, encoding, strategy, catalogue, words, text_recovery, normalise, settings
+    question = Question(
+        k, epsilon, mechanism, oracle, encoding, strategy, known, words, text_recovery, normalise, settings
     )
-    answer = simulated_answer(as_federation(data), request, seed=seed, simulator=simulator)
+    answer = simulated_answer(as_federation(data), question, seed=seed, simulator=simulator)
     warn_of(answer.notes)
     return answer
 
@@ -115,20 +117,14 @@ def warn_of(notes: Iterable[str]) -> None:
 
 
 def simulated_answer(
-    federation: Federation, request: FindRequest, *, seed: int | None = None, simulator: str = "exact"
+    federation: Federation, question: Question, *, seed: int | None = None, simulator: str = "exact"
 ) -> Answer:
     """Simulate one run of a query, and return what it found with its notes."""
     seed = checked_seed(seed)
-    chosen = choose(federation, request, seed)
-    mechanism, population, parameters = chosen.mechanism, chosen.population, chosen.parameters
+    ready = prepared(federation, question, seed)
+    mechanism, population, parameters = ready.mechanism, ready.population, ready.parameters
     outcome = run(mechanism, parameters, population, seed=seed, simulator=simulator)
     scored, users = score(outcome, population, parameters.k), population.roster.all_users
-    notes = (
-        *population.notes,
-        *mechanism_notes(mechanism, parameters, population, request.settings),
-        *_empty_level_notes(outcome),
-        *_undecided_notes(outcome, chosen),
-    )
     return Answer(
         mechanism=mechanism.name,
         oracle=parameters.oracle_name,
@@ -138,8 +134,8 @@ def simulated_answer(
         seed=seed,
         items=_items(outcome, population),
         parties=_parties(outcome, population, parameters.k),
-        notes=notes,
-        choices=(*mechanism.choices(parameters), *_list_choices(chosen), f"chosen because {chosen.reason}"),
+        notes=(*ready.notes, *_empty_level_notes(outcome), *mechanism.ranking_notes(outcome.ranking)),
+        choices=ready.strategy.choices,
         missing=(),
         mode=SIMULATION,
         task=None,
@@ -163,16 +159,6 @@ def checked_seed(seed: int | None) -> int:
     return seed
 
 
-def mechanism_notes(
-    mechanism: Mechanism[Any], parameters: Parameters, population: Population, settings: Mapping[str, object]
-) -> list[str]:
-    """Say which settings a mechanism does not read, and where it has nobody to share with or the wrong oracle."""
-    notes = [*unread_settings(mechanism, settings), *mechanism.notes(parameters)]
-    if mechanism.shares and len(population.parties) == 1:
-        notes.append(f"{mechanism.name}: there is one party only and nobody to share with")
-    return notes
-
-
 def _empty_level_notes(outcome: RunResult) -> list[str]:
     """Say which parties had nobody to ask at some levels."""
     empty = {
@@ -189,51 +175,24 @@ def _empty_level_notes(outcome: RunResult) -> list[str]:
     return notes
 
 
-def _undecided_notes(outcome: RunResult, chosen: Chosen) -> list[str]:
-    """Say how many names of the answer are several words, between which the list cannot decide."""
-    ranking = outcome.ranking
-    texts = [] if ranking.texts is None else zip(ranking.prefixes.tolist(), ranking.texts.tolist(), strict=True)
-    shown = sum(text is not None and text.source == "listed" and code in chosen.undecided for code, text in texts)
-    if not shown:
-        return []
-    return [
-        f"{shown:,} names of the answer are several words of the list that share a hash, joined by 'or': "
-        "a list in order of popularity, or with a column 'frequency', would decide"
-    ]
-
-
-def _list_choices(chosen: Chosen) -> list[str]:
-    """Say which list names are read from."""
-    if (words := chosen.words) is None:
-        return []
-    return [described_list(words.source, len(words.items), words.ordered)]
-
-
 def _items(outcome: RunResult, population: Population) -> tuple[AnswerItem, ...]:
     ranking, users = outcome.ranking, population.roster.all_users
-    names, sources = _names(outcome, population, ranking.prefixes)
+    names = _names(outcome, population, ranking.prefixes)
     marks = [None] * len(ranking) if ranking.significant is None else ranking.significant.tolist()
     columns = (
-        names, ranking.counts.tolist(), ranking.variances.tolist(), marks, sources, ranking.parties.tolist(),
+        names, ranking.counts.tolist(), ranking.variances.tolist(), marks, ranking.parties.tolist(),
         population.true_counts(ranking.prefixes),
     )  # fmt: skip
     return tuple(
         AnswerItem(name, count, count / users, variance**0.5, mark, source, parties, true_count)
-        for name, count, variance, mark, source, parties, true_count in zip(*columns, strict=True)
+        for (name, source), count, variance, mark, parties, true_count in zip(*columns, strict=True)
     )
 
 
-def _names(outcome: RunResult, population: Population, codes: Codes) -> tuple[list[str], list[Source | None]]:
-    """Return the names of codes and where they come from: hashes are read by what the run has read, and no further."""
-    if outcome.ranking.texts is None:
-        return population.show(codes), [None] * len(codes)
-    read = dict(zip(outcome.ranking.prefixes.tolist(), outcome.ranking.texts.tolist(), strict=True))
-    texts = [read.get(code) for code in codes.tolist()]
-    names = [
-        population.codec.show(code) if text is None else text.text.decode("utf-8", errors="replace")
-        for code, text in zip(codes.tolist(), texts, strict=True)
-    ]
-    return names, ["unknown" if text is None else text.source for text in texts]
+def _names(outcome: RunResult, population: Population, codes: Codes) -> list[tuple[str, Source | None]]:
+    """Return the names of codes, and who said so; hashes that a run reads are not read from the federation's items."""
+    reads = outcome.ranking.texts is not None
+    return outcome.ranking.names_of(codes, population.codec.show if reads else population.shown)
 
 
 def _parties(outcome: RunResult, population: Population, k: int) -> tuple[AnswerParty, ...]:
@@ -245,7 +204,7 @@ def _parties(outcome: RunResult, population: Population, k: int) -> tuple[Answer
             share=party.users / population.roster.all_users,
             expected=party.users,
             coverage=1.0,
-            items=tuple(_names(outcome, population, outcome.local_tops[party.name][:k])[0]),
+            items=tuple(name for name, _ in _names(outcome, population, outcome.local_tops[party.name][:k])),
             trace=tuple(outcome.traces[party.name]),
         )
         for party in population.parties
@@ -255,7 +214,7 @@ def _parties(outcome: RunResult, population: Population, k: int) -> tuple[Answer
 def _outside(outcome: RunResult, population: Population) -> OutsideShare | None:
     """Compare the estimated users outside a catalogue with the true ones."""
     outside, users = outcome.ranking.outside, population.roster.all_users
-    if outside is None:
+    if outside is None or not isinstance(population.codec, ListedItems):
         return None
     truth = 1 - int(population.truth.users.sum()) / users
     return OutsideShare(outside.count / users, outside.variance**0.5 / users, truth)

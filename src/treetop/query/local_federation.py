@@ -13,12 +13,12 @@ from treetop.datasets.loading import federation_named
 from treetop.datasets.party_split import first_parties, with_users
 from treetop.encoding.item_codecs import Hashed
 from treetop.federation.server.planning import planned_task
-from treetop.federation.task_parameters import codec_of
+from treetop.federation.task_codec import codec_of
 from treetop.mechanisms.registry import mechanism_named, parameters_for
+from treetop.mechanisms.strategy import ItemsAhead
 from treetop.metrics.retrieval import f1, ncr
 from treetop.query.answer import Answer, Truth
 from treetop.query.find import checked_seed
-from treetop.query.strategy import fitting_encoding
 from treetop.services.local.folder import FederationFolder, LocalOptions, checked_same
 from treetop.services.local.run import local_notes, order_of
 from treetop.simulation.population import Population
@@ -51,7 +51,7 @@ def _begun(given: Mapping[str, Any]) -> tuple[Federation, LocalOptions]:
     mechanism = mechanism_named(given.get("mechanism", DEFAULTS.mechanism))
     k, epsilon = given.get("k", DEFAULTS.k), given.get("epsilon", DEFAULTS.epsilon)
     asked = parameters_for(mechanism, k, epsilon, settings=given.get("settings", {}))
-    encoding = given.get("encoding") or fitting_encoding(drawn, asked.bits) or Hashed.name
+    encoding = given.get("encoding") or ItemsAhead(drawn.items, drawn.encoding).trie_encoding(asked.bits) or Hashed.name
     users = given.get("users", drawn.users)
     settled = {**given, "seed": seed, "encoding": encoding, "parties": len(drawn.parties), "users": users}
     return drawn, LocalOptions(**settled)

@@ -151,9 +151,13 @@ class Population:
         if k > len(self.truth.codes):
             raise InvalidInput(f"k must be at most the {len(self.truth.codes):,} distinct items, found {k}")
 
+    def shown(self, code: int) -> str:
+        """Return the item that a code stands for, read back from the federation's own items if need be."""
+        return self._read_back.get(code) or self.codec.show(code)
+
     def show(self, codes: Codes) -> list[str]:
-        """Return the items that codes stand for, read back from the federation's own items if need be."""
-        return [self._read_back.get(int(code)) or self.codec.show(int(code)) for code in codes]
+        """Return the items that codes stand for."""
+        return [self.shown(code) for code in codes.tolist()]
 
     @cached_property
     def popular_texts(self) -> dict[int, bytes]:

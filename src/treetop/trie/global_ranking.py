@@ -140,24 +140,20 @@ class GlobalRanking:
             texts=None if self.texts is None else self.texts[places],
         )
 
-    def named(self, show: Callable[[int], str]) -> list[tuple[str, Source | None]]:
-        """Return the name of every prefix and where it is from: the text that was read, or what `show` makes of it."""
+    def names_of(self, codes: Codes, show: Callable[[int], str]) -> list[tuple[str, Source | None]]:
+        """Return what codes are called, and who said so: hashes by what was read here, all other codes as shown."""
         if self.texts is None:
-            return [(show(code), None) for code in self.prefixes.tolist()]
+            return [(show(code), None) for code in codes.tolist()]
+        read = dict(zip(self.prefixes.tolist(), self.texts.tolist(), strict=True))
+        texts = [(code, read.get(code)) for code in codes.tolist()]
         return [
             (show(code), "unknown") if text is None else (text.text.decode("utf-8", errors="replace"), text.source)
-            for code, text in zip(self.prefixes.tolist(), self.texts.tolist(), strict=True)
+            for code, text in texts
         ]
 
     def top(self, k: int) -> "GlobalRanking":
         """Return the k most frequent; equal counts by the smaller prefix."""
         return self.at(np.argsort(-self.counts, kind="stable")[:k])
-
-
-def described_list(source: str, words: int, ordered: bool) -> str:
-    """Say which list names are read from."""
-    order = "the most popular first" if ordered else "in no known order of popularity"
-    return f"names are read from {source}: {words:,} words, {order}"
 
 
 def summed(uploads: Sequence[CountedPrefixes]) -> GlobalRanking:

@@ -10,8 +10,8 @@ import pyarrow.parquet
 import pytest
 
 from treetop.datasets import word_list
-from treetop.datasets.item_catalogue import ItemCatalogue
 from treetop.datasets.word_list import word_list_of
+from treetop.encoding.listed_items import ItemCatalogue
 from treetop.errors import InvalidInput, UnknownName
 
 
@@ -153,13 +153,6 @@ class TestPublicLists:
         assert len(listed("wordfreq:is:1000000").items) < 1_000_000
         with pytest.raises(UnknownName, match="expected one of ar, bg, bn, .*, vi, zh"):
             word_list_of("wordfreq:tlh")
-
-
-def test_a_hash_stands_for_its_likeliest_word_or_for_all_of_them() -> None:
-    words = ("tea", "coffee", "ale", "café")
-    by_hash = ItemCatalogue(words).by_hash(len)
-    assert by_hash == {3: (b"tea", b"ale"), 6: (b"coffee",), 5: ("café".encode(),)}
-    assert ItemCatalogue(words, ordered=True).by_hash(len) == {**by_hash, 3: (b"tea",)}
 
 
 def test_a_list_is_normalised_and_keeps_its_order() -> None:

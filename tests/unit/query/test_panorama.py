@@ -7,8 +7,9 @@ import pytest
 import treetop
 from treetop.datasets.loading import as_federation
 from treetop.errors import InvalidInput
+from treetop.mechanisms.strategy import Question
 from treetop.query.answer import Answer
-from treetop.query.strategy import FindRequest, choose
+from treetop.query.preparation import prepared
 
 # Notes are looked at in the answer; that each is a warning, too, is tested with `find`.
 pytestmark = pytest.mark.filterwarnings("ignore::treetop.errors.TreetopWarning")
@@ -31,7 +32,7 @@ def test_texts_are_hashed_under_a_key_of_the_query_and_read_back() -> None:
     assert [row.item for row in answer.items] == TEXTS[:3]
     assert {row.source for row in answer.items} == {"recovered"}
     assert (answer.mechanism, answer.encoding) == ("panorama", "hashed")
-    assert "one of 2^16 names once by walsh" in answer.choices[0]
+    assert "one of 2^16 names, a salted hash, once by walsh" in answer.choices[0]
     assert answer.truth is not None
     assert answer.truth.f1 == 1
 
@@ -71,8 +72,8 @@ def test_more_than_a_hundred_thousand_items_get_longer_names() -> None:
 
 
 def notes_on(held: dict[str, int], **settings: object) -> tuple[str, ...]:
-    request = FindRequest(k=1, strategy="panorama", settings=settings)
-    return choose(as_federation({"north": held}), request).population.notes
+    question = Question(k=1, strategy="panorama", settings=settings)
+    return prepared(as_federation({"north": held}), question).population.notes
 
 
 def test_advice_on_long_texts_names_the_chunks_that_make_room() -> None:

@@ -48,6 +48,7 @@ class ServerQuery:
         """Take an order, or a task and the list that it names."""
         self.task = planned_task(order) if isinstance(order, QueryOrder) else order
         self._listed = order.listed if isinstance(order, QueryOrder) else listed
+        self._choices = order.planned.strategy.choices if isinstance(order, QueryOrder) else ()
         self._expected = order.expectations if isinstance(order, QueryOrder) else ExpectedUsers()
         if set(channels) != set(self.task.parties):
             raise InvalidInput(f"a channel for each of {self.task.parties} is needed, found {tuple(channels)}")
@@ -80,8 +81,8 @@ class ServerQuery:
         server = self._mechanism.server(self._parameters, roster)
         ranking = driven(server, lambda messages: self._answers(messages, roster))
         content = result_content(
-            self.task, self._mechanism, self._listed, ranking, list(self._records.values()), self._letters.left,
-            expected=self._expected, notes=self._notes, fakes_needed=self._fakes_needed,
+            self.task, self._mechanism, ranking, list(self._records.values()), self._letters.left,
+            listed=self._listed, choices=self._choices, expected=self._expected, notes=self._notes, fakes_needed=self._fakes_needed,
         )  # fmt: skip
         return QueryResult(self._letters.kept("result", lambda: canonical_json(content)))
 

@@ -16,7 +16,7 @@ from treetop.federation.wire.item_lists import ItemList
 from treetop.mechanisms.dialogue import LevelTrace
 from treetop.mechanisms.protocol import Mechanism
 from treetop.privacy.guarantee import NOT_COVERED
-from treetop.trie.global_ranking import GlobalRanking, described_list
+from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group
 
 SCHEMA = 1
@@ -70,11 +70,12 @@ class QueryResult:
 def result_content(
     task: DeviceTask,
     mechanism: Mechanism[Any],
-    listed: ItemList | None,
     ranking: GlobalRanking,
     records: Sequence[PartyRecord],
     left: Mapping[str, str],
     *,
+    listed: ItemList | None,
+    choices: Sequence[str],
     expected: ExpectedUsers,
     notes: Sequence[str],
     fakes_needed: FakesNeeded | None,
@@ -95,13 +96,10 @@ def result_content(
             for entry in present
         ],
         "notes": [
-            *plan_notes(task), *notes, *mechanism.reading_notes(ranking),
+            *plan_notes(task), *notes, *mechanism.ranking_notes(ranking),
             *(f"party {entry.name!r}: {note}" for entry in records for note in joined_levels(entry.notes)),
         ],
-        "choices": [
-            *mechanism.choices(parameters),
-            *([] if listed is None else [described_list(listed.source, len(listed.items), listed.ordered)]),
-        ],
+        "choices": list(choices or mechanism.choices(parameters)),
         "missing": [
             {
                 "name": entry.name, "reason": left[entry.name], "levels": entry.levels,
@@ -122,7 +120,8 @@ def result_content(
 def _items(
     task: DeviceTask, listed: ItemList | None, ranking: GlobalRanking, users: int
 ) -> list[dict[str, Any]]:
-    names = ranking.named(codec_of(task, () if listed is None else listed.items).show)
+    codec = codec_of(task, () if listed is None else listed.items)
+    names = ranking.names_of(ranking.prefixes, codec.show)
     marks = [None] * len(ranking) if ranking.significant is None else ranking.significant.tolist()
     rows = zip(names, ranking.counts.tolist(), ranking.variances.tolist(), marks, strict=True)
     return [

@@ -6,69 +6,58 @@ their texts are read from users who, whatever they hold, were drawn to report on
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treetop.encoding.bit_strings import SHORTEST, Codes, code_array
-from treetop.encoding.item_codecs import Hashed, Ids, codec_class
-from treetop.encoding.listed_items import ListedItems
-from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES
+from treetop.encoding.bit_strings import Codes, code_array
+from treetop.encoding.hashed_text import shared_hash_chance
+from treetop.encoding.item_codecs import Hashed
 from treetop.errors import InvalidInput
 from treetop.mechanisms.dialogue import (
     AskParties,
     CollectNames,
+    CollectReports,
     Dialogue,
+    DrawGroup,
     Findings,
     HearServer,
     LevelTrace,
     Member,
+    NameReports,
     Record,
     Roster,
     TellServer,
-    Upload,
     ask,
 )
 from treetop.mechanisms.panorama.discovery import ConspicuousNames, most_conspicuous
-from treetop.mechanisms.panorama.messages import (
-    ESCAPED_BITS,
-    FEW_BYTES,
-    ChunksWanted,
-    CountsWanted,
-    FirstCounts,
-    NamesWanted,
-    UploadReader,
-    read_names,
-    read_names_wanted,
-    written_findings,
-)
-from treetop.mechanisms.panorama.name_counts import NameCounts
+from treetop.mechanisms.panorama.deployment import DeployedNames
+from treetop.mechanisms.panorama.messages import ChunksWanted, CountsWanted, FirstCounts, NamesWanted
+from treetop.mechanisms.panorama.name_counts import NameCounts, SurveyedNames
 from treetop.mechanisms.panorama.plan import (
-    MAX_ASKED,
     MAX_NAME_BITS,
-    NAME_BITS,
     READ,
+    CatalogueParameters,
+    IdParameters,
     PanoramaParameters,
     PanoramaPlan,
+    WholeNameParameters,
 )
 from treetop.mechanisms.panorama.ranking import ZETA, ClosingRound, Reporting
 from treetop.mechanisms.panorama.texts import ChunkCounts, ListedNames, Texts, chunk_rows, spelt_texts
-from treetop.mechanisms.protocol import Mechanism, Mode, PublicItems
-from treetop.mechanisms.public_facts import PublicFacts
-from treetop.mechanisms.strict_json import MESSAGE_HEAD, code_bytes, packed_length, packed_text, record
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
-from treetop.oracles.registry import AUTO, oracle_named
+from treetop.oracles.registry import AUTO, listed_oracle, oracle_named
 from treetop.oracles.walsh import WalshHashing
+from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import COUNT_BITS, GlobalRanking
 from treetop.trie.lower_confidence import best_places, scored
 from treetop.trie.party_counts import QuantisedCounts
 from treetop.trie.significance import threshold
-from treetop.trie.user_groups import Group, GroupSizes
+from treetop.trie.user_groups import Group
 
-WHOLE_WEIGHT = 1 << 30
-"""What the weights of all kinds of reports add up to in a task, nearly: they are whole numbers there."""
+EVERYBODY = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,22 +70,30 @@ class OtherNames:
 
 
 @dataclass(frozen=True, eq=False)
-class Panorama(Mechanism[PanoramaParameters]):
+class Panorama(DeployedNames):
     """The two dialogues, over a public list and, where it discovers, over all names that there can be."""
 
-    listed: ListedNames
+    listed: ListedNames = ListedNames.hashed([], Hashed(MAX_NAME_BITS), 0, ordered=False)  # noqa: RUF009  frozen
     discovers: bool = True
     texts: bool = True
     """Whether some users report a chunk of their text."""
 
     name = "panorama"
-    parameters = PanoramaParameters
-    modes = ("one-shot",)
-    reports_names = True
-    tolerates_small_groups = True
-    hashing_oracle = WalshHashing.name
-    encodings = (Hashed.name, Ids.name, ListedItems.name)
     tiny_settings = {"bits": 8, "text_chunks": 1}  # noqa: RUF012
+
+    @property
+    def parameters(self) -> type[PanoramaParameters]:
+        """Return the parameters, whose settings are those that make a difference to what is counted."""
+        if self.is_catalogue:
+            return CatalogueParameters
+        if self.listed.texts is None:
+            return IdParameters
+        return PanoramaParameters if self.texts else WholeNameParameters
+
+    @property
+    def is_catalogue(self) -> bool:
+        """Return whether names are places in a list, which speak for themselves, and no others are looked for."""
+        return self.listed.texts is None and not self.discovers
 
     def plan(self, parameters: PanoramaParameters, roster: Roster) -> PanoramaPlan:
         """Return what is public before the first report."""
@@ -104,7 +101,11 @@ class Panorama(Mechanism[PanoramaParameters]):
         return PanoramaPlan.of(parameters, len(self.listed), signed=signed, discovers=self.discovers, texts=self.texts)
 
     def oracle(self, parameters: PanoramaParameters) -> FrequencyOracle[Any]:
-        """Return walsh, unless told."""
+        """Return walsh, or k-RR for so short a catalogue that it has the smaller variance, unless told."""
+        if self.is_catalogue:
+            listed = listed_oracle(parameters.oracle, parameters.epsilon, len(self.listed))
+            if listed.listed:
+                return listed
         name = WalshHashing.name if parameters.oracle == AUTO else parameters.oracle
         return oracle_named(name, parameters.epsilon, 1 << parameters.bits)
 
@@ -112,7 +113,7 @@ class Panorama(Mechanism[PanoramaParameters]):
         """Run by a party: ask everybody once, then count what the server asks about, ever fewer names."""
         plan, oracle, b = self.plan(parameters, roster), self.oracle(parameters), parameters.bits
         signed, nameless = parameters.rule(len(roster.members)) == "sum", code_array([(1 << b) - 1], b)
-        reports = yield from ask(CollectNames(b, oracle, plan.weights))
+        reports = yield from self._reports(parameters, plan, oracle)
         counts = NameCounts(b, party.users, oracle, reports)
         listed = counts.by_all(self.listed.names, self.listed.chunks)
         others = ConspicuousNames.none(b)
@@ -130,6 +131,17 @@ class Panorama(Mechanism[PanoramaParameters]):
         yield from ask(Record(LevelTrace(1, b, candidates, sum(reports.kinds), oracle.name, kept)))
         found, outside = counts.uploaded(wanted.names, wanted.chunks), counts.by_names(nameless).uploaded()
         return Findings(found, outside, local=found.prefixes[np.argsort(-found.counts, kind="stable")[: parameters.k]])
+
+    def _reports(
+        self, parameters: PanoramaParameters, plan: PanoramaPlan, oracle: FrequencyOracle[Any]
+    ) -> Dialogue[NameReports]:
+        """Run by a party: ask everybody for her name, or, through an oracle for lists, for her place in a catalogue."""
+        if not (self.is_catalogue and oracle.listed):
+            return (yield from ask(CollectNames(parameters.bits, oracle, plan.weights)))
+        yield from ask(DrawGroup(Group(1), EVERYBODY))
+        domain = CandidateDomain(parameters.bits, self.listed.names)
+        tally = yield from ask(CollectReports(Group(1), domain, oracle))
+        return SurveyedNames(self.listed.names, tally)
 
     def server(self, parameters: PanoramaParameters, roster: Roster) -> Dialogue[GlobalRanking]:
         """Run by the server: the best listed names and the best others, read where they can be; the k best of all."""
@@ -207,101 +219,46 @@ class Panorama(Mechanism[PanoramaParameters]):
     def choices(self, parameters: PanoramaParameters) -> tuple[str, ...]:
         """Say what was chosen and why, for the reader of an answer."""
         oracle = self.oracle(parameters).name
+        if self.is_catalogue:
+            return (f"a catalogue of {len(self.listed):,} items: every user reports her item once by {oracle}",)
+        what = f"one of 2^{parameters.bits} {'ids' if self.listed.texts is None else 'names, a salted hash,'}"
         share = f", {parameters.text_share:.0%} of users a part of its text" if self.texts else ""
-        return (f"every user reports one of 2^{parameters.bits} names once by {oracle}{share}",)
+        said = [f"every user reports {what} once by {oracle}{share}"]
+        if parameters.expected_items:
+            chance = shared_hash_chance(parameters.expected_items, parameters.bits)
+            said.append(
+                f"with {parameters.expected_items:,} items, one shares its hash with another by a {chance:.2%} chance"
+            )
+        plan = self._expected_plan(parameters)
+        bits = plan.expected_bits(parameters, len(self.listed), signed=False)
+        said.append(
+            f"a party names by itself what lies {plan.tau:.2f} standard deviations above its noise: about "
+            f"{bits / 1000:,.0f} kbit up"
+        )
+        return tuple(said)
 
-    # A deployment's questions.
+    def notes(self, parameters: PanoramaParameters) -> tuple[str, ...]:
+        """Say where the budget of a party's upload is too small for what is asked."""
+        needed = self._expected_plan(parameters).expected_bits(parameters, len(self.listed), signed=False)
+        if not self.discovers or not parameters.upload_budget or needed <= parameters.upload_budget:
+            return ()
+        return (
+            f"list and texts take about {needed:,} bits up per party, more than the upload budget of "
+            f"{parameters.upload_budget:,}: names on no list are hardly looked for",
+        )
 
-    def over_items(self, parameters: PanoramaParameters, items: PublicItems) -> "Panorama":
-        """Return Panorama over places in a catalogue, over ids, or over hashed texts and a list of some of them."""
-        nothing, oracle = ListedNames.codes(code_array([], parameters.bits)), self.oracle(parameters)
-        if items.encoding == ListedItems.name:
-            places = ListedNames.codes(code_array(range(len(items.listed)), parameters.bits))
-            return replace(self, listed=places, discovers=False, texts=False)
-        oracle.every_name(SHORTEST, oracle.report_slots)  # an oracle that cannot count them all refuses
-        if not codec_class(items.encoding).hashes:
-            return replace(self, listed=nothing, discovers=True, texts=False)
-        texts = [item.encode("utf-8", errors="surrogatepass") for item in items.listed]
-        chunks, codec = parameters.text_chunks if items.recovery else 0, Hashed(parameters.bits, parameters.hash_key)
-        listed = ListedNames.hashed(texts, codec, chunks, ordered=items.ordered)
-        return replace(self, listed=listed, discovers=True, texts=items.recovery)
+    def _expected_plan(self, parameters: PanoramaParameters) -> PanoramaPlan:
+        """Return the plan for few parties, to speak of before they are known."""
+        return PanoramaPlan.of(
+            parameters, len(self.listed), signed=False, discovers=self.discovers, texts=self.texts
+        )  # fmt: skip
 
-    def task_lengths(self, parameters: PanoramaParameters) -> tuple[int, ...]:
-        """Return the bits of a name, and of a name with its first chunks."""
-        b, chunks = parameters.bits, parameters.text_chunks if self.texts else 0
-        return (0, *(b + CHUNK_BITS * chunk for chunk in range(chunks + 1)))
-
-    def group_weights(self, parameters: PanoramaParameters) -> GroupSizes:
-        """Return the weights of every kind of report, as whole numbers."""
-        plan = PanoramaPlan.of(parameters, len(self.listed), signed=False, discovers=self.discovers, texts=self.texts)
-        return {Group(1 + kind): round(WHOLE_WEIGHT * weight) for kind, weight in enumerate(plan.weights)}
-
-    def deployment_settings(self, settings: Mapping[str, object], *, mode: Mode, hashed: bool) -> dict[str, object]:
-        """Take names of 24 bits unless told."""
-        return {"bits": NAME_BITS, **super().deployment_settings(settings, mode=mode, hashed=hashed)}
-
-    def max_message_bytes(self, parameters: PanoramaParameters) -> int:
-        """Return the bytes of all names that are asked about, or of the closing round's with their chunks."""
-        name = code_bytes(parameters.bits)
-        closing = self._most_wanted(parameters) * (name + 2 * parameters.text_chunks + 3)
-        return MESSAGE_HEAD + max(MAX_ASKED * name, closing)
-
-    def max_reply_bytes(self, parameters: PanoramaParameters) -> int:
-        """Return the bytes of the first counts, or of all chunks behind the names that are read."""
-        first = packed_length(-(-len(self.listed) * ESCAPED_BITS // 8))
-        first += packed_length(((1 << parameters.bits) >> 2) + FEW_BYTES)
-        chunk = packed_length(-(-READ * CHUNK_VALUES * ESCAPED_BITS // 8))
-        return MESSAGE_HEAD + max(first, parameters.text_chunks * (chunk + 3))
-
-    def _most_wanted(self, parameters: PanoramaParameters) -> int:
-        return 2 * (parameters.k + READ)
-
-    def encode_message(self, message: object) -> Any:
-        """Run by the server: names, and in the closing round the chunks of those that were read."""
-        return None if message is None else cast(CountsWanted | ChunksWanted | NamesWanted, message).to_json()
-
-    def decode_message(self, facts: PublicFacts[PanoramaParameters], content: Any) -> object:
-        """Run by the party: nothing at first; then names to be counted, to be read, to be counted for good."""
-        number, bits = len(facts.messages), facts.parameters.bits
-        if number == 0:
-            return super().decode_message(facts, content)
-        if number == self.uploads(facts.parameters) - 1:
-            chunks = self.plan(facts.parameters, facts.roster).chunks
-            return read_names_wanted(content, bits, chunks, self._most_wanted(facts.parameters))
-        if number == 1:
-            return CountsWanted(read_names(content, bits, MAX_ASKED))
-        return ChunksWanted(read_names(content, bits, READ))
-
-    def encode_upload(self, facts: PublicFacts[PanoramaParameters], upload: Upload) -> Any:  # noqa: ARG002
-        """Run by the party: packed counts."""
-        if isinstance(upload, FirstCounts):
-            return upload.to_json()
-        if isinstance(upload, ChunkCounts):
-            return {"chunks": [packed_text(chunk.to_bytes()) for chunk in upload.chunks]}
-        return {"counts": packed_text(cast(QuantisedCounts, upload).to_bytes())}
-
-    def decode_upload(self, facts: PublicFacts[PanoramaParameters], content: Any) -> Upload:
-        """Run by the server: the counts of the newest message's names, in the range that reports can give."""
-        reader, plan = self._reader(facts), self.plan(facts.parameters, facts.roster)
-        if len(facts.messages) == 1:
-            devices = [facts.max_reports.get(1 + kind, 0) for kind in range(len(plan.weights))]
-            return reader.first(content, devices, self.listed.names, plan.tau if self.discovers else None)
-        kinds, asked = cast(FirstCounts, facts.uploads[0]).kinds, facts.messages[-1]
-        if isinstance(asked, CountsWanted):
-            return reader.counts(record("counts", content, {"counts"})["counts"], len(asked.names), kinds[0])
-        return reader.chunk_counts(content, len(cast(ChunksWanted, asked).names), kinds)
-
-    def encode_findings(self, facts: PublicFacts[PanoramaParameters], findings: Findings) -> Any:
-        """Run by the party: the support of every name that was asked for."""
-        wanted = cast(NamesWanted, facts.messages[-1])
-        return written_findings(findings, facts.member.users, self.oracle(facts.parameters), wanted)
-
-    def decode_findings(self, facts: PublicFacts[PanoramaParameters], content: Any) -> Findings:
-        """Run by the server: the support of every name that it asked for."""
-        kinds = cast(FirstCounts, facts.uploads[0]).kinds
-        return self._reader(facts).findings(content, cast(NamesWanted, facts.messages[-1]), kinds)
-
-    def _reader(self, facts: PublicFacts[PanoramaParameters]) -> UploadReader:
-        parameters = facts.parameters
-        signed = parameters.rule(len(facts.roster.members)) == "sum"
-        return UploadReader(parameters.bits, facts.member.users, self.oracle(parameters), signed)
+    def ranking_notes(self, ranking: GlobalRanking) -> tuple[str, ...]:
+        """Say how many names of the answer are several words, between which the list cannot decide."""
+        shown = sum(name in self.listed.undecided for name in ranking.prefixes.tolist())
+        if not shown:
+            return ()
+        return (
+            f"{shown:,} names of the answer are several words of the list that share a hash, joined by 'or': "
+            "a list in order of popularity, or with a column 'frequency', would decide",
+        )

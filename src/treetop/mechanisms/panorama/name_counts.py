@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from treetop.encoding.bit_strings import Codes
+from treetop.encoding.text_code import CHUNK_VALUES
 from treetop.mechanisms.dialogue import NameReports
 from treetop.mechanisms.panorama.discovery import ConspicuousNames
 from treetop.mechanisms.panorama.texts import ChunkCounts, Rows
@@ -13,6 +14,37 @@ from treetop.oracles.frequency_oracle import Counts, Frequencies, FrequencyOracl
 from treetop.trie.global_ranking import CountedPrefixes
 from treetop.trie.party_counts import PartyCounts
 from treetop.trie.significance import normal_scores
+
+
+@dataclass(frozen=True, eq=False)
+class SurveyedNames:
+    """Reports through an oracle for lists: they speak of the names on one, and of "none of these", alone."""
+
+    listed: Codes
+    """Ascending."""
+    tally: Tally
+
+    @property
+    def kinds(self) -> tuple[int, ...]:
+        """Return the reports, all of whole names."""
+        return (self.tally.reports,)
+
+    def support(self, names: Codes) -> Counts:
+        """Return how many reports support each of some names; any that is not listed is "none of these"."""
+        places = np.searchsorted(self.listed, names)
+        return self.tally.support[places].astype(np.int64)
+
+    def above(self, least: int, listed: Codes) -> tuple[Codes, Counts]:  # noqa: ARG002
+        """Return no other names: nobody reports any."""
+        return listed[:0], np.empty(0, dtype=np.int64)
+
+    def chunk_support(self, names: Codes, chunk: int) -> Counts:  # noqa: ARG002
+        """Return no support: nobody reports a chunk."""
+        return np.zeros((len(names), CHUNK_VALUES), dtype=np.int64)
+
+    def text_support(self, names: Codes, chunks: Rows) -> Counts:  # noqa: ARG002
+        """Return the support of the names: there are no chunks."""
+        return self.support(names)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,25 +1,35 @@
 """What Panorama chooses before the first report, from public quantities only."""
 
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
+from treetop.encoding.bit_strings import LONGEST, SHORTEST
+from treetop.encoding.hashed_text import MAX_ITEMS_OF_A_SHORT_HASH
+from treetop.encoding.item_codecs import DEFAULT_HASH_KEY
 from treetop.encoding.text_code import CHUNK_VALUES, DEFAULT_CHUNKS, MAX_CHUNKS
-from treetop.mechanisms.panorama.discovery import tau_within
+from treetop.mechanisms.panorama.discovery import expected_bits, tau_within
 from treetop.mechanisms.parameters import number, setting, whole_number
 from treetop.mechanisms.summed_level import SummedParameters, upload_budget
 from treetop.trie.global_ranking import COUNT_BITS
 from treetop.trie.lower_confidence import ScoreRule
 from treetop.trie.party_counts import UNARY_BITS
-from treetop.trie.significance import MAX_SETS_OF
+from treetop.trie.significance import MAX_SETS_OF, threshold
 
 NAME_BITS, MAX_NAME_BITS = 24, 26
 DEFAULT_BUDGET = 1_500_000
+EVEN_CHANCE = 0.5
 MAX_ASKED, SHARE_ASKED = 1 << 14, 0.25
 """Names on no list that all parties count, and the part of what is left of the budget that their counts may take."""
 READ = 30
 """The best of these, whose texts are read."""
 WORD_CHUNKS = (0.29, 0.29, 0.23, 0.11, 0.04)
 """How often the words of the public corpus need each chunk of their code; every later one half as often again."""
+
+
+def name_bits_for(expected_items: int) -> int:
+    """Return 24 bits up to about 10^5 different items, 26 above: every bit more doubles the names that noise lifts."""
+    return NAME_BITS if expected_items <= MAX_ITEMS_OF_A_SHORT_HASH else MAX_NAME_BITS
 
 
 def text_share() -> Any:
@@ -40,13 +50,42 @@ def text_chunks() -> Any:
 class PanoramaParameters(SummedParameters):
     """What a party may send, and who reports a part of a text; `bits` are those of a name."""
 
+    bits: int = setting(NAME_BITS, "b", "Bits of a name, 26 at most.", whole_number(SHORTEST, LONGEST))
     upload_budget: int = upload_budget()
     text_share: float = text_share()
     text_chunks: int = text_chunks()
+    expected_items: int = setting(
+        0, "", "Hashed names: different items expected; more than 100,000 take 26 bits, fewer 24. 0: not known.",
+        whole_number(0, 1 << 40),
+    )  # fmt: skip
 
     def rule(self, parties: int) -> ScoreRule:
         """Return how names are ranked: by sums above ten parties, whose sets are too many."""
         return "sum" if parties > MAX_SETS_OF else self.score
+
+
+@dataclass(frozen=True)
+class WholeNameParameters(PanoramaParameters):
+    """Where nobody reports a part of a text, how texts are cut is no setting."""
+
+    text_share: float = 0.0
+    text_chunks: int = 1
+
+
+@dataclass(frozen=True)
+class IdParameters(WholeNameParameters):
+    """Where ids are counted as they are, nothing is hashed."""
+
+    hash_key: str = DEFAULT_HASH_KEY
+    expected_items: int = 0
+
+
+@dataclass(frozen=True)
+class CatalogueParameters(IdParameters):
+    """A catalogue fixes the bits of its codes and what is sent of it: neither is a setting here."""
+
+    bits: int = NAME_BITS
+    upload_budget: int = 0
 
 
 def chunk_weights(chunks: int) -> tuple[float, ...]:
@@ -87,3 +126,21 @@ class PanoramaPlan:
         left = budget - listed * unary - READ * chunks * CHUNK_VALUES * UNARY_BITS[False] - closing
         asked = int(min(MAX_ASKED, max(left, 0.0) * SHARE_ASKED / unary))
         return cls(weights, tau_within(1 << parameters.bits, left - asked * unary), max(asked, READ))
+
+    def overlooks(self, bits: int, parties: int) -> bool:
+        """Return whether a name that just stands out is more likely than not to be named by nobody.
+
+        Such a name lies z standard deviations above the noise of all parties, z / sqrt(P) of each of P equal ones.
+        """
+        z = threshold(parties, 1 << bits)
+        silent = NormalDist().cdf(self.tau - z / parties**0.5)
+        return silent**parties > EVEN_CHANCE
+
+    def expected_bits(self, parameters: PanoramaParameters, listed: int, *, signed: bool) -> int:
+        """Return what a party will send: counts of the list, what is conspicuous, counts asked for, and chunks."""
+        unary, closing = UNARY_BITS[signed], (parameters.k + 2 * READ) * COUNT_BITS
+        if not self.tau:
+            return round(listed * unary) + closing
+        chunks = READ * self.chunks * CHUNK_VALUES * UNARY_BITS[False]
+        found = expected_bits(1 << parameters.bits, self.tau)
+        return round((listed + self.asked) * unary + found + chunks) + closing

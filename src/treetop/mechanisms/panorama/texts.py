@@ -33,6 +33,8 @@ class ListedNames:
     names: Codes
     texts: tuple[bytes, ...] | None
     chunks: Rows
+    undecided: frozenset[int] = frozenset()
+    """Names that stand for several texts, all of which are shown: neither order nor chunks decide between them."""
 
     @classmethod
     def codes(cls, names: Codes) -> "ListedNames":
@@ -45,11 +47,14 @@ class ListedNames:
         by_name: dict[int, list[bytes]] = {}
         for text in dict.fromkeys(texts):
             by_name.setdefault(codec.hash_of(text), []).append(text)
+        undecided: frozenset[int] = frozenset()
+        if not chunks and not ordered:
+            undecided = frozenset(name for name, found in by_name.items() if len(found) > 1)
         if not chunks:
             by_name = {name: found[:1] if ordered else [BETWEEN_NAMES.join(found)] for name, found in by_name.items()}
         pairs = [(name, text) for name in sorted(by_name) for text in by_name[name]]
         kept = tuple(text for _, text in pairs)
-        return cls(code_array([name for name, _ in pairs], codec.bits), kept, chunk_rows(kept, chunks))
+        return cls(code_array([name for name, _ in pairs], codec.bits), kept, chunk_rows(kept, chunks), undecided)
 
     def __len__(self) -> int:
         return len(self.names)

@@ -1,0 +1,255 @@
+"""What a query asks for, the mechanism that suits it, and how items become names: for simulations and deployments.
+
+Panorama is taken unless something speaks against it: a mechanism or an encoding that searches a trie was asked for, or
+parties may send too little. What is given decides what Panorama counts: the places of a catalogue, ids as they are, or
+hashes of texts, which a list names or reports spell.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from treetop.encoding.bit_strings import code_array
+from treetop.encoding.hashed_text import HashedText
+from treetop.encoding.item_codecs import CODECS, Hashed, Ids, ItemCodec, Words, codec_named
+from treetop.encoding.listed_items import ItemCatalogue, ListedItems
+from treetop.encoding.normalisation import steps_named
+from treetop.errors import InvalidInput, UnknownName
+from treetop.mechanisms.canopy import Canopy
+from treetop.mechanisms.panorama.mechanism import Panorama
+from treetop.mechanisms.panorama.plan import MAX_NAME_BITS, NAME_BITS, PanoramaParameters, PanoramaPlan, name_bits_for
+from treetop.mechanisms.panorama.texts import ListedNames
+from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.protocol import Mechanism, P
+from treetop.mechanisms.registry import known_setting, mechanism_named, parameters_for
+from treetop.oracles.protocol import Oracle
+from treetop.oracles.registry import AUTO
+
+PANORAMA, TRIE, CATALOGUE, HASHED = "panorama", "trie", "catalogue", "hashed"
+STRATEGIES = (PANORAMA, TRIE, CATALOGUE, HASHED)
+"""`catalogue` and `hashed` are Panorama, told what to count: a catalogue that is given, or hashes, even of ids."""
+ENOUGH_FIT = 0.95
+"""Share of the items that must fit a code that can be read back."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the user asks for; mechanism, oracle and encoding are names or objects, None: whatever suits the rest."""
+
+    k: int = 10
+    epsilon: float | str = 2.0
+    mechanism: str | Mechanism[Any] | None = None
+    oracle: str | Oracle = AUTO
+    encoding: str | ItemCodec | None = None
+    strategy: str | None = None
+    catalogue: ItemCatalogue | None = None
+    word_list: ItemCatalogue | None = None
+    text_recovery: bool | None = None
+    """None: texts are recovered wherever names are hashed."""
+    normalise: str | Sequence[str] = ()
+    """Steps that items and lists are put through before anything is hashed or looked up."""
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.strategy is not None and self.strategy not in STRATEGIES:
+            raise UnknownName("strategy", self.strategy, STRATEGIES)
+        steps_named(self.normalise)
+
+    def parameters_of(self, mechanism: Mechanism[P]) -> P:
+        """Return what a mechanism is given, every setting checked; an encoding that is an object knows its own bits."""
+        bits = {"bits": self.encoding.bits} if isinstance(self.encoding, ItemCodec) else {}
+        others = [] if self.mechanism is None else [mechanism_named(self.mechanism)]
+        return parameters_for(
+            mechanism, self.k, self.epsilon, self.oracle, {**bits, **self.settings}, others=others
+        )  # fmt: skip
+
+    def setting(self, name: str) -> Any:
+        """Return a setting that was given, or None."""
+        return known_setting(name).parse(name, self.settings[name]) if name in self.settings else None
+
+    @property
+    def wants_names_read(self) -> bool:
+        """Return whether somebody asked for names to be read from a list or from reports."""
+        return self.word_list is not None or self.text_recovery is not None
+
+
+@dataclass(frozen=True, eq=False)
+class Strategy:
+    """A mechanism with all that it is given, the codec of its items, and why it was taken."""
+
+    mechanism: Mechanism[Any]
+    parameters: Parameters
+    codec: ItemCodec
+    reason: str
+    known: ItemCatalogue | None = None
+    """The catalogue, or the list that names are read from, normalised as items are."""
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Say what was chosen and why, for the reader of an answer."""
+        read: tuple[str, ...] = ()
+        if self.known is not None and not isinstance(self.codec, ListedItems):
+            order = "the most popular first" if self.known.ordered else "in no known order of popularity"
+            read = (f"names are read from {self.known.source}: {len(self.known.items):,} words, {order}",)
+        return (*self.mechanism.choices(self.parameters), *read, f"chosen because {self.reason}")
+
+
+@dataclass(frozen=True)
+class ItemsAhead:
+    """What is known of the items before anybody is asked: all of them in a simulation, nothing in a deployment."""
+
+    items: Sequence[str] = ()
+    encoding: str = Words.name
+    """Which encoding of a trie is tried first."""
+
+    def fit(self, codec: ItemCodec) -> bool:
+        """Return whether nearly all items fit a code; with no items known, none do."""
+        return bool(len(self.items)) and bool(np.mean(codec.encode(self.items).fits) >= ENOUGH_FIT)
+
+    def trie_encoding(self, bits: int) -> str | None:
+        """Return the first of the preferred encoding, words and ids that nearly all items fit, or None."""
+        names = dict.fromkeys((self.encoding, Words.name, Ids.name))
+        return next((name for name in names if self.fit(CODECS[name](bits))), None)
+
+
+def choose(question: Question, ahead: ItemsAhead, *, parties: int, hash_key: str) -> Strategy:
+    """Take the strategy that was asked for, or the one that suits what is given.
+
+    `hash_key` is that of this query, unless a setting names one: hashes of different queries have nothing in common.
+    """
+    steps = steps_named(question.normalise)
+    if steps:
+        lists = (question.catalogue, question.word_list)
+        catalogue, words = (None if known is None else known.normalised(steps) for known in lists)
+        question = replace(question, catalogue=catalogue, word_list=words)
+    strategy, reason = _strategy_of(question, ahead, parties)
+    _refuse_unused(strategy, question)
+    if strategy == TRIE:
+        return _searching(question, ahead, reason)
+    if question.catalogue is not None:
+        return _counting_catalogue(question, question.catalogue, reason)
+    bits = _id_bits(question, ahead)
+    if strategy != HASHED and bits is not None:
+        return _counting_ids(question, bits, reason)
+    return _counting_hashes(question, ahead, hash_key, reason)
+
+
+def _strategy_of(question: Question, ahead: ItemsAhead, parties: int) -> tuple[str, str]:
+    """Return the strategy and the reason for it, in words."""
+    if question.strategy is not None:
+        return question.strategy, f"the strategy {question.strategy!r} was asked for"
+    if question.catalogue is not None:
+        return PANORAMA, "the items are known: they are counted, and nothing else"
+    if question.mechanism is not None and question.mechanism != Panorama.name:
+        return TRIE, f"the mechanism {_name(question.mechanism)!r} was asked for"
+    if question.mechanism is None and not question.wants_names_read and (why := _against(question, ahead, parties)):
+        return TRIE, why
+    if question.wants_names_read:
+        return PANORAMA, "names are to be read back, and every name is counted at once"
+    return PANORAMA, "every name is counted at once, and nothing needs to be searched"
+
+
+def _against(question: Question, ahead: ItemsAhead, parties: int) -> str | None:
+    """Say what speaks for a trie, where nobody asked for either."""
+    encoding, bits = question.encoding, question.setting("bits")
+    if encoding is not None and encoding not in (Hashed.name, Ids.name):
+        return f"the encoding {_name(encoding)!r} was asked for"
+    if bits is not None and bits > MAX_NAME_BITS:
+        return f"codes of {bits} bits are more than can be counted at once"
+    if encoding == Ids.name and ahead.items and _id_bits(question, ahead) is None:
+        return f"most ids have more than {MAX_NAME_BITS} bits"
+    parameters = question.parameters_of(Panorama())
+    signed, texts = parameters.rule(parties) == "sum", _id_bits(question, ahead) is None
+    plan = PanoramaPlan.of(parameters, 0, signed=signed, discovers=True, texts=texts)
+    if plan.overlooks(NAME_BITS, parties):
+        return f"{parameters.upload_budget:,} bits are too few for a party to name what lies above the noise"
+    return None
+
+
+def _name(named: str | ItemCodec | Mechanism[Any]) -> str:
+    return named if isinstance(named, str) else named.name
+
+
+def _refuse_unused(strategy: str, question: Question) -> None:
+    """Say what was asked for that the strategy cannot use."""
+    mechanism = "" if question.mechanism is None else f"the mechanism {_name(question.mechanism)!r}"
+    encoding = "" if question.encoding is None else f"the encoding {_name(question.encoding)!r}"
+    searches = question.mechanism not in (None, Panorama.name)
+    listed = "a word list" if question.word_list is not None else ""
+    texts = "text recovery" if question.text_recovery is not None else ""
+    if strategy == CATALOGUE and question.catalogue is None:
+        raise InvalidInput("the strategy 'catalogue' expects a catalogue, found none")
+    if strategy != TRIE and question.catalogue is not None:
+        unused = (mechanism if searches else "", encoding, listed, texts)
+        if found := next(filter(None, unused), None):
+            raise InvalidInput(f"with a catalogue nothing is searched or encoded, found {found}: leave it out")
+    elif strategy == TRIE:
+        unused = ("" if searches else mechanism, "a catalogue" if question.catalogue else "", listed, texts)
+    else:
+        ids = question.encoding == Ids.name
+        hashes = question.encoding in (None, Hashed.name)
+        reads = "the encoding 'ids'" if ids and (strategy == HASHED or question.wants_names_read) else ""
+        unused = (mechanism if searches else "", "" if ids or hashes else encoding, reads, "")
+    if found := next(filter(None, unused), None):
+        raise InvalidInput(f"the strategy {strategy!r} has no use for {found}: leave one of them out")
+
+
+def _searching(question: Question, ahead: ItemsAhead, reason: str) -> Strategy:
+    """Search a trie over codes, in the encoding that suits the items; hashes are read from the items themselves."""
+    mechanism = mechanism_named(question.mechanism or Canopy.name)
+    parameters = question.parameters_of(mechanism)
+    encoding = question.encoding or ahead.trie_encoding(parameters.bits) or ahead.encoding
+    return Strategy(mechanism, parameters, trie_codec(encoding, parameters), reason)
+
+
+def trie_codec(encoding: str | ItemCodec, parameters: Parameters) -> ItemCodec:
+    """Return the codec of a trie's codes."""
+    if not isinstance(encoding, ItemCodec):
+        encoding = codec_named(encoding, parameters.bits, parameters.hash_key)
+    if encoding.bits != parameters.bits:
+        raise InvalidInput(f"the setting 'bits' is {parameters.bits}, found an encoding of {encoding.bits} bits")
+    return encoding
+
+
+def _counting_catalogue(question: Question, catalogue: ItemCatalogue, reason: str) -> Strategy:
+    """Count the places of a catalogue, and whoever holds none of its items."""
+    codec = ListedItems(catalogue.items)
+    places = ListedNames.codes(code_array(range(len(codec.items)), codec.bits))
+    panorama = Panorama(places, discovers=False, texts=False)
+    parameters = replace(question.parameters_of(panorama), bits=codec.bits)
+    return Strategy(panorama, parameters, codec, reason, catalogue)
+
+
+def _id_bits(question: Question, ahead: ItemsAhead) -> int | None:
+    """Return the bits of ids that are counted as they are, or None where the items are none."""
+    if question.wants_names_read or question.encoding not in (None, Ids.name):
+        return None
+    asked = question.setting("bits")
+    lengths = (NAME_BITS, MAX_NAME_BITS) if asked is None else (asked,)
+    if question.encoding == Ids.name and not ahead.items:
+        return lengths[0]
+    return next((bits for bits in lengths if ahead.fit(Ids(bits))), None)
+
+
+def _counting_ids(question: Question, bits: int, reason: str) -> Strategy:
+    """Count ids below 2^b as they are."""
+    panorama = Panorama(ListedNames.codes(code_array([], bits)), texts=False)
+    parameters = replace(question.parameters_of(panorama), bits=bits)
+    return Strategy(panorama, parameters, Ids(bits), reason)
+
+
+def _counting_hashes(question: Question, ahead: ItemsAhead, hash_key: str, reason: str) -> Strategy:
+    """Count hashes of texts under a key of this query; a list names them, and texts are read unless told otherwise."""
+    texts = question.text_recovery is not False
+    given: PanoramaParameters = question.parameters_of(Panorama(texts=texts))
+    expected = given.expected_items or len(ahead.items)
+    bits = given.bits if "bits" in question.settings else name_bits_for(expected)
+    key = given.hash_key if "hash_key" in question.settings else hash_key
+    parameters = replace(given, bits=bits, hash_key=key, expected_items=expected)
+    codec, words = HashedText(bits, key, parameters.text_chunks), question.word_list
+    encoded = [word.encode("utf-8", errors="surrogatepass") for word in (() if words is None else words.items)]
+    chunks, ordered = parameters.text_chunks if texts else 0, words is not None and words.ordered
+    listed = ListedNames.hashed(encoded, codec, chunks, ordered=ordered)
+    return Strategy(Panorama(listed, texts=texts), parameters, codec, reason, words)
