@@ -9,10 +9,10 @@ import sys
 from collections.abc import Sequence
 
 import numpy as np
+from treetop.query.strategy import HASHED, FindRequest, choose
 
 from benchmarks.histograms import FOLDER, histogram, missing
 from treetop.query.find import Score, score
-from treetop.query.strategy import HASHED, FindRequest, choose
 from treetop.simulation.run import run
 
 EPSILONS = (1.0, 2.0, 4.0)

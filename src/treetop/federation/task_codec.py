@@ -18,7 +18,7 @@ def codec_of(task: DeviceTask, listed: Sequence[str] = ()) -> ItemCodec:
     if task.chunks:
         if encoding.name != HashedText.name:
             raise InvalidInput(f"parts of a text are reported behind its hash, found the encoding {encoding.name!r}")
-        return HashedText(task.name_bits, *key, chunks=task.chunks)
+        return HashedText(task.name_bits, encoding.hash_key, task.chunks)
     if encoding.name != ListedItems.name:
         return codec_named(encoding.name, task.name_bits, *key)
     codec = ListedItems(listed)
@@ -27,8 +27,11 @@ def codec_of(task: DeviceTask, listed: Sequence[str] = ()) -> ItemCodec:
     return codec
 
 
+def steps_of(task: DeviceTask) -> tuple[str, ...]:
+    """Return the steps that an item is put through before it becomes a code."""
+    return tuple(filter(None, task.encoding.normalise.split(",")))
+
+
 def needs_list(task: DeviceTask) -> bool:
     """Return whether a device needs the task's list: an item's code is its place there."""
     return task.reports == "names" and task.encoding.name == ListedItems.name
-
-

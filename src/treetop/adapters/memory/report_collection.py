@@ -27,9 +27,11 @@ class MemoryReportCollection:
     """All devices enrol and answer at once; what they have answered stays, like reports in a store."""
 
     def __init__(
-        self, task: DeviceTask, party: str, codes: Codes, entropy: Entropy, listed: bytes | None = None
+        self, task: DeviceTask, party: str, codes: Codes, entropy: Entropy, lists: Mapping[str, bytes] | None = None
     ) -> None:
-        self._task, self._party, self._codes, self._listed = task, party, codes, listed
+        """Take every device's code, and the lists that the party was given, by digest."""
+        self._task, self._party, self._codes = task, party, codes
+        self._lists = {} if lists is None else lists
         self._words, self._epsilon = EntropyWords(entropy), Epsilon(task.budget.text)
         self._members: dict[Group, Counts] = {}
         self._reports: dict[Group, Columns] = {}
@@ -105,7 +107,7 @@ class MemoryReportCollection:
 
     def item_list(self) -> bytes | None:
         """Return the list that the task names."""
-        return self._listed
+        return self._lists.get(self._task.item_list)
 
     def implausible(self, groups: Sequence[Group], counting: Counting) -> int:
         """Return how many reports of some groups no honest device sends."""

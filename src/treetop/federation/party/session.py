@@ -212,8 +212,8 @@ class PartySession:
             reports, least = self._groups.get(Group(1 + kind), 0), self._task.least
             kinds.append(reports if reports >= (least.validation if kind else least.estimate) else 0)
         if few := [str(kind) for kind, reports in enumerate(kinds) if kind and not reports]:
-            least = self._task.least.validation
-            self._notes.append(f"chunk {', '.join(few)} of texts: fewer than {least} reports each, left out")
+            validation = self._task.least.validation
+            self._notes.append(f"chunk {', '.join(few)} of texts: fewer than {validation} reports each, left out")
         if kinds[0]:
             self._last = [Group(1)], None
         else:

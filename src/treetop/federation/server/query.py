@@ -82,7 +82,8 @@ class ServerQuery:
         ranking = driven(server, lambda messages: self._answers(messages, roster))
         content = result_content(
             self.task, self._mechanism, ranking, list(self._records.values()), self._letters.left,
-            listed=self._listed, choices=self._choices, expected=self._expected, notes=self._notes, fakes_needed=self._fakes_needed,
+            listed=self._listed, choices=self._choices, expected=self._expected, notes=self._notes,
+            fakes_needed=self._fakes_needed,
         )  # fmt: skip
         return QueryResult(self._letters.kept("result", lambda: canonical_json(content)))
 

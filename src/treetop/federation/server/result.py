@@ -117,9 +117,7 @@ def result_content(
     }  # fmt: skip
 
 
-def _items(
-    task: DeviceTask, listed: ItemList | None, ranking: GlobalRanking, users: int
-) -> list[dict[str, Any]]:
+def _items(task: DeviceTask, listed: ItemList | None, ranking: GlobalRanking, users: int) -> list[dict[str, Any]]:
     codec = codec_of(task, () if listed is None else listed.items)
     names = ranking.names_of(ranking.prefixes, codec.show)
     marks = [None] * len(ranking) if ranking.significant is None else ranking.significant.tolist()

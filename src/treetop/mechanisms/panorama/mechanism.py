@@ -32,8 +32,8 @@ from treetop.mechanisms.dialogue import (
     TellServer,
     ask,
 )
-from treetop.mechanisms.panorama.discovery import ConspicuousNames, most_conspicuous
 from treetop.mechanisms.panorama.deployment import DeployedNames
+from treetop.mechanisms.panorama.discovery import ConspicuousNames, most_conspicuous
 from treetop.mechanisms.panorama.messages import ChunksWanted, CountsWanted, FirstCounts, NamesWanted
 from treetop.mechanisms.panorama.name_counts import NameCounts, SurveyedNames
 from treetop.mechanisms.panorama.plan import (
@@ -51,7 +51,7 @@ from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
 from treetop.oracles.registry import AUTO, listed_oracle, oracle_named
 from treetop.oracles.walsh import WalshHashing
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import COUNT_BITS, GlobalRanking
+from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.lower_confidence import best_places, scored
 from treetop.trie.party_counts import QuantisedCounts
 from treetop.trie.significance import threshold

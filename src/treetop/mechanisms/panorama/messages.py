@@ -148,7 +148,8 @@ class UploadReader:
         found = ConspicuousNames.from_bytes(data, number, self.bits)
         highest = normal_scores(np.array([float(reports)]), np.array([float(max(reports, 1))]), self.oracle.q)
         most = max(0, round((float(highest[0]) - tau) / STEP))
-        require(int(found.steps.max(initial=0)) <= most, "steps above tau", f"{most} at most", found.steps.max(initial=0))
+        found_most = int(found.steps.max(initial=0))
+        require(found_most <= most, "steps above tau", f"{most} at most", found_most)
         return found
 
     def counts(self, content: Any, names: int, reports: int, *, signed: bool | None = None) -> QuantisedCounts:
