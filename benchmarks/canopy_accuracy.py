@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from treetop.query.strategy import populate
 
 from benchmarks.histograms import FOLDER, histogram, missing
 from treetop.evaluation.grid import cells_of
 from treetop.mechanisms.registry import mechanism_named
 from treetop.query.find import Score, score
-from treetop.query.strategy import populate
 from treetop.simulation.run import run
 
 DATA = (("syn", "ids"), ("syn", "hashed"), ("rdb", "words"), ("ycm", "words"), ("tys", "words"))

@@ -10,6 +10,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from treetop.query.strategy import catalogued, populate
 
 from benchmarks.histograms import FOLDER, histogram, missing
 from treetop.mechanisms.known_items import KnownItems
@@ -17,7 +18,6 @@ from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.registry import MECHANISMS, mechanism_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.query.find import score
-from treetop.query.strategy import catalogued, populate
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
 

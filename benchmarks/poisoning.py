@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from treetop.query.strategy import populate
 
 from treetop.datasets.synthetic import IDS_BELOW, synthetic
 from treetop.encoding.bit_strings import Codes, prefixes_of
@@ -31,7 +32,6 @@ from treetop.oracles.frequency_oracle import Tally
 from treetop.oracles.olh.counting import HashedReports
 from treetop.oracles.olh.hashing import buckets, premixed
 from treetop.privacy.epsilon import Epsilon
-from treetop.query.strategy import populate
 from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import PartyPopulation, Population
 from treetop.simulation.run import PartyRun, drive

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+from treetop.query.strategy import catalogued
 
 from benchmarks.histograms import histogram, missing
 from benchmarks.measuring import Failed, Measured, Row, best_of, ratio
@@ -13,7 +14,6 @@ from treetop.mechanisms.panorama.mechanism import Panorama
 from treetop.mechanisms.panorama.texts import ListedNames
 from treetop.mechanisms.registry import mechanism_named
 from treetop.privacy.epsilon import Epsilon
-from treetop.query.strategy import catalogued
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
 

@@ -19,6 +19,7 @@ from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.server.query import ServerQuery
 from treetop.federation.service_ports import Journal, ReportCollection
 from treetop.federation.task import DeviceTask, LeastReports
+from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.signed_documents import checked_task
 from treetop.privacy.randomness import Entropy
 
@@ -43,6 +44,7 @@ class InMemoryParty:
         self.collection: dict[bytes, ReportCollection] = {}
         self.queries: dict[bytes, PartyQuery] = {}
         self.tasks: dict[bytes, DeviceTask] = {}
+        self.lists: dict[str, bytes] = {}
         self.dressed: Callable[[ReportCollection], ReportCollection] = lambda work: work
 
     def install(self, document: bytes) -> None:
@@ -50,8 +52,13 @@ class InMemoryParty:
         self.tasks[task.digest] = task
         if task.digest not in self.collection:
             self.collection[task.digest] = self.dressed(
-                MemoryReportCollection(task, self.name, self.codes, self.entropy)
+                MemoryReportCollection(task, self.name, self.codes, self.entropy, self.lists)
             )
+
+    def give_list(self, task: bytes, document: bytes) -> None:
+        digest = self.tasks[task].item_list
+        ItemList.from_document(document, digest)
+        self.lists[digest] = document
 
     def query(self, task: bytes) -> PartyQuery:
         if task not in self.queries:

@@ -8,7 +8,7 @@ from typing import Protocol
 from treetop.federation.ports import Clock
 from treetop.federation.wire.signed_documents import PublishedList
 from treetop.federation.wire.uploads import ReportStatus
-from treetop.oracles.frequency_oracle import Keys, Tally
+from treetop.oracles.frequency_oracle import Columns, Keys, Tally
 from treetop.oracles.protocol import Oracle
 from treetop.trie.user_groups import Group, Role
 
@@ -168,6 +168,10 @@ class Channel(Protocol):
         """Give the party a signed task."""
         ...
 
+    def give_list(self, task: bytes, document: bytes) -> None:
+        """Give the party the list that a task names, once it has the task."""
+        ...
+
     def tell(self, task: bytes, number: int, message: bytes) -> None:
         """Hand over message 1, 2, ...; the party keeps it before this returns. The same number, the same bytes."""
         ...
@@ -224,6 +228,14 @@ class ReportCollection(Protocol):
 
     def tally(self, groups: Sequence[Group], counting: Counting) -> Tally:
         """Count the reports of closed groups together."""
+        ...
+
+    def reports(self, group: Group, counting: Counting) -> Iterator[Columns]:
+        """Yield the reports of a closed group in stretches, whatever their order; the keys are not looked at."""
+        ...
+
+    def item_list(self) -> bytes | None:
+        """Return the document of the list that the task names, or None if it was not given."""
         ...
 
     def implausible(self, groups: Sequence[Group], counting: Counting) -> int:

@@ -15,7 +15,8 @@ from treetop.errors import InvalidInput
 from treetop.mechanisms.dialogue import Dialogue, DivideUsers, Findings, Member, Roster, Upload
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.public_facts import PublicFacts, decode_counts, encode_counts
-from treetop.mechanisms.strict_json import record, require
+from treetop.mechanisms.strict_json import COUNT_BYTES, code_bytes, record, require
+from treetop.oracles.olh import OptimizedLocalHashing
 from treetop.trie.candidate_domain import MAX_CANDIDATES
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group, GroupSizes
@@ -40,6 +41,10 @@ class Mechanism(ABC, Generic[P]):
     """How it can be deployed; none: it can be simulated only."""
     tolerates_small_groups: bool = False
     """Whether a level with too few reports is left out; otherwise its party withdraws."""
+    reports_names: bool = False
+    """Whether devices report whole names and parts of texts behind them (`CollectNames`), instead of prefixes."""
+    hashing_oracle: str = OptimizedLocalHashing.name
+    """What the oracle `auto` is where devices hash what they report (one-shot)."""
     prunes: bool = False
     """Whether its candidate lists may leave out children of the level before, and say so."""
     tiny_settings: Mapping[str, object] = {"bits": SHORTEST}
@@ -106,6 +111,14 @@ class Mechanism(ABC, Generic[P]):
         return ()
 
     # A deployment's questions: before it begins.
+
+    def task_lengths(self, parameters: P) -> tuple[int, ...]:
+        """Return l_0 = 0 .. l_g: the bits of what the devices of every level report."""
+        return self.lengths(parameters)
+
+    def max_reply_bytes(self, parameters: P) -> int:
+        """Return how long a reply of a party can be: the counts of all candidates of the last level, in JSON."""
+        return self.max_candidates(parameters)[-1] * (code_bytes(self.lengths(parameters)[-1]) + COUNT_BYTES)
 
     def group_weights(self, parameters: P) -> GroupSizes:
         """Return the weights by which a device draws its group: how a party divides a very large number of users.

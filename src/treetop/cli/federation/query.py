@@ -8,14 +8,27 @@ from typing import Annotated, Any
 import typer
 
 from treetop.adapters.http.retrying_connection import RetryingConnection
-from treetop.cli.options import Json, K, MechanismOption, Set, read_settings, seconds_of
+from treetop.cli.federation.known_lists import read_lists
+from treetop.cli.options import (
+    CatalogueFile,
+    Json,
+    K,
+    MaybeMechanism,
+    Normalise,
+    Set,
+    Strategy,
+    TextRecovery,
+    WordList,
+    WordListOrder,
+    read_settings,
+    seconds_of,
+)
 from treetop.cli.rendering import present
 from treetop.cli.screen import note, out, print_json, waiting
 from treetop.encoding.item_codecs import CODECS
 from treetop.errors import InvalidInput, QueryFailed
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
 from treetop.mechanisms.protocol import MODES
-from treetop.mechanisms.registry import DEFAULT_MECHANISM
 from treetop.query.answer import Answer
 from treetop.secret_files import read_secret
 from treetop.services.server.client import ServerClient
@@ -40,9 +53,20 @@ Attribute = Annotated[
 EpsilonText = Annotated[str, typer.Option("--epsilon", help="Privacy budget of every user's one report.")]
 Mode = Annotated[str, typer.Option("--mode", help=f"How devices are asked: {', '.join(MODES)}.")]
 OracleOption = Annotated[
-    str, typer.Option("--oracle", help="auto: olh in one-shot mode; k-RR or OUE, the better by d, in rounds.")
+    str,
+    typer.Option(
+        "--oracle",
+        help="auto: walsh for names, olh for a trie in one-shot mode; k-RR or OUE, the better by d, in rounds.",
+    ),
 ]
-EncodingOption = Annotated[str, typer.Option("--encoding", help=f"How items become bits: {', '.join(CODECS)}.")]
+EncodingOption = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        help=f"How items become bits: {', '.join(CODECS)}.",
+        show_default="hashed; words, where a trie is searched",
+    ),
+]
 Parties = Annotated[
     str | None, typer.Option("--parties", help="Names separated by commas, the largest first.", show_default="all")
 ]
@@ -84,10 +108,16 @@ def query(
     attribute: Attribute = "item",
     k: K = 10,
     epsilon: EpsilonText = "2",
-    mechanism: MechanismOption = DEFAULT_MECHANISM,
+    mechanism: MaybeMechanism = None,
     mode: Mode = "one-shot",
     oracle: OracleOption = "auto",
-    encoding: EncodingOption = "words",
+    encoding: EncodingOption = None,
+    strategy: Strategy = None,
+    catalogue: CatalogueFile = None,
+    word_list: WordList = None,
+    word_list_order: WordListOrder = None,
+    text_recovery: TextRecovery = None,
+    normalise: Normalise = None,
     settings: Set = None,
     parties: Parties = None,
     expected: Expected = None,
@@ -114,9 +144,12 @@ def query(
     if task is None:
         now, span = int(time.time()), seconds_of("--collect", collect)
         enrolled = now + (seconds_of("--enrol", enrol) if enrol else span)
+        lists = read_lists(catalogue, word_list, word_list_order, normalise)
         order: dict[str, Any] = {
             "name": name, "attribute": attribute, "k": k, "epsilon": epsilon, "mechanism": mechanism, "mode": mode,
-            "oracle": oracle, "encoding": encoding, "settings": read_settings(settings),
+            "oracle": oracle, "encoding": encoding, "settings": read_settings(settings), "strategy": strategy,
+            "text_recovery": text_recovery, "normalise": normalise or "",
+            **{option: client.keep_list(listed) for option, listed in lists.items()},
             "parties": parties.split(",") if parties else [], "expected": read_expected(expected or ()),
             "max_times_expected": max_times_expected, "policy": policy,
             "patience": seconds_of("--patience", patience),

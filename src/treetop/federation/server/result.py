@@ -10,9 +10,11 @@ from treetop.federation.level_reports import LevelReport
 from treetop.federation.server.expected_users import ExpectedUsers
 from treetop.federation.server.planning import plan_notes
 from treetop.federation.task import DeviceTask
-from treetop.federation.task_parameters import codec_of, mode_of, parameters_of
+from treetop.federation.task_codec import codec_of
+from treetop.federation.task_parameters import mode_of, parameters_of
+from treetop.federation.wire.item_lists import ItemList
 from treetop.mechanisms.dialogue import LevelTrace
-from treetop.mechanisms.registry import mechanism_named
+from treetop.mechanisms.protocol import Mechanism
 from treetop.privacy.guarantee import NOT_COVERED
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group
@@ -67,10 +69,13 @@ class QueryResult:
 
 def result_content(
     task: DeviceTask,
+    mechanism: Mechanism[Any],
     ranking: GlobalRanking,
     records: Sequence[PartyRecord],
     left: Mapping[str, str],
     *,
+    listed: ItemList | None,
+    choices: Sequence[str],
     expected: ExpectedUsers,
     notes: Sequence[str],
     fakes_needed: FakesNeeded | None,
@@ -81,7 +86,7 @@ def result_content(
     users, parameters = sum(entry.users for entry in present), parameters_of(task)
     return {
         "schema": SCHEMA, "mechanism": task.mechanism, "oracle": task.oracle, "encoding": task.encoding.name,
-        "k": task.k, "epsilon": float(parameters.epsilon), "seed": None, "items": _items(task, ranking, users),
+        "k": task.k, "epsilon": float(parameters.epsilon), "seed": None, "items": _items(task, listed, ranking, users),
         "parties": [
             {
                 "name": entry.name, "users": entry.users, "uplink_bits": entry.uplink_bits,
@@ -91,10 +96,10 @@ def result_content(
             for entry in present
         ],
         "notes": [
-            *plan_notes(task), *notes,
+            *plan_notes(task), *notes, *mechanism.ranking_notes(ranking),
             *(f"party {entry.name!r}: {note}" for entry in records for note in joined_levels(entry.notes)),
         ],
-        "choices": list(mechanism_named(task.mechanism).choices(parameters)),
+        "choices": list(choices or mechanism.choices(parameters)),
         "missing": [
             {
                 "name": entry.name, "reason": left[entry.name], "levels": entry.levels,
@@ -104,25 +109,34 @@ def result_content(
         ],
         "mode": mode_of(task), "task": task.digest.hex(), "name": task.name,
         "covered": expected.covered(present, missing),
-        "levels": len(task.lengths) - 1,
+        "levels": mechanism.levels(parameters),
         "privacy": {
             "epsilon": task.budget.text, "reports_per_user": 1, "oracle": task.oracle, "not_covered": NOT_COVERED,
         },
-        "fakes_needed": _fakes(task, ranking, present, fakes_needed), "outside": None,
+        "fakes_needed": _fakes(task, ranking, present, fakes_needed), "outside": _outside(ranking, users),
     }  # fmt: skip
 
 
-def _items(task: DeviceTask, ranking: GlobalRanking, users: int) -> list[dict[str, Any]]:
-    codec = codec_of(task)
+def _items(task: DeviceTask, listed: ItemList | None, ranking: GlobalRanking, users: int) -> list[dict[str, Any]]:
+    codec = codec_of(task, () if listed is None else listed.items)
+    names = ranking.names_of(ranking.prefixes, codec.show)
     marks = [None] * len(ranking) if ranking.significant is None else ranking.significant.tolist()
-    rows = zip(ranking.prefixes.tolist(), ranking.counts.tolist(), ranking.variances.tolist(), marks, strict=True)
+    rows = zip(names, ranking.counts.tolist(), ranking.variances.tolist(), marks, strict=True)
     return [
         {
-            "item": codec.show(int(code)), "count": count, "frequency": count / users, "stderr": variance**0.5,
-            "significant": mark, "source": None,
+            "item": name, "count": count, "frequency": count / users, "stderr": variance**0.5,
+            "significant": mark, "source": source,
         }
-        for code, count, variance, mark in rows
+        for (name, source), count, variance, mark in rows
     ]  # fmt: skip
+
+
+def _outside(ranking: GlobalRanking, users: int) -> dict[str, Any] | None:
+    """Return the share of users whose item has no code, where they are counted."""
+    if ranking.outside is None:
+        return None
+    share, error = ranking.outside.count / users, ranking.outside.variance**0.5 / users
+    return {"share": share, "stderr": error, "true_share": None}
 
 
 def joined_levels(notes: Sequence[str]) -> list[str]:

@@ -32,7 +32,9 @@ from treetop.mechanisms.dialogue import (
     TellServer,
     ask,
 )
+from treetop.mechanisms.panorama.deployment import DeployedNames
 from treetop.mechanisms.panorama.discovery import ConspicuousNames, most_conspicuous
+from treetop.mechanisms.panorama.messages import ChunksWanted, CountsWanted, FirstCounts, NamesWanted
 from treetop.mechanisms.panorama.name_counts import NameCounts, SurveyedNames
 from treetop.mechanisms.panorama.plan import (
     MAX_NAME_BITS,
@@ -44,56 +46,18 @@ from treetop.mechanisms.panorama.plan import (
     WholeNameParameters,
 )
 from treetop.mechanisms.panorama.ranking import ZETA, ClosingRound, Reporting
-from treetop.mechanisms.panorama.texts import ChunkCounts, ListedNames, Rows, Texts, chunk_rows, spelt_texts
-from treetop.mechanisms.protocol import Mechanism
+from treetop.mechanisms.panorama.texts import ChunkCounts, ListedNames, Texts, chunk_rows, spelt_texts
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
 from treetop.oracles.registry import AUTO, listed_oracle, oracle_named
 from treetop.oracles.walsh import WalshHashing
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import COUNT_BITS, GlobalRanking
+from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.lower_confidence import best_places, scored
 from treetop.trie.party_counts import QuantisedCounts
 from treetop.trie.significance import threshold
 from treetop.trie.user_groups import Group
 
 EVERYBODY = 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class FirstCounts:
-    """Party to server: the reports of every kind, the counts of all listed names, and what else is conspicuous."""
-
-    kinds: tuple[int, ...]
-    listed: QuantisedCounts
-    others: ConspicuousNames
-    """None of them where only the list is counted."""
-
-    @property
-    def bits(self) -> int:
-        """Return the bits of all that is sent."""
-        return len(self.kinds) * COUNT_BITS + self.listed.bits + self.others.bits
-
-
-@dataclass(frozen=True, eq=False)
-class CountsWanted:
-    """Server to every party: names on no list that are to be counted by the reports of whole names."""
-
-    names: Codes
-
-
-@dataclass(frozen=True, eq=False)
-class ChunksWanted:
-    """Server to every party: names behind which all chunks are to be counted."""
-
-    names: Codes
-
-
-@dataclass(frozen=True, eq=False)
-class NamesWanted:
-    """Server to every party: names whose signed counts are wanted; as many as there are rows have a text."""
-
-    names: Codes
-    chunks: Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +82,7 @@ def catalogue_oracle(parameters: PanoramaParameters, size: int) -> FrequencyOrac
 
 
 @dataclass(frozen=True, eq=False)
-class Panorama(Mechanism[PanoramaParameters]):
+class Panorama(DeployedNames):
     """The two dialogues, over a public list and, where it discovers, over all names that there can be."""
 
     listed: ListedNames = ListedNames.hashed([], Hashed(MAX_NAME_BITS), 0, ordered=False)  # noqa: RUF009  frozen
@@ -127,7 +91,6 @@ class Panorama(Mechanism[PanoramaParameters]):
     """Whether some users report a chunk of their text."""
 
     name = "panorama"
-    modes = ()
     tiny_settings = {"bits": 8, "text_chunks": 1}  # noqa: RUF012
 
     @property

@@ -1,6 +1,6 @@
 """The devices of one task as a party's dialogue sees them: waits for them, by the monotonic clock."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from treetop.errors import PeerViolation
@@ -10,7 +10,7 @@ from treetop.federation.ports import Verifier
 from treetop.federation.service_ports import Collected, Counting, ReportStore, ServiceClock
 from treetop.federation.wire.report_batches import Envelope
 from treetop.federation.wire.signed_documents import Beacon, PublishedList, checked
-from treetop.oracles.frequency_oracle import Tally
+from treetop.oracles.frequency_oracle import Columns, Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.user_groups import Group
 
@@ -33,6 +33,10 @@ class ReportCounter(Protocol):
 
     def tally(self, task: bytes, groups: Sequence[Group], counting: Counting) -> Tally:
         """Count the reports of some groups together."""
+        ...
+
+    def reports(self, task: bytes, group: Group, counting: Counting) -> Iterator[Columns]:
+        """Yield the reports of a group in stretches."""
         ...
 
     def implausible(self, task: bytes, group: Group, counting: Counting, epsilon: Epsilon) -> int:
@@ -96,6 +100,14 @@ class DeviceReportCollection:
     def tally(self, groups: Sequence[Group], counting: Counting) -> Tally:
         """Count the reports of closed groups together."""
         return self._counter.tally(self._task.digest, groups, counting)
+
+    def reports(self, group: Group, counting: Counting) -> Iterator[Columns]:
+        """Yield the reports of a closed group in stretches."""
+        return self._counter.reports(self._task.digest, group, counting)
+
+    def item_list(self) -> bytes | None:
+        """Return the document of the list that the task names, or None if it was not given."""
+        return self._published.item_list
 
     def implausible(self, groups: Sequence[Group], counting: Counting) -> int:
         """Return how many reports of closed groups no honest device sends."""

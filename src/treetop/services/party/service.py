@@ -1,6 +1,6 @@
 """The whole of a party's service, plugged together from its settings and served until a signal ends it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
@@ -21,7 +21,7 @@ from treetop.federation.service_ports import Counting, Journal, ReportCollection
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.report_batches import Envelope
 from treetop.federation.wire.uploads import TicketKey
-from treetop.oracles.frequency_oracle import Tally
+from treetop.oracles.frequency_oracle import Columns, Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.services.party.app import party_app
 from treetop.services.party.context import PartyContext
@@ -50,6 +50,10 @@ class LazyCounter:
     def tally(self, task: bytes, groups: Sequence[Group], counting: Counting) -> Tally:
         """Count the reports of closed groups together."""
         return self._loaded().tally(task, groups, counting)
+
+    def reports(self, task: bytes, group: Group, counting: Counting) -> Iterator[Columns]:
+        """Yield the reports of a closed group in stretches."""
+        return self._loaded().reports(task, group, counting)
 
     def implausible(self, task: bytes, group: Group, counting: Counting, epsilon: Epsilon) -> int:
         """Return how many reports of a closed group no honest device sends."""
