@@ -6,11 +6,13 @@ import typer
 
 from treetop.cli.options import (
     CatalogueFile,
+    CentralEpsilon,
+    Delta,
     Encoding,
-    EpsilonOption,
     Files,
     Json,
     K,
+    MaybeEpsilon,
     MaybeMechanism,
     Normalise,
     Oracle,
@@ -19,6 +21,7 @@ from treetop.cli.options import (
     Simulator,
     Strategy,
     TextRecovery,
+    Trust,
     WordList,
     WordListOrder,
     read_settings,
@@ -28,15 +31,16 @@ from treetop.cli.screen import waiting
 from treetop.datasets.item_catalogue import load_catalogue
 from treetop.datasets.loading import federation_named
 from treetop.datasets.word_list import word_list_of
-from treetop.mechanisms.strategy import Question
+from treetop.mechanisms.strategy import DEFAULT_EPSILON, Question
 from treetop.oracles.registry import AUTO
+from treetop.privacy.shuffling import asked_guarantee
 from treetop.query.find import simulated_answer
 
 
 def find(
     files: Files,
     k: K = 10,
-    epsilon: EpsilonOption = 2.0,
+    epsilon: MaybeEpsilon = None,
     mechanism: MaybeMechanism = None,
     oracle: Oracle = AUTO,
     encoding: Encoding = None,
@@ -47,17 +51,20 @@ def find(
     word_list_order: WordListOrder = None,
     text_recovery: TextRecovery = None,
     normalise: Normalise = None,
+    trust: Trust = None,
+    central_epsilon: CentralEpsilon = None,
+    delta: Delta = None,
     seed: Seed = None,
     settings: Set = None,
     simulator: Simulator = "exact",
     json: Json = False,
 ) -> None:
     """Find the k most popular items of a federation in one simulated run."""
-    chosen = read_settings(settings)
+    chosen, central = read_settings(settings), asked_guarantee(trust, central_epsilon, delta, epsilon)
     with waiting("reading and running"):
         question = Question(
             k,
-            epsilon,
+            DEFAULT_EPSILON if epsilon is None else epsilon,
             mechanism,
             oracle,
             encoding,
@@ -68,5 +75,5 @@ def find(
             normalise=() if normalise is None else normalise,
             settings=chosen,
         )
-        answer = simulated_answer(federation_named(files), question, seed=seed, simulator=simulator)
+        answer = simulated_answer(federation_named(files), question, seed=seed, simulator=simulator, central=central)
     present(answer, json)

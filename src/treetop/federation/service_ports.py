@@ -118,8 +118,9 @@ class ReportStore(Protocol):
         ...
 
     def bodies(self, task: bytes, group: Group) -> Iterator[list[bytes]]:
-        """Yield the bodies of a closed group in stretches, in ascending order of their bytes: nothing tells who sent one.
+        """Yield the bodies of a closed group in stretches, in ascending order of their bytes.
 
+        So nothing tells who sent one, or when.
         Every check, their number and their running sum are compared with what was kept at acceptance; damage raises
         `StoreDamaged` before the last stretch is yielded.
         """

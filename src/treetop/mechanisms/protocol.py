@@ -17,6 +17,7 @@ from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.public_facts import PublicFacts, decode_counts, encode_counts
 from treetop.mechanisms.strict_json import COUNT_BYTES, code_bytes, record, require
 from treetop.oracles.olh import OptimizedLocalHashing
+from treetop.privacy.shuffling import Crowd, crowds_of
 from treetop.trie.candidate_domain import MAX_CANDIDATES
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group, GroupSizes
@@ -132,6 +133,16 @@ class Mechanism(ABC, Generic[P]):
                 f"a deployment of {self.name} expects group_weights, since users are not divided at once"
             )
         return request.sizes
+
+    def crowds(self, parameters: P, users: int) -> tuple[Crowd, ...]:
+        """Return the groups that the reports of a party of so many users hide in.
+
+        Where every report draws by itself what it is about, names and chunks together are one.
+        """
+        if self.reports_names:
+            return crowds_of([users])
+        weights = self.group_weights(parameters).values()
+        return crowds_of(users * weight // sum(weights) for weight in weights)
 
     def deployment_settings(self, settings: Mapping[str, object], *, mode: Mode, hashed: bool) -> dict[str, object]:
         """Return settings with what a deployment fixes: devices draw their own groups, from weights known beforehand.

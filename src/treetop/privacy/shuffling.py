@@ -13,7 +13,7 @@ where H_c(P || Q) is the sum of max(0, P - c Q). Given C = m, the ratio P / Q ri
 Nothing here is rounded towards us. Probabilities are products, quotients and sums of positive numbers, at most a few
 for each of J places, so each is within a factor 1 +- 4 J 2^-53 of the exact one: what is added is multiplied by that
 factor and what is subtracted divided by it. e^epsilon is rounded up, e^central down. H_m falls in m (one more clone is
-post-processing), so a stretch of values of C counts as its first; and delta falls in n, so fewer reports may be assumed.
+post-processing), so a stretch of values of C counts as its first; delta falls in n, so fewer reports may be assumed.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,8 +26,8 @@ from math import ceil, exp, isqrt, log
 import numpy as np
 from numpy.typing import NDArray
 
-from treetop.errors import InvalidInput
-from treetop.privacy.epsilon import Epsilon
+from treetop.errors import InvalidInput, UnknownName
+from treetop.privacy.epsilon import LARGEST, Epsilon
 
 MOST_REPORTS = 10**8
 """More do not count: the guarantee of so many is good enough, and tables stay small."""
@@ -46,6 +46,9 @@ DIGITS = 3
 FAKES = 2
 """One of so many reports counts: the others may be fakes, which hide nobody."""
 LEAST_GAIN = 0.9
+DEFAULT_DELTA = 1e-8
+TRUSTED = "party"
+"""Who may be trusted to keep reports apart from tickets, order and times."""
 Numbers = NDArray[np.float64]
 
 
@@ -134,33 +137,40 @@ class Crowd:
 
 
 def crowds_of(sizes: Iterable[int]) -> tuple[Crowd, ...]:
-    """Return the groups of a party whose users were dealt to groups of these sizes at random."""
+    """Return the groups of a party whose users were dealt to groups of these sizes, whatever they hold."""
     reports = [size for size in sizes if size]
     return tuple(Crowd(size / sum(reports), size) for size in reports)
 
 
 @dataclass(frozen=True)
 class CentralGuarantee:
-    """What is promised towards those who see a party's counts only, if the party is honest."""
+    """What is promised, or asked for, towards those who see a party's counts only, if the party is honest."""
 
     epsilon: float
     delta: float
-    local: Epsilon
-    """What is promised towards the party."""
 
-    @property
-    def gains(self) -> bool:
-        """Return whether it says noticeably more than the local guarantee."""
-        return self.epsilon <= LEAST_GAIN * self.local
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon <= LARGEST:
+            raise InvalidInput(f"a central epsilon must be above 0 and at most {LARGEST:g}, found {self.epsilon:g}")
+        if not 0 < self.delta < 1:
+            raise InvalidInput(f"delta must be above 0 and below 1, found {self.delta:g}")
 
     def __str__(self) -> str:
-        towards = f"towards the party: {self.local:g}-LDP"
-        if self.gains:
-            delta = f"{self.delta:g}".replace("e-0", "e-")
-            central = f"({self.epsilon:g}, {delta})-DP if the party is honest"
-        else:
-            central = f"{self.local:g}-LDP too, since its groups are too small to gain 10 % by shuffling"
-        return f"towards the server and readers: {central}; {towards}"
+        delta = f"{self.delta:g}".replace("e-0", "e-")
+        return f"({self.epsilon:g}, {delta})-DP"
+
+    def shortfall(self, wanted: "CentralGuarantee | None") -> list[str]:
+        """Say so where less is promised than was asked for."""
+        if wanted is None or self.epsilon <= wanted.epsilon:
+            return []
+        return [f"{self} towards the server and readers, {wanted} was asked for: its groups are smaller than expected"]
+
+    def beside(self, local: Epsilon) -> str:
+        """Say in one line what is promised to whom; also where shuffling adds less than a tenth."""
+        central = f"{self} if the party is honest"
+        if self.epsilon > LEAST_GAIN * local:
+            central = f"{local:g}-LDP as well, since its groups are too small to gain 10 % by shuffling"
+        return f"towards the server and readers: {central}; towards the party: {local:g}-LDP"
 
 
 def central_guarantee(crowds: Sequence[Crowd], epsilon: Epsilon, delta: float) -> CentralGuarantee:
@@ -177,47 +187,64 @@ def central_guarantee(crowds: Sequence[Crowd], epsilon: Epsilon, delta: float) -
         c[-1] = c[0] + part * (c[1] - c[0])
     found = Decimal(log(float(c[-1]) * UP))
     digits = Decimal(1).scaleb(found.adjusted() - DIGITS + 1)
-    return CentralGuarantee(min(float(found.quantize(digits, ROUND_CEILING)), float(epsilon)), delta, epsilon)
+    return CentralGuarantee(min(float(found.quantize(digits, ROUND_CEILING)), float(epsilon)), delta)
 
 
-def local_epsilon(
-    crowds_at: Callable[[Epsilon], Sequence[Crowd]], central: float, delta: float, cap: Fraction
-) -> Epsilon:
-    """Return the largest epsilon in hundredths whose guarantee is within this central one; none above the cap.
+def local_epsilon(central_at: Callable[[Epsilon], float], wanted: CentralGuarantee, cap: Fraction) -> Epsilon:
+    """Return the largest epsilon in hundredths that keeps a guarantee; one above the cap is refused.
 
-    `crowds_at` says how large the groups are when devices report with an epsilon.
+    `central_at` says which central epsilon devices give that report with an epsilon.
     """
-
-    def is_within(hundredths: int) -> bool:
-        epsilon = _hundredths(hundredths)
-        return central_guarantee(crowds_at(epsilon), epsilon, delta).epsilon <= central
-
     most = int(cap * 100)
-    if is_within(most + 1):
+    if central_at(_hundredths(most + 1)) <= wanted.epsilon:
         allowed = _hundredths(most)
-        instead = central_guarantee(crowds_at(allowed), allowed, delta)
         raise InvalidInput(
-            f"devices report with an epsilon of {allowed:g} at most, and a central epsilon of {central:g} would take "
-            f"more: ask for {instead.epsilon:g} or less"
+            f"devices report with an epsilon of {allowed:g} at most, and a central epsilon of {wanted.epsilon:g} would "
+            f"take more: ask for a central epsilon of {central_at(allowed):g} or less"
         )
     low, high = 0, most + 1
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if is_within(middle) else (low, middle)
+        low, high = (middle, high) if central_at(_hundredths(middle)) <= wanted.epsilon else (low, middle)
     if not low:
-        raise InvalidInput(f"a central epsilon must be 0.01 at least for these users, found {central:g}")
+        raise InvalidInput(f"expected a central epsilon that reports of epsilon 0.01 keep, found {wanted.epsilon:g}")
     return _hundredths(low)
+
+
+def epsilon_choice(epsilon: Epsilon, wanted: CentralGuarantee, users: int) -> str:
+    """Say why devices report with an epsilon that nobody asked for."""
+    return (
+        f"devices report with epsilon {epsilon:g}, which gives {wanted} towards everybody but their party, if it is "
+        f"honest: computed for the smallest party, {users:,} users, half of them taken for fakes"
+    )
 
 
 def _hundredths(number: int) -> Epsilon:
     return Epsilon(f"{number // 100}.{number % 100:02}".rstrip("0").rstrip("."))
 
 
-def checked_delta(delta: float, users: int) -> float:
-    """Refuse a delta with which it would be no offence to publish somebody's item."""
-    if not 0 < delta <= 1 / users:
-        raise InvalidInput(f"delta must be above 0 and at most 1/N = {1 / users:.2g} for {users:,} users, found {delta:g}")
-    return delta
+def asked_guarantee(
+    trust: str | None, central_epsilon: float | None, delta: float | None, epsilon: object
+) -> CentralGuarantee | None:
+    """Return the guarantee that somebody asks for who trusts parties, or None; refuse half of a wish."""
+    if trust is not None and trust != TRUSTED:
+        raise UnknownName("trust", trust, (TRUSTED,))
+    if trust is None and central_epsilon is None and delta is None:
+        return None
+    if trust is None or central_epsilon is None:
+        raise InvalidInput(
+            f"a central guarantee is asked for by trust {TRUSTED!r} and a central epsilon together, found one of them: "
+            "it holds only if every party is honest"
+        )
+    if epsilon is not None:
+        raise InvalidInput(f"a central epsilon says which epsilon devices report with: leave out epsilon {epsilon}")
+    return CentralGuarantee(central_epsilon, DEFAULT_DELTA if delta is None else delta)
+
+
+def refuse_large_delta(delta: float, users: int) -> None:
+    """Refuse a delta with which publishing somebody's item would be within the promise."""
+    if delta > 1 / users:
+        raise InvalidInput(f"delta must be at most 1/N = {1 / users:.2g} for {users:,} users, found {delta:g}")
 
 
 def usual_delta(users: int) -> float:

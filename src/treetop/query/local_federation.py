@@ -46,7 +46,9 @@ def opened_folder(
         return folder
     drawn, options = _begun(given, lists or {})
     listed = next(iter((lists or {}).values()), None)
-    planned_task(order_of(options, {party.name: party.total for party in drawn.parties}, listed)).check_texts()
+    order = order_of(options, {party.name: party.total for party in drawn.parties}, listed)
+    planned_task(order).check_texts()
+    options = replace(options, epsilon=order.local_epsilon)
     return FederationFolder.begin(directory or Path(tempfile.mkdtemp(prefix="treetop-up-")), options, drawn, listed)
 
 

@@ -1,6 +1,6 @@
 """Drives one server dialogue and its parties over a population."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -52,6 +52,8 @@ class RunResult:
     local_tops: Mapping[str, Codes]
     uplink_bits: Mapping[str, int]
     traces: Mapping[str, list[LevelTrace]]
+    crowds: Mapping[str, Sequence[int]]
+    """Of every party, the reports of each group that answered."""
     seconds: float
 
 
@@ -135,4 +137,5 @@ def _outcome(ranking: GlobalRanking, parties: Mapping[str, PartyRun], seconds: f
     local_tops = {name: party.findings.local_top for name, party in parties.items() if party.findings}
     bits = {name: party.uplink_bits for name, party in parties.items()}
     traces = {name: party.traces for name, party in parties.items()}
-    return RunResult(ranking, findings, local_tops, bits, traces, seconds)
+    crowds = {name: party.respondents.crowds for name, party in parties.items()}
+    return RunResult(ranking, findings, local_tops, bits, traces, crowds, seconds)

@@ -11,6 +11,8 @@ from treetop.adapters.http.retrying_connection import RetryingConnection
 from treetop.cli.federation.known_lists import read_lists
 from treetop.cli.options import (
     CatalogueFile,
+    CentralEpsilon,
+    Delta,
     Json,
     K,
     MaybeMechanism,
@@ -18,6 +20,7 @@ from treetop.cli.options import (
     Set,
     Strategy,
     TextRecovery,
+    Trust,
     WordList,
     WordListOrder,
     read_settings,
@@ -29,6 +32,7 @@ from treetop.encoding.item_codecs import CODECS
 from treetop.errors import InvalidInput, QueryFailed
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
 from treetop.mechanisms.protocol import MODES
+from treetop.privacy.shuffling import asked_guarantee
 from treetop.query.answer import Answer
 from treetop.secret_files import read_secret
 from treetop.services.server.client import ServerClient
@@ -50,7 +54,9 @@ Name = Annotated[str, typer.Option("--name", help="What the query is called; dev
 Attribute = Annotated[
     str, typer.Option("--attribute", help="What is asked about; a device answers about one attribute only.")
 ]
-EpsilonText = Annotated[str, typer.Option("--epsilon", help="Privacy budget of every user's one report.")]
+EpsilonText = Annotated[
+    str | None, typer.Option("--epsilon", help="Privacy budget of every user's one report.", show_default="2")
+]
 Mode = Annotated[str, typer.Option("--mode", help=f"How devices are asked: {', '.join(MODES)}.")]
 OracleOption = Annotated[
     str,
@@ -107,7 +113,7 @@ def query(
     name: Name = "query",
     attribute: Attribute = "item",
     k: K = 10,
-    epsilon: EpsilonText = "2",
+    epsilon: EpsilonText = None,
     mechanism: MaybeMechanism = None,
     mode: Mode = "one-shot",
     oracle: OracleOption = "auto",
@@ -118,6 +124,9 @@ def query(
     word_list_order: WordListOrder = None,
     text_recovery: TextRecovery = None,
     normalise: Normalise = None,
+    trust: Trust = None,
+    central_epsilon: CentralEpsilon = None,
+    delta: Delta = None,
     settings: Set = None,
     parties: Parties = None,
     expected: Expected = None,
@@ -142,13 +151,15 @@ def query(
         raise InvalidInput(f"--key-file {key_file}: expected a key in ASCII, found something else") from None
     client = ServerClient(RetryingConnection(server, ca), key)
     if task is None:
+        central = asked_guarantee(trust, central_epsilon, delta, epsilon)
         now, span = int(time.time()), seconds_of("--collect", collect)
         enrolled = now + (seconds_of("--enrol", enrol) if enrol else span)
         lists = read_lists(catalogue, word_list, word_list_order, normalise)
         order: dict[str, Any] = {
-            "name": name, "attribute": attribute, "k": k, "epsilon": epsilon, "mechanism": mechanism, "mode": mode,
+            "name": name, "attribute": attribute, "k": k, "mechanism": mechanism, "mode": mode,
             "oracle": oracle, "encoding": encoding, "settings": read_settings(settings), "strategy": strategy,
-            "text_recovery": text_recovery, "normalise": normalise or "",
+            "text_recovery": text_recovery, "normalise": normalise or "", "central": central and vars(central),
+            **({} if epsilon is None else {"epsilon": epsilon}),
             **{option: client.keep_list(listed) for option, listed in lists.items()},
             "parties": parties.split(",") if parties else [], "expected": read_expected(expected or ()),
             "max_times_expected": max_times_expected, "policy": policy,

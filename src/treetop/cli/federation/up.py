@@ -16,12 +16,15 @@ from rich.progress import (
 from treetop.cli.federation.known_lists import read_lists
 from treetop.cli.options import (
     CatalogueFile,
+    CentralEpsilon,
+    Delta,
     Json,
     MaybeMechanism,
     Normalise,
     Set,
     Strategy,
     TextRecovery,
+    Trust,
     WordList,
     WordListOrder,
     completing,
@@ -33,6 +36,7 @@ from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import steps_named
 from treetop.mechanisms.protocol import MODES
 from treetop.oracles.registry import AUTO, oracle_names
+from treetop.privacy.shuffling import asked_guarantee
 from treetop.query.answer import Answer
 from treetop.query.local_federation import GroundTruth, opened_folder
 from treetop.services.local.folder import FederationFolder
@@ -101,16 +105,20 @@ def up(
     word_list_order: WordListOrder = None,
     text_recovery: TextRecovery = None,
     normalise: Normalise = None,
+    trust: Trust = None,
+    central_epsilon: CentralEpsilon = None,
+    delta: Delta = None,
     directory: Directory = None,
     seed: UsersSeed = None,
     json: Json = False,
 ) -> None:
     """Run a federation on this machine: a server, parties, devices that report over HTTP, a query, its answer."""
+    central = asked_guarantee(trust, central_epsilon, delta, epsilon)
     wanted: dict[str, Any] = {
         "data": data, "parties": parties, "users": users, "k": k, "epsilon": epsilon, "mode": mode,
         "mechanism": mechanism, "oracle": oracle, "encoding": encoding, "seed": seed,
         "settings": read_settings(settings) or None, "strategy": strategy, "text_recovery": text_recovery,
-        "normalise": ",".join(steps_named(normalise)) if normalise else None,
+        "normalise": ",".join(steps_named(normalise)) if normalise else None, "central": central and vars(central),
     }  # fmt: skip
     folder = opened_folder(directory, wanted, read_lists(catalogue, word_list, word_list_order, normalise))
     users = sum(home.users for home in folder.parties.values())

@@ -13,6 +13,7 @@ from typing import Any
 
 from treetop.encoding.normalisation import steps_named
 from treetop.errors import InvalidInput, UnknownName
+from treetop.federation.device.ledger import Caps
 from treetop.federation.device.list_checks import LEAST_SLOTS, smallest_domain
 from treetop.federation.protocol import MAX_MESSAGE_BYTES, MAX_REPLY_BYTES
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED, ExpectedUsers
@@ -35,6 +36,7 @@ from treetop.mechanisms.strict_json import COUNT_BYTES, code_bytes
 from treetop.oracles.protocol import MAX_SLOTS
 from treetop.oracles.registry import AUTO, deployable_oracles, task_oracles
 from treetop.privacy.budget import Budget
+from treetop.privacy.shuffling import CentralGuarantee
 from treetop.trie.user_groups import Role
 
 _ROLES = tuple(Role)
@@ -87,7 +89,9 @@ class QueryOrder:
     deadlines: Deadlines = field(default_factory=Deadlines)
     least: LeastReports = field(default_factory=LeastReports)
     policy: MissingPolicy = field(default_factory=MissingPolicy)
-    """What becomes of missing parties; the one part of an order that is not in its task."""
+    """What becomes of missing parties; it is not in the task, and neither is what follows."""
+    central: CentralGuarantee | None = None
+    """What was asked for towards everybody but a user's own party; the answer says what came of it."""
 
     def __post_init__(self) -> None:
         if self.mechanism is not None:
@@ -141,6 +145,19 @@ class QueryOrder:
             self.listed and self.listed.digest, self.text_recovery, self.normalise, vars(self.deadlines),
         ]  # fmt: skip
         return blake2b(canonical_json(said), digest_size=8).hexdigest()
+
+    @property
+    def local_epsilon(self) -> str:
+        """Return the epsilon that gives the central guarantee, from what is expected of the smallest party."""
+        if self.central is None:
+            return self.epsilon
+        for party in self.parties:
+            if party not in self.expected:
+                raise InvalidInput(
+                    f"a central epsilon needs the expected users of every party, found none of {party!r}"
+                )
+        local = self.planned.strategy.local_epsilon(self.expected.values(), self.central, Caps().per_task)
+        return Budget(f"{local:g}").text
 
     @cached_property
     def planned(self) -> PlannedQuery:

@@ -50,6 +50,7 @@ class ServerQuery:
         self._listed = order.listed if isinstance(order, QueryOrder) else listed
         self._choices = order.planned.strategy.choices if isinstance(order, QueryOrder) else ()
         self._expected = order.expectations if isinstance(order, QueryOrder) else ExpectedUsers()
+        self._central = order.central if isinstance(order, QueryOrder) else None
         if set(channels) != set(self.task.parties):
             raise InvalidInput(f"a channel for each of {self.task.parties} is needed, found {tuple(channels)}")
         self._signer, self._journal, self._entropy = signer, journal, entropy
@@ -83,7 +84,7 @@ class ServerQuery:
         content = result_content(
             self.task, self._mechanism, ranking, list(self._records.values()), self._letters.left,
             listed=self._listed, choices=self._choices, expected=self._expected, notes=self._notes,
-            fakes_needed=self._fakes_needed,
+            fakes_needed=self._fakes_needed, central=self._central,
         )  # fmt: skip
         return QueryResult(self._letters.kept("result", lambda: canonical_json(content)))
 

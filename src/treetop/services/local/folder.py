@@ -51,6 +51,8 @@ class LocalOptions:
     """The same."""
     text_recovery: bool | None = None
     normalise: str = ""
+    central: dict[str, float] | None = None
+    """The central epsilon and delta that the epsilon was computed from."""
 
 
 class FederationFolder:

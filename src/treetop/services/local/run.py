@@ -16,6 +16,7 @@ from treetop.federation.server.planning import QueryOrder
 from treetop.federation.task import Deadlines, LeastReports
 from treetop.federation.wire.item_lists import ItemList
 from treetop.privacy.budget import Budget
+from treetop.privacy.shuffling import CentralGuarantee
 from treetop.services.device.party_client import PartyClient
 from treetop.services.local.folder import HOST, FederationFolder, LocalOptions, PartyHome, secret_in
 from treetop.services.local.processes import Processes, Supervised
@@ -54,6 +55,7 @@ def order_of(
         text_recovery=options.text_recovery, normalise=options.normalise,
         parties=tuple(sorted(users, key=lambda name: (-users[name], name))),
         deadlines=Deadlines(opens, opens + DAYS_30, opens + DAYS_30), least=LeastReports(MIN_REPORTS, MIN_REPORTS),
+        central=None if options.central is None else CentralGuarantee(**options.central),
     )  # fmt: skip
 
 
@@ -68,7 +70,7 @@ def ordered_now(options: LocalOptions, users: Mapping[str, int], listed: ItemLis
         **{name: getattr(order, name) for name in names}, "settings": dict(order.settings),
         "catalogue": options.catalogue, "word_list": options.word_list,
         "expected": dict(order.expected), "parties": list(order.parties),
-        "deadlines": vars(order.deadlines), "least": vars(order.least),
+        "deadlines": vars(order.deadlines), "least": vars(order.least), "central": options.central,
     }  # fmt: skip
 
 

@@ -97,6 +97,9 @@ class QueryManager:
         expected = {party: users for party, users in self._expected.items() if party in parties} | wanted.expected
         settled = wanted.model_copy(update={"parties": parties, "expected": expected})  # whatever settings say some day
         order = settled.order(self.parties, self._item_list)
+        if (local := order.local_epsilon) != order.epsilon:  # kept, so that the task stays the same however it is found
+            settled = settled.model_copy(update={"epsilon": local})
+            order = settled.order(self.parties, self._item_list)
         task = planned_task(order)
         task.check_texts()
         digest = task.digest.hex()

@@ -23,6 +23,8 @@ from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.server.planning import QueryOrder
 from treetop.federation.task import LAST_SECOND, Deadlines, LeastReports
 from treetop.federation.wire.item_lists import ItemList
+from treetop.privacy.epsilon import LARGEST
+from treetop.privacy.shuffling import DEFAULT_DELTA, CentralGuarantee
 
 ABOUT = """What the server of a Treetop federation answers to those who ask queries.
 
@@ -55,6 +57,13 @@ class LeastWanted(Wanted):
     validation: int = Field(default=100, ge=1, le=1 << 32)
 
 
+class CentralWanted(Wanted):
+    """What is asked for towards everybody but a user's own party, if parties are honest."""
+
+    epsilon: float = Field(gt=0, le=LARGEST)
+    delta: float = Field(default=DEFAULT_DELTA, gt=0, lt=1, description="At most 1 / users.")
+
+
 class OrderWanted(Wanted):
     """A query: what is asked, of whom, how, and until when."""
 
@@ -62,6 +71,9 @@ class OrderWanted(Wanted):
     attribute: str = Field(default="item", min_length=1, max_length=200)
     k: int = Field(default=10, ge=1, le=1 << 20)
     epsilon: str = Field(default="2", max_length=24, description="Decimal digits, such as 0.5.")
+    central: CentralWanted | None = Field(
+        default=None, description="Given: epsilon is computed from it and the expected users of the smallest party."
+    )
     mechanism: str | None = Field(default=None, description="None: what suits the rest, Panorama as a rule.")
     mode: str = "one-shot"
     oracle: str = "auto"
@@ -100,6 +112,7 @@ class OrderWanted(Wanted):
             self.expected, self.max_times_expected,
             Deadlines(**self.deadlines.model_dump()), LeastReports(**self.least.model_dump()),
             MissingPolicy(cast(Any, self.policy), float(self.patience)),
+            None if self.central is None else CentralGuarantee(**self.central.model_dump()),
         )  # fmt: skip
 
 
