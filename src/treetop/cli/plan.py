@@ -78,7 +78,7 @@ def _show(planned: Plan) -> None:
         style="dim",
         soft_wrap=True,
     )
-    out.print(f"\nUsers of the smallest party, {min(planned.users):,}, half of their reports taken for fakes:")
+    out.print(Text(f"\nUsers of the smallest party ({min(planned.users):,}, half taken for fakes)", style="bold"))
     for central in dict.fromkeys(row.central_epsilon for row in planned.rows):
         modes = ", ".join(row.mode for row in planned.rows if row.central_epsilon == central)
         out.print(f"  {modes}: {CentralGuarantee(central, planned.delta).beside(p.epsilon)}", soft_wrap=True)

@@ -70,7 +70,7 @@ class Clones:
         self._least = np.cumsum(self._equal[:, ::-1], axis=1)[:, ::-1]
         """Pr[Bin(m, 1/2) >= a]."""
 
-    def delta(self, central: Numbers | float) -> Numbers:
+    def delta(self, central: Numbers | Sequence[float] | float) -> Numbers:
         """Return an upper bound of delta for each central epsilon above 0."""
         central = np.atleast_1d(np.asarray(central, dtype=np.float64))
         odds, c, more = self._odds, np.exp(central) * DOWN, np.expm1(central) * DOWN

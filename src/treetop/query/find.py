@@ -144,7 +144,8 @@ def simulated_answer(
     Where a central guarantee is asked for, the epsilon of reports is the one that gives it.
     """
     seed = checked_seed(seed)
-    ready, delta, chosen = prepared(federation, question, seed), usual_delta(federation.users), ()
+    ready, delta = prepared(federation, question, seed), usual_delta(federation.users)
+    chosen: tuple[str, ...] = ()
     if central is not None:
         sizes, delta = [party.users for party in ready.population.parties], central.delta
         local = ready.strategy.local_epsilon(sizes, central, Caps().per_task)

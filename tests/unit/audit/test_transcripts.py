@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.support.added_mechanism import Halves
+from treetop.mechanisms.known_items import KnownItems, KnownItemsParameters
 
 from treetop.audit import transcripts
 from treetop.audit.enumerated_users import Choices, Transcript, every_transcript
@@ -14,7 +15,6 @@ from treetop.audit.transcripts import Scene, end_to_end_checks, worst_odds
 from treetop.errors import PromiseBroken
 from treetop.mechanisms.canopy import Canopy, CanopyParameters
 from treetop.mechanisms.dialogue import CollectReports, Dialogue, DivideUsers, DrawGroup, Findings, Member, Roster, ask
-from treetop.mechanisms.known_items import KnownItems, KnownItemsParameters
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import parameters_for
 from treetop.mechanisms.tap import Tap

@@ -1,5 +1,6 @@
 """The central guarantee: the clones bound against its definition, against enumeration, and as a party's sentence."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
 from math import comb, exp, lgamma, log
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treetop.audit.shuffled_reports import exact_deltas, shuffled_check
-from treetop.errors import InvalidInput
+from treetop.errors import InvalidInput, UnknownName
 from treetop.oracles.registry import ORACLES
 from treetop.privacy.budget import Budget, exponential_bounds
 from treetop.privacy.epsilon import Epsilon
@@ -20,10 +21,12 @@ from treetop.privacy.shuffling import (
     CentralGuarantee,
     Clones,
     Crowd,
+    asked_guarantee,
     central_guarantee,
-    checked_delta,
     crowds_of,
+    epsilon_choice,
     local_epsilon,
+    refuse_large_delta,
     usual_delta,
 )
 
@@ -177,36 +180,76 @@ def test_shared_curves_are_never_below_the_bound(reports: int, epsilon: float) -
 
 
 def test_what_is_said_of_a_party() -> None:
-    assert str(CentralGuarantee(0.311, 1e-8, Epsilon(4))) == (
+    assert CentralGuarantee(0.311, 1e-8).beside(Epsilon(4)) == (
         "towards the server and readers: (0.311, 1e-8)-DP if the party is honest; towards the party: 4-LDP"
     )
-    assert "its groups are too small to gain 10 % by shuffling; towards the party: 4-LDP" in str(
-        CentralGuarantee(3.7, 1e-8, Epsilon(4))
+    assert CentralGuarantee(3.7, 1e-8).beside(Epsilon(4)) == (
+        "towards the server and readers: 4-LDP as well, since its groups are too small to gain 10 % by shuffling; "
+        "towards the party: 4-LDP"
     )
+
+
+def test_less_than_was_asked_for_is_said() -> None:
+    found = CentralGuarantee(1.2, 1e-8)
+    assert found.shortfall(None) == found.shortfall(CentralGuarantee(1.2, 1e-8)) == []
+    (said,) = found.shortfall(CentralGuarantee(1.0, 1e-8))
+    assert said.startswith("(1.2, 1e-8)-DP towards the server and readers, (1, 1e-8)-DP was asked for")
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "told"),
+    [
+        (0.0, 1e-8, "above 0 and at most 700, found 0"),
+        (float("nan"), 1e-8, "found nan"),
+        (1.0, 1.0, "below 1, found 1"),
+    ],
+)
+def test_a_guarantee_that_says_nothing_is_refused(epsilon: float, delta: float, told: str) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        CentralGuarantee(epsilon, delta)
+
+
+def central_of(crowds: tuple[Crowd, ...]) -> Callable[[Epsilon], float]:
+    return lambda epsilon: central_guarantee(crowds, epsilon, 1e-8).epsilon
 
 
 def test_the_local_epsilon_is_the_largest_that_keeps_a_central_one() -> None:
-    crowds = crowds_of([10_000, 20_000])
-    found = local_epsilon(lambda _: crowds, 1.0, 1e-8, CAP)
-    assert central_guarantee(crowds, found, 1e-8).epsilon <= 1
-    assert central_guarantee(crowds, Epsilon(float(found) + 0.01), 1e-8).epsilon > 1
-    assert local_epsilon(lambda _: crowds_of([1]), 0.5, 1e-8, CAP) == 0.5
+    central = central_of(crowds_of([10_000, 20_000]))
+    found = local_epsilon(central, CentralGuarantee(1.0, 1e-8), CAP)
+    assert central(found) <= 1 < central(Epsilon(float(found) + 0.01))
+    assert local_epsilon(central_of(crowds_of([1])), CentralGuarantee(0.5, 1e-8), CAP) == 0.5
+    said = epsilon_choice(found, CentralGuarantee(1.0, 1e-8), 30_000)
+    assert f"epsilon {found:g}, which gives (1, 1e-8)-DP" in said
 
 
 def test_a_cap_is_not_raised() -> None:
-    crowds = crowds_of([1_000_000])
-    with pytest.raises(InvalidInput, match="an epsilon of 4 at most, .* ask for 0.09") as refused:
-        local_epsilon(lambda _: crowds, 1.0, 1e-8, CAP)
+    central = central_of(crowds_of([1_000_000]))
+    with pytest.raises(
+        InvalidInput, match=r"an epsilon of 4 at most, .* ask for a central epsilon of 0\.09"
+    ) as refused:
+        local_epsilon(central, CentralGuarantee(1.0, 1e-8), CAP)
     instead = float(str(refused.value).split()[-3])
-    assert local_epsilon(lambda _: crowds, instead, 1e-8, CAP) == 4
-    with pytest.raises(InvalidInput, match="must be 0.01 at least for these users, found 0.001"):
-        local_epsilon(lambda _: crowds_of([1]), 0.001, 1e-8, CAP)
+    assert local_epsilon(central, CentralGuarantee(instead, 1e-8), CAP) == 4
+    with pytest.raises(InvalidInput, match=r"reports of epsilon 0\.01 keep, found 0\.001"):
+        local_epsilon(central_of(crowds_of([1])), CentralGuarantee(0.001, 1e-8), CAP)
+
+
+def test_a_wish_is_whole_or_none() -> None:
+    assert asked_guarantee(None, None, None, 2.0) is None
+    assert asked_guarantee("party", 1.0, None, None) == CentralGuarantee(1.0, 1e-8)
+    assert asked_guarantee("party", 1.0, 1e-9, None) == CentralGuarantee(1.0, 1e-9)
+    for trust, central, delta in ((None, 1.0, None), ("party", None, None), (None, None, 1e-8)):
+        with pytest.raises(InvalidInput, match="trust 'party' and a central epsilon together"):
+            asked_guarantee(trust, central, delta, None)
+    with pytest.raises(InvalidInput, match="leave out epsilon 2"):
+        asked_guarantee("party", 1.0, None, "2")
+    with pytest.raises(UnknownName, match="unknown trust 'server'"):
+        asked_guarantee("server", 1.0, None, None)
 
 
 def test_delta_is_below_one_over_the_users() -> None:
-    assert checked_delta(1e-8, 10**6) == 1e-8
-    for wrong in (0.0, -1.0, 2e-6, float("nan")):
-        with pytest.raises(InvalidInput, match="at most 1/N = 1e-06 for 1,000,000 users"):
-            checked_delta(wrong, 10**6)
+    refuse_large_delta(1e-8, 10**6)
+    with pytest.raises(InvalidInput, match="at most 1/N = 1e-06 for 1,000,000 users, found 2e-06"):
+        refuse_large_delta(2e-6, 10**6)
     assert [usual_delta(users) for users in (1, 10**6, 10**8)] == [1e-8, 1e-8, 1e-9]
     assert all(usual_delta(users) < 1 / users for users in (1, 10**8, 10**9, 10**10 - 1))
