@@ -134,7 +134,7 @@ class DeviceReportCollection:
     def _closed(self, group: Group) -> int:
         """Close a group, and unlink its reports at once: whoever asks again is still told that she was counted."""
         count = self._store.close_group(self._task.digest, group)
-        if count:
+        if count and not self._published.is_closed(group):
             self._counter.unlink(self._admission.envelope_of(group))
         self._published.note_closed(group)
         self._admission.note_closed(group)
