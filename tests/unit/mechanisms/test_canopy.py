@@ -4,12 +4,12 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.populations import population, three_parties, zipf
-from treetop.mechanisms.known_items import KnownItems
 
 import treetop
 from treetop.errors import InvalidInput, PromiseBroken
 from treetop.mechanisms.canopy import MIN_KEPT, Canopy, CanopyParameters, CanopyPlan
 from treetop.mechanisms.dialogue import AskParties, CollectReports, Dialogue, DivideUsers, DrawGroup, Member, Roster
+from treetop.mechanisms.known_items import KnownItems
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import parameters_for
 from treetop.simulation.population import Population

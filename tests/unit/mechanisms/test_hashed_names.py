@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from treetop.mechanisms.hashed_names.mechanism import HashedNames
-from treetop.mechanisms.hashed_names.plan import HashedParameters, HashedPlan, HashedTextParameters
 
 import treetop
 from treetop.encoding.hashed_text import HashedText, hash_bits_for, shared_hash_chance
 from treetop.encoding.text_code import chunks_of
 from treetop.errors import InvalidInput
+from treetop.mechanisms.hashed_names.mechanism import HashedNames
+from treetop.mechanisms.hashed_names.plan import HashedParameters, HashedPlan, HashedTextParameters
 from treetop.mechanisms.panorama.texts import ChunkCounts, gains_of, is_utf_8
 from treetop.privacy.epsilon import Epsilon
 from treetop.query.answer import Answer

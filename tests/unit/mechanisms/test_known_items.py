@@ -4,12 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from treetop.mechanisms.known_items import KnownItems, KnownItemsParameters
 
 import treetop
 from treetop.datasets.item_catalogue import ItemCatalogue, load_catalogue
 from treetop.encoding.listed_items import ListedItems
 from treetop.errors import InvalidInput
+from treetop.mechanisms.known_items import KnownItems, KnownItemsParameters
 from treetop.privacy.epsilon import Epsilon
 
 # Notes are looked at in the answer; that each is a warning, too, is tested with `find`.

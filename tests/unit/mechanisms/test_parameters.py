@@ -1,13 +1,13 @@
 from typing import Any
 
 import pytest
-from treetop.mechanisms.hashed_names.mechanism import HashedNames
-from treetop.mechanisms.known_items import KnownItems
 
 from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.canopy import Canopy
 from treetop.mechanisms.dialogue import Member, Roster
 from treetop.mechanisms.fedpem import Fedpem, FedpemParameters
+from treetop.mechanisms.hashed_names.mechanism import HashedNames
+from treetop.mechanisms.known_items import KnownItems
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.registry import FOR_A_QUERY, OWN, SETTINGS, parameters_for, unread_settings
 from treetop.mechanisms.taps import Taps, TapsParameters

@@ -7,12 +7,12 @@ import pytest
 from tests.support.added_mechanism import Halves, HalvesParameters
 from tests.support.federations import Federation, crowd, items, order
 from tests.support.populations import zipf
-from treetop.mechanisms.known_items import KnownItems
 
 import treetop
 from treetop.errors import InvalidInput, PeerViolation, UnknownName
 from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.mechanisms.dialogue import Member, Roster
+from treetop.mechanisms.known_items import KnownItems
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.registry import MECHANISMS, mechanism_named, parameters_for, registered_mechanism
