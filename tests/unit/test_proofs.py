@@ -4,12 +4,13 @@ A failure here says: read the proof and the code again, together; if they still 
 """
 
 import re
+from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from treetop.audit import long_lists, oracle_laws, transcripts
+from treetop.audit import long_lists, oracle_laws, shuffled_reports, transcripts
 from treetop.audit.audit_report import Check
 from treetop.audit.empirical_epsilon import device_check
 from treetop.audit.exact_ratios import Odds
@@ -27,6 +28,7 @@ PROOFS = {
     "OUE": "4605eb113773971f",
     "OLH": "38abe78adc0994bc",
     "Walsh": "a4b8eeba4696bac9",
+    "The central guarantee": "a67182574f316bca",
     "Whole runs": "a7b2602fbcf8cb11",
     "FedPEM": "e09f6f00e3203b8a",
     "GTF": "c658ee933d809e94",
@@ -40,6 +42,7 @@ PROOFS = {
 PROVED_CODE = {
     "privacy/budget.py": "6c39b7d7629f4b5d",
     "privacy/randomness.py": "b5f28d0df23f0e17",
+    "privacy/shuffling.py": "75f1c87c40e1b25a",
     "oracles/protocol.py": "96c22cfa6edfaac9",
     "oracles/krr/device.py": "fe6fe23a6c90ce7d",
     "oracles/oue/device.py": "8360181a3134eecd",
@@ -63,7 +66,7 @@ def checks_of(name: str) -> list[Check]:
     if name in ORACLES:
         oracle = ORACLES[name]
         exact = [*oracle_laws.oracle_checks(oracle, quick=True), *long_lists.long_list_checks(oracle, quick=True)]
-        return [*exact, device_check(oracle, ONE, 10)]
+        return [*exact, device_check(oracle, ONE, 10), shuffled_reports.shuffled_check(oracle, quick=True)]
     return transcripts.end_to_end_checks(audited_mechanisms()[name], quick=True)
 
 
@@ -73,6 +76,7 @@ def test_every_oracle_and_mechanism_has_a_proof_and_checks_that_show_it(
 ) -> None:
     """The row names the section and all checks that `treetop audit` runs; nothing is enumerated here."""
     monkeypatch.setattr(oracle_laws, "oracle_cases", lambda *_: [(ONE, Odds(1, 1))])
+    monkeypatch.setattr(shuffled_reports, "compared", lambda *_: [(Fraction(0), 1.0)])
     monkeypatch.setattr(long_lists, "worst_odds", lambda *_: Odds(1, 1))
     monkeypatch.setattr(transcripts, "worst_odds", lambda *_: (Odds(1, 1), 1))
     row = re.search(rf"^\| `{name}` \| .*? is ε-LDP: \[(.+?)\]\(#(.+?)\) \| (.+) \| (.+) \|$", GUARANTEE, re.MULTILINE)

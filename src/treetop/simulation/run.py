@@ -64,6 +64,8 @@ class PartyRun:
     dialogue: Dialogue[Findings]
     respondents: SimulatedUsers
     traces: list[LevelTrace] = field(default_factory=list)
+    crowds: list[int] = field(default_factory=list)
+    """Reports that were counted together, in the order they were asked for."""
     uplink_bits: int = 0
     findings: Findings | None = None
     _answer: Any = None
@@ -88,9 +90,13 @@ class PartyRun:
     def _respond(self, request: Request[Any]) -> object:
         match request:
             case CollectReports():
-                return self.respondents.collect(request)
+                tally = self.respondents.collect(request)
+                self.crowds.append(tally.reports)
+                return tally
             case CollectNames():
-                return self.respondents.name_reports(request)
+                named = self.respondents.name_reports(request)
+                self.crowds.append(sum(named.kinds))  # a kind is drawn with its report: all of them are one group
+                return named
             case DivideUsers():
                 self.respondents.divide(request)
             case DrawGroup():
@@ -137,5 +143,5 @@ def _outcome(ranking: GlobalRanking, parties: Mapping[str, PartyRun], seconds: f
     local_tops = {name: party.findings.local_top for name, party in parties.items() if party.findings}
     bits = {name: party.uplink_bits for name, party in parties.items()}
     traces = {name: party.traces for name, party in parties.items()}
-    crowds = {name: party.respondents.crowds for name, party in parties.items()}
+    crowds = {name: party.crowds for name, party in parties.items()}
     return RunResult(ranking, findings, local_tops, bits, traces, crowds, seconds)

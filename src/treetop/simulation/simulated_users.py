@@ -29,8 +29,6 @@ class SimulatedUsers(ABC):
     def __init__(self, party: PartyPopulation, randomness: Generator) -> None:
         self.party, self.randomness = party, randomness
         self.sizes: GroupSizes = {}
-        self.crowds: list[int] = []
-        """Reports that were shown together, in the order they were asked for."""
         self._once = OncePerUser()
 
     def divide(self, request: DivideUsers) -> None:
@@ -59,7 +57,6 @@ class SimulatedUsers(ABC):
     def collect(self, request: CollectReports) -> Tally:
         """Answer for a group that has not answered before."""
         self._once.spend(request.group)
-        self.crowds.append(self.sizes[request.group])
         return self._answer(request, request.group)
 
     def name_reports(self, request: CollectNames) -> NameReports:
@@ -69,7 +66,6 @@ class SimulatedUsers(ABC):
             raise AssertionError(f"names of {request.bits} bits are asked for, but codes have {self.party.bits}")
         self._admit(EVERYBODY, self.party.users)
         self._once.spend(EVERYBODY)
-        self.crowds.append(self.party.users)
         return self._named(request)
 
     @abstractmethod
