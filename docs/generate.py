@@ -24,7 +24,7 @@ def settings_page() -> str:
     """Return every setting with its symbol, default and readers."""
     rows = []
     for name, known in SETTINGS.items():
-        readers = [each for each in (*OWN.values(), *FOR_A_QUERY) if name in each.parameters.settings()]
+        readers = [each for each in OWN.values() if name in each.parameters.settings()]
         default = getattr(readers[0].parameters(10, Epsilon(2)), name)
         rows.append(
             f"| `{name}` | {_code(known.symbol)} | `{default}` | {known.expects} | {known.help} | "

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from treetop.audit.oracle_laws import report_law
 from treetop.encoding.bit_strings import Codes, code_array
-from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES
+from treetop.encoding.text_code import CHUNK_VALUES
 from treetop.mechanisms.dialogue import CollectNames, CollectReports, DivideUsers, DrawGroup, NameReports, Request
 from treetop.oracles.frequency_oracle import Counts, FrequencyOracle, Tally
 from treetop.oracles.protocol import NO_CODE_KEY, DeviceFace, Oracle
@@ -21,7 +21,7 @@ from treetop.oracles.walsh.device import chunk_key, no_name
 from treetop.oracles.walsh.hashing import chunk_keys
 from treetop.privacy.guarantee import OncePerUser
 from treetop.simulation.simulated_users import SimulatedUsers
-from treetop.trie.candidate_domain import CandidateDomain, ChunkDomain
+from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.user_groups import Group
 
 Chosen = TypeVar("Chosen", bound=Hashable)
@@ -258,11 +258,8 @@ def face_of(oracle: Oracle, odds: Fraction, slots: int) -> DeviceFace:
 
 
 def asked_prefix(code: int, bits: int, domain: CandidateDomain) -> int:
-    """Return what a user is asked for: the first bits of her code, or the code and a chunk of its text.
-
-    In these runs every chunk of a text is the last byte of its code.
-    """
-    return code << CHUNK_BITS | code % CHUNK_VALUES if isinstance(domain, ChunkDomain) else code >> bits - domain.length
+    """Return what a user is asked for: the first bits of her code."""
+    return code >> bits - domain.length
 
 
 def slot_of(value: int | None, bits: int, domain: CandidateDomain) -> int:
@@ -280,7 +277,10 @@ def key_of(value: int | None, bits: int, domain: CandidateDomain) -> int:
 
 
 def name_key(value: int | None, kind: int, bits: int) -> int:
-    """Return what a device reports of its name: the name itself, or the key of a chunk; one for all without a name."""
+    """Return what a device reports of its name: the name itself, or the key of a chunk; one for all without a name.
+
+    In these runs every chunk of a text is the last byte of its code.
+    """
     if value is None:
         return no_name(bits)
     return chunk_key(value, kind - 1, value % CHUNK_VALUES, bits) if kind else value

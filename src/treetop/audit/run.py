@@ -34,8 +34,8 @@ class Part:
 
 
 def audited_mechanisms() -> dict[str, Mechanism[Any]]:
-    """Return the registered mechanisms, and examples of those that `find` makes for one query."""
-    return {**MECHANISMS, **{each.name: each for each in FOR_A_QUERY}}
+    """Return the registered mechanisms; Panorama with a list, and over a catalogue, as `find` makes it."""
+    return {**MECHANISMS, **FOR_A_QUERY}
 
 
 def parts(quick: bool, mechanism: str | Mechanism[Any] | None = None, oracle: str | Oracle | None = None) -> list[Part]:
@@ -44,15 +44,15 @@ def parts(quick: bool, mechanism: str | Mechanism[Any] | None = None, oracle: st
     A task names its oracle, so devices are audited with registered oracles only.
     """
     everything = mechanism is None and oracle is None
-    mechanisms = [] if mechanism is None else [_mechanism_of(mechanism)]
+    mechanisms = {} if mechanism is None else _mechanism_of(mechanism)
     oracles = [] if oracle is None else [find_oracle(oracle)]
     if everything:
-        mechanisms, oracles = list(audited_mechanisms().values()), list(ORACLES.values())
+        mechanisms, oracles = audited_mechanisms(), list(ORACLES.values())
     deployable = [each for each in oracles if ORACLES.get(each.name) == each]
     found = [_exact(each, quick) for each in oracles]
     if everything:
         found.append(Part("exact device", 1, lambda: [device_law_check()]))
-    found += [_end_to_end(each, quick) for each in mechanisms]
+    found += [_end_to_end(name, each, quick) for name, each in mechanisms.items()]
     if deployable:
         found.append(Part("conduct by oracle", 1 if quick else 3, lambda: oracle_conduct_checks(deployable, quick)))
         rules = [each.name for each in deployable] + [LISTED] * everything
@@ -68,15 +68,15 @@ def parts(quick: bool, mechanism: str | Mechanism[Any] | None = None, oracle: st
     return found
 
 
-def _mechanism_of(mechanism: str | Mechanism[Any]) -> Mechanism[Any]:
+def _mechanism_of(mechanism: str | Mechanism[Any]) -> dict[str, Mechanism[Any]]:
     known = audited_mechanisms()
     if isinstance(mechanism, str) and mechanism not in known:
         raise UnknownName("mechanism", mechanism, known)
-    return known[mechanism] if isinstance(mechanism, str) else mechanism
+    return {mechanism: known[mechanism]} if isinstance(mechanism, str) else {mechanism.name: mechanism}
 
 
-def _end_to_end(mechanism: Mechanism[Any], quick: bool) -> Part:
-    return Part(f"end to end {mechanism.name}", 1 if quick else 15, lambda: end_to_end_checks(mechanism, quick))
+def _end_to_end(name: str, mechanism: Mechanism[Any], quick: bool) -> Part:
+    return Part(f"end to end {name}", 1 if quick else 15, lambda: end_to_end_checks(mechanism, quick, name))
 
 
 def _exact(oracle: Oracle, quick: bool) -> Part:

@@ -50,9 +50,16 @@ class Scene:
     oracle: Oracle = KRR
     """k-RR stands for all: the law of any other was compared with e^epsilon for every list."""
     k: int = 2
+    called: str = ""
+    """What is run, where the mechanism's name does not tell."""
+
+    @property
+    def name(self) -> str:
+        """Return what is run."""
+        return self.called or self.mechanism.name
 
     def __str__(self) -> str:
-        return self.mechanism.name + (" with a malicious party" if self.malicious else "")
+        return self.name + (" with a malicious party" if self.malicious else "")
 
     def transcripts(self, budget: Budget, pattern: int) -> Iterator[Transcript]:
         """Yield all transcripts, given what everybody but the target says."""
@@ -123,12 +130,13 @@ def worst_odds(scene: Scene, budget: Budget, limit: int) -> tuple[Odds, int]:
     return worst, number
 
 
-def end_to_end_checks(mechanism: Mechanism[Any], quick: bool) -> list[Check]:
+def end_to_end_checks(mechanism: Mechanism[Any], quick: bool, called: str = "") -> list[Check]:
     """Check that no transcript tells two values of the target apart by more than e^epsilon, and that some come close.
 
     The same with a party that pries.
     """
-    return [*scene_checks(Scene(mechanism), quick), scene_checks(Scene(mechanism, malicious=True), quick)[0]]
+    honest, prying_party = (Scene(mechanism, malicious, called=called) for malicious in (False, True))
+    return [*scene_checks(honest, quick), scene_checks(prying_party, quick)[0]]
 
 
 def scene_checks(scene: Scene, quick: bool) -> list[Check]:
@@ -137,5 +145,5 @@ def scene_checks(scene: Scene, quick: bool) -> list[Check]:
     found = [(budget, *worst_odds(scene, budget, 600 if quick else 4_000)) for budget in budgets]
     number, cases = sum(count for _, _, count in found), [(budget, odds) for budget, odds, _ in found]
     claim = f"{scene}: no ratio over {number:,} complete transcripts exceeds e^epsilon"
-    name = f"end_to_end_{scene.mechanism.name}" + ("_malicious" if scene.malicious else "")
-    return [within(name, claim, cases), tight(f"tight_{scene.mechanism.name}", cases)]
+    name = f"end_to_end_{scene.name}" + ("_malicious" if scene.malicious else "")
+    return [within(name, claim, cases), tight(f"tight_{scene.name}", cases)]

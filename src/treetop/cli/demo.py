@@ -1,4 +1,4 @@
-"""`treetop demo`: Canopy and the paper's mechanisms on the paper's synthetic federation."""
+"""`treetop demo`: Panorama, Canopy and the paper's mechanisms on the paper's synthetic federation."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,7 +35,7 @@ def demo(
     """Let all mechanisms compete on the built-in federation SYN: 8 parties, 780,000 users."""
     cells = cells_of(tuple(OWN), oracles=[oracle], epsilons=[epsilon], ks=[k])
     experiment = Experiment.of(synthetic(), cells, repeats=REPEATS, seed=seed)
-    population, seed = experiment.population, experiment.grid.seed
+    population, seed = experiment.populations[0], experiment.grid.seed
     population.check_k(k)
     questions = [Question(k, epsilon, name, oracle) for name in OWN]
     answers = [simulated_answer(population.federation, question, seed=seed) for question in questions]

@@ -5,11 +5,28 @@ from typing import Annotated
 
 import typer
 
-from treetop.cli.options import Encoding, Files, Json, Seed, Set, Simulator, Workers, read_list, read_settings
+from treetop.cli.options import (
+    CatalogueFile,
+    Encoding,
+    Files,
+    Json,
+    Normalise,
+    Seed,
+    Set,
+    Simulator,
+    TextRecovery,
+    WordList,
+    WordListOrder,
+    Workers,
+    read_list,
+    read_settings,
+)
 from treetop.cli.rendering import evaluation_table
 from treetop.cli.screen import note, out, print_json, progress_bar, waiting
+from treetop.datasets.item_catalogue import load_catalogue
 from treetop.datasets.loading import federation_named
-from treetop.evaluation.evaluate import Experiment
+from treetop.datasets.word_list import word_list_of
+from treetop.evaluation.evaluate import Experiment, Given
 from treetop.evaluation.grid import cells_of
 from treetop.evaluation.results import Row, checked_output
 from treetop.mechanisms.registry import MECHANISMS
@@ -17,7 +34,14 @@ from treetop.oracles.registry import AUTO
 
 ALL_MECHANISMS = ",".join(MECHANISMS)
 
-Mechanisms = Annotated[str, typer.Option("--mechanisms", help="Mechanisms, separated by commas.")]
+Mechanisms = Annotated[
+    str,
+    typer.Option(
+        "--mechanisms",
+        help="Mechanisms, separated by commas; of Panorama also panorama:list (the word list alone), panorama:texts "
+        "(texts alone) and panorama:catalogue (all items known: the limit).",
+    ),
+]
 Epsilons = Annotated[str, typer.Option("--epsilons", help="Privacy budgets, separated by commas.")]
 Ks = Annotated[str, typer.Option("--ks", help="Numbers of items, separated by commas.")]
 Oracles = Annotated[str, typer.Option("--oracles", help="Frequency oracles, separated by commas.")]
@@ -32,6 +56,11 @@ def evaluate(
     ks: Ks = "10",
     oracles: Oracles = AUTO,
     encoding: Encoding = None,
+    catalogue: CatalogueFile = None,
+    word_list: WordList = None,
+    word_list_order: WordListOrder = None,
+    text_recovery: TextRecovery = None,
+    normalise: Normalise = None,
     settings: Set = None,
     repeats: Repeats = 50,
     workers: Workers = 1,
@@ -51,9 +80,16 @@ def evaluate(
     )
     target = checked_output(output) if output else None
     with waiting("reading"):
+        given = Given(
+            encoding,
+            None if catalogue is None else load_catalogue(catalogue),
+            word_list_of(word_list, word_list_order),
+            text_recovery,
+            () if normalise is None else normalise,
+            chosen,
+        )
         experiment = Experiment.of(
-            federation_named(files), cells, repeats=repeats, seed=seed, encoding=encoding, simulator=simulator,
-            settings=chosen,
+            federation_named(files), cells, given, repeats=repeats, seed=seed, simulator=simulator
         )  # fmt: skip
     for text in (f"seed {experiment.grid.seed}", *experiment.notes):
         note(text)

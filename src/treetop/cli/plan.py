@@ -9,11 +9,12 @@ from rich.text import Text
 
 from treetop.cli.options import EpsilonOption, Json, K, read_list
 from treetop.cli.screen import note, out, print_json
-from treetop.planning.plan import DEFAULT_CATALOGUE, LARGEST_EPSILON, Plan, PlanRow, checked_plot
+from treetop.planning.plan import DEFAULT_CATALOGUE, DEFAULT_WORD_LIST, LARGEST_EPSILON, Plan, PlanRow, checked_plot
 from treetop.planning.plan import plan as plan_query
 
 Users = Annotated[str, typer.Option("--users", help="Users of every party, separated by commas.", show_default=False)]
 CatalogueSize = Annotated[int, typer.Option("--catalogue-size", help="Items of a catalogue, were there one.")]
+WordListSize = Annotated[int, typer.Option("--word-list-size", help="Words of a word list, were there one.")]
 Frequency = Annotated[
     float | None,
     typer.Option("--frequency", help="A wished frequency: which epsilon, or how many users, would it take?"),
@@ -29,6 +30,7 @@ def plan(
     k: K = 10,
     epsilon: EpsilonOption = 2.0,
     catalogue_size: CatalogueSize = DEFAULT_CATALOGUE,
+    word_list_size: WordListSize = DEFAULT_WORD_LIST,
     frequency: Frequency = None,
     plot: Plot = None,
     json: Json = False,
@@ -36,7 +38,9 @@ def plan(
     """Say what could be found and what it would cost, before any data are collected."""
     sizes = read_list("--users", users, int, "whole numbers")
     target = checked_plot(plot) if plot else None
-    planned = plan_query(sizes, k=k, epsilon=epsilon, catalogue_size=catalogue_size, frequency=frequency)
+    planned = plan_query(
+        sizes, k=k, epsilon=epsilon, catalogue_size=catalogue_size, word_list_size=word_list_size, frequency=frequency
+    )
     if json:
         print_json(planned.to_json())
     else:
@@ -62,7 +66,7 @@ def _show(planned: Plan) -> None:
         style="dim",
         soft_wrap=True,
     )
-    if planned.catalogue_size == p.k:
+    if planned.lists.catalogue == p.k:
         out.print(
             f"\nThe catalogue holds just k = {p.k} items: all of them are listed, and only their marks tell more."
         )

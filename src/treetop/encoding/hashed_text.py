@@ -1,4 +1,4 @@
-"""Hashed names: an item's code is a short salted hash, and beside it stand the chunks of its text's public code."""
+"""Hashed texts: an item's code is a short salted hash, and beside it stand the chunks of its text's public code."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,14 +9,6 @@ from numpy.typing import NDArray
 
 from treetop.encoding.item_codecs import DEFAULT_HASH_KEY, EncodedItems, Hashed
 from treetop.encoding.text_code import CHUNK_BITS, DEFAULT_CHUNKS, chunks_of, code_bits
-
-SHORT_HASH, LONG_HASH = 24, 32
-MAX_ITEMS_OF_A_SHORT_HASH = 100_000
-
-
-def hash_bits_for(expected_items: int) -> int:
-    """Return 24 bits up to about 10^5 different items, 32 above: every bit more has to be searched."""
-    return SHORT_HASH if expected_items <= MAX_ITEMS_OF_A_SHORT_HASH else LONG_HASH
 
 
 def shared_hash_chance(items: int, bits: int) -> float:

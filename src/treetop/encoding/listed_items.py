@@ -43,13 +43,18 @@ class ItemCatalogue:
         return replace(self, items=items, notes=(*self.notes, note))
 
 
+def bits_of_places(size: int) -> int:
+    """Return the bits of a place in a list of that size; one code more is left for items that have none."""
+    return max(SHORTEST, size.bit_length())
+
+
 class ListedItems(ItemCodec):
     """The place in a catalogue, in as many bits as its size takes; items that are not on it do not fit."""
 
     name = "catalogue"
 
     def __init__(self, items: Sequence[str]) -> None:
-        super().__init__(max(SHORTEST, len(items).bit_length()))
+        super().__init__(bits_of_places(len(items)))
         self.items = items
         self._places = {item: place for place, item in enumerate(items)}
 

@@ -1,28 +1,74 @@
 """A grid of simulated runs, averaged: `treetop.evaluate`."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from treetop.datasets.federation import Federation
 from treetop.datasets.loading import as_federation
-from treetop.encoding.item_codecs import ItemCodec
+from treetop.datasets.word_list import Words, word_list_of
+from treetop.encoding.item_codecs import Hashed, ItemCodec
+from treetop.encoding.listed_items import ItemCatalogue
+from treetop.errors import InvalidInput
 from treetop.evaluation.execute import Progress, execute_cells
-from treetop.evaluation.grid import Cell, Grid, cells_of
+from treetop.evaluation.grid import KNOWN, LISTED, SPELT, Cell, Grid, cells_of
 from treetop.evaluation.results import Evaluation, Row, row_of
+from treetop.mechanisms.panorama.mechanism import Panorama
+from treetop.mechanisms.panorama.plan import MAX_NAME_BITS
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import MECHANISMS
-from treetop.mechanisms.strategy import trie_codec
+from treetop.mechanisms.strategy import Question
 from treetop.oracles.registry import AUTO
 from treetop.query.find import checked_seed, warn_of
-from treetop.query.preparation import mechanism_notes
+from treetop.query.preparation import Populations, Prepared, prepared
 from treetop.simulation.population import Population
+
+
+@dataclass(frozen=True)
+class Given:
+    """What all cells are given besides mechanism, oracle, epsilon and k; lists and texts are for Panorama alone."""
+
+    encoding: str | ItemCodec | None = None
+    catalogue: ItemCatalogue | None = None
+    word_list: ItemCatalogue | None = None
+    text_recovery: bool | None = None
+    normalise: str | Sequence[str] = ()
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    def question(self, cell: Cell, federation: Federation) -> Question:
+        """Return what a cell asks; a variant of Panorama overrules what was given."""
+        asked = Question(
+            cell.parameters.k, float(cell.parameters.epsilon), cell.mechanism, cell.parameters.oracle, self.encoding,
+            normalise=self.normalise, settings=self.settings,
+        )  # fmt: skip
+        if not isinstance(cell.mechanism, Panorama):
+            return asked
+        named = replace(
+            asked,
+            mechanism=Panorama.name,
+            encoding=self.encoding if self.encoding == Hashed.name else None,
+            settings={name: value for name, value in self.settings.items() if not self._is_of_a_trie(name, cell)},
+        )
+        if cell.variant == KNOWN or (self.catalogue is not None and not cell.variant):
+            return replace(named, catalogue=self.catalogue or ItemCatalogue.of(federation.items), encoding=None)
+        if cell.variant == SPELT:
+            return replace(named, text_recovery=True)
+        if cell.variant == LISTED and self.word_list is None:
+            raise InvalidInput("panorama:list expects a word list, found none")
+        texts = False if cell.variant == LISTED else self.text_recovery
+        return replace(named, word_list=self.word_list, text_recovery=texts)
+
+    @staticmethod
+    def _is_of_a_trie(name: str, cell: Cell) -> bool:
+        """Return whether a setting is the length of codes that are searched, too long for names."""
+        return name == "bits" and cell.parameters.bits > MAX_NAME_BITS
 
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """A grid over one population, ready to run."""
+    """A grid over one federation, every cell with its population, ready to run."""
 
-    population: Population
+    populations: tuple[Population, ...]
     grid: Grid
     notes: tuple[str, ...]
 
@@ -31,32 +77,54 @@ class Experiment:
         cls,
         data: Any,
         cells: tuple[Cell, ...],
+        given: Given = Given(),  # noqa: B008  frozen
         *,
         repeats: int,
         seed: int | None,
-        encoding: str | ItemCodec | None = None,
         simulator: str = "exact",
-        settings: Mapping[str, object] | None = None,
     ) -> "Experiment":
-        """Check what was asked for, and encode the data; `settings` are those that the cells were made with."""
+        """Check what was asked for, and encode the data, once for all cells that name items alike."""
         grid = Grid(cells, repeats, checked_seed(seed), simulator)
-        federation = as_federation(data)
-        population = Population(federation, trie_codec(encoding or federation.encoding, cells[0].parameters))
-        notes = [
-            note
+        names_items = any(isinstance(cell.mechanism, Panorama) for cell in cells)
+        if not names_items and (given.catalogue or given.word_list or given.text_recovery is not None):
+            raise InvalidInput("catalogue, word list and text recovery are for panorama, found other mechanisms only")
+        federation, encoded = as_federation(data), Populations()
+        ready: dict[str, Prepared] = {}
+        for cell in cells:
+            if cell.name not in ready:
+                ready[cell.name] = prepared(federation, given.question(cell, federation), grid.seed, encoded)
+        fitted = tuple(
+            replace(
+                cell,
+                mechanism=ready[cell.name].mechanism,
+                parameters=replace(
+                    ready[cell.name].parameters,
+                    k=cell.parameters.k, epsilon=cell.parameters.epsilon, oracle=cell.parameters.oracle,
+                ),
+            )
             for cell in cells
-            for note in mechanism_notes(cell.mechanism, cell.parameters, population, settings or {})
-        ]
-        return cls(population, grid, tuple(dict.fromkeys((*population.notes, *notes))))
+        )  # fmt: skip
+        notes = (*_unasked(cells), *(note for each in ready.values() for note in each.notes))
+        populations = tuple(ready[cell.name].population for cell in cells)
+        return cls(populations, replace(grid, cells=fitted), tuple(dict.fromkeys(notes)))
 
     def rows(self, workers: int = 1, progress: Progress = lambda _: None) -> Iterator[tuple[int, Row]]:
         """Yield the index and the row of every cell as soon as all its repetitions are done."""
-        for index, scores in execute_cells(self.population, self.grid, workers, progress):
-            yield index, row_of(self.population, self.grid.cells[index], scores)
+        for index, scores in execute_cells(self.populations, self.grid, workers, progress):
+            yield index, row_of(self.populations[index], self.grid.cells[index], scores)
 
     def evaluation(self, rows: Mapping[int, Row]) -> Evaluation:
         """Return rows in the order of the grid, however they were finished."""
         return Evaluation(tuple(rows[index] for index in sorted(rows)), self.notes, self.grid.seed)
+
+
+def _unasked(cells: Iterable[Cell]) -> tuple[str, ...]:
+    """Say which oracles Panorama has no use for, and was left out with."""
+    oracles: dict[bool, set[str]] = {True: set(), False: set()}
+    for cell in cells:
+        oracles[isinstance(cell.mechanism, Panorama) and cell.variant != KNOWN].add(cell.parameters.oracle_name)
+    missing = sorted(oracles[False] - oracles[True]) if oracles[True] else []
+    return (f"panorama hashes names and is not run with {', '.join(missing)}",) if missing else ()
 
 
 def evaluate(
@@ -67,6 +135,11 @@ def evaluate(
     ks: Sequence[int] = (10,),
     oracles: Sequence[Any] = (AUTO,),
     encoding: str | ItemCodec | None = None,
+    catalogue: ItemCatalogue | Iterable[object] | None = None,
+    word_list: Words | None = None,
+    word_list_order: str | None = None,
+    text_recovery: bool | None = None,
+    normalise: str | Sequence[str] = (),
     repeats: int = 50,
     workers: int = 1,
     seed: int | None = None,
@@ -76,9 +149,11 @@ def evaluate(
 ) -> Evaluation:
     """Return mean and standard error of every cell of a grid, one row each.
 
-    `data` is what `find` takes; mechanisms, oracles and the encoding are names or objects. `progress` is called with
-    the number of runs that were finished since the last call. With several workers a program of its own needs the
-    usual `if __name__ == "__main__":`. What a reader should know is in `notes`, and a warning each.
+    `data` is what `find` takes; mechanisms, oracles and the encoding are names or objects. Panorama takes lists and
+    texts as `find` does, and is also `panorama:list` (the word list alone), `panorama:texts` (texts alone) and
+    `panorama:catalogue` (all items known: the limit). `progress` is called with the number of runs that were finished
+    since the last call. With several workers a program of its own needs the usual `if __name__ == "__main__":`. What a
+    reader should know is in `notes`, and a warning each.
 
     >>> import treetop
     >>> drinks = {"harbour": {"chai": 9000, "cocoa": 2000}, "market": {"chai": 5000, "latte": 3000}}
@@ -89,8 +164,9 @@ def evaluate(
     (2, 1)
     """
     cells = cells_of(mechanisms, oracles, epsilons, ks, settings, encoding=encoding)
-    experiment = Experiment.of(
-        data, cells, repeats=repeats, seed=seed, encoding=encoding, simulator=simulator, settings=settings
-    )
+    known = catalogue if catalogue is None or isinstance(catalogue, ItemCatalogue) else ItemCatalogue.of(catalogue)
+    words = word_list_of(word_list, word_list_order)
+    given = Given(encoding, known, words, text_recovery, normalise, settings)
+    experiment = Experiment.of(data, cells, given, repeats=repeats, seed=seed, simulator=simulator)
     warn_of(experiment.notes)
     return experiment.evaluation(dict(experiment.rows(workers, progress)))

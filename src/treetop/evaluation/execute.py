@@ -3,7 +3,7 @@
 import multiprocessing
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from multiprocessing.connection import wait
 from os import _exit
@@ -21,18 +21,21 @@ Progress = Callable[[int], None]
 
 
 def execute_cells(
-    population: Population, grid: Grid, workers: int = 1, progress: Progress = lambda _: None
+    populations: Sequence[Population], grid: Grid, workers: int = 1, progress: Progress = lambda _: None
 ) -> Iterator[tuple[int, list[Score]]]:
-    """Yield the index of every cell and its scores in order, as soon as all its repetitions are done."""
+    """Yield the index of every cell and its scores in order, as soon as all its repetitions are done.
+
+    Every cell has its population; several may share one.
+    """
     if workers < 1:
         raise InvalidInput(f"workers must be a whole number of at least 1, found {workers}")
-    for cell in grid.cells:
+    for cell, population in zip(grid.cells, populations, strict=True):
         population.check_k(cell.parameters.k)
     finished: Iterator[tuple[int, dict[int, Score]]]
     if workers == 1:
-        finished = ((index, run_some(population, grid, index, block)) for index, block in _blocks(grid))
+        finished = ((index, run_some(populations, grid, index, block)) for index, block in _blocks(grid))
     else:
-        finished = _in_processes(population, grid, workers)
+        finished = _in_processes(populations, grid, workers)
     waiting: dict[int, dict[int, Score]] = {index: {} for index in range(len(grid.cells))}
     for index, scores in finished:
         waiting[index].update(scores)
@@ -41,9 +44,9 @@ def execute_cells(
             yield index, [waiting[index][repetition] for repetition in range(grid.repeats)]
 
 
-def run_some(population: Population, grid: Grid, index: int, repetitions: range) -> dict[int, Score]:
+def run_some(populations: Sequence[Population], grid: Grid, index: int, repetitions: range) -> dict[int, Score]:
     """Run some repetitions of one cell; repetition r has its own stream of the seed, whoever runs it."""
-    mechanism, parameters = grid.cells[index].mechanism, grid.cells[index].parameters
+    mechanism, parameters, population = grid.cells[index].mechanism, grid.cells[index].parameters, populations[index]
     scores = {}
     for number in repetitions:
         outcome = run(mechanism, parameters, population, seed=grid.seed, repetition=number, simulator=grid.simulator)
@@ -58,10 +61,12 @@ def _blocks(grid: Grid) -> Iterator[tuple[int, range]]:
             yield index, range(first, min(first + RUNS_AT_ONCE, grid.repeats))
 
 
-def _in_processes(population: Population, grid: Grid, workers: int) -> Iterator[tuple[int, dict[int, Score]]]:
+def _in_processes(
+    populations: Sequence[Population], grid: Grid, workers: int
+) -> Iterator[tuple[int, dict[int, Score]]]:
     """Let fresh processes run the blocks; whatever ends this generator early ends them, too."""
     spawn = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, spawn, initializer=_begin_worker, initargs=(population, grid))
+    pool = ProcessPoolExecutor(workers, spawn, initializer=_begin_worker, initargs=(tuple(populations), grid))
     try:
         futures: dict[Future[dict[int, Score]], int] = {
             pool.submit(_work, index, block): index for index, block in _blocks(grid)
@@ -76,13 +81,13 @@ def _in_processes(population: Population, grid: Grid, workers: int) -> Iterator[
         pool.shutdown(cancel_futures=True)
 
 
-_given: tuple[Population, Grid]
+_given: tuple[tuple[Population, ...], Grid]
 
 
-def _begin_worker(population: Population, grid: Grid) -> None:
-    """Run once in a worker: keep the population, and leave when the parent does."""
+def _begin_worker(populations: tuple[Population, ...], grid: Grid) -> None:
+    """Run once in a worker: keep the populations, and leave when the parent does."""
     global _given  # noqa: PLW0603  a worker process serves one experiment only
-    _given = (population, grid)
+    _given = (populations, grid)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
 

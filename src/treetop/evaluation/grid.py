@@ -6,12 +6,18 @@ from itertools import product
 from typing import Any, TypeVar
 
 from treetop.encoding.item_codecs import ItemCodec
-from treetop.errors import InvalidInput
+from treetop.errors import InvalidInput, UnknownName
+from treetop.mechanisms.panorama.mechanism import Panorama
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import MECHANISMS, mechanism_named, parameters_for
 from treetop.oracles.protocol import Oracle
-from treetop.oracles.registry import AUTO
+from treetop.oracles.registry import AUTO, find_oracle
+
+LISTED, SPELT, KNOWN = "list", "texts", "catalogue"
+VARIANTS = (LISTED, SPELT, KNOWN)
+"""Of Panorama, beside what `find` would do: the word list alone, texts alone, and the limit, a known catalogue."""
+BEFORE_VARIANT = ":"
 
 Value = TypeVar("Value")
 
@@ -22,6 +28,12 @@ class Cell:
 
     mechanism: Mechanism[Any]
     parameters: Parameters
+    variant: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return what is run: `canopy`, or `panorama:texts`."""
+        return BEFORE_VARIANT.join(filter(None, (self.mechanism.name, self.variant)))
 
 
 @dataclass(frozen=True)
@@ -52,15 +64,43 @@ def cells_of(
     *,
     encoding: str | ItemCodec | None = None,
 ) -> tuple[Cell, ...]:
-    """Return the cells of a full grid, each validated."""
+    """Return the cells of a full grid, each validated; oracles for lists can only be asked about a catalogue of names.
+
+    A name may be followed by a variant: `panorama:list`, `panorama:texts`, `panorama:catalogue`.
+    """
     bits = {"bits": encoding.bits} if isinstance(encoding, ItemCodec) else {}
-    named = [mechanism_named(mechanism) for mechanism in mechanisms]
-    _distinct("mechanisms", [mechanism.name for mechanism in named])
+    named = [_variant_of(mechanism) for mechanism in mechanisms]
+    known = [mechanism for mechanism, _ in named]
+    _distinct("mechanisms", [BEFORE_VARIANT.join(filter(None, (each.name, variant))) for each, variant in named])
     grid = product(named, _distinct("oracles", oracles), _distinct("epsilons", epsilons), _distinct("ks", ks))
-    return tuple(
-        Cell(mechanism, parameters_for(mechanism, k, epsilon, oracle, {**bits, **(settings or {})}, others=named))
-        for mechanism, oracle, epsilon, k in grid
+    cells = tuple(
+        Cell(
+            mechanism,
+            parameters_for(mechanism, k, epsilon, oracle, {**bits, **(settings or {})}, others=known),
+            variant,
+        )
+        for (mechanism, variant), oracle, epsilon, k in grid
+        if not isinstance(mechanism, Panorama) or variant == KNOWN or not _is_listed(oracle)
     )
+    if not cells:
+        raise InvalidInput("names are reported through an oracle that hashes them, walsh or olh, found none of them")
+    return cells
+
+
+def _is_listed(oracle: str | Oracle) -> bool:
+    return oracle != AUTO and find_oracle(oracle).listed
+
+
+def _variant_of(mechanism: str | Mechanism[Any]) -> tuple[Mechanism[Any], str]:
+    """Return the mechanism of `panorama:texts`, and what it is to do; for an object, and without a colon, nothing."""
+    if not isinstance(mechanism, str) or BEFORE_VARIANT not in mechanism:
+        return mechanism_named(mechanism), ""
+    name, _, variant = mechanism.partition(BEFORE_VARIANT)
+    if not isinstance(mechanism_named(name), Panorama):
+        raise InvalidInput(f"variants are those of panorama, found {mechanism!r}")
+    if variant not in VARIANTS:
+        raise UnknownName("variant of panorama", variant, VARIANTS)
+    return mechanism_named(name), variant
 
 
 def _distinct(what: str, values: Iterable[Value]) -> tuple[Value, ...]:

@@ -47,7 +47,7 @@ def row_of(population: Population, cell: Cell, scores: Sequence[Score]) -> Row:
     """Average the repetitions of a cell."""
     return Row(
         data=population.federation.name,
-        mechanism=cell.mechanism.name,
+        mechanism=cell.name,
         oracle=cell.parameters.oracle_name,
         encoding=population.codec.name,
         epsilon=float(cell.parameters.epsilon),

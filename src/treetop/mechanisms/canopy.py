@@ -66,17 +66,11 @@ SLACK = 1e-5
 
 
 @dataclass(frozen=True)
-class SearchParameters(SummedParameters):
-    """What a search over a public trie is told."""
+class CanopyParameters(SummedParameters):
+    """What the search over a public trie keeps and may send, the step of a level, and who answers it."""
 
     kept: int = setting(0, "t", "Canopy: prefixes that a level keeps; 0 is max(2k, 30).", whole_number(0, 1 << 20))
     upload_budget: int = upload_budget()
-
-
-@dataclass(frozen=True)
-class CanopyParameters(SearchParameters):
-    """The step of a level, and who answers it."""
-
     least_kept: int = least_kept()
     step_bits: int = setting(8, "b", "Canopy: bits that a level adds to a prefix, at most.", whole_number(1, 16))
     weights: Weights = setting(
@@ -256,7 +250,7 @@ class CanopyPlan:
         return fitting[0]
 
     @classmethod
-    def stepping(cls, parameters: SearchParameters, step_bits: int, kept: int) -> "CanopyPlan":
+    def stepping(cls, parameters: CanopyParameters, step_bits: int, kept: int) -> "CanopyPlan":
         """Divide m bits evenly over L = ceil(m / b) levels."""
         levels = -(-parameters.bits // step_bits)
         return cls(level_lengths(parameters.bits, levels), step_bits, kept, parameters.score == "sum")

@@ -101,6 +101,11 @@ def text(expects: str) -> tuple[str, Callable[[Any], str]]:
     return expects, read
 
 
+def code_bits(default: int) -> Any:
+    """Declare the length of codes, the one setting whose default is not the same for all."""
+    return setting(default, "m", "Bits of an item's code.", whole_number(SHORTEST, LONGEST))
+
+
 @dataclass(frozen=True)
 class Parameters:
     """What every mechanism is given; the defaults are those of the paper's section 7."""
@@ -109,7 +114,7 @@ class Parameters:
     epsilon: Epsilon
     oracle: str | Oracle = AUTO
 
-    bits: int = setting(48, "m", "Bits of an item's code.", whole_number(SHORTEST, LONGEST))
+    bits: int = code_bits(48)
     hash_key: str = setting(DEFAULT_HASH_KEY, "", "Key of the hashed encoding.", text("a text that is not empty"))
 
     def __post_init__(self) -> None:

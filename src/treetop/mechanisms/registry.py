@@ -3,15 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from treetop.encoding.bit_strings import SHORTEST
+from treetop.encoding.bit_strings import SHORTEST, code_array
 from treetop.encoding.item_codecs import Hashed
 from treetop.entry_points import Registry
 from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.canopy import Canopy
 from treetop.mechanisms.fedpem import Fedpem
 from treetop.mechanisms.gtf import Gtf
-from treetop.mechanisms.hashed_names.mechanism import HashedNames
-from treetop.mechanisms.known_items import KnownItems
 from treetop.mechanisms.panorama.mechanism import Panorama
 from treetop.mechanisms.panorama.texts import ListedNames
 from treetop.mechanisms.parameters import Setting
@@ -38,15 +36,14 @@ OWN: dict[str, Mechanism[Any]] = {
     mechanism.name: mechanism for mechanism in (Fedpem(), Gtf(), Tap(), Taps(), Canopy(), Panorama())
 }
 MECHANISMS = Registry("mechanism", OWN, GROUP, _checked)
-FOR_A_QUERY: tuple[Mechanism[Any], ...] = (
-    KnownItems(3, 8),
-    HashedNames({code: b"name %d" % code for code in range(256) if code != 200}, texts=True),
-    Panorama(ListedNames.hashed([b"chai", b"latte", b"cocoa"], Hashed(SHORTEST), 1, ordered=False)),
-)
-"""Examples of those that `find` makes for the items of one query: their settings are read, and the audit runs them."""
+FOR_A_QUERY: dict[str, Mechanism[Any]] = {
+    "panorama": Panorama(ListedNames.hashed([b"chai", b"latte", b"cocoa"], Hashed(SHORTEST), 1, ordered=False)),
+    "catalogue": Panorama(ListedNames.codes(code_array(range(3), SHORTEST)), discovers=False, texts=False),
+}
+"""Panorama as it is made for the items of one query: with a list, and over a catalogue. The audit runs both."""
 SETTINGS: dict[str, Setting] = {}
 """All settings of Treetop's own mechanisms; where two have one of the same name, that of the first."""
-for _mechanism in (*OWN.values(), *FOR_A_QUERY):
+for _mechanism in OWN.values():
     for _name, _known in _mechanism.parameters.settings().items():
         SETTINGS.setdefault(_name, _known)
 

@@ -133,6 +133,10 @@ def choose(question: Question, ahead: ItemsAhead, *, parties: int, hash_key: str
     bits = _id_bits(question, ahead)
     if strategy != HASHED and bits is not None:
         return _counting_ids(question, bits, reason)
+    if question.encoding == Ids.name:
+        raise InvalidInput(
+            f"ids that are counted all at once are below 2^{MAX_NAME_BITS}, found longer ones: hash them"
+        )
     return _counting_hashes(question, ahead, hash_key, reason)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from treetop.mechanisms.panorama.discovery import STEP
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
 from treetop.trie.lower_confidence import lower_confidence
 from treetop.trie.party_counts import QuantisedCounts
@@ -26,8 +27,8 @@ from treetop.trie.significance import NoiseScores, normal_scores, significant, t
 
 POWER = 0.9
 HALVINGS = 26
-MAX_PARTIES_LOOKED_AT = 16
-"""The noise of the best set of parties hardly grows beyond."""
+MAX_PARTIES_LOOKED_AT, MAX_NAMING_PARTIES = 16, 128
+"""The noise of the best set of parties hardly grows beyond; the number that name a candidate by themselves does."""
 SEED, DRAWS, ITEM_DRAWS = 1, 1 << 15, 1 << 11
 WIDER = 10.0
 NEAREST, FARTHEST = -3.0, 40.0
@@ -50,6 +51,12 @@ class Stage:
     """Of the lower-confidence score that ranks its candidates."""
     ahead: int
     """Candidates that are surely more popular: the k - 1 other items of the answer."""
+    tau: float | None = None
+    """A party names candidates by itself from so many standard deviations on; None: it sends the counts of all."""
+    sums_above: int | None = None
+    """With more parties than that, candidates are ranked by plain sums."""
+    tested: int | None = None
+    """Candidates among which noise must not mark any, where that is not all of them."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +80,9 @@ def count_error(stage: Stage, users: Sequence[float], frequency: float) -> Count
     return CountError(sqrt(absent), sqrt(present))
 
 
-def effective_parties(users: Sequence[float]) -> int:
+def effective_parties(users: Sequence[float], most: int = MAX_PARTIES_LOOKED_AT) -> int:
     """Return how many parties of equal size would make as many different sets: N^2 / sum n_i^2."""
-    return min(round(sum(users) ** 2 / sum(n * n for n in users)), MAX_PARTIES_LOOKED_AT)
+    return min(round(sum(users) ** 2 / sum(n * n for n in users)), most)
 
 
 def bisected(is_enough: Callable[[float], bool], low: float, high: float) -> float:
@@ -96,7 +103,7 @@ class Edge:
 
 
 @cache
-def edge(parties: int, zeta: float, places: int, rivals: int) -> Edge:
+def edge(parties: int, zeta: float, places: int, rivals: int, tau: float | None = None) -> Edge:
     """Return where an item has to be that competes with rivals nobody holds for some places.
 
     The scores of rivals and item are drawn, rounded and ranked as the mechanism does it, for parties of equal size and
@@ -106,7 +113,7 @@ def edge(parties: int, zeta: float, places: int, rivals: int) -> Edge:
     draws = np.random.default_rng(SEED).standard_normal((DRAWS, parties))
     stretch = 1 + WIDER / parties
     likelihoods = np.exp((1 - stretch) / 2 * (draws**2).sum(axis=1))
-    scores, place = np.unique(_scores(draws * sqrt(stretch), zeta), return_inverse=True)
+    scores, place = np.unique(_scores(draws * sqrt(stretch), zeta, tau), return_inverse=True)
     chances = np.bincount(place, likelihoods) / likelihoods.sum()
     above = np.clip(1 - np.cumsum(chances), 0, 1)
     tied = np.mean([_at_most(places - 1, rivals, above + part * chances) for part in TIES], axis=0)
@@ -115,7 +122,7 @@ def edge(parties: int, zeta: float, places: int, rivals: int) -> Edge:
 
     def needed(power: float) -> float:
         def is_enough(signal: float) -> bool:
-            own = _scores(item + signal / sqrt(parties), zeta)
+            own = _scores(item + signal / sqrt(parties), zeta, tau)
             below, ties = scores.searchsorted(own, side="left"), scores.searchsorted(own, side="right")
             return bool(passes[below + ties].mean() >= power)
 
@@ -126,8 +133,13 @@ def edge(parties: int, zeta: float, places: int, rivals: int) -> Edge:
     return Edge(middle, sqrt(max(width**2 - 1, 0.0)))
 
 
-def _scores(counts: Frequencies, zeta: float) -> Frequencies:
-    """Score candidates x parties as the server does, in standard deviations of the whole sum."""
+def _scores(counts: Frequencies, zeta: float, tau: float | None) -> Frequencies:
+    """Score candidates x parties as the server does: by all counts, or by those of the parties that name them."""
+    if tau is not None:
+        naming = counts >= tau
+        seen = np.where(naming, tau + STEP * np.rint((counts - tau) / STEP), 0.0).sum(axis=1)
+        scores: Frequencies = np.where(naming.any(axis=1), seen - zeta * np.sqrt(naming.sum(axis=1)), -inf)
+        return scores
     sent = [QuantisedCounts.of(column, 1.0) for column in counts.T]
     variances = np.array([party.variance for party in sent])
     return lower_confidence(np.column_stack([party.counts for party in sent]), variances, zeta).scores
@@ -151,7 +163,10 @@ def passing_power(stage: Stage, users: Sequence[float], frequency: float) -> flo
     if rivals < places:
         return 1.0
     error = count_error(stage, users, frequency)
-    bound = edge(effective_parties(users), stage.zeta, places, rivals)
+    parties = effective_parties(users, MAX_PARTIES_LOOKED_AT if stage.tau is None else MAX_NAMING_PARTIES)
+    if stage.tau is None and stage.sums_above is not None and len(users) > stage.sums_above:
+        parties = 1  # a plain sum has the noise of one large party
+    bound = edge(parties, stage.zeta, places, rivals, stage.tau)
     absent, present = error.absent**2, error.present**2
     if stage.oracle.one_slot:  # a report for one slot is none for another: differences vary by so much more
         present += absent * stage.oracle.q / (1 - stage.oracle.q)
@@ -169,7 +184,8 @@ def marking_power(stages: Sequence[Stage], users: Sequence[float], frequency: fl
     """Return the probability that it is found and marked as more than noise, too."""
     last = stages[-1]
     error = count_error(last, users, frequency)
-    excess = (frequency - _least_marked(last.oracle, last.share, last.candidates, tuple(users))) * sum(users)
+    least = _least_marked(last.oracle, last.share, last.tested or last.candidates, tuple(users))
+    excess = (frequency - least) * sum(users)
     found = detection_power(stages[:-1], users, frequency)
     return found * min(NormalDist().cdf(excess / error.present), passing_power(last, users, frequency))
 

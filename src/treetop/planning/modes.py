@@ -1,26 +1,24 @@
-"""The modes that a plan compares, as stages that an item has to pass."""
+"""The modes that a plan compares, as stages that an item has to pass: what Panorama is given, and the trie."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treetop.encoding.hashed_text import SHORT_HASH
+from treetop.encoding.listed_items import bits_of_places
 from treetop.mechanisms.canopy import CanopyParameters, CanopyPlan
-from treetop.mechanisms.hashed_names.plan import HashedParameters, HashedPlan, HashedTextParameters
-from treetop.mechanisms.known_items import EVERYBODY, ZETA
+from treetop.mechanisms.panorama.mechanism import EVERYBODY, catalogue_oracle, name_oracle
+from treetop.mechanisms.panorama.plan import READ, PanoramaParameters, PanoramaPlan
+from treetop.mechanisms.panorama.ranking import ZETA
 from treetop.mechanisms.parameters import Parameters
 from treetop.metrics.detection_power import Stage, count_error, detection_power, marking_power
-from treetop.oracles.registry import listed_oracle
-from treetop.trie.global_ranking import COUNT_BITS
-from treetop.trie.party_counts import UNARY_BITS
+from treetop.trie.significance import MAX_SETS_OF
 from treetop.trie.user_groups import level_weights
 
-READ_CHUNKS = 5
-"""Chunks of the text that a plan assumes: about 38 bits, a word of 8 characters."""
-READ_SIGNALS = (0.0, 1.5, 2.3, 3.1, 3.9)
+READ_SIGNALS = (0.0, 4.0, 6.0, 8.0, 10.0)
 READ_CHANCES = (0.0, 0.0, 0.35, 0.83, 1.0)
-"""How often it is read when its true chunks stand that many standard deviations above the others: simulated."""
+"""How often a word of 8 characters is read when all reports of its chunks together would lift it that many standard
+deviations above the noise: simulated."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +29,8 @@ class Mode:
     what: str
     stages: tuple[Stage, ...]
     uplink_bits: int
-    chunk: Stage | None = None
-    """With texts: one of their chunks."""
+    texts: Stage | None = None
+    """With texts: everybody who reports a part of one."""
 
     def found(self, users: Sequence[float], frequency: float) -> float:
         """Return the probability that an item of that frequency is found, its text read where that is asked for."""
@@ -43,57 +41,86 @@ class Mode:
         return marking_power(self.stages, users, frequency) * self._read(users, frequency)
 
     def _read(self, users: Sequence[float], frequency: float) -> float:
-        if self.chunk is None:
+        if self.texts is None:
             return 1.0
-        signal = frequency * sum(users) / count_error(self.chunk, users, frequency).absent
+        signal = frequency * sum(users) / count_error(self.texts, users, frequency).absent
         return float(np.interp(signal, READ_SIGNALS, READ_CHANCES))
 
 
-def modes_of(parameters: Parameters, catalogue_size: int) -> tuple[Mode, ...]:
+@dataclass(frozen=True)
+class Lists:
+    """How many items a catalogue and a word list would have."""
+
+    catalogue: int
+    words: int
+
+
+def modes_of(parameters: Parameters, lists: Lists) -> tuple[Mode, ...]:
     """Return the modes, the one that needs to know most first."""
-    k, epsilon = parameters.k, parameters.epsilon
-    canopy = CanopyParameters(k, epsilon)
+    canopy = CanopyParameters(parameters.k, parameters.epsilon)
     return (
-        _catalogue(parameters, catalogue_size),
+        _catalogue(parameters, lists.catalogue),
+        _word_list(parameters, lists.words),
+        _ids(parameters),
+        _texts(parameters),
         _canopy(canopy, shared=True),
         _canopy(canopy, shared=False),
-        _hashed(HashedParameters(k, epsilon, bits=SHORT_HASH)),
-        _hashed(HashedTextParameters(k, epsilon, bits=SHORT_HASH)),
     )
 
 
 def _catalogue(parameters: Parameters, size: int) -> Mode:
-    oracle = listed_oracle(parameters.oracle, parameters.epsilon, size)
-    stage = Stage(oracle, EVERYBODY, size, parameters.k, ZETA, ahead=parameters.k - 1)
-    bits = round(UNARY_BITS[False] * size) + COUNT_BITS * (parameters.k + 2)
-    what = f"{size:,} known items" + (", all listed" if size == parameters.k else "")
+    given = PanoramaParameters(parameters.k, parameters.epsilon, bits=bits_of_places(size))
+    stage = replace(_every_name(given), oracle=catalogue_oracle(given, size), candidates=size)
+    bits = PanoramaPlan((1.0,)).expected_bits(given, size, signed=False)
+    what = f"{size:,} known items" + (", all listed" if size == given.k else "")
     return Mode("catalogue", what, (stage,), bits)
+
+
+def _word_list(parameters: Parameters, size: int) -> Mode:
+    """Take an item that is on the list: everybody's report counts for it, and only listed names are its rivals."""
+    given = PanoramaParameters(parameters.k, parameters.epsilon)
+    plan = PanoramaPlan.of(given, size, signed=False, discovers=True, texts=True)
+    stage = replace(_every_name(given), candidates=size, tested=size + (1 << given.bits))
+    bits = plan.expected_bits(given, size, signed=False)
+    return Mode("word list", f"hash, one of {size:,} words", (stage,), bits)
+
+
+def _ids(parameters: Parameters) -> Mode:
+    given = PanoramaParameters(parameters.k, parameters.epsilon)
+    plan = PanoramaPlan.of(given, 0, signed=False, discovers=True, texts=False)
+    last = _every_name(given)
+    stages = (replace(last, going_on=plan.asked, tau=plan.tau), last)
+    return Mode("ids", f"id below 2^{given.bits}", stages, plan.expected_bits(given, 0, signed=False))
+
+
+def _texts(parameters: Parameters) -> Mode:
+    """Take an item on no list: it must be among the best of all names, be read, and then everybody counts for it."""
+    given = PanoramaParameters(parameters.k, parameters.epsilon)
+    plan = PanoramaPlan.of(given, 0, signed=False, discovers=True, texts=True)
+    every, rho = _every_name(given), given.text_share
+    best = replace(every, share=1 - rho, going_on=READ)
+    named = replace(best, going_on=plan.asked, tau=plan.tau)
+    closing = replace(every, candidates=given.k, tested=every.candidates)
+    stages, bits = (named, best, closing), plan.expected_bits(given, 0, signed=False)
+    return Mode("texts", "hash, text recovered", stages, bits, replace(every, share=rho))
+
+
+def _every_name(given: PanoramaParameters) -> Stage:
+    """Rank all 2^b names by everybody's report."""
+    names = 1 << given.bits
+    return Stage(name_oracle(given), EVERYBODY, names, given.k, ZETA, ahead=given.k - 1, sums_above=MAX_SETS_OF)
 
 
 def _canopy(parameters: CanopyParameters, *, shared: bool) -> Mode:
     """Take a 48-bit code; an item whose beginnings others share is decided at the last level alone."""
     plan = CanopyPlan.of(parameters)
     weights = level_weights(plan.L, "adaptive", 0.0 if shared else 1.0)
-    stages = _stages(parameters, plan, weights)
+    sizes = plan.max_candidates
+    going_on = [min(plan.kept, size) for size in sizes[:-1]] + [parameters.k]
+    stages = tuple(
+        Stage(parameters.oracle_for(size), weight / sum(weights), size, kept, plan.zeta, ahead=parameters.k - 1)
+        for size, kept, weight in zip(sizes, going_on, weights, strict=True)
+    )
     name, what = ("canopy", "shared prefixes") if shared else ("canopy, alone", "no shared prefix")
     what = f"{parameters.bits}-bit code, {what}"
     return Mode(name, what, stages[-1:] if shared else stages, plan.expected_bits(parameters.k))
-
-
-def _hashed(parameters: HashedParameters) -> Mode:
-    plan = HashedPlan.of(parameters)
-    stages = _stages(parameters, plan.search, list(plan.weights), plan.asked)
-    name, what, chunk = "hashed", "word list", None
-    if isinstance(parameters, HashedTextParameters):
-        name, what = "hashed, texts", "text recovered"
-        chunk = replace(stages[-1], share=parameters.text_share / READ_CHUNKS)
-    return Mode(name, f"{parameters.bits}-bit hash, {what}", stages, plan.expected_bits(parameters.k), chunk)
-
-
-def _stages(parameters: Parameters, plan: CanopyPlan, weights: list[float], last: int = 0) -> tuple[Stage, ...]:
-    sizes = plan.max_candidates
-    going_on = [min(plan.kept, size) for size in sizes[:-1]] + [last or parameters.k]
-    return tuple(
-        Stage(parameters.oracle_for(size), weight / sum(weights), size, kept, plan.zeta, ahead=parameters.k - 1)
-        for size, kept, weight in zip(sizes, going_on, weights, strict=False)
-    )

@@ -9,16 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from treetop.errors import InvalidInput
+from treetop.mechanisms.panorama.plan import MAX_NAME_BITS
 from treetop.mechanisms.parameters import Parameters
 from treetop.metrics.detection_power import POWER, count_error, least_frequency, min_factor
-from treetop.planning.modes import Mode, modes_of
+from treetop.planning.modes import Lists, Mode, modes_of
 from treetop.privacy.epsilon import Epsilon
 
-DEFAULT_CATALOGUE = 10_000
+DEFAULT_CATALOGUE, DEFAULT_WORD_LIST = 10_000, 50_000
 LARGEST_EPSILON = 20.0
 LARGEST_FACTOR = 1e9
-MOST = 10**12
-"""Users of a party, or items of a catalogue."""
+MOST_USERS = 10**12
+"""Of a party."""
+MOST_ITEMS = (1 << MAX_NAME_BITS) - 1
+"""Of a catalogue or word list: so many places can be counted at once."""
 PLOT_ENDINGS = (".png", ".svg")
 
 
@@ -51,7 +54,7 @@ class Plan:
 
     users: tuple[int, ...]
     parameters: Parameters
-    catalogue_size: int
+    lists: Lists
     frequency: float | None
     rows: tuple[PlanRow, ...]
 
@@ -72,7 +75,8 @@ class Plan:
             "reports": self.all_users,
             "k": self.parameters.k,
             "epsilon": float(self.parameters.epsilon),
-            "catalogue_size": self.catalogue_size,
+            "catalogue_size": self.lists.catalogue,
+            "word_list_size": self.lists.words,
             "power": POWER,
             "frequency": self.frequency,
             "modes": [asdict(row) for row in self.rows],
@@ -85,6 +89,7 @@ def plan(
     k: int = 10,
     epsilon: float = 2.0,
     catalogue_size: int = DEFAULT_CATALOGUE,
+    word_list_size: int = DEFAULT_WORD_LIST,
     frequency: float | None = None,
 ) -> Plan:
     """Return what every mode could find among that many users of each party, and what it would cost.
@@ -93,29 +98,30 @@ def plan(
     >>> treetop.plan([200_000, 100_000], k=10, epsilon=2).rows[0].mode
     'catalogue'
     """
-    if not len(users) or not all(_is_whole(n) and 1 <= n <= MOST for n in users):
+    if not len(users) or not all(_is_whole(n) and 1 <= n <= MOST_USERS for n in users):
         raise InvalidInput(
-            f"users must be a whole number from 1 to {MOST:,} for each party, found {', '.join(map(str, users))}"
+            f"users must be a whole number from 1 to {MOST_USERS:,} for each party, found {', '.join(map(str, users))}"
         )
     sizes = tuple(int(n) for n in users)
     parameters = Parameters(k, Epsilon(epsilon))
-    if not _is_whole(catalogue_size) or not k <= catalogue_size <= MOST:
-        raise InvalidInput(f"a catalogue must hold k = {k} to {MOST:,} items, found {catalogue_size}")
+    for what, size in (("catalogue", catalogue_size), ("word list", word_list_size)):
+        if not _is_whole(size) or not k <= size <= MOST_ITEMS:
+            raise InvalidInput(f"a {what} must hold k = {k} to {MOST_ITEMS:,} items, found {size}")
     if frequency is not None and not (isinstance(frequency, Real) and 0 < frequency < 1):
         raise InvalidInput(f"frequency must be a share above 0 and below 1, found {frequency}")
-    catalogue_size = int(catalogue_size)
-    modes = modes_of(parameters, catalogue_size)
+    lists = Lists(int(catalogue_size), int(word_list_size))
+    modes = modes_of(parameters, lists)
     rows = tuple(_row(mode, sizes) for mode in modes)
     if frequency is not None:
         rows = tuple(
             replace(
                 row,
-                epsilon_needed=_epsilon_for(index, sizes, parameters, catalogue_size, frequency),
+                epsilon_needed=_epsilon_for(index, sizes, parameters, lists, frequency),
                 users_needed=_users_for(modes[index], sizes, frequency),
             )
             for index, row in enumerate(rows)
         )
-    return Plan(sizes, parameters, catalogue_size, frequency, rows)
+    return Plan(sizes, parameters, lists, frequency, rows)
 
 
 def _is_whole(number: object) -> bool:
@@ -148,10 +154,10 @@ def _finite(number: float) -> float | None:
 
 
 def _epsilon_for(
-    index: int, users: tuple[int, ...], parameters: Parameters, catalogue_size: int, wished: float
+    index: int, users: tuple[int, ...], parameters: Parameters, lists: Lists, wished: float
 ) -> float | None:
     def is_enough(epsilon: float) -> bool:
-        mode = modes_of(Parameters(parameters.k, Epsilon(epsilon)), catalogue_size)[index]
+        mode = modes_of(Parameters(parameters.k, Epsilon(epsilon)), lists)[index]
         return mode.found(users, wished) >= POWER
 
     return _finite(min_factor(is_enough, LARGEST_EPSILON))

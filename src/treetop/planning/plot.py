@@ -13,7 +13,7 @@ from treetop.privacy.epsilon import Epsilon
 
 EPSILONS = {0.5: ("#D55E00", ":"), 1.0: ("#E69F00", "-."), 2.0: ("#0072B2", "-"), 4.0: ("#009E73", "--")}
 """Okabe and Ito's colours, distinguishable by everybody, each with a line of its own."""
-SHOWN = {0: "Catalogue", 1: "Canopy", 3: "Hashed names", 4: "Hashed names"}
+SHOWN = {0: "Catalogue", 1: "Word list", 3: "Texts", 4: "Canopy"}
 FEWEST, MOST, POINTS = 1e3, 1e8, 26
 
 
@@ -37,7 +37,7 @@ def _draw_mode(axes: Axes, planned: Plan, index: int, title: str) -> None:
     shares = np.array(planned.users) / planned.all_users
     numbers = np.geomspace(FEWEST, MOST, POINTS)
     for epsilon, (colour, line) in EPSILONS.items():
-        mode = modes_of(replace(planned.parameters, epsilon=Epsilon(epsilon)), planned.catalogue_size)[index]
+        mode = modes_of(replace(planned.parameters, epsilon=Epsilon(epsilon)), planned.lists)[index]
         found = [detectable(mode, (shares * number).tolist()) for number in numbers]
         axes.loglog(numbers, found, color=colour, linestyle=line, linewidth=1.8, label=f"ε = {epsilon:g}")
     found_here = planned.rows[index].found

@@ -1,7 +1,6 @@
 """A question over a federation that is known: its strategy, and the users under the codec of their items."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from treetop.datasets.federation import Federation
 from treetop.encoding.hashed_text import HashedText
+from treetop.encoding.listed_items import ListedItems
 from treetop.encoding.normalisation import steps_named
 from treetop.encoding.text_code import CHUNK_BITS, MAX_CHUNKS
 from treetop.mechanisms.panorama.mechanism import Panorama
@@ -38,7 +38,26 @@ class Prepared:
         return self.strategy.parameters
 
 
-def prepared(federation: Federation, question: Question, seed: int = 0) -> Prepared:
+class Populations:
+    """Federations that are encoded already, so that several questions may share the work."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], Population] = {}
+
+    def of(self, federation: Federation, steps: tuple[str, ...], strategy: Strategy) -> Population:
+        """Return the federation under the codec of a strategy; a catalogue is encoded anew."""
+        codec, chunks = strategy.codec, getattr(strategy.codec, "chunks", 0)
+        if isinstance(codec, ListedItems):
+            return Population(federation, codec)
+        key = (steps, type(codec), codec.bits, chunks, strategy.parameters.hash_key if codec.hashes else "")
+        if key not in self._known:
+            self._known[key] = Population(federation, codec)
+        return self._known[key]
+
+
+def prepared(
+    federation: Federation, question: Question, seed: int = 0, populations: Populations | None = None
+) -> Prepared:
     """Choose a strategy by all items of a federation, and encode them; the seed gives the key of its hashes."""
     steps = steps_named(question.normalise)
     if steps:
@@ -46,34 +65,25 @@ def prepared(federation: Federation, question: Question, seed: int = 0) -> Prepa
     key = blake2b(b"%d" % seed, digest_size=8).hexdigest()
     ahead = ItemsAhead(federation.items, federation.encoding)
     strategy = choose(question, ahead, parties=len(federation.parties), hash_key=key)
-    population = Population(replace(federation, notes=_data_notes(federation, strategy)), strategy.codec)
-    mechanism, parameters = strategy.mechanism, strategy.parameters
-    notes = (*population.notes, *mechanism_notes(mechanism, parameters, population, question.settings))
+    population = (populations or Populations()).of(federation, steps, strategy)
+    known = () if strategy.known is None else strategy.known.notes
+    notes = (*population.notes, *known, *_long_text_notes(federation, strategy), *_mechanism_notes(strategy, question))
+    if strategy.mechanism.shares and len(population.parties) == 1:
+        notes = (*notes, f"{strategy.mechanism.name}: there is one party only and nobody to share with")
     return Prepared(strategy, population, notes)
 
 
-def mechanism_notes(
-    mechanism: Mechanism[Any], parameters: Parameters, population: Population, settings: Mapping[str, object]
-) -> list[str]:
-    """Say which settings a mechanism does not read, and where it has nobody to share with or the wrong oracle."""
-    notes = [*unread_settings(mechanism, settings), *mechanism.notes(parameters)]
-    if mechanism.shares and len(population.parties) == 1:
-        notes.append(f"{mechanism.name}: there is one party only and nobody to share with")
-    return notes
+def _mechanism_notes(strategy: Strategy, question: Question) -> tuple[str, ...]:
+    """Say which settings a mechanism does not read, and what a reader would not expect of the others."""
+    mechanism = strategy.mechanism
+    return (*unread_settings(mechanism, question.settings), *mechanism.notes(strategy.parameters))
 
 
-def _data_notes(federation: Federation, strategy: Strategy) -> tuple[str, ...]:
-    """Return what is to be said of the items, of a list, and of texts that no report carries whole."""
-    notes, mechanism = list(federation.notes), strategy.mechanism
-    if isinstance(mechanism, Panorama) and mechanism.texts and isinstance(strategy.codec, HashedText):
-        notes += _long_text_notes(federation, strategy.codec)
-    if strategy.known is not None:
-        notes += strategy.known.notes
-    return tuple(notes)
-
-
-def _long_text_notes(federation: Federation, codec: HashedText) -> tuple[str, ...]:
+def _long_text_notes(federation: Federation, strategy: Strategy) -> tuple[str, ...]:
     """Say which texts no report carries whole, and how many chunks would."""
+    mechanism, codec = strategy.mechanism, strategy.codec
+    if not (isinstance(mechanism, Panorama) and mechanism.texts and isinstance(codec, HashedText)):
+        return ()
     needed = codec.chunks_needed(federation.items)
     too_long = int(np.count_nonzero(needed > codec.chunks))
     if not too_long:

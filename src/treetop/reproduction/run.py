@@ -82,7 +82,7 @@ class Reproducer:
     def _run_variant(self, variant: Variant, pending: list[Planned], workers: int, progress: Progress) -> None:
         population = self._population(variant, pending[0])
         grid = Grid(tuple(planned.cell for planned in pending), self.settings.repeats, self.settings.seed)
-        for index, scores in execute_cells(population, grid, workers, progress):
+        for index, scores in execute_cells([population] * len(pending), grid, workers, progress):
             self.journal.append(self.keys[pending[index]], scores)
             self.scores[pending[index]] = scores
 

@@ -18,7 +18,6 @@ from treetop.oracles.frequency_oracle import Tally
 from treetop.simulation.drawn_names import DrawnNameReports
 from treetop.simulation.population import PartyPopulation, Places
 from treetop.simulation.simulated_users import SimulatedUsers
-from treetop.trie.candidate_domain import CandidateDomain, ChunkDomain
 from treetop.trie.user_groups import Group
 
 
@@ -91,21 +90,9 @@ class ExactUsers(SimulatedUsers):
         return DrawnNameReports(self.party, request, self.randomness)
 
     def _answer(self, request: CollectReports, group: Group) -> Tally:
-        drawn = self._draw_chunk if isinstance(request.domain, ChunkDomain) else self._draw_prefixes
-        held = drawn(request.domain, self.sizes[group])
+        starts, ends = self.party.places(request.domain.prefixes, request.domain.length)
+        held = self._cells.draw_group(starts, ends, self.sizes[group])
         holders = np.empty(len(held) + 1, dtype=np.int64)
         holders[:-1] = held
         holders[-1] = self.sizes[group] - held.sum()
         return request.oracle.sample_tally(holders, self.randomness)
-
-    def _draw_prefixes(self, domain: CandidateDomain, size: int) -> Places:
-        starts, ends = self.party.places(domain.prefixes, domain.length)
-        return self._cells.draw_group(starts, ends, size)
-
-    def _draw_chunk(self, domain: CandidateDomain, size: int) -> Places:
-        """Draw the holders of every single text behind the hashes, and add up those with the same chunk value."""
-        slots = domain.slots_of(self.party.values(domain))
-        asked = np.flatnonzero(slots < len(domain))
-        drawn = self._cells.draw_group(asked, asked + 1, size)
-        held: Places = np.bincount(slots[asked], drawn, len(domain)).astype(np.int64)
-        return held

@@ -13,7 +13,7 @@ from treetop.encoding.item_codecs import EncodedItems, ItemCodec
 from treetop.encoding.text_code import CHUNK_BITS
 from treetop.errors import InvalidInput
 from treetop.mechanisms.dialogue import Member, Roster
-from treetop.trie.candidate_domain import CandidateDomain, ChunkDomain
+from treetop.trie.candidate_domain import CandidateDomain
 
 USERS_BELOW = 10**9
 """numpy's hypergeometric draws stop here."""
@@ -63,9 +63,7 @@ class PartyPopulation:
         return np.diff(self.users_before)
 
     def values(self, domain: CandidateDomain) -> Codes:
-        """Return what the holders of every code are asked for: its prefix, or its hash and a chunk of its text."""
-        if isinstance(domain, ChunkDomain):
-            return self.chunk_values(domain.chunk)
+        """Return what the holders of every code are asked for: its prefix."""
         return prefixes_of(self.codes, self.bits, domain.length)
 
     @property

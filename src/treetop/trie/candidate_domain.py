@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from treetop.encoding.bit_strings import Codes, extended, keys_of
-from treetop.encoding.text_code import CHUNK_BITS
 from treetop.errors import InvalidInput
 from treetop.oracles.frequency_oracle import Counts, Keys
 
@@ -54,19 +53,3 @@ class CandidateDomain:
     def keys(self, values: Codes) -> Keys:
         """Return what devices hash for values of this length."""
         return keys_of(values)
-
-
-@dataclass(frozen=True, eq=False)
-class ChunkDomain(CandidateDomain):
-    """Every value of one chunk of a text's code behind each of some hashes: H and the chunk's 8 bits."""
-
-    chunk: int
-
-    @classmethod
-    def behind(cls, hashes: Codes, bits: int, chunk: int) -> "ChunkDomain":
-        """Put all 256 values behind hashes of that many bits."""
-        return cls(bits + CHUNK_BITS, extended(np.sort(hashes), CHUNK_BITS), chunk)
-
-    def keys(self, values: Codes) -> Keys:
-        """Return what devices hash: the number of the chunk before hash and value, so that all three decide."""
-        return keys_of(values | (self.chunk + 1 << self.length))

@@ -69,6 +69,18 @@ class OtherNames:
     expected: Mapping[str, Frequencies]
 
 
+def name_oracle(parameters: PanoramaParameters) -> FrequencyOracle[Any]:
+    """Return the oracle that names are reported through: walsh, unless told."""
+    name = WalshHashing.name if parameters.oracle == AUTO else parameters.oracle
+    return oracle_named(name, parameters.epsilon, 1 << parameters.bits)
+
+
+def catalogue_oracle(parameters: PanoramaParameters, size: int) -> FrequencyOracle[Any]:
+    """Return the oracle for places in a catalogue: k-RR where that has the smaller variance, else that of names."""
+    listed = listed_oracle(parameters.oracle, parameters.epsilon, size)
+    return listed if listed.listed else name_oracle(parameters)
+
+
 @dataclass(frozen=True, eq=False)
 class Panorama(DeployedNames):
     """The two dialogues, over a public list and, where it discovers, over all names that there can be."""
@@ -102,12 +114,7 @@ class Panorama(DeployedNames):
 
     def oracle(self, parameters: PanoramaParameters) -> FrequencyOracle[Any]:
         """Return walsh, or k-RR for so short a catalogue that it has the smaller variance, unless told."""
-        if self.is_catalogue:
-            listed = listed_oracle(parameters.oracle, parameters.epsilon, len(self.listed))
-            if listed.listed:
-                return listed
-        name = WalshHashing.name if parameters.oracle == AUTO else parameters.oracle
-        return oracle_named(name, parameters.epsilon, 1 << parameters.bits)
+        return catalogue_oracle(parameters, len(self.listed)) if self.is_catalogue else name_oracle(parameters)
 
     def party(self, parameters: PanoramaParameters, roster: Roster, party: Member) -> Dialogue[Findings]:
         """Run by a party: ask everybody once, then count what the server asks about, ever fewer names."""

@@ -2,14 +2,11 @@
 
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
 
-from treetop.encoding.bit_strings import LONGEST, SHORTEST
-from treetop.encoding.hashed_text import MAX_ITEMS_OF_A_SHORT_HASH
 from treetop.encoding.item_codecs import DEFAULT_HASH_KEY
 from treetop.encoding.text_code import CHUNK_VALUES, DEFAULT_CHUNKS, MAX_CHUNKS
 from treetop.mechanisms.panorama.discovery import expected_bits, tau_within
-from treetop.mechanisms.parameters import number, setting, whole_number
+from treetop.mechanisms.parameters import code_bits, number, setting, whole_number
 from treetop.mechanisms.summed_level import SummedParameters, upload_budget
 from treetop.trie.global_ranking import COUNT_BITS
 from treetop.trie.lower_confidence import ScoreRule
@@ -17,6 +14,7 @@ from treetop.trie.party_counts import UNARY_BITS
 from treetop.trie.significance import MAX_SETS_OF, threshold
 
 NAME_BITS, MAX_NAME_BITS = 24, 26
+MAX_ITEMS_OF_SHORT_NAMES = 100_000
 DEFAULT_BUDGET = 1_500_000
 EVEN_CHANCE = 0.5
 MAX_ASKED, SHARE_ASKED = 1 << 14, 0.25
@@ -29,31 +27,22 @@ WORD_CHUNKS = (0.29, 0.29, 0.23, 0.11, 0.04)
 
 def name_bits_for(expected_items: int) -> int:
     """Return 24 bits up to about 10^5 different items, 26 above: every bit more doubles the names that noise lifts."""
-    return NAME_BITS if expected_items <= MAX_ITEMS_OF_A_SHORT_HASH else MAX_NAME_BITS
-
-
-def text_share() -> Any:
-    """Declare rho."""
-    return setting(
-        0.3, "", "Hashed names: share of users who report a part of their text; 0.4 to 0.45 suit long texts.",
-        number("a number above 0 and below 1", lambda share: 0 < share < 1),
-    )  # fmt: skip
-
-
-def text_chunks() -> Any:
-    """Declare how much of a text is reported."""
-    expects = whole_number(1, MAX_CHUNKS)
-    return setting(DEFAULT_CHUNKS, "", "Hashed names: parts of 8 bits that a text's code is cut into.", expects)
+    return NAME_BITS if expected_items <= MAX_ITEMS_OF_SHORT_NAMES else MAX_NAME_BITS
 
 
 @dataclass(frozen=True)
 class PanoramaParameters(SummedParameters):
     """What a party may send, and who reports a part of a text; `bits` are those of a name."""
 
-    bits: int = setting(NAME_BITS, "b", "Bits of a name, 26 at most.", whole_number(SHORTEST, LONGEST))
+    bits: int = code_bits(NAME_BITS)
     upload_budget: int = upload_budget()
-    text_share: float = text_share()
-    text_chunks: int = text_chunks()
+    text_share: float = setting(
+        0.3, "", "Hashed names: share of users who report a part of their text; 0.4 to 0.45 suit long texts.",
+        number("a number above 0 and below 1", lambda share: 0 < share < 1),
+    )  # fmt: skip
+    text_chunks: int = setting(
+        DEFAULT_CHUNKS, "", "Hashed names: parts of 8 bits that a text's code is cut into.", whole_number(1, MAX_CHUNKS)
+    )
     expected_items: int = setting(
         0, "", "Hashed names: different items expected; more than 100,000 take 26 bits, fewer 24. 0: not known.",
         whole_number(0, 1 << 40),

@@ -1,1 +1,0 @@
-"""Hashed names: short salted hashes are searched, and their texts read back."""
