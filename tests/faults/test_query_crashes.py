@@ -1,6 +1,6 @@
 """R2: server or party killed at any moment of a query; the resumed query gives the same bytes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from treetop.adapters.memory.ports import MemoryChannel
 from treetop.errors import PartyUnreachable
 from treetop.federation.service_ports import Collected, Counting, ReportCollection
 from treetop.federation.wire.signed_documents import PublishedList
-from treetop.oracles.frequency_oracle import Tally
+from treetop.oracles.frequency_oracle import Columns, Tally
 from treetop.trie.user_groups import Group
 
 BOTH = pytest.mark.parametrize("mode", ["one-shot", "rounds"])
@@ -155,6 +155,12 @@ class CountingReportCollection:
     def tally(self, groups: Sequence[Group], counting: Counting) -> Tally:
         self.tallied.append(tuple(groups))
         return self._work.tally(groups, counting)
+
+    def reports(self, group: Group, counting: Counting) -> Iterator[Columns]:
+        return self._work.reports(group, counting)
+
+    def item_list(self) -> bytes | None:
+        return self._work.item_list()
 
     def implausible(self, groups: Sequence[Group], counting: Counting) -> int:
         return self._work.implausible(groups, counting)

@@ -108,7 +108,8 @@ FEW = LeastReports(1, 1)
 
 def order(mechanism: str, mode: str, parties: Sequence[str], **more: Any) -> QueryOrder:
     """A query over eight bits in four levels, that takes any number of reports."""
-    settings = {"bits": 8, **({"step_bits": 4} if mechanism == "canopy" else {"levels": 4}), **more.pop("settings", {})}
+    own = {"canopy": {"step_bits": 4}, "panorama": {}}.get(mechanism, {"levels": 4})
+    settings = {"bits": 8, **own, **more.pop("settings", {})}
     wanted = {"epsilon": "8", "k": 3, "encoding": "ids", "least": FEW, **more}
     return QueryOrder("fruit", tuple(parties), mechanism=mechanism, mode=mode, settings=settings, **wanted)  # type: ignore[arg-type]
 

@@ -64,8 +64,9 @@ def _begun(given: Mapping[str, Any], lists: Mapping[str, ItemList]) -> tuple[Fed
         strategy = TRIE
     question = Question(
         given.get("k", DEFAULTS.k), given.get("epsilon", DEFAULTS.epsilon), mechanism,
-        given.get("oracle", DEFAULTS.oracle), given.get("encoding"), strategy, known_items(lists.get("catalogue")), known_items(lists.get("word_list")),
-        given.get("text_recovery"), settings=settings,
+        given.get("oracle", DEFAULTS.oracle), given.get("encoding"), strategy,
+        known_items(lists.get("catalogue")), known_items(lists.get("word_list")), given.get("text_recovery"),
+        settings=settings,
     )  # fmt: skip
     items = drawn.normalised(given["normalise"].split(",")).items if given.get("normalise") else drawn.items
     ahead = ItemsAhead(items, drawn.encoding)

@@ -9,7 +9,8 @@ from treetop.errors import InvalidInput, UnknownName
 from treetop.federation.device.list_checks import LEAST_SLOTS, smallest_domain
 from treetop.federation.server.planning import QueryOrder, plan_notes, planned_task
 from treetop.federation.task import DeviceTask
-from treetop.federation.task_parameters import codec_of, mode_of, parameters_of
+from treetop.federation.task_codec import codec_of
+from treetop.federation.task_parameters import mode_of, parameters_of
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import MODES
 from treetop.mechanisms.registry import MECHANISMS, mechanism_named
