@@ -40,8 +40,9 @@ def test_the_json_has_its_keys_in_one_order() -> None:
         assert content["schema"] == SCHEMA == 1
         assert list(content["items"][0]) == ["item", "count", "frequency", "stderr", "significant", "source"]
         assert list(content["parties"][0]) == [
-            "name", "users", "uplink_bits", "implausible", "share", "expected", "coverage",
+            "name", "users", "uplink_bits", "implausible", "share", "expected", "coverage", "central",
         ]  # fmt: skip
+        assert list(content["parties"][1]["central"]) == ["epsilon", "delta"]
         assert list(content["truth"]) == ["f1", "ncr"]
         assert list(content["covered"]) == ["users", "of", "known", "share"]
         assert list(content["privacy"]) == ["epsilon", "reports_per_user", "oracle", "not_covered"]
