@@ -11,6 +11,7 @@ from tests.support.populations import zipf
 
 import treetop
 from treetop.errors import PeerViolation
+from treetop.privacy.shuffling import CentralGuarantee
 from treetop.query.answer import (
     SCHEMA,
     SHAPES,
@@ -109,7 +110,7 @@ def test_every_key_is_described() -> None:
         "items[]": AnswerItem, "parties[]": AnswerParty,
         "missing[]": MissingParty, "covered": Covered,
         "privacy": Privacy, "outside": OutsideShare,
-        "truth": Truth,
+        "truth": Truth, "parties[].central": CentralGuarantee,
     }  # fmt: skip
     keys |= {f"{name}.{key}" for name, kind in nested.items() for key in SHAPES[kind]}
     assert described == keys

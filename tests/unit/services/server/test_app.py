@@ -79,6 +79,22 @@ def test_an_order_is_answered(port: int) -> None:
     assert [query["state"] for query in asked.queries()] == ["answered"]
 
 
+def test_a_central_epsilon_becomes_one_of_reports_and_is_computed_again_at_the_close(port: int) -> None:
+    asked, wish = client(port), {**ORDER, "central": {"epsilon": 1.0, "delta": 1e-5}}
+    with pytest.raises(InvalidInput, match="the expected users of every party, found none of 'north'"):
+        asked.order(wish)
+    task = asked.order({**wish, "expected": SIZES})
+    result = answered(asked, task)
+    assert 1 <= float(result["privacy"]["epsilon"]) < 4
+    assert {party["central"]["delta"] for party in result["parties"]} == {1e-5}
+    assert all(party["central"]["epsilon"] <= result["epsilon"] for party in result["parties"])
+    short = [party for party in result["parties"] if party["central"]["epsilon"] > 1]
+    assert len([note for note in result["notes"] if "(1, 1e-5)-DP was asked for" in note]) == len(short)
+    assert asked.order({**wish, "expected": SIZES}) == task
+    with pytest.raises(InvalidInput, match="at most 1/N"):
+        asked.order({**wish, "expected": SIZES, "central": {"epsilon": 1.0, "delta": 0.1}})
+
+
 def test_rounds_leave_a_public_log_of_signed_lists(port: int) -> None:
     asked = client(port)
     task = asked.order({**ORDER, "mode": "rounds"})
