@@ -20,7 +20,7 @@ class _Task:
     enrolled: set[int] = field(default_factory=set)
     enrolment: ClosedEnrolment | None = None
     checks: dict[int, bytes] = field(default_factory=dict)
-    secrets: dict[Group, bytes] = field(default_factory=dict)
+    secrets: dict[Group, bytes] = field(default_factory=dict, repr=False)
     counts: dict[Group, int] = field(default_factory=dict)
     bodies: dict[Group, dict[int, bytes]] = field(default_factory=dict)
     closed: set[Group] = field(default_factory=set)

@@ -89,6 +89,9 @@ class GroupState(NamedTuple):
         """Return the group that the row is about."""
         return Group(self.level, ROLES[self.role])
 
+    def __repr__(self) -> str:
+        return f"GroupState({self.number}, task {self.task}, {self.group}: {self.reports} reports)"
+
 
 class BookState(NamedTuple):
     """One book of the journal: how many entries, and the last link of the chain of their seals."""

@@ -36,7 +36,8 @@ from treetop.mechanisms.strict_json import COUNT_BYTES, code_bytes
 from treetop.oracles.protocol import MAX_SLOTS
 from treetop.oracles.registry import AUTO, deployable_oracles, task_oracles
 from treetop.privacy.budget import Budget
-from treetop.privacy.shuffling import CentralGuarantee
+from treetop.privacy.epsilon import Epsilon
+from treetop.privacy.shuffling import CentralGuarantee, epsilon_choice
 from treetop.trie.user_groups import Role
 
 _ROLES = tuple(Role)
@@ -158,6 +159,14 @@ class QueryOrder:
                 )
         local = self.planned.strategy.local_epsilon(self.expected.values(), self.central, Caps().per_task)
         return Budget(f"{local:g}").text
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Say what was chosen and why, for the reader of the answer."""
+        chosen = self.planned.strategy.choices
+        if self.central is None:
+            return chosen
+        return (*chosen, epsilon_choice(Epsilon(self.epsilon), self.central, min(self.expected.values())))
 
     @cached_property
     def planned(self) -> PlannedQuery:

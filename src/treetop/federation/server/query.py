@@ -48,7 +48,7 @@ class ServerQuery:
         """Take an order, or a task and the list that it names."""
         self.task = planned_task(order) if isinstance(order, QueryOrder) else order
         self._listed = order.listed if isinstance(order, QueryOrder) else listed
-        self._choices = order.planned.strategy.choices if isinstance(order, QueryOrder) else ()
+        self._choices = order.choices if isinstance(order, QueryOrder) else ()
         self._expected = order.expectations if isinstance(order, QueryOrder) else ExpectedUsers()
         self._central = order.central if isinstance(order, QueryOrder) else None
         if set(channels) != set(self.task.parties):

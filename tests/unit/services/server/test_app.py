@@ -86,6 +86,7 @@ def test_a_central_epsilon_becomes_one_of_reports_and_is_computed_again_at_the_c
     task = asked.order({**wish, "expected": SIZES})
     result = answered(asked, task)
     assert 1 <= float(result["privacy"]["epsilon"]) < 4
+    assert f"epsilon {result['epsilon']:g}, which gives (1, 1e-5)-DP" in result["choices"][-1]
     assert {party["central"]["delta"] for party in result["parties"]} == {1e-5}
     assert all(party["central"]["epsilon"] <= result["epsilon"] for party in result["parties"])
     short = [party for party in result["parties"] if party["central"]["epsilon"] > 1]
