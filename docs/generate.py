@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from treetop.cli.app import app
 from treetop.federation.protocol import MESSAGES, REPLIES, PartyReply
-from treetop.mechanisms.registry import FOR_A_QUERY, OWN, SETTINGS
+from treetop.mechanisms.registry import OWN, SETTINGS
 from treetop.privacy.epsilon import Epsilon
 from treetop.services.party import app as party_app
 from treetop.services.server import app as server_app

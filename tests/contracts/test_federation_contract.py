@@ -118,7 +118,7 @@ def test_every_list_that_devices_see_is_signed_and_logged_once() -> None:
 def test_a_federation_without_noise_agrees_with_the_simulation(mechanism: str) -> None:
     """Under epsilon 16 both count nearly everybody right: the same top item, counts within the drawing of groups."""
     asked = federation(mechanism, "one-shot", epsilon="16", k=2)
-    sizes = {name: {str(code): party.codes.tolist().count(code) for code in set(party.codes.tolist())}
+    sizes = {name: {str(code): party.codes.count(code) for code in set(party.codes)}
              for name, party in asked.parties.items()}  # fmt: skip
     simulated = run(mechanism_of(asked.task), parameters_of(asked.task), population(sizes), seed=3)
     found = asked.query().run().content
