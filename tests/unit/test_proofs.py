@@ -35,9 +35,7 @@ PROOFS = {
     "TAP": "abe2f49979ee93df",
     "TAPS": "8fe3ba07868feff1",
     "Canopy": "4cf95d716e88a4f3",
-    "Catalogue": "bd90aa73839909fa",
-    "Hashed names": "7cd0d583e2983cdc",
-    "Panorama": "c21c7af479ad495c",
+    "Panorama": "daced3b9784f9857",
 }
 PROVED_CODE = {
     "privacy/budget.py": "6c39b7d7629f4b5d",
@@ -67,7 +65,7 @@ def checks_of(name: str) -> list[Check]:
         oracle = ORACLES[name]
         exact = [*oracle_laws.oracle_checks(oracle, quick=True), *long_lists.long_list_checks(oracle, quick=True)]
         return [*exact, device_check(oracle, ONE, 10), shuffled_reports.shuffled_check(oracle, quick=True)]
-    return transcripts.end_to_end_checks(audited_mechanisms()[name], quick=True)
+    return transcripts.end_to_end_checks(audited_mechanisms()[name], quick=True, called=name)
 
 
 @pytest.mark.parametrize("name", [*ORACLES, *audited_mechanisms()])

@@ -138,6 +138,12 @@ class Parameters:
                 raise UnknownName("setting", name, known)
         return replace(self, **{name: known[name].parse(name, value) for name, value in settings.items()})
 
+    def changed(self) -> dict[str, Any]:
+        """Return the settings that are not the default."""
+        usual = type(self)(self.k, self.epsilon, self.oracle)
+        values = {name: getattr(self, name) for name in self.settings()}
+        return {name: value for name, value in values.items() if value != getattr(usual, name)}
+
     @property
     def oracle_name(self) -> str:
         """Return the name of the oracle, or of the rule that chooses one."""

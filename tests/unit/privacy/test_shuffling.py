@@ -217,7 +217,7 @@ def test_the_local_epsilon_is_the_largest_that_keeps_a_central_one() -> None:
     central = central_of(crowds_of([10_000, 20_000]))
     found = local_epsilon(central, CentralGuarantee(1.0, 1e-8), CAP)
     assert central(found) <= 1 < central(Epsilon(float(found) + 0.01))
-    assert local_epsilon(central_of(crowds_of([1])), CentralGuarantee(0.5, 1e-8), CAP) == 0.5
+    assert local_epsilon(central_of(crowds_of([1])), CentralGuarantee(0.5, 1e-8), CAP) == Epsilon(0.5)
     said = epsilon_choice(found, CentralGuarantee(1.0, 1e-8), 30_000)
     assert f"epsilon {found:g}, which gives (1, 1e-8)-DP" in said
 
@@ -229,7 +229,7 @@ def test_a_cap_is_not_raised() -> None:
     ) as refused:
         local_epsilon(central, CentralGuarantee(1.0, 1e-8), CAP)
     instead = float(str(refused.value).split()[-3])
-    assert local_epsilon(central, CentralGuarantee(instead, 1e-8), CAP) == 4
+    assert local_epsilon(central, CentralGuarantee(instead, 1e-8), CAP) == Epsilon(4)
     with pytest.raises(InvalidInput, match=r"reports of epsilon 0\.01 keep, found 0\.001"):
         local_epsilon(central_of(crowds_of([1])), CentralGuarantee(0.001, 1e-8), CAP)
 

@@ -48,7 +48,8 @@ from treetop.mechanisms.panorama.plan import (
 from treetop.mechanisms.panorama.ranking import ZETA, ClosingRound, Reporting
 from treetop.mechanisms.panorama.texts import ChunkCounts, ListedNames, Texts, chunk_rows, spelt_texts
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
-from treetop.oracles.registry import AUTO, listed_oracle, oracle_named
+from treetop.oracles.name_reports import counts_every_name
+from treetop.oracles.registry import AUTO, find_oracle, listed_oracle, oracle_named
 from treetop.oracles.walsh import WalshHashing
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import GlobalRanking
@@ -58,6 +59,7 @@ from treetop.trie.significance import threshold
 from treetop.trie.user_groups import Group
 
 EVERYBODY = 1.0
+WORTH_SAYING = 0.0005
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +214,12 @@ class Panorama(DeployedNames):
         return (0, parameters.bits)
 
     def max_candidates(self, parameters: PanoramaParameters) -> tuple[int, ...]:
-        """Return the length of the list: all other names are counted at once, or refused where they are too many."""
+        """Return the length of the list: all other names are counted at once, or refused where they cannot be."""
+        if self.discovers and parameters.oracle != AUTO and not counts_every_name(find_oracle(parameters.oracle)):
+            raise InvalidInput(
+                f"names on no list are found through an oracle that counts every name, {WalshHashing.name}, found "
+                f"{parameters.oracle_name}"
+            )
         if parameters.bits > MAX_NAME_BITS:
             raise InvalidInput(
                 f"names that are counted all at once have at most {MAX_NAME_BITS} bits, found bits = {parameters.bits}"
@@ -229,13 +236,12 @@ class Panorama(DeployedNames):
         if self.is_catalogue:
             return (f"a catalogue of {len(self.listed):,} items: every user reports her item once by {oracle}",)
         what = f"one of 2^{parameters.bits} {'ids' if self.listed.texts is None else 'names, a salted hash,'}"
-        share = f", {parameters.text_share:.0%} of users a part of its text" if self.texts else ""
+        chunks = f"one of {parameters.text_chunks} parts of its text"
+        share = f"; {parameters.text_share:.0%} of users instead {chunks}" if self.texts else ""
         said = [f"every user reports {what} once by {oracle}{share}"]
-        if parameters.expected_items:
-            chance = shared_hash_chance(parameters.expected_items, parameters.bits)
-            said.append(
-                f"with {parameters.expected_items:,} items, one shares its hash with another by a {chance:.2%} chance"
-            )
+        chance = shared_hash_chance(parameters.expected_items, parameters.bits)
+        if chance > WORTH_SAYING:
+            said.append(f"of {parameters.expected_items:,} items about {chance:.1%} share their hash with another")
         plan = self._expected_plan(parameters)
         bits = plan.expected_bits(parameters, len(self.listed), signed=False)
         said.append(
