@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench
 AUDIT := .venv-audit
 SCIENCE := src/treetop/encoding/*,src/treetop/privacy/*,src/treetop/oracles/*,src/treetop/trie/*,src/treetop/mechanisms/*
-# These say nothing of the science's coverage and take the time: they run on two cores, without measuring it.
+# These say nothing of the science's coverage and take the time: they run without measuring it.
 LONG := tests/statistical tests/end_to_end tests/faults $(addprefix tests/unit/,adapters audit cli datasets evaluation planning reproduction services)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11
 
@@ -40,10 +40,10 @@ lint: $(VENV)/.dev
 
 unit: $(VENV)/.dev
 	@rm -f .coverage .coverage.*
-	$(BIN)/coverage run -m pytest -q $(foreach room,$(LONG),--ignore=$(room))
+	$(BIN)/coverage run -m pytest -q -n 2 --dist worksteal $(foreach room,$(LONG),--ignore=$(room))
 	@$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --include='$(SCIENCE)' --fail-under=100
-	$(BIN)/python -m pytest -q -n 2 $(LONG)
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal $(LONG)
 
 check-slow: $(VENV)/.dev  ## the long checks; record their result in docs/check_slow.md
 	$(BIN)/python -m pytest -q -m slow

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from treetop.query.strategy import populate
 
 from benchmarks.histograms import FOLDER, histogram, missing
+from treetop.encoding.item_codecs import codec_named
 from treetop.evaluation.grid import cells_of
 from treetop.mechanisms.registry import mechanism_named
 from treetop.query.find import Score, score
+from treetop.simulation.population import Population
 from treetop.simulation.run import run
 
 DATA = (("syn", "ids"), ("syn", "hashed"), ("rdb", "words"), ("ycm", "words"), ("tys", "words"))
@@ -38,7 +39,7 @@ class Measured:
 
 def measure(data: str, encoding: str, epsilon: float, settings: Mapping[str, object], runs: int = RUNS) -> Measured:
     (cell,) = cells_of(["canopy"], ["auto"], [epsilon], [10], settings)
-    population = populate(histogram(data), cell.parameters, encoding)
+    population = Population(histogram(data), codec_named(encoding, cell.parameters.bits, cell.parameters.hash_key))
     canopy = mechanism_named("canopy")
     outcomes = (run(canopy, cell.parameters, population, seed=SEED, repetition=r) for r in range(runs))
     return Measured.of([score(outcome, population, 10) for outcome in outcomes])

@@ -5,20 +5,21 @@ Writes docs/how_to/choose_tables.md. Two processes share the cells.
 
 import multiprocessing
 import sys
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
 
 import numpy as np
-from treetop.query.strategy import catalogued, populate
 
 from benchmarks.histograms import FOLDER, histogram, missing
-from treetop.mechanisms.known_items import KnownItems
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.registry import MECHANISMS, mechanism_named
+from treetop.encoding.listed_items import ItemCatalogue
+from treetop.mechanisms.panorama.mechanism import Panorama
+from treetop.mechanisms.registry import MECHANISMS
+from treetop.mechanisms.strategy import Question
 from treetop.privacy.epsilon import Epsilon
 from treetop.query.find import score
-from treetop.simulation.population import Population
+from treetop.query.preparation import Prepared, prepared
 from treetop.simulation.run import run
 
 DATA = {"syn": "ids", "rdb": "words", "ycm": "words", "tys": "words", "names6": "words", "uba_sub_tmall": "ids"}
@@ -32,22 +33,21 @@ Cell = tuple[str, str, float, int]
 
 
 @cache
-def searched(data: str) -> Population:
-    return populate(histogram(data), Parameters(1, Epsilon(1.0)), DATA[data])
-
-
-@cache
-def listed(data: str) -> tuple[KnownItems, Population]:
+def ready(data: str, name: str) -> Prepared:
+    """Return all that a column's runs take; Panorama is given no list, and hashes words."""
     federation = histogram(data)
-    return catalogued(federation, federation.items)
+    if name == LIMIT:
+        return prepared(federation, Question(1, catalogue=ItemCatalogue(tuple(federation.items))))
+    encoding = None if name == Panorama.name else DATA[data]
+    return prepared(federation, Question(1, mechanism=name, encoding=encoding), SEED)
 
 
 def f1_scores(cell: Cell, runs: int) -> tuple[Cell, list[float]]:
     data, name, epsilon, k = cell
-    mechanism, population = listed(data) if name == LIMIT else (mechanism_named(name), searched(data))
-    parameters = mechanism.parameters(k, Epsilon(epsilon))
-    outcomes = (run(mechanism, parameters, population, seed=SEED, repetition=r) for r in range(runs))
-    return cell, [score(outcome, population, k).f1 for outcome in outcomes]
+    taken = ready(data, name)
+    parameters = replace(taken.parameters, k=k, epsilon=Epsilon(epsilon))
+    outcomes = (run(taken.mechanism, parameters, taken.population, seed=SEED, repetition=r) for r in range(runs))
+    return cell, [score(outcome, taken.population, k).f1 for outcome in outcomes]
 
 
 def shown(values: list[float]) -> str:

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from treetop.query.strategy import populate
 
 from treetop.datasets.synthetic import IDS_BELOW, synthetic
 from treetop.encoding.bit_strings import Codes, prefixes_of
+from treetop.encoding.item_codecs import codec_named
 from treetop.mechanisms.dialogue import CollectReports
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
@@ -275,7 +275,7 @@ def draw(points: list[Point]) -> None:
 
 def main() -> None:
     federation = synthetic()
-    population = populate(federation, Parameters(K, Epsilon(1.0), "olh"), None)
+    population = Population(federation, codec_named(federation.encoding, Parameters(K, Epsilon(1.0)).bits))
     points = curves(population)
     draw(points)
     measured = [*curve_table(points), "", *formula_table(population)]

@@ -3,17 +3,19 @@
 from collections.abc import Callable
 
 import numpy as np
-from treetop.query.strategy import catalogued
 
 from benchmarks.histograms import histogram, missing
 from benchmarks.measuring import Failed, Measured, Row, best_of, ratio
 from treetop.datasets.federation import Federation, PartyItems
 from treetop.encoding.hashed_text import HashedText
 from treetop.encoding.item_codecs import codec_named
+from treetop.encoding.listed_items import ItemCatalogue
 from treetop.mechanisms.panorama.mechanism import Panorama
 from treetop.mechanisms.panorama.texts import ListedNames
 from treetop.mechanisms.registry import mechanism_named
+from treetop.mechanisms.strategy import Question
 from treetop.privacy.epsilon import Epsilon
+from treetop.query.preparation import prepared
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
 
@@ -105,8 +107,9 @@ def measure() -> list[Row]:
 
 
 def one_survey(crowd: Population) -> Callable[[], object]:
-    survey, listed = catalogued(crowd.federation, crowd.federation.items[:ITEMS])
-    return lambda: run(survey, survey.parameters(10, Epsilon(4)), listed, seed=1)
+    listed = ItemCatalogue(tuple(crowd.federation.items[:ITEMS]))
+    survey = prepared(crowd.federation, Question(10, 4.0, catalogue=listed))
+    return lambda: run(survey.mechanism, survey.parameters, survey.population, seed=1)
 
 
 def one_run(name: str, crowd: Population, simulator: str = "exact", oracle: str = "krr") -> Callable[[], object]:

@@ -25,9 +25,11 @@ def settings_page() -> str:
     rows = []
     for name, known in SETTINGS.items():
         readers = [each for each in OWN.values() if name in each.parameters.settings()]
-        default = getattr(readers[0].parameters(10, Epsilon(2)), name)
+        defaults = {each.name: getattr(each.parameters(10, Epsilon(2)), name) for each in readers}
+        first = defaults[readers[0].name]
+        others = "".join(f"; {mechanism} `{own}`" for mechanism, own in defaults.items() if own != first)
         rows.append(
-            f"| `{name}` | {_code(known.symbol)} | `{default}` | {known.expects} | {known.help} | "
+            f"| `{name}` | {_code(known.symbol)} | `{first}`{others} | {known.expects} | {known.help} | "
             f"{', '.join(each.name for each in readers)} |"
         )
     head = (

@@ -6,15 +6,19 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from numpy.random import Generator
+from tests.support.over_ids import mechanism_over_ids, oracle_of
 from tests.support.populations import population, three_parties, zipf
 
-from treetop.mechanisms.dialogue import CollectReports
-from treetop.mechanisms.registry import MECHANISMS, mechanism_named, parameters_for
+from treetop.errors import InvalidInput
+from treetop.mechanisms.dialogue import CollectNames, CollectReports, NameReports
+from treetop.mechanisms.panorama.plan import MAX_NAME_BITS
+from treetop.mechanisms.registry import MECHANISMS, parameters_for
 from treetop.oracles.frequency_oracle import Tally
 from treetop.simulation import run as run_module
 from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import PartyPopulation, Population
 from treetop.simulation.run import RunResult, run
+from treetop.simulation.simulated_users import EVERYBODY
 from treetop.trie.user_groups import Group
 
 EVERY = pytest.mark.parametrize("name", MECHANISMS)
@@ -32,8 +36,8 @@ def go(
     simulator: str = "exact",
     settings: Mapping[str, object] = FEW,
 ) -> RunResult:
-    mechanism = mechanism_named(name)
-    parameters = parameters_for(mechanism, k, epsilon, oracle, settings)
+    mechanism = mechanism_over_ids(name)
+    parameters = parameters_for(mechanism, k, epsilon, oracle_of(name, oracle), settings)
     return run(mechanism, parameters, crowd, seed=seed, simulator=simulator)
 
 
@@ -90,7 +94,12 @@ def test_one_party_and_tiny_parties_do(name: str, parties: dict[str, dict[str, i
 )
 def test_every_setting_gives_an_answer(name: str, settings: dict[str, object], simulator: str) -> None:
     parties = {"a": zipf(3000, 25), "b": zipf(2000, 20, shift=3)}
-    crowd = population(parties, bits=int(str(settings["bits"])))
+    bits = int(str(settings["bits"]))
+    crowd = population(parties, bits=bits)
+    if name == "panorama" and bits > MAX_NAME_BITS:
+        with pytest.raises(InvalidInput, match=f"at most 26 bits, found bits = {bits}"):
+            go(name, crowd, oracle="olh", simulator=simulator, settings=settings)
+        return
     assert len(go(name, crowd, oracle="olh", simulator=simulator, settings=settings).ranking) == 3
 
 
@@ -120,12 +129,16 @@ class Recording(ExactUsers):
 
     def __init__(self, party: PartyPopulation, randomness: Generator) -> None:
         super().__init__(party, randomness)
-        self.asked: list[CollectReports] = []
+        self.asked: list[Group] = []
         RECORDED[self.party.name] = self
 
     def _answer(self, request: CollectReports, group: Group) -> Tally:
-        self.asked.append(request)
+        self.asked.append(group)
         return super()._answer(request, group)
+
+    def _named(self, request: CollectNames) -> NameReports:
+        self.asked.append(EVERYBODY)
+        return super()._named(request)
 
 
 RECORDED: dict[str, Recording] = {}
@@ -142,9 +155,8 @@ def test_every_user_is_in_one_group_and_every_group_is_asked_once(
     for party in crowd.parties:
         recorded = RECORDED[party.name]
         assert sum(recorded.sizes.values()) == party.users
-        asked = [request.group for request in recorded.asked]
-        assert len(asked) == len(set(asked))
-        assert set(asked) == set(recorded.sizes)
+        assert len(recorded.asked) == len(set(recorded.asked))
+        assert set(recorded.asked) == set(recorded.sizes)
 
 
 @EVERY
@@ -152,7 +164,7 @@ def test_uploads_cost_what_the_paper_counts(name: str) -> None:
     outcome = go(name, three_parties())
     final = {party: upload.bits for party, upload in outcome.findings.items()}
     for party, bits in outcome.uplink_bits.items():
-        assert bits >= final[party] == len(outcome.findings[party]) * (32 if name == "canopy" else 8 + 32)
+        assert bits >= final[party] == len(outcome.findings[party]) * (32 if name in ("canopy", "panorama") else 8 + 32)
     if name in ("fedpem", "gtf"):
         assert dict(outcome.uplink_bits) == final
 

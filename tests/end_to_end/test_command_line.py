@@ -16,6 +16,7 @@ EXAMPLE = str(ROOT / "examples" / "coffee_shops.csv")
 FIND_KEYS = [
     "schema", "mechanism", "oracle", "encoding", "k", "epsilon", "seed", "items", "parties", "notes", "choices",
     "missing", "truth", "mode", "task", "name", "covered", "levels", "privacy", "fakes_needed", "outside",
+    "items_per_user", "reading",
 ]  # fmt: skip
 PARTY_KEYS = ["name", "users", "uplink_bits", "implausible", "share", "expected", "coverage"]
 ITEM_KEYS = ["item", "count", "frequency", "stderr", "significant", "source"]
@@ -48,10 +49,12 @@ def test_find_prints_one_object_and_nothing_else() -> None:
     assert {party["coverage"] for party in answer["parties"]} == {1.0}
     assert list(answer["truth"]) == ["f1", "ncr"]
     defaults = {name: answer[name] for name in ("mechanism", "oracle", "encoding", "k", "epsilon", "seed")}
-    assert defaults == {"mechanism": "canopy", "oracle": "auto", "encoding": "words", "k": 5, "epsilon": 2.0, "seed": 3}
-    assert "note: 3 items are too long" in first.stderr
-    assert any("3 items are too long" in note for note in answer["notes"])
-    assert any("6 levels of at most 8 bits" in choice for choice in answer["choices"])
+    assert list(defaults.values()) == ["panorama", "auto", "hashed", 5, 2.0, 3]
+    assert "note: panorama: every user reports one of 2^24 names" in first.stderr
+    assert any("every user reports one of 2^24 names" in choice for choice in answer["choices"])
+    searched = treetop("find", EXAMPLE, "--k", "5", "--seed", "3", "--json", "--encoding", "words")
+    assert "note: 3 items are too long" in searched.stderr
+    assert any("3 items are too long" in note for note in read(searched)["notes"])
 
 
 def test_find_draws_bars_for_a_person() -> None:
@@ -69,7 +72,7 @@ def test_find_draws_bars_for_a_person() -> None:
 
 @pytest.mark.parametrize("simulator", ["exact", "devices"])
 def test_find_reaches_every_reading(simulator: str) -> None:
-    options = ["--set", "extension=printed", "--set", "levels=12", "--set", "groups=independent"]
+    options = ["--set", "extension=printed", "--set", "levels=12", "--set", "groups=independent", "--mechanism", "taps"]
     answer = read(treetop("find", "syn", "--simulator", simulator, "--seed", "1", "--json", *options))
     assert answer["encoding"] == "ids"
     assert len(answer["items"]) == 10
@@ -87,22 +90,23 @@ def test_a_catalogue_is_surveyed(tmp_path: Path) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
     answer = read(treetop("find", EXAMPLE, "--catalogue", str(listed), "--k", "3", "--seed", "1", "--json"))
     assert list(answer) == FIND_KEYS
-    assert (answer["mechanism"], answer["encoding"]) == ("catalogue", "catalogue")
+    assert (answer["mechanism"], answer["encoding"]) == ("panorama", "catalogue")
 
 
 def test_a_strategy_has_an_old_name() -> None:
     asked = ("find", EXAMPLE, "--k", "2", "--seed", "1", "--no-text-recovery", "--json")
     new, old = (treetop(*asked, option, "hashed") for option in ("--strategy", "--way"))
     assert new.stdout == old.stdout
-    assert read(new)["mechanism"] == "hashed_names"
+    assert (read(new)["mechanism"], read(new)["encoding"]) == ("panorama", "hashed")
     assert "--way" not in treetop("find", "--help").stdout
 
 
 def test_choices_are_shown_with_the_answer() -> None:
-    text = " ".join(treetop("find", EXAMPLE, "--seed", "1").stdout.split())
+    text = " ".join(treetop("find", EXAMPLE, "--strategy", "trie", "--seed", "1").stdout.split())
     for words in ("canopy: 6 levels of at most 8 bits", "30 prefixes kept", "oracle olh", "kbit up per party"):
         assert words in text
-    assert "note: canopy: 6 levels" in treetop("find", EXAMPLE, "--seed", "1", "--json").stderr
+    assert "chosen because the strategy 'trie' was asked for" in text
+    assert "note: panorama: chosen because every name" in treetop("find", "syn", "--seed", "1", "--json").stderr
 
 
 def test_without_a_seed_one_is_drawn_and_repeats_the_answer() -> None:
@@ -139,7 +143,7 @@ def test_evaluate_prints_a_table_for_a_person() -> None:
 
 def test_demo_shows_truth_estimates_and_means() -> None:
     done = treetop("demo", "--seed", "1")
-    for word in ("truth", "fedpem", "gtf", "tap", "taps", "canopy", "±", "F1", "NCR", "✓", "seed 1"):
+    for word in ("truth", "fedpem", "gtf", "tap", "taps", "canopy", "panorama", "±", "F1", "NCR", "✓", "seed 1"):
         assert word in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
     answers = read(treetop("demo", "--seed", "1", "--json"))

@@ -44,10 +44,9 @@ def test_lists_that_nobody_can_count_are_refused_when_ordered(mode: str, tmp_pat
     assert not (tmp_path / "up").exists()
 
 
-@pytest.mark.parametrize("strategy", ["trie", "hashed"])
-def test_a_simulation_refuses_them_before_anybody_is_asked(strategy: str) -> None:
+def test_a_simulation_refuses_them_before_anybody_is_asked() -> None:
     with pytest.raises(InvalidInput, match="lists of at most 4,194,304 candidates are counted, found up to"):
-        treetop.find({"a": zipf(900, 20)}, k=3, strategy=strategy, kept=1 << 20, step_bits=16)
+        treetop.find({"a": zipf(900, 20)}, k=3, strategy="trie", kept=1 << 20, step_bits=16)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +86,7 @@ def lowered() -> ExitStack:
 
 @st.composite
 def orders(draw: st.DrawFn) -> QueryOrder:
-    mechanism = draw(st.sampled_from(sorted(OWN)))
+    mechanism = draw(st.sampled_from(sorted(name for name in OWN if OWN[name].modes)))
     wanted: dict[str, object] = {"bits": draw(st.integers(8, 24)), "least_kept": draw(st.sampled_from([1, 2, 40, 600]))}
     if mechanism == "canopy":
         wanted |= {"step_bits": draw(st.integers(1, 12)), "kept": draw(st.sampled_from([0, 1, 10, 100, 1000]))}

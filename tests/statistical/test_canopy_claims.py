@@ -14,13 +14,15 @@ from scipy.stats import binom
 from tests.statistical.settings import FALSE_ALARM, Z
 from tests.statistical.test_mechanism_laws import agree
 from tests.support.populations import population
-from treetop.query.strategy import catalogued
 
 from treetop.datasets.federation import federation_from_mapping
+from treetop.encoding.listed_items import ItemCatalogue
 from treetop.mechanisms.canopy import Canopy, CanopyParameters
 from treetop.mechanisms.protocol import Mechanism, P
+from treetop.mechanisms.strategy import Question
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
+from treetop.query.preparation import prepared
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
 from treetop.trie.significance import NoiseScores, normal_scores, significant, sum_threshold, threshold
@@ -68,8 +70,9 @@ def test_error_bars_of_canopy(epsilon: float) -> None:
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_error_bars_of_the_catalogue(epsilon: float) -> None:
     crowd = crowded()
-    mechanism, listed = catalogued(crowd.federation, crowd.federation.items)
-    errors = deviations(mechanism, mechanism.parameters(ITEMS, Epsilon(epsilon)), listed, seed=2)
+    listed = ItemCatalogue(tuple(crowd.federation.items))
+    ready = prepared(crowd.federation, Question(ITEMS, epsilon, catalogue=listed))
+    errors = deviations(ready.mechanism, ready.parameters, ready.population, seed=2)
     assert right(errors)
     assert not right(errors / 0.8)
 
@@ -117,8 +120,9 @@ RUNS = 1500
 
 def catalogue_answers(oracle: str, simulator: str, epsilon: float = 1.5) -> tuple[Any, Any]:
     held = {"a": {"x": 150, "y": 90, "z": 60, "other": 70}, "b": {"y": 120, "z": 80}, "c": {"z": 60, "none": 40}}
-    mechanism, crowd = catalogued(federation_from_mapping(held), ["x", "y", "z", "w"])
-    parameters = mechanism.parameters(2, Epsilon(epsilon), oracle)
+    asked = Question(2, epsilon, oracle=oracle, catalogue=ItemCatalogue(("x", "y", "z", "w")))
+    ready = prepared(federation_from_mapping(held), asked)
+    mechanism, parameters, crowd = ready.mechanism, ready.parameters, ready.population
     seed = 1 if simulator == "exact" else 2
     rankings = [
         run(mechanism, parameters, crowd, seed=seed, repetition=r, simulator=simulator).ranking for r in range(RUNS)
@@ -127,7 +131,7 @@ def catalogue_answers(oracle: str, simulator: str, epsilon: float = 1.5) -> tupl
     return np.array([int(ranking.prefixes[0]) for ranking in rankings]), np.array(outside)
 
 
-@pytest.mark.parametrize("oracle", ["krr", "olh"])
+@pytest.mark.parametrize("oracle", ["krr", "olh", "walsh"])
 def test_exact_and_device_by_device_catalogues_have_one_law(oracle: str) -> None:
     """Of the first item and of the users outside, by chi-square at 1e-9, 1,500 runs each way."""
     assert agree(catalogue_answers(oracle, "exact"), catalogue_answers(oracle, "devices"))

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.statistical.settings import chi_square_limit
+from tests.support.over_ids import mechanism_over_ids, oracle_of
 from tests.support.populations import population
 
-from treetop.mechanisms.registry import MECHANISMS, mechanism_named, parameters_for
+from treetop.mechanisms.registry import MECHANISMS, parameters_for
 from treetop.simulation.run import run
 
 RUNS = 1500
@@ -26,11 +27,11 @@ PARTIES = {
 def answers(name: str, oracle: str, simulator: str, groups: str, epsilon: float = 1.5) -> tuple[Any, Any]:
     crowd = population(PARTIES)
     settings = {"bits": 8, "levels": 4, "step_bits": 2, "groups": groups}
-    parameters = parameters_for(mechanism_named(name), 2, epsilon, oracle, settings)
+    mechanism = mechanism_over_ids(name)
+    parameters = parameters_for(mechanism, 2, epsilon, oracle_of(name, oracle), settings)
     seed = 1 if simulator == "exact" else 2
     rankings = [
-        run(mechanism_named(name), parameters, crowd, seed=seed, repetition=r, simulator=simulator).ranking
-        for r in range(RUNS)
+        run(mechanism, parameters, crowd, seed=seed, repetition=r, simulator=simulator).ranking for r in range(RUNS)
     ]
     firsts = np.array([int(ranking.prefixes[0]) if len(ranking) else -1 for ranking in rankings])
     counts = np.array([float(ranking.counts[0]) if len(ranking) else 0.0 for ranking in rankings])

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from treetop.query.strategy import Chosen, FindRequest, choose
 
 from treetop.datasets.federation import Federation, federation_from_mapping
+from treetop.encoding.listed_items import ItemCatalogue
+from treetop.mechanisms.strategy import Question
 from treetop.planning.plan import PlanRow, plan
+from treetop.query.preparation import Prepared, prepared
 from treetop.simulation.run import run
 
 FACTOR = 1.15
@@ -47,11 +49,11 @@ def _last_of_k(sizes: list[int], k: int, frequency: float, *, evenly: bool) -> F
 
 
 @cache
-def _catalogue(size: int) -> tuple[str, ...]:
-    return tuple(f"item {place}" for place in np.random.default_rng(5).permutation(size))
+def _catalogue(size: int) -> ItemCatalogue:
+    return ItemCatalogue(tuple(f"item {place}" for place in np.random.default_rng(5).permutation(size)))
 
 
-def _chance(taken: Chosen, name: str, runs: int) -> tuple[float, float]:
+def _chance(taken: Prepared, name: str, runs: int) -> tuple[float, float]:
     """Return in what share of runs an item is found, and is marked as well."""
     code = int(taken.population.codec.encode([name]).codes[0])
     found = marked = 0
@@ -71,7 +73,7 @@ def _check_catalogue(size: int, epsilon: float, users: int, parties: int) -> Non
 
     def chance(frequency: float) -> tuple[float, float]:
         federation = _last_of_k(sizes, k, frequency, evenly=users != 60_000)
-        return _chance(choose(federation, FindRequest(k, epsilon, catalogue=_catalogue(size))), "item 0", runs)
+        return _chance(prepared(federation, Question(k, epsilon, catalogue=_catalogue(size))), "item 0", runs)
 
     assert chance(row.found * FACTOR)[0] >= ENOUGH
     assert chance(row.found / FACTOR)[0] <= TOO_MANY
@@ -100,7 +102,7 @@ def test_every_catalogue(size: int, epsilon: float, users: int, parties: int) ->
 USERS = (60_000, 40_000)
 LEAST = 0.80
 BACKGROUND = 2_000
-LONE, HASHED = 2, 3
+LISTED, IDS, TEXTS, LONE = 1, 2, 3, 5
 
 
 def _above_a_background(frequency: float) -> Federation:
@@ -116,14 +118,68 @@ def _above_a_background(frequency: float) -> Federation:
 
 def _share_found(row: PlanRow, asked: dict[str, Any], runs: int) -> float:
     assert row.found is not None
-    taken = choose(_above_a_background(row.found), FindRequest(10, 3.0, **asked))
+    taken = prepared(_above_a_background(row.found), Question(10, 3.0, **asked))
     return _chance(taken, "200000000000001", runs)[0]
 
 
 def test_canopy_where_no_beginning_is_shared() -> None:
-    assert _share_found(plan(USERS, epsilon=3.0).rows[LONE], {"encoding": "ids"}, 120) > LEAST
+    assert _share_found(plan(USERS, epsilon=3.0).rows[LONE], {"mechanism": "canopy", "encoding": "ids"}, 120) > LEAST
 
 
-def test_hashed_names() -> None:
-    asked: dict[str, Any] = {"strategy": "hashed", "text_recovery": False}
-    assert _share_found(plan(USERS, epsilon=3.0).rows[HASHED], asked, 60) > LEAST
+def _named(frequency: float, sizes: list[int], ids: bool) -> Federation:
+    """Let one item have the frequency, nine others twice that, and one user hold each of many more."""
+    name = "{}".format if ids else "word {}".format
+    parties = {}
+    for party, users in enumerate(sizes):
+        held = {name(77): round(frequency * users)} | {
+            name(1000 + rank): round(2 * frequency * users) for rank in range(9)
+        }
+        others = {name(100_000 * (party + 1) + place): 1 for place in range(users - sum(held.values()))}
+        parties[f"party {party}"] = {**held, **others}
+    return federation_from_mapping(parties)
+
+
+def _check_names(place: int, asked: dict[str, Any], epsilon: float, sizes: list[int], runs: int) -> None:
+    """As for a catalogue, but that the item must be read where it is a hash; one run takes about a second."""
+    row = plan(sizes, k=10, epsilon=epsilon, word_list_size=2_000).rows[place]
+    assert row.found is not None
+    found = {}
+    for factor in (FACTOR, 1 / FACTOR / 1.1):
+        federation = _named(row.found * factor, sizes, ids=place == IDS)
+        taken = prepared(federation, Question(10, epsilon, **asked), seed=3)
+        found[factor > 1] = _read(taken, "77" if place == IDS else "word 77", runs)
+    assert found[True] >= ENOUGH_NAMED
+    assert found[False] <= TOO_MANY
+
+
+def _read(taken: Prepared, name: str, runs: int) -> float:
+    """Return in what share of runs an item is found under its own name."""
+    found = 0
+    for repetition in range(runs):
+        ranking = run(taken.mechanism, taken.parameters, taken.population, seed=11, repetition=repetition).ranking
+        names = ranking.names_of(ranking.prefixes, taken.population.codec.show)
+        found += name in [shown for shown, _ in names]
+    return found / runs
+
+
+ENOUGH_NAMED = 0.8
+WORDS = ItemCatalogue(tuple(f"word {number}" for number in (77, *range(1000, 1009), *range(2_000, 3_990))))
+
+
+@pytest.mark.parametrize(("epsilon", "sizes"), [(4.0, [30_000, 20_000])])
+@pytest.mark.parametrize(
+    ("place", "asked", "runs"), [(LISTED, {"word_list": WORDS, "text_recovery": False}, 40), (IDS, {}, 40)]
+)
+def test_names(place: int, asked: dict[str, Any], runs: int, epsilon: float, sizes: list[int]) -> None:
+    _check_names(place, asked, epsilon, sizes, runs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [[60_000], [30_000, 20_000, 10_000], [8_000] * 12])
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0])
+@pytest.mark.parametrize(
+    ("place", "asked"),
+    [(LISTED, {"word_list": WORDS, "text_recovery": False}), (LISTED, {"word_list": WORDS}), (IDS, {}), (TEXTS, {})],
+)
+def test_every_name(place: int, asked: dict[str, Any], epsilon: float, sizes: list[int]) -> None:
+    _check_names(place, asked, epsilon, sizes, 60)

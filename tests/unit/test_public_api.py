@@ -58,7 +58,7 @@ def test_values_show_themselves_in_one_short_line() -> None:
         )
     ]
     assert shown[0] == "Federation('syn': 8 parties, 780,000 users, 42,000 items)"
-    assert shown[1] == "Answer(canopy, auto oracle, ids, k = 1, ε = 8, seed 1: 1)"
+    assert shown[1] == "Answer(panorama, auto oracle, ids, k = 1, ε = 8, seed 1: 1)"
     assert all(len(text) < 250 and "\n" not in text for text in shown)
 
 

@@ -9,16 +9,20 @@ from treetop.cli.options import (
     Encoding,
     EpsilonOption,
     Files,
+    ItemsPerUser,
     Json,
     K,
     MaybeMechanism,
     Normalise,
     Oracle,
+    Reading,
+    RowsAreUsers,
     Seed,
     Set,
     Simulator,
     Strategy,
     TextRecovery,
+    UserColumn,
     WordList,
     WordListOrder,
     read_settings,
@@ -47,6 +51,10 @@ def find(
     word_list_order: WordListOrder = None,
     text_recovery: TextRecovery = None,
     normalise: Normalise = None,
+    user_column: UserColumn = None,
+    rows_are_users: RowsAreUsers = False,
+    items_per_user: ItemsPerUser = None,
+    reading: Reading = None,
     seed: Seed = None,
     settings: Set = None,
     simulator: Simulator = "exact",
@@ -68,5 +76,8 @@ def find(
             normalise=() if normalise is None else normalise,
             settings=chosen,
         )
-        answer = simulated_answer(federation_named(files), question, seed=seed, simulator=simulator)
+        federation = federation_named(files, user=user_column, rows_are_users=rows_are_users)
+        answer = simulated_answer(
+            federation, question, seed=seed, simulator=simulator, items_per_user=items_per_user, reading=reading
+        )
     present(answer, json)

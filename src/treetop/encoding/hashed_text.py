@@ -16,6 +16,12 @@ def shared_hash_chance(items: int, bits: int) -> float:
     return -expm1(max(items - 1, 0) * log1p(-(2.0**-bits)))
 
 
+def chunks_needed(items: Sequence[str]) -> NDArray[np.int64]:
+    """Return how many chunks the code of each item takes: with more than there are it cannot be recovered."""
+    texts = (item.encode("utf-8", errors="surrogatepass") for item in items)
+    return np.array([-(-code_bits(text)[1] // CHUNK_BITS) for text in texts], dtype=np.int64)
+
+
 class HashedText(Hashed):
     """The hash of a text, for the search, and the chunks of its code, for reading it back."""
 
@@ -28,8 +34,3 @@ class HashedText(Hashed):
         texts = [item.encode("utf-8", errors="surrogatepass") for item in items]
         chunks = np.frombuffer(b"".join(chunks_of(text, self.chunks) for text in texts), dtype=np.uint8)
         return replace(super().encode(items), chunks=chunks.reshape(len(texts), self.chunks))
-
-    def chunks_needed(self, items: Sequence[str]) -> NDArray[np.int64]:
-        """Return how many chunks the code of each item takes: with more than there are it cannot be recovered."""
-        texts = (item.encode("utf-8", errors="surrogatepass") for item in items)
-        return np.array([-(-code_bits(text)[1] // CHUNK_BITS) for text in texts], dtype=np.int64)

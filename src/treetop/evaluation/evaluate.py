@@ -35,11 +35,12 @@ class Given:
     normalise: str | Sequence[str] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
 
-    def question(self, cell: Cell, federation: Federation) -> Question:
+    def question(self, cell: Cell, federation: Federation, others: tuple[Mechanism[Any], ...]) -> Question:
         """Return what a cell asks; a variant of Panorama overrules what was given."""
+        parameters = cell.parameters
         asked = Question(
-            cell.parameters.k, float(cell.parameters.epsilon), cell.mechanism, cell.parameters.oracle, self.encoding,
-            normalise=self.normalise, settings=self.settings,
+            parameters.k, float(parameters.epsilon), cell.mechanism, parameters.oracle, self.encoding,
+            normalise=self.normalise, settings={**parameters.changed(), **self.settings}, others=others,
         )  # fmt: skip
         if not isinstance(cell.mechanism, Panorama):
             return asked
@@ -47,7 +48,7 @@ class Given:
             asked,
             mechanism=Panorama.name,
             encoding=self.encoding if self.encoding == Hashed.name else None,
-            settings={name: value for name, value in self.settings.items() if not self._is_of_a_trie(name, cell)},
+            settings={name: value for name, value in asked.settings.items() if not self._is_of_a_trie(name, cell)},
         )
         if cell.variant == KNOWN or (self.catalogue is not None and not cell.variant):
             return replace(named, catalogue=self.catalogue or ItemCatalogue.of(federation.items), encoding=None)
@@ -88,24 +89,14 @@ class Experiment:
         names_items = any(isinstance(cell.mechanism, Panorama) for cell in cells)
         if not names_items and (given.catalogue or given.word_list or given.text_recovery is not None):
             raise InvalidInput("catalogue, word list and text recovery are for panorama, found other mechanisms only")
-        federation, encoded = as_federation(data), Populations()
-        ready: dict[str, Prepared] = {}
+        federation, encoded, others = as_federation(data), Populations(), tuple(cell.mechanism for cell in cells)
+        ready: dict[tuple[str, int], Prepared] = {}
         for cell in cells:
-            if cell.name not in ready:
-                ready[cell.name] = prepared(federation, given.question(cell, federation), grid.seed, encoded)
-        fitted = tuple(
-            replace(
-                cell,
-                mechanism=ready[cell.name].mechanism,
-                parameters=replace(
-                    ready[cell.name].parameters,
-                    k=cell.parameters.k, epsilon=cell.parameters.epsilon, oracle=cell.parameters.oracle,
-                ),
-            )
-            for cell in cells
-        )  # fmt: skip
+            if (what := _named_alike(cell)) not in ready:
+                ready[what] = prepared(federation, given.question(cell, federation, others), grid.seed, encoded)
+        fitted = tuple(_fitted(cell, ready[_named_alike(cell)]) for cell in cells)
         notes = (*_unasked(cells), *(note for each in ready.values() for note in each.notes))
-        populations = tuple(ready[cell.name].population for cell in cells)
+        populations = tuple(ready[_named_alike(cell)].population for cell in cells)
         return cls(populations, replace(grid, cells=fitted), tuple(dict.fromkeys(notes)))
 
     def rows(self, workers: int = 1, progress: Progress = lambda _: None) -> Iterator[tuple[int, Row]]:
@@ -118,13 +109,27 @@ class Experiment:
         return Evaluation(tuple(rows[index] for index in sorted(rows)), self.notes, self.grid.seed)
 
 
+def _named_alike(cell: Cell) -> tuple[str, int]:
+    """Return what cells must share to have one population."""
+    return cell.name, cell.parameters.bits
+
+
+def _fitted(cell: Cell, ready: Prepared) -> Cell:
+    """Return a cell of Panorama with its lists, and with names of the length that the items need."""
+    if not isinstance(cell.mechanism, Panorama):
+        return cell
+    k, epsilon, oracle = cell.parameters.k, cell.parameters.epsilon, cell.parameters.oracle
+    parameters = replace(ready.parameters, k=k, epsilon=epsilon, oracle=oracle)
+    return replace(cell, mechanism=ready.mechanism, parameters=parameters)
+
+
 def _unasked(cells: Iterable[Cell]) -> tuple[str, ...]:
     """Say which oracles Panorama has no use for, and was left out with."""
     oracles: dict[bool, set[str]] = {True: set(), False: set()}
     for cell in cells:
         oracles[isinstance(cell.mechanism, Panorama) and cell.variant != KNOWN].add(cell.parameters.oracle_name)
     missing = sorted(oracles[False] - oracles[True]) if oracles[True] else []
-    return (f"panorama hashes names and is not run with {', '.join(missing)}",) if missing else ()
+    return (f"panorama counts every name and is not run with {', '.join(missing)}",) if missing else ()
 
 
 def evaluate(

@@ -11,6 +11,7 @@ from treetop.mechanisms.panorama.mechanism import Panorama
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import MECHANISMS, mechanism_named, parameters_for
+from treetop.oracles.name_reports import counts_every_name
 from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import AUTO, find_oracle
 
@@ -64,7 +65,7 @@ def cells_of(
     *,
     encoding: str | ItemCodec | None = None,
 ) -> tuple[Cell, ...]:
-    """Return the cells of a full grid, each validated; oracles for lists can only be asked about a catalogue of names.
+    """Return the cells of a full grid, each validated; Panorama is left out where an oracle cannot count every name.
 
     A name may be followed by a variant: `panorama:list`, `panorama:texts`, `panorama:catalogue`.
     """
@@ -80,15 +81,16 @@ def cells_of(
             variant,
         )
         for (mechanism, variant), oracle, epsilon, k in grid
-        if not isinstance(mechanism, Panorama) or variant == KNOWN or not _is_listed(oracle)
+        if not isinstance(mechanism, Panorama) or variant == KNOWN or _counts_names(oracle)
     )
     if not cells:
-        raise InvalidInput("names are reported through an oracle that hashes them, walsh or olh, found none of them")
+        found = ", ".join(str(oracle) for oracle in oracles)
+        raise InvalidInput(f"panorama needs an oracle that counts every name, walsh or auto, found {found}")
     return cells
 
 
-def _is_listed(oracle: str | Oracle) -> bool:
-    return oracle != AUTO and find_oracle(oracle).listed
+def _counts_names(oracle: str | Oracle) -> bool:
+    return oracle == AUTO or counts_every_name(find_oracle(oracle))
 
 
 def _variant_of(mechanism: str | Mechanism[Any]) -> tuple[Mechanism[Any], str]:

@@ -138,10 +138,21 @@ class Parameters:
                 raise UnknownName("setting", name, known)
         return replace(self, **{name: known[name].parse(name, value) for name, value in settings.items()})
 
+    def changed(self) -> dict[str, Any]:
+        """Return the settings that are not the default."""
+        usual = type(self)(self.k, self.epsilon, self.oracle)
+        values = {name: getattr(self, name) for name in self.settings()}
+        return {name: value for name, value in values.items() if value != getattr(usual, name)}
+
     @property
     def oracle_name(self) -> str:
         """Return the name of the oracle, or of the rule that chooses one."""
         return str(self.oracle)
+
+    @property
+    def asked_oracle(self) -> str | Oracle:
+        """Return the oracle, or the rule that chooses one, in the form in which users are asked."""
+        return self.oracle
 
     def oracle_reason(self, candidates: int) -> str:
         """Say why the oracle for that many candidates was taken."""
@@ -152,4 +163,4 @@ class Parameters:
 
     def oracle_for(self, candidates: int) -> FrequencyOracle[Any]:
         """Return the frequency oracle for a domain of that many candidates and the dummy."""
-        return oracle_named(self.oracle, self.epsilon, candidates)
+        return oracle_named(self.asked_oracle, self.epsilon, candidates)

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from treetop.encoding.bit_strings import code_array
-from treetop.encoding.hashed_text import HashedText
+from treetop.encoding.hashed_text import HashedText, chunks_needed
 from treetop.encoding.item_codecs import CODECS, Hashed, Ids, ItemCodec, Words, codec_named
 from treetop.encoding.listed_items import ItemCatalogue, ListedItems
 from treetop.encoding.normalisation import steps_named
+from treetop.encoding.text_code import DEFAULT_CHUNKS, MAX_CHUNKS
 from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.canopy import Canopy
 from treetop.mechanisms.panorama.mechanism import Panorama
@@ -24,12 +25,14 @@ from treetop.mechanisms.panorama.texts import ListedNames
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism, P
 from treetop.mechanisms.registry import known_setting, mechanism_named, parameters_for
+from treetop.oracles.name_reports import counts_every_name
 from treetop.oracles.protocol import Oracle
-from treetop.oracles.registry import AUTO
+from treetop.oracles.registry import AUTO, find_oracle
 
 PANORAMA, TRIE, CATALOGUE, HASHED = "panorama", "trie", "catalogue", "hashed"
 STRATEGIES = (PANORAMA, TRIE, CATALOGUE, HASHED)
 """`catalogue` and `hashed` are Panorama, told what to count: a catalogue that is given, or hashes, even of ids."""
+MOST_LOOKED_AT = 10_000
 ENOUGH_FIT = 0.95
 """Share of the items that must fit a code that can be read back."""
 
@@ -51,6 +54,8 @@ class Question:
     normalise: str | Sequence[str] = ()
     """Steps that items and lists are put through before anything is hashed or looked up."""
     settings: Mapping[str, object] = field(default_factory=dict)
+    others: tuple[Mechanism[Any], ...] = ()
+    """Mechanisms that are asked the same, whose settings are known, too."""
 
     def __post_init__(self) -> None:
         if self.strategy is not None and self.strategy not in STRATEGIES:
@@ -60,7 +65,7 @@ class Question:
     def parameters_of(self, mechanism: Mechanism[P]) -> P:
         """Return what a mechanism is given, every setting checked; an encoding that is an object knows its own bits."""
         bits = {"bits": self.encoding.bits} if isinstance(self.encoding, ItemCodec) else {}
-        others = [] if self.mechanism is None else [mechanism_named(self.mechanism)]
+        others = [*self.others, *([] if self.mechanism is None else [mechanism_named(self.mechanism)])]
         return parameters_for(
             mechanism, self.k, self.epsilon, self.oracle, {**bits, **self.settings}, others=others
         )  # fmt: skip
@@ -108,6 +113,14 @@ class ItemsAhead:
         """Return whether nearly all items fit a code; with no items known, none do."""
         return bool(len(self.items)) and bool(np.mean(codec.encode(self.items).fits) >= ENOUGH_FIT)
 
+    def chunks_of_texts(self) -> int:
+        """Return the chunks that make room for nearly all texts; of very many items some are looked at."""
+        some = self.items[:: max(len(self.items) // MOST_LOOKED_AT, 1)]
+        if not len(some):
+            return DEFAULT_CHUNKS
+        needed = int(np.quantile(chunks_needed(some), ENOUGH_FIT, method="higher"))
+        return min(max(needed, DEFAULT_CHUNKS), MAX_CHUNKS)
+
     def trie_encoding(self, bits: int) -> str | None:
         """Return the first of the preferred encoding, words and ids that nearly all items fit, or None."""
         names = dict.fromkeys((self.encoding, Words.name, Ids.name))
@@ -134,9 +147,7 @@ def choose(question: Question, ahead: ItemsAhead, *, parties: int, hash_key: str
     if strategy != HASHED and bits is not None:
         return _counting_ids(question, bits, reason)
     if question.encoding == Ids.name:
-        raise InvalidInput(
-            f"ids that are counted all at once are below 2^{MAX_NAME_BITS}, found longer ones: hash them"
-        )
+        raise InvalidInput(f"ids that are counted as they are must be below 2^{MAX_NAME_BITS}, found longer ones")
     return _counting_hashes(question, ahead, hash_key, reason)
 
 
@@ -160,6 +171,8 @@ def _against(question: Question, ahead: ItemsAhead, parties: int) -> str | None:
     encoding, bits = question.encoding, question.setting("bits")
     if encoding is not None and encoding not in (Hashed.name, Ids.name):
         return f"the encoding {_name(encoding)!r} was asked for"
+    if question.oracle != AUTO and not counts_every_name(oracle := find_oracle(question.oracle)):
+        return f"the oracle {oracle.name!r} counts lists of candidates, which a trie has"
     if bits is not None and bits > MAX_NAME_BITS:
         return f"codes of {bits} bits are more than can be counted at once"
     if encoding == Ids.name and ahead.items and _id_bits(question, ahead) is None:
@@ -167,8 +180,9 @@ def _against(question: Question, ahead: ItemsAhead, parties: int) -> str | None:
     parameters = question.parameters_of(Panorama())
     signed, texts = parameters.rule(parties) == "sum", _id_bits(question, ahead) is None
     plan = PanoramaPlan.of(parameters, 0, signed=signed, discovers=True, texts=texts)
-    if plan.overlooks(NAME_BITS, parties):
-        return f"{parameters.upload_budget:,} bits are too few for a party to name what lies above the noise"
+    if plan.overlooks(NAME_BITS, parties) or plan.kept < question.k:
+        lacking = f"send the texts of {question.k} names" if plan.kept < question.k else "name what lies above the noise"
+        return f"{parameters.upload_budget:,} bits are too few for a party to {lacking}"
     return None
 
 
@@ -251,9 +265,10 @@ def _counting_hashes(question: Question, ahead: ItemsAhead, hash_key: str, reaso
     expected = given.expected_items or len(ahead.items)
     bits = given.bits if "bits" in question.settings else name_bits_for(expected)
     key = given.hash_key if "hash_key" in question.settings else hash_key
-    parameters = replace(given, bits=bits, hash_key=key, expected_items=expected)
-    codec, words = HashedText(bits, key, parameters.text_chunks), question.word_list
+    chunks = given.text_chunks if "text_chunks" in question.settings or not texts else ahead.chunks_of_texts()
+    parameters = replace(given, bits=bits, hash_key=key, expected_items=expected, text_chunks=chunks)
+    codec, words = HashedText(bits, key, chunks), question.word_list
     encoded = [word.encode("utf-8", errors="surrogatepass") for word in (() if words is None else words.items)]
-    chunks, ordered = parameters.text_chunks if texts else 0, words is not None and words.ordered
-    listed = ListedNames.hashed(encoded, codec, chunks, ordered=ordered)
+    ordered = words is not None and words.ordered
+    listed = ListedNames.hashed(encoded, codec, chunks if texts else 0, ordered=ordered)
     return Strategy(Panorama(listed, texts=texts), parameters, codec, reason, words)

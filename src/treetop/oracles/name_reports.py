@@ -15,6 +15,7 @@ from treetop.encoding.bit_strings import Codes
 from treetop.encoding.text_code import CHUNK_VALUES
 from treetop.errors import InvalidInput
 from treetop.oracles.frequency_oracle import Columns, Counts, FrequencyOracle, Keys
+from treetop.oracles.protocol import Oracle
 from treetop.oracles.walsh.hashing import chunk_keys
 
 
@@ -22,6 +23,12 @@ def refuse_listed(oracle: FrequencyOracle[Any]) -> None:
     """Refuse an oracle whose devices answer a list: names are too many for one."""
     if oracle.listed:
         raise InvalidInput(f"names are reported through an oracle that hashes them, walsh or olh, found {oracle.name}")
+
+
+def counts_every_name(oracle: Oracle) -> bool:
+    """Return whether the support of all names can be read from its reports at once; only then names are discovered."""
+    own: Any = oracle.counting.every_name
+    return bool(own.__func__ is not FrequencyOracle.every_name.__func__)  # type: ignore[attr-defined]
 
 
 class CountedNameReports:

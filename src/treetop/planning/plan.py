@@ -10,10 +10,13 @@ from typing import Any
 
 from treetop.errors import InvalidInput
 from treetop.mechanisms.panorama.plan import MAX_NAME_BITS
-from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.summed_level import SummedParameters
 from treetop.metrics.detection_power import POWER, count_error, least_frequency, min_factor
+from treetop.metrics.poisoning import fake_weight
+from treetop.oracles.registry import AUTO
 from treetop.planning.modes import Lists, Mode, modes_of
 from treetop.privacy.epsilon import Epsilon
+from treetop.query.sets import set_oracle
 
 DEFAULT_CATALOGUE, DEFAULT_WORD_LIST = 10_000, 50_000
 LARGEST_EPSILON = 20.0
@@ -53,10 +56,16 @@ class Plan:
     """The modes side by side."""
 
     users: tuple[int, ...]
-    parameters: Parameters
+    parameters: SummedParameters
     lists: Lists
     frequency: float | None
     rows: tuple[PlanRow, ...]
+
+    @property
+    def fake_weight(self) -> float:
+        """Return how many users who hold an item one crafted report weighs, where every name is counted."""
+        oracle = set_oracle(AUTO, self.parameters.epsilon, self.parameters.items_per_user)
+        return fake_weight(oracle.p, oracle.q)
 
     @property
     def all_users(self) -> int:
@@ -75,6 +84,8 @@ class Plan:
             "reports": self.all_users,
             "k": self.parameters.k,
             "epsilon": float(self.parameters.epsilon),
+            "items_per_user": self.parameters.items_per_user,
+            "fake_weight": self.fake_weight,
             "catalogue_size": self.lists.catalogue,
             "word_list_size": self.lists.words,
             "power": POWER,
@@ -91,8 +102,12 @@ def plan(
     catalogue_size: int = DEFAULT_CATALOGUE,
     word_list_size: int = DEFAULT_WORD_LIST,
     frequency: float | None = None,
+    items_per_user: int = 1,
 ) -> Plan:
     """Return what every mode could find among that many users of each party, and what it would cost.
+
+    With `items_per_user` users hold sets, and a report speaks of so many items at most; a frequency is then the share
+    of users who speak of an item: those who hold it, each weighing min(1, items_per_user / number of her items).
 
     >>> import treetop
     >>> treetop.plan([200_000, 100_000], k=10, epsilon=2).rows[0].mode
@@ -103,7 +118,7 @@ def plan(
             f"users must be a whole number from 1 to {MOST_USERS:,} for each party, found {', '.join(map(str, users))}"
         )
     sizes = tuple(int(n) for n in users)
-    parameters = Parameters(k, Epsilon(epsilon))
+    parameters = SummedParameters(k, Epsilon(epsilon), items_per_user=items_per_user)
     for what, size in (("catalogue", catalogue_size), ("word list", word_list_size)):
         if not _is_whole(size) or not k <= size <= MOST_ITEMS:
             raise InvalidInput(f"a {what} must hold k = {k} to {MOST_ITEMS:,} items, found {size}")
@@ -154,10 +169,10 @@ def _finite(number: float) -> float | None:
 
 
 def _epsilon_for(
-    index: int, users: tuple[int, ...], parameters: Parameters, lists: Lists, wished: float
+    index: int, users: tuple[int, ...], parameters: SummedParameters, lists: Lists, wished: float
 ) -> float | None:
     def is_enough(epsilon: float) -> bool:
-        mode = modes_of(Parameters(parameters.k, Epsilon(epsilon)), lists)[index]
+        mode = modes_of(replace(parameters, epsilon=Epsilon(epsilon)), lists)[index]
         return mode.found(users, wished) >= POWER
 
     return _finite(min_factor(is_enough, LARGEST_EPSILON))

@@ -8,6 +8,7 @@ from warnings import warn
 
 from treetop.datasets.federation import Federation
 from treetop.datasets.loading import as_federation
+from treetop.datasets.user_sets import HOLDERS
 from treetop.datasets.word_list import Words, word_list_of
 from treetop.encoding.bit_strings import Codes
 from treetop.encoding.item_codecs import ItemCodec
@@ -25,6 +26,7 @@ from treetop.privacy.guarantee import NOT_COVERED
 from treetop.public_text import visible
 from treetop.query.answer import SIMULATION, Answer, AnswerItem, AnswerParty, Covered, OutsideShare, Privacy, Truth
 from treetop.query.preparation import prepared
+from treetop.query.sets import asked_of_sets, choices_of_sets
 from treetop.simulation.population import Population
 from treetop.simulation.run import RunResult, run
 from treetop.trie.global_ranking import Source
@@ -75,6 +77,10 @@ def find(
     word_list_order: str | None = None,
     text_recovery: bool | None = None,
     normalise: str | Sequence[str] = (),
+    user: str | None = None,
+    rows_are_users: bool = False,
+    items_per_user: int | str | None = None,
+    reading: str | None = None,
     **settings: object,
 ) -> Answer:
     """Return the k most popular items of a federation, found under epsilon-LDP by a simulated run.
@@ -87,6 +93,9 @@ def find(
     {word: frequency}, a file or "wordfreq:en"; of words that share a hash the likelier is read if it has frequencies or
     `word_list_order` is "popularity". `normalise` names the steps ("nfc", "casefold", "trim") that items and lists are
     put through first.
+    Where users hold many items, `user` names the column of their ids (or `load` does), a report speaks of at most
+    `items_per_user` of a user's items (8; "auto" asks some users for the size of their set), and `reading` says what a
+    count is: holders, shares or use_shares. A column that looks like user ids must be named, unless `rows_are_users`.
     Further settings are those of `--set`. Without a seed one is drawn. What a reader of the answer should know is in
     its `notes`, and a warning each.
 
@@ -105,7 +114,10 @@ def find(
     question = Question(
         k, epsilon, mechanism, oracle, encoding, strategy, known, words, text_recovery, normalise, settings
     )
-    answer = simulated_answer(as_federation(data), question, seed=seed, simulator=simulator)
+    federation = as_federation(data, user=user, rows_are_users=rows_are_users)
+    answer = simulated_answer(
+        federation, question, seed=seed, simulator=simulator, items_per_user=items_per_user, reading=reading
+    )
     warn_of(answer.notes)
     return answer
 
@@ -117,10 +129,19 @@ def warn_of(notes: Iterable[str]) -> None:
 
 
 def simulated_answer(
-    federation: Federation, question: Question, *, seed: int | None = None, simulator: str = "exact"
+    federation: Federation,
+    question: Question,
+    *,
+    seed: int | None = None,
+    simulator: str = "exact",
+    items_per_user: int | str | None = None,
+    reading: str | None = None,
 ) -> Answer:
     """Simulate one run of a query, and return what it found with its notes."""
     seed = checked_seed(seed)
+    federation, question = asked_of_sets(
+        federation, question, items_per_user=items_per_user, reading=reading, seed=seed
+    )  # fmt: skip
     ready = prepared(federation, question, seed)
     mechanism, population, parameters = ready.mechanism, ready.population, ready.parameters
     outcome = run(mechanism, parameters, population, seed=seed, simulator=simulator)
@@ -135,7 +156,7 @@ def simulated_answer(
         items=_items(outcome, population),
         parties=_parties(outcome, population, parameters.k),
         notes=(*ready.notes, *_empty_level_notes(outcome), *mechanism.ranking_notes(outcome.ranking)),
-        choices=ready.strategy.choices,
+        choices=(*_set_choices(outcome, population, parameters), *ready.strategy.choices),
         missing=(),
         mode=SIMULATION,
         task=None,
@@ -147,7 +168,18 @@ def simulated_answer(
         outside=_outside(outcome, population),
         truth=Truth(scored.f1, scored.ncr),
         advice=_advice(outcome, population, parameters),
+        items_per_user=None if population.question is None else population.question.items_per_user,
+        reading=HOLDERS if population.question is None else population.question.reading,
     )
+
+
+def _set_choices(outcome: RunResult, population: Population, parameters: Parameters) -> tuple[str, ...]:
+    """Say what counts mean where users hold sets, and what a fake user weighs."""
+    asked = population.question
+    if asked is None:
+        return ()
+    oracles = (trace.oracle for traces in outcome.traces.values() for trace in traces)
+    return choices_of_sets(asked, next(oracles, parameters.oracle_name), parameters.epsilon)
 
 
 def checked_seed(seed: int | None) -> int:
@@ -231,4 +263,4 @@ def _advice(outcome: RunResult, population: Population, parameters: Parameters) 
         if outcome.findings[party.name].reports
     ]
     clear = CLEAR if outcome.ranking.z is None else outcome.ranking.z
-    return advice(count, variance**0.5, levels, parameters.oracle, parameters.epsilon, clear=clear)
+    return advice(count, variance**0.5, levels, parameters.asked_oracle, parameters.epsilon, clear=clear)

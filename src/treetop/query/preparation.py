@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from treetop.datasets.federation import Federation
-from treetop.encoding.hashed_text import HashedText
+from treetop.encoding.hashed_text import HashedText, chunks_needed
 from treetop.encoding.listed_items import ListedItems
 from treetop.encoding.normalisation import steps_named
 from treetop.encoding.text_code import CHUNK_BITS, MAX_CHUNKS
@@ -84,7 +84,7 @@ def _long_text_notes(federation: Federation, strategy: Strategy) -> tuple[str, .
     mechanism, codec = strategy.mechanism, strategy.codec
     if not (isinstance(mechanism, Panorama) and mechanism.texts and isinstance(codec, HashedText)):
         return ()
-    needed = codec.chunks_needed(federation.items)
+    needed = chunks_needed(federation.items)
     too_long = int(np.count_nonzero(needed > codec.chunks))
     if not too_long:
         return ()

@@ -103,10 +103,7 @@ def _description(planned: Planned, reproduction: Reproduction) -> dict[str, Any]
 
 def changed_settings(parameters: Parameters) -> dict[str, str]:
     """Return the settings that are not the default, as `--set` takes them."""
-    default = type(parameters)(parameters.k, parameters.epsilon, parameters.oracle)
-    values = {name: getattr(parameters, name) for name in parameters.settings()}
-    changed = {name: value for name, value in values.items() if value != getattr(default, name)}
-    return {name: _as_typed(value) for name, value in changed.items()}
+    return {name: _as_typed(value) for name, value in parameters.changed().items()}
 
 
 def _as_typed(value: object) -> str:

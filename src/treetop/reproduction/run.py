@@ -6,15 +6,13 @@ from itertools import groupby
 from pathlib import Path
 
 from treetop.datasets.paper_federations import Provenance
-from treetop.encoding.item_codecs import codec_named
+from treetop.evaluation.evaluate import Experiment, Given
 from treetop.evaluation.execute import execute_cells
-from treetop.evaluation.grid import Grid
 from treetop.query.find import Score
 from treetop.reproduction.cell_journal import RunSettings, key_of, open_folder
 from treetop.reproduction.federation_variants import FederationFacts, FederationVariants
 from treetop.reproduction.specification import Planned, Specification, Variant, distinct_cells
 from treetop.reproduction.verdicts import ClaimVerdict, Evidence, Measurements, Scores, judge
-from treetop.simulation.population import Population
 
 QUICK_REPEATS, FULL_REPEATS = 5, 50
 
@@ -80,17 +78,15 @@ class Reproducer:
             self._run_variant(variant, list(group), workers, progress)
 
     def _run_variant(self, variant: Variant, pending: list[Planned], workers: int, progress: Progress) -> None:
-        population = self._population(variant, pending[0])
-        grid = Grid(tuple(planned.cell for planned in pending), self.settings.repeats, self.settings.seed)
-        for index, scores in execute_cells([population] * len(pending), grid, workers, progress):
+        encoding = self.variants.provenances[variant.federation].encoding
+        cells = tuple(planned.cell for planned in pending)
+        experiment = Experiment.of(
+            self.variants.federation(variant), cells, Given(encoding), repeats=self.settings.repeats,
+            seed=self.settings.seed,
+        )  # fmt: skip
+        for index, scores in execute_cells(experiment.populations, experiment.grid, workers, progress):
             self.journal.append(self.keys[pending[index]], scores)
             self.scores[pending[index]] = scores
-
-    def _population(self, variant: Variant, planned: Planned) -> Population:
-        parameters = planned.cell.parameters
-        encoding = self.variants.provenances[variant.federation].encoding
-        codec = codec_named(encoding, parameters.bits, parameters.hash_key)
-        return Population(self.variants.federation(variant), codec)
 
     def finished(self) -> Reproduction:
         """Return what was measured, in the order of the specifications, and what it says of the paper."""

@@ -48,6 +48,8 @@ class Series:
     label: str
     mechanism: str
     settings: dict[str, object] = field(default_factory=dict)
+    oracle: str = ""
+    """Where it is not that of the case."""
     in_paper: bool = True
 
 
@@ -187,7 +189,7 @@ class Specification:
         """Return what is run for a series at a point."""
         case = self.case_named(point.case)
         mechanism, settings = mechanism_named(series.mechanism), {**case.settings, **series.settings}
-        parameters = parameters_for(mechanism, point.k, point.epsilon, case.oracle, settings)
+        parameters = parameters_for(mechanism, point.k, point.epsilon, series.oracle or case.oracle, settings)
         return Planned(case.variant(point.federation), Cell(mechanism, parameters))
 
     def planned(self) -> Iterator[Planned]:

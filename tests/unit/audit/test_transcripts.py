@@ -14,9 +14,10 @@ from treetop.audit.transcripts import Scene, end_to_end_checks, worst_odds
 from treetop.errors import PromiseBroken
 from treetop.mechanisms.canopy import Canopy, CanopyParameters
 from treetop.mechanisms.dialogue import CollectReports, Dialogue, DivideUsers, DrawGroup, Findings, Member, Roster, ask
-from treetop.mechanisms.known_items import KnownItems, KnownItemsParameters
+from treetop.mechanisms.panorama.mechanism import Panorama
+from treetop.mechanisms.panorama.plan import PanoramaParameters
 from treetop.mechanisms.protocol import Mechanism
-from treetop.mechanisms.registry import parameters_for
+from treetop.mechanisms.registry import FOR_A_QUERY, parameters_for
 from treetop.mechanisms.tap import Tap
 from treetop.mechanisms.taps import Taps
 from treetop.oracles.frequency_oracle import FrequencyOracle
@@ -31,7 +32,10 @@ from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import VALIDATING, Group, Role
 
 ONE, TWO = Budget("1"), Budget("2")
-EVERY = pytest.mark.parametrize("mechanism", [*audited_mechanisms().values(), Halves()], ids=lambda each: each.name)
+EVERY = pytest.mark.parametrize(
+    "mechanism", [*audited_mechanisms().values(), Halves()], ids=[*audited_mechanisms(), "halves"]
+)
+CATALOGUE = FOR_A_QUERY["catalogue"]
 
 
 def questions(transcript: Transcript) -> Iterator[CollectReports]:
@@ -72,7 +76,7 @@ def test_no_transcript_tells_more_than_epsilon_and_some_tell_all_of_it(
 
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("oracle", [KRandomizedResponse(), OptimizedUnaryEncoding()], ids=str)
-@pytest.mark.parametrize("mechanism", [Canopy(), KnownItems(3, 8)], ids=lambda each: each.name)
+@pytest.mark.parametrize("mechanism", [Canopy(), CATALOGUE], ids=["canopy", "catalogue"])
 def test_the_oracle_is_a_parameter(mechanism: Mechanism[Any], oracle: Oracle, k: int) -> None:
     odds, _ = worst_odds(Scene(mechanism, oracle=oracle, k=k), ONE, 1)
     assert odds.within(ONE)
@@ -191,14 +195,14 @@ def test_a_mechanism_that_asks_with_a_larger_epsilon_is_caught(
 
 def test_a_wasted_budget_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     asking_with("0.5", monkeypatch)
-    odds, _ = worst_odds(Scene(KnownItems(3, 8)), ONE, 1)
+    odds, _ = worst_odds(Scene(CATALOGUE), ONE, 1)
     assert odds.within(ONE)
     assert not odds.tight(ONE)
 
 
-class ByItsOwnOracle(KnownItems):
-    def oracle(self, parameters: KnownItemsParameters) -> FrequencyOracle[Any]:
-        return listed_oracle("oue", parameters.epsilon, self.size)
+class ByItsOwnOracle(Panorama):
+    def oracle(self, parameters: PanoramaParameters) -> FrequencyOracle[Any]:
+        return listed_oracle("oue", parameters.epsilon, len(self.listed))
 
 
 class OnceMore(OptimizedUnaryEncoding):
@@ -213,7 +217,9 @@ class OnceMoreCounting(BitsCounting):
 
 
 @pytest.mark.parametrize(
-    "scene", [Scene(ByItsOwnOracle(3, 8)), Scene(KnownItems(3, 8), oracle=OnceMore())], ids=["its own", "as told"]
+    "scene",
+    [Scene(ByItsOwnOracle(CATALOGUE.listed, False, False)), Scene(CATALOGUE, oracle=OnceMore())],  # type: ignore[attr-defined]
+    ids=["its own", "as told"],
 )
 def test_reports_are_those_of_the_oracle_that_asks(scene: Scene) -> None:
     found = list(scene.transcripts(ONE, 0))
@@ -234,7 +240,7 @@ def test_checks_of_a_mechanism_are_named_after_it() -> None:
 
 def test_items_outside_a_catalogue_are_hidden_too() -> None:
     """Of the target's codes 0 and 1 are on the list; the others, and an item without a code, are none of these."""
-    transcripts = list(Scene(KnownItems(3, 8)).transcripts(ONE, 0))
+    transcripts = list(Scene(CATALOGUE).transcripts(ONE, 0))
     assert {transcript.said for transcript in transcripts} == {((Group(1),), slot) for slot in range(4)}
     for transcript in transcripts:
         zero, last, one, *others = transcript.probabilities

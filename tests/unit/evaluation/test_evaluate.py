@@ -33,7 +33,7 @@ def grid(repeats: int = 7) -> Grid:
 
 
 def experiment(repeats: int = 7) -> Experiment:
-    return Experiment(three_parties(), grid(repeats), ())
+    return Experiment((three_parties(),) * len(grid().cells), grid(repeats), ())
 
 
 def test_an_evaluation_is_a_table_with_its_seed() -> None:
@@ -87,6 +87,75 @@ def test_mechanisms_oracles_and_encodings_may_be_objects() -> None:
     assert by_object == [{**by_name[0], "mechanism": "mine"}]
 
 
+WORDS = {"a": {"ash": 900, "oak": 500, "elm": 300, "yew": 80}, "b": {"ash": 400, "oak": 500, "fir": 60}}
+
+
+def test_panorama_stands_beside_the_others_with_lists_and_texts() -> None:
+    mechanisms = ["canopy", "panorama", "panorama:list", "panorama:texts", "panorama:catalogue"]
+    evaluation = treetop.evaluate(
+        WORDS, mechanisms=mechanisms, ks=[1], epsilons=[6], repeats=2, seed=4, word_list=["ash", "elm"]
+    )
+    rows = evaluation.rows
+    assert [(row.mechanism, row.encoding) for row in rows] == [
+        ("canopy", "words"), ("panorama", "hashed"), ("panorama:list", "hashed"), ("panorama:texts", "hashed"),
+        ("panorama:catalogue", "catalogue"),
+    ]  # fmt: skip
+    assert all(row.f1 == 1 for row in rows)
+    assert rows[2].uplink_bits < rows[1].uplink_bits  # nobody is asked for chunks
+
+
+def test_find_is_the_first_repetition_of_panorama_too() -> None:
+    asked: dict[str, Any] = {"word_list": ["ash", "elm"], "text_recovery": False, "seed": 5, "bits": 16}
+    answer = treetop.find(WORDS, k=3, epsilon=1, **asked)
+    evaluation = treetop.evaluate(WORDS, mechanisms=["panorama"], ks=[3], epsilons=[1], repeats=1, **asked)
+    assert answer.truth is not None
+    (row,) = evaluation.rows
+    assert (row.f1, row.uplink_bits) == (answer.truth.f1, sum(p.uplink_bits for p in answer.parties) / 2)
+
+
+@pytest.mark.filterwarnings("ignore::treetop.errors.TreetopWarning")
+def test_ids_of_a_trie_are_longer_than_names_and_lists_need_an_oracle_that_hashes() -> None:
+    evaluation = treetop.evaluate(
+        DATA, mechanisms=["gtf", "panorama", "panorama:catalogue"], oracles=["krr", "walsh"], ks=[2], repeats=1, seed=4,
+        encoding="ids", bits=32, levels=4,
+    )  # fmt: skip
+    assert [(row.mechanism, row.oracle) for row in evaluation.rows] == [
+        ("gtf", "krr"), ("gtf", "walsh"), ("panorama", "walsh"), ("panorama:catalogue", "krr"),
+        ("panorama:catalogue", "walsh"),
+    ]  # fmt: skip
+    assert evaluation.rows[2].encoding == "ids"
+    assert "panorama counts every name and is not run with krr" in evaluation.notes
+    with pytest.raises(InvalidInput, match="panorama needs an oracle that counts every name, walsh or auto, found krr"):
+        cells_of(["panorama"], ["krr"])
+
+
+@pytest.mark.parametrize(
+    ("mechanisms", "given", "reason"),
+    [
+        (["panorama:list"], {}, "panorama:list expects a word list, found none"),
+        (["panorama:texst"], {}, "did you mean 'texts'"),
+        (["canopy:texts"], {}, "variants are those of panorama, found 'canopy:texts'"),
+        (["panorama:texts", "panorama:texts"], {}, "none twice"),
+        (["canopy"], {"word_list": ["ash"]}, "are for panorama, found other mechanisms only"),
+        (["canopy"], {"text_recovery": False}, "are for panorama, found other mechanisms only"),
+        (["canopy"], {"catalogue": ["ash"]}, "are for panorama, found other mechanisms only"),
+    ],
+)
+def test_variants_that_make_no_sense_are_refused(mechanisms: list[str], given: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InvalidInput, match=reason):
+        treetop.evaluate(WORDS, mechanisms=mechanisms, ks=[1], repeats=1, **given)
+
+
+@pytest.mark.filterwarnings("ignore::treetop.errors.TreetopWarning")
+def test_a_catalogue_is_for_panorama_and_texts_are_normalised() -> None:
+    loud = {"a": {"ASH": 400, "ash": 500, "oak": 500, "elm": 300}, "b": {"Ash": 400, "oak": 100, "fir": 60}}
+    evaluation = treetop.evaluate(
+        loud, mechanisms=["panorama"], ks=[1], epsilons=[6], repeats=1, seed=4, catalogue=["Ash", "oak"],
+        normalise="casefold",
+    )  # fmt: skip
+    assert (evaluation.rows[0].encoding, evaluation.rows[0].f1) == ("catalogue", 1)
+
+
 def test_progress_is_told_of_every_run() -> None:
     finished: list[int] = []
     treetop.evaluate(DATA, mechanisms=["gtf"], ks=[2, 3], repeats=7, seed=4, progress=finished.append, **SMALL)
@@ -104,7 +173,7 @@ def test_the_numbers_do_not_depend_on_the_number_of_workers() -> None:
 
 def test_a_repetition_does_not_depend_on_how_many_there_are() -> None:
     def third(repeats: int) -> tuple[float, ...]:
-        score = run_some(three_parties(), grid(repeats), 0, range(3, 4))[3]
+        score = run_some([three_parties()], grid(repeats), 0, range(3, 4))[3]
         return (score.f1, score.ncr, score.local_recall, score.uplink_bits)
 
     assert third(7) == third(10)
@@ -118,9 +187,9 @@ def test_bad_grids_are_refused() -> None:
     with pytest.raises(UnknownName, match="did you mean 'taps'"):
         cells_of(["tpas"])
     with pytest.raises(InvalidInput, match="workers must be"):
-        next(execute_cells(three_parties(), grid(), 0))
+        next(execute_cells([three_parties()] * 4, grid(), 0))
     with pytest.raises(InvalidInput, match="at most the"):
-        next(execute_cells(three_parties(), Grid(cells_of(ks=[10**6]), 1, 1)))
+        next(execute_cells([three_parties()] * 6, Grid(cells_of(ks=[10**6]), 1, 1)))
 
 
 def test_rows_are_written_whole_and_in_the_order_of_the_grid(tmp_path: Path) -> None:

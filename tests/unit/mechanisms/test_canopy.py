@@ -9,9 +9,10 @@ import treetop
 from treetop.errors import InvalidInput, PromiseBroken
 from treetop.mechanisms.canopy import MIN_KEPT, Canopy, CanopyParameters, CanopyPlan
 from treetop.mechanisms.dialogue import AskParties, CollectReports, Dialogue, DivideUsers, DrawGroup, Member, Roster
-from treetop.mechanisms.known_items import KnownItems
 from treetop.mechanisms.protocol import Mechanism
-from treetop.mechanisms.registry import parameters_for
+from treetop.mechanisms.registry import FOR_A_QUERY, parameters_for
+from treetop.oracles.set_counting import SetCounting
+from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
 from treetop.simulation.run import SIMULATORS, PartyRun, RunResult, run
 from treetop.trie.candidate_domain import CandidateDomain
@@ -167,7 +168,7 @@ def test_a_party_that_falls_silent_is_left_out(since: int) -> None:
     assert ranking.prefixes[0] == crowd.truth.codes[0]
 
 
-@pytest.mark.parametrize("mechanism", [Canopy(), KnownItems(4, 8)], ids=lambda m: m.name)
+@pytest.mark.parametrize("mechanism", [Canopy(), *FOR_A_QUERY.values()], ids=["canopy", *FOR_A_QUERY])
 def test_a_federation_that_never_answers_gives_an_empty_ranking(mechanism: Mechanism[Any]) -> None:
     ranking = answering(
         {}, mechanism.server(parameters_for(mechanism, 3, 3.0, settings=SMALL), Roster.of([Member("b", 9)])), "b", 1
@@ -178,7 +179,7 @@ def test_a_federation_that_never_answers_gives_an_empty_ranking(mechanism: Mecha
 def test_a_federation_of_one_user_finds_nothing_and_says_so() -> None:
     missing = 0
     for seed in range(20):
-        answer = treetop.find({"a": ["7"]}, k=1, encoding="ids", seed=seed, bits=16)
+        answer = treetop.find({"a": ["7"]}, k=1, mechanism="canopy", encoding="ids", seed=seed, bits=16)
         assert not any(row.significant for row in answer.items)
         if not answer.items:
             missing += 1
@@ -188,21 +189,23 @@ def test_a_federation_of_one_user_finds_nothing_and_says_so() -> None:
 
 def test_tiny_parties_change_little_and_are_named() -> None:
     big = {"a": zipf(60_000, 40), "b": zipf(40_000, 30)}
-    plain = treetop.find(big, k=5, encoding="ids", seed=1, **SMALL)
-    answer = treetop.find({**big, "one": {"9": 1}, "four": {"8": 4}}, k=5, encoding="ids", seed=1, **SMALL)
+    plain = treetop.find(big, k=5, mechanism="canopy", encoding="ids", seed=1, **SMALL)
+    answer = treetop.find(
+        {**big, "one": {"9": 1}, "four": {"8": 4}}, k=5, mechanism="canopy", encoding="ids", seed=1, **SMALL
+    )
     assert {row.item for row in answer.items} == {row.item for row in plain.items}
     assert any("party 'one' had no reports at level" in note for note in answer.notes)
 
 
 def test_many_missing_parties_are_counted() -> None:
     tiny = {f"t{place}": {"9": 1} for place in range(9)}
-    answer = treetop.find({"a": zipf(60_000, 40), **tiny}, k=2, encoding="ids", seed=1, **SMALL)
+    answer = treetop.find({"a": zipf(60_000, 40), **tiny}, k=2, mechanism="canopy", encoding="ids", seed=1, **SMALL)
     assert "4 more parties had no reports at some levels" in answer.notes
 
 
 def test_fifty_one_parties_with_75_million_users() -> None:
     crowd = {f"p{place}": {str(3 * r): 1_500_000 // (r + 1) for r in range(200)} for place in range(51)}
-    answer = treetop.find(crowd, k=10, epsilon=1, encoding="ids", seed=1)
+    answer = treetop.find(crowd, k=10, epsilon=1, mechanism="canopy", encoding="ids", seed=1)
     assert answer.users > 75_000_000
     assert answer.truth is not None
     assert answer.truth.f1 == 1.0
@@ -210,14 +213,14 @@ def test_fifty_one_parties_with_75_million_users() -> None:
 
 
 def test_one_party_is_told_so() -> None:
-    answer = treetop.find({"a": zipf(50_000, 30)}, k=3, encoding="ids", seed=1, **SMALL)
+    answer = treetop.find({"a": zipf(50_000, 30)}, k=3, mechanism="canopy", encoding="ids", seed=1, **SMALL)
     assert answer.truth is not None
     assert answer.truth.f1 == 1.0
     assert "canopy: there is one party only and nobody to share with" in answer.notes
 
 
 def test_krr_is_advised_against() -> None:
-    answer = treetop.find({"a": zipf(5000, 30)}, k=3, encoding="ids", oracle="krr", seed=1, **SMALL)
+    answer = treetop.find({"a": zipf(5000, 30)}, k=3, mechanism="canopy", encoding="ids", oracle="krr", seed=1, **SMALL)
     assert any("krr is far noisier" in note for note in answer.notes)
 
 
@@ -241,3 +244,19 @@ def test_nobody_joins_two_groups(simulator: str) -> None:
         respondents.collect(CollectReports(Group(1), domain, oracle))
     with pytest.raises(PromiseBroken, match="is not a group"):
         respondents.collect(CollectReports(Group(4), domain, oracle))
+
+
+def test_sets_are_not_deployed_and_say_so() -> None:
+    for given in (1, "1"):
+        settings = {"items_per_user": given}
+        assert Canopy().deployment_settings(settings, mode="one-shot", hashed=False)["items_per_user"] == given
+    with pytest.raises(InvalidInput, match="devices hold one item each so far: the setting 'items_per_user' must be 1"):
+        Canopy().deployment_settings({"items_per_user": 8}, mode="one-shot", hashed=False)
+
+
+def test_reports_of_sets_are_hashed_however_few_candidates_there_are() -> None:
+    parameters = CanopyParameters(10, Epsilon(2), items_per_user=8)
+    assert isinstance(parameters.oracle_for(3), SetCounting)
+    assert parameters.oracle_reason(3) == "reports of up to 8 items are hashed"
+    assert CanopyParameters(10, Epsilon(2), "walsh", items_per_user=8).oracle_reason(3) == "as asked for"
+    assert CanopyParameters(10, Epsilon(2)).oracle_for(3).name == "krr"

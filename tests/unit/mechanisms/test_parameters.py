@@ -2,12 +2,13 @@ from typing import Any
 
 import pytest
 
+from treetop.encoding.bit_strings import code_array
 from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.canopy import Canopy
 from treetop.mechanisms.dialogue import Member, Roster
 from treetop.mechanisms.fedpem import Fedpem, FedpemParameters
-from treetop.mechanisms.hashed_names.mechanism import HashedNames
-from treetop.mechanisms.known_items import KnownItems
+from treetop.mechanisms.panorama.mechanism import Panorama
+from treetop.mechanisms.panorama.texts import ListedNames
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.registry import FOR_A_QUERY, OWN, SETTINGS, parameters_for, unread_settings
 from treetop.mechanisms.taps import Taps, TapsParameters
@@ -90,12 +91,13 @@ def test_a_level_is_one_bit_where_bits_are_few_and_nobody_asked_for_levels() -> 
 
 
 def test_every_setting_is_documented_and_means_the_same_everywhere() -> None:
-    """A setting that two mechanisms have has one default, one description and one range."""
-    readers = [each.parameters(1, Epsilon(1)) for each in (*OWN.values(), *FOR_A_QUERY)]
+    """A setting that two mechanisms have has one default, one description and one range; but names are short codes."""
+    readers = [each.parameters(1, Epsilon(1)) for each in (*OWN.values(), *FOR_A_QUERY.values())]
     for name, known in SETTINGS.items():
         assert known.help.endswith("."), name
         having = [reader for reader in readers if name in reader.settings()]
-        assert len({getattr(reader, name) for reader in having}) == 1, name
+        defaults = {getattr(having[0], name)}
+        assert {getattr(reader, name) for reader in having} == ({48, 24} if name == "bits" else defaults), name
         found = [reader.settings()[name] for reader in having]
         assert {(each.symbol, each.help, each.expects) for each in found} == {
             (known.symbol, known.help, known.expects)
@@ -107,9 +109,12 @@ def test_a_mechanism_has_its_own_settings_only() -> None:
         "bits", "hash_key", "levels", "groups", "least_kept", "extension_factor",
     }  # fmt: skip
     assert "beta" not in Canopy().parameters.settings()
-    assert set(KnownItems(3, 8).parameters.settings()) == {"score"}
-    assert "text_share" not in HashedNames({}, texts=False).parameters.settings()
-    assert "text_share" in HashedNames({}, texts=True).parameters.settings()
+    everything = {"bits", "hash_key", "score", "upload_budget", "text_share", "text_chunks", "expected_items"}
+    ids, catalogue = ListedNames.codes(code_array([], 8)), ListedNames.codes(code_array([0, 1], 8))
+    assert set(Panorama().parameters.settings()) == everything
+    assert set(Panorama(texts=False).parameters.settings()) == everything - {"text_share", "text_chunks"}
+    assert set(Panorama(ids, texts=False).parameters.settings()) == {"bits", "score", "upload_budget"}
+    assert set(Panorama(catalogue, discovers=False, texts=False).parameters.settings()) == {"score"}
     with pytest.raises(UnknownName, match="unknown setting 'beta'"):
         FedpemParameters(3, Epsilon(1)).with_settings({"beta": 0.1})
 

@@ -12,7 +12,6 @@ import treetop
 from treetop.errors import InvalidInput, PeerViolation, UnknownName
 from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.mechanisms.dialogue import Member, Roster
-from treetop.mechanisms.known_items import KnownItems
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.registry import MECHANISMS, mechanism_named, parameters_for, registered_mechanism
@@ -93,8 +92,6 @@ def test_a_deployment_names_its_mechanism() -> None:
     assert QueryOrder("fruit", ("a",), mechanism=Tap()).mechanism == "tap"  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="'halves' must be declared as an entry point of treetop.mechanisms"):
         registered_mechanism(Halves())
-    with pytest.raises(InvalidInput, match="'catalogue' must be declared"):
-        QueryOrder("fruit", ("a",), mechanism=KnownItems(3, 8))  # type: ignore[arg-type]
 
 
 class InRoundsOnly(Halves):

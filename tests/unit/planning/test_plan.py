@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from treetop.errors import InvalidInput
-from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.summed_level import SummedParameters
 from treetop.metrics.detection_power import (
     bisected,
     edge,
@@ -15,7 +15,7 @@ from treetop.metrics.detection_power import (
     min_factor,
     passing_power,
 )
-from treetop.planning.modes import modes_of
+from treetop.planning.modes import Lists, modes_of
 from treetop.planning.plan import checked_plot, plan
 from treetop.planning.plot import draw_plan
 from treetop.privacy.epsilon import Epsilon
@@ -40,8 +40,11 @@ def test_ten_times_the_users_find_items_about_root_ten_rarer() -> None:
 
 def test_knowing_more_finds_rarer_items() -> None:
     found = [row.found or 1 for row in plan([300_000, 200_000]).rows]
-    assert found[0] < found[1] < found[2]
-    assert found[3] < found[4]
+    catalogue, listed, ids, texts, shared, alone = found
+    assert catalogue < listed < ids < texts
+    assert ids < shared < alone
+    longer = plan([300_000, 200_000], word_list_size=5_000_000).rows[1].found or 0
+    assert listed < longer < ids
 
 
 def test_the_needed_epsilon_and_users_find_the_wished_frequency() -> None:
@@ -76,7 +79,7 @@ def test_all_items_of_a_catalogue_of_k_are_listed(users: list[int]) -> None:
 
 def test_where_few_items_have_room_fewer_are_ahead() -> None:
     """Nine items cannot each be more popular than one of 12 %: it then competes for more than the last place."""
-    stage = modes_of(Parameters(10, Epsilon(1)), 14)[0].stages[0]
+    stage = modes_of(SummedParameters(10, Epsilon(1)), Lists(14, 50_000))[0].stages[0]
     just_below, just_above = (passing_power(stage, [3_000], frequency) for frequency in (0.0999, 0.1001))
     assert just_above > just_below + 0.001
     assert passing_power(stage, [3_000], 1.0) > 0.999
@@ -101,7 +104,7 @@ def test_what_cannot_be_found_is_said_to_be_so() -> None:
 def test_the_json_object_names_its_modes() -> None:
     planned = plan([1000]).to_json()
     assert [row["mode"] for row in planned["modes"]] == [
-        "catalogue", "canopy", "canopy, alone", "hashed", "hashed, texts",
+        "catalogue", "word list", "ids", "texts", "canopy", "canopy, alone",
     ]  # fmt: skip
     assert planned["reports"] == 1000
 
@@ -118,7 +121,8 @@ def test_the_json_object_names_its_modes() -> None:
         ({"users": ["many"]}, "users must be"),
         ({"users": [10**13]}, "users must be"),
         ({"users": [10], "catalogue_size": 20.5}, "a catalogue must hold"),
-        ({"users": [10], "catalogue_size": 10**13}, "a catalogue must hold"),
+        ({"users": [10], "catalogue_size": 1 << 26}, "a catalogue must hold k = 10 to 67,108,863 items"),
+        ({"users": [10], "word_list_size": 3}, "a word list must hold"),
         ({"users": [10], "frequency": 1.5}, "frequency must be"),
         ({"users": [10], "frequency": 0}, "frequency must be"),
         ({"users": [10], "frequency": float("nan")}, "frequency must be"),
@@ -158,3 +162,17 @@ def test_bounds() -> None:
     assert bisected(lambda value: value >= 2, 0, 8) == pytest.approx(2)
     assert least_frequency(lambda frequency: 0.1) == float("inf")
     assert min_factor(lambda factor: False, 10.0) == float("inf")
+
+
+def test_reports_of_sets_are_noisier_for_each_item_and_weigh_more_when_crafted() -> None:
+    one, eight = plan([200_000, 100_000]), plan([200_000, 100_000], items_per_user=8)
+    for single, several in zip(one.rows, eight.rows, strict=True):
+        assert single.found is not None
+        assert several.found is not None
+        assert 2 < several.found / single.found < 5
+    assert (one.to_json()["items_per_user"], eight.to_json()["items_per_user"]) == (1, 8)
+    assert eight.to_json()["fake_weight"] == pytest.approx(20.27, abs=0.01)
+    needed = plan([200_000], items_per_user=8, frequency=0.02).rows[0]
+    assert (needed.epsilon_needed or 0) > (plan([200_000], frequency=0.02).rows[0].epsilon_needed or 99)
+    with pytest.raises(InvalidInput, match="'items_per_user' expects a whole number from 1 to 64, found 65"):
+        plan([200_000], items_per_user=65)

@@ -6,10 +6,14 @@ import pyarrow.parquet
 import pytest
 
 import treetop
-from treetop.datasets.item_catalogue import ItemCatalogue, load_catalogue
-from treetop.encoding.listed_items import ListedItems
+from treetop.datasets.item_catalogue import load_catalogue
+from treetop.encoding.listed_items import ItemCatalogue, ListedItems
 from treetop.errors import InvalidInput
-from treetop.mechanisms.known_items import KnownItems, KnownItemsParameters
+from treetop.mechanisms.panorama.mechanism import Panorama
+from treetop.mechanisms.panorama.name_counts import SurveyedNames
+from treetop.mechanisms.panorama.plan import CatalogueParameters
+from treetop.mechanisms.panorama.texts import ListedNames
+from treetop.oracles.frequency_oracle import Tally
 from treetop.privacy.epsilon import Epsilon
 
 # Notes are looked at in the answer; that each is a warning, too, is tested with `find`.
@@ -23,13 +27,13 @@ DATA = {
 
 
 @pytest.mark.parametrize("simulator", ["exact", "devices"])
-@pytest.mark.parametrize("oracle", ["auto", "krr", "oue", "olh"])
+@pytest.mark.parametrize("oracle", ["auto", "krr", "oue", "olh", "walsh"])
 @pytest.mark.parametrize("score", ["lower_confidence", "sum"])
 def test_known_items_are_found_and_the_others_counted(simulator: str, oracle: str, score: str) -> None:
     answer = treetop.find(
         DATA, k=5, epsilon=4, oracle=oracle, catalogue=ITEMS[:20], seed=1, simulator=simulator, score=score
     )
-    assert (answer.mechanism, answer.encoding) == ("catalogue", "catalogue")
+    assert (answer.mechanism, answer.encoding) == ("panorama", "catalogue")
     assert [row.item for row in answer.items][:3] == ITEMS[:3]
     assert all(row.significant for row in answer.items[:3])
     outside = answer.outside
@@ -44,11 +48,32 @@ def test_known_items_are_found_and_the_others_counted(simulator: str, oracle: st
     assert set(answer.parties[0].items) <= set(ITEMS[:20])
 
 
-def test_a_tiny_catalogue_is_asked_by_krr_and_a_large_one_by_olh() -> None:
-    parameters = KnownItemsParameters(2, Epsilon(2))
-    assert KnownItems(3, 8).oracle(parameters).name == "krr"
-    large = KnownItems(300, 9).oracle(parameters)
-    assert (large.name, large.slots) == ("olh", 301)
+def over(size: int) -> Panorama:
+    return Panorama(ListedNames.codes(np.arange(size, dtype=np.uint64)), discovers=False, texts=False)
+
+
+def test_a_tiny_catalogue_is_asked_by_krr_and_a_large_one_by_walsh() -> None:
+    parameters = CatalogueParameters(2, Epsilon(2), bits=9)
+    tiny = over(3).oracle(parameters)
+    assert (tiny.name, tiny.slots) == ("krr", 4)
+    assert over(300).oracle(parameters).name == "walsh"
+
+
+def test_a_survey_speaks_of_its_list_and_of_nobody_else() -> None:
+    listed = np.array([0, 1, 2], dtype=np.uint64)
+    survey = SurveyedNames(listed, Tally(np.array([5, 3, 2, 7]), 17))
+    assert survey.kinds == (17,)
+    assert survey.support(np.array([2, 255, 0], dtype=np.uint64)).tolist() == [2, 7, 5]
+    assert survey.text_support(listed, np.zeros((3, 0), dtype=np.uint8)).tolist() == [5, 3, 2]
+    names, support = survey.above(1, listed)
+    assert (len(names), len(support)) == (0, 0)
+    assert not survey.chunk_support(listed, 0).any()
+
+
+def test_what_a_catalogue_fixes_is_no_setting() -> None:
+    answer = treetop.find(DATA, k=2, seed=1, catalogue=ITEMS, bits=12, hash_key="salt", upload_budget=5)
+    for name in ("bits", "hash_key", "upload_budget"):
+        assert f"panorama does not use the setting {name!r}" in answer.notes
 
 
 def test_a_full_catalogue_leaves_nobody_outside() -> None:
@@ -69,6 +94,9 @@ def test_what_makes_no_sense_is_refused() -> None:
         treetop.find(DATA, catalogue=ITEMS, mechanism="taps")
     with pytest.raises(InvalidInput, match="found the encoding 'words'"):
         treetop.find(DATA, catalogue=ITEMS, encoding="words")
+    for unused, named in (({"word_list": ["tea"]}, "a word list"), ({"text_recovery": True}, "text recovery")):
+        with pytest.raises(InvalidInput, match=f"found {named}: leave it out"):
+            treetop.find(DATA, catalogue=ITEMS, **unused)
     with pytest.raises(InvalidInput, match="needs one item at least"):
         treetop.find(DATA, catalogue=[])
     with pytest.raises(InvalidInput, match="must be a list of items, found the text 'abc'"):
