@@ -34,7 +34,7 @@ PROOFS = {
     "TAP": "abe2f49979ee93df",
     "TAPS": "8fe3ba07868feff1",
     "Canopy": "4cf95d716e88a4f3",
-    "Panorama": "daced3b9784f9857",
+    "Panorama": "946a8c9a646e9226",
 }
 PROVED_CODE = {
     "privacy/budget.py": "6c39b7d7629f4b5d",
@@ -45,7 +45,8 @@ PROVED_CODE = {
     "oracles/olh/device.py": "8c0fb146d6c76a4f",
     "oracles/set_reports.py": "a70d6278c7257bfe",
     "oracles/walsh/device.py": "7b4716648c614676",
-    "federation/device/device.py": "e4d54d0de7116e41",
+    "federation/device/device.py": "21ca002422346b3c",
+    "federation/device/private_value.py": "b15416c92f688dfa",
 }
 
 
