@@ -16,6 +16,7 @@ EXAMPLE = str(ROOT / "examples" / "coffee_shops.csv")
 FIND_KEYS = [
     "schema", "mechanism", "oracle", "encoding", "k", "epsilon", "seed", "items", "parties", "notes", "choices",
     "missing", "truth", "mode", "task", "name", "covered", "levels", "privacy", "fakes_needed", "outside",
+    "items_per_user", "reading",
 ]  # fmt: skip
 PARTY_KEYS = ["name", "users", "uplink_bits", "implausible", "share", "expected", "coverage"]
 ITEM_KEYS = ["item", "count", "frequency", "stderr", "significant", "source"]

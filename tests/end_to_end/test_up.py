@@ -22,6 +22,7 @@ TIMEOUT = 240
 KEYS = [
     "schema", "mechanism", "oracle", "encoding", "k", "epsilon", "seed", "items", "parties", "notes", "choices",
     "missing", "truth", "mode", "task", "name", "covered", "levels", "privacy", "fakes_needed", "outside",
+    "items_per_user", "reading",
 ]  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from treetop.oracles.olh.device import HashedReport, bucket_count
 from treetop.oracles.oue.device import flip_threshold
 from treetop.oracles.protocol import MAX_SLOTS
 from treetop.oracles.registry import find_oracle
+from treetop.oracles.set_reports import SetLocalHashing, SetWalshHashing
 from treetop.oracles.walsh.device import ParityFace, chunk_key, mixed_words, parity_count
 from treetop.oracles.walsh.device import keep_threshold as walsh_keep_threshold
 from treetop.privacy.budget import Budget
@@ -309,6 +310,35 @@ def uploads() -> Vector:
     }  # fmt: skip
 
 
+def set_reports() -> Vector:
+    """Reports of sets: A, which items are T, and bodies; key, seed and U are read from `randomness` in this order."""
+    faces = {
+        (form, epsilon, m): form(m).device(Budget(epsilon))
+        for form in (SetLocalHashing, SetWalshHashing) for epsilon in EPSILONS[1:8] for m in (1, 2, 8, 64)
+    }  # fmt: skip
+    thresholds = [
+        {"oracle": form.name, "epsilon": epsilon, "items": m, "buckets": face.slots, "own": str(face.own)}
+        for (form, epsilon, m), face in faces.items()
+    ]
+    reports: list[Vector] = []
+    told = [each for each in faces if each[1] in ("0.5", "2", "4") and each[2] <= 8]
+    for place, (form, epsilon, m) in enumerate(told):
+        face = faces[form, epsilon, m]
+        for size in (0, 1, m, m + 3):
+            held = {f"item {number}": 1 << number if number % 7 else 5 for number in range(size)}
+            script = stream(36, 11 * place + size) + stream(8, 29 * place + 3 * size)
+            entropy = ScriptedEntropy(script)
+            draw = face.draw(entropy)
+            keys = {item.encode(): key for item, key in held.items()}
+            reports.append({
+                "oracle": form.name, "epsilon": epsilon, "items": m,
+                "held": {item: str(key) for item, key in held.items()}, "randomness": script.hex(),
+                "bytes_taken": entropy.taken, "chosen": [item.decode() for item in face.chosen(draw.drawn[0], keys)],
+                "body": face.encode(draw.report(keys)).hex(),
+            })  # fmt: skip
+    return {"thresholds": thresholds, "reports": reports}
+
+
 def _with(data: bytes, place: int, new: bytes) -> bytes:
     return data[:place] + new + data[place + len(new) :]
 
@@ -318,6 +348,7 @@ FILES = {
     "domains.json": domains, "batches.json": batches, "signed_documents.json": signed_documents,
     "uploads.json": uploads, "walsh_hash.json": walsh_hash, "chunk_keys.json": chunk_keys,
     "item_lists.json": item_lists, "names.json": names,
+    "set_reports.json": set_reports,
 }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import groupby, pairwise, product
 from math import lcm, prod
 from operator import attrgetter, methodcaller
+from typing import Any
 
 from treetop.audit.audit_report import Check
 from treetop.audit.exact_ratios import Cases, Odds, tight, within
@@ -101,7 +102,7 @@ class Shape:
         return worst
 
 
-def shape_of(face: DeviceFace, values: Sequence[int], seeds: int = 1) -> Shape | None:
+def shape_of(face: DeviceFace, values: Sequence[Any], seeds: int = 1) -> Shape | None:
     """Return the shape of a face from every draw and every value, or None if it reads other bytes than it declares."""
     starts = [min(start, WORDS - 1) for start, _ in edges(face)]
     choices = list(product(range(len(starts)), repeat=number_of_words(face)))
@@ -118,7 +119,7 @@ def shape_of(face: DeviceFace, values: Sequence[int], seeds: int = 1) -> Shape |
     return Shape(columns, dict(zip(choices, min(totals), strict=True)))
 
 
-def _columns(accepted: Sequence[Counter[Draw]], values: Sequence[int]) -> set[frozenset[Cell]]:
+def _columns(accepted: Sequence[Counter[Draw]], values: Sequence[Any]) -> set[frozenset[Cell]]:
     """Return the cells of each output, given the draws of each choice of intervals.
 
     While they are counted, a cell is a number that has a digit for each choice: far quicker than a table.
@@ -160,7 +161,7 @@ Conduct = dict[tuple[str, int, int], list[Hashable]]
 """The reports of all values, by which end everything else drawn is at, the word that varies, and its interval."""
 
 
-def conduct_of(face: DeviceFace, values: Sequence[int]) -> Conduct | None:
+def conduct_of(face: DeviceFace, values: Sequence[Any]) -> Conduct | None:
     """Return what a face reports in each interval, or None if it does not do what it declares.
 
     Each word in turn lies at both ends of each interval, which must give the same reports, while everything else that
@@ -181,7 +182,7 @@ def conduct_of(face: DeviceFace, values: Sequence[int]) -> Conduct | None:
     return found
 
 
-def _reports(face: DeviceFace, values: Sequence[int], words: Sequence[int], numbers: str) -> list[Hashable] | None:
+def _reports(face: DeviceFace, values: Sequence[Any], words: Sequence[int], numbers: str) -> list[Hashable] | None:
     """Return the reports of one draw, or None if it reads other bytes than declared, before the value or after."""
     (script,) = scripts(face, words, 0, numbers)
     entropy = ScriptedEntropy(script)
@@ -193,7 +194,7 @@ def _reports(face: DeviceFace, values: Sequence[int], words: Sequence[int], numb
     return reports if entropy.taken == len(script) else None
 
 
-def worst_odds(faces: Sequence[DeviceFace], values: Sequence[int], seeds: int = 1) -> list[Odds]:
+def worst_odds(faces: Sequence[DeviceFace], values: Sequence[Any], seeds: int = 1) -> list[Odds]:
     """Return the largest ratio of each face; they differ in their budget, so the shape of the first is that of all."""
     first, *_ = conducts = [conduct_of(face, values) for face in faces]
     shape = shape_of(faces[0], values, seeds) if first else None

@@ -11,6 +11,7 @@ from treetop.audit.empirical_epsilon import device_check, vectorised_checks
 from treetop.audit.long_lists import long_list_checks
 from treetop.audit.longitudinal import longitudinal_check
 from treetop.audit.oracle_laws import oracle_checks
+from treetop.audit.set_laws import set_checks
 from treetop.audit.shipped.device_checks import device_checks
 from treetop.audit.shipped.fleet_checks import fleet_checks
 from treetop.audit.shuffled_reports import shuffled_check
@@ -52,6 +53,7 @@ def parts(quick: bool, mechanism: str | Mechanism[Any] | None = None, oracle: st
     deployable = [each for each in oracles if ORACLES.get(each.name) == each]
     found = [_exact(each, quick) for each in oracles]
     if everything:
+        found.append(Part("sets", 5 if quick else 90, lambda: set_checks(quick)))
         found.append(Part("exact device", 1, lambda: [device_law_check()]))
     found += [_end_to_end(name, each, quick) for name, each in mechanisms.items()]
     if deployable:

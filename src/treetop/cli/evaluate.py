@@ -11,6 +11,7 @@ from treetop.cli.options import (
     Files,
     Json,
     Normalise,
+    RowsAreUsers,
     Seed,
     Set,
     Simulator,
@@ -61,6 +62,7 @@ def evaluate(
     word_list_order: WordListOrder = None,
     text_recovery: TextRecovery = None,
     normalise: Normalise = None,
+    rows_are_users: RowsAreUsers = False,
     settings: Set = None,
     repeats: Repeats = 50,
     workers: Workers = 1,
@@ -89,7 +91,8 @@ def evaluate(
             chosen,
         )
         experiment = Experiment.of(
-            federation_named(files), cells, given, repeats=repeats, seed=seed, simulator=simulator
+            federation_named(files, rows_are_users=rows_are_users), cells, given, repeats=repeats, seed=seed,
+            simulator=simulator,
         )  # fmt: skip
     for text in (f"seed {experiment.grid.seed}", *experiment.notes):
         note(text)

@@ -10,18 +10,22 @@ from treetop.cli.options import (
     Delta,
     Encoding,
     Files,
+    ItemsPerUser,
     Json,
     K,
     MaybeEpsilon,
     MaybeMechanism,
     Normalise,
     Oracle,
+    Reading,
+    RowsAreUsers,
     Seed,
     Set,
     Simulator,
     Strategy,
     TextRecovery,
     Trust,
+    UserColumn,
     WordList,
     WordListOrder,
     read_settings,
@@ -51,6 +55,10 @@ def find(
     word_list_order: WordListOrder = None,
     text_recovery: TextRecovery = None,
     normalise: Normalise = None,
+    user_column: UserColumn = None,
+    rows_are_users: RowsAreUsers = False,
+    items_per_user: ItemsPerUser = None,
+    reading: Reading = None,
     trust: Trust = None,
     central_epsilon: CentralEpsilon = None,
     delta: Delta = None,
@@ -75,5 +83,9 @@ def find(
             normalise=() if normalise is None else normalise,
             settings=chosen,
         )
-        answer = simulated_answer(federation_named(files), question, seed=seed, simulator=simulator, central=central)
+        federation = federation_named(files, user=user_column, rows_are_users=rows_are_users)
+        answer = simulated_answer(
+            federation, question, seed=seed, simulator=simulator, items_per_user=items_per_user, reading=reading,
+            central=central,
+        )  # fmt: skip
     present(answer, json)

@@ -7,6 +7,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from treetop.datasets.user_sets import HOLDERS, READINGS
 from treetop.datasets.word_list import NO_ORDER, ORDERS
 from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import STEPS
@@ -14,7 +15,9 @@ from treetop.errors import InvalidInput
 from treetop.mechanisms.registry import MECHANISMS, SETTINGS
 from treetop.mechanisms.strategy import STRATEGIES
 from treetop.oracles.registry import oracle_names
+from treetop.oracles.set_reports import MAX_ITEMS
 from treetop.privacy.shuffling import TRUSTED
+from treetop.query.sets import AUTO_ITEMS, DEFAULT_ITEMS
 from treetop.simulation.run import SIMULATORS
 
 Value = TypeVar("Value")
@@ -39,6 +42,42 @@ Files = Annotated[
         help="Parquet or CSV with the columns party, item and optionally users; or one file per party; or the word "
         "syn (syn:SEED) for the built-in federation.",
         show_default=False,
+    ),
+]
+UserColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--user-column",
+        metavar="NAME",
+        help="Users hold many items: the column that says whose a row is. The columns are then party, this one, item "
+        "and optionally count.",
+        show_default=False,
+    ),
+]
+RowsAreUsers = Annotated[
+    bool,
+    typer.Option(
+        "--rows-are-users",
+        help="Every row is a user of her own, although a column looks like users' ids: it is ignored.",
+    ),
+]
+ItemsPerUser = Annotated[
+    str | None,
+    typer.Option(
+        "--items-per-user",
+        metavar="M",
+        help=f"Users with many items: how many of hers a user's one report speaks of, at most. From 1 to {MAX_ITEMS}, "
+        f"or {AUTO_ITEMS}: some users report only how many they hold.",
+        show_default=str(DEFAULT_ITEMS),
+    ),
+]
+Reading = Annotated[
+    str | None,
+    typer.Option(
+        "--reading",
+        help=f"Users with many items: what a count is, {', '.join(READINGS)}.",
+        show_default=HOLDERS,
+        autocompletion=completing(READINGS),
     ),
 ]
 K = Annotated[int, typer.Option("--k", help="How many items to look for.")]

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from treetop.cli.options import CentralEpsilon, Delta, Json, K, MaybeEpsilon, Trust, read_list
 from treetop.cli.screen import note, out, print_json
+from treetop.oracles.set_reports import MAX_ITEMS
 from treetop.planning.plan import DEFAULT_CATALOGUE, DEFAULT_WORD_LIST, LARGEST_EPSILON, Plan, PlanRow, checked_plot
 from treetop.planning.plan import plan as plan_query
 from treetop.privacy.shuffling import CentralGuarantee
@@ -19,6 +20,14 @@ WordListSize = Annotated[int, typer.Option("--word-list-size", help="Words of a 
 Frequency = Annotated[
     float | None,
     typer.Option("--frequency", help="A wished frequency: which epsilon, or how many users, would it take?"),
+]
+ItemsOfUsers = Annotated[
+    int,
+    typer.Option(
+        "--items-per-user",
+        metavar="M",
+        help=f"Users with many items: how many of hers a user's one report speaks of, at most; 1 to {MAX_ITEMS}.",
+    ),
 ]
 Plot = Annotated[
     Path | None,
@@ -33,6 +42,7 @@ def plan(
     catalogue_size: CatalogueSize = DEFAULT_CATALOGUE,
     word_list_size: WordListSize = DEFAULT_WORD_LIST,
     frequency: Frequency = None,
+    items_per_user: ItemsOfUsers = 1,
     trust: Trust = None,
     central_epsilon: CentralEpsilon = None,
     delta: Delta = None,
@@ -49,6 +59,7 @@ def plan(
         catalogue_size=catalogue_size,
         word_list_size=word_list_size,
         frequency=frequency,
+        items_per_user=items_per_user,
         trust=trust,
         central_epsilon=central_epsilon,
         delta=delta,
@@ -85,6 +96,13 @@ def _show(planned: Plan) -> None:
     if planned.lists.catalogue == p.k:
         out.print(
             f"\nThe catalogue holds just k = {p.k} items: all of them are listed, and only their marks tell more."
+        )
+    if p.items_per_user > 1:
+        out.print(
+            f"\nA report speaks of up to {p.items_per_user} items of a user: a share is of the users who hold an item, "
+            f"each weighing min(1, {p.items_per_user} / number of her items). One crafted report weighs "
+            f"{planned.fake_weight:.1f} of them.",
+            soft_wrap=True,
         )
     if planned.frequency is not None:
         out.print(Text(f"\nTo find an item of {planned.frequency:.3%} of users", style="bold"))

@@ -62,7 +62,9 @@ def show(answer: Answer) -> None:
 
 def privacy_line(answer: Answer) -> str:
     """Say in one sentence what every user was promised."""
-    return f"Privacy: {answer.privacy}."
+    if answer.items_per_user is None:
+        return f"Privacy: {answer.privacy}."
+    return f"Privacy of a user's whole set of items: {answer.privacy}."
 
 
 def central_lines(answer: Answer) -> list[str]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from treetop.datasets.user_sets import SetQuestion, UserSets
 from treetop.encoding.normalisation import normalised
 from treetop.errors import InvalidInput
 
@@ -24,15 +25,20 @@ class PartyItems:
     name: str
     items: NDArray[np.int64]
     users: NDArray[np.int64]
+    sets: UserSets | None = None
+    """Where a user may hold several items: who holds which."""
 
     @property
     def total(self) -> int:
         """Return the number of users."""
-        return int(self.users.sum())
+        return int(self.users.sum()) if self.sets is None else len(self.sets)
 
     def moved_to(self, places: NDArray[np.int64]) -> "PartyItems":
         """Return the histogram over another list of items, in which item i stands at places[i]."""
         items, inverse = np.unique(places[self.items], return_inverse=True)
+        if self.sets is not None:
+            sets = self.sets.moved_to(places)
+            return PartyItems(self.name, items, np.bincount(sets.items)[items], sets)
         users = np.zeros(len(items), dtype=np.int64)
         np.add.at(users, inverse, self.users)
         return PartyItems(self.name, items, users)
@@ -54,6 +60,19 @@ class Federation:
     def users(self) -> int:
         """Return the users of all parties."""
         return sum(party.total for party in self.parties)
+
+    @property
+    def holds_sets(self) -> bool:
+        """Return whether a user may hold several items."""
+        return any(party.sets is not None for party in self.parties)
+
+    def asking(self, question: SetQuestion) -> "Federation":
+        """Return the federation with what is asked of its users' sets."""
+        parties = tuple(
+            party if party.sets is None else replace(party, sets=replace(party.sets, question=question))
+            for party in self.parties
+        )
+        return replace(self, parties=parties)
 
     def normalised(self, steps: Collection[str]) -> "Federation":
         """Return the federation with every item normalised; items that become the same are counted together."""

@@ -9,28 +9,32 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from treetop.datasets.columns import any_bytes, text_column, whole_numbers
 from treetop.datasets.federation import Federation, federation_from_mapping, federation_from_rows
+from treetop.datasets.set_rows import federation_of_sets, refuse_unnamed_users
 from treetop.datasets.synthetic import synthetic
 from treetop.errors import InvalidInput
 from treetop.public_text import writable
 
-MAX_USERS = (1 << 53) - 1
 KNOWN_COLUMNS = ("party", "item", "users")
 PARQUET_MARK = b"PAR1"
 
 
-def as_federation(data: Any, name: str = "data") -> Federation:
+def as_federation(
+    data: Any, name: str = "data", *, user: str | None = None, rows_are_users: bool = False
+) -> Federation:
     """Take a Federation, a path, {party: items}, or a pandas, polars or pyarrow table."""
+    if isinstance(data, str | Path):
+        return federation_named([str(data)], user=user, rows_are_users=rows_are_users)
+    if hasattr(data, "__arrow_c_stream__"):
+        return federation_from_tables(name, [(name, pa.table(data))], user=user, rows_are_users=rows_are_users)
+    if user is not None:
+        raise InvalidInput(f"a user column is one of a file or a table, found {user!r} with {type(data).__name__}")
     if isinstance(data, Federation):
         return data
-    if isinstance(data, str | Path):
-        return federation_named([str(data)])
-    if hasattr(data, "__arrow_c_stream__"):
-        return federation_from_tables(name, [(name, pa.table(data))])
     if hasattr(data, "items"):
         return federation_from_mapping(data, name)
     raise InvalidInput(
@@ -39,13 +43,18 @@ def as_federation(data: Any, name: str = "data") -> Federation:
     )
 
 
-def federation_named(words: Sequence[str], *, any_items: bool = False) -> Federation:
+def federation_named(
+    words: Sequence[str], *, any_items: bool = False, user: str | None = None, rows_are_users: bool = False
+) -> Federation:
     """Return the federation of some files, or SYN for `syn`, `syn:SEED` and `syn:SEED:CONCENTRATION`.
 
-    With `any_items` an item may be any bytes, none included, as devices hold them: what is not UTF-8 has surrogates.
+    `user` and `rows_are_users` are those of `load`. With `any_items` an item may be any bytes, none included, as
+    devices hold them: what is not UTF-8 has surrogates.
     """
     if not any(word == "syn" or word.startswith("syn:") for word in words):
-        return _loaded(words, any_items)
+        return _loaded(words, any_items, user, rows_are_users)
+    if user is not None:
+        raise InvalidInput(f"'syn' has one item for each user, found the user column {user!r}")
     if len(words) > 1:
         raise InvalidInput(f"'syn' is a whole federation of its own, found it among {', '.join(words)}")
     if words[0] == "syn":
@@ -61,17 +70,20 @@ def federation_named(words: Sequence[str], *, any_items: bool = False) -> Federa
         raise InvalidInput(f"expected syn:SEED:CONCENTRATION with a number above 0, found {words[0]!r}") from None
 
 
-def load(*paths: str | Path) -> Federation:
+def load(*paths: str | Path, user: str | None = None, rows_are_users: bool = False) -> Federation:
     """Read one federation from files with columns `party,item[,users]`, or from one file per party.
+
+    With `user`, the column of users' ids, a user holds all items of her rows, and the columns are `party`, that one,
+    `item` and optionally `count`. A column that looks like one must be named, unless `rows_are_users`.
 
     >>> import treetop
     >>> treetop.load("examples/coffee_shops.csv")
     Federation('coffee_shops': 4 parties, 97,004 users, 25 items)
     """
-    return _loaded(paths, any_items=False)
+    return _loaded(paths, any_items=False, user=user, rows_are_users=rows_are_users)
 
 
-def _loaded(paths: Sequence[str | Path], any_items: bool) -> Federation:
+def _loaded(paths: Sequence[str | Path], any_items: bool, user: str | None, rows_are_users: bool) -> Federation:
     if not paths:
         raise InvalidInput("expected one file at least, found none")
     files = [Path(path) for path in paths]
@@ -81,7 +93,8 @@ def _loaded(paths: Sequence[str | Path], any_items: bool) -> Federation:
         if stems.count(stem) > 1:
             names = ", ".join(str(path) for path in files if path.stem == stem)
             raise InvalidInput(f"files without a 'party' column need different names, found {names}")
-    return federation_from_tables("+".join(path.stem for path in files), tables, any_items=any_items)
+    name = "+".join(path.stem for path in files)
+    return federation_from_tables(name, tables, any_items=any_items, user=user, rows_are_users=rows_are_users)
 
 
 def read_table(path: Path, *, any_items: bool = False) -> pa.Table:
@@ -145,8 +158,21 @@ def write_histograms(table: pa.Table, path: Path) -> None:
     partial.replace(path)
 
 
-def federation_from_tables(name: str, tables: list[tuple[str, pa.Table]], *, any_items: bool = False) -> Federation:
+def federation_from_tables(
+    name: str,
+    tables: list[tuple[str, pa.Table]],
+    *,
+    any_items: bool = False,
+    user: str | None = None,
+    rows_are_users: bool = False,
+) -> Federation:
     """Join tables into one federation; a table without `party` is one party named after it."""
+    if user is not None and rows_are_users:
+        raise InvalidInput(f"expected a user column or rows that are users, found both: {user!r} and rows_are_users")
+    if user is not None:
+        return federation_of_sets(name, tables, user)
+    for source, table in tables if not rows_are_users else ():
+        refuse_unnamed_users(source, table.column_names)
     checked = [checked_table(source, table, any_items) for source, table in tables]
     rows = pa.concat_tables(table for table, _ in checked)
     # Where no table counts users, repeated rows are no surprise and need no note.
@@ -163,70 +189,11 @@ def checked_table(source: str, table: pa.Table, any_items: bool = False) -> tupl
         raise InvalidInput(f"{source}: expected the column 'item' (and 'party', 'users'), found {found}")
     if table.num_rows == 0:
         raise InvalidInput(f"{source}: expected one row at least, found an empty table")
-    items = _any_bytes(source, table["item"]) if any_items else _text(source, "item", table["item"])
+    items = any_bytes(source, table["item"]) if any_items else text_column(source, "item", table["item"])
     named, counted = ("party" in table.column_names, "users" in table.column_names)
-    parties = _text(source, "party", table["party"]) if named else pa.chunked_array([[source] * len(items)])
-    users = _whole_numbers(source, table["users"]) if counted else np.ones(len(items), dtype=np.int64)
+    parties = text_column(source, "party", table["party"]) if named else pa.chunked_array([[source] * len(items)])
+    users = whole_numbers(source, "users", table["users"]) if counted else np.ones(len(items), dtype=np.int64)
     ignored = [column for column in table.column_names if column not in KNOWN_COLUMNS]
     notes = [f"{source}: ignored the columns {', '.join(ignored)}"] if ignored else []
     schema = pa.schema([("party", pa.string()), ("item", items.type), ("users", pa.int64())])
     return pa.table({"party": parties, "item": items, "users": pa.array(users)}, schema=schema), notes
-
-
-def _any_bytes(source: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return items as they are written, UTF-8 or not, and nothing where there is none."""
-    written = column.cast(pa.string()) if pa.types.is_integer(column.type) else column
-    try:
-        return pc.fill_null(written.cast(pa.binary()), b"")
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise InvalidInput(f"{source}: column 'item' must hold text or integers, found {column.type}") from None
-
-
-def _text(source: str, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if pa.types.is_floating(column.type):
-        raise InvalidInput(f"{source}: column {name!r} must hold text or integers, found {column.type}")
-    try:
-        text = column.cast(pa.string())
-    except pa.ArrowInvalid as reason:
-        raise InvalidInput(f"{source}: column {name!r} does not read as text: {reason}") from None
-    missing = pc.or_kleene(pc.is_null(text), pc.equal(pc.utf8_length(text), 0))
-    row = pc.index(pc.fill_null(missing, True), True).as_py()
-    if row >= 0:
-        raise InvalidInput(f"{source}: row {row + 1}: expected a value for {name!r}, found none")
-    return text
-
-
-def _whole_numbers(source: str, column: pa.ChunkedArray) -> Any:
-    """Return users as integers; text such as `3` or `3.0` and floats without a fraction will do."""
-    try:
-        numbers = pc.utf8_trim_whitespace(column) if pa.types.is_string(column.type) else column
-        missing = pc.is_null(numbers) if numbers is column else pc.equal(numbers, "")
-        _refuse_first(source, column, missing, "found none")
-        numbers = numbers.cast(pa.int64() if pa.types.is_integer(numbers.type) else pa.float64())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
-        raise InvalidInput(f"{source}: expected whole numbers in 'users', found other values: {reason}") from None
-    values = np.asarray(numbers)
-    wrong = ~(np.isfinite(values) & (values >= 0) & (values <= MAX_USERS) & (values == np.floor(values)))
-    _refuse_first(source, column, pa.chunked_array([pa.array(wrong)]), "found {value}")
-    return values.astype(np.int64)
-
-
-def popularities(source: str, name: str, column: pa.ChunkedArray) -> list[float]:
-    """Return a column as numbers from 0: of how many users, or how often, or any other measure of popularity."""
-    try:
-        numbers = pc.utf8_trim_whitespace(column) if pa.types.is_string(column.type) else column
-        values = np.asarray(numbers.cast(pa.float64()).fill_null(np.nan))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
-        raise InvalidInput(f"{source}: expected numbers in {name!r}, found other values: {reason}") from None
-    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
-    if len(wrong):
-        found = column[int(wrong[0])].as_py()
-        raise InvalidInput(f"{source}: row {wrong[0] + 1}: expected a number from 0 in {name!r}, found {found}")
-    return [float(value) for value in values]
-
-
-def _refuse_first(source: str, column: pa.ChunkedArray, wrong: pa.ChunkedArray, found: str) -> None:
-    row = pc.index(wrong, True).as_py()
-    if row >= 0:
-        what = found.format(value=column[row].as_py())
-        raise InvalidInput(f"{source}: row {row + 1}: expected a whole number of users from 0, {what}")

@@ -59,6 +59,8 @@ def _some_users(party: PartyItems, share: float, randomness: Generator) -> Party
 
 
 def _drawn_users(party: PartyItems, wanted: int, randomness: Generator) -> PartyItems:
+    if party.sets is not None:
+        raise InvalidInput(f"party {party.name!r} holds sets of items: expected one item of each user, to draw users")
     users = randomness.multivariate_hypergeometric(party.users, wanted)
     held = users > 0
     return PartyItems(party.name, party.items[held], users[held].astype(np.int64))

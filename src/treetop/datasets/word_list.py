@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from treetop.datasets.columns import popularities
 from treetop.datasets.item_catalogue import lines_of
-from treetop.datasets.loading import checked_table, popularities, read_table
+from treetop.datasets.loading import checked_table, read_table
 from treetop.encoding.listed_items import ItemCatalogue
 from treetop.errors import InvalidInput, UnknownName
 

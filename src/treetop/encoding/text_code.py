@@ -28,16 +28,18 @@ class HuffmanCode:
 
 def code_lengths(weights: Sequence[int]) -> list[int]:
     """Return the length of every symbol's word: join the two lightest groups until one is left."""
-    groups: list[tuple[int, int, tuple[int, ...]]] = [(w, symbol, (symbol,)) for symbol, w in enumerate(weights)]
+    groups = [(weight, symbol, symbol) for symbol, weight in enumerate(weights)]  # with its least symbol, and its node
     heapq.heapify(groups)
-    lengths = [0] * len(weights)
+    parents = [0] * len(weights)
     while len(groups) > 1:
         first, second = heapq.heappop(groups), heapq.heappop(groups)
-        joined = first[2] + second[2]
-        for symbol in joined:
-            lengths[symbol] += 1
-        heapq.heappush(groups, (first[0] + second[0], min(joined), joined))
-    return lengths
+        parents[first[2]] = parents[second[2]] = len(parents)
+        heapq.heappush(groups, (first[0] + second[0], min(first[1], second[1]), len(parents)))
+        parents.append(0)
+    depths = [0] * len(parents)
+    for node in range(len(parents) - 2, -1, -1):
+        depths[node] = depths[parents[node]] + 1
+    return depths[: len(weights)]
 
 
 def huffman_code(weights: Sequence[int]) -> HuffmanCode:
@@ -69,7 +71,7 @@ def _tree(words: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 CHUNK_BITS = 8
 CHUNK_VALUES = 1 << CHUNK_BITS
-DEFAULT_CHUNKS, MAX_CHUNKS = 12, 64
+DEFAULT_CHUNKS, MAX_CHUNKS = 12, 128
 LONGEST_TEXT = 32
 """Bytes of UTF-8 that text recovery is meant for."""
 END = 256
@@ -119,9 +121,17 @@ def _alone() -> list[int]:
 @cache
 def code_after(before: int) -> HuffmanCode:
     """Return the code of what follows a symbol: counted successors, blended with all symbols (Witten and Bell)."""
-    counts, alone = _pairs().get(before, {}), _alone()
-    everything, kinds = sum(alone), max(len(counts), 1)
-    return huffman_code([counts.get(after, 0) * everything + kinds * alone[after] for after in range(END + 1)])
+    if before not in _pairs():
+        return _code_of_unseen()
+    counts, alone = _pairs()[before], _alone()
+    everything = sum(alone)
+    return huffman_code([counts.get(after, 0) * everything + len(counts) * alone[after] for after in range(END + 1)])
+
+
+@cache
+def _code_of_unseen() -> HuffmanCode:
+    """Return the code of what follows any symbol that nothing was counted behind."""
+    return huffman_code(_alone())
 
 
 def code_bits(text: bytes) -> tuple[int, int]:
@@ -147,13 +157,6 @@ def _repeated(code: bytes, chunks: int) -> bytes:
 def is_recoverable(text: bytes, chunks: int = DEFAULT_CHUNKS) -> bool:
     """Return whether the whole code fits its chunks."""
     return code_bits(text)[1] <= chunks * CHUNK_BITS
-
-
-@cache
-def endings(place: ReadingPlace) -> tuple[tuple[int, bytes], ...]:
-    """Return the chunks that end a text from where the bits before them led, each with the text's last bytes."""
-    read = ((chunk, read_chunk(place, chunk)) for chunk in range(CHUNK_VALUES))
-    return tuple((chunk, end.text) for chunk, end in read if end.ended and end.sound)
 
 
 @cache

@@ -293,11 +293,16 @@ _WEIGHTS = {
 def kept_prefixes(
     parameters: CanopyParameters, plan: CanopyPlan, Lambda: Codes, level: SummedLevel
 ) -> tuple[Codes, float]:
-    """Run by the server: the t best, cut after those that cover everybody up to the noise; and what they leave."""
+    """Run by the server: the t best, cut after those that cover everybody up to the noise; and what they leave.
+
+    Users with several items cover several prefixes each: then nothing is cut, and the levels keep their public weights.
+    """
     if not level.users:
         return Lambda[: plan.kept], 1.0
     candidates = scored(level.counts, level.variances, plan.zeta, parameters.score)
     A = candidates.best(plan.kept)
+    if parameters.items_per_user > 1:
+        return Lambda[A], 0.0
     N, margin = level.users, plan.zeta * level.deviation
     A = A[: max(cover_cut(candidates.counts[A], N - margin), parameters.least_kept)]
     return Lambda[A], uncovered_share(candidates.counts[A], margin, N)

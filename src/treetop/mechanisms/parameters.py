@@ -149,6 +149,11 @@ class Parameters:
         """Return the name of the oracle, or of the rule that chooses one."""
         return str(self.oracle)
 
+    @property
+    def asked_oracle(self) -> str | Oracle:
+        """Return the oracle, or the rule that chooses one, in the form in which users are asked."""
+        return self.oracle
+
     def oracle_reason(self, candidates: int) -> str:
         """Say why the oracle for that many candidates was taken."""
         if self.oracle not in {AUTO, LISTED}:
@@ -158,4 +163,4 @@ class Parameters:
 
     def oracle_for(self, candidates: int) -> FrequencyOracle[Any]:
         """Return the frequency oracle for a domain of that many candidates and the dummy."""
-        return oracle_named(self.oracle, self.epsilon, candidates)
+        return oracle_named(self.asked_oracle, self.epsilon, candidates)

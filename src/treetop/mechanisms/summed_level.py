@@ -1,4 +1,4 @@
-"""The steps that Canopy and the catalogue share: one level counted by all parties, and the closing round."""
+"""Steps of mechanisms whose parties count the same candidates: one level, the closing round, users without a code."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,6 +21,9 @@ from treetop.mechanisms.dialogue import (
 )
 from treetop.mechanisms.parameters import Parameters, choice, setting, whole_number
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
+from treetop.oracles.protocol import Oracle
+from treetop.oracles.registry import AUTO, set_form
+from treetop.oracles.set_reports import MAX_ITEMS
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, UsersOutside, summed
 from treetop.trie.lower_confidence import ScoreRule, best_places
@@ -39,6 +42,20 @@ class SummedParameters(Parameters):
         "lower_confidence", "", "Canopy: rank by the best lower bound over sets of parties, or by plain sums.",
         choice("lower_confidence", "sum"),
     )  # fmt: skip
+    items_per_user: int = setting(
+        1, "", "Sets: items of a user that her one report speaks of, at most.", whole_number(1, MAX_ITEMS)
+    )
+
+    @property
+    def asked_oracle(self) -> str | Oracle:
+        """Return the oracle, or the rule that chooses one, in the form for as many items as a user may speak of."""
+        return set_form(self.oracle, self.items_per_user)
+
+    def oracle_reason(self, candidates: int) -> str:
+        """Say why the oracle for that many candidates was taken."""
+        if self.items_per_user > 1 and self.oracle == AUTO:
+            return f"reports of up to {self.items_per_user} items are hashed"
+        return super().oracle_reason(candidates)
 
 
 def upload_budget() -> Any:
@@ -125,8 +142,7 @@ def closing_round(
     sizes = [member.users for name in present for member in roster.members if member.name == name]
     z = threshold(len(present), candidates, plain_sum)
     marks = significant(noise_scores(uploads, sizes, oracle), z, plain_sum)
-    outside = users_outside([found.outside for found in present.values() if found.outside is not None])
-    return replace(summed(uploads), significant=marks, z=z, outside=outside).top(len(best))
+    return replace(summed(uploads), significant=marks, z=z).top(len(best))
 
 
 def noise_scores(uploads: list[CountedPrefixes], sizes: list[int], oracle: FrequencyOracle[Any]) -> NoiseScores:

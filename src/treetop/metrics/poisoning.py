@@ -5,6 +5,13 @@ from math import ceil
 from treetop.errors import InvalidInput
 
 
+def fake_weight(p: float, q: float) -> float:
+    """Return how many users who hold an item a report that was crafted for it weighs: (1 - q) / (p - q)."""
+    if not 0 <= q < p <= 1:
+        raise InvalidInput(f"expected probabilities 0 <= q < p <= 1, found p = {p} and q = {q}")
+    return (1 - q) / (p - q)
+
+
 def fakes_needed(count_of_kth: float, p: float, q: float) -> int:
     """Return how many crafted reports, spread over all levels like honest ones, give an unheld item the k-th count.
 
@@ -12,6 +19,4 @@ def fakes_needed(count_of_kth: float, p: float, q: float) -> int:
     (c / n - q) / (p - q) it therefore weighs (1 - q) / (p - q) honest users. Hence c_k (p - q) / (1 - q): about
     c_k (p - q) where q is small. Fakes that only hold the item and follow the protocol must be c_k themselves.
     """
-    if not 0 <= q < p <= 1:
-        raise InvalidInput(f"expected probabilities 0 <= q < p <= 1, found p = {p} and q = {q}")
-    return max(1, ceil(max(count_of_kth, 0.0) * (p - q) / (1 - q)))
+    return max(1, ceil(max(count_of_kth, 0.0) / fake_weight(p, q)))

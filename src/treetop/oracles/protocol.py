@@ -55,7 +55,7 @@ class Below:
 
 @dataclass(frozen=True)
 class Seed:
-    """Random bytes that go into the report as they are: whoever reads it conditions on them."""
+    """Random bytes that a report carries, or that choose what it speaks of: proof and audit hold for each of them."""
 
     length: int
 
@@ -74,7 +74,7 @@ class Draw:
     face: "DeviceFace"
     drawn: tuple[Any, ...]
 
-    def report(self, value: int) -> Any:
+    def report(self, value: Any) -> Any:
         """Return the report of a value: a plain function of draw and value."""
         return self.face.report(self.drawn, value)
 
@@ -105,8 +105,8 @@ class DeviceFace(ABC):
         """Return the integers that words are compared with, ascending; rounded so that no ratio exceeds e^epsilon."""
 
     @abstractmethod
-    def report(self, drawn: tuple[Any, ...], value: int) -> Any:
-        """Return the report of a value: a slot of the published list, or the key of what a device holds."""
+    def report(self, drawn: tuple[Any, ...], value: Any) -> Any:
+        """Return the report of a value: a slot of the published list, or the key of what a device holds, or a set."""
 
     @abstractmethod
     def supports(self, report: Any, value: int) -> bool:

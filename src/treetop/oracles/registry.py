@@ -13,6 +13,7 @@ from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.olh import OptimizedLocalHashing
 from treetop.oracles.oue import OptimizedUnaryEncoding
 from treetop.oracles.protocol import Oracle
+from treetop.oracles.set_reports import SetLocalHashing, SetOracle, SetWalshHashing
 from treetop.oracles.walsh import WalshHashing
 
 if TYPE_CHECKING:
@@ -89,6 +90,22 @@ def chosen_oracle(rule: str | Oracle, odds: Fraction, slots: int) -> Oracle:
     if isinstance(rule, str) and rule in _FOR_LONG_LISTS:
         return _FOR_SHORT_LISTS if slots - 2 < 3 * odds else _FOR_LONG_LISTS[rule]
     return find_oracle(rule)
+
+
+_SET_FORMS: dict[str, type[SetOracle]] = {form.name: form for form in (SetLocalHashing, SetWalshHashing)}
+
+
+def set_form(rule: str | Oracle, items: int) -> str | Oracle:
+    """Return how users report of whom at most so many items are spoken of: of one, by the oracle as it is.
+
+    `auto` is OLH: k-RR and OUE have no form for sets.
+    """
+    if items == 1 or isinstance(rule, SetOracle):
+        return rule
+    name = _FOR_LONG_LISTS[AUTO].name if rule == AUTO else str(rule)
+    if name not in _SET_FORMS:
+        raise InvalidInput(f"users who hold sets report through {' or '.join(_SET_FORMS)}, found {name!r}")
+    return _SET_FORMS[name](items)
 
 
 def deployable_oracles(*, one_shot: bool) -> dict[str, str]:

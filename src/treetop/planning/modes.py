@@ -8,9 +8,9 @@ import numpy as np
 from treetop.encoding.listed_items import bits_of_places
 from treetop.mechanisms.canopy import CanopyParameters, CanopyPlan
 from treetop.mechanisms.panorama.mechanism import EVERYBODY, catalogue_oracle, name_oracle
-from treetop.mechanisms.panorama.plan import READ, PanoramaParameters, PanoramaPlan
+from treetop.mechanisms.panorama.plan import PanoramaParameters, PanoramaPlan
 from treetop.mechanisms.panorama.ranking import ZETA
-from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.summed_level import SummedParameters
 from treetop.metrics.detection_power import Stage, count_error, detection_power, marking_power
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import central_guarantee, crowds_of
@@ -63,9 +63,9 @@ class Lists:
     words: int
 
 
-def modes_of(parameters: Parameters, lists: Lists) -> tuple[Mode, ...]:
+def modes_of(parameters: SummedParameters, lists: Lists) -> tuple[Mode, ...]:
     """Return the modes, the one that needs to know most first."""
-    canopy = CanopyParameters(parameters.k, parameters.epsilon)
+    canopy = CanopyParameters(parameters.k, parameters.epsilon, items_per_user=parameters.items_per_user)
     return (
         _catalogue(parameters, lists.catalogue),
         _word_list(parameters, lists.words),
@@ -76,37 +76,41 @@ def modes_of(parameters: Parameters, lists: Lists) -> tuple[Mode, ...]:
     )
 
 
-def _catalogue(parameters: Parameters, size: int) -> Mode:
-    given = PanoramaParameters(parameters.k, parameters.epsilon, bits=bits_of_places(size))
+def _panorama(parameters: SummedParameters) -> PanoramaParameters:
+    return PanoramaParameters(parameters.k, parameters.epsilon, items_per_user=parameters.items_per_user)
+
+
+def _catalogue(parameters: SummedParameters, size: int) -> Mode:
+    given = replace(_panorama(parameters), bits=bits_of_places(size))
     stage = replace(_every_name(given), oracle=catalogue_oracle(given, size), candidates=size)
     bits = PanoramaPlan((1.0,)).expected_bits(given, size, signed=False)
     what = f"{size:,} known items" + (", all listed" if size == given.k else "")
     return Mode("catalogue", what, (stage,), bits)
 
 
-def _word_list(parameters: Parameters, size: int) -> Mode:
+def _word_list(parameters: SummedParameters, size: int) -> Mode:
     """Take an item that is on the list: everybody's report counts for it, and only listed names are its rivals."""
-    given = PanoramaParameters(parameters.k, parameters.epsilon)
+    given = _panorama(parameters)
     plan = PanoramaPlan.of(given, size, signed=False, discovers=True, texts=True)
     stage = replace(_every_name(given), candidates=size, tested=size + (1 << given.bits))
     bits = plan.expected_bits(given, size, signed=False)
     return Mode("word list", f"hash, one of {size:,} words", (stage,), bits)
 
 
-def _ids(parameters: Parameters) -> Mode:
-    given = PanoramaParameters(parameters.k, parameters.epsilon)
+def _ids(parameters: SummedParameters) -> Mode:
+    given = _panorama(parameters)
     plan = PanoramaPlan.of(given, 0, signed=False, discovers=True, texts=False)
     last = _every_name(given)
     stages = (replace(last, going_on=plan.asked, tau=plan.tau), last)
     return Mode("ids", f"id below 2^{given.bits}", stages, plan.expected_bits(given, 0, signed=False))
 
 
-def _texts(parameters: Parameters) -> Mode:
+def _texts(parameters: SummedParameters) -> Mode:
     """Take an item on no list: it must be among the best of all names, be read, and then everybody counts for it."""
-    given = PanoramaParameters(parameters.k, parameters.epsilon)
+    given = _panorama(parameters)
     plan = PanoramaPlan.of(given, 0, signed=False, discovers=True, texts=True)
-    every, rho = _every_name(given), given.text_share
-    best = replace(every, share=1 - rho, going_on=READ)
+    every, rho = _every_name(given), given.rho
+    best = replace(every, share=1 - rho, going_on=plan.kept)
     named = replace(best, going_on=plan.asked, tau=plan.tau)
     closing = replace(every, candidates=given.k, tested=every.candidates)
     stages, bits = (named, best, closing), plan.expected_bits(given, 0, signed=False)
@@ -122,7 +126,8 @@ def _every_name(given: PanoramaParameters) -> Stage:
 def _canopy(parameters: CanopyParameters, *, shared: bool) -> Mode:
     """Take a 48-bit code; an item whose beginnings others share is decided at the last level alone."""
     plan = CanopyPlan.of(parameters)
-    weights = level_weights(plan.L, "adaptive", 0.0 if shared else 1.0)
+    covered = shared or parameters.items_per_user > 1  # with sets nobody looks at what is uncovered
+    weights = level_weights(plan.L, "adaptive", 0.0 if covered else 1.0)
     sizes = plan.max_candidates
     going_on = [min(plan.kept, size) for size in sizes[:-1]] + [parameters.k]
     stages = tuple(

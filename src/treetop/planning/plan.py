@@ -11,9 +11,11 @@ from typing import Any
 from treetop.errors import InvalidInput
 from treetop.federation.device.ledger import Caps
 from treetop.mechanisms.panorama.plan import MAX_NAME_BITS
-from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.strategy import DEFAULT_EPSILON
+from treetop.mechanisms.summed_level import SummedParameters
 from treetop.metrics.detection_power import POWER, count_error, least_frequency, min_factor
+from treetop.metrics.poisoning import fake_weight
+from treetop.oracles.registry import AUTO
 from treetop.planning.modes import Lists, Mode, modes_of
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import (
@@ -24,6 +26,7 @@ from treetop.privacy.shuffling import (
     refuse_large_delta,
     usual_delta,
 )
+from treetop.query.sets import set_oracle
 
 DEFAULT_CATALOGUE, DEFAULT_WORD_LIST = 10_000, 50_000
 LARGEST_EPSILON = 20.0
@@ -65,12 +68,18 @@ class Plan:
     """The modes side by side."""
 
     users: tuple[int, ...]
-    parameters: Parameters
+    parameters: SummedParameters
     lists: Lists
     frequency: float | None
     delta: float
     """Of the central guarantees."""
     rows: tuple[PlanRow, ...]
+
+    @property
+    def fake_weight(self) -> float:
+        """Return how many users who hold an item one crafted report weighs, where every name is counted."""
+        oracle = set_oracle(AUTO, self.parameters.epsilon, self.parameters.items_per_user)
+        return fake_weight(oracle.p, oracle.q)
 
     @property
     def all_users(self) -> int:
@@ -89,6 +98,8 @@ class Plan:
             "reports": self.all_users,
             "k": self.parameters.k,
             "epsilon": float(self.parameters.epsilon),
+            "items_per_user": self.parameters.items_per_user,
+            "fake_weight": self.fake_weight,
             "catalogue_size": self.lists.catalogue,
             "word_list_size": self.lists.words,
             "delta": self.delta,
@@ -106,12 +117,15 @@ def plan(
     catalogue_size: int = DEFAULT_CATALOGUE,
     word_list_size: int = DEFAULT_WORD_LIST,
     frequency: float | None = None,
+    items_per_user: int = 1,
     trust: str | None = None,
     central_epsilon: float | None = None,
     delta: float | None = None,
 ) -> Plan:
     """Return what every mode could find among that many users of each party, and what it would cost.
 
+    With `items_per_user` users hold sets, and a report speaks of so many items at most; a frequency is then the share
+    of users who speak of an item: those who hold it, each weighing min(1, items_per_user / number of her items).
     Epsilon is 2 unless told; with `trust="party"` it is the one that gives users of the smallest party a
     `central_epsilon` towards everybody else in Panorama, where reports hide among all of their party's.
 
@@ -125,7 +139,8 @@ def plan(
         )
     sizes = tuple(int(n) for n in users)
     central = asked_guarantee(trust, central_epsilon, delta, epsilon)
-    parameters = Parameters(k, Epsilon(DEFAULT_EPSILON if epsilon is None else epsilon))
+    given = Epsilon(DEFAULT_EPSILON if epsilon is None else epsilon)
+    parameters = SummedParameters(k, given, items_per_user=items_per_user)
     for what, size in (("catalogue", catalogue_size), ("word list", word_list_size)):
         if not _is_whole(size) or not k <= size <= MOST_ITEMS:
             raise InvalidInput(f"a {what} must hold k = {k} to {MOST_ITEMS:,} items, found {size}")
@@ -138,7 +153,7 @@ def plan(
         local = local_epsilon(
             lambda given: central_guarantee(everybody, given, delta).epsilon, central, Caps().per_task
         )  # fmt: skip
-        parameters = Parameters(k, local)
+        parameters = replace(parameters, epsilon=local)
     shown = usual_delta(sum(sizes)) if central is None else central.delta
     modes = modes_of(parameters, lists)
     rows = tuple(_row(mode, sizes, mode.central(min(sizes), parameters.epsilon, shown)) for mode in modes)
@@ -185,10 +200,10 @@ def _finite(number: float) -> float | None:
 
 
 def _epsilon_for(
-    index: int, users: tuple[int, ...], parameters: Parameters, lists: Lists, wished: float
+    index: int, users: tuple[int, ...], parameters: SummedParameters, lists: Lists, wished: float
 ) -> float | None:
     def is_enough(epsilon: float) -> bool:
-        mode = modes_of(Parameters(parameters.k, Epsilon(epsilon)), lists)[index]
+        mode = modes_of(replace(parameters, epsilon=Epsilon(epsilon)), lists)[index]
         return mode.found(users, wished) >= POWER
 
     return _finite(min_factor(is_enough, LARGEST_EPSILON))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
 
+from treetop.datasets.user_sets import HOLDERS, READINGS
 from treetop.errors import InvalidInput, PeerViolation
 from treetop.mechanisms.dialogue import LevelTrace
 from treetop.mechanisms.strict_json import decimal, record, require, rows, text, whole
@@ -163,6 +164,10 @@ class Answer:
     """Where the data are known."""
     advice: Advice | None = None
     """From a simulation: what would lift the last item out of the noise."""
+    items_per_user: int | None = None
+    """Where users hold sets: the items of a user that her report speaks of, at most. None: everybody holds one item."""
+    reading: str = HOLDERS
+    """What a count estimates: holders, shares or use_shares."""
 
     @property
     def users(self) -> int:
@@ -307,6 +312,7 @@ SHAPES: Mapping[type, Mapping[str, Reader]] = {
         "truth": _or_null(_object(Truth)), "mode": _text, "task": _or_null(_text), "name": _or_null(_text),
         "covered": _object(Covered), "levels": _whole, "privacy": _object(Privacy),
         "fakes_needed": _or_null(_whole), "outside": _or_null(_object(OutsideShare)),
+        "items_per_user": _or_null(_whole), "reading": _one_of(*READINGS),
     },
     AnswerItem: {
         "item": _text, "count": _number, "frequency": _number, "stderr": _number,

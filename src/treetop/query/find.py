@@ -1,6 +1,6 @@
 """One answer by simulation: `treetop.find`; and how a run scores against the ground truth."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from secrets import randbelow
 from typing import Any
@@ -8,6 +8,7 @@ from warnings import warn
 
 from treetop.datasets.federation import Federation
 from treetop.datasets.loading import as_federation
+from treetop.datasets.user_sets import HOLDERS
 from treetop.datasets.word_list import Words, word_list_of
 from treetop.encoding.bit_strings import Codes
 from treetop.encoding.item_codecs import ItemCodec
@@ -34,6 +35,7 @@ from treetop.privacy.shuffling import (
 from treetop.public_text import visible
 from treetop.query.answer import SIMULATION, Answer, AnswerItem, AnswerParty, Covered, OutsideShare, Privacy, Truth
 from treetop.query.preparation import prepared
+from treetop.query.sets import asked_of_sets, choices_of_sets
 from treetop.simulation.population import Population
 from treetop.simulation.run import RunResult, run
 from treetop.trie.global_ranking import Source
@@ -84,6 +86,10 @@ def find(
     word_list_order: str | None = None,
     text_recovery: bool | None = None,
     normalise: str | Sequence[str] = (),
+    user: str | None = None,
+    rows_are_users: bool = False,
+    items_per_user: int | str | None = None,
+    reading: str | None = None,
     trust: str | None = None,
     central_epsilon: float | None = None,
     delta: float | None = None,
@@ -100,6 +106,9 @@ def find(
     `word_list_order` is "popularity". `normalise` names the steps ("nfc", "casefold", "trim") that items and lists are
     put through first. Epsilon is 2 unless told; with `trust="party"` it is computed so that towards everybody but
     their own party users have a `central_epsilon` with this `delta` (1e-8).
+    Where users hold many items, `user` names the column of their ids (or `load` does), a report speaks of at most
+    `items_per_user` of a user's items (8; "auto" asks some users for the size of their set), and `reading` says what a
+    count is: holders, shares or use_shares. A column that looks like user ids must be named, unless `rows_are_users`.
     Further settings are those of `--set`. Without a seed one is drawn. What a reader of the answer should know is in
     its `notes`, and a warning each.
 
@@ -120,7 +129,11 @@ def find(
     question = Question(
         k, reported, mechanism, oracle, encoding, strategy, known, words, text_recovery, normalise, settings
     )
-    answer = simulated_answer(as_federation(data), question, seed=seed, simulator=simulator, central=central)
+    federation = as_federation(data, user=user, rows_are_users=rows_are_users)
+    answer = simulated_answer(
+        federation, question, seed=seed, simulator=simulator, items_per_user=items_per_user, reading=reading,
+        central=central,
+    )  # fmt: skip
     warn_of(answer.notes)
     return answer
 
@@ -137,6 +150,8 @@ def simulated_answer(
     *,
     seed: int | None = None,
     simulator: str = "exact",
+    items_per_user: int | str | None = None,
+    reading: str | None = None,
     central: CentralGuarantee | None = None,
 ) -> Answer:
     """Simulate one run of a query, and return what it found with its notes.
@@ -144,17 +159,21 @@ def simulated_answer(
     Where a central guarantee is asked for, the epsilon of reports is the one that gives it.
     """
     seed = checked_seed(seed)
-    ready, delta = prepared(federation, question, seed), usual_delta(federation.users)
+    everybody, delta = {party.name: party.total for party in federation.parties}, usual_delta(federation.users)
     chosen: tuple[str, ...] = ()
     if central is not None:
-        sizes, delta = [party.users for party in ready.population.parties], central.delta
-        local = ready.strategy.local_epsilon(sizes, central, Caps().per_task)
-        chosen = (epsilon_choice(local, central, min(sizes)),)
-        ready = prepared(federation, replace(question, epsilon=local), seed)
+        asked = asked_of_sets(federation, question, items_per_user=items_per_user, reading=reading, seed=seed)
+        strategy, delta = prepared(*asked, seed).strategy, central.delta
+        local = strategy.local_epsilon(everybody.values(), central, Caps().per_task)
+        question, chosen = replace(question, epsilon=local), (epsilon_choice(local, central, min(everybody.values())),)
+    federation, question = asked_of_sets(
+        federation, question, items_per_user=items_per_user, reading=reading, seed=seed
+    )  # fmt: skip
+    ready = prepared(federation, question, seed)
     mechanism, population, parameters = ready.mechanism, ready.population, ready.parameters
     outcome = run(mechanism, parameters, population, seed=seed, simulator=simulator)
     scored, users = score(outcome, population, parameters.k), population.roster.all_users
-    parties = _parties(outcome, population, parameters, delta)
+    parties = _parties(outcome, population, parameters, everybody, delta)
     return Answer(
         mechanism=mechanism.name,
         oracle=parameters.oracle_name,
@@ -170,7 +189,7 @@ def simulated_answer(
             *mechanism.ranking_notes(outcome.ranking),
             *_shortfall_notes(parties, central),
         ),
-        choices=(*ready.strategy.choices, *chosen),
+        choices=(*_set_choices(outcome, population, parameters), *ready.strategy.choices, *chosen),
         missing=(),
         mode=SIMULATION,
         task=None,
@@ -182,7 +201,18 @@ def simulated_answer(
         outside=_outside(outcome, population),
         truth=Truth(scored.f1, scored.ncr),
         advice=_advice(outcome, population, parameters),
+        items_per_user=None if population.question is None else population.question.items_per_user,
+        reading=HOLDERS if population.question is None else population.question.reading,
     )
+
+
+def _set_choices(outcome: RunResult, population: Population, parameters: Parameters) -> tuple[str, ...]:
+    """Say what counts mean where users hold sets, and what a fake user weighs."""
+    asked = population.question
+    if asked is None:
+        return ()
+    oracles = (trace.oracle for traces in outcome.traces.values() for trace in traces)
+    return choices_of_sets(asked, next(oracles, parameters.oracle_name), parameters.epsilon)
 
 
 def checked_seed(seed: int | None) -> int:
@@ -237,8 +267,13 @@ def _shortfall_notes(parties: Iterable[AnswerParty], wanted: CentralGuarantee | 
 
 
 def _parties(
-    outcome: RunResult, population: Population, parameters: Parameters, delta: float
+    outcome: RunResult,
+    population: Population,
+    parameters: Parameters,
+    everybody: Mapping[str, int],
+    delta: float,
 ) -> tuple[AnswerParty, ...]:
+    """Say what every party did; who of everybody is not in the population was asked only how many items she holds."""
     k, epsilon = parameters.k, parameters.epsilon
     return tuple(
         AnswerParty(
@@ -248,7 +283,9 @@ def _parties(
             share=party.users / population.roster.all_users,
             expected=party.users,
             coverage=1.0,
-            central=central_guarantee(crowds_of(outcome.crowds[party.name]), epsilon, delta),
+            central=central_guarantee(
+                crowds_of([*outcome.crowds[party.name], everybody[party.name] - party.users]), epsilon, delta
+            ),
             items=tuple(name for name, _ in _names(outcome, population, outcome.local_tops[party.name][:k])),
             trace=tuple(outcome.traces[party.name]),
         )
@@ -276,4 +313,4 @@ def _advice(outcome: RunResult, population: Population, parameters: Parameters) 
         if outcome.findings[party.name].reports
     ]
     clear = CLEAR if outcome.ranking.z is None else outcome.ranking.z
-    return advice(count, variance**0.5, levels, parameters.oracle, parameters.epsilon, clear=clear)
+    return advice(count, variance**0.5, levels, parameters.asked_oracle, parameters.epsilon, clear=clear)

@@ -1,13 +1,15 @@
 """Parties as sorted codes and running sums of users: all that a simulation needs to know of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from treetop.datasets.federation import Federation, PartyItems
+from treetop.datasets.user_sets import USE_SHARES, SetQuestion, UserSets
 from treetop.encoding.bit_strings import Codes, first_and_last_code, prefixes_of
 from treetop.encoding.item_codecs import EncodedItems, ItemCodec
 from treetop.encoding.text_code import CHUNK_BITS
@@ -19,6 +21,7 @@ USERS_BELOW = 10**9
 """numpy's hypergeometric draws stop here."""
 
 Places = NDArray[np.int64]
+Weights = NDArray[np.int64] | NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,10 @@ class PartyPopulation:
     """users_before[i] users hold a code before place i; two entries more than codes."""
     chunks: NDArray[np.uint8] | None = None
     """With hashed texts: the code chunks of every place; items that share a hash then keep places of their own."""
+    sets: UserSets | None = None
+    """Where a user may hold several items: who holds which. A place then has as many users as hold its items."""
+    place_of: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    """With sets: the place of every item of the federation; the last one where it has no code, or nobody holds it."""
 
     @classmethod
     def of(cls, party: PartyItems, encoded: EncodedItems, bits: int) -> "PartyPopulation":
@@ -43,19 +50,75 @@ class PartyPopulation:
         users = np.zeros(len(codes) + 1, dtype=np.int64)
         np.add.at(users, place, party.users[fits])
         users[-1] = party.users[~fits].sum()
-        return cls(_checked_size(party), bits, codes, np.concatenate([[0], np.cumsum(users)]))
+        found = cls(_checked_size(party), bits, codes, np.concatenate([[0], np.cumsum(users)]))
+        return found.with_sets(party, party.items[fits], place, len(encoded.fits))
 
     @classmethod
     def _of_texts(cls, party: PartyItems, codes: Codes, chunks: NDArray[np.uint8], bits: int) -> "PartyPopulation":
         order = np.argsort(codes[party.items], kind="stable")
         items, users = party.items[order], np.append(party.users[order], 0)
         before = np.concatenate([[0], np.cumsum(users)])
-        return cls(_checked_size(party), bits, codes[items], before, chunks[items])
+        found = cls(_checked_size(party), bits, codes[items], before, chunks[items])
+        return found.with_sets(party, items, np.arange(len(items)), len(codes))
+
+    def with_sets(self, party: PartyItems, items: Places, places: Places, number: int) -> "PartyPopulation":
+        """Return the party with its users' sets, if there are any: so many items in all, of which some have places."""
+        if party.sets is None:
+            return self
+        if party.sets.question is None:
+            raise InvalidInput("users hold sets of items here: expected a question to them, which `find` asks")
+        place_of = np.full(number, len(self.codes), dtype=np.int32)
+        place_of[items] = places
+        return replace(self, sets=party.sets, place_of=place_of)
+
+    def sampled(self, randomness: Generator) -> "PartyPopulation":
+        """Return the party of users who each drew one of their items, by the reading of the question."""
+        sets = self.sets
+        if sets is None or sets.question is None:
+            raise AssertionError("users draw one of their items where they hold sets")
+        some = sets.of_users(sets.sizes > 0) if (sets.sizes == 0).any() else sets
+        if sets.question.reading == USE_SHARES and some.counts is not None:
+            before = np.concatenate([[0], np.cumsum(some.counts)])
+            drawn = randomness.integers(before[some.starts[:-1]], before[some.starts[1:]])
+            entries = before.searchsorted(drawn, side="right") - 1
+        else:
+            entries = randomness.integers(some.starts[:-1], some.starts[1:])
+        users = np.bincount(self.place_of[some.items[entries]], minlength=len(self.codes) + 1)
+        users[-1] += len(sets) - len(some)
+        return replace(self, users_before=np.concatenate([[0], np.cumsum(users)]), sets=None)
 
     @property
     def users(self) -> int:
         """Return |U^i|, users without a code included: their devices answer, too."""
-        return int(self.users_before[-1])
+        return int(self.users_before[-1]) if self.sets is None else len(self.sets)
+
+    @cached_property
+    def weights(self) -> Weights:
+        """Return what is to be found of every code: its users, or what the reading of sets makes of them."""
+        if self.sets is None:
+            return self.counts[:-1]
+        entries = self.sets.weights
+        if entries is not None:
+            return np.bincount(self.place_of[self.sets.items], entries, len(self.codes) + 1)[:-1]
+        return self.counts[:-1] - self._held_twice
+
+    @property
+    def _held_twice(self) -> Places:
+        """Return how often a user holds a code by a second item, by its place: she counts once for a code."""
+        again, sets, items = np.zeros(len(self.codes), dtype=np.int64), self.sets, len(self.place_of)
+        if sets is None:
+            return again
+        names = np.append(self.codes.searchsorted(self.codes), len(self.codes))[self.place_of]  # a code's first place
+        held = np.bincount(sets.items, minlength=items) > 0
+        several = (np.bincount(names[held], minlength=len(self.codes) + 1) > 1)[names] & (names < len(self.codes))
+        if not several.any():
+            return again
+        entries = np.flatnonzero(several[sets.items])
+        owners, places = sets.starts.searchsorted(entries, side="right"), names[sets.items[entries]]
+        order = np.lexsort((places, owners))
+        owners, places = owners[order], places[order]
+        np.add.at(again, places[1:][(owners[1:] == owners[:-1]) & (places[1:] == places[:-1])], 1)
+        return again
 
     @property
     def counts(self) -> Places:
@@ -111,7 +174,7 @@ class Truth:
     """Every code of the federation, the most popular one first; equal ones by the smaller code."""
 
     codes: Codes
-    users: Places
+    users: Weights
 
 
 class Population:
@@ -134,15 +197,22 @@ class Population:
         """Return what is to be found."""
         everything = np.concatenate([party.codes for party in self.parties])
         codes, place = np.unique(everything, return_inverse=True)
-        users = np.zeros(len(codes), dtype=np.int64)
-        np.add.at(users, place, np.concatenate([party.counts[:-1] for party in self.parties]))
+        weights = np.concatenate([party.weights for party in self.parties])
+        users = np.zeros(len(codes), dtype=weights.dtype)
+        np.add.at(users, place, weights)
         order = np.argsort(-users, kind="stable")
         return Truth(codes[order], users[order])
 
     def true_counts(self, codes: Codes) -> list[int]:
-        """Return how many users of the federation really hold each code."""
+        """Return how many users of the federation really hold each code, or what the reading of sets makes of them."""
         users = dict(zip(self.truth.codes.tolist(), self.truth.users.tolist(), strict=True))
-        return [users.get(code, 0) for code in codes.tolist()]
+        return [round(users.get(code, 0)) for code in codes.tolist()]
+
+    @property
+    def question(self) -> SetQuestion | None:
+        """Return what is asked of users who hold sets; None: everybody holds one item."""
+        sets = self.parties[0].sets
+        return None if sets is None else sets.question
 
     def check_k(self, k: int) -> None:
         """Refuse to look for more items than there are."""

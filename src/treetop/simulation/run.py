@@ -6,6 +6,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from treetop.encoding.bit_strings import Codes
 from treetop.errors import UnknownName
@@ -26,7 +27,8 @@ from treetop.mechanisms.dialogue import (
 )
 from treetop.mechanisms.protocol import Mechanism, P
 from treetop.simulation.exact_sampling import ExactUsers
-from treetop.simulation.population import Population
+from treetop.simulation.population import PartyPopulation, Population
+from treetop.simulation.set_users import DeviceByDeviceSetUsers, ExactSetUsers
 from treetop.simulation.simulated_users import DeviceByDeviceUsers, SimulatedUsers
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking
 
@@ -34,6 +36,7 @@ SIMULATORS: dict[str, type[SimulatedUsers]] = {
     "exact": ExactUsers,
     "devices": DeviceByDeviceUsers,
 }
+SET_SIMULATORS: dict[str, type[SimulatedUsers]] = {"exact": ExactSetUsers, "devices": DeviceByDeviceSetUsers}
 
 
 def simulator_named(name: str) -> type[SimulatedUsers]:
@@ -41,6 +44,16 @@ def simulator_named(name: str) -> type[SimulatedUsers]:
     if name not in SIMULATORS:
         raise UnknownName("simulator", name, SIMULATORS)
     return SIMULATORS[name]
+
+
+def simulated_users(simulator: str, party: PartyPopulation, randomness: Generator) -> SimulatedUsers:
+    """Return who answers for a party; users who report one of several items draw it first."""
+    one_item = simulator_named(simulator)
+    if party.sets is None:
+        return one_item(party, randomness)
+    if party.sets.question is not None and party.sets.question.items_per_user == 1:
+        return one_item(party.sampled(randomness), randomness)
+    return SET_SIMULATORS[simulator](party, randomness)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,14 +133,13 @@ def run(
     """Run a mechanism once; the same seed and repetition give the same outcome, byte for byte."""
     population.check_k(parameters.k)
     mechanism.max_candidates(parameters)  # refuses lists that cannot be counted
-    respondents = simulator_named(simulator)
     roster = population.roster
     parties: dict[str, PartyRun] = {}
     for index, party in enumerate(population.parties):
         stream = np.random.SeedSequence(seed, spawn_key=(repetition, index))
         member = next(member for member in roster.members if member.name == party.name)
         dialogue = mechanism.party(parameters, roster, member)
-        parties[party.name] = PartyRun(dialogue, respondents(party, np.random.default_rng(stream)))
+        parties[party.name] = PartyRun(dialogue, simulated_users(simulator, party, np.random.default_rng(stream)))
     begin = perf_counter()
     ranking = drive(mechanism.server(parameters, roster), parties)
     return _outcome(ranking, parties, perf_counter() - begin)

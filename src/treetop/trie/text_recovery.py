@@ -1,50 +1,64 @@
-"""Chunk estimates -> the text they came from: a walk over the likeliest whole codes, checked against the hash.
+"""Chunk estimates -> the text they came from: a search over the likeliest whole codes, checked against the hash.
 
 For a hash H every chunk j of the code has 256 possible values with noisy estimates. A code of c chunks is repeated
 until it has taken them all, so its log-likelihood is the sum of the gains of its values wherever they stand, and the
-public code gives it the prior 2^-length, which is what makes it a code. So texts are tried by falling
+public code gives a text of L bits the prior 2^-L, which is what makes it a code. So texts are tried by falling
 
-    sum_j gain[j, v_(j mod c)]  -  8 ln 2 * c,
+    sum_j gain[j, v_(j mod c)]  -  ln 2 * L,
 
-and the first text whose hash is H is accepted. For each c the walk goes chunk by chunk and keeps the `width` likeliest
-beginnings; all beginnings of one length could gain the same by what follows, so that no text is lost whose beginnings
-are all among them.
+exactly in this order, and the first text whose hash of b bits is H is accepted. Some text has that hash by chance: all
+texts that there can be, weighed alike, have a weight of M together, and 2^-b M of it falls on H. So the search ends
+where a text would be far less likely than that: the text is one whose code was cut, or nobody's.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
-from math import log
+from math import inf, log
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES, ReadingPlace, endings, read_chunk
+from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES, END, code_after
 from treetop.oracles.frequency_oracle import Frequencies
 
-MAX_TEXTS = 100_000
-NARROW, WIDE = 128, 1_000
-"""Most texts are found among few beginnings; only the others are worth a long walk."""
-CHUNK_COST = CHUNK_BITS * log(2)
+NARROW, WIDE = 1 << 13, 1 << 17
+"""Beginnings of codes that a search may look at: most texts are found among few, the others are worth more of them."""
+FIRST = 1 << 9
+"""So many are looked at before anything else: a text that stands out is among them."""
+BIT = log(2)
+DOUBT = 3.0
+"""How much less likely than a text that has the hash by chance, as a logarithm."""
+
+ZEROS = np.array([CHUNK_BITS - 1, *((value & -value).bit_length() - 1 for value in range(1, CHUNK_VALUES))])
+"""The most zeros that can stand behind an end in every value of a chunk."""
 
 Gains = Frequencies
 """One row for each chunk, one column for each of its 256 values."""
-Places = NDArray[np.int64]
 
 
-class Beginnings(NamedTuple):
-    """Codes read so far that have not ended, the likeliest first."""
+class CodeTrees(NamedTuple):
+    """The trees of the public code as arrays: what follows every symbol."""
 
-    scores: Frequencies
-    places: list[ReadingPlace]
-    texts: list[bytes]
+    children: NDArray[np.int16]
+    """By symbol, node and bit: the next node, or -1 - the symbol that is read."""
+    nearest_end: NDArray[np.int16]
+    """By symbol and node: the fewest bits in which a text can end."""
 
 
-class WholeText(NamedTuple):
-    """A text whose code has ended; the likelier one sorts first."""
-
-    unlikeliness: float
-    text: bytes
+@cache
+def code_trees() -> CodeTrees:
+    """Build them once: any symbol may stand before another."""
+    children = np.array([code_after(symbol).tree for symbol in range(END + 1)], dtype=np.int16)
+    reads, symbols = children < 0, np.where(children < 0, -1 - children, np.arange(END + 1)[:, None, None])
+    nodes, far = np.where(reads, 0, children), np.iinfo(np.int16).max - 1
+    bits = np.full(children.shape[:2], far, dtype=np.int16)
+    while True:
+        fewer = 1 + np.where(reads & (symbols == END), 0, bits[symbols, nodes]).min(axis=2)
+        if (fewer == bits).all():
+            return CodeTrees(children, bits)
+        bits = np.minimum(fewer, far).astype(np.int16)
 
 
 def log_likelihood_gains(counts: Frequencies, variance: float, expected: Frequencies) -> Gains:
@@ -56,68 +70,55 @@ def log_likelihood_gains(counts: Frequencies, variance: float, expected: Frequen
     return gains
 
 
-def recovered_text(
-    gains: Gains,
-    accepts: Callable[[bytes], bool],
-    max_texts: int = MAX_TEXTS,
-    *,
-    widths: tuple[int, ...] = (NARROW, WIDE),
-) -> bytes | None:
-    """Run by the server: the likeliest text that is accepted, or None if none of the first `max_texts` is."""
-    for width in widths:
-        for text in likely_texts(gains, width)[:max_texts]:
+def recovered_text(gains: Gains, accepts: Callable[[bytes], bool], bits: int, effort: int = WIDE) -> bytes | None:
+    """Run by the server: the likeliest text that is accepted, or None if none of those that are reached is."""
+    codes, tried = WeighedCodes.of(gains, bits), 0
+    for nodes in (min(FIRST, effort), effort):
+        texts = codes.likeliest(nodes)
+        for text in texts[tried:]:
             if accepts(text):
                 return text
+        tried = len(texts)
     return None
 
 
-def likely_texts(gains: Gains, width: int = WIDE) -> list[bytes]:
-    """Return the texts that the walk reaches, by falling likelihood."""
-    whole = [found for length in range(1, len(gains) + 1) for found in _texts_of(length, gains, width)]
-    return [text for _, text in sorted(whole)]
+@dataclass(frozen=True, eq=False)
+class WeighedCodes:
+    """What every value gains in each chunk of the codes of every length, the rows of longer ones behind."""
 
+    scores: Frequencies
+    """Each less the 8 bits of its chunk."""
+    orders: NDArray[np.int64]
+    """The values of every row by falling score, where a code of that length can be above the floor."""
+    highest: Frequencies
+    """By length and chunk: what it and those behind it could gain; zeros behind an end are no bits."""
+    floor: float
+    """The least score that a text needs."""
 
-def _texts_of(length: int, gains: Gains, width: int) -> list[WholeText]:
-    """Return the likeliest texts whose code takes that many chunks."""
-    rows = [gains[place::length].sum(axis=0) - CHUNK_COST for place in range(length)]
-    beginnings = Beginnings(np.zeros(1), [ReadingPlace()], [b""])
-    for row in rows[:-1]:
-        beginnings = _going_on(beginnings, row, width)
-    last = rows[-1].tolist()
-    return [
-        WholeText(-score - last[value], text + end)
-        for score, place, text in zip(beginnings.scores.tolist(), beginnings.places, beginnings.texts, strict=True)
-        for value, end in endings(place)
-    ]
+    @classmethod
+    def of(cls, gains: Gains, bits: float = inf) -> "WeighedCodes":
+        """Add up the repetitions of every code; the floor is set by the bits of the hash."""
+        lengths = np.arange(1, len(gains) + 1)
+        scores = np.array([gains[place::length].sum(axis=0) for length in lengths for place in range(length)])
+        scores -= CHUNK_BITS * BIT
+        last = lengths.cumsum() - 1
+        best = scores.max(axis=1)
+        best[last] = (scores[last] + ZEROS * BIT).max(axis=1)
+        highest = np.zeros((len(gains) + 1, len(gains) + 1))
+        for length, end in zip(lengths.tolist(), (last + 1).tolist(), strict=True):
+            highest[length, :length] = best[end - length : end][::-1].cumsum()[::-1]
+        cut = np.logaddexp.reduce(gains - CHUNK_BITS * BIT, axis=1).sum()
+        whole = np.add.reduceat(np.logaddexp.reduce(scores, axis=1), last + 1 - lengths)
+        floor = float(np.logaddexp.reduce(whole, initial=cut)) - bits * BIT - DOUBT
+        hopeful = np.flatnonzero(np.repeat(highest[1:, 0] >= floor, lengths))
+        orders = np.zeros(scores.shape, dtype=np.int64)
+        orders[hopeful] = np.argsort(-scores[hopeful], axis=1, kind="stable")
+        return cls(scores, orders, highest, floor)
 
+    def likeliest(self, effort: int) -> list[bytes]:
+        """Return the likeliest texts above the floor, by falling likelihood, as far as so many beginnings lead."""
+        from treetop.trie.code_search import likeliest_codes  # noqa: PLC0415  numba loads only where one searches
 
-def _going_on(open_: Beginnings, row: Frequencies, width: int) -> Beginnings:
-    """Read one chunk more behind the likeliest beginnings, and keep those that do not end in it."""
-    values = np.argsort(-row, kind="stable")
-    parents, ranks, scores = _likeliest_pairs(open_.scores, row[values], width)
-    going_on, places, texts = [], [], []
-    for number, (parent, value) in enumerate(zip(parents.tolist(), values[ranks].tolist(), strict=True)):
-        read = read_chunk(open_.places[parent], value)
-        if not read.ended:
-            going_on.append(number)
-            places.append(read.place)
-            texts.append(open_.texts[parent] + read.text)
-    return Beginnings(scores[going_on], places, texts)
-
-
-def _likeliest_pairs(first: Frequencies, second: Frequencies, width: int) -> tuple[Places, Places, Frequencies]:
-    """Return the places of the `width` largest sums of two falling lists, largest first, and the sums."""
-    rows, columns = _undominated(width)
-    inside = (rows < len(first)) & (columns < len(second))
-    rows, columns = rows[inside], columns[inside]
-    sums = first[rows] + second[columns]
-    best = np.argsort(-sums, kind="stable")[:width]
-    return rows[best], columns[best], sums[best]
-
-
-@cache
-def _undominated(width: int) -> tuple[Places, Places]:
-    """Return the pairs (i, j) that fewer than `width` pairs dominate: (i + 1)(j + 1) <= width."""
-    lengths = [width // (column + 1) for column in range(min(CHUNK_VALUES, width))]
-    rows = np.concatenate([np.arange(length) for length in lengths])
-    return rows, np.repeat(np.arange(len(lengths)), lengths)
+        texts, ends = likeliest_codes(self.scores, self.orders, self.highest, *code_trees(), self.floor, effort)
+        joined, stops = texts.tobytes(), ends.tolist()
+        return [joined[start:stop] for start, stop in zip([0, *stops], stops, strict=False)]

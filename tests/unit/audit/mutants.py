@@ -13,6 +13,7 @@ from treetop.audit.device_conduct import group_check, randomness_check, refusal_
 from treetop.audit.device_laws import device_law_check
 from treetop.audit.enumerated_users import GroupLaw, UserBehaviour
 from treetop.audit.oracle_laws import FaceFactory, oracle_checks
+from treetop.audit.set_laws import drawn_once_check, exact_set_checks
 from treetop.audit.transcripts import Scene, scene_checks
 from treetop.errors import PromiseBroken
 from treetop.federation.device.device import Device
@@ -29,6 +30,7 @@ from treetop.oracles.olh.device import HashedReport, HashFace
 from treetop.oracles.oue import OptimizedUnaryEncoding
 from treetop.oracles.oue.device import BitsFace
 from treetop.oracles.protocol import Below, Draw, Randomness, Words
+from treetop.oracles.set_reports import Held, SetFace, SetLocalHashing, SetOracle
 from treetop.oracles.walsh import WalshHashing
 from treetop.oracles.walsh.device import ParityFace
 from treetop.privacy.budget import Budget
@@ -248,6 +250,55 @@ class LevelByValue(Device):
         return task.groups[0 if prefix == 0 else -1].group
 
 
+class OwnBucketsShareTheMost(SetFace):
+    """h is replaced by m: however few buckets she has, they share what m would get."""
+
+    def bucket(self, word: int, found: list[int]) -> int:
+        own = self.items * self.own
+        if found and word < own:
+            return found[word * len(found) // own]
+        return super().bucket(max(word, len(found) * self.own), found)
+
+    @cached_property
+    def thresholds(self) -> tuple[int, ...]:
+        own = self.items * self.own
+        shared = {-(-j * own // h) for h in range(1, self.items + 1) for j in range(1, h + 1)}
+        return tuple(sorted({*super().thresholds, *shared}))
+
+
+class BucketsNotMerged(SetFace):
+    """A bucket that two of her items have counts twice."""
+
+    def report(self, drawn: tuple[int, int, tuple[int]], value: Held) -> HashedReport:
+        key, seed, (word,) = drawn
+        found = sorted(self.single.hashed(seed, value[item]) for item in self.chosen(key, value))
+        if word < len(found) * self.own:
+            return HashedReport(seed, found[word // self.own])
+        return HashedReport(seed, self.bucket(word, sorted(set(found))))
+
+
+class ItemsChosenAgain(SetFace):
+    """T is drawn whenever a report is made."""
+
+    def chosen(self, key: int, held: Held) -> list[bytes]:
+        return super().chosen(int.from_bytes(SystemEntropy().read(32), "big"), held)
+
+
+def set_face(face: type[SetFace]) -> Callable[[SetOracle, Budget], SetFace]:
+    def made(oracle: SetOracle, budget: Budget) -> SetFace:
+        return face(oracle.device(budget).single, oracle.items)
+
+    return made
+
+
+def sets(face: type[SetFace] = SetFace) -> Check:
+    return exact_set_checks(SetLocalHashing, True, set_face(face))[0]
+
+
+def drawn_once(face: type[SetFace] = SetFace) -> Check:
+    return drawn_once_check(SetLocalHashing, set_face(face))
+
+
 class ValueDependentLevels(UserBehaviour):
     """Users lean to one level or the other by what they hold, nine to one."""
 
@@ -362,6 +413,9 @@ MORE_MUTANTS: dict[str, Mutant] = {
     "seed of parities from the value": Mutant("exact_walsh", lambda: walsh(ParitySeedByValue), walsh),
     "seed of parities used twice": Mutant("exact_walsh", lambda: walsh(ParitySeedUsedTwice), walsh),
     "lies of parities that are true": Mutant("exact_walsh", lambda: walsh(KeepOfTheOthers), walsh),
+    "h replaced by m": Mutant("exact_olh_sets", lambda: sets(OwnBucketsShareTheMost), sets),
+    "buckets of a set not merged": Mutant("exact_olh_sets", lambda: sets(BucketsNotMerged), sets),
+    "items chosen again on retry": Mutant("drawn_once_olh_sets", lambda: drawn_once(ItemsChosenAgain), drawn_once),
     "two reports to canopy": end_to_end("canopy", TwoReports()),
     "several levels of canopy": end_to_end("canopy", EveryLevel()),
     "value-dependent share of canopy": end_to_end("canopy", ValueDependentLevels()),

@@ -11,6 +11,8 @@ from treetop.mechanisms.canopy import MIN_KEPT, Canopy, CanopyParameters, Canopy
 from treetop.mechanisms.dialogue import AskParties, CollectReports, Dialogue, DivideUsers, DrawGroup, Member, Roster
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import FOR_A_QUERY, parameters_for
+from treetop.oracles.set_counting import SetCounting
+from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
 from treetop.simulation.run import SIMULATORS, PartyRun, RunResult, run
 from treetop.trie.candidate_domain import CandidateDomain
@@ -242,3 +244,19 @@ def test_nobody_joins_two_groups(simulator: str) -> None:
         respondents.collect(CollectReports(Group(1), domain, oracle))
     with pytest.raises(PromiseBroken, match="is not a group"):
         respondents.collect(CollectReports(Group(4), domain, oracle))
+
+
+def test_sets_are_not_deployed_and_say_so() -> None:
+    for given in (1, "1"):
+        settings = {"items_per_user": given}
+        assert Canopy().deployment_settings(settings, mode="one-shot", hashed=False)["items_per_user"] == given
+    with pytest.raises(InvalidInput, match="devices hold one item each so far: the setting 'items_per_user' must be 1"):
+        Canopy().deployment_settings({"items_per_user": 8}, mode="one-shot", hashed=False)
+
+
+def test_reports_of_sets_are_hashed_however_few_candidates_there_are() -> None:
+    parameters = CanopyParameters(10, Epsilon(2), items_per_user=8)
+    assert isinstance(parameters.oracle_for(3), SetCounting)
+    assert parameters.oracle_reason(3) == "reports of up to 8 items are hashed"
+    assert CanopyParameters(10, Epsilon(2), "walsh", items_per_user=8).oracle_reason(3) == "as asked for"
+    assert CanopyParameters(10, Epsilon(2)).oracle_for(3).name == "krr"

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.scripts import loaded
 
 from treetop.datasets.federation import Federation
 from treetop.datasets.loading import as_federation
@@ -12,6 +13,7 @@ from treetop.encoding.bit_strings import code_array
 from treetop.encoding.hashed_text import HashedText
 from treetop.encoding.item_codecs import Hashed, Ids
 from treetop.encoding.listed_items import ListedItems
+from treetop.encoding.text_code import code_bits
 from treetop.mechanisms.panorama.discovery import (
     HIGHEST,
     LOWEST,
@@ -179,15 +181,35 @@ def test_a_plan_spends_what_the_list_leaves() -> None:
 
     assert plan(0).tau < plan(50_000).tau < plan(50_000, upload_budget=400_000).tau
     assert plan(0, upload_budget=1).tau == HIGHEST
+    assert (plan(0).kept, plan(0, text_chunks=64).kept, plan(0, upload_budget=80_000).kept) == (90, 30, 8)
+    assert plan(0, upload_budget=1).kept == 1
     assert PanoramaPlan.of(parameters(), 5, signed=False, discovers=False, texts=False).weights == (1.0,)
 
 
-@pytest.mark.parametrize("chunks", [1, 3, 5, 12, 64])
+@pytest.mark.parametrize("chunks", [1, 3, 5, 12])
 def test_chunks_are_drawn_as_words_need_them(chunks: int) -> None:
     weights = chunk_weights(chunks)
     assert len(weights) == chunks
     assert sum(weights) == pytest.approx(1)
     assert list(weights) == sorted(weights, reverse=True)
+
+
+def test_the_weights_of_words_are_those_of_the_public_corpus() -> None:
+    """Half common words, half any: how often each chunk of their code is needed."""
+    corpus = loaded("tools/build_text_model.py")
+    kinds = corpus.read_corpus()
+    needed = [
+        np.array([-(-code_bits(word.encode())[1] // 8) for kind in chosen for word in kinds[kind]])
+        for chosen in (("common",), corpus.WORDS)
+    ]
+    shares = np.mean([[(lengths > chunk).mean() for chunk in range(12)] for lengths in needed], axis=0)
+    assert np.abs(shares / shares.sum() - chunk_weights(12)).max() < 0.035
+
+
+def test_long_texts_need_every_chunk_alike_and_more_users() -> None:
+    assert chunk_weights(13) == (1 / 13,) * 13
+    assert (parameters().rho, parameters(text_chunks=13).rho) == (0.3, 0.45)
+    assert parameters(text_chunks=40, text_share=0.2).rho == 0.2
 
 
 def test_what_a_run_says() -> None:

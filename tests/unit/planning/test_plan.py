@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from treetop.errors import InvalidInput
-from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.summed_level import SummedParameters
 from treetop.metrics.detection_power import (
     bisected,
     edge,
@@ -79,7 +79,7 @@ def test_all_items_of_a_catalogue_of_k_are_listed(users: list[int]) -> None:
 
 def test_where_few_items_have_room_fewer_are_ahead() -> None:
     """Nine items cannot each be more popular than one of 12 %: it then competes for more than the last place."""
-    stage = modes_of(Parameters(10, Epsilon(1)), Lists(14, 50_000))[0].stages[0]
+    stage = modes_of(SummedParameters(10, Epsilon(1)), Lists(14, 50_000))[0].stages[0]
     just_below, just_above = (passing_power(stage, [3_000], frequency) for frequency in (0.0999, 0.1001))
     assert just_above > just_below + 0.001
     assert passing_power(stage, [3_000], 1.0) > 0.999
@@ -162,3 +162,17 @@ def test_bounds() -> None:
     assert bisected(lambda value: value >= 2, 0, 8) == pytest.approx(2)
     assert least_frequency(lambda frequency: 0.1) == float("inf")
     assert min_factor(lambda factor: False, 10.0) == float("inf")
+
+
+def test_reports_of_sets_are_noisier_for_each_item_and_weigh_more_when_crafted() -> None:
+    one, eight = plan([200_000, 100_000]), plan([200_000, 100_000], items_per_user=8)
+    for single, several in zip(one.rows, eight.rows, strict=True):
+        assert single.found is not None
+        assert several.found is not None
+        assert 2 < several.found / single.found < 5
+    assert (one.to_json()["items_per_user"], eight.to_json()["items_per_user"]) == (1, 8)
+    assert eight.to_json()["fake_weight"] == pytest.approx(20.27, abs=0.01)
+    needed = plan([200_000], items_per_user=8, frequency=0.02).rows[0]
+    assert (needed.epsilon_needed or 0) > (plan([200_000], frequency=0.02).rows[0].epsilon_needed or 99)
+    with pytest.raises(InvalidInput, match="'items_per_user' expects a whole number from 1 to 64, found 65"):
+        plan([200_000], items_per_user=65)

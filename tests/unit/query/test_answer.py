@@ -30,6 +30,7 @@ SMALL: dict[str, Any] = {"encoding": "ids", "bits": 8}
 KEYS = [
     "schema", "mechanism", "oracle", "encoding", "k", "epsilon", "seed", "items", "parties", "notes", "choices",
     "missing", "truth", "mode", "task", "name", "covered", "levels", "privacy", "fakes_needed", "outside",
+    "items_per_user", "reading",
 ]  # fmt: skip
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "answer_json.md"
 

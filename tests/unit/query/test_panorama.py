@@ -84,9 +84,36 @@ def test_advice_on_long_texts_names_the_chunks_that_make_room() -> None:
     assert not [note for note in notes_on(held, text_chunks=chunks) if "text code" in note]
     assert [note for note in notes_on(held, text_chunks=chunks - 1) if "text code" in note]
     endless = notes_on({"天气预报" * 60: 9_000, "tea": 5_000}, text_chunks=12)
-    assert any("64 is the most that there can be" in note for note in endless)
+    assert any("128 is the most that there can be" in note for note in endless)
     some = {f"word {number}": 2_000 for number in range(40)} | {long: 9_000, "öffnungszeiten": 900}
     assert any("makes room for 95% of all items" in note for note in notes_on(some, text_chunks=4))
+
+
+LONG = {
+    "öffnungszeiten": 40_000,
+    "天气预报": 30_000,
+    "https://www.example.org/catalogue/2024/teas-and-infusions/green/page-12.html"
+    "?order=price&show=all&language=english-gb-us": 20_000,
+    "tea": 9_000,
+}
+
+
+def test_long_texts_come_back_where_the_reports_carry_them() -> None:
+    answer = found({"north": LONG, "south": LONG}, text_chunks=79, bits=24)
+    assert max(len(text) for text in LONG) == 120
+    assert [row.item for row in answer.items] == list(LONG)[:3]
+    assert {row.source for row in answer.items} == {"recovered"}
+    assert "45% of users instead one of 79 parts of its text" in answer.choices[0]
+    assert not [note for note in answer.notes if "text code" in note]
+
+
+def test_long_texts_show_as_a_hash_with_the_reason_where_no_report_carries_them() -> None:
+    answer = found({"north": LONG, "south": LONG}, k=4, bits=24, text_chunks=12)
+    assert [row.item.startswith("#") for row in answer.items] == [True, True, True, False]
+    assert {row.source for row in answer.items[:3]} == {"unknown"}
+    (reason,) = [note for note in answer.notes if "text code" in note]
+    assert "3 items have a text code longer than 96 bits: found, they show as a hash" in reason
+    assert "--set text_chunks=79 makes room for all of them" in reason
 
 
 @pytest.mark.parametrize(
@@ -95,6 +122,7 @@ def test_advice_on_long_texts_names_the_chunks_that_make_room() -> None:
         ({"mechanism": "taps"}, "has no use for the mechanism 'taps'"),
         ({"encoding": "words"}, "has no use for the encoding 'words'"),
         ({"bits": 27}, "at most 26 bits, found bits = 27"),
+        ({"oracle": "olh"}, "through an oracle that counts every name, walsh, found olh"),
     ],
 )
 def test_what_has_no_use_is_refused(options: dict[str, Any], said: str) -> None:

@@ -1,48 +1,108 @@
-"""The walk over texts: its order, its limits, and its naive twin."""
+"""The search over texts: its order, its limits, its naive twin, and its compiled loops without the compiler."""
 
 from itertools import product
 from math import log
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from treetop.encoding.text_code import chunks_of, text_of
-from treetop.trie.text_recovery import likely_texts, log_likelihood_gains, recovered_text
+from treetop.encoding.text_code import ReadingPlace, chunks_of, code_bits, read_chunk, text_of
+from treetop.trie import code_search
+from treetop.trie.text_recovery import WIDE, Gains, WeighedCodes, code_trees, log_likelihood_gains, recovered_text
 
 
-def _noisy(
-    text: bytes, signal: float, seed: int, chunks: int = 12
-) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+def _noisy(text: bytes, signal: float, seed: int, chunks: int = 12) -> Gains:
     counts = np.random.default_rng(seed).standard_normal((chunks, 256))
     counts[np.arange(chunks), list(chunks_of(text, chunks))] += signal
     return log_likelihood_gains(counts, 1.0, np.full(chunks, signal))
 
 
-def test_two_chunks_are_walked_in_the_order_of_the_naive_twin() -> None:
-    gains = np.random.default_rng(7).standard_normal((2, 256)) * 3
+def _in_order(gains: Gains) -> list[bytes]:
+    """Score every text of one or two chunks, as the formula stands."""
     scores = {}
     for pair in product(range(256), repeat=2):
         text = text_of(bytes(pair))
         if text is not None:
-            used = 1 if text_of(bytes(pair[:1])) is not None else 2
-            assert used == 2 or pair[0] == pair[1]
-            scores[text] = gains[0, pair[0]] + gains[1, pair[1]] - used * 8 * log(2)
-    expected = sorted(scores, key=lambda text: -scores[text])
-    assert likely_texts(gains, 256**2) == expected
+            scores[text] = gains[0, pair[0]] + gains[1, pair[1]] - log(2) * code_bits(text)[1]
+    return sorted(scores, key=lambda text: -scores[text])
+
+
+def test_texts_come_in_the_order_of_the_naive_twin() -> None:
+    gains = np.random.default_rng(7).standard_normal((2, 256)) * 3
+    expected = _in_order(gains)
+    assert WeighedCodes.of(gains).likeliest(1 << 10) == expected
+    few = WeighedCodes.of(gains).likeliest(20)
+    assert 0 < len(few) < len(expected)
+    assert few == expected[: len(few)]
+    assert WeighedCodes.of(gains).likeliest(1) == []
+
+
+@pytest.mark.usefixtures("uncompiled")
+def test_the_loops_say_the_same_without_the_compiler() -> None:
+    gains = np.random.default_rng(8).standard_normal((2, 256)) * 3
+    assert WeighedCodes.of(gains).likeliest(1 << 10) == _in_order(gains)
+    texts = WeighedCodes.of(_noisy(b"from", 5.0, seed=3, chunks=4)).likeliest(40)
+    assert texts[0] == b"from"
+
+
+@pytest.fixture
+def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("read_on", "find_ends", "write_text", "likeliest_codes"):
+        monkeypatch.setattr(code_search, name, getattr(code_search, name).py_func)
+
+
+def test_the_compiled_search_agrees_with_the_loops(request: pytest.FixtureRequest) -> None:
+    gains = _noisy("größer".encode(), 1.0, seed=4, chunks=6)
+    compiled = WeighedCodes.of(gains).likeliest(300)
+    request.getfixturevalue("uncompiled")
+    assert WeighedCodes.of(gains).likeliest(300) == compiled
+    assert len(compiled) > 10
+
+
+def test_the_ends_of_a_text_are_those_that_reading_finds() -> None:
+    trees, ends = code_trees(), np.empty((256, 2), dtype=np.int64)
+    for symbol in b"the\xe5":
+        found = code_search.find_ends(*trees, symbol, 0, ends)
+        read = [read_chunk(ReadingPlace(symbol, 0), chunk) for chunk in range(256)]
+        assert sorted(ends[:found, 0].tolist()) == [place for place, end in enumerate(read) if end.ended and end.sound]
+        shortest = min((8 - zeros for zeros in ends[:found, 1].tolist()), default=9)
+        assert min(int(trees.nearest_end[symbol, 0]), 9) == shortest
 
 
 @pytest.mark.parametrize("text", [b"from", b"isabella", "café".encode()])
-def test_a_signal_of_four_deviations_is_read(text: bytes) -> None:
-    assert recovered_text(_noisy(text, 4.0, seed=3), lambda tried: tried == text) == text
+def test_a_signal_of_three_deviations_is_read(text: bytes) -> None:
+    assert recovered_text(_noisy(text, 3.0, seed=3), lambda tried: tried == text, 24) == text
 
 
-def test_nothing_accepted_within_the_limits_is_nothing() -> None:
-    gains = _noisy(b"from", 1.0, seed=5)
-    assert recovered_text(gains, lambda tried: False, max_texts=10) is None
-    assert recovered_text(gains[:1], lambda tried: False) is None
+def test_what_stands_out_is_found_before_the_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    efforts = []
+    spy = SimpleNamespace(py=code_search.likeliest_codes)
+    monkeypatch.setattr(code_search, "likeliest_codes", lambda *given: efforts.append(given[-1]) or spy.py(*given))
+    assert recovered_text(_noisy(b"from", 6.0, seed=3), lambda tried: tried == b"from", 24) == b"from"
+    assert efforts == [512]
+    assert recovered_text(_noisy(b"from", 1.0, seed=5), lambda tried: False, 24, 2000) is None
+    assert efforts == [512, 512, 2000]
+    assert WIDE > 2000
 
 
-def test_a_walk_ends_when_every_code_was_tried() -> None:
-    texts = likely_texts(np.zeros((1, 256)))
+def test_a_long_text_is_read_where_every_chunk_tells_of_it() -> None:
+    address = (
+        b"https://www.example.org/catalogue/2024/teas-and-infusions/green/page-12.html?order=price&show=all&from=120"
+    )
+    chunks = -(-code_bits(address)[1] // 8)
+    assert recovered_text(_noisy(address, 6.0, seed=1, chunks=chunks), lambda tried: tried == address, 24) == address
+
+
+def test_a_text_that_was_cut_is_not_searched_for_long() -> None:
+    tried: list[bytes] = []
+    gains = _noisy("天气预报".encode(), 6.0, seed=2)
+    assert recovered_text(gains, lambda text: bool(tried.append(text)), 24) is None
+    assert len(tried) < 1000
+    assert len(WeighedCodes.of(gains).likeliest(WIDE)) > 1000
+
+
+def test_a_search_ends_when_every_code_was_tried() -> None:
+    texts = WeighedCodes.of(np.zeros((1, 256))).likeliest(WIDE)
     assert len(texts) == len(set(texts))
     assert all(text_of(chunks_of(text, 1)) == text for text in texts)

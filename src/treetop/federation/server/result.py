@@ -122,6 +122,7 @@ def result_content(
             "epsilon": task.budget.text, "reports_per_user": 1, "oracle": task.oracle, "not_covered": NOT_COVERED,
         },
         "fakes_needed": _fakes(task, ranking, present, fakes_needed), "outside": _outside(ranking, users),
+        "items_per_user": None, "reading": "holders",  # every device holds one item
     }  # fmt: skip
 
 

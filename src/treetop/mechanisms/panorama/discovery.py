@@ -109,8 +109,14 @@ def most_conspicuous(
 
     Whoever did not send a name is taken to count nothing: the score is the lower bound over those who did.
     """
-    names, place = np.unique(np.concatenate([each.names for each in sent.values()]), return_inverse=True)
-    counts = np.concatenate([(tau + STEP * each.steps) * deviations[party] for party, each in sent.items()])
-    variances = np.concatenate([np.full(len(each.names), deviations[party] ** 2) for party, each in sent.items()])
+    every = np.concatenate([each.names for each in sent.values()])
+    order = every.argsort(kind="stable")  # ascending runs are merged, faster than `np.unique`
+    every = every[order]
+    new = np.append(True, every[1:] != every[:-1])[: len(every)]
+    names, place = every[new], new.cumsum() - 1
+    counts = np.concatenate([(tau + STEP * each.steps) * deviations[party] for party, each in sent.items()])[order]
+    variances = np.concatenate([np.full(len(each.names), deviations[party] ** 2) for party, each in sent.items()])[
+        order
+    ]
     scores = np.bincount(place, counts, len(names)) - zeta * np.sqrt(np.bincount(place, variances, len(names)))
     return names if len(names) <= number else np.sort(names[np.argpartition(-scores, number)[:number]])

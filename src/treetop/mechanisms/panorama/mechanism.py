@@ -38,7 +38,7 @@ from treetop.mechanisms.panorama.messages import ChunksWanted, CountsWanted, Fir
 from treetop.mechanisms.panorama.name_counts import NameCounts, SurveyedNames
 from treetop.mechanisms.panorama.plan import (
     MAX_NAME_BITS,
-    READ,
+    SPARE,
     CatalogueParameters,
     IdParameters,
     PanoramaParameters,
@@ -49,7 +49,7 @@ from treetop.mechanisms.panorama.ranking import ZETA, ClosingRound, Reporting
 from treetop.mechanisms.panorama.texts import ChunkCounts, ListedNames, Texts, chunk_rows, spelt_texts
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
 from treetop.oracles.name_reports import counts_every_name
-from treetop.oracles.registry import AUTO, find_oracle, listed_oracle, oracle_named
+from treetop.oracles.registry import AUTO, find_oracle, listed_oracle, oracle_named, set_form
 from treetop.oracles.walsh import WalshHashing
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import GlobalRanking
@@ -60,6 +60,10 @@ from treetop.trie.user_groups import Group
 
 EVERYBODY = 1.0
 WORTH_SAYING = 0.0005
+
+
+FAR_BELOW = 2.5
+"""Standard deviations of a sum of whole names; reports of chunks move two names by 0.8 of them against each other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +78,13 @@ class OtherNames:
 def name_oracle(parameters: PanoramaParameters) -> FrequencyOracle[Any]:
     """Return the oracle that names are reported through: walsh, unless told."""
     name = WalshHashing.name if parameters.oracle == AUTO else parameters.oracle
-    return oracle_named(name, parameters.epsilon, 1 << parameters.bits)
+    return oracle_named(set_form(name, parameters.items_per_user), parameters.epsilon, 1 << parameters.bits)
 
 
 def catalogue_oracle(parameters: PanoramaParameters, size: int) -> FrequencyOracle[Any]:
     """Return the oracle for places in a catalogue: k-RR where that has the smaller variance, else that of names."""
+    if parameters.items_per_user > 1:  # sets are hashed, however short the list
+        return name_oracle(parameters)
     listed = listed_oracle(parameters.oracle, parameters.epsilon, size)
     return listed if listed.listed else name_oracle(parameters)
 
@@ -160,11 +166,12 @@ class Panorama(DeployedNames):
         present, counts, variances = parties.table({party: sent.listed for party, sent in first.items()})
         best = np.empty(0, dtype=np.int64)
         if present and len(self.listed):
-            best = self.listed.best_of_each(best_places(counts, variances, ZETA, rule, 2 * (parameters.k + READ)))
-        best = best[: parameters.k + READ]
+            best = self.listed.best_of_each(best_places(counts, variances, ZETA, rule, 2 * (parameters.k + SPARE)))
+        best = best[: parameters.k + SPARE]
+        surely = scored(counts[best], variances, ZETA, rule).scores if len(best) else np.empty(0)
         read, others = self.listed.read(best), self.listed.names[:0]
         if self.discovers:
-            found = yield from self._others(parameters, parties, first)
+            found = yield from self._others(parameters, parties, first, surely)
             others = found.names
             if self.texts:
                 sent = yield from ask(AskParties[ChunkCounts](dict.fromkeys(roster.names, ChunksWanted(others))))
@@ -178,9 +185,13 @@ class Panorama(DeployedNames):
         return parties.ranked(parameters, closing, findings)
 
     def _others(
-        self, parameters: PanoramaParameters, parties: Reporting, first: Mapping[str, FirstCounts]
+        self, parameters: PanoramaParameters, parties: Reporting, first: Mapping[str, FirstCounts], listed: Frequencies
     ) -> Dialogue[OtherNames]:
-        """Run by the server: have all parties count the most conspicuous names, and take the best of them."""
+        """Run by the server: have all parties count the most conspicuous names, and take the best of them.
+
+        Those that lie far below the k-th best of all that will be shown for sure, listed names or clear of noise, are
+        left out: reading their texts would not lift them above it.
+        """
         plan, rule = self.plan(parameters, parties.roster), parameters.rule(len(parties.roster.members))
         sent = {
             party: said.others for party, said in first.items() if said.others is not None and party in parties.kinds
@@ -191,11 +202,14 @@ class Panorama(DeployedNames):
         present, counts, variances = parties.table(answers)
         if not present:
             return OtherNames(asked[:0], np.zeros(0, dtype=np.bool_), {})
-        number = READ if self.texts else parameters.k + READ
-        best = np.sort(best_places(counts, variances, ZETA, rule, number))
+        best = np.sort(best_places(counts, variances, ZETA, rule, plan.kept))
         z = threshold(len(present), 1 << parameters.bits, rule == "sum")
-        clear = scored(counts[best], variances, z, rule).scores > 0
-        return OtherNames(asked[best], clear, {party: counts[best, place] for place, party in enumerate(present)})
+        scores, clear = (scored(counts[best], variances, level, rule).scores for level in (ZETA, z))
+        shown = np.sort(np.append(listed, scores[clear > 0]))
+        if len(shown) >= parameters.k:
+            near = scores >= shown[-parameters.k] - FAR_BELOW * np.sqrt(variances.sum())
+            best, clear = best[near], clear[near]
+        return OtherNames(asked[best], clear > 0, {party: counts[best, place] for place, party in enumerate(present)})
 
     def _wanted(
         self, parameters: PanoramaParameters, roster: Roster, best: Codes, others: Codes, read: Texts | None
@@ -237,7 +251,7 @@ class Panorama(DeployedNames):
             return (f"a catalogue of {len(self.listed):,} items: every user reports her item once by {oracle}",)
         what = f"one of 2^{parameters.bits} {'ids' if self.listed.texts is None else 'names, a salted hash,'}"
         chunks = f"one of {parameters.text_chunks} parts of its text"
-        share = f"; {parameters.text_share:.0%} of users instead {chunks}" if self.texts else ""
+        share = f"; {parameters.rho:.0%} of users instead {chunks}" if self.texts else ""
         said = [f"every user reports {what} once by {oracle}{share}"]
         chance = shared_hash_chance(parameters.expected_items, parameters.bits)
         if chance > WORTH_SAYING:

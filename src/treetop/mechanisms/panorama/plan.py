@@ -19,10 +19,14 @@ DEFAULT_BUDGET = 1_500_000
 EVEN_CHANCE = 0.5
 MAX_ASKED, SHARE_ASKED = 1 << 14, 0.25
 """Names on no list that all parties count, and the part of what is left of the budget that their counts may take."""
-READ = 30
-"""The best of these, whose texts are read."""
+SPARE = 30
+"""Names beyond k whose signed counts are asked for: of the listed ones, and of the others."""
+MOST_READ, SHARE_READ = 90, 0.6
+"""Names on no list whose texts are read, and the part of the budget that their chunks may take."""
 WORD_CHUNKS = (0.29, 0.29, 0.23, 0.11, 0.04)
 """How often the words of the public corpus need each chunk of their code; every later one half as often again."""
+WORD_SHARE, LONG_TEXT_SHARE = 0.3, 0.45
+"""rho where texts are words, and where more chunks are asked for than words need."""
 
 
 def name_bits_for(expected_items: int) -> int:
@@ -37,8 +41,10 @@ class PanoramaParameters(SummedParameters):
     bits: int = code_bits(NAME_BITS)
     upload_budget: int = upload_budget()
     text_share: float = setting(
-        0.3, "", "Hashed names: share of users who report a part of their text; 0.4 to 0.45 suit long texts.",
-        number("a number above 0 and below 1", lambda share: 0 < share < 1),
+        0.0, "",
+        f"Hashed names: share of users who report a part of their text. 0: {WORD_SHARE}, or {LONG_TEXT_SHARE} with "
+        f"more than {DEFAULT_CHUNKS} chunks.",
+        number("a number from 0 to below 1", lambda share: 0 <= share < 1),
     )  # fmt: skip
     text_chunks: int = setting(
         DEFAULT_CHUNKS, "", "Hashed names: parts of 8 bits that a text's code is cut into.", whole_number(1, MAX_CHUNKS)
@@ -47,6 +53,11 @@ class PanoramaParameters(SummedParameters):
         0, "", "Hashed names: different items expected; more than 100,000 take 26 bits, fewer 24. 0: not known.",
         whole_number(0, 1 << 40),
     )  # fmt: skip
+
+    @property
+    def rho(self) -> float:
+        """Return the share of users who report a chunk: as told, or more of them for long texts."""
+        return self.text_share or (LONG_TEXT_SHARE if self.text_chunks > DEFAULT_CHUNKS else WORD_SHARE)
 
     def rule(self, parties: int) -> ScoreRule:
         """Return how names are ranked: by sums above ten parties, whose sets are too many."""
@@ -78,7 +89,12 @@ class CatalogueParameters(IdParameters):
 
 
 def chunk_weights(chunks: int) -> tuple[float, ...]:
-    """Return how often each chunk is drawn: as often as the words of the public corpus need it."""
+    """Return how often each chunk is drawn: as often as the words of the public corpus need it.
+
+    More chunks than words need are asked for where texts are long. These need every chunk alike.
+    """
+    if chunks > DEFAULT_CHUNKS:
+        return (1 / chunks,) * chunks
     rare = (WORD_CHUNKS[-1] * 0.5**place for place in range(1, chunks))
     weights = [*WORD_CHUNKS, *rare][:chunks]
     return tuple(weight / sum(weights) for weight in weights)
@@ -94,6 +110,8 @@ class PanoramaPlan:
     """Standard deviations above the noise from which on a party names a name by itself."""
     asked: int = 0
     """Of these, the best that all parties count."""
+    kept: int = 0
+    """Of these, the best that go on: their texts are read, where there are any."""
 
     @property
     def chunks(self) -> int:
@@ -105,16 +123,18 @@ class PanoramaPlan:
         cls, parameters: PanoramaParameters, listed: int, *, signed: bool, discovers: bool, texts: bool
     ) -> "PanoramaPlan":
         """Spend on names that are on no list what everything else leaves of the budget."""
-        rho, chunks = (parameters.text_share, parameters.text_chunks) if texts else (0.0, 0)
+        rho, chunks = (parameters.rho, parameters.text_chunks) if texts else (0.0, 0)
         weights = (1 - rho, *(rho * weight for weight in chunk_weights(chunks)))
         if not discovers:
             return cls(weights)
-        unary = UNARY_BITS[signed]
-        budget = parameters.upload_budget or DEFAULT_BUDGET
-        closing = (parameters.k + 2 * READ) * COUNT_BITS
-        left = budget - listed * unary - READ * chunks * CHUNK_VALUES * UNARY_BITS[False] - closing
+        unary, budget = UNARY_BITS[signed], parameters.upload_budget or DEFAULT_BUDGET
+        kept, row = parameters.k + SPARE, chunks * CHUNK_VALUES * UNARY_BITS[False]
+        if texts:
+            kept = max(1, min(MOST_READ, int(budget * SHARE_READ / row)))
+        closing = (parameters.k + SPARE + kept) * COUNT_BITS
+        left = budget - listed * unary - kept * row - closing
         asked = int(min(MAX_ASKED, max(left, 0.0) * SHARE_ASKED / unary))
-        return cls(weights, tau_within(1 << parameters.bits, left - asked * unary), max(asked, READ))
+        return cls(weights, tau_within(1 << parameters.bits, left - asked * unary), max(asked, kept), kept)
 
     def overlooks(self, bits: int, parties: int) -> bool:
         """Return whether a name that just stands out is more likely than not to be named by nobody.
@@ -127,9 +147,9 @@ class PanoramaPlan:
 
     def expected_bits(self, parameters: PanoramaParameters, listed: int, *, signed: bool) -> int:
         """Return what a party will send: counts of the list, what is conspicuous, counts asked for, and chunks."""
-        unary, closing = UNARY_BITS[signed], (parameters.k + 2 * READ) * COUNT_BITS
+        unary, closing = UNARY_BITS[signed], (parameters.k + SPARE + self.kept) * COUNT_BITS
         if not self.tau:
             return round(listed * unary) + closing
-        chunks = READ * self.chunks * CHUNK_VALUES * UNARY_BITS[False]
+        chunks = self.kept * self.chunks * CHUNK_VALUES * UNARY_BITS[False]
         found = expected_bits(1 << parameters.bits, self.tau)
         return round((listed + self.asked) * unary + found + chunks) + closing

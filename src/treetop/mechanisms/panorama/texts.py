@@ -85,6 +85,7 @@ class ChunkCounts:
 
 def gains_of(sent: ChunkCounts, expected: Frequencies) -> Gains:
     """Run by the server: what one party's chunk counts say for every value behind every name."""
+    expected = np.maximum(expected, 0)
     rows = [
         np.zeros((len(expected), CHUNK_VALUES))
         if chunk.missing
@@ -101,7 +102,7 @@ def spelt_texts(
     clear: NDArray[np.bool_],
     codec: Hashed,
 ) -> Texts:
-    """Run by the server: walk over the likeliest texts behind names; a long way only where a name is no mere noise."""
+    """Run by the server: search for the likeliest texts behind names, far only where a name is no mere noise."""
     gains = [gains_of(counts, expected[party]) for party, counts in sent.items() if party in expected]
     texts: Texts = {}
     for place, name in enumerate(names.tolist() if gains else ()):
@@ -110,7 +111,7 @@ def spelt_texts(
             return codec.hash_of(text) == name and is_utf_8(text)
 
         told = np.sum([party[place] for party in gains], axis=0)
-        text = recovered_text(told, accepts, widths=(NARROW, WIDE) if clear[place] else (NARROW,))
+        text = recovered_text(told, accepts, codec.bits, WIDE if clear[place] else NARROW)
         if text is not None:
             texts[name] = ReadText(text, "recovered")
     return texts

@@ -65,14 +65,18 @@ class HashFace(DeviceFace):
         """Return that of k-RR."""
         return self._buckets.thresholds
 
+    def hashed(self, seed: int, value: int) -> int:
+        """Return the bucket of a key under a seed."""
+        return bucket_of(seed, value, self.slots)
+
     def report(self, drawn: tuple[int, tuple[int], int], value: int) -> HashedReport:
         """Return the seed and the perturbed bucket of a key."""
         seed, word, other = drawn
-        return HashedReport(seed, self._buckets.report((word, other), bucket_of(seed, value, self.slots)))
+        return HashedReport(seed, self._buckets.report((word, other), self.hashed(seed, value)))
 
     def supports(self, report: HashedReport, value: int) -> bool:
         """Return whether the key falls into the reported bucket."""
-        return bucket_of(report.seed, value, self.slots) == report.bucket
+        return self.hashed(report.seed, value) == report.bucket
 
     @cached_property
     def width(self) -> int:

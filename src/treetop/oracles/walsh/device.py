@@ -11,11 +11,13 @@ from functools import cached_property
 
 from treetop.errors import InvalidInput
 from treetop.oracles.olh.device import SEED_BYTES, HashedReport
-from treetop.oracles.protocol import Below, DeviceFace, Randomness, Seed, Words, number_below
+from treetop.oracles.protocol import Below, DeviceFace, Randomness, Seed, Words, number_below, smallest_width
 from treetop.privacy.randomness import WORD_BITS
 
 MAX_PARITIES = 8
 """An outcome takes one byte; from epsilon 5.9 on a larger g would do better: at epsilon 8, 3.4 times."""
+MAX_SET_PARITIES = 12
+"""Reports of sets need more outcomes, and take two bytes for one above 256."""
 _LOW_64 = (1 << 64) - 1
 _GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
@@ -64,8 +66,9 @@ class ParityFace(DeviceFace):
 
     def __init__(self, odds: Fraction, slots: int) -> None:
         super().__init__(odds, slots)
-        if slots > 1 << MAX_PARITIES or slots & (slots - 1):
-            raise InvalidInput(f"walsh has a power of two from 2 to {1 << MAX_PARITIES} as its slots, found {slots}")
+        if slots > 1 << MAX_SET_PARITIES or slots & (slots - 1):
+            most = 1 << MAX_SET_PARITIES
+            raise InvalidInput(f"walsh has a power of two from 2 to {most} as its slots, found {slots}")
 
     @cached_property
     def randomness(self) -> tuple[Randomness, ...]:
@@ -97,14 +100,14 @@ class ParityFace(DeviceFace):
         """Return whether the key has the reported outcome."""
         return self.hashed(report.seed, value) == report.bucket
 
-    @property
+    @cached_property
     def width(self) -> int:
-        """Return 5."""
-        return SEED_BYTES + 1
+        """Return 5, or 6 where sets need more than 256 outcomes."""
+        return SEED_BYTES + smallest_width(self.slots)
 
     def encode(self, report: HashedReport) -> bytes:
-        """Run by the device: the seed, big-endian, then the outcome."""
-        return report.seed.to_bytes(SEED_BYTES, "big") + bytes([report.bucket])
+        """Run by the device: the seed, then the outcome, both big-endian."""
+        return report.seed.to_bytes(SEED_BYTES, "big") + report.bucket.to_bytes(self.width - SEED_BYTES, "big")
 
     def decode(self, body: bytes) -> HashedReport:
         """Run by the party."""
@@ -113,7 +116,7 @@ class ParityFace(DeviceFace):
 
     def readable(self, body: bytes) -> bool:
         """Run by the party for every report."""
-        return body[SEED_BYTES] < self.slots
+        return int.from_bytes(body[SEED_BYTES:], "big") < self.slots
 
     def task_thresholds(self) -> Mapping[str, int]:
         """Return `keep` and `outcomes`: a task without lists says all."""

@@ -22,12 +22,13 @@ def mixed_words(seeds: Words32 | Words64, place: int) -> Words64:
     return mixed
 
 
-def outcomes(seeds: Words32, keys: Any, slots: int) -> NDArray[np.uint8]:
+def outcomes(seeds: Words32, keys: Any, slots: int) -> NDArray[Any]:
     """Return the outcome, out of g, of a key under every seed: one key for all, or one for each."""
-    parities = slots.bit_length() - 1
-    found = (mixed_words(seeds, 1) & np.uint64(slots - 1)).astype(np.uint8)
+    parities, form = slots.bit_length() - 1, np.min_scalar_type(slots - 1)
+    found = (mixed_words(seeds, 1) & np.uint64(slots - 1)).astype(form)
     for place in range(parities):
-        found ^= (np.bitwise_count(mixed_words(seeds, place + 2) & keys) & np.uint8(1)) << np.uint8(place)
+        odd = np.bitwise_count(mixed_words(seeds, place + 2) & keys) & np.uint8(1)
+        found ^= odd.astype(form) << form.type(place)
     return found
 
 

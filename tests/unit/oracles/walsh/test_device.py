@@ -117,11 +117,16 @@ def test_every_report_reads_thirteen_random_bytes(budget: str) -> None:
     assert face.width == 5
 
 
-@pytest.mark.parametrize("slots", [3, 9, 255, 512])
+@pytest.mark.parametrize("slots", [3, 9, 255, 8192])
 def test_outcomes_are_a_power_of_two(slots: int) -> None:
-    with pytest.raises(InvalidInput, match=f"a power of two from 2 to 256 as its slots, found {slots}"):
+    with pytest.raises(InvalidInput, match=f"a power of two from 2 to 4096 as its slots, found {slots}"):
         ParityFace(ONE, slots)
     assert not WALSH.has_slots(slots)
+
+
+def test_more_than_256_outcomes_are_those_of_sets() -> None:
+    assert ParityFace(ONE, 512).width == 6
+    assert not WALSH.has_slots(512)
 
 
 def test_a_batch_with_another_number_of_outcomes_is_refused() -> None:

@@ -1,0 +1,115 @@
+"""Checks of reports of sets: the law of every small one, read from the shipped face, and what many reports show.
+
+A user's value is her whole set. So any two sets are compared: the empty one, small and large ones, sets whose items
+have the same key, and items without a code. Key and seed are those of a toy family, and for each of them the ratio must
+hold: T is then settled, and a mixture over keys has no larger one.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Hashable
+
+from treetop.adapters.system.host import SystemEntropy
+from treetop.audit.audit_report import Check
+from treetop.audit.empirical_epsilon import Counts, epsilon_bound, visible_excess
+from treetop.audit.exact_ratios import Cases, Odds, tight, within
+from treetop.audit.oracle_laws import BUDGETS, worst_odds
+from treetop.oracles.protocol import NO_CODE_KEY
+from treetop.oracles.set_reports import Held, SetFace, SetLocalHashing, SetOracle, SetWalshHashing
+from treetop.privacy.budget import Budget
+from treetop.privacy.randomness import WORDS
+
+FORMS: tuple[type[SetOracle], ...] = (SetLocalHashing, SetWalshHashing)
+FaceOf = Callable[[SetOracle, Budget], SetFace]
+QUICK_ITEMS, ITEMS = (1, 2, 3), (1, 2, 3, 8)
+QUICK_BUCKETS, MAX_BUCKETS = 40, 500
+"""Forms with more are not enumerated: every bucket has an interval of its own for each number of items."""
+TOY_SEEDS = 8
+EMPIRICAL_ITEMS = 8
+
+
+def held(*keys: int) -> Held:
+    """Return a set of items with these keys, equal ones by different items."""
+    return {b"item %d" % place: key for place, key in enumerate(keys)}
+
+
+def sets_of(m: int) -> tuple[Held, ...]:
+    """Return sets around a limit of m items: two of m that share nothing, one of more, and the odd ones."""
+    return (
+        held(),
+        held(1),
+        held(1, 1),
+        held(NO_CODE_KEY),
+        held(2, NO_CODE_KEY, NO_CODE_KEY),
+        held(*range(m)),
+        held(*range(m, 2 * m)),
+        held(*range(2 * m + 1)),
+    )
+
+
+def shipped_face(oracle: SetOracle, budget: Budget) -> SetFace:
+    """Return the face that devices use."""
+    return oracle.device(budget)
+
+
+def set_cases(form: type[SetOracle], quick: bool, face_of: FaceOf = shipped_face) -> Cases:
+    """Return the largest ratio for every budget and m with few enough buckets."""
+    cases: list[tuple[Budget, Odds]] = []
+    most = QUICK_BUCKETS if quick else MAX_BUCKETS
+    for m in QUICK_ITEMS if quick else ITEMS:
+        for budget in BUDGETS:
+            face = face_of(form(m), budget)
+            if face.slots <= most:
+                cases.append((budget, worst_odds([face], sets_of(m), TOY_SEEDS)[0]))
+    return cases
+
+
+def exact_set_checks(form: type[SetOracle], quick: bool, face_of: FaceOf = shipped_face) -> list[Check]:
+    """Check that no report is more than e^epsilon times likelier for one set than for another, and how close it is."""
+    cases, name = set_cases(form, quick, face_of), form.name
+    claim = f"{name}, sets of up to {max(QUICK_ITEMS if quick else ITEMS)} items and more: no ratio exceeds e^epsilon"
+    return [within(f"exact_{name}_sets", claim, cases), tight(f"tight_{name}_sets", cases)]
+
+
+def drawn_once_check(form: type[SetOracle], face_of: FaceOf = shipped_face, draws: int = 50) -> Check:
+    """Check that a draw settles the report: whoever reports again, after a restart too, speaks of the same items."""
+    oracle, budget, value = form(2), Budget("2"), held(*range(9))
+    faces = face_of(oracle, budget), face_of(oracle, budget)
+    changed = 0
+    for _ in range(draws):
+        draw = faces[0].draw(SystemEntropy())
+        changed += len({face.report(draw.drawn, value) for face in (*faces, *faces)}) > 1
+    claim = f"{form.name}: of {draws} draws, those that gave two different reports of one set"
+    return Check(f"drawn_once_{form.name}_sets", changed == 0, claim, float(changed), 0.0)
+
+
+def set_events(face: SetFace, value: Held, keys: tuple[int, int], trials: int) -> Counts:
+    """Return how often the bytes of so many reports of a set support each of two keys."""
+    entropy, counts = SystemEntropy(), Counter[Hashable]()
+    for _ in range(trials):
+        report = face.checked(face.encode(face.draw(entropy).report(value)))
+        counts[face.supports(report, keys[0]), face.supports(report, keys[1])] += 1
+    return counts
+
+
+def empirical_set_check(form: type[SetOracle], trials: int, face_of: FaceOf = shipped_face) -> Check:
+    """Check that reports of two sets without a common item, seen from outside, show no more than epsilon."""
+    m, budget = EMPIRICAL_ITEMS, Budget("1")
+    face = face_of(form(m), budget)
+    first, second = (
+        set_events(face, value, (0, m), trials) for value in (held(*range(m)), held(*range(m, 2 * m)))
+    )  # fmt: skip
+    bound, miss = epsilon_bound(first, second, trials), 1 - 1 / face.slots
+    own, other = face.own / WORDS, (1 - m * face.own / WORDS) / (face.slots - m)
+    power = visible_excess(own * miss, other * miss, trials)
+    claim = (
+        f"{form.name} devices with sets of {m}, {2 * trials:,} reports: epsilon shown at 99.9 % confidence; an excess "
+        f"of {power:.3f} would be seen with 99.9 % power"
+    )
+    return Check(f"empirical_{form.name}_sets", bound <= budget.amount, claim, bound, float(budget.amount))
+
+
+def set_checks(quick: bool) -> list[Check]:
+    """Run all of it."""
+    return [check for form in FORMS for check in (
+        *exact_set_checks(form, quick), drawn_once_check(form), empirical_set_check(form, 10_000 if quick else 300_000)
+    )]  # fmt: skip

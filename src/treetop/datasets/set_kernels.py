@@ -1,0 +1,52 @@
+"""The compiled loops that gather rows into users' sets."""
+
+from typing import Any
+
+import numpy as np
+
+from treetop.oracles.compiling import compiled
+
+
+@compiled
+def gathered(users: Any, items: Any, counts: Any, places: Any, held: Any, used: Any) -> None:
+    """Write every row's item to its user's next place; `counts` and `used` are empty where nothing is counted."""
+    counted = len(counts) > 0
+    for row in range(len(users)):
+        place = places[users[row]]
+        places[users[row]] += 1
+        held[place] = items[row]
+        if counted:
+            used[place] = counts[row]
+
+
+@compiled
+def sort_sets(starts: Any, items: Any, counts: Any) -> Any:
+    """Sort every user's items, with their counts if there are any; return how many repeat the one before."""
+    counted, repeated = len(counts) > 0, 0
+    for user in range(len(starts) - 1):
+        first, end = starts[user], starts[user + 1]
+        if counted:
+            order = np.argsort(items[first:end])
+            items[first:end] = items[first:end][order]
+            counts[first:end] = counts[first:end][order]
+        else:
+            items[first:end].sort()
+        for entry in range(first + 1, end):
+            repeated += items[entry] == items[entry - 1]
+    return repeated
+
+
+@compiled
+def merge_repeated(starts: Any, items: Any, counts: Any, merged: Any) -> Any:
+    """Move every user's distinct items together, adding up the counts of equal ones; return how many are left."""
+    kept = 0
+    for user in range(len(starts) - 1):
+        merged[user] = kept
+        for entry in range(starts[user], starts[user + 1]):
+            if entry > starts[user] and items[entry] == items[kept - 1]:
+                counts[kept - 1] += counts[entry]
+            else:
+                items[kept], counts[kept] = items[entry], counts[entry]
+                kept += 1
+    merged[len(starts) - 1] = kept
+    return kept

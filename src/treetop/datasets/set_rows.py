@@ -1,0 +1,150 @@
+"""Federations of users who hold many items, from rows of party, user, item and optionally count."""
+
+import re
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from treetop.datasets.columns import coded_text, whole_numbers
+from treetop.datasets.federation import Federation, PartyItems
+from treetop.datasets.user_sets import UserSets
+from treetop.errors import InvalidInput
+
+Codes = NDArray[np.int32]
+USER_NAMES = re.compile(
+    r"(user|customer|device|client|account|member|person|visitor|subscriber|patient|household|cookie|player|employee|"
+    r"student)(id|uid|uuid|guid|key|no|nr|number|hash|name|code)?|uid|uuid|email|emailaddress|imei|msisdn"
+)
+"""What a column of user ids is called, in lower case and without anything between the words."""
+
+
+def looks_like_users(column: str) -> bool:
+    """Return whether a column's name says that its rows belong to users: `user_id`, `UID`, `customer-id` …"""
+    return USER_NAMES.fullmatch(re.sub(r"[^a-z]", "", column.lower())) is not None
+
+
+def refuse_unnamed_users(source: str, columns: list[str]) -> None:
+    """Refuse a table whose rows seem to belong to users: read as users of their own, every count would be wrong."""
+    if found := [column for column in columns if looks_like_users(column)]:
+        column = found[0]
+        raise InvalidInput(
+            f"{source}: the column {column!r} looks like a user's id, and nobody said so: expected --user-column "
+            f"{column} (load(..., user={column!r})) where its rows are the items of one user, or --rows-are-users "
+            "(rows_are_users=True) where every row is a user of her own"
+        )
+
+
+def federation_of_sets(name: str, tables: list[tuple[str, pa.Table]], user: str) -> Federation:
+    """Gather the rows of tables by user; the tables are taken out of the list as they are read, to free their memory.
+
+    A table without `party` is one party named after it.
+    """
+    notes: list[str] = []
+    parts: list[tuple[Codes, Codes, Codes]] = []
+    dictionaries: list[tuple[pa.Array, pa.Array, pa.Array]] = []
+    counts: list[NDArray[np.int64]] = []
+    counted = any("count" in table.column_names for _, table in tables)
+    while tables:
+        source, table = tables.pop(0)
+        _check_columns(source, table, user)
+        if ignored := [column for column in table.column_names if column not in ("party", "item", "count", user)]:
+            notes.append(f"{source}: ignored the columns {', '.join(ignored)}")
+        named = "party" in table.column_names
+        party = coded_text(source, "party", table["party"]) if named else _one_party(source, table.num_rows)
+        columns = party, coded_text(source, user, table[user]), coded_text(source, "item", table["item"])
+        parts.append((columns[0][0], columns[1][0], columns[2][0]))
+        dictionaries.append((columns[0][1], columns[1][1], columns[2][1]))
+        if "count" in table.column_names:
+            counts.append(whole_numbers(source, "count", table["count"], 1))
+        elif counted:
+            counts.append(np.ones(table.num_rows, dtype=np.int64))
+        del table
+    (parties_of, user_of, item_of), (party_names, user_names, item_names) = _joined(parts, dictionaries)
+    del parts, dictionaries, columns
+    pa.default_memory_pool().release_unused()  # the columns of the files
+    home = _homes(parties_of, user_of, party_names, user_names)
+    uses = np.concatenate(counts) if counted else None
+    sets = UserSets.grouped(_by_party(home, user_of), len(home), item_of, uses)
+    if repeated := len(item_of) - len(sets.items):
+        notes.append(f"{repeated:,} repeated (party, user, item) rows were merged, and their counts added up")
+    ends = np.cumsum(np.bincount(home, minlength=len(party_names)))
+    parties = tuple(
+        _party(party_name, sets, first, end, len(item_names))
+        for party_name, first, end in zip(party_names.to_pylist(), np.append(0, ends[:-1]), ends, strict=True)
+    )
+    return Federation(name, item_names.to_pylist(), parties, tuple(notes))
+
+
+def _check_columns(source: str, table: pa.Table, user: str) -> None:
+    found = ", ".join(table.column_names) or "no columns"
+    if user in ("party", "item", "count", "users"):
+        raise InvalidInput(f"expected a column of user ids beside party, item and count, found {user!r} named as one")
+    if user not in table.column_names or "item" not in table.column_names:
+        raise InvalidInput(f"{source}: expected the columns {user!r} and 'item' (and 'party', 'count'), found {found}")
+    if "users" in table.column_names:
+        raise InvalidInput(
+            f"{source}: expected rows of one user each, found the column 'users' beside {user!r}: leave one of them out"
+        )
+    if table.num_rows == 0:
+        raise InvalidInput(f"{source}: expected one row at least, found an empty table")
+
+
+def _one_party(source: str, rows: int) -> tuple[Codes, pa.Array]:
+    return np.zeros(rows, dtype=np.int32), pa.array([source])
+
+
+def _joined(
+    parts: list[tuple[Codes, Codes, Codes]], dictionaries: list[tuple[pa.Array, pa.Array, pa.Array]]
+) -> tuple[list[Codes], list[pa.Array]]:
+    """Return the columns of all tables under one dictionary for each."""
+    columns, names = [], []
+    for place in range(3):
+        if len(parts) == 1:
+            columns.append(parts[0][place])
+            names.append(dictionaries[0][place])
+            continue
+        encoded = pa.concat_arrays([each[place] for each in dictionaries]).dictionary_encode()
+        moved, first = np.asarray(encoded.indices), 0
+        found: list[Codes] = []
+        for part, texts in zip(parts, dictionaries, strict=True):
+            found.append(moved[first : first + len(texts[place])][part[place]])
+            first += len(texts[place])
+        columns.append(np.concatenate(found).astype(np.int32))
+        names.append(encoded.dictionary)
+    return columns, names
+
+
+def _homes(parties_of: Codes, user_of: Codes, party_names: pa.Array, user_names: pa.Array) -> Codes:
+    """Return every user's party; whoever has two would answer, and pay, twice."""
+    home = np.zeros(len(user_names), dtype=np.int32)
+    home[user_of] = parties_of
+    if len(party_names) > 1 and (elsewhere := home[user_of] != parties_of).any():
+        row = int(np.argmax(elsewhere))
+        user, one, two = user_of[row], parties_of[row], home[user_of[row]]
+        raise InvalidInput(
+            f"user {user_names[user].as_py()!r} is in two parties, {party_names[one].as_py()!r} and "
+            f"{party_names[two].as_py()!r}: expected one each, since she would answer, and pay, twice"
+        )
+    return home
+
+
+def _by_party(home: Codes, user_of: Codes) -> Codes:
+    """Return the rows' users, numbered so that those of a party follow each other."""
+    if len(home) and not home.any():
+        return user_of
+    order = np.argsort(home.astype(np.min_scalar_type(int(home.max()))), kind="stable")
+    rank = np.empty(len(home), dtype=np.int32)
+    rank[order] = np.arange(len(home), dtype=np.int32)
+    return rank[user_of]
+
+
+def _party(name: str, sets: UserSets, first: int, end: int, items: int) -> PartyItems:
+    """Return the users from first to end as a party: their sets, and how many of them hold which item."""
+    starts = sets.starts[first : end + 1]
+    entries = slice(int(starts[0]), int(starts[-1]))
+    counts = None if sets.counts is None else sets.counts[entries]
+    own = UserSets(starts - starts[0], sets.items[entries], counts)
+    holders = np.bincount(own.items, minlength=items)
+    held = np.flatnonzero(holders)
+    return PartyItems(name, held, holders[held], own)

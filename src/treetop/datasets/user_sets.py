@@ -1,0 +1,124 @@
+"""Users who hold many items: each party's sets as two arrays, never an object for a user; and what is asked of them."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treetop.errors import InvalidInput, UnknownName
+from treetop.oracles.set_reports import MAX_ITEMS
+
+HOLDERS, SHARES, USE_SHARES = READINGS = ("holders", "shares", "use_shares")
+OCCURRENCES = "occurrences"
+
+
+@dataclass(frozen=True)
+class SetQuestion:
+    """How many items of a user her one report speaks of at most, and what its counts estimate."""
+
+    items_per_user: int
+    """m."""
+    reading: str
+    """holders: users with an item, each weighing min(1, m / |S|); shares: every user 1 / |S| for each of her items;
+    use_shares: every user, for each of her items, the share that it has of her uses."""
+
+    def __post_init__(self) -> None:
+        if self.reading == OCCURRENCES:
+            raise InvalidInput(
+                "occurrences are not counted: a user with many would weigh as much as many users, and one report that "
+                f"hides whether she does says too little; expected one of {', '.join(READINGS)}"
+            )
+        if self.reading not in READINGS:
+            raise UnknownName("reading", self.reading, READINGS)
+        if not 1 <= self.items_per_user <= MAX_ITEMS:
+            raise InvalidInput(
+                f"items_per_user must be 'auto' or a whole number from 1 to {MAX_ITEMS}, found {self.items_per_user}"
+            )
+        if self.reading != HOLDERS and self.items_per_user != 1:
+            raise InvalidInput(
+                f"the reading {self.reading!r} lets every user report one item: expected items_per_user = 1, found "
+                f"{self.items_per_user}"
+            )
+
+    def __str__(self) -> str:
+        if self.reading == USE_SHARES:
+            return "counts are use shares: every user reports one item, drawn in proportion to her uses"
+        if self.items_per_user == 1:
+            return "counts are shares: every user reports one of her items, so she counts 1 / |S| for each of |S|"
+        return (
+            f"counts are holders: every user reports on at most {self.items_per_user} of her items, so of |S| items "
+            f"each counts min(1, {self.items_per_user} / |S|): exact for users with at most {self.items_per_user}, "
+            "for others a lower bound"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class UserSets:
+    """The sets of one party: user u holds items[starts[u] : starts[u + 1]], each once, in ascending order."""
+
+    starts: NDArray[np.int64]
+    items: NDArray[np.int32]
+    counts: NDArray[np.int64] | NDArray[np.int32] | None = None
+    """How often she used each; None: once."""
+    question: SetQuestion | None = None
+    """What is asked of them, as soon as that is known."""
+
+    @classmethod
+    def grouped(
+        cls, users: NDArray[np.int32], number: int, items: NDArray[np.int32], counts: NDArray[np.int64] | None
+    ) -> "UserSets":
+        """Gather rows by user; rows that repeat a user's item are merged, and their counts added up."""
+        from treetop.datasets.set_kernels import gathered  # noqa: PLC0415  numba loads only where there are sets
+
+        starts = np.zeros(number + 1, dtype=np.int64)
+        np.cumsum(np.bincount(users, minlength=number), out=starts[1:])
+        held, used = np.empty(len(items), dtype=np.int32), np.empty(0 if counts is None else len(items), dtype=np.int64)
+        gathered(users, items, used if counts is None else counts, starts[:-1].copy(), held, used)
+        return cls(starts, held, None if counts is None else used).merged()
+
+    def merged(self) -> "UserSets":
+        """Sort every user's items, and merge those that she has twice."""
+        from treetop.datasets.set_kernels import merge_repeated, sort_sets  # noqa: PLC0415
+
+        counts = np.empty(0, dtype=np.int64) if self.counts is None else self.counts
+        repeated = sort_sets(self.starts, self.items, counts)
+        if not repeated:
+            return self
+        uses = np.ones(len(self.items), dtype=np.int32) if self.counts is None else self.counts
+        starts = np.empty_like(self.starts)
+        kept = merge_repeated(self.starts, self.items, uses, starts)
+        return replace(self, starts=starts, items=self.items[:kept], counts=uses[:kept])
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Return |S| of every user."""
+        return np.diff(self.starts)
+
+    def of_users(self, users: NDArray[Any]) -> "UserSets":
+        """Return the sets of some users, by number or by a mask, in their order."""
+        chosen = np.flatnonzero(users) if users.dtype == np.bool_ else users
+        starts = np.concatenate([[0], np.cumsum(self.sizes[chosen])])
+        entries = np.repeat(self.starts[chosen] - starts[:-1], np.diff(starts)) + np.arange(starts[-1])
+        counts = None if self.counts is None else self.counts[entries]
+        return replace(self, starts=starts, items=self.items[entries], counts=counts)
+
+    def moved_to(self, places: NDArray[np.int64]) -> "UserSets":
+        """Return the sets over another list of items, in which item i stands at places[i]."""
+        counts = None if self.counts is None else self.counts.copy()
+        return replace(self, items=places.astype(np.int32)[self.items], counts=counts).merged()
+
+    @property
+    def weights(self) -> NDArray[np.float64] | None:
+        """Return what every entry counts by the reading; None where it is 1."""
+        if self.question is None or (self.question.reading == HOLDERS and self.question.items_per_user > 1):
+            return None
+        uses = self.counts if self.question.reading == USE_SHARES else None
+        if uses is None:
+            return np.repeat(1 / np.maximum(self.sizes, 1), self.sizes)
+        before = np.concatenate([[0], np.cumsum(uses)])
+        shares: NDArray[np.float64] = uses / np.repeat(before[self.starts[1:]] - before[self.starts[:-1]], self.sizes)
+        return shares

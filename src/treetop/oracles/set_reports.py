@@ -1,0 +1,201 @@
+"""One report of a whole set: the set form of OLH and walsh, on a device.
+
+A user holds many items, and her one report is epsilon-LDP for all of them together. The device takes T, at most m of
+its items, hashes what it is asked about each into one of t buckets, and reports one bucket: each of the h that it found
+with probability e^eps / Omega, Omega = m e^eps + t - m, while the t - h others share the rest evenly. Whatever T is,
+every bucket then has a probability from 1 / Omega to e^eps / Omega. To whoever counts, this is OLH with another p and
+1 / t for its q. Vectors: tests/vectors/set_reports.json.
+"""
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from treetop.errors import InvalidInput
+from treetop.oracles.olh import OptimizedLocalHashing
+from treetop.oracles.olh.device import MAX_BUCKETS, SEED_BYTES, HashedReport, HashFace, bucket_count
+from treetop.oracles.protocol import DeviceFace, Oracle, Randomness, Seed, Words
+from treetop.oracles.walsh import WalshHashing
+from treetop.oracles.walsh.device import MAX_SET_PARITIES, ParityFace, parity_count
+from treetop.privacy.budget import Budget
+from treetop.privacy.randomness import WORDS
+
+if TYPE_CHECKING:
+    from treetop.oracles.frequency_oracle import FrequencyOracle
+    from treetop.privacy.epsilon import Epsilon
+
+MAX_ITEMS = 64
+"""The largest m: beyond it a report says too little of each item."""
+KEY_BYTES = 32
+"""Of the key by which a device chooses among its items."""
+
+Held = Mapping[bytes, int]
+"""What a device holds: its items as bytes, and of each the 64-bit key of what it is asked about it."""
+
+
+def own_weight(odds: Fraction, slots: int, items: int) -> int:
+    """Return A: how many of 2^64 words report a bucket of one's own.
+
+    The largest integer with A <= 2^64 L / Omega and A <= L floor((2^64 - m A) / (t - m)), L below e^eps: the second
+    bound compares it with the words that the least likely bucket can get.
+    """
+    t, m, L = slots, items, odds
+    A, too_many = 0, WORDS * L.numerator // (m * L.numerator + (t - m) * L.denominator) + 1
+    while too_many - A > 1:  # the more words own buckets have, the fewer are left for others
+        middle = (A + too_many) // 2
+        holds = middle * L.denominator <= L.numerator * ((WORDS - m * middle) // (t - m))
+        A, too_many = (middle, too_many) if holds else (A, middle)
+    return A
+
+
+def set_buckets(odds: Fraction, items: int) -> int:
+    """Return t = round(2 m - 1 + m e^eps), 2^16 at most; for one item the d' of OLH."""
+    if items == 1:
+        return bucket_count(odds)
+    return min((2 * (2 * items - 1 + items * odds) + 1) // 2, MAX_BUCKETS)
+
+
+def set_parities(odds: Fraction, items: int) -> int:
+    """Return the s whose t = 2^s > m has the least variance, (t - 1) (m L + t - m)^2 / (t - m)^2 but for a factor."""
+    if items == 1:
+        return parity_count(odds)
+
+    def variance(s: int) -> Fraction:
+        t, m = 1 << s, items
+        return (t - 1) * ((m * odds + t - m) / (t - m)) ** 2
+
+    return min(range(items.bit_length(), MAX_SET_PARITIES + 1), key=variance)
+
+
+class SetFace(DeviceFace):
+    """Run by the device: one of t buckets for a set of items, of which at most m are spoken of.
+
+    A key, a seed and a word are drawn before the set is read, always as many bytes. The key decides which items are T
+    and is forgotten: the ledger keeps the bytes of the report, and nobody draws T again.
+    """
+
+    def __init__(self, single: HashFace | ParityFace, items: int) -> None:
+        super().__init__(single.odds, single.slots)
+        if not 1 <= items < single.slots:
+            raise InvalidInput(f"a set report speaks of 1 to {single.slots - 1} items, found {items}")
+        self.single, self.items = single, items
+
+    @cached_property
+    def randomness(self) -> tuple[Randomness, ...]:
+        """Return the key that chooses T, the seed of the hash, and the word U."""
+        return Seed(KEY_BYTES), Seed(SEED_BYTES), Words()
+
+    @cached_property
+    def own(self) -> int:
+        """Return A."""
+        return own_weight(self.odds, self.slots, self.items)
+
+    @cached_property
+    def thresholds(self) -> tuple[int, ...]:
+        """Return where the reported bucket can change: the multiples of A, and for every h the parts of the rest."""
+        A, t = self.own, self.slots
+        found = {h * A for h in range(1, self.items + 1)}
+        for h in range(self.items + 1):
+            rest = WORDS - h * A
+            found.update(h * A + -(-j * rest // (t - h)) for j in range(t - h))
+        return tuple(sorted(found - {0}))
+
+    def chosen(self, key: int, held: Held) -> list[bytes]:
+        """Return T: the m items with the smallest SHA-256 of key and item, or all."""
+        start = key.to_bytes(KEY_BYTES, "big")
+        return sorted(held, key=lambda item: sha256(start + item).digest())[: self.items]
+
+    def bucket(self, word: int, found: list[int]) -> int:
+        """Return the reported bucket, given the h distinct ones of T in ascending order."""
+        A, h, t = self.own, len(found), self.slots
+        if word < h * A:
+            return found[word // A]
+        bucket = (word - h * A) * (t - h) // (WORDS - h * A)
+        for own in found:  # the others are counted without those of T
+            bucket += bucket >= own
+        return bucket
+
+    def report(self, drawn: tuple[int, int, tuple[int]], value: Held) -> HashedReport:
+        """Return the seed and the reported bucket of a set: of T, then of the distinct buckets of its distinct keys."""
+        key, seed, (word,) = drawn
+        T = self.chosen(key, value)
+        H = sorted({self.single.hashed(seed, value[item]) for item in T})
+        return HashedReport(seed, self.bucket(word, H))
+
+    def supports(self, report: HashedReport, value: int) -> bool:
+        """Return whether a key falls into the reported bucket."""
+        return self.single.supports(report, value)
+
+    @property
+    def width(self) -> int:
+        """Return the width of a report of one item with as many buckets."""
+        return self.single.width
+
+    def encode(self, report: HashedReport) -> bytes:
+        """Run by the device: as a report of one item."""
+        return self.single.encode(report)
+
+    def decode(self, body: bytes) -> HashedReport:
+        """Run by the party."""
+        return self.single.decode(body)
+
+    def readable(self, body: bytes) -> bool:
+        """Run by the party for every report."""
+        return self.single.readable(body)
+
+    def task_thresholds(self) -> Mapping[str, int]:
+        """Return A, t and m: a task without lists says all."""
+        return {"own": self.own, "buckets": self.slots, "items": self.items}
+
+
+class SetOracle(Oracle):
+    """The set form of an oracle that hashes: reports look like those of its single form, with t buckets."""
+
+    def __init__(self, items: int) -> None:
+        if not 1 <= items <= MAX_ITEMS:
+            raise InvalidInput(f"items_per_user must be a whole number from 1 to {MAX_ITEMS}, found {items}")
+        self.items = items
+
+    def set_face(self, odds: Fraction) -> SetFace:
+        """Return the device's face for a budget's lower bound of e^eps."""
+        single = self.device_face(odds, self.slots_for(odds))
+        assert isinstance(single, HashFace | ParityFace)  # noqa: S101  for types: both of its classes say so
+        return SetFace(single, self.items)
+
+    def device(self, budget: Budget, slots: int | None = None) -> SetFace:  # noqa: ARG002  there is never a list
+        """Return the device's face."""
+        return self.set_face(budget.odds_below)
+
+    def over(self, epsilon: "Epsilon", size: int) -> "FrequencyOracle[Any]":
+        """Return the counting face for d slots, the dummy counted."""
+        counting: Callable[[Epsilon, int, int], FrequencyOracle[Any]] = self.counting
+        return counting(epsilon, size, self.items)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.items == getattr(other, "items", None)
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.items))
+
+
+class SetLocalHashing(SetOracle, OptimizedLocalHashing):
+    """OLH for sets."""
+
+    counting_face = "treetop.oracles.set_counting:SetHashCounting"
+
+    def slots_for(self, odds: Fraction) -> int:
+        """Return t."""
+        return set_buckets(odds, self.items)
+
+
+class SetWalshHashing(SetOracle, WalshHashing):
+    """Walsh for sets."""
+
+    counting_face = "treetop.oracles.set_counting:SetParityCounting"
+    max_slots = 1 << MAX_SET_PARITIES
+
+    def slots_for(self, odds: Fraction) -> int:
+        """Return t, a power of two."""
+        return 1 << set_parities(odds, self.items)

@@ -1,0 +1,158 @@
+"""Users who hold many items: what is asked of them, and the private survey of how many that is.
+
+The survey is for `items_per_user="auto"`: every user joins it by a chance of 5 %, and whoever does reports only the
+class of her set's size, by k-RR under the same epsilon; she reports no items. All others do, and the answer is about
+them. The m taken is the one that most lifts an item above its noise: E[min(|S|, m)] / sqrt(V(epsilon, m)), between 8
+and 64.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator, SeedSequence, default_rng
+from numpy.typing import NDArray
+
+from treetop.datasets.federation import Federation, PartyItems
+from treetop.datasets.user_sets import HOLDERS, READINGS, SHARES, SetQuestion, UserSets
+from treetop.errors import InvalidInput
+from treetop.mechanisms.canopy import Canopy
+from treetop.mechanisms.panorama.mechanism import Panorama
+from treetop.mechanisms.registry import mechanism_named
+from treetop.mechanisms.strategy import Question
+from treetop.metrics.poisoning import fake_weight
+from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
+from treetop.oracles.krr import KRandomizedResponse
+from treetop.oracles.registry import AUTO, oracle_named, set_form
+from treetop.oracles.walsh import WalshHashing
+from treetop.privacy.epsilon import Epsilon
+
+DEFAULT_ITEMS = 8
+AUTO_ITEMS = "auto"
+SURVEYED = 0.05
+SIZE_CLASSES = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+"""A size belongs to the largest of these that it reaches."""
+ITEMS_TRIED = (8, 12, 16, 24, 32, 48, 64)
+SURVEY_STREAM = 1 << 31
+"""Spawn key of the survey's randomness: no repetition has this number."""
+
+
+def asked_of_sets(
+    federation: Federation, question: Question, *, items_per_user: object, reading: str | None, seed: int
+) -> tuple[Federation, Question]:
+    """Settle what every user is asked about her set, or refuse what the data or the mechanism have no use for."""
+    given = items_per_user if items_per_user is not None else question.settings.get("items_per_user")
+    if not federation.holds_sets:
+        if given not in (None, 1, "1") or reading not in (None, HOLDERS):
+            found = f"items_per_user = {given}" if given not in (None, 1, "1") else f"the reading {reading!r}"
+            raise InvalidInput(
+                f"every user holds one item here, found {found}: expected data with a column of users "
+                "(--user-column NAME, load(..., user=NAME))"
+            )
+        return federation, question
+    one_item = reading is not None and reading in READINGS and reading != HOLDERS
+    if given == AUTO_ITEMS and not one_item:
+        federation, m = _surveyed(federation, question, default_rng(SeedSequence(seed, spawn_key=(SURVEY_STREAM,))))
+    else:
+        m = _whole(given, 1 if one_item else DEFAULT_ITEMS)
+    asked = SetQuestion(m, reading or (SHARES if m == 1 else HOLDERS))
+    settings = {name: value for name, value in question.settings.items() if name != "items_per_user"}
+    if m > 1:
+        _check_mechanism(question, m)
+        settings["items_per_user"] = m
+    return federation.asking(asked), replace(question, settings=settings)
+
+
+def _whole(given: object, default: int) -> int:
+    """Return the number of items asked for; whether it is in range is for the question to say."""
+    if given is None:
+        return default
+    number = int(given) if isinstance(given, str) and given.isascii() and given.isdigit() else given
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise InvalidInput(f"items_per_user must be {AUTO_ITEMS!r} or a whole number, found {given!r}")
+    return number
+
+
+def _check_mechanism(question: Question, m: int) -> None:
+    """Refuse a mechanism that asks every user for one item."""
+    if question.mechanism is None:
+        return
+    mechanism = mechanism_named(question.mechanism)
+    if "items_per_user" not in mechanism.parameters.settings():
+        raise InvalidInput(
+            f"{mechanism.name} asks every user for the one item that she holds, found users who report on up to {m}: "
+            f"expected {Panorama.name} or {Canopy.name}, or items_per_user = 1, where each reports one of hers"
+        )
+
+
+def set_oracle(oracle: Any, epsilon: Epsilon, m: int) -> FrequencyOracle[Any]:
+    """Return the oracle by which sets of up to m items are reported: walsh, unless told; its p and q need no list."""
+    name = WalshHashing.name if oracle == AUTO else oracle
+    return oracle_named(set_form(name, m), epsilon, 1)
+
+
+def choices_of_sets(asked: SetQuestion, oracle: str, epsilon: Epsilon) -> tuple[str, ...]:
+    """Say what the counts mean, and how much one fake user could add to them: as many users as a report weighs."""
+    said, m = [str(asked)], asked.items_per_user
+    if m > 1:
+        many, one = (set_oracle(oracle, epsilon, items) for items in (m, 1))
+        weights = tuple(fake_weight(each.p, each.q) for each in (many, one))
+        said.append(
+            "one crafted report adds as much to a count as {:.1f} users who hold the item (as {:.1f} where everybody "
+            "reports one item)".format(*weights)
+        )
+    return tuple(said)
+
+
+def size_classes(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the class of every size, by its number."""
+    return np.searchsorted(SIZE_CLASSES, sizes, side="right") - 1
+
+
+def best_items(shares: Frequencies, oracle: Any, epsilon: Epsilon) -> int:
+    """Return the m that most lifts an item above its noise, given the shares of the size classes."""
+    sizes = np.array(SIZE_CLASSES)
+
+    def lift(m: int) -> float:
+        deviation = float(set_oracle(oracle, epsilon, m).variance(0.0, 1) ** 0.5)
+        return float(shares @ np.minimum(sizes, m)) / deviation
+
+    return max(ITEMS_TRIED, key=lift)
+
+
+def _surveyed(federation: Federation, question: Question, randomness: Generator) -> tuple[Federation, int]:
+    """Ask some users of every party for the size of their set alone, and return the others, and m."""
+    epsilon = Epsilon(question.epsilon)
+    oracle = KRandomizedResponse().over(epsilon, len(SIZE_CLASSES))
+    frequencies, asked, parties = np.zeros(len(SIZE_CLASSES)), 0, []
+    for party in federation.parties:
+        sets = _sets_of(party)
+        joins = randomness.random(len(sets)) < SURVEYED
+        joins &= not joins.all()  # somebody must be left to report items
+        holders = np.bincount(size_classes(sets.sizes[joins]), minlength=len(SIZE_CLASSES))
+        tally = oracle.sample_tally(holders, randomness)
+        frequencies += tally.reports * oracle.estimate(tally)
+        asked += tally.reports
+        parties.append(_without(party, sets, joins, len(federation.items)))
+    shares = np.maximum(frequencies, 0)
+    shares /= max(shares.sum(), 1.0)
+    m = best_items(shares, question.oracle, epsilon)
+    note = (
+        f"{asked:,} users, 5 % drawn at random, reported only how many items they hold, by k-RR: items_per_user = {m} "
+        "was chosen from it, and the answer is about the others"
+    )
+    return replace(federation, parties=tuple(parties), notes=(*federation.notes, note)), m
+
+
+def _sets_of(party: PartyItems) -> UserSets:
+    if party.sets is None:
+        raise InvalidInput(f"party {party.name!r} has one item for each user, and other parties have sets of them")
+    return party.sets
+
+
+def _without(party: PartyItems, sets: UserSets, gone: NDArray[np.bool_], items: int) -> PartyItems:
+    """Return a party without some of its users."""
+    rest = sets.of_users(~gone)
+    holders = np.bincount(rest.items, minlength=items)
+    held = np.flatnonzero(holders)
+    return PartyItems(party.name, held, holders[held], rest)

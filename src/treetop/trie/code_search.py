@@ -1,0 +1,125 @@
+"""The compiled search over whole codes, the likeliest first.
+
+A beginning of a code waits in a heap under the best score that any code below it could have: its own, that of the best
+chunk it has not tried yet, and the highest of every chunk behind that. So whole codes leave the heap by falling score,
+and nothing that could still win is ever given up.
+"""
+
+from heapq import heappop, heappush
+from math import log
+from typing import Any
+
+import numpy as np
+
+from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES, END
+from treetop.oracles.compiling import compiled
+
+BIT = log(2)
+UNTRIED = -1
+"""A beginning that no chunk was tried behind; above it the rank of the next chunk, or a whole code's last chunk."""
+
+
+@compiled
+def read_on(children: Any, symbol: Any, node: Any, chunk: Any) -> Any:
+    """Read one chunk more: the symbol before, its node, and whether the text goes on behind it."""
+    for bit in range(CHUNK_BITS - 1, -1, -1):
+        child = children[symbol, node, (chunk >> bit) & 1]
+        if child == -1 - END:
+            return symbol, node, False
+        if child < 0:
+            symbol, node = -1 - child, 0
+        else:
+            node = child
+    return symbol, node, True
+
+
+@compiled
+def find_ends(children: Any, nearest_end: Any, symbol: Any, node: Any, ends: Any) -> Any:
+    """Write down the chunks that end a text, each with the zeros behind its end; return how many they are."""
+    waiting = np.empty((CHUNK_BITS + 1, 4), dtype=np.int64)
+    found, open_ = 0, 1
+    waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3] = CHUNK_BITS, 0, symbol, node
+    while open_:
+        open_ -= 1
+        left, chunk, symbol, node = waiting[open_, 0] - 1, waiting[open_, 1], waiting[open_, 2], waiting[open_, 3]
+        for bit in range(2):
+            child = children[symbol, node, bit]
+            if child == -1 - END:
+                ends[found, 0], ends[found, 1] = (chunk << 1 | bit) << left, left
+                found += 1
+                continue
+            after, there = (symbol, child) if child >= 0 else (-1 - child, 0)
+            if nearest_end[after, there] <= left:
+                waiting[open_, 0], waiting[open_, 1] = left, chunk << 1 | bit
+                waiting[open_, 2], waiting[open_, 3] = after, there
+                open_ += 1
+    return found
+
+
+@compiled
+def write_text(children: Any, code: Any, texts: Any) -> None:
+    """Add the bytes of a whole code to the texts."""
+    symbol, node = END, 0
+    for chunk in code:
+        for bit in range(CHUNK_BITS - 1, -1, -1):
+            child = children[symbol, node, (chunk >> bit) & 1]
+            if child == -1 - END:
+                return
+            if child < 0:
+                symbol, node = -1 - child, 0
+                texts.append(np.uint8(symbol))
+            else:
+                node = child
+
+
+@compiled
+def likeliest_codes(
+    scores: Any, orders: Any, highest: Any, children: Any, nearest_end: Any, floor: Any, effort: Any
+) -> Any:
+    """Return the texts of the likeliest codes above a floor, one behind the other, and where each ends.
+
+    The rows of codes of c chunks stand behind those of all shorter ones; `orders` has the chunks of each row by falling
+    score. So many beginnings are looked at: parent, last chunk, length of the whole code, own length, symbol and node.
+    """
+    begun, reached = np.empty((effort + len(highest), 6), dtype=np.int64), np.empty(effort + len(highest))
+    ends, code = np.empty((CHUNK_VALUES, 2), dtype=np.int64), np.empty(len(highest), dtype=np.int64)
+    heap, texts, stops = [(0.0, 0, UNTRIED)], [np.uint8(0)], [0]
+    heap.pop()
+    for place in range(len(highest) - 1):
+        begun[place, 0], begun[place, 1], begun[place, 2], begun[place, 3] = -1, 0, place + 1, 0
+        begun[place, 4], begun[place, 5], reached[place] = END, 0, 0.0
+        heappush(heap, (-highest[place + 1, 0], place, UNTRIED))
+    looked_at = len(highest) - 1
+    while heap and looked_at < effort and heap[0][0] <= -floor:
+        _, place, rank = heappop(heap)
+        length, depth, symbol, node = begun[place, 2], begun[place, 3], begun[place, 4], begun[place, 5]
+        row = length * (length - 1) // 2 + depth
+        if rank >= CHUNK_VALUES:  # a whole code
+            code[depth] = rank - CHUNK_VALUES
+            for before in range(depth - 1, -1, -1):
+                code[before], place = begun[place, 1], begun[place, 0]
+            write_text(children, code[:length], texts)
+            stops.append(len(texts))
+            continue
+        if depth == length - 1:
+            for end in range(find_ends(children, nearest_end, symbol, node, ends)):
+                score = reached[place] + scores[row, ends[end, 0]] + ends[end, 1] * BIT
+                heappush(heap, (-score, place, CHUNK_VALUES + ends[end, 0]))
+            continue
+        rank += rank == UNTRIED
+        chunk = orders[row, rank]
+        if rank + 1 < CHUNK_VALUES:
+            best = reached[place] + scores[row, orders[row, rank + 1]] + highest[length, depth + 1]
+            heappush(heap, (-best, place, rank + 1))
+        symbol, node, goes_on = read_on(children, symbol, node, chunk)
+        if goes_on and nearest_end[symbol, node] <= CHUNK_BITS * (length - depth - 1):
+            new, rest = looked_at, highest[length, depth + 1]
+            begun[new, 0], begun[new, 1], begun[new, 2], begun[new, 3] = place, chunk, length, depth + 1
+            begun[new, 4], begun[new, 5], reached[new] = symbol, node, reached[place] + scores[row, chunk]
+            if depth + 2 == length:  # few chunks end a text
+                rest = -np.inf
+                for end in range(find_ends(children, nearest_end, symbol, node, ends)):
+                    rest = max(rest, scores[row + 1, ends[end, 0]] + ends[end, 1] * BIT)
+            heappush(heap, (-reached[new] - rest, new, UNTRIED))
+            looked_at += 1
+    return np.array(texts)[1:], np.array(stops)[1:] - 1
