@@ -1,6 +1,7 @@
 """Answers, plans and what is printed of them: what parties' honesty adds, and asking for it."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -96,3 +97,16 @@ def test_find_takes_the_options_of_trust() -> None:
     assert found["epsilon"] == 3.7
     assert max(party["central"]["epsilon"] for party in found["parties"]) == pytest.approx(0.5, abs=0.01)
     assert CentralGuarantee(**found["parties"][0]["central"]).delta == 1e-8
+
+
+def test_who_is_asked_only_how_many_items_she_holds_is_in_a_group_of_her_own(tmp_path: Path) -> None:
+    table = tmp_path / "sets.csv"
+    rows = [f"north,u{user},{1 + user % 7}" for user in range(20_000)]
+    table.write_text("party,user_id,item\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    wanted: dict[str, Any] = {**SMALL, "strategy": "panorama", "epsilon": 1, "user": "user_id"}
+    with pytest.warns(TreetopWarning, match="reported only how many items they hold"):
+        surveyed = treetop.find(table, items_per_user="auto", **wanted).parties[0]
+    whole = treetop.find(table, items_per_user=8, **wanted).parties[0]
+    assert whole.users == 20_000
+    assert surveyed.central == central_guarantee(crowds_of([surveyed.users, 20_000 - surveyed.users]), Epsilon(1), 1e-8)
+    assert whole.central == central_guarantee(crowds_of([20_000]), Epsilon(1), 1e-8)
