@@ -46,7 +46,7 @@ PROVED_CODE = {
     "oracles/krr/device.py": "fe6fe23a6c90ce7d",
     "oracles/oue/device.py": "8360181a3134eecd",
     "oracles/olh/device.py": "8c0fb146d6c76a4f",
-    "oracles/set_reports.py": "a70d6278c7257bfe",
+    "oracles/set_reports.py": "b632c407999e7618",
     "oracles/walsh/device.py": "7b4716648c614676",
     "federation/device/device.py": "21ca002422346b3c",
     "federation/device/private_value.py": "b15416c92f688dfa",

@@ -17,8 +17,8 @@ from treetop.privacy.shuffling import central_guarantee, crowds_of
 from treetop.trie.significance import MAX_SETS_OF
 from treetop.trie.user_groups import level_weights
 
-READ_SIGNALS = (0.0, 4.0, 5.0, 6.0, 7.0, 8.0)
-READ_CHANCES = (0.0, 0.04, 0.29, 0.71, 0.96, 1.0)
+READ_SIGNALS = (0.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
+READ_CHANCES = (0.0, 0.02, 0.19, 0.49, 0.85, 0.96, 1.0)
 """How often a word of 8 characters is read when all reports of its chunks together would lift it that many standard
 deviations above the noise: simulated."""
 

@@ -161,14 +161,18 @@ def simulated_answer(
     seed = checked_seed(seed)
     everybody, delta = {party.name: party.total for party in federation.parties}, usual_delta(federation.users)
     chosen: tuple[str, ...] = ()
+    held = items_per_user if items_per_user is not None else question.settings.get("items_per_user")
+
+    def of_sets(question: Question) -> tuple[Federation, Question]:
+        if not federation.holds_sets and held is None and reading is None:
+            return federation, question
+        return asked_of_sets(federation, question, items_per_user=held, reading=reading, seed=seed)
+
     if central is not None:
-        asked = asked_of_sets(federation, question, items_per_user=items_per_user, reading=reading, seed=seed)
-        strategy, delta = prepared(*asked, seed).strategy, central.delta
+        strategy, delta = prepared(*of_sets(question), seed).strategy, central.delta
         local = strategy.local_epsilon(everybody.values(), central, Caps().per_task)
         question, chosen = replace(question, epsilon=local), (epsilon_choice(local, central, min(everybody.values())),)
-    federation, question = asked_of_sets(
-        federation, question, items_per_user=items_per_user, reading=reading, seed=seed
-    )  # fmt: skip
+    federation, question = of_sets(question)
     ready = prepared(federation, question, seed)
     mechanism, population, parameters = ready.mechanism, ready.population, ready.parameters
     outcome = run(mechanism, parameters, population, seed=seed, simulator=simulator)

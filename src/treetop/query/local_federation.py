@@ -73,8 +73,9 @@ def _begun(given: Mapping[str, Any], lists: Mapping[str, ItemList]) -> tuple[Fed
     chosen = choose(question, ahead, parties=len(drawn.parties), hash_key=token_hex(KEY_BYTES))
     encoding = None if chosen.codec.name == ListedItems.name else chosen.codec.name
     if chosen.mechanism.reports_names and encoding is not None:
-        hashed = {"hash_key": chosen.parameters.hash_key} if encoding == Hashed.name else {}
-        settings = {"bits": str(chosen.parameters.bits), **hashed, **settings}
+        names = ("bits", "hash_key", "text_chunks") if encoding == Hashed.name else ("bits",)
+        known = chosen.parameters.settings()
+        settings = {name: str(getattr(chosen.parameters, name)) for name in names if name in known} | settings
     settled = {
         **given, "seed": seed, "mechanism": chosen.mechanism.name, "encoding": encoding, "settings": settings,
         "parties": len(drawn.parties), "users": given.get("users", drawn.users),

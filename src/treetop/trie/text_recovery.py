@@ -117,7 +117,7 @@ class WeighedCodes:
 
     def likeliest(self, effort: int) -> list[bytes]:
         """Return the likeliest texts above the floor, by falling likelihood, as far as so many beginnings lead."""
-        from treetop.trie.code_search import likeliest_codes  # noqa: PLC0415  numba loads only where one searches
+        from treetop.trie.text_kernels import likeliest_codes  # noqa: PLC0415  numba loads only where one searches
 
         texts, ends = likeliest_codes(self.scores, self.orders, self.highest, *code_trees(), self.floor, effort)
         joined, stops = texts.tobytes(), ends.tolist()

@@ -64,6 +64,13 @@ def test_texts_of_names_on_no_list_are_read() -> None:
     assert abs(outcome.ranking.counts[0] - 70_000) < 6 * np.sqrt(outcome.ranking.variances[0])
 
 
+def test_where_fewer_than_k_stand_out_all_that_may_be_more_than_noise_is_looked_at() -> None:
+    rare = {f"rare {number}": 3 for number in range(4)}
+    _, texts = found({**DATA, "south": DATA["south"] | rare}, None, replace(parameters(bits=20), k=12))
+    assert set(texts[: len(TEXTS)]) == {*TEXTS[:-1], "?"}  # the last one's code was cut
+    assert len(texts) == 12
+
+
 def test_a_list_and_texts_together_read_what_the_list_leaves() -> None:
     outcome, texts = found(DATA, [TEXTS[0], "nobody's", *(f"word {n}" for n in range(50))], parameters())
     assert texts == TEXTS[:3]

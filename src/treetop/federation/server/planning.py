@@ -181,14 +181,14 @@ class QueryOrder:
         strategy = self._chosen(settings, oracle)
         mechanism, asked = strategy.mechanism, strategy.parameters
         texts = {name: _text(asked, name, settings) for name in settings} | {"bits": str(asked.bits)}
+        lengths, max_slots = mechanism.task_lengths(asked), MAX_SLOTS
         if mechanism.reports_names and hashed:
-            texts["hash_key"] = asked.hash_key
+            texts |= {"hash_key": asked.hash_key} | ({"text_chunks": str(len(lengths) - 2)} if len(lengths) > 2 else {})
         if mechanism.uploads(asked) > 1 and type(mechanism).encode_upload is Mechanism.encode_upload:
             raise InvalidInput(
                 f"{mechanism.name} sends {mechanism.uploads(asked)} uploads: a deployment expects encode_upload and "
                 "decode_upload, found neither"
             )
-        lengths, max_slots = mechanism.task_lengths(asked), MAX_SLOTS
         _check_messages(mechanism, asked, self)
         if self.mode == "rounds":
             max_slots = max(mechanism.max_candidates(asked)) + 1

@@ -10,7 +10,7 @@ from treetop.federation.level_reports import LevelReport, devices_of_levels, wei
 from treetop.federation.server.expected_users import ExpectedUsers
 from treetop.federation.server.planning import plan_notes
 from treetop.federation.task import DeviceTask
-from treetop.federation.task_codec import codec_of
+from treetop.federation.task_codec import codec_of, needs_list
 from treetop.federation.task_parameters import mode_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
 from treetop.mechanisms.dialogue import LevelTrace
@@ -121,7 +121,7 @@ def result_content(
         "privacy": {
             "epsilon": task.budget.text, "reports_per_user": 1, "oracle": task.oracle, "not_covered": NOT_COVERED,
         },
-        "fakes_needed": _fakes(task, ranking, present, fakes_needed), "outside": _outside(ranking, users),
+        "fakes_needed": _fakes(task, ranking, present, fakes_needed), "outside": _outside(task, ranking, users),
         "items_per_user": None, "reading": "holders",  # every device holds one item
     }  # fmt: skip
 
@@ -164,9 +164,9 @@ def _items(task: DeviceTask, listed: ItemList | None, ranking: GlobalRanking, us
     ]  # fmt: skip
 
 
-def _outside(ranking: GlobalRanking, users: int) -> dict[str, Any] | None:
-    """Return the share of users whose item has no code, where they are counted."""
-    if ranking.outside is None:
+def _outside(task: DeviceTask, ranking: GlobalRanking, users: int) -> dict[str, Any] | None:
+    """Return the share of users whose item is not on the catalogue."""
+    if ranking.outside is None or not needs_list(task):
         return None
     share, error = ranking.outside.count / users, ranking.outside.variance**0.5 / users
     return {"share": share, "stderr": error, "true_share": None}
