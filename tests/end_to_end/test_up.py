@@ -70,6 +70,24 @@ def test_a_federation_on_this_machine_answers_and_goes_on(tmp_path: Path, drinks
     assert "k = 3, found 4" in refused.stderr
 
 
+@pytest.mark.parametrize("option", ["--catalogue", pytest.param("--word-list", marks=pytest.mark.slow)])
+def test_a_list_reaches_parties_and_where_it_is_a_catalogue_devices(tmp_path: Path, drinks: str, option: str) -> None:
+    """Items are normalised by devices as the list was; what is on no list is counted, or read from reports."""
+    known = tmp_path / "known.txt"
+    known.write_text("Milk\nbeer\nwine\n")
+    answer = up(tmp_path / "up", "--data", drinks, option, str(known), "--normalise", "casefold", *SMALL[:-2])
+    found = {row["item"]: row["source"] for row in answer["items"]}
+    if option == "--catalogue":
+        assert found.items() >= {"milk": None, "beer": None}.items()
+        assert answer["outside"]["share"] == pytest.approx(0.4, abs=4 * answer["outside"]["stderr"])
+        assert answer["truth"]["ncr"] == 1.0
+    else:
+        assert found == {"milk": "listed", "tea": "recovered", "beer": "listed"}
+        assert answer["truth"] == {"f1": 1.0, "ncr": 1.0}
+        assert "names are read from known.txt: 3 words, in no known order of popularity" in answer["choices"]
+    assert up(tmp_path / "up") == answer
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["one-shot", "rounds"])
 def test_parties_and_items_beyond_the_bmp(tmp_path: Path, mode: str) -> None:

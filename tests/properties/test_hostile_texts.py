@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.support.answers import DEPLOYED
-from tests.support.federations import Federation, FixedSigner, crowd, order
+from tests.support.federations import Federation, FixedSigner, crowd, naming, order
 from tests.support.hostile_texts import BEYOND_THE_BMP, HIDDEN, MARKUP, text_places, with_text
 from tests.support.http_answers import Answer as Reply
 from tests.support.http_answers import answer_of, is_problem
@@ -36,7 +36,7 @@ from treetop.services.server.app import server_app
 from treetop.services.server.schemas import OrderWanted
 
 CODES = crowd({"a": 400, "b": 350, "c": 300})
-KINDS = [("taps", "one-shot"), ("taps", "rounds"), ("canopy", "one-shot"), ("gtf", "rounds")]
+KINDS = [("taps", "one-shot"), ("taps", "rounds"), ("canopy", "one-shot"), ("gtf", "rounds"), ("panorama", "one-shot")]
 Capture = pytest.CaptureFixture[str]
 LEVEL_REPORT: dict[str, Any] = {"traces": [], "notes": [], "groups": [], "implausible": 0}
 
@@ -115,6 +115,18 @@ def test_a_party_that_sends_one_is_left_out_by_name(kind: str, text: str) -> Non
         document = asked.query().run().document
         assert json.loads(document)["missing"][0]["name"] == "a"
         assert first_hidden(json.loads(document)) is None
+
+
+def test_texts_that_reports_spell_are_shown_escaped(capsys: Capture) -> None:
+    """Whatever users hold may be recovered: it reaches the answer as it is, and the screen as escapes."""
+    told, settings = "ab\x1b", {"bits": 16, "text_chunks": 6, "text_share": 0.7}
+    asked = naming({"a": {told: 4000, "chai": 1500}}, epsilon="8", k=2, settings=settings)
+    content = json.loads(asked.query().run().document)
+    assert (content["items"][0]["item"], content["items"][0]["source"]) == (told, "recovered")
+    present(Answer.from_json(content), False)
+    shown = capsys.readouterr()
+    assert "\x1b" not in shown.out + shown.err
+    assert r"ab\x1b" in shown.out
 
 
 def ask(port: int, method: str, path: str, content: Any = None, key: str = ADMIN_KEY) -> Reply:

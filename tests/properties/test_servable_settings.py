@@ -25,7 +25,6 @@ from treetop.mechanisms import protocol
 from treetop.mechanisms.registry import OWN, mechanism_named
 from treetop.query.local_federation import opened_folder
 from treetop.services.party.settings import Limits
-from treetop.services.server.schemas import OrderWanted
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
 from treetop.trie import candidate_domain
@@ -39,9 +38,9 @@ TOLD = "lists of at most 4,194,304 candidates are counted, found up to 4,294,967
 @BOTH
 def test_lists_that_nobody_can_count_are_refused_when_ordered(mode: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=TOLD):
-        planned_task(OrderWanted(name="drinks", mode=mode, settings=UNSERVABLE).order(["north"]))
+        planned_task(QueryOrder("drinks", ("north",), mechanism="canopy", mode=mode, settings=UNSERVABLE))  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match=TOLD):
-        opened_folder(tmp_path / "up", {"mode": mode, "settings": UNSERVABLE, "users": 1000})
+        opened_folder(tmp_path / "up", {"mechanism": "canopy", "mode": mode, "settings": UNSERVABLE, "users": 1000})
     assert not (tmp_path / "up").exists()
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treetop.encoding.text_code import LONGEST_TEXT, chunks_of, code_after, huffman_code, is_recoverable, text_of
-from treetop.trie.text_recovery import likely_texts, recovered_text
+from treetop.trie.text_recovery import WeighedCodes, recovered_text
 
 ENOUGH = 96
 """Chunks that hold the code of any 32 bytes."""
@@ -48,5 +48,5 @@ def test_without_noise_the_first_text_tried_is_the_right_one(text: bytes) -> Non
     if is_recoverable(text):
         gains = np.zeros((12, 256))
         gains[np.arange(12), list(chunks_of(text))] = 50.0
-        assert likely_texts(gains, 100)[0] == text
-        assert recovered_text(gains, lambda tried: tried == text) == text
+        assert WeighedCodes.of(gains).likeliest(100)[0] == text
+        assert recovered_text(gains, lambda tried: tried == text, 24) == text

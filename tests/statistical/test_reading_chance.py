@@ -27,10 +27,11 @@ def _read(signal: float) -> int:
         counts = randomness.standard_normal((DEFAULT_CHUNKS, 256))
         counts[np.arange(DEFAULT_CHUNKS), list(chunks_of(text))] += single
         code = blake2b(text, digest_size=3).digest()
-        gains = log_likelihood_gains(counts, 1.0, np.full(DEFAULT_CHUNKS, single))
-        hits += (
-            recovered_text(gains, lambda tried, code=code: blake2b(tried, digest_size=3).digest() == code, 24) == text
-        )  # type: ignore[misc]
+
+        def accepts(tried: bytes, code: bytes = code) -> bool:
+            return blake2b(tried, digest_size=3).digest() == code
+
+        hits += recovered_text(log_likelihood_gains(counts, 1.0, single), accepts, 24) == text
     return hits
 
 

@@ -79,6 +79,16 @@ class AtOnce:
         return future
 
 
+class NotingCounter:
+    """Counts nothing; notes which groups were unlinked, and leaves their reports in the store."""
+
+    def __init__(self) -> None:
+        self.unlinked: list[Group] = []
+
+    def unlink(self, envelope: Envelope) -> None:
+        self.unlinked.append(envelope.group)
+
+
 class EchoQuery:
     """Answers every message with how long it was."""
 

@@ -5,14 +5,20 @@ and candidate lists, and what must be refused.
 """
 
 import json
+import zlib
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from treetop.adapters.system.ed25519 import SigningKey
 from treetop.audit.scripted_entropy import ScriptedEntropy
+from treetop.encoding.device_items import device_code
 from treetop.federation.device.group_assignment import Enrolment, assigned_group, drawn_group
-from treetop.federation.task import DeviceTask, WeightedGroup
+from treetop.federation.device.private_value import PrivateValue
+from treetop.federation.task import DeviceTask, Encoding, WeightedGroup
+from treetop.federation.task_codec import codec_of, steps_of
+from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_batch
 from treetop.federation.wire.signed_documents import Beacon, Publication, PublishedList, Question, signed, signed_task
 from treetop.federation.wire.uploads import TicketedReport, TicketKey, encoded_upload
@@ -112,14 +118,26 @@ ANY_TEXT = replace(
     WALSH, name='"quoted" \\ 😀',
     settings=(("\uffee", "before"), ("😀", "after \u00fc")), parties=("\u200dnorth", "süd"),
 )  # fmt: skip
+LISTED = ItemList(("chai", "Äpfel", "天气预报", "a\nb"), ordered=True, source="drinks.csv")
+NAMES = DeviceTask(
+    "every text", "fruit", Budget("4"), "walsh", 10, (0, 24, 32, 40, 48),
+    tuple(WeightedGroup(Group(level), weight) for level, weight in ((1, 70), (2, 15), (3, 10), (4, 5))),
+    encoding=Encoding("hashed", "0011223344556677", "nfc,casefold,trim"), reports="names", item_list=LISTED.digest,
+    mechanism="panorama", settings=(("bits", "24"), ("hash_key", "0011223344556677")),
+)  # fmt: skip
+CATALOGUE = DeviceTask(
+    "known drinks", "fruit", Budget("1"), "walsh", 10, (0, 8), (WeightedGroup(Group(1), 1),),
+    encoding=Encoding("catalogue"), reports="names", item_list=LISTED.digest, mechanism="panorama",
+)  # fmt: skip
 
 
 def tasks() -> Vector:
     whole = ONE_SHOT.canonical_bytes().decode()
     good = [
         {"canonical": task.canonical_bytes().decode(), "digest": task.digest.hex()}
-        for task in (TASK, ONE_SHOT, WALSH, ANY_TEXT)
+        for task in (TASK, ONE_SHOT, WALSH, NAMES, CATALOGUE, ANY_TEXT)
     ]
+    names = NAMES.canonical_bytes().decode()
     bad = [
         "", "{}", "[]", whole + " ", whole.replace(":", ": "), whole.replace('"k":10', '"k":10.0'),
         whole.replace('"k":10', '"k":"10"'), whole.replace('"k":10', '"k":10,"note":""'), whole.replace('"2"', '"2.0"'),
@@ -129,8 +147,63 @@ def tasks() -> Vector:
         whole.replace('[1,"estimate",1]', '[1,"validates",1]'), whole.replace('"fruit"', '""'),
         whole.replace('"buckets":"9"', '"buckets":"8"'), whole.replace('"estimate":500', '"estimate":0'),
         whole.replace('"opens":0', '"opens":-1'), whole.replace('"parties":[]', '"parties":["a","a"]'),
+        names.replace('"names"', '"prefixes"'), names.replace('"names"', '"secrets"'),
+        names.replace("[0,24,", "[0,25,"),
+        names.replace("[0,24,32,40,48]", "[0,24,32,48,56]"), names.replace("nfc,casefold,trim", "casefold,nfc,trim"),
+        names.replace("nfc,casefold,trim", "nfc,rot13"), names.replace("nfc,casefold,trim", ""),
+        names.replace(LISTED.digest, LISTED.digest[2:]), names.replace(LISTED.digest, LISTED.digest.upper()),
+        names.replace(LISTED.digest, ""), names.replace('"walsh"', '"krr"'),
     ]  # fmt: skip
     return {"good": good, "bad": bad}
+
+
+def item_lists() -> Vector:
+    """Lists that tasks name by their digest, stored without compression so that they are the same bytes everywhere."""
+    text = zlib.decompress(LISTED.document)
+    bad = [
+        (b"", LISTED.digest), (text, LISTED.digest), (zlib.compress(text, 0)[:-1], LISTED.digest),
+        (zlib.compress(text, 0) + b"\0", LISTED.digest), (zlib.compress(text, 0), "ab" * 32),
+        *(_list_of(text.replace(*change)) for change in (
+            (b"chai", b""), (b"chai", b"a\\nb"), (b"true", b"1"), (b"true", b"true "), (b"drinks.csv", b"\\u202e"),
+            (b"drinks.csv", b""), (b"chai", b"\\ud800"), (b"ordered", b"sorted"), (b'"chai"', b"5"),
+            (b'"source"', b'"more":1,"source"'), (b"chai", b"x" * 4097), (text, b"[]"), (text, b"null"),
+        )),
+    ]  # fmt: skip
+    good = {
+        "document": zlib.compress(text, 0).hex(), "digest": LISTED.digest, "items": list(LISTED.items),
+        "ordered": LISTED.ordered, "source": LISTED.source,
+    }  # fmt: skip
+    return {"good": [good], "bad": [{"document": document.hex(), "digest": digest} for document, digest in bad]}
+
+
+def _list_of(text: bytes) -> tuple[bytes, str]:
+    return zlib.compress(text, 0), sha256(b"treetop item list 1\0" + text).hexdigest()
+
+
+def names() -> list[Vector]:
+    """What items become where names are reported: the code, None where there is none, and the key of every level."""
+    held = [
+        "chai",
+        "  CHAI ",
+        "Cafe\u0301",
+        "stra\u00dfe",
+        "öffnungszeiten",
+        "天气预报",
+        "",
+        "x" * 4096,
+        "x" * 4097,
+        "a\nb",
+    ]
+    cases: list[Vector] = []
+    for task in (NAMES, CATALOGUE):
+        for item in held:
+            code = device_code(codec_of(task, LISTED.items), item, steps_of(task))
+            keys = [PrivateValue(code, task.bits).key(task, level) for level in range(1, len(task.lengths))]
+            cases.append({
+                "task": task.digest.hex(), "item": item, "code": None if code is None else f"{code:x}",
+                "keys": [str(key) for key in keys],
+            })  # fmt: skip
+    return cases
 
 
 def groups() -> list[Vector]:
@@ -278,6 +351,7 @@ FILES = {
     "thresholds.json": thresholds, "draws.json": draws, "tasks.json": tasks, "groups.json": groups,
     "domains.json": domains, "batches.json": batches, "signed_documents.json": signed_documents,
     "uploads.json": uploads, "walsh_hash.json": walsh_hash, "chunk_keys.json": chunk_keys,
+    "item_lists.json": item_lists, "names.json": names,
     "set_reports.json": set_reports,
 }  # fmt: skip
 

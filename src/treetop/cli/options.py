@@ -16,6 +16,7 @@ from treetop.mechanisms.registry import MECHANISMS, SETTINGS
 from treetop.mechanisms.strategy import STRATEGIES
 from treetop.oracles.registry import oracle_names
 from treetop.oracles.set_reports import MAX_ITEMS
+from treetop.privacy.shuffling import TRUSTED
 from treetop.query.sets import AUTO_ITEMS, DEFAULT_ITEMS
 from treetop.simulation.run import SIMULATORS
 
@@ -81,6 +82,29 @@ Reading = Annotated[
 ]
 K = Annotated[int, typer.Option("--k", help="How many items to look for.")]
 EpsilonOption = Annotated[float, typer.Option("--epsilon", help="Privacy budget of every user's one report.")]
+MaybeEpsilon = Annotated[
+    float | None, typer.Option("--epsilon", help="Privacy budget of every user's one report.", show_default="2")
+]
+Trust = Annotated[
+    str | None,
+    typer.Option(
+        "--trust",
+        metavar=TRUSTED,
+        help="Take parties at their word: epsilon is computed from --central-epsilon, which holds if they are honest.",
+        show_default="nobody",
+    ),
+]
+CentralEpsilon = Annotated[
+    float | None,
+    typer.Option(
+        "--central-epsilon",
+        help="With --trust party: what is promised towards everybody but a user's own party.",
+        show_default=False,
+    ),
+]
+Delta = Annotated[
+    float | None, typer.Option("--delta", help="Of the central guarantee, at most 1 / users.", show_default="1e-8")
+]
 Oracle = Annotated[
     str,
     typer.Option(

@@ -8,6 +8,7 @@ from rich.text import Text
 from treetop.cli.screen import note, out, print_json
 from treetop.evaluation.results import Row
 from treetop.metrics.noise_advice import Advice
+from treetop.privacy.epsilon import Epsilon
 from treetop.query.answer import Answer
 
 WIDTH, NARROW = 20, 8
@@ -47,6 +48,8 @@ def show(answer: Answer) -> None:
         out.print(f"F1 {answer.truth.f1:.2f}, NCR {answer.truth.ncr:.2f} against the true top {answer.k}.")
     _show_parties(answer)
     out.print(privacy_line(answer))
+    for line in central_lines(answer):
+        out.print(line, soft_wrap=True)
     if answer.fakes_needed is not None:
         out.print(f"About {answer.fakes_needed:,} fake users could push an item that nobody holds into the top k.")
     for text in answer.choices:
@@ -62,6 +65,15 @@ def privacy_line(answer: Answer) -> str:
     if answer.items_per_user is None:
         return f"Privacy: {answer.privacy}."
     return f"Privacy of a user's whole set of items: {answer.privacy}."
+
+
+def central_lines(answer: Answer) -> list[str]:
+    """Say of every party, the smallest first, what its users are promised towards the server, and what towards it."""
+    local, smallest = Epsilon(answer.privacy.epsilon), sorted(answer.parties, key=lambda party: party.users)
+    lines = [f"{each.name}: {each.central.beside(local)}." for each in smallest if each.central is not None]
+    if (more := len(lines) - MAX_NAMED) > 0:
+        lines = [*lines[:MAX_NAMED], f"{more:,} larger parties: --json has what is promised towards the server."]
+    return lines
 
 
 def _items_table(answer: Answer) -> Table:

@@ -1,6 +1,6 @@
 """Users dealt to parties, a part of every party's users, and which item every single user holds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -92,10 +92,10 @@ class HeldItems:
     def __len__(self) -> int:
         return len(self.indices)
 
-    def codes(self, codec: ItemCodec) -> list[int | None]:
-        """Return every user's code, None where the item has none."""
+    def codes(self, codec: ItemCodec, steps: Collection[str] = ()) -> list[int | None]:
+        """Return every user's code, None where the item has none; items are put through some steps first."""
         held, users = np.unique(self.indices, return_inverse=True)
-        codes = device_codes(codec, [self.items[index] for index in held.tolist()])
+        codes = device_codes(codec, [self.items[index] for index in held.tolist()], steps)
         return [codes[user] for user in users.tolist()]
 
 

@@ -1,4 +1,4 @@
-"""The steps that Canopy and the catalogue share: one level counted by all parties, and the closing round."""
+"""Steps of mechanisms whose parties count the same candidates: one level, the closing round, users without a code."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -142,8 +142,7 @@ def closing_round(
     sizes = [member.users for name in present for member in roster.members if member.name == name]
     z = threshold(len(present), candidates, plain_sum)
     marks = significant(noise_scores(uploads, sizes, oracle), z, plain_sum)
-    outside = users_outside([found.outside for found in present.values() if found.outside is not None])
-    return replace(summed(uploads), significant=marks, z=z, outside=outside).top(len(best))
+    return replace(summed(uploads), significant=marks, z=z).top(len(best))
 
 
 def noise_scores(uploads: list[CountedPrefixes], sizes: list[int], oracle: FrequencyOracle[Any]) -> NoiseScores:

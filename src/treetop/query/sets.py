@@ -41,20 +41,23 @@ def asked_of_sets(
     federation: Federation, question: Question, *, items_per_user: object, reading: str | None, seed: int
 ) -> tuple[Federation, Question]:
     """Settle what every user is asked about her set, or refuse what the data or the mechanism have no use for."""
-    given = items_per_user if items_per_user is not None else question.settings.get("items_per_user")
     if not federation.holds_sets:
-        if given not in (None, 1, "1") or reading not in (None, HOLDERS):
-            found = f"items_per_user = {given}" if given not in (None, 1, "1") else f"the reading {reading!r}"
+        if items_per_user not in (None, 1, "1") or reading not in (None, HOLDERS):
+            found = (
+                f"items_per_user = {items_per_user}"
+                if items_per_user not in (None, 1, "1")
+                else f"the reading {reading!r}"
+            )
             raise InvalidInput(
                 f"every user holds one item here, found {found}: expected data with a column of users "
                 "(--user-column NAME, load(..., user=NAME))"
             )
         return federation, question
     one_item = reading is not None and reading in READINGS and reading != HOLDERS
-    if given == AUTO_ITEMS and not one_item:
+    if items_per_user == AUTO_ITEMS and not one_item:
         federation, m = _surveyed(federation, question, default_rng(SeedSequence(seed, spawn_key=(SURVEY_STREAM,))))
     else:
-        m = _whole(given, 1 if one_item else DEFAULT_ITEMS)
+        m = _whole(items_per_user, 1 if one_item else DEFAULT_ITEMS)
     asked = SetQuestion(m, reading or (SHARES if m == 1 else HOLDERS))
     settings = {name: value for name, value in question.settings.items() if name != "items_per_user"}
     if m > 1:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES, END, code_after
 from treetop.oracles.frequency_oracle import Frequencies
 
-NARROW, WIDE = 1 << 12, 1 << 17
+NARROW, WIDE = 1 << 13, 1 << 17
 """Beginnings of codes that a search may look at: most texts are found among few, the others are worth more of them."""
 FIRST = 1 << 9
 """So many are looked at before anything else: a text that stands out is among them."""
@@ -117,7 +117,7 @@ class WeighedCodes:
 
     def likeliest(self, effort: int) -> list[bytes]:
         """Return the likeliest texts above the floor, by falling likelihood, as far as so many beginnings lead."""
-        from treetop.trie.code_search import likeliest_codes  # noqa: PLC0415  numba loads only where one searches
+        from treetop.trie.text_kernels import likeliest_codes  # noqa: PLC0415  numba loads only where one searches
 
         texts, ends = likeliest_codes(self.scores, self.orders, self.highest, *code_trees(), self.floor, effort)
         joined, stops = texts.tobytes(), ends.tolist()

@@ -8,10 +8,9 @@ import pyarrow.parquet
 import pytest
 
 from treetop.datasets import set_kernels
-from treetop.datasets.federation import Federation
+from treetop.datasets.federation import Federation, looks_like_users
 from treetop.datasets.loading import as_federation, federation_named, load
 from treetop.datasets.party_split import with_users
-from treetop.datasets.set_rows import looks_like_users
 from treetop.datasets.user_sets import SetQuestion, UserSets
 from treetop.errors import InvalidInput, UnknownName
 

@@ -22,7 +22,8 @@ from treetop.mechanisms.panorama.discovery import (
     most_conspicuous,
     tau_within,
 )
-from treetop.mechanisms.panorama.mechanism import FirstCounts, Panorama
+from treetop.mechanisms.panorama.mechanism import Panorama
+from treetop.mechanisms.panorama.messages import FirstCounts
 from treetop.mechanisms.panorama.plan import PanoramaParameters, PanoramaPlan, chunk_weights
 from treetop.mechanisms.panorama.texts import ListedNames, is_utf_8
 from treetop.privacy.epsilon import Epsilon
@@ -61,6 +62,13 @@ def test_texts_of_names_on_no_list_are_read() -> None:
     assert outcome.ranking.significant is not None
     assert outcome.ranking.significant.all()
     assert abs(outcome.ranking.counts[0] - 70_000) < 6 * np.sqrt(outcome.ranking.variances[0])
+
+
+def test_where_fewer_than_k_stand_out_all_that_may_be_more_than_noise_is_looked_at() -> None:
+    rare = {f"rare {number}": 3 for number in range(4)}
+    _, texts = found({**DATA, "south": DATA["south"] | rare}, None, replace(parameters(bits=20), k=12))
+    assert set(texts[: len(TEXTS)]) == {*TEXTS[:-1], "?"}  # the last one's code was cut
+    assert len(texts) == 12
 
 
 def test_a_list_and_texts_together_read_what_the_list_leaves() -> None:

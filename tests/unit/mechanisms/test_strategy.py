@@ -54,7 +54,14 @@ def panorama(strategy: Strategy) -> Panorama:
         (IDS, {"oracle": "olh"}, "canopy", "ids", "the oracle 'olh' counts lists of candidates"),
         (IDS, {"oracle": "walsh"}, "panorama", "ids", AT_ONCE),
         (LONG_IDS, {"encoding": "ids"}, "canopy", "ids", "most ids have more than 26 bits"),
-        (WORDS, {"settings": {"upload_budget": 60_000}}, "canopy", "words", "60,000 bits are too few for a party"),
+        (WORDS, {"settings": {"upload_budget": 60_000}}, "canopy", "words", "bits are too few for a party to send"),
+        (
+            IDS,
+            {"parties": 6, "settings": {"upload_budget": 6_000}},
+            "canopy",
+            "ids",
+            "bits are too few for a party to name",
+        ),
         (IDS, {"settings": {"upload_budget": 60_000}}, "panorama", "ids", AT_ONCE),
         (WORDS, {"strategy": "trie"}, "canopy", "words", "the strategy 'trie' was asked for"),
         (IDS, {"strategy": "hashed"}, "panorama", "hashed", "the strategy 'hashed' was asked for"),
@@ -170,9 +177,9 @@ class TestWhatIsSaid:
         assert chosen(catalogue=LIST).choices[0] == "a catalogue of 2 items: every user reports her item once by krr"
 
     def test_a_budget_that_list_and_texts_exceed_is_noted(self) -> None:
-        small = chosen(word_list=LIST, settings={"upload_budget": 50_000})
+        small = chosen(word_list=LIST, settings={"upload_budget": 5_000})
         (note,) = small.mechanism.notes(small.parameters)
-        assert "more than the upload budget of 50,000" in note
+        assert "more than the upload budget of 5,000" in note
         for strategy in (chosen(word_list=LIST, settings={"upload_budget": 900_000}), chosen(), chosen(catalogue=LIST)):
             assert strategy.mechanism.notes(strategy.parameters) == ()
 
@@ -201,4 +208,4 @@ class TestBudget:
     def test_a_catalogue_sends_its_counts_alone(self) -> None:
         parameters = PanoramaParameters(10, Epsilon(2))
         plan = PanoramaPlan.of(parameters, 1000, signed=True, discovers=False, texts=False)
-        assert plan.expected_bits(parameters, 1000, signed=True) == 3_400 + 70 * 32
+        assert plan.expected_bits(parameters, 1000, signed=True) == 3_400 + 40 * 32

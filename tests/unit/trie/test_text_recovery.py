@@ -2,13 +2,13 @@
 
 from itertools import product
 from math import log
-from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from treetop.encoding.text_code import ReadingPlace, chunks_of, code_bits, read_chunk, text_of
-from treetop.trie import code_search
+from treetop.trie import text_kernels
 from treetop.trie.text_recovery import WIDE, Gains, WeighedCodes, code_trees, log_likelihood_gains, recovered_text
 
 
@@ -49,7 +49,7 @@ def test_the_loops_say_the_same_without_the_compiler() -> None:
 @pytest.fixture
 def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("read_on", "find_ends", "write_text", "likeliest_codes"):
-        monkeypatch.setattr(code_search, name, getattr(code_search, name).py_func)
+        monkeypatch.setattr(text_kernels, name, getattr(text_kernels, name).py_func)
 
 
 def test_the_compiled_search_agrees_with_the_loops(request: pytest.FixtureRequest) -> None:
@@ -63,7 +63,7 @@ def test_the_compiled_search_agrees_with_the_loops(request: pytest.FixtureReques
 def test_the_ends_of_a_text_are_those_that_reading_finds() -> None:
     trees, ends = code_trees(), np.empty((256, 2), dtype=np.int64)
     for symbol in b"the\xe5":
-        found = code_search.find_ends(*trees, symbol, 0, ends)
+        found = text_kernels.find_ends(*trees, symbol, 0, ends)
         read = [read_chunk(ReadingPlace(symbol, 0), chunk) for chunk in range(256)]
         assert sorted(ends[:found, 0].tolist()) == [place for place, end in enumerate(read) if end.ended and end.sound]
         shortest = min((8 - zeros for zeros in ends[:found, 1].tolist()), default=9)
@@ -76,9 +76,13 @@ def test_a_signal_of_three_deviations_is_read(text: bytes) -> None:
 
 
 def test_what_stands_out_is_found_before_the_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    efforts = []
-    spy = SimpleNamespace(py=code_search.likeliest_codes)
-    monkeypatch.setattr(code_search, "likeliest_codes", lambda *given: efforts.append(given[-1]) or spy.py(*given))
+    efforts, search = [], text_kernels.likeliest_codes
+
+    def spy(*given: Any) -> Any:
+        efforts.append(given[-1])
+        return search(*given)
+
+    monkeypatch.setattr(text_kernels, "likeliest_codes", spy)
     assert recovered_text(_noisy(b"from", 6.0, seed=3), lambda tried: tried == b"from", 24) == b"from"
     assert efforts == [512]
     assert recovered_text(_noisy(b"from", 1.0, seed=5), lambda tried: False, 24, 2000) is None
@@ -97,7 +101,12 @@ def test_a_long_text_is_read_where_every_chunk_tells_of_it() -> None:
 def test_a_text_that_was_cut_is_not_searched_for_long() -> None:
     tried: list[bytes] = []
     gains = _noisy("天气预报".encode(), 6.0, seed=2)
-    assert recovered_text(gains, lambda text: bool(tried.append(text)), 24) is None
+
+    def accepts(text: bytes) -> bool:
+        tried.append(text)
+        return False
+
+    assert recovered_text(gains, accepts, 24) is None
     assert len(tried) < 1000
     assert len(WeighedCodes.of(gains).likeliest(WIDE)) > 1000
 

@@ -21,6 +21,7 @@ from treetop.audit.shipped.scenes import (
     Scene,
     edge_words,
     one_list,
+    scenes_of,
     three_levels,
 )
 from treetop.audit.shipped.watched_machine import Disk, restored
@@ -43,8 +44,7 @@ def alike_checks(runs: DeviceRuns, rules: Iterable[str], streams: int) -> list[C
     """Check that items of every kind look alike from outside, given the same random bytes."""
     silent = requests = delays = levels = bytes_read = 0
     for rule in rules:
-        for place, encoding in enumerate(ENCODINGS):
-            scene = three_levels(rule, encoding)
+        for place, scene in enumerate(scenes_of(rule, ENCODINGS)):
             group = RecordingParty(scene.task).group_of(SERIAL) if scene.lists else None
             for seed in range(streams):
                 seen = {kind: runs.run(scene, item, seed=streams * place + seed) for kind, item in ITEMS.items()}
@@ -54,7 +54,7 @@ def alike_checks(runs: DeviceRuns, rules: Iterable[str], streams: int) -> list[C
                 levels += len({each.groups for each in seen.values() if each.batches}) - 1
                 bytes_read += len({tuple(map(len, each.machine.reads)) for each in seen.values()}) - 1
                 bytes_read += sum(not _explained(seen[kind], scene, group, kind) for kind in READABLE)
-    kinds = f"{len(ITEMS)} kinds of items in {len(ENCODINGS)} encodings"
+    kinds = f"{len(ITEMS)} kinds of items in {len(ENCODINGS)} encodings, prefixes and names"
     return [
         none_found("device_always_sends", f"{kinds}: the shipped device always sends one report", silent),
         none_found("device_same_requests", "its requests and their sizes are the same whatever it holds", requests),

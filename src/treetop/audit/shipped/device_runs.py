@@ -104,7 +104,7 @@ class DeviceRuns:
         home.mkdir(parents=True, exist_ok=True)
         disk = self._disks.setdefault(home, FlushedFolder(home))
         machine = WatchedMachine(disk, seed, script)
-        party = RecordingParty(scene.task, scene.lists, list(faults), disk.after_power_cut)
+        party = RecordingParty(scene.task, scene.lists, scene.items, list(faults), disk.after_power_cut)
         self._server.party = party
         at_reading: list[Disk] = []
 

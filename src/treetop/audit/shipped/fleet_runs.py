@@ -100,7 +100,7 @@ class FleetRuns:
         home = folder or self.new_folder()
         home.mkdir(parents=True, exist_ok=True)
         machine = WatchedMachine(FlushedFolder(home), seed)
-        party = RecordingParty(scene.task, scene.lists, list(faults), lambda: files_of(home))
+        party = RecordingParty(scene.task, scene.lists, scene.items, list(faults), lambda: files_of(home))
         self._server.party = party
         plan = FleetPlan(
             url=self._server.url, task=scene.task.digest, party=PARTY, state=home, verifier=KEY,

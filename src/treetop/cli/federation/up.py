@@ -17,15 +17,33 @@ from rich.progress import (
 
 from treetop.adapters.http.cross_origin import origin_problem
 from treetop.adapters.system.durable_file import replace_durably
-from treetop.cli.options import Json, Set, completing, read_settings, seconds_of
+from treetop.cli.federation.known_lists import read_lists
+from treetop.cli.options import (
+    CatalogueFile,
+    CentralEpsilon,
+    Delta,
+    Json,
+    MaybeMechanism,
+    Normalise,
+    Set,
+    Strategy,
+    TextRecovery,
+    Trust,
+    WordList,
+    WordListOrder,
+    completing,
+    read_settings,
+    seconds_of,
+)
 from treetop.cli.qr_code import in_terminal, qr_code
 from treetop.cli.rendering import present
 from treetop.cli.screen import Description, err, note
 from treetop.encoding.item_codecs import CODECS
+from treetop.encoding.normalisation import steps_named
 from treetop.errors import InvalidInput
 from treetop.mechanisms.protocol import MODES
-from treetop.mechanisms.registry import DEFAULT_MECHANISM
 from treetop.oracles.registry import AUTO, oracle_names
+from treetop.privacy.shuffling import asked_guarantee
 from treetop.query.answer import Answer
 from treetop.query.local_federation import GroundTruth, opened_folder
 from treetop.services.local.folder import HOST, FederationFolder
@@ -51,9 +69,6 @@ MaybeEpsilon = Annotated[
 ]
 Mode = Annotated[
     str | None, typer.Option("--mode", help=f"How devices are asked: {', '.join(MODES)}.", show_default="one-shot")
-]
-MaybeMechanism = Annotated[
-    str | None, typer.Option("--mechanism", help="Mechanism, as in find.", show_default=DEFAULT_MECHANISM)
 ]
 MaybeOracle = Annotated[
     str | None,
@@ -115,6 +130,15 @@ def up(
     settings: Set = None,
     data: Data = None,
     encoding: EncodingOption = None,
+    strategy: Strategy = None,
+    catalogue: CatalogueFile = None,
+    word_list: WordList = None,
+    word_list_order: WordListOrder = None,
+    text_recovery: TextRecovery = None,
+    normalise: Normalise = None,
+    trust: Trust = None,
+    central_epsilon: CentralEpsilon = None,
+    delta: Delta = None,
     directory: Directory = None,
     seed: UsersSeed = None,
     survey: Survey = False,
@@ -125,16 +149,18 @@ def up(
     json: Json = False,
 ) -> None:
     """Run a federation on this machine: a server, parties, devices that report over HTTP, a query, its answer."""
+    central = asked_guarantee(trust, central_epsilon, delta, epsilon)
     wanted: dict[str, Any] = {
         "data": data, "parties": parties, "users": users, "k": k, "epsilon": epsilon, "mode": mode,
         "mechanism": mechanism, "oracle": oracle, "encoding": encoding, "seed": seed,
-        "settings": read_settings(settings) or None,
+        "settings": read_settings(settings) or None, "strategy": strategy, "text_recovery": text_recovery,
+        "normalise": ",".join(steps_named(normalise)) if normalise else None, "central": central and vars(central),
     }  # fmt: skip
     begun = directory is not None and FederationFolder.is_one(directory)
     if survey and not begun:
         wanted = FOR_PEOPLE | {name: value for name, value in wanted.items() if value is not None}
     plan = _survey_plan(survey, wanted["mode"], question, collect, origin)
-    folder = opened_folder(directory, wanted)
+    folder = opened_folder(directory, wanted, read_lists(catalogue, word_list, word_list_order, normalise))
     if plan is not None and not begun:
         plan.save(folder.path)
     if plan is not None and SurveyPlan.load(folder.path) is None:

@@ -17,7 +17,7 @@ from treetop.federation.ports import Outbox
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_batch
 from treetop.federation.wire.signed_documents import Publication, Question
-from treetop.oracles.protocol import DeviceFace, Oracle, key_of
+from treetop.oracles.protocol import DeviceFace, Oracle
 from treetop.oracles.registry import task_oracles
 from treetop.privacy.randomness import Entropy
 from treetop.trie.user_groups import Group
@@ -71,10 +71,10 @@ class Device:
         return entry
 
     def _settle_hashed(self, task: DeviceTask, entry: LedgerEntry) -> bytes:
-        """Answer without a list: the key of the first bits is hashed."""
+        """Answer without a list: the key of the first bits, of the name or of a chunk behind it is hashed."""
         (oracle,), face = task_oracles(task.oracle), task.unlisted_face
-        draw, length = face.draw(self._entropy), task.lengths[entry.group.level]
-        report = draw.report(key_of(self._read_value(task).prefix(task.bits, length)))
+        draw = face.draw(self._entropy)
+        report = draw.report(self._read_value(task).key(task, entry.group.level))
         return self._settle(task, entry, oracle, face, report)
 
     def _settle_slot(self, task: DeviceTask, entry: LedgerEntry, question: Question) -> bytes:

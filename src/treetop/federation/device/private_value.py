@@ -3,6 +3,9 @@
 from typing import NoReturn
 
 from treetop.errors import PromiseBroken
+from treetop.federation.task import CHUNK_BITS, DeviceTask
+from treetop.oracles.protocol import key_of
+from treetop.oracles.walsh.device import chunk_key, no_name
 
 
 class PrivateValue:
@@ -22,3 +25,18 @@ class PrivateValue:
     def prefix(self, bits: int, length: int) -> int | None:
         """Run by the device, after all randomness is drawn: the first bits, or None without a code."""
         return None if self._code is None else self._code >> (bits - length)
+
+    def key(self, task: DeviceTask, level: int) -> int:
+        """Run by the device, after all randomness is drawn: what it hashes at a level, where there is no list.
+
+        Where names are reported, this is the name, or the key of a chunk behind it; whoever has no code reports the
+        same name at every level.
+        """
+        if task.reports == "prefixes":
+            return key_of(self.prefix(task.bits, task.lengths[level]))
+        if self._code is None:
+            return no_name(task.name_bits)
+        if level == 1:
+            return self._code >> (task.bits - task.name_bits)
+        last = (self._code >> (task.bits - task.lengths[level])) & ((1 << CHUNK_BITS) - 1)
+        return chunk_key(self._code >> (task.bits - task.name_bits), level - 2, last, task.name_bits)

@@ -8,11 +8,13 @@ from typing import TypeVar
 
 from treetop.adapters.system.durable_file import DeviceState
 from treetop.encoding.device_items import device_code
-from treetop.encoding.item_codecs import codec_named
+from treetop.encoding.item_codecs import ItemCodec
 from treetop.errors import QuestionRefused, ReportRefused
 from treetop.federation.device.device import Device
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.task import DeviceTask
+from treetop.federation.task_codec import codec_of, needs_list, steps_of
+from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.signed_documents import Beacon
 from treetop.federation.wire.uploads import ReportStatus, Ticket, TicketedReport
 from treetop.privacy.randomness import Entropy, uniform_below
@@ -60,6 +62,7 @@ class SingleDevice:
     """Seconds: a delay up to it is drawn, and waited for, before the value is read."""
     wait: bool = False
     sleep: Callable[[float], None] = time.sleep
+    _codec: ItemCodec = field(init=False, repr=False)
 
     @property
     def task(self) -> DeviceTask:
@@ -68,9 +71,7 @@ class SingleDevice:
 
     def run(self) -> ReportStatus | None:
         """Answer the task and deliver; return the verdict, or None if the party is not ready and `wait` is off."""
-        encoding = self.task.encoding
-        codec = codec_named(encoding.name, self.task.bits, encoding.hash_key)
-        device = Device(lambda: device_code(codec, self.item()), self.entropy, self.state.ledger)
+        device = Device(self._code, self.entropy, self.state.ledger)
         try:
             self._answer(device)
             return self._patiently(partial(self._deliver, device))
@@ -85,12 +86,26 @@ class SingleDevice:
             return
         if entry is None:
             self._check()
+        self._codec = self._patiently(self._task_codec)
         self._delay()
         if self.task.one_shot:
             device.answer_once(self.task)
         else:
             self._answer_list(device)
         self.say(f"One report was made, for epsilon {self.task.budget.text}, and written to the ledger.")
+
+    def _code(self) -> int | None:
+        return device_code(self._codec, self.item(), steps_of(self.task))
+
+    def _task_codec(self) -> ItemCodec:
+        """Return what makes the code of an item; over a catalogue only with the list that the signed task names."""
+        if not needs_list(self.task):
+            return codec_of(self.task)
+        document = self.client.item_list(self.task.digest)
+        if document is None:
+            self._refuse_if_over()
+            raise NotYet("The party does not have the task's list of items yet")
+        return codec_of(self.task, ItemList.from_document(document, self.task.item_list).items)
 
     def _check(self) -> None:
         """Refuse on public grounds what must not or need not be answered, before anything is drawn."""

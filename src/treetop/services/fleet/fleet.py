@@ -9,15 +9,18 @@ from treetop.adapters.http.retrying_connection import RetryingConnection, RetryP
 from treetop.adapters.sqlite.fleet_ledger import FleetLedger
 from treetop.adapters.system.host import SystemEntropy
 from treetop.datasets.party_split import HeldItems
-from treetop.encoding.item_codecs import codec_named
 from treetop.errors import InvalidInput
 from treetop.federation.device.ledger import Caps
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.ports import Verifier
+from treetop.federation.task_codec import codec_of, needs_list, steps_of
+from treetop.federation.wire.item_lists import ItemList
 from treetop.secret_files import private_folder
 from treetop.services.device.party_client import PartyClient
 from treetop.services.fleet.devices import FleetDelivery, FleetDevices
 from treetop.services.fleet.runs import FleetProgress, OneShotRun, RoundsRun
+
+LIST_POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -77,8 +80,9 @@ class Fleet:
         started, task = time.monotonic(), self._plan.task
         document = self._delivery.ask(lambda client: client.task(task))
         trusted = TrustedTask.of(document, task, self._plan.party, self._plan.verifier)
-        encoding = trusted.task.encoding
-        codes = self._held.codes(codec_named(encoding.name, trusted.task.bits, encoding.hash_key))
+        listed = ItemList.from_document(self._item_list(), trusted.task.item_list) if needs_list(trusted.task) else None
+        codec = codec_of(trusted.task, () if listed is None else listed.items)
+        codes = self._held.codes(codec, steps_of(trusted.task))
         devices = FleetDevices(
             trusted.task, codes, self._plan.tickets, self._ledgers, self._delivery, self._plan.caps, SystemEntropy()
         )
@@ -88,3 +92,11 @@ class Fleet:
         enrolled = sum(verdict.counts for verdict in self._ledgers.enrolments(task).values())
         unanswered, seconds = len(self._held) - sum(verdicts.values()), round(time.monotonic() - started, 3)
         return FleetTotals(task.hex(), len(self._held), enrolled, verdicts, unanswered, run.refused_lists, seconds)
+
+    def _item_list(self) -> bytes:
+        """Return the list of items that the task names, once the party has it."""
+        document: bytes | None = None
+        while document is None:
+            document = self._delivery.ask(lambda client: client.item_list(self._plan.task))
+            time.sleep(0 if document else LIST_POLL_SECONDS)
+        return document

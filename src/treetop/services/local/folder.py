@@ -14,12 +14,16 @@ from treetop.adapters.system.ed25519 import SigningKey
 from treetop.datasets.federation import Federation
 from treetop.datasets.loading import histogram_file, histogram_rows, load
 from treetop.errors import InvalidInput
+from treetop.federation.wire.item_lists import ItemList
 from treetop.mechanisms.registry import DEFAULT_MECHANISM
 from treetop.oracles.registry import AUTO
 from treetop.secret_files import private_folder, read_secret
 
 HOST = "127.0.0.1"
 VERSION = 1
+NEWER = {"oracle", "strategy", "catalogue", "word_list", "text_recovery", "normalise"}
+"""Options that folders of version 1 may be older than."""
+LIST_FILE = "items.list"
 KEY_BYTES = 32
 
 
@@ -36,10 +40,19 @@ class LocalOptions:
     mode: str = "one-shot"
     mechanism: str = DEFAULT_MECHANISM
     oracle: str = AUTO
-    encoding: str = "ids"
+    encoding: str | None = None
     settings: dict[str, str] = field(default_factory=dict)
     seed: int = 0
     """Of the choice of users alone: reports are perturbed with the operating system's randomness."""
+    strategy: str | None = None
+    catalogue: str | None = None
+    """Digest of the list, which lies in the folder."""
+    word_list: str | None = None
+    """The same."""
+    text_recovery: bool | None = None
+    normalise: str = ""
+    central: dict[str, float] | None = None
+    """The central epsilon and delta that the epsilon was computed from."""
 
 
 class FederationFolder:
@@ -53,10 +66,14 @@ class FederationFolder:
         """The digest of the signed task, once the server has it."""
 
     @classmethod
-    def begin(cls, path: Path, options: LocalOptions, federation: Federation) -> "FederationFolder":
-        """Lay a folder out: users, keys, options; the options last, so that a half one is begun again."""
+    def begin(
+        cls, path: Path, options: LocalOptions, federation: Federation, listed: ItemList | None = None
+    ) -> "FederationFolder":
+        """Lay a folder out: users, a list, keys, options; the options last, so that a half one is begun again."""
         server = path / "server"
         private_folder(server)
+        if listed is not None:
+            replace_durably(path / LIST_FILE, listed.document)
         replace_durably(path / "data.parquet", histogram_file(histogram_rows(federation)))
         if not (server / "signing.key").exists():
             SigningKey.generate().save(server / "signing.key")
@@ -77,6 +94,12 @@ class FederationFolder:
         """Keep the task that the server has signed."""
         _write_state(self.path, self.options, digest)
         self.task = digest
+
+    @cached_property
+    def listed(self) -> ItemList | None:
+        """Return the catalogue or the word list, if there is one."""
+        digest = self.options.catalogue or self.options.word_list
+        return ItemList.from_document(content_of(self.path / LIST_FILE) or b"", digest) if digest else None
 
     def federation(self) -> Federation:
         """Return the users, as they were drawn."""
@@ -196,8 +219,7 @@ def _read_state(path: Path) -> dict[str, Any]:
     try:
         state: dict[str, Any] = json.loads(content)
         known = set(state) == {"version", "options", "task"} and state["version"] == VERSION
-        named = {*state["options"], "oracle"}  # folders of version 1 may be older than this option
-        known = known and named == {each.name for each in fields(LocalOptions)}
+        known = known and {*state["options"], *NEWER} == {each.name for each in fields(LocalOptions)}
     except (ValueError, TypeError, KeyError):
         known = False
     if not known:

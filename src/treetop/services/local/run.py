@@ -14,7 +14,9 @@ from treetop.errors import PartyUnreachable, QueryFailed
 from treetop.federation.device.ledger import Caps
 from treetop.federation.server.planning import QueryOrder
 from treetop.federation.task import Deadlines, LeastReports
+from treetop.federation.wire.item_lists import ItemList
 from treetop.privacy.budget import Budget
+from treetop.privacy.shuffling import CentralGuarantee
 from treetop.services.device.party_client import PartyClient
 from treetop.services.local.folder import HOST, FederationFolder, LocalOptions, PartyHome, secret_in
 from treetop.services.local.processes import Processes, Supervised
@@ -42,25 +44,40 @@ def local_notes(options: LocalOptions, users: int) -> list[str]:
     return notes
 
 
-def order_of(options: LocalOptions, users: Mapping[str, int], opens: int = 0, collect: int = DAYS_30) -> QueryOrder:
+def order_of(
+    options: LocalOptions,
+    users: Mapping[str, int],
+    listed: ItemList | None = None,
+    opens: int = 0,
+    collect: int = DAYS_30,
+) -> QueryOrder:
     """Return the order: the largest party first, a deadline that nobody reaches unless a survey has one."""
     return QueryOrder(
         name=f"{options.data} on this machine", attribute=options.data, k=options.k, epsilon=options.epsilon,
         mechanism=options.mechanism, mode=cast(Any, options.mode), oracle=options.oracle, encoding=options.encoding,
-        settings=options.settings, expected=users,
+        settings=options.settings, expected=users, strategy=options.strategy,
+        catalogue=listed if options.catalogue else None, word_list=listed if options.word_list else None,
+        text_recovery=options.text_recovery, normalise=options.normalise,
         parties=tuple(sorted(users, key=lambda name: (-users[name], name))),
         deadlines=Deadlines(opens, opens + collect, opens + collect), least=LeastReports(MIN_REPORTS, MIN_REPORTS),
+        central=None if options.central is None else CentralGuarantee(**options.central),
     )  # fmt: skip
 
 
-def ordered_now(options: LocalOptions, users: Mapping[str, int], collect: int = DAYS_30) -> dict[str, Any]:
-    """Return the order as the server's API takes it."""
-    order = order_of(options, users, int(time.time()), collect)
-    names = ("name", "attribute", "k", "epsilon", "mechanism", "mode", "oracle", "encoding")
+def ordered_now(
+    options: LocalOptions, users: Mapping[str, int], listed: ItemList | None = None, collect: int = DAYS_30
+) -> dict[str, Any]:
+    """Return the order as the server's API takes it, which was given the list before."""
+    order = order_of(options, users, listed, int(time.time()), collect)
+    names = (
+        "name", "attribute", "k", "epsilon", "mechanism", "mode", "oracle", "encoding", "strategy", "text_recovery",
+        "normalise",
+    )  # fmt: skip
     return {
         **{name: getattr(order, name) for name in names}, "settings": dict(order.settings),
+        "catalogue": options.catalogue, "word_list": options.word_list,
         "expected": dict(order.expected), "parties": list(order.parties),
-        "deadlines": vars(order.deadlines), "least": vars(order.least),
+        "deadlines": vars(order.deadlines), "least": vars(order.least), "central": options.central,
     }  # fmt: skip
 
 
@@ -111,7 +128,11 @@ class LocalFederation:
         """Order the query, unless that was done before; return the digest of its task."""
         if self._folder.task is None:
             users = {name: home.users for name, home in self._folder.parties.items()}
-            order = ordered_now(self._folder.options, users, self._survey.seconds if self._survey else DAYS_30)
+            listed = self._folder.listed
+            collect = self._survey.seconds if self._survey else DAYS_30
+            order = ordered_now(self._folder.options, users, listed, collect)
+            if listed is not None:
+                self._tried(lambda: self._server.keep_list(listed), "the server took no list")
             self._folder.remember_task(self._tried(lambda: self._server.order(order), "the server took no order"))
         return self._folder.task or ""
 

@@ -103,6 +103,18 @@ class PartyRoutes:
             raise Problem(400, "the task has another digest than the address says")
         return Response(status_code=204)
 
+    def item_list(self, digest: Digest) -> Response:
+        """Return the list of items that the task names, compressed as the server gave it."""
+        document = self._opened(digest).published.item_list
+        if document is None:
+            raise come_back(404, "this task has no list, or it was not given yet")
+        return Response(document, media_type=OCTETS)
+
+    def give_list(self, digest: Digest, document: Body) -> Response:
+        """Take the list of items that the task names by its digest."""
+        self._party.give_list(bytes.fromhex(digest), document)
+        return Response(status_code=204)
+
     def tell(self, digest: Digest, number: Number, message: Body) -> Response:
         """Take a message of the server; it is kept before this is answered."""
         self._opened(digest).query.tell(number, message)
@@ -178,9 +190,11 @@ def _router(context: PartyContext) -> APIRouter:
     add("GET", task + "/beacon", routes.beacon, schemas.BEACON)
     add("GET", task + "/lists", routes.lists, schemas.LISTS)
     add("GET", task + "/lists/{level}/{role}", routes.list_of, schemas.LIST)
+    add("GET", task + "/items", routes.item_list, schemas.ITEMS)
     add("POST", task + "/reports", _reports, schemas.REPORTS)
     add("POST", task + "/tickets", routes.tickets, schemas.TICKETS, "back_end")
     add("PUT", task, routes.install, schemas.INSTALL, "server")
+    add("PUT", task + "/items", routes.give_list, schemas.GIVE_ITEMS, "server")
     add("PUT", task + "/messages/{number}", routes.tell, schemas.TELL, "server")
     add("GET", task + "/messages/{number}/outcome", routes.outcome, schemas.OUTCOME, "server")
     return router

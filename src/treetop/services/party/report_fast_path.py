@@ -17,6 +17,7 @@ from treetop.services.party.context import PartyContext
 
 REPORTS_ROUTE = "/v1/tasks/{digest}/reports"
 PAGES_REFUSED = "page of another origin"
+_LISTS_PATH = re.compile(r"/v1/tasks/[0-9a-f]{64}/items")
 _REPORTS_PATH = re.compile(r"/v1/tasks/([0-9a-f]{64})/reports")
 
 
@@ -24,7 +25,7 @@ class ReportFastPath(RequestGuard):
     """The ASGI application of a party."""
 
     def __init__(self, context: PartyContext, routes: ASGIApp, origins: AllowedOrigins) -> None:
-        super().__init__(context, routes, problem_of)
+        super().__init__(context, routes, problem_of, _LISTS_PATH)
         self._origins = origins
         self._party, self._writer, self._metrics = context.party, context.writer, context.metrics
         self._max_reports = context.limits.most_reports_per_request

@@ -8,6 +8,7 @@ from tests.support.hostile_texts import BEYOND_THE_BMP, MARKUP
 from treetop.datasets.loading import as_federation
 from treetop.errors import InvalidInput
 from treetop.federation.server.planning import planned_task
+from treetop.federation.wire.item_lists import ItemList
 from treetop.query.local_federation import opened_folder
 from treetop.services.local.folder import FederationFolder, LocalOptions, checked_same
 from treetop.services.local.run import free_ports, ordered_now
@@ -82,9 +83,13 @@ def test_a_folder_from_before_there_was_a_choice_of_oracles_goes_on(tmp_path: Pa
     assert FederationFolder(tmp_path).options == options
 
 
+def no_list(digest: str) -> ItemList:
+    raise AssertionError(digest)
+
+
 def test_the_order_can_be_asked_and_sent() -> None:
     sent = json.dumps(ordered_now(LocalOptions(), {"a": 5, "b": 7}))
-    order = OrderWanted.model_validate_json(sent).order(("a", "b"))
+    order = OrderWanted.model_validate_json(sent).order(("a", "b"), no_list)
     assert order.parties == ("b", "a")
     assert planned_task(order).least.estimate == 50
 

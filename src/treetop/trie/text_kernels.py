@@ -16,7 +16,7 @@ from treetop.oracles.compiling import compiled
 
 BIT = log(2)
 UNTRIED = -1
-"""A beginning that no chunk was tried behind; above it the rank of the next chunk, or the last chunk of a whole code."""
+"""A beginning with no chunk tried behind it; above it the rank of the next one, or 256 and the last chunk of a code."""
 
 
 @compiled
@@ -59,17 +59,17 @@ def find_ends(children: Any, nearest_end: Any, symbol: Any, node: Any, ends: Any
 @compiled
 def write_text(children: Any, code: Any, texts: Any) -> None:
     """Add the bytes of a whole code to the texts."""
-    symbol, node = END, 0
-    for chunk in code:
-        for bit in range(CHUNK_BITS - 1, -1, -1):
-            child = children[symbol, node, (chunk >> bit) & 1]
-            if child == -1 - END:
-                return
-            if child < 0:
-                symbol, node = -1 - child, 0
-                texts.append(np.uint8(symbol))
-            else:
-                node = child
+    symbol, node, read = END, 0, 0
+    while True:
+        child = children[symbol, node, (code[read // CHUNK_BITS] >> (CHUNK_BITS - 1 - read % CHUNK_BITS)) & 1]
+        if child == -1 - END:
+            return
+        if child < 0:
+            symbol, node = -1 - child, 0
+            texts.append(np.uint8(symbol))
+        else:
+            node = child
+        read += 1
 
 
 @compiled
