@@ -50,6 +50,7 @@ ifeq ($(NODE_IS_NEW),yes)
 sdk: $(SDK)/node_modules/.installed  ## build and test the device for browsers and Node
 	cd $(SDK) && npm run --silent check && npm run --silent build
 	cp $(SDK)/dist/survey.js src/treetop/services/local/survey_page/treetop-survey.js
+	cp $(SDK)/dist/textCode.js src/treetop/services/local/survey_page/textCode.js
 	cd $(SDK) && node --no-warnings --test --test-reporter=dot build/tests/
 else
 sdk:

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-SCRIPT = files("treetop.services.local").joinpath("survey_page", "treetop-survey.js")
+SCRIPTS = {"/treetop-survey.js", "/textCode.js"}
+"""Files of the package `@treetop/device`, as Treetop ships them."""
 
 
 class Site:
@@ -51,8 +52,9 @@ def handler(site: Site) -> type[BaseHTTPRequestHandler]:
             if self.path == "/":
                 cookie = f"visitor={self._visitor()}; HttpOnly; SameSite=Strict"
                 self._send(site.page(), "text/html; charset=utf-8", cookie)
-            elif self.path == "/treetop-survey.js":
-                self._send(SCRIPT.read_bytes(), "text/javascript; charset=utf-8")
+            elif self.path in SCRIPTS:
+                script = files("treetop.services.local").joinpath("survey_page", self.path[1:])
+                self._send(script.read_bytes(), "text/javascript; charset=utf-8")
             else:
                 self.send_error(404)
 

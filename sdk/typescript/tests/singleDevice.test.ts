@@ -5,11 +5,12 @@ import { test } from "node:test";
 import { Device } from "../src/device/device.js";
 import { assignedGroup } from "../src/device/groupAssignment.js";
 import { Ledger } from "../src/device/ledger.js";
+import { hex, sha256, utf8 } from "../src/bytes.js";
 import { TreetopError, type Kind } from "../src/errors.js";
 import { systemEntropy } from "../src/adapters/systemEntropy.js";
 import { rational } from "../src/rational.js";
 import type { DeviceOptions } from "../src/services/singleDevice.js";
-import type { Json } from "../src/wire/canonicalJson.js";
+import { canonicalJson, type Json } from "../src/wire/canonicalJson.js";
 import { FakeParty, TICKET } from "./support/fakeParty.js";
 import { memoryState, scripted } from "./support/memoryDevice.js";
 import { Player } from "./support/player.js";
@@ -122,6 +123,51 @@ test("at the first party of a task validation sets estimate", async () => {
   const enrolment = { identifier: new Uint8Array(8), beacon: new Uint8Array(16) };
   assert.deepEqual(await assignedGroup(task, { ...enrolment, party: "south" }), [2, "estimate"]);
   assert.deepEqual(await assignedGroup(task, { ...enrolment, party: "north" }), [2, "validate frequent"]);
+});
+
+async function listDocument(items: readonly string[]): Promise<{ document: Uint8Array; digest: string }> {
+  const json = utf8(canonicalJson({ items, ordered: false, source: "a test" }));
+  const compressed = new Blob([json]).stream().pipeThrough(new CompressionStream("deflate"));
+  const document = new Uint8Array(await new Response(compressed).arrayBuffer());
+  return { document, digest: hex(await sha256(utf8("treetop item list 1\0"), json)) };
+}
+
+const NAMES = { oracle: "walsh", reports: "names", groups: [[1, "estimate", 1]] } as const;
+
+test("a catalogue is fetched, checked against the signed task, and answered; without it nothing is", async () => {
+  const { document, digest } = await listDocument(["apple", "kiwi"]);
+  const party = await FakeParty.of({ ...NAMES, lengths: [0, 8], encoding: { name: "catalogue", hash_key: "" }, item_list: digest });
+  const player = new Player(party);
+  assert.equal(await kindOf(player.run()), "later");
+  party.items = (await listDocument(["apple", "kiwi", "plum"])).document;
+  assert.equal(await kindOf(player.run()), "peer");
+  party.items = document.slice(0, -3);
+  assert.equal(await kindOf(player.run()), "peer");
+  assert.deepEqual([player.read.length, player.drawn], [0, 0]);
+  party.items = document;
+  assert.equal(await player.run(), "accepted");
+  party.closed = true;
+  party.items = null;
+  assert.equal(await kindOf(new Player(party).run()), "question");
+});
+
+test("a name and the chunks behind it are reported, whatever the item", async () => {
+  const encoding = { name: "hashed", hash_key: "a key", normalise: "nfc,casefold,trim" };
+  const task = { ...NAMES, lengths: [0, 24, 32, 40], groups: [[1, "estimate", 1], [2, "estimate", 1], [3, "estimate", 1]], encoding };
+  const footprints = new Set<string>();
+  const script = new Uint8Array(20_000).map((_, place) => (131 * place + 17 * place * place) & 255);
+  for (const item of ["chai", " CHAI ", "", "x".repeat(5000), "\ud800", "天气预报"]) {
+    const party = await FakeParty.of(task);
+    const entropy = scripted(script);
+    assert.equal(await new Player(party).run(item, { platform: { entropy } }), "accepted");
+    footprints.add(`${entropy.taken()} ${party.requests.map(({ path, body }) => `${path.length} ${body.length}`).join()}`);
+  }
+  assert.equal(footprints.size, 1);
+});
+
+test("parts of texts stand behind hashes only", async () => {
+  const task = { ...NAMES, lengths: [0, 24, 32], groups: [[2, "estimate", 1]], encoding: { name: "ids", hash_key: "" } };
+  assert.equal(await kindOf(new Player(await FakeParty.of(task)).run()), "question");
 });
 
 test("a task that closes before its list is published is not waited for", async () => {

@@ -1,6 +1,6 @@
 /** A device's state in a browser: the ledger in IndexedDB, its counter in localStorage, one tab at a time. */
 
-import { TreetopError } from "../errors.js";
+import { check, TreetopError } from "../errors.js";
 import type { DeviceState, WithState } from "../services/deviceState.js";
 
 const STORE = "kept";
@@ -15,7 +15,7 @@ interface KeptLedger {
 export function browserState(name: string): WithState {
   return async (use) => {
     const { locks } = navigator as { locks?: LockManager };
-    if (locks === undefined) throw new TreetopError("input", "a device needs an https page, or one of this machine");
+    check(locks !== undefined, "input", "page", "one on https, or on this machine");
     const database = await opened(name);
     try {
       return await locks.request(name, () => use(stateIn(database, name)));

@@ -8,7 +8,6 @@
 
 import { fromHex, type Digest } from "../bytes.js";
 import { TreetopError } from "../errors.js";
-import { keyOf } from "../oracles/protocol.js";
 import type { Entropy } from "../randomness.js";
 import { rationalText } from "../rational.js";
 import type { Group } from "../wire/groups.js";
@@ -40,7 +39,7 @@ export class Device {
 
   /** Return the one report of a one-shot task, at a level of the device's own drawing. */
   async answerOnce(task: DeviceTask): Promise<Uint8Array> {
-    if (!task.oneShot) throw new TreetopError("question", "a task in rounds needs a candidate list");
+    if (!task.oneShot) throw new TreetopError("promise", "this task needs a list");
     const entry = this.#ledger.entry(task.digest) ?? (await this.#reserve(task, this.#drawnGroup(task), NO_DOMAIN));
     return fromHex(entry.sent) ?? this.#settle(task, entry, null);
   }
@@ -52,7 +51,7 @@ export class Device {
     const domain = await listDigest(question);
     const entry = this.#ledger.entry(task.digest) ?? (await this.#reserve(task, own, domain));
     if (entry.domain !== domain) {
-      throw new TreetopError("promise", "this task was answered for another list: a second answer would cost again");
+      throw new TreetopError("promise", "this task was answered for another list");
     }
     return fromHex(entry.sent) ?? this.#settle(task, entry, question);
   }
@@ -60,7 +59,7 @@ export class Device {
   /** Send the report of a task, which must have been answered, and note that it arrived. */
   async deliver({ digest }: DeviceTask, outbox: Outbox): Promise<void> {
     const sent = fromHex(this.#ledger.entry(digest)?.sent);
-    if (sent === null) throw new TreetopError("promise", "this task has no report to send");
+    if (sent === null) throw new TreetopError("promise", "this task has no report");
     await outbox(sent);
     await this.#ledger.markDelivered(digest);
   }
@@ -77,13 +76,15 @@ export class Device {
     return entry;
   }
 
-  /** Answer a list with the slot of the first bits, or the dummy's; without a list their key is hashed. */
+  /** Answer a list with the slot of the first bits, or the dummy's; without a list their key, or that of a name, is hashed. */
   async #settle(task: DeviceTask, { group, domain }: LedgerEntry, question: Question | null): Promise<Uint8Array> {
     const { digest, bits, lengths } = task;
     const { tag, slots, draw } = faceFor(task, question === null ? undefined : question.prefixes.length + 1);
     const report = draw(this.#entropy);
-    const asked = (prefix: bigint | null): bigint => (question === null ? keyOf(prefix) : slotOf(question, prefix));
-    const body = report(asked((await this.#readValue(bits)).prefix(bits, lengths[group[0]]!)));
+    const [level] = group;
+    const asked = (value: PrivateValue): bigint =>
+      question === null ? value.key(task, level) : slotOf(question, value.prefix(bits, lengths[level]!));
+    const body = report(asked(await this.#readValue(bits)));
     const batch = encodedBatch({ task: digest, group, domain, tag, slots }, body);
     await this.#ledger.settle(digest, batch);
     return batch;

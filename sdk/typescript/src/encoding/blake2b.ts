@@ -1,14 +1,16 @@
 /** BLAKE2b (RFC 7693), sequential, with a key. Words of 64 bits are BigInts: a device hashes a few kilobytes. */
 
-import { numberBytes } from "../integers.js";
+import { numberBytes, quotient } from "../integers.js";
 import { joined } from "../bytes.js";
 
 const BLOCK = 128;
 const LOW_64 = (1n << 64n) - 1n;
-const IV = [
-  0x6a09e667f3bcc908n, 0xbb67ae8584caa73bn, 0x3c6ef372fe94f82bn, 0xa54ff53a5f1d36f1n,
-  0x510e527fade682d1n, 0x9b05688c2b3e6c1fn, 0x1f83d9abfb41bd6bn, 0x5be0cd19137e2179n,
-];
+/** The first 64 bits behind the point of the square roots of the first eight primes. */
+const IV = [2n, 3n, 5n, 7n, 11n, 13n, 17n, 19n].map((prime) => {
+  let root = 1n << 67n; // above the root of prime * 2^128; Newton's steps come down to it
+  for (let next = root; (next = (root + quotient(prime << 128n, root)) >> 1n) < root; ) root = next;
+  return root & LOW_64;
+});
 /** The ten permutations of the message words, a hexadecimal digit for each; rounds 10 and 11 begin again. */
 const SIGMA = [
   "0123456789abcdef", "ea489fd61c02b753", "b8c052fdae367194", "7931dcbe265a40f8", "905724afe1bc683d",

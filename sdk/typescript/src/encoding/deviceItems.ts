@@ -6,15 +6,16 @@
  */
 
 import { fromUtf8, utf8 } from "../bytes.js";
+import { normalisedItem } from "./normalisation.js";
 import type { ItemCodec } from "./itemCodecs.js";
 
 export const LONGEST_ITEM = 4096;
 
-/** Return the code of an item; the codec is always given 4,096 bytes, so that its time does not grow with the item. */
-export function deviceCode(codec: ItemCodec, item: unknown): bigint | null {
+/** Return the code of an item after some steps of normalising; the codec is always given 4,096 bytes, so that its time does not grow with the item. */
+export function deviceCode(codec: ItemCodec, item: unknown, steps: readonly string[] = []): bigint | null {
   const known = readableText(item);
-  const code = coded(codec, known ?? "");
-  coded(codec, "a".repeat(LONGEST_ITEM - utf8(known ?? "").length));
+  const filler = "a".repeat(LONGEST_ITEM - utf8(known ?? "").length);
+  const [code] = [known ?? "", filler].map((text) => coded(codec, normalisedItem(text, steps))) as [bigint | null];
   return known === null ? null : code;
 }
 

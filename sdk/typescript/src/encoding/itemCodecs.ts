@@ -2,7 +2,7 @@
 
 import { utf8 } from "../bytes.js";
 import { check } from "../errors.js";
-import { bytesNumber } from "../integers.js";
+import { bitLength, bytesNumber } from "../integers.js";
 import { blake2b } from "./blake2b.js";
 
 const SHORTEST = 8;
@@ -54,12 +54,23 @@ function hashed(bits: number, hashKey: string): ItemCodec {
   return (item) => bytesNumber(blake2b(utf8(item), key, HASH_BYTES)) >> BigInt(8 * HASH_BYTES - bits);
 }
 
+/** The place in a catalogue, in as many bits as its size takes; items that are not on it do not fit. */
+export function listedItems(items: readonly string[], bits: number): ItemCodec {
+  const wanted = bitLength(BigInt(items.length));
+  check(bits === (wanted < SHORTEST ? SHORTEST : wanted), "question", "bits of a catalogue", wanted, bits);
+  const places = new Map(items.map((item, place) => [item, BigInt(place)]));
+  return (item) => places.get(item) ?? null;
+}
+
 const CODECS = new Map([["words", words], ["ids", ids], ["text", text], ["hashed", hashed]]);
 
-/** Return the codec of that name for codes of m bits. */
-export function codecNamed(name: string, bits: number, hashKey: string): ItemCodec {
+/** Return the codec of that name for codes of m bits; behind a hash may stand chunks of the text's public code. */
+export async function codecNamed(name: string, bits: number, hashKey: string, chunks = 0): Promise<ItemCodec> {
   const codec = CODECS.get(name);
-  check(codec !== undefined, "question", "encoding", "a known one", name);
+  check(codec !== undefined && (chunks === 0 || codec === hashed), "question", "encoding", "a known one", name);
   check(bits >= SHORTEST && bits <= LONGEST, "question", "bits", "8 to 256", bits);
-  return codec(bits, hashKey);
+  const code = codec(bits, hashKey);
+  if (chunks === 0) return code;
+  const { chunksOf } = await import("./textCode.js");
+  return (item) => (code(item)! << BigInt(8 * chunks)) | bytesNumber(chunksOf(utf8(item), chunks));
 }

@@ -38,6 +38,8 @@ export interface PartyClient {
   beacon(): Promise<Uint8Array | null>;
   /** Return the signed list of a group, or null while there is none. */
   candidateList(group: Group): Promise<Uint8Array | null>;
+  /** Return the list of items that the task names, or null while the party has none; nobody has checked it. */
+  itemList(): Promise<Uint8Array | null>;
   /** Send a report with its ticket. */
   submit(ticket: Uint8Array, batch: Uint8Array): Promise<Verdict>;
 }
@@ -81,6 +83,7 @@ export function partyClient(address: string, digest: Digest, entropy: Entropy, r
     enrol: (ticket) => verdictOf("enrolments", ticket),
     beacon: () => documentIfAny("beacon"),
     candidateList: ([level, role]) => documentIfAny("lists", level, ROLES.indexOf(role)),
+    itemList: () => documentIfAny("items"),
     submit: (ticket, batch) => verdictOf("reports", encodedUpload(ticket, batch)),
   };
 }

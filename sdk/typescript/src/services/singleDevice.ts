@@ -7,11 +7,12 @@ import { Ledger, type LedgerEntry } from "../device/ledger.js";
 import { LEAST_SLOTS } from "../device/listChecks.js";
 import { checkListLengths, checkTime, enrolmentOf, listOf, trustedTask } from "../device/trustedTask.js";
 import { deviceCode } from "../encoding/deviceItems.js";
-import { codecNamed } from "../encoding/itemCodecs.js";
+import { codecNamed, listedItems, type ItemCodec } from "../encoding/itemCodecs.js";
 import { check, TreetopError } from "../errors.js";
 import { uniformBelow, type Entropy } from "../randomness.js";
 import { parsedRational, rationalText } from "../rational.js";
 import { groupText } from "../wire/groups.js";
+import { readItemList } from "../wire/itemLists.js";
 import type { Verifier } from "../wire/signedDocuments.js";
 import { counts, passing, readTicket, type Verdict } from "../wire/uploads.js";
 import type { DeviceState, WithState } from "./deviceState.js";
@@ -95,7 +96,10 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
   const client = partyClient(party, digest, entropy, options.retryFor);
   const trusted = await trustedTask(await client.task(), digest, partyName, verifies);
   const { task } = trusted;
-  const codec = codecNamed(task.encoding.name, task.bits, task.encoding.hash_key);
+  const { name: encoding, hash_key, normalise = "" } = task.encoding;
+  const nameBits = task.reports === "names" ? task.lengths[1]! : task.bits;
+  const unlistedCodec = encoding !== "catalogue" ? await codecNamed(encoding, nameBits, hash_key, (task.bits - nameBits) >> 3) : null;
+  let codec: ItemCodec;
   const [ticketNote, enrolledNote] = [`ticket-${digest}`, `enrolled-${digest}`];
 
   function openLedger({ ledger, counter }: DeviceState): Promise<Ledger> {
@@ -139,6 +143,13 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
     await sleep(milliseconds);
   }
 
+  /** Return what makes the code of an item; over a catalogue only with the list that the signed task names. */
+  async function taskCodec(): Promise<ItemCodec> {
+    if (unlistedCodec !== null) return unlistedCodec;
+    const document = await published(client.itemList, "The list of items is not published yet");
+    return listedItems(await readItemList(document, task.item_list!), nameBits);
+  }
+
   async function answerList(device: Device, { notes }: DeviceState, ticket: Uint8Array): Promise<void> {
     if ((await notes.read(enrolledNote)) === null) {
       const verdict = await client.enrol(ticket);
@@ -149,7 +160,7 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
     const enrolment = await enrolmentOf(trusted, await published(client.beacon, "Enrolment has not closed yet"), ticket);
     const group = await assignedGroup(task, enrolment);
     say(`This device answers at ${groupText(group)}.`);
-    const document = await published(() => client.candidateList(group), "The candidates of this level are not published yet");
+    const document = await published(() => client.candidateList(group), "The list of candidates is not published yet");
     const list = await listOf(trusted, document, group);
     await device.answer(task, enrolment, list.question, list.published);
   }
@@ -164,6 +175,7 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
       ledger.checkAllowed(task.attribute, task.budget.amount);
     }
     const ticket = await ownTicket(state);
+    codec = await taskCodec();
     await delay();
     await (task.oneShot ? device.answerOnce(task) : answerList(device, state, ticket));
     say(`One report was made, for epsilon ${task.budget.text}, and written to the ledger.`);
@@ -175,7 +187,7 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
   }
 
   async function made(item: Item, ledger: Ledger, state: DeviceState): Promise<Device> {
-    const value = async (): Promise<bigint | null> => deviceCode(codec, typeof item === "function" ? await item() : item);
+    const value = async (): Promise<bigint | null> => deviceCode(codec, typeof item === "function" ? await item() : item, normalise.split(","));
     const device = new Device(value, entropy, ledger);
     await make(device, ledger, state);
     return device;

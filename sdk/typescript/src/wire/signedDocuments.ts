@@ -126,7 +126,7 @@ export function readList(content: Uint8Array, task: DeviceTask): PublishedList {
     prefixes: texts(prefixes), pruned: texts(pruned), published_length, published: texts(published),
     ...faceFor(task, slots).listThresholds,
   });
-  check(written === fromUtf8(content), "peer", "candidate list", "this task's thresholds in canonical form");
+  check(written === fromUtf8(content), "peer", "candidate list", "the canonical form");
   const question = { task: digest, group: [level, role] as const, length, prefixes, pruned };
   return { party, question, published: { length: published_length, prefixes: published } };
 }

@@ -13,7 +13,7 @@ export const TICKET = "00".repeat(7) + "07" + "ab".repeat(16);
 const BEACON = "5a".repeat(32);
 
 /** Return the canonical text of a task that a test describes by what is different about it. */
-export function taskText(changes: Record<string, Json> = {}): string {
+export function taskText(changes: Readonly<Record<string, Json>> = {}): string {
   const epsilon = (changes["epsilon"] as string | undefined) ?? "1";
   const oracle = (changes["oracle"] as string | undefined) ?? "olh";
   const { odds } = readBudget(epsilon);
@@ -44,6 +44,8 @@ export class FakeParty {
   beaconOut = false;
   listsOut = false;
   closed = false;
+  /** The list that its task names. */
+  items: Uint8Array | null = null;
   /** Candidates that its lists leave out openly. */
   pruned = 0;
   /** Says something else than accepted or replayed. */
@@ -53,7 +55,7 @@ export class FakeParty {
 
   private constructor(readonly text: string, readonly task: DeviceTask, private readonly key: CryptoKey, readonly publicKey: string) {}
 
-  static async of(changes: Record<string, Json> = {}): Promise<FakeParty> {
+  static async of(changes: Readonly<Record<string, Json>> = {}): Promise<FakeParty> {
     const text = taskText(changes);
     const pair = (await crypto.subtle.generateKey("Ed25519", true, ["sign", "verify"])) as CryptoKeyPair;
     const raw = new Uint8Array(await crypto.subtle.exportKey("raw", pair.publicKey));
@@ -93,6 +95,7 @@ export class FakeParty {
       const beacon = canonicalJson({ task: this.task.digest, party: "north", devices: 1, enrolment: "00".repeat(32), beacon: BEACON });
       return new Response(await this.signed("beacon", beacon));
     }
+    if (what === "items" && this.items !== null) return new Response(this.items as BodyInit);
     if (what === "lists" && this.listsOut) return new Response(await this.signed("list", this.list([Number(level), ROLES[Number(role)]!])));
     return Response.json({ detail: "not here" }, { status: 404 });
   }

@@ -9,8 +9,10 @@ import { assignedGroup, drawnGroup } from "../../src/device/groupAssignment.js";
 import { Ledger } from "../../src/device/ledger.js";
 import { checkQuestion } from "../../src/device/listChecks.js";
 import { deviceCode } from "../../src/encoding/deviceItems.js";
-import { codecNamed } from "../../src/encoding/itemCodecs.js";
+import { codecNamed, listedItems } from "../../src/encoding/itemCodecs.js";
 import { TreetopError } from "../../src/errors.js";
+import { PrivateValue } from "../../src/device/privateValue.js";
+import { readItemList } from "../../src/wire/itemLists.js";
 import { bytesNumber } from "../../src/integers.js";
 import { keepThreshold } from "../../src/oracles/krr.js";
 import { bucketCount, bucketOf } from "../../src/oracles/olh.js";
@@ -137,13 +139,32 @@ export const CHECKS: readonly Check[] = [
   ["codes.json", async (read) => {
     const [{ items }, ...codecs] = await read("codes.json");
     for (const { encoding, bits, hash_key, codes } of codecs) {
-      const codec = codecNamed(encoding, bits, hash_key);
+      const codec = await codecNamed(encoding, bits, hash_key);
       items.forEach((item: string, place: number) => {
         const about = { encoding, bits, item: item.slice(0, 40) };
         const found = [deviceCode(codec, item), deviceCode(codec, utf8(item))].map((code) => (code === null ? null : `${code}`));
         equal(found, [codes[place], codes[place]], about);
       });
       for (const unreadable of ["\ud800", bytes("ff"), bytes("c3"), 7, null, undefined, {}]) equal(deviceCode(codec, unreadable), null, encoding);
+    }
+  }],
+  ["item_lists.json", async (read) => {
+    const { good, bad } = await read("item_lists.json");
+    for (const { document, digest, items } of good) equal(await readItemList(bytes(document), digest), items, digest);
+    for (const { document, digest } of bad) await refused(() => readItemList(bytes(document), digest), document);
+  }],
+  ["names.json", async (read) => {
+    const { good } = await read("tasks.json");
+    const { good: [listed] } = await read("item_lists.json");
+    const tasks = new Map(await Promise.all(good.map(async ({ canonical, digest }: any) => [digest, await task(canonical)]))) as Map<string, DeviceTask>;
+    for (const { task: digest, item, code, keys } of await read("names.json")) {
+      const asked = tasks.get(digest)!;
+      const { name, hash_key, normalise = "" } = asked.encoding;
+      const nameBits = asked.lengths[1]!;
+      const codec = name === "catalogue" ? listedItems(listed.items, nameBits) : await codecNamed(name, nameBits, hash_key, (asked.bits - nameBits) >> 3);
+      const found = deviceCode(codec, item, normalise.split(","));
+      equal(found === null ? null : found.toString(16), code, { digest, item: item.slice(0, 40) });
+      equal(keys.map((_: string, place: number) => `${new PrivateValue(found, asked.bits).key(asked, place + 1)}`), keys, { digest, item: item.slice(0, 40) });
     }
   }],
   ["attributes.json", async (read) => {
@@ -221,7 +242,7 @@ export const CHECKS: readonly Check[] = [
       const caps = { perTask: parsedRational("5/2"), lifetime: parsedRational("7"), attribute: undefined, leastSlots: 5 };
       const entropy = scripted(bytes(vector.randomness));
       const asked = await task(vector.task);
-      const codec = codecNamed(asked.encoding.name, asked.bits, asked.encoding.hash_key);
+      const codec = await codecNamed(asked.encoding.name, asked.bits, asked.encoding.hash_key);
       const device = new Device(() => Promise.resolve(deviceCode(codec, vector.item)), entropy, await Ledger.open(state.ledger, state.counter, caps));
       const report = "own" in vector
         ? await device.answer(
@@ -239,5 +260,5 @@ export const CHECKS: readonly Check[] = [
     equal(hex(await sha256(utf8("abc"))).slice(0, 16), "ba7816bf8f01cfea", "abc");
   }],
 ];
-/** What holds no vector for a device: files of reports, which parties read. */
-export const NOT_FOR_DEVICES = ["report_files.json"];
+/** What holds no vector for a device: files of reports and messages between parties and servers. */
+export const NOT_FOR_DEVICES = ["report_files.json", "panorama_messages.json"];

@@ -115,8 +115,8 @@ Origins = Annotated[
 ]
 DEFAULT_QUESTION = "Which fruit do you like best?"
 FRUIT = str(files("treetop.services.local").joinpath("survey_page", "fruit.csv"))
-FOR_PEOPLE = {"data": FRUIT, "k": 5, "epsilon": "2", "users": 20_000, "mechanism": "canopy", "mode": "one-shot"}
-"""What a survey asks unless told otherwise: browsers answer tries in one round."""
+FOR_PEOPLE = {"data": FRUIT, "k": 5, "epsilon": "2", "users": 20_000, "mode": "one-shot"}
+"""What a survey asks unless told otherwise."""
 
 
 def up(
@@ -159,6 +159,7 @@ def up(
     begun = directory is not None and FederationFolder.is_one(directory)
     if survey and not begun:
         wanted = FOR_PEOPLE | {name: value for name, value in wanted.items() if value is not None}
+        catalogue = Path(FRUIT) if wanted["data"] == FRUIT and word_list is None else catalogue
     plan = _survey_plan(survey, wanted["mode"], question, collect, origin)
     folder = opened_folder(directory, wanted, read_lists(catalogue, word_list, word_list_order, normalise))
     if plan is not None and not begun:

@@ -32,7 +32,7 @@ MAX_BODY_BYTES = 64 << 10
 SECONDS = 15.0
 REQUESTS_AT_ONCE = 64
 DEVICE_PATHS = {
-    "GET": re.compile(r"/v1/tasks(/[0-9a-f]{64}(/beacon|/lists(/[0-9]{1,3}/[0-2])?)?)?"),
+    "GET": re.compile(r"/v1/tasks(/[0-9a-f]{64}(/beacon|/items|/lists(/[0-9]{1,3}/[0-2])?)?)?"),
     "POST": re.compile(r"/v1/tasks/[0-9a-f]{64}/(reports|enrolments)"),
 }
 HEADERS = {
@@ -181,8 +181,8 @@ class SurveySite:
         match method, path:
             case "GET", "/":
                 return _Answer(200, survey_page(self._plan, self._task), "text/html; charset=utf-8")
-            case "GET", "/treetop-survey.js":
-                return _Answer(200, page_file("treetop-survey.js"), "text/javascript; charset=utf-8")
+            case "GET", "/treetop-survey.js" | "/textCode.js":
+                return _Answer(200, page_file(path[1:]), "text/javascript; charset=utf-8")
             case "POST", "/ticket" if self.handed_out < MAX_PEOPLE and _from_own_page(request):
                 self.handed_out += 1
                 return _Answer(200, json.dumps({"ticket": self._ticket()}).encode(), "application/json")
