@@ -114,6 +114,10 @@ WALSH = DeviceTask(
     "every name", "fruit", Budget("4"), "walsh", 10, (0, 24), (WeightedGroup(Group(1), 1),),
 )  # fmt: skip
 
+ANY_TEXT = replace(
+    WALSH, name='"quoted" \\ 😀',
+    settings=(("\uffee", "before"), ("😀", "after \u00fc")), parties=("\u200dnorth", "süd"),
+)  # fmt: skip
 LISTED = ItemList(("chai", "Äpfel", "天气预报", "a\nb"), ordered=True, source="drinks.csv")
 NAMES = DeviceTask(
     "every text", "fruit", Budget("4"), "walsh", 10, (0, 24, 32, 40, 48),
@@ -131,7 +135,7 @@ def tasks() -> Vector:
     whole = ONE_SHOT.canonical_bytes().decode()
     good = [
         {"canonical": task.canonical_bytes().decode(), "digest": task.digest.hex()}
-        for task in (TASK, ONE_SHOT, WALSH, NAMES, CATALOGUE)
+        for task in (TASK, ONE_SHOT, WALSH, NAMES, CATALOGUE, ANY_TEXT)
     ]
     names = NAMES.canonical_bytes().decode()
     bad = [
