@@ -181,7 +181,9 @@ def _against(question: Question, ahead: ItemsAhead, parties: int) -> str | None:
     signed, texts = parameters.rule(parties) == "sum", _id_bits(question, ahead) is None
     plan = PanoramaPlan.of(parameters, 0, signed=signed, discovers=True, texts=texts)
     if plan.overlooks(NAME_BITS, parties) or plan.kept < question.k:
-        lacking = f"send the texts of {question.k} names" if plan.kept < question.k else "name what lies above the noise"
+        lacking = (
+            f"send the texts of {question.k} names" if plan.kept < question.k else "name what lies above the noise"
+        )
         return f"{parameters.upload_budget:,} bits are too few for a party to {lacking}"
     return None
 
