@@ -16,7 +16,7 @@ ONE_SHOT = task()
 PATH = f"/v1/tasks/{ONE_SHOT.digest.hex()}"
 FOR_PAGES = [
     ("GET", "/v1/health"), ("GET", "/v1/tasks"), ("GET", PATH), ("GET", f"{PATH}/beacon"), ("GET", f"{PATH}/lists"),
-    ("GET", f"{PATH}/lists/1/0"), ("POST", f"{PATH}/reports"), ("POST", f"{PATH}/enrolments"),
+    ("GET", f"{PATH}/lists/1/0"), ("GET", f"{PATH}/items"), ("POST", f"{PATH}/reports"), ("POST", f"{PATH}/enrolments"),
 ]  # fmt: skip
 NOT_FOR_PAGES = [
     ("POST", f"{PATH}/tickets"), ("PUT", PATH), ("PUT", f"{PATH}/messages/1"), ("GET", f"{PATH}/messages/1/outcome"),
