@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from treetop.datasets.federation import Federation, PartyItems, text_of, whole_numbers
+from treetop.datasets.federation import Federation, PartyItems, party_of_sets, text_of, whole_numbers
 from treetop.datasets.user_sets import UserSets
 from treetop.errors import InvalidInput
 
@@ -47,7 +47,7 @@ def federation_of_sets(name: str, tables: list[tuple[str, pa.Table]], user: str)
         notes.append(f"{repeated:,} repeated (party, user, item) rows were merged, and their counts added up")
     ends = np.cumsum(np.bincount(home, minlength=len(party_names)))
     parties = tuple(
-        _party(party_name, sets, first, end, len(item_names))
+        _party(party_name, sets, first, end)
         for party_name, first, end in zip(party_names.to_pylist(), np.append(0, ends[:-1]), ends, strict=True)
     )
     return Federation(name, item_names.to_pylist(), parties, tuple(notes))
@@ -132,12 +132,9 @@ def _by_party(home: Codes, user_of: Codes) -> Codes:
     return rank[user_of]
 
 
-def _party(name: str, sets: UserSets, first: int, end: int, items: int) -> PartyItems:
+def _party(name: str, sets: UserSets, first: int, end: int) -> PartyItems:
     """Return the users from first to end as a party: their sets, and how many of them hold which item."""
     starts = sets.starts[first : end + 1]
     entries = slice(int(starts[0]), int(starts[-1]))
     counts = None if sets.counts is None else sets.counts[entries]
-    own = UserSets(starts - starts[0], sets.items[entries], counts)
-    holders = np.bincount(own.items, minlength=items)
-    held = np.flatnonzero(holders)
-    return PartyItems(name, held, holders[held], own)
+    return party_of_sets(name, UserSets(starts - starts[0], sets.items[entries], counts))

@@ -11,8 +11,9 @@ from treetop.datasets import set_kernels
 from treetop.datasets.federation import Federation, looks_like_users
 from treetop.datasets.loading import as_federation, federation_named, load
 from treetop.datasets.party_split import with_users
-from treetop.datasets.user_sets import SetQuestion, UserSets
+from treetop.datasets.user_sets import UserSets
 from treetop.errors import InvalidInput, UnknownName
+from treetop.oracles.set_question import SetQuestion
 
 EVENTS = "party,user_id,item\nnorth,u1,tea\nsouth,u2,tea\nnorth,u1,rum\nsouth,u2,gin\nnorth,u3,rum\nnorth,u1,tea\n"
 
