@@ -71,6 +71,17 @@ ItemsPerUser = Annotated[
         show_default=str(DEFAULT_ITEMS),
     ),
 ]
+ItemsAtMost = Annotated[
+    int | None,
+    typer.Option(
+        "--items-per-user",
+        metavar="M",
+        min=1,
+        max=MAX_ITEMS,
+        help="Devices hold sets: how many items a device's one report speaks of, at most.",
+        show_default=f"{DEFAULT_ITEMS} where sets are asked about",
+    ),
+]
 Reading = Annotated[
     str | None,
     typer.Option(

@@ -121,12 +121,10 @@ class HeldSets:
     def codes(self, codec: ItemCodec, steps: Collection[str], asked: SetQuestion) -> "SetCodes":
         """Return every user's items with their codes; each item is put through some steps and encoded once."""
         uses = self.sets.counts if asked.reading == USE_SHARES else None
-        if (
-            uses is not None
-            and len(uses)
-            and (most := int(np.add.reduceat(uses, self.sets.starts[:-1]).max())) > LARGEST_SET
-        ):
-            raise InvalidInput(f"a device looks at {LARGEST_SET:,} uses at most, found a user with {most:,}")
+        if uses is not None:
+            before = np.concatenate([[0], np.cumsum(uses)])
+            if (most := int(np.diff(before[self.sets.starts]).max(initial=0))) > LARGEST_SET:
+                raise InvalidInput(f"a device looks at {LARGEST_SET:,} uses at most, found a user with {most:,}")
         entries = [next(iter(set_entries([item], steps))) for item in self.items]
         return SetCodes(self.sets, entries, device_codes(codec, self.items, steps), uses)
 

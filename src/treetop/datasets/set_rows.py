@@ -10,6 +10,8 @@ from treetop.datasets.user_sets import UserSets
 from treetop.errors import InvalidInput
 
 Codes = NDArray[np.int32]
+USER = "user"
+"""The column of users in the rows that are written here."""
 
 
 def federation_of_sets(name: str, tables: list[tuple[str, pa.Table]], user: str) -> Federation:
@@ -138,3 +140,21 @@ def _party(name: str, sets: UserSets, first: int, end: int) -> PartyItems:
     entries = slice(int(starts[0]), int(starts[-1]))
     counts = None if sets.counts is None else sets.counts[entries]
     return party_of_sets(name, UserSets(starts - starts[0], sets.items[entries], counts))
+
+
+def set_rows(federation: Federation) -> pa.Table:
+    """Return a federation of sets as rows of party, user, item and, where it is known, count: what `load` reads."""
+    names, parts, before = pa.array(federation.items, pa.string()), [], 0
+    counted = all(party.sets is not None and party.sets.counts is not None for party in federation.parties)
+    for party in federation.parties:
+        if (sets := party.sets) is None:
+            raise AssertionError(f"party {party.name!r} holds no sets")
+        users = np.repeat(np.arange(before, before + len(sets)), sets.sizes)
+        before += len(sets)
+        columns = {
+            "party": pa.array([party.name] * len(users), pa.string()),
+            USER: pa.array(users),
+            "item": names.take(pa.array(sets.items)),
+        }
+        parts.append(pa.table(columns | ({"count": pa.array(sets.counts)} if counted else {})))
+    return pa.concat_tables(parts)

@@ -21,8 +21,8 @@ def parameters_of(task: DeviceTask) -> Parameters:
 
 def settings_of(task: DeviceTask) -> dict[str, str]:
     """Return the settings of a task's mechanism: those that it spells, and how many items a report speaks of."""
-    several = task.sets is not None and task.sets.items_per_user > 1
-    return dict(task.settings) | ({"items_per_user": str(task.sets.items_per_user)} if task.sets and several else {})
+    items = 1 if task.sets is None else task.sets.items_per_user
+    return dict(task.settings) | ({} if items == 1 else {"items_per_user": str(items)})
 
 
 def known_items(listed: ItemList | None) -> ItemCatalogue | None:

@@ -92,7 +92,7 @@ def chosen_oracle(rule: str | Oracle, odds: Fraction, slots: int) -> Oracle:
     return find_oracle(rule)
 
 
-_SET_FORMS: dict[str, type[SetOracle]] = {form.name: form for form in (SetLocalHashing, SetWalshHashing)}
+SET_FORMS: dict[str, type[SetOracle]] = {form.name: form for form in (SetLocalHashing, SetWalshHashing)}
 
 
 def set_form(rule: str | Oracle, items: int) -> str | Oracle:
@@ -107,9 +107,9 @@ def set_form(rule: str | Oracle, items: int) -> str | Oracle:
 
 def form_for_sets(name: str, items: int) -> SetOracle:
     """Return the form in which devices answer that hold sets, one item included, or refuse an oracle without one."""
-    if name not in _SET_FORMS:
-        raise InvalidInput(f"users who hold sets report through {' or '.join(_SET_FORMS)}, found {name!r}")
-    return _SET_FORMS[name](items)
+    if name not in SET_FORMS:
+        raise InvalidInput(f"users who hold sets report through {' or '.join(SET_FORMS)}, found {name!r}")
+    return SET_FORMS[name](items)
 
 
 def deployable_oracles(*, one_shot: bool) -> dict[str, str]:

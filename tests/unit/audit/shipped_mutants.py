@@ -115,13 +115,13 @@ class BytesUsedTwice(Device):
 
 def silent_without_code(self: SingleDevice) -> ReportStatus | None:
     """Nothing is sent for what is no whole number."""
-    return SHIPPED_RUN(self) if self.item().isdigit() else None
+    return SHIPPED_RUN(self) if self.items()[0].isdigit() else None
 
 
 def delay_by_item(self: SingleDevice) -> None:
     """Long items are sent later."""
     SHIPPED_DELAY(self)
-    if len(self.item()) > 5:
+    if len(self.items()[0]) > 5:
         self.sleep(60)
 
 

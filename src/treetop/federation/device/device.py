@@ -24,7 +24,7 @@ from treetop.trie.user_groups import Group
 
 OwnItems = Mapping[bytes, int | None]
 """A device's set: its items as bytes, each with its code or None."""
-ValueSource = Callable[[], int | None | OwnItems]
+ValueSource = Callable[[], int | OwnItems | None]
 """Reads the device's own code, or None for an item without one; for a task about sets, the items with their codes.
 Called once, after all randomness is drawn."""
 

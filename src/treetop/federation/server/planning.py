@@ -143,17 +143,13 @@ class QueryOrder:
         strategy = self.strategy
         if self.mode == "rounds" and (strategy, self.mechanism) == (None, None):
             strategy = TRIE
+        items = 1 if self.sets is None else self.sets.items_per_user
         question = Question(
             self.k, self.epsilon, self.mechanism, oracle, self.encoding, strategy,
             known_items(self.catalogue), known_items(self.word_list), self.text_recovery,
-            settings={**settings, "items_per_user": self.sets.items_per_user} if self._several_items else settings,
+            settings=settings if items == 1 else {**settings, "items_per_user": items},
         )  # fmt: skip
         return choose(question, ItemsAhead(), parties=len(self.parties), hash_key=self._hash_key)
-
-    @property
-    def _several_items(self) -> bool:
-        """Return whether a report speaks of several items: the mechanism then counts by other probabilities."""
-        return self.sets is not None and self.sets.items_per_user > 1
 
     @property
     def _hash_key(self) -> str:

@@ -98,7 +98,7 @@ class SingleDevice:
             self._answer_list(device)
         self.say(f"One report was made, for epsilon {self.task.budget.text}, and written to the ledger.")
 
-    def _code(self) -> int | None | OwnItems:
+    def _code(self) -> int | OwnItems | None:
         asked, steps = self.task.sets, steps_of(self.task)
         if asked is None:
             return device_code(self._codec, self.items()[0], steps)
