@@ -11,10 +11,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.adapters.system.ed25519 import SigningKey
 from treetop.audit.scripted_entropy import ScriptedEntropy
-from treetop.encoding.device_items import device_code
+from treetop.encoding.device_items import DeviceSet, device_code, set_entries
+from treetop.federation.device.device import Device
 from treetop.federation.device.group_assignment import Enrolment, assigned_group, drawn_group
+from treetop.federation.device.ledger import Ledger
 from treetop.federation.device.private_value import PrivateValue
 from treetop.federation.task import DeviceTask, Encoding, WeightedGroup
 from treetop.federation.task_codec import codec_of, steps_of
@@ -27,6 +30,7 @@ from treetop.oracles.olh.device import HashedReport, bucket_count
 from treetop.oracles.oue.device import flip_threshold
 from treetop.oracles.protocol import MAX_SLOTS
 from treetop.oracles.registry import find_oracle
+from treetop.oracles.set_question import SetQuestion
 from treetop.oracles.set_reports import SetLocalHashing, SetWalshHashing
 from treetop.oracles.walsh.device import ParityFace, chunk_key, mixed_words, parity_count
 from treetop.oracles.walsh.device import keep_threshold as walsh_keep_threshold
@@ -121,6 +125,14 @@ NAMES = DeviceTask(
     encoding=Encoding("hashed", "0011223344556677", "nfc,casefold,trim"), reports="names", item_list=LISTED.digest,
     mechanism="panorama", settings=(("bits", "24"), ("hash_key", "0011223344556677")),
 )  # fmt: skip
+SETS = replace(
+    NAMES, name="every text of a set", item_list="", sets=SetQuestion(8, "holders"),
+    settings=(("bits", "24"), ("hash_key", "0011223344556677"), ("text_chunks", "3")),
+)  # fmt: skip
+SETS_IN_A_TRIE = replace(
+    ONE_SHOT, name="one of a set", lengths=(0, 8, 48), groups=ONE_SHOT.groups[:2], encoding=Encoding("words"),
+    sets=SetQuestion(1, "use_shares"),
+)  # fmt: skip
 CATALOGUE = DeviceTask(
     "known drinks", "fruit", Budget("1"), "walsh", 10, (0, 8), (WeightedGroup(Group(1), 1),),
     encoding=Encoding("catalogue"), reports="names", item_list=LISTED.digest, mechanism="panorama",
@@ -131,9 +143,9 @@ def tasks() -> Vector:
     whole = ONE_SHOT.canonical_bytes().decode()
     good = [
         {"canonical": task.canonical_bytes().decode(), "digest": task.digest.hex()}
-        for task in (TASK, ONE_SHOT, WALSH, NAMES, CATALOGUE)
+        for task in (TASK, ONE_SHOT, WALSH, NAMES, CATALOGUE, SETS, SETS_IN_A_TRIE)
     ]
-    names = NAMES.canonical_bytes().decode()
+    names, sets = NAMES.canonical_bytes().decode(), SETS.canonical_bytes().decode()
     bad = [
         "", "{}", "[]", whole + " ", whole.replace(":", ": "), whole.replace('"k":10', '"k":10.0'),
         whole.replace('"k":10', '"k":"10"'), whole.replace('"k":10', '"k":10,"note":""'), whole.replace('"2"', '"2.0"'),
@@ -149,6 +161,12 @@ def tasks() -> Vector:
         names.replace("nfc,casefold,trim", "nfc,rot13"), names.replace("nfc,casefold,trim", ""),
         names.replace(LISTED.digest, LISTED.digest[2:]), names.replace(LISTED.digest, LISTED.digest.upper()),
         names.replace(LISTED.digest, ""), names.replace('"walsh"', '"krr"'),
+        *(sets.replace('"items_per_user":8', f'"items_per_user":{wrong}') for wrong in (0, 7, 65, "true", '"8"', 8.0)),
+        sets.replace('"holders"', '"occurrences"'), sets.replace('"holders"', '"shares"'),
+        sets.replace('"holders"', '""'), sets.replace(',"reading":"holders"', ""),
+        sets.replace('"reading"', '"more":1,"reading"'), sets.replace('"own":"', '"own":"1'),
+        sets.replace('{"items_per_user":8,"reading":"holders"}', "null"), sets.replace('"walsh"', '"listed"'),
+        names.replace('"settings"', '"sets":{"items_per_user":8,"reading":"holders"},"settings"'),
     ]  # fmt: skip
     return {"good": good, "bad": bad}
 
@@ -235,14 +253,16 @@ def batches() -> Vector:
     olh = Envelope(ONE_SHOT.digest, Group(3), NO_DOMAIN, find_oracle("olh"), 9)
     wide = Envelope(ONE_SHOT.digest, Group(3), NO_DOMAIN, find_oracle("olh"), 2982)
     walsh = Envelope(ONE_SHOT.digest, Group(3), NO_DOMAIN, find_oracle("walsh"), 8)
+    of_sets = Envelope(SETS.digest, Group(1), NO_DOMAIN, find_oracle("walsh"), 512)
     written = [
         encoded_batch(krr, [0, 299, 17]), encoded_batch(oue, [(True, False) * 5 + (True,), (False,) * 11]),
         encoded_batch(olh, [HashedReport(0xDEADBEEF, 8), HashedReport(0, 0)]),
         encoded_batch(wide, [HashedReport(1, 2981)]),
         encoded_batch(walsh, [HashedReport(0xDEADBEEF, 7), HashedReport(0, 0)]),
+        encoded_batch(of_sets, [HashedReport(0xDEADBEEF, 511), HashedReport(0, 0)]),
     ]  # fmt: skip
     one, hashed = encoded_batch(krr, [5]), encoded_batch(olh, [HashedReport(1, 1)])
-    parities = encoded_batch(walsh, [HashedReport(1, 1)])
+    parities, wider = encoded_batch(walsh, [HashedReport(1, 1)]), encoded_batch(of_sets, [HashedReport(1, 1)])
     bad = [
         b"", one[:76], one[:-1], one + b"\0", b"\0" + one[1:], b"\2" + one[1:],
         _with(one, 33, b"\0\0"), _with(one, 35, b"\3"), _with(one, 36, bytes(32)), _with(one, 68, b"\0"),
@@ -250,7 +270,8 @@ def batches() -> Vector:
         _with(one, 73, b"\0\0\0\2"), _with(one, 73, b"\xff\xff\xff\xff"), _with(one, 77, b"\1\x2c"),
         _with(one, 77, b"\xff\xff"), _with(hashed, 36, b"\1"), _with(hashed, 81, b"\x09"),
         _with(one, 68, b"\5"), _with(parities, 69, b"\0\0\0\x09"), _with(parities, 69, b"\0\0\2\0"),
-        _with(parities, 36, b"\1"), _with(parities, 81, b"\x08"),
+        _with(parities, 36, b"\1"), _with(parities, 81, b"\x08"), _with(wider, 81, b"\2\0"), wider[:-1],
+        _with(wider, 69, b"\0\0\1\0"), _with(wider, 69, b"\0\0\x20\0"), _with(wider, 69, b"\0\0\3\0"),
         _with(encoded_batch(oue, [(False,) * 11]), 78, b"\1"), _with(encoded_batch(oue, [(False,) * 11]), 78, b"\x10"),
     ]  # fmt: skip
     return {"good": [batch.hex() for batch in written], "bad": [batch.hex() for batch in bad]}
@@ -339,6 +360,33 @@ def set_reports() -> Vector:
     return {"thresholds": thresholds, "reports": reports}
 
 
+def device_sets() -> list[Vector]:
+    """What a device makes of its set: the entries by which T is chosen, in hexadecimal, and whole reports.
+
+    The group is drawn from `randomness` first, then key, seed and U.
+    """
+    held = [
+        [], ["chai"], ["chai", "  CHAI ", "latte"], [f"item {number}" for number in range(12)],
+        ["chai", "x" * 4097, "Cafe\u0301", "x" * 4097, "chai"], ["", "a\0b", "天气预报", "chai"],
+    ]  # fmt: skip
+    cases: list[Vector] = []
+    for place, (task, items) in enumerate((task, items) for task in (SETS, SETS_IN_A_TRIE) for items in held):
+        asked, codec = task.sets, codec_of(task)
+        assert asked is not None
+        entries = set_entries(items, steps_of(task), uses=asked.reading == "use_shares")
+        script = stream(60, 5 * place + 1)
+        entropy = ScriptedEntropy(script)
+        ledger = Ledger(MemoryLedger(), MemoryCounter())
+        own = DeviceSet(codec, entries, asked.items_per_user)
+        batch = Device(lambda own=own: own, entropy, ledger).answer_once(task)  # type: ignore[misc]
+        cases.append({
+            "task": task.digest.hex(), "items": items, "entries": [entry.hex() for entry in entries],
+            "codes": [None if (code := own[entry]) is None else f"{code:x}" for entry in entries],
+            "randomness": script.hex(), "bytes_taken": entropy.taken, "batch": batch.hex(),
+        })  # fmt: skip
+    return cases
+
+
 def _with(data: bytes, place: int, new: bytes) -> bytes:
     return data[:place] + new + data[place + len(new) :]
 
@@ -348,7 +396,7 @@ FILES = {
     "domains.json": domains, "batches.json": batches, "signed_documents.json": signed_documents,
     "uploads.json": uploads, "walsh_hash.json": walsh_hash, "chunk_keys.json": chunk_keys,
     "item_lists.json": item_lists, "names.json": names,
-    "set_reports.json": set_reports,
+    "set_reports.json": set_reports, "device_sets.json": device_sets,
 }  # fmt: skip
 
 

@@ -69,11 +69,12 @@ def _begun(given: Mapping[str, Any], lists: Mapping[str, ItemList]) -> tuple[Fed
     strategy, mechanism, settings = given.get("strategy"), given.get("mechanism"), dict(given.get("settings", {}))
     if given.get("mode", DEFAULTS.mode) == "rounds" and (strategy, mechanism) == (None, None):
         strategy = TRIE
+    items_asked = 1 if sets is None else sets.items_per_user
     question = Question(
         given.get("k", DEFAULTS.k), given.get("epsilon", DEFAULTS.epsilon), mechanism,
         given.get("oracle", DEFAULTS.oracle), given.get("encoding"), strategy,
         known_items(lists.get("catalogue")), known_items(lists.get("word_list")), given.get("text_recovery"),
-        settings=settings if sets is None or sets.items_per_user == 1 else {**settings, "items_per_user": sets.items_per_user},
+        settings=settings if items_asked == 1 else {**settings, "items_per_user": items_asked},
     )  # fmt: skip
     items = drawn.normalised(given["normalise"].split(",")).items if given.get("normalise") else drawn.items
     ahead = ItemsAhead(items, drawn.encoding)

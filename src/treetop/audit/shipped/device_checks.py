@@ -69,8 +69,13 @@ def alike_checks(runs: DeviceRuns, rules: Iterable[str], streams: int) -> list[C
 
 def set_checks(runs: DeviceRuns, rules: Iterable[str], streams: int) -> list[Check]:
     """Check the same of sets: of none, one, m, more than m items, of repeated ones and of items without a code."""
-    silent = alike = bytes_read = 0
+    silent = alike = bytes_read = again = 0
     for rule in rules:
+        folder, sent = runs.new_folder(), set[bytes]()
+        for seed, (held, faults) in enumerate(zip(SETS.values(), (*FAILURES, ()), strict=False)):
+            last = runs.run(about_sets(rule)[0], held, folder=folder, seed=seed, faults=faults)
+            sent.update(last.batches)
+        again += len(sent) - 1 + (last.outcome not in DELIVERED)
         for place, scene in enumerate(about_sets(rule)):
             for seed in range(streams):
                 seen = {kind: runs.run(scene, held, seed=streams * place + seed) for kind, held in SETS.items()}
@@ -79,12 +84,11 @@ def set_checks(runs: DeviceRuns, rules: Iterable[str], streams: int) -> list[Che
                 alike += len({(each.requests, tuple(each.machine.slept), each.groups) for each in every}) - 1
                 bytes_read += len({tuple(map(len, each.machine.reads)) for each in every}) - 1
                 bytes_read += sum(not each.machine.reads_are_fresh for each in every)
-                explained = (
-                    each.explained_by(scene, None, list(map(as_text, SETS[kind]))) for kind, each in seen.items()
-                )
-                bytes_read += sum(not each for each in explained)
+                for kind, held in SETS.items():
+                    bytes_read += not seen[kind].explained_by(scene, None, list(map(as_text, held)))
     kinds = f"{len(SETS)} kinds of sets, prefixes and names"
     return [
+        none_found("device_sets_one_report", "after failed deliveries and restarts with other sets, one report", again),
         none_found("device_sets_always_send", f"{kinds}: the shipped device always sends one report", silent),
         none_found("device_sets_alike", "requests, sizes, pauses and level are the same whatever the set", alike),
         none_found("device_sets_fresh_bytes", "key, seed and word are read once, and explain the report", bytes_read),

@@ -57,11 +57,10 @@ def set_check(runs: FleetRuns, rules: Iterable[str]) -> Check:
             wrong += sum(each.outcome != DEVICES for each in every)
             wrong += len({(each.requests, tuple(each.machine.slept), str(each.groups)) for each in every}) - 1
             wrong += len({tuple(map(len, each.machine.reads)) for each in every}) - 1
-            explained = (each.explained_by(scene, list(map(as_text, SETS[kind]))) for kind, each in seen.items())
-            wrong += sum(not each for each in explained)
-    return none_found(
-        "fleet_sets", f"fleets with {len(SETS)} kinds of sets: one report each, alike from outside", wrong
-    )
+            for kind, held in SETS.items():
+                wrong += not seen[kind].explained_by(scene, list(map(as_text, held)))
+    claim = f"fleets with {len(SETS)} kinds of sets: every device sends one report, and they are alike from outside"
+    return none_found("fleet_sets", claim, wrong)
 
 
 def _explained(seen: FleetSeen, scene: Scene, kind: str) -> bool:

@@ -105,11 +105,10 @@ class Scene:
         """Return the report of an item or a set in a group, bytes and all, as these random bytes decide it."""
         oracle, face = self.oracle_and_face(group)
         if not isinstance(item, str):
-            held = {
-                each.encode("utf-8", "surrogatepass")[: LONGEST_ITEM + 1]: self.id_key(group, each) for each in item
-            }
-            envelope = Envelope(self.task.digest, group, NO_DOMAIN, oracle, face.slots)
-            return encoded_batch(envelope, [face.draw(entropy).report(held)])
+            entries = {each[: LONGEST_ITEM + 1].encode("utf-8", "surrogatepass"): each for each in item}
+            keys = {entry: self.id_key(group, each) for entry, each in entries.items()}
+            about_set = Envelope(self.task.digest, group, NO_DOMAIN, oracle, face.slots)
+            return encoded_batch(about_set, [face.draw(entropy).report(keys)])
         if self.task.reports == "names":
             named = Envelope(self.task.digest, group, NO_DOMAIN, oracle, face.slots)
             return encoded_batch(named, [face.draw(entropy).report(self.name_key(group, item))])

@@ -89,7 +89,7 @@ class OrderWanted(Wanted):
     normalise: str = Field(default="", max_length=100, description="Steps that devices put their item through first.")
     items_per_user: int | None = Field(
         default=None, ge=1, le=MAX_ITEMS,
-        description="Devices hold sets: how many items a report speaks of, at most. None, and no reading: one item each.",
+        description="Devices hold sets: items that a report speaks of, at most. Neither this nor a reading: one item.",
     )  # fmt: skip
     reading: str | None = Field(default=None, description="Devices hold sets: what a count is, holders unless told.")
     settings: dict[str, str] = Field(default_factory=dict, description="As --set of the commands.")
@@ -120,7 +120,7 @@ class OrderWanted(Wanted):
             Deadlines(**self.deadlines.model_dump()), LeastReports(**self.least.model_dump()),
             MissingPolicy(cast(Any, self.policy), float(self.patience)),
             None if self.central is None else CentralGuarantee(**self.central.model_dump()),
-            None if self.items_per_user is self.reading is None else SetQuestion.of(self.items_per_user, self.reading),
+            SetQuestion.of(self.items_per_user, self.reading) if self.items_per_user or self.reading else None,
         )  # fmt: skip
 
 
