@@ -37,10 +37,8 @@ def test_codes_are_those_of_the_items() -> None:
     assert HeldItems(["999"], np.zeros(2, dtype=np.int64)).codes(codec_named("ids", 8)) == [None, None]
 
 
-SETS = Federation(
-    "sets", ["5", "7", "x"],
-    (party_of_sets("north", UserSets(np.array([0, 2, 3, 3]), np.array([0, 2, 1], dtype=np.int32), np.array([2, 1, 3]))),),
-)  # fmt: skip
+OWN = UserSets(np.array([0, 2, 3, 3]), np.array([0, 2, 1], dtype=np.int32), np.array([2, 1, 3]))
+SETS = Federation("sets", ["5", "7", "x"], (party_of_sets("north", OWN),))
 
 
 def test_users_with_sets_are_dealt_with_all_their_items() -> None:

@@ -10,7 +10,7 @@ from treetop.encoding.listed_items import ItemCatalogue
 from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.panorama.mechanism import Panorama
 from treetop.mechanisms.panorama.plan import PanoramaParameters, PanoramaPlan, name_bits_for
-from treetop.mechanisms.strategy import ItemsAhead, Question, Strategy, choose
+from treetop.mechanisms.strategy import ItemsAhead, Question, Strategy, check_takes_sets, choose
 from treetop.privacy.epsilon import Epsilon
 
 WORDS, IDS = ItemsAhead(("ash", "oak")), ItemsAhead(("17", "42"))

@@ -175,7 +175,7 @@ SETS = replace(fleet_task(), sets=SetQuestion(3, "holders"))
     "words", [("--item", "7"), ("--item", "7", "--item", "9"), ("--items", "FILE"), ("--items", "-")]
 )
 def test_a_device_answers_a_task_about_sets(
-    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     party, file = FakeParty(SETS), tmp_path / "items"
     file.write_bytes(b"7\n9\n\n7\r\n\xff\xfe\n" + b"x" * 5000 + b"\n")
