@@ -56,7 +56,7 @@ def test_every_k_and_a_low_epsilon_do(mechanism: str, mode: str, k: int) -> None
     settings = dict[str, object]()
     if mechanism == "taps" and mode == "rounds" and k == 1:  # validation lists of two candidates are too short
         with pytest.raises(InvalidInput, match=r"5 slots at least, found 3 at level 2 \(validate infrequent\)"):
-            federation(mechanism, mode, k=k, epsilon="0.5")
+            federation(mechanism, mode, k=k, epsilon="0.5").query()
         settings["pruning"] = False
     content = federation(mechanism, mode, k=k, epsilon="0.5", settings=settings).query().run().content
     assert len(items(content)) <= k

@@ -170,7 +170,8 @@ def test_one_party_does_not_break_everybodys_list(kind: str, policy: str) -> Non
 
 def order_places(schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Every field of an order that holds text, with a function that puts one there."""
-    for name, field in schema["properties"].items():
+    for name, given in schema["properties"].items():
+        (field,) = [kind for kind in given.get("anyOf", [given]) if kind.get("type") != "null"]
         if field.get("type") == "string":
             yield name, lambda text: text
         elif field.get("type") == "array":
@@ -180,15 +181,29 @@ def order_places(schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield f"{name} (key)", lambda text, kind=kind: {text: 1 if kind == "integer" else "1"}
             if kind == "string":
                 yield f"{name} (value)", lambda text: {**ORDER["settings"], "hash_key": text}
+        elif "$ref" in field:
+            parts = schema["$defs"][field["$ref"].rpartition("/")[2]]["properties"].values()
+            assert {part["type"] for part in parts} <= {"integer", "number"}, (name, field)
         else:
-            assert field.get("type") == "integer" or "$ref" in field, (name, field)
+            assert field.get("type") in {"integer", "boolean"}, (name, field)
 
 
 def test_no_order_with_a_hidden_character_is_taken() -> None:
     hosted = HostedServer()
     places = list(order_places(OrderWanted.model_json_schema()))
-    names = {"name", "attribute", "epsilon", "mechanism", "mode", "oracle", "encoding", "settings (key)", "parties"}
-    assert names | {"settings (value)", "expected (key)", "policy"} <= {name for name, _ in places}
+    names = {
+        "name",
+        "attribute",
+        "epsilon",
+        "mechanism",
+        "mode",
+        "oracle",
+        "encoding",
+        "strategy",
+        "settings (key)",
+        "parties",
+    }
+    assert names | {"settings (key)", "settings (value)", "expected (key)", "policy"} <= {name for name, _ in places}
     with served(server_app(hosted.context)) as port:
         for name, made in places:
             for text in HIDDEN:

@@ -118,6 +118,10 @@ WALSH = DeviceTask(
     "every name", "fruit", Budget("4"), "walsh", 10, (0, 24), (WeightedGroup(Group(1), 1),),
 )  # fmt: skip
 
+ANY_TEXT = replace(
+    WALSH, name='"quoted" \\ 😀',
+    settings=(("\uffee", "before"), ("😀", "after \u00fc")), parties=("\u200dnorth", "süd"),
+)  # fmt: skip
 LISTED = ItemList(("chai", "Äpfel", "天气预报", "a\nb"), ordered=True, source="drinks.csv")
 NAMES = DeviceTask(
     "every text", "fruit", Budget("4"), "walsh", 10, (0, 24, 32, 40, 48),
@@ -143,9 +147,9 @@ def tasks() -> Vector:
     whole = ONE_SHOT.canonical_bytes().decode()
     good = [
         {"canonical": task.canonical_bytes().decode(), "digest": task.digest.hex()}
-        for task in (TASK, ONE_SHOT, WALSH, NAMES, CATALOGUE, SETS, SETS_IN_A_TRIE)
+        for task in (TASK, ONE_SHOT, WALSH, NAMES, CATALOGUE, ANY_TEXT)
     ]
-    names, sets = NAMES.canonical_bytes().decode(), SETS.canonical_bytes().decode()
+    names = NAMES.canonical_bytes().decode()
     bad = [
         "", "{}", "[]", whole + " ", whole.replace(":", ": "), whole.replace('"k":10', '"k":10.0'),
         whole.replace('"k":10', '"k":"10"'), whole.replace('"k":10', '"k":10,"note":""'), whole.replace('"2"', '"2.0"'),
@@ -161,12 +165,6 @@ def tasks() -> Vector:
         names.replace("nfc,casefold,trim", "nfc,rot13"), names.replace("nfc,casefold,trim", ""),
         names.replace(LISTED.digest, LISTED.digest[2:]), names.replace(LISTED.digest, LISTED.digest.upper()),
         names.replace(LISTED.digest, ""), names.replace('"walsh"', '"krr"'),
-        *(sets.replace('"items_per_user":8', f'"items_per_user":{wrong}') for wrong in (0, 7, 65, "true", '"8"', 8.0)),
-        sets.replace('"holders"', '"occurrences"'), sets.replace('"holders"', '"shares"'),
-        sets.replace('"holders"', '""'), sets.replace(',"reading":"holders"', ""),
-        sets.replace('"reading"', '"more":1,"reading"'), sets.replace('"own":"', '"own":"1'),
-        sets.replace('{"items_per_user":8,"reading":"holders"}', "null"), sets.replace('"walsh"', '"listed"'),
-        names.replace('"settings"', '"sets":{"items_per_user":8,"reading":"holders"},"settings"'),
     ]  # fmt: skip
     return {"good": good, "bad": bad}
 
@@ -253,16 +251,14 @@ def batches() -> Vector:
     olh = Envelope(ONE_SHOT.digest, Group(3), NO_DOMAIN, find_oracle("olh"), 9)
     wide = Envelope(ONE_SHOT.digest, Group(3), NO_DOMAIN, find_oracle("olh"), 2982)
     walsh = Envelope(ONE_SHOT.digest, Group(3), NO_DOMAIN, find_oracle("walsh"), 8)
-    of_sets = Envelope(SETS.digest, Group(1), NO_DOMAIN, find_oracle("walsh"), 512)
     written = [
         encoded_batch(krr, [0, 299, 17]), encoded_batch(oue, [(True, False) * 5 + (True,), (False,) * 11]),
         encoded_batch(olh, [HashedReport(0xDEADBEEF, 8), HashedReport(0, 0)]),
         encoded_batch(wide, [HashedReport(1, 2981)]),
         encoded_batch(walsh, [HashedReport(0xDEADBEEF, 7), HashedReport(0, 0)]),
-        encoded_batch(of_sets, [HashedReport(0xDEADBEEF, 511), HashedReport(0, 0)]),
     ]  # fmt: skip
     one, hashed = encoded_batch(krr, [5]), encoded_batch(olh, [HashedReport(1, 1)])
-    parities, wider = encoded_batch(walsh, [HashedReport(1, 1)]), encoded_batch(of_sets, [HashedReport(1, 1)])
+    parities = encoded_batch(walsh, [HashedReport(1, 1)])
     bad = [
         b"", one[:76], one[:-1], one + b"\0", b"\0" + one[1:], b"\2" + one[1:],
         _with(one, 33, b"\0\0"), _with(one, 35, b"\3"), _with(one, 36, bytes(32)), _with(one, 68, b"\0"),
@@ -270,8 +266,7 @@ def batches() -> Vector:
         _with(one, 73, b"\0\0\0\2"), _with(one, 73, b"\xff\xff\xff\xff"), _with(one, 77, b"\1\x2c"),
         _with(one, 77, b"\xff\xff"), _with(hashed, 36, b"\1"), _with(hashed, 81, b"\x09"),
         _with(one, 68, b"\5"), _with(parities, 69, b"\0\0\0\x09"), _with(parities, 69, b"\0\0\2\0"),
-        _with(parities, 36, b"\1"), _with(parities, 81, b"\x08"), _with(wider, 81, b"\2\0"), wider[:-1],
-        _with(wider, 69, b"\0\0\1\0"), _with(wider, 69, b"\0\0\x20\0"), _with(wider, 69, b"\0\0\3\0"),
+        _with(parities, 36, b"\1"), _with(parities, 81, b"\x08"),
         _with(encoded_batch(oue, [(False,) * 11]), 78, b"\1"), _with(encoded_batch(oue, [(False,) * 11]), 78, b"\x10"),
     ]  # fmt: skip
     return {"good": [batch.hex() for batch in written], "bad": [batch.hex() for batch in bad]}
@@ -360,6 +355,33 @@ def set_reports() -> Vector:
     return {"thresholds": thresholds, "reports": reports}
 
 
+def set_tasks() -> Vector:
+    """Tasks about sets, batches of their reports, and what is refused of both."""
+    written, names = SETS.canonical_bytes().decode(), NAMES.canonical_bytes().decode()
+    bad = [
+        *(written.replace('"items_per_user":8', f'"items_per_user":{m}') for m in (0, 7, 65, "true", '"8"', 8.0)),
+        written.replace('"holders"', '"occurrences"'), written.replace('"holders"', '"shares"'),
+        written.replace('"holders"', '""'), written.replace(',"reading":"holders"', ""),
+        written.replace('"reading"', '"more":1,"reading"'), written.replace('"own":"', '"own":"1'),
+        written.replace('{"items_per_user":8,"reading":"holders"}', "null"), written.replace('"walsh"', '"listed"'),
+        names.replace('"settings"', '"sets":{"items_per_user":8,"reading":"holders"},"settings"'),
+    ]  # fmt: skip
+    good = [
+        {"canonical": task.canonical_bytes().decode(), "digest": task.digest.hex()} for task in (SETS, SETS_IN_A_TRIE)
+    ]
+    wide = Envelope(SETS.digest, Group(1), NO_DOMAIN, find_oracle("walsh"), 512)
+    one = encoded_batch(wide, [HashedReport(1, 1)])
+    spoilt = [
+        _with(one, 81, b"\2\0"), one[:-1], one + b"\0", _with(one, 69, b"\0\0\1\0"), _with(one, 69, b"\0\0\x20\0"),
+        _with(one, 69, b"\0\0\3\0"), _with(one, 36, b"\1"),
+    ]  # fmt: skip
+    batches_ = [one, encoded_batch(wide, [HashedReport(0xDEADBEEF, 511), HashedReport(0, 0)])]
+    return {
+        "good": good, "bad": bad,
+        "batches": {"good": [batch.hex() for batch in batches_], "bad": [batch.hex() for batch in spoilt]},
+    }  # fmt: skip
+
+
 def device_sets() -> list[Vector]:
     """What a device makes of its set: the entries by which T is chosen, in hexadecimal, and whole reports.
 
@@ -396,7 +418,7 @@ FILES = {
     "domains.json": domains, "batches.json": batches, "signed_documents.json": signed_documents,
     "uploads.json": uploads, "walsh_hash.json": walsh_hash, "chunk_keys.json": chunk_keys,
     "item_lists.json": item_lists, "names.json": names,
-    "set_reports.json": set_reports, "device_sets.json": device_sets,
+    "set_reports.json": set_reports, "set_tasks.json": set_tasks, "device_sets.json": device_sets,
 }  # fmt: skip
 
 

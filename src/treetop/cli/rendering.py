@@ -11,6 +11,7 @@ from treetop.metrics.noise_advice import Advice
 from treetop.privacy.epsilon import Epsilon
 from treetop.query.answer import Answer
 
+WIDE_NAME = 10
 WIDTH, NARROW = 20, 8
 """Of a bar, and of one that stands beside long names."""
 STANDS_OUT, NOISE = "●", "○"
@@ -164,8 +165,10 @@ def _advice_line(answer: Answer, advice: Advice) -> str:
 
 
 def evaluation_table(rows: Iterable[Row]) -> Table:
-    """Lay the rows of an evaluation out."""
-    table = Table(box=None, pad_edge=False)
+    """Lay the rows of an evaluation out, more closely where a variant has a long name."""
+    rows = tuple(rows)
+    long = any(len(row.mechanism) > WIDE_NAME for row in rows)
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0) if long else (0, 1))
     for name in ("mechanism", "oracle"):
         table.add_column(name, no_wrap=True)
     for name in ("ε", "k", "F1", "NCR", "recall", "kbit up", "ms"):

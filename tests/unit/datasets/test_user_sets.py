@@ -165,9 +165,9 @@ def test_users_are_drawn_with_their_whole_sets(tmp_path: Path) -> None:
     for party, sets in held(some).items():
         assert all(set(each) in known[party] for each in sets)
         assert len({tuple(each) for each in sets}) == 5
-    for party in some.parties:
-        assert party.sets is not None
-        assert party.users.sum() == len(party.sets.items)
+    for drawn in some.parties:
+        assert drawn.sets is not None
+        assert drawn.users.sum() == len(drawn.sets.items)
 
 
 @pytest.mark.parametrize("counted", [True, False])

@@ -62,14 +62,9 @@ def test_an_answer_is_named_and_scored(tmp_path: Path, drinks: str) -> None:
 def test_names_that_the_federation_read_stay_as_it_read_them(tmp_path: Path, drinks: str) -> None:
     """A hash counts for nothing unless its text was read, and a text that was read wrongly counts for another item."""
     words = ItemList(("chai", "cocoa", "tea"), source="words.txt")
-    folder = opened_folder(
-        tmp_path / "up", {"data": drinks, "k": 3, "seed": 7, "normalise": "casefold"}, {"word_list": words}
-    )
-    assert (folder.options.mechanism, folder.options.encoding, folder.options.word_list) == (
-        "panorama",
-        "hashed",
-        words.digest,
-    )
+    wanted = {"data": drinks, "k": 3, "seed": 7, "normalise": "casefold"}
+    folder, told = opened_folder(tmp_path / "up", wanted, {"word_list": words}), words.digest
+    assert (folder.options.mechanism, folder.options.encoding, folder.options.word_list) == ("panorama", "hashed", told)
     assert folder.listed == words
     truth = GroundTruth(FederationFolder(tmp_path / "up"))
     codec = truth.population.codec

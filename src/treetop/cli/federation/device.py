@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -160,9 +159,13 @@ def _first_lines(path: Path) -> list[bytes]:
 
     Of a line that is too long, enough is kept to see that.
     """
+    most, found = LONGEST_ITEM + len(b"\r\n"), list[bytes]()
     with nullcontext(sys.stdin.buffer) if path == STANDARD_INPUT else path.open("rb") as file:
-        lines = (line.rstrip(b"\r\n")[: LONGEST_ITEM + 1] for line in file)
-        return list(islice(filter(None, lines), LARGEST_SET))
+        while len(found) < LARGEST_SET and (line := file.readline(most + 1)):
+            found += filter(None, [line.rstrip(b"\r\n")[: LONGEST_ITEM + 1]])
+            while line and not line.endswith(b"\n"):  # the end of a line that is too long
+                line = file.readline(most)
+    return found
 
 
 def _first_bytes(path: Path) -> bytes:

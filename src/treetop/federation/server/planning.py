@@ -136,9 +136,9 @@ class QueryOrder:
     @cached_property
     def _asked(self) -> Strategy:
         """Return the strategy before anything is known that a deployment fixes."""
-        return self._chosen(self.settings)
+        return self._chosen(self.settings, self.oracle)
 
-    def _chosen(self, settings: Mapping[str, object], oracle: str = AUTO) -> Strategy:
+    def _chosen(self, settings: Mapping[str, object], oracle: str) -> Strategy:
         """Take the strategy that was asked for, or the one that suits what is given: what devices hold nobody knows."""
         strategy = self.strategy
         if self.mode == "rounds" and (strategy, self.mechanism) == (None, None):

@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from typing import Any, cast
 
-from treetop.encoding.bit_strings import SHORTEST
 from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES
 from treetop.mechanisms.dialogue import Findings, Roster, Upload
 from treetop.mechanisms.panorama.messages import (
@@ -56,7 +55,7 @@ class DeployedNames(Mechanism[PanoramaParameters]):
         """Return the bits of a name, and of a name with its first chunks; refuse an oracle that cannot count them."""
         if self.discovers:
             oracle = self.oracle(parameters)
-            oracle.every_name(SHORTEST, oracle.report_slots)
+            oracle.every_name(parameters.bits, oracle.report_slots)
         b, chunks = parameters.bits, parameters.text_chunks if self.texts else 0
         return (0, *(b + CHUNK_BITS * chunk for chunk in range(chunks + 1)))
 

@@ -10,7 +10,7 @@ from treetop.adapters.sqlite.fleet_ledger import FleetLedger
 from treetop.adapters.system.host import SystemEntropy
 from treetop.datasets.party_split import HeldItems, HeldSets
 from treetop.encoding.item_codecs import ItemCodec
-from treetop.errors import InvalidInput
+from treetop.errors import InvalidInput, QuestionRefused
 from treetop.federation.device.device import OwnItems
 from treetop.federation.device.ledger import Caps
 from treetop.federation.device.trusted_task import TrustedTask
@@ -108,9 +108,11 @@ class Fleet:
         return held.codes(codec, steps)
 
     def _item_list(self) -> bytes:
-        """Return the list of items that the task names, once the party has it."""
-        document: bytes | None = None
-        while document is None:
-            document = self._delivery.ask(lambda client: client.item_list(self._plan.task))
-            time.sleep(0 if document else LIST_POLL_SECONDS)
+        """Return the list of items that the task names, once the party has it; without it nobody answers."""
+        task = self._plan.task
+        while (document := self._delivery.ask(lambda client: client.item_list(task))) is None:
+            offered = self._delivery.ask(lambda client: client.tasks())
+            if not any(each.open for each in offered if each.digest == task):
+                raise QuestionRefused("list of the task", "there while the task is open", "none")
+            time.sleep(LIST_POLL_SECONDS)
         return document

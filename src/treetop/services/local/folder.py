@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -121,11 +121,13 @@ class FederationFolder:
         """Return the users, as they were drawn."""
         return load(self.path / "data.parquet", user=None if self.options.sets is None else USER)
 
-    def write_settings(self, ports: Mapping[str, int], server_port: int) -> None:
-        """Write all settings files anew: ports are free ones of today."""
+    def write_settings(
+        self, ports: Mapping[str, int], server_port: int, *, to_deadline: bool = False, origins: Sequence[str] = ()
+    ) -> None:
+        """Write all settings files anew: ports are free ones of today, and pages of these origins may report."""
         server = server_settings(server_port)
         for name, home in self.parties.items():
-            text = party_settings(name, ports[name], self.signing_key.public)
+            text = party_settings(name, ports[name], self.signing_key.public, to_deadline=to_deadline, origins=origins)
             replace_durably(home.path / "party.toml", text.encode("utf-8"))
             server += (
                 f'\n[[parties]]\nname = {quoted(name)}\nurl = "http://{HOST}:{ports[name]}"\n'
@@ -169,8 +171,10 @@ def secret_in(folder: Path, name: str) -> str:
     return read_secret(folder / f"{name}.key").decode("ascii").strip()
 
 
-def party_settings(name: str, port: int, signing_key: str) -> str:
-    """Return the settings file of a party that only this machine reaches."""
+def party_settings(
+    name: str, port: int, signing_key: str, *, to_deadline: bool = False, origins: Sequence[str] = ()
+) -> str:
+    """Return the settings file of a party that only this machine reaches; it may wait for its deadline in any case."""
     return f"""\
 name = {quoted(name)}
 listen = "{HOST}:{port}"
@@ -178,7 +182,8 @@ store = "reports.sqlite"
 reports = "reports"
 server_signing_keys = ["{signing_key}"]
 ticket_secret_file = "tickets.key"
-close_when_complete = true
+close_when_complete = {"false" if to_deadline else "true"}
+allowed_origins = [{", ".join(map(quoted, origins))}]
 
 [[server_access]]
 key_file = "server.key"

@@ -6,9 +6,11 @@ from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Depends, Request, Security
 from fastapi import Path as InPath
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
+from treetop.adapters.http.cross_origin import AllowedOrigins, PageRoute
 from treetop.adapters.http.described_app import OCTETS, Answer, DescribedApp, checked_first
 from treetop.adapters.http.endpoint_settings import Caller
 from treetop.adapters.http.metrics import metrics_response
@@ -138,7 +140,14 @@ class PartyRoutes:
 
 def party_app(context: PartyContext) -> ReportFastPath:
     """Return the ASGI application of a party."""
-    return ReportFastPath(context, described_routes(context))
+    origins = AllowedOrigins(context.allowed_origins, _for_pages(_router(context)))
+    return ReportFastPath(context, described_routes(context), origins)
+
+
+def _for_pages(router: APIRouter) -> list[PageRoute]:
+    """Return what a page may ask for: what is described as being for devices."""
+    routes = [route for route in router.routes if isinstance(route, APIRoute) and schemas.DEVICES in route.tags]
+    return [PageRoute(method, route.path_regex) for route in routes for method in route.methods or ()]
 
 
 def described_routes(context: PartyContext) -> DescribedApp:

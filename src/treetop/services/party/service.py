@@ -85,7 +85,16 @@ class PartyService:
         )  # fmt: skip
         self._workers = QueryWorkers(self._party.work, self._failed)
         keys = AccessKeys(settings, self._clock.now)
-        self.context = PartyContext(self._party, self._store, self._writer, self._workers, keys, log, settings.limits)
+        self.context = PartyContext(
+            self._party,
+            self._store,
+            self._writer,
+            self._workers,
+            keys,
+            log,
+            settings.limits,
+            allowed_origins=settings.allowed_origins,
+        )
 
     def start(self) -> None:
         """Take up every task, and the messages that were not answered when the last process ended."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from treetop.adapters.http.cross_origin import origin_problem
 from treetop.adapters.http.endpoint_settings import (
     HEX_32_BYTES,
     MIN_SECRET_BYTES,
@@ -69,6 +70,8 @@ class PartySettings:
     """Do not wait for the deadline once every issued ticket was used; for federations on one machine."""
     trusted_proxy: bool = False
     """A proxy in front speaks TLS with the outside: plain HTTP is allowed on any address."""
+    allowed_origins: tuple[str, ...] = ()
+    """Origins whose web pages may report as devices (CORS): https://survey.example; none unless named."""
     metrics_access: tuple[AccessKey, ...] = ()
     """Without a key, nobody is shown the metrics."""
     tls: Tls | None = None
@@ -107,7 +110,8 @@ def _key_problems(settings: PartySettings) -> list[str]:
 
 
 def _location_problems(settings: PartySettings) -> list[str]:
-    problems = list(store_problems("store", settings.store, settings.store_url, settings.commit_file))
+    problems = [problem for origin in settings.allowed_origins if (problem := origin_problem(origin))]
+    problems += store_problems("store", settings.store, settings.store_url, settings.commit_file)
     if not (settings.listen.loopback or settings.tls or settings.trusted_proxy):
         problems.append(
             f"listening on {settings.listen} needs [tls], or trusted_proxy = true behind a proxy that has it"

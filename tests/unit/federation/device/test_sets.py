@@ -115,7 +115,7 @@ def test_a_private_set_shows_nothing_and_cannot_be_copied_out() -> None:
     assert (len(private), list(private), private[b"canary"]) == (1, [b"canary"], key_of(0))
     for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(PromiseBroken):
-            attempt(private)  # type: ignore[operator]
+            attempt(private)
 
 
 def test_what_is_asked_of_sets_is_part_of_the_digest_and_of_no_other_task() -> None:

@@ -71,6 +71,7 @@ def test_texts_are_asked_for_unless_something_else_is_said() -> None:
     assert (whole.lengths, len(whole.groups)) == ((0, 24), 1)
     assert planned_task(QueryOrder("fruit", ("a", "b"), mode="rounds")).mechanism == "canopy"
     assert planned_task(QueryOrder("fruit", ("a", "b"), encoding="words")).mechanism == "canopy"
+    assert planned_task(QueryOrder("fruit", ("a", "b"), oracle="olh")).mechanism == "canopy"
     ids = planned_task(QueryOrder("fruit", ("a", "b"), encoding="ids"))
     assert (ids.mechanism, ids.lengths, ids.encoding.hash_key) == ("panorama", (0, 24), "")
 
@@ -122,7 +123,7 @@ def test_parties_read_from_a_task_what_the_server_planned(more: dict[str, Any]) 
     ({"catalogue": DRINKS, "encoding": "ids"}, "with a catalogue nothing is searched or encoded"),
     ({"strategy": "catalogue"}, "expects a catalogue, found none"),
     ({"strategy": "forest"}, "unknown strategy"), ({"normalise": "rot13"}, "unknown step of normalisation"),
-    ({"oracle": "olh"}, "olh does not count every name of 8 bits: only walsh does"),
+    ({"oracle": "olh", "mechanism": "panorama"}, "olh does not count every name of 24 bits: only walsh does"),
     ({"settings": {"bits": 27}, "mechanism": "panorama"}, "at most 26 bits, found bits = 27"),
 ])  # fmt: skip
 def test_names_that_cannot_be_asked_for_are_refused(more: dict[str, Any], message: str) -> None:

@@ -17,9 +17,17 @@ from tests.support.tasks import GROUPS
 
 from treetop.datasets.party_split import HeldItems, HeldSets
 from treetop.datasets.user_sets import UserSets
-from treetop.errors import BudgetExceeded, InvalidInput, LedgerRefused, PeerViolation, TreetopError
+from treetop.errors import (
+    BudgetExceeded,
+    InvalidInput,
+    LedgerRefused,
+    PeerViolation,
+    QuestionRefused,
+    TreetopError,
+)
 from treetop.federation.device.device import Device
-from treetop.federation.task import Deadlines
+from treetop.federation.task import Deadlines, Encoding
+from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.report_batches import decoded_batch
 from treetop.federation.wire.uploads import ReportStatus
 from treetop.oracles.set_question import SetQuestion
@@ -51,6 +59,29 @@ def test_every_device_answers_once(tmp_path: Path) -> None:
     weights = [entry.weight for entry in GROUPS[:3]]
     expected = [2_345 * weight / sum(weights) for weight in weights]
     assert chisquare([groups[Group(level)] for level in (1, 2, 3)], expected).pvalue > 1e-9
+
+
+def test_a_fleet_over_a_catalogue_waits_for_its_list_and_does_not_answer_without_it(tmp_path: Path) -> None:
+    listed = ItemList(tuple(str(item) for item in range(0, 300, 14)))
+    catalogue = replace(
+        fleet_task("walsh", "4"), lengths=(0, 8), groups=GROUPS[:1], encoding=Encoding("catalogue"), reports="names",
+        item_list=listed.digest,
+    )  # fmt: skip
+    party = FakeParty(catalogue, closed=True)
+    with serving(party) as url:
+        with pytest.raises(QuestionRefused, match="list of the task"):
+            run(party, url, tmp_path, 400)
+        party.closed, waited = False, []
+
+        def fault(path: str, _: bytes) -> None:
+            if path.endswith("items"):
+                waited.append(path)
+                party.items = listed.document if len(waited) > 1 else None
+
+        party.fault = fault
+        assert run(party, url, tmp_path, 400).verdicts == {"accepted": 400}
+    assert len(waited) == 2
+    assert {decoded_batch(batch).envelope.group for _, batch in party.received} == {Group(1)}
 
 
 def test_a_second_run_sends_nothing_new(tmp_path: Path) -> None:
