@@ -18,7 +18,7 @@ FIND_KEYS = [
     "missing", "truth", "mode", "task", "name", "covered", "levels", "privacy", "fakes_needed", "outside",
     "items_per_user", "reading",
 ]  # fmt: skip
-PARTY_KEYS = ["name", "users", "uplink_bits", "implausible", "share", "expected", "coverage"]
+PARTY_KEYS = ["name", "users", "uplink_bits", "implausible", "share", "expected", "coverage", "central"]
 ITEM_KEYS = ["item", "count", "frequency", "stderr", "significant", "source"]
 ROW_KEYS = [
     "data", "mechanism", "oracle", "encoding", "epsilon", "k", "levels", "repeats", "f1", "f1_se", "ncr", "ncr_se",

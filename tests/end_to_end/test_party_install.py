@@ -57,7 +57,6 @@ def test_a_federation_runs_on_what_a_party_installs(tmp_path: Path) -> None:
     loaded = {path.name.partition(".")[0]: set(json.loads(path.read_text())) for path in told.glob("*.json")}
     assert set(loaded) == {"up", "server", "party", "device"}
     assert {"numba", "fastapi", "pyarrow", "cryptography"} <= loaded["party"]
-    assert not {"numba", "llvmlite"} & loaded["server"]
     assert not {"numba", "llvmlite", "fastapi", "starlette", "uvicorn"} & loaded["device"]
     tried = subprocess.run(
         [sys.executable, "-c", "import pandas"], env={**os.environ, "PYTHONPATH": str(narrow)}, capture_output=True,

@@ -50,8 +50,9 @@ def federation(mechanism: str, mode: str, policy: str, number: int = 5, users: i
     return told
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@BOTH
+@pytest.mark.parametrize(
+    ("mechanism", "mode"), [(name, mode) for name, known in MECHANISMS.items() for mode in known.modes]
+)
 @PHASES
 @pytest.mark.parametrize("stalls", [False, True])
 def test_one_of_five_lost_is_named_and_the_others_answer(mechanism: str, mode: str, phase: int, stalls: bool) -> None:

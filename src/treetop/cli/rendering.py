@@ -50,7 +50,7 @@ def show(answer: Answer) -> None:
     _show_parties(answer)
     out.print(privacy_line(answer))
     for line in central_lines(answer):
-        out.print(line, soft_wrap=True)
+        out.print(line)
     if answer.fakes_needed is not None:
         out.print(f"About {answer.fakes_needed:,} fake users could push an item that nobody holds into the top k.")
     for text in answer.choices:

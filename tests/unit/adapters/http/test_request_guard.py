@@ -26,6 +26,7 @@ from tests.support.servers import (
 
 from treetop.adapters.http.endpoint_settings import AccessKey
 from treetop.errors import StoreDamaged, StoreUnavailable
+from treetop.federation.wire.item_lists import ItemList
 from treetop.services.server.app import server_app
 from treetop.services.server.settings import ServerLimits
 from treetop.toml_files import Secret
@@ -34,13 +35,16 @@ CLIENT = "127.0.0.7"
 OLD_KEY, LATER_KEY = "canary-old-key-0123456789abcdefgh", "canary-later-key-0123456789abcdef"
 LONG_AGO, LONG_AFTER = datetime(2001, 1, 1, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC)
 
+LISTED = ItemList(("tea", "milk"))
+
 
 def ask(port: int, method: str, path: str, body: Any = None, key: str | None = None) -> Answer:
     connection = HTTPConnection("127.0.0.1", port, timeout=60, source_address=(CLIENT, 0))
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    headers |= {"Content-Type": "application/json"} if body else {}
+    sent = body if body is None or isinstance(body, bytes) else json.dumps(body)
+    headers |= {"Content-Type": "application/json"} if isinstance(sent, str) else {}
     try:
-        connection.request(method, path, json.dumps(body) if body else None, headers)
+        connection.request(method, path, sent, headers)
         return answer_of(connection)
     finally:
         connection.close()
@@ -71,6 +75,7 @@ CALLS: list[tuple[str, str, Any, str | None, int]] = [
     ("GET", "/v1/keys", None, None, 200),
     ("GET", "/v1/tasks/{task}", None, None, 200),
     ("GET", "/v1/tasks/{task}/log", None, None, 200),
+    ("PUT", f"/v1/lists/{LISTED.digest}", LISTED.document, "admin", 204),
     ("POST", "/v1/queries", ORDER, "admin", 201),
     ("GET", "/v1/queries", None, "admin", 200),
     ("GET", "/v1/queries/{task}", None, "admin", 200),
@@ -101,7 +106,8 @@ def test_the_matrix_has_every_endpoint() -> None:
     from treetop.services.server.app import description
 
     described = {(m.upper(), path) for path, methods in description()["paths"].items() for m in methods}
-    assert described == {(method, path.format(task="{digest}")) for method, path, *_ in CALLS}
+    called = {(method, path.format(task="{digest}").replace(LISTED.digest, "{digest}")) for method, path, *_ in CALLS}
+    assert described == called
 
 
 @pytest.mark.parametrize("failure", [StoreUnavailable("disk full"), StoreDamaged("ab12", "a page")])
