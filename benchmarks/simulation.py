@@ -24,7 +24,7 @@ LIMITS = """
 What limits: the cost of calls in Python and numpy, about 0.2 ms for each of TAPS's 274 questions; for the catalogue,
 drawing two binomials for each item and party; for Panorama, the 120,000 to 140,000 names above its bound that a party
 draws and sends and that the server merges, and where texts are recovered, drawing 256 values of 12 chunks behind every
-name that is read, and searching for texts: about 1 µs for each beginning of a code that is looked at. The reference
+name that is read, and searching for texts: about 0.4 µs for each beginning of a code that is looked at. The reference
 varies more than our runs do: shuffling took 137, 189 and 220 ms in three runs within a quarter of an hour, TAPS 52 or
 53 ms each time, the catalogue 146 to 164 ms. Against the fastest shuffle seen, TAPS is at 0.38 and the catalogue at
 1.07, which would miss its limit.
