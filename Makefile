@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench
 AUDIT := .venv-audit
+SDK := sdk/typescript
 SCIENCE := src/treetop/encoding/*,src/treetop/privacy/*,src/treetop/oracles/*,src/treetop/trie/*,src/treetop/mechanisms/*
 # These say nothing of the science's coverage and take the time: they run without measuring it.
-LONG := tests/statistical tests/end_to_end tests/faults $(addprefix tests/unit/,adapters audit cli datasets evaluation planning reproduction services)
+LONG := tests/statistical tests/equivalence tests/end_to_end tests/faults tests/browser $(addprefix tests/unit/,adapters audit cli datasets evaluation planning reproduction services)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11
 
-.PHONY: help demo test lint unit check-slow bench lock docs sbom audit-dependencies promises sign-promises verify-promises clean
+.PHONY: help demo test lint sdk unit check-slow bench lock docs sbom audit-dependencies promises sign-promises verify-promises clean
 
 help:  ## list the tasks
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -30,13 +31,31 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.runtime
 demo: $(VENV)/.runtime  ## all mechanisms on the built-in federation
 	$(BIN)/treetop demo --seed 1
 
-test: lint unit  ## everything that must pass before a change lands
+test: lint sdk unit  ## everything that must pass before a change lands
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache > /dev/null || $(BIN)/lint-imports --no-cache
+
+# The device for browsers and Node: built and tested where Node 20 or newer is, with a browser where there is one.
+NODE_IS_NEW := $(shell node -e 'process.stdout.write(Number(process.versions.node.split(".")[0]) >= 20 ? "yes" : "")' 2>/dev/null)
+
+$(SDK)/node_modules/.installed: $(SDK)/package-lock.json
+	cd $(SDK) && npm ci --loglevel=error
+	@touch $@
+
+ifeq ($(NODE_IS_NEW),yes)
+sdk: $(SDK)/node_modules/.installed  ## build and test the device for browsers and Node
+	cd $(SDK) && npm run --silent check && npm run --silent build
+	cp $(SDK)/dist/survey.js src/treetop/services/local/survey_page/treetop-survey.js
+	cp $(SDK)/dist/textCode.js src/treetop/services/local/survey_page/textCode.js
+	cd $(SDK) && node --no-warnings --test --test-reporter=dot build/tests/
+else
+sdk:
+	@$(if $(filter required,$(TREETOP_BROWSER)),echo "the device for browsers needs Node 20 or newer" >&2; exit 1,echo "sdk skipped: Node 20 or newer is not installed")
+endif
 
 unit: $(VENV)/.dev
 	@rm -f .coverage .coverage.*
@@ -69,6 +88,8 @@ lock: $(VENV)/.dev  ## pin every dependency with its hashes, without addresses
 	$(COMPILE) pyproject.toml --extra federation --group build --group bench --output-file requirements/bench.txt
 	$(COMPILE) --group audit --output-file requirements/audit.txt
 
+	cd $(SDK) && node lock.mjs
+
 sbom: $(VENV)/.dev  ## rewrite requirements/sbom.json from the locks (CycloneDX)
 	$(BIN)/python -m tools.supply_chain.sbom
 
@@ -90,4 +111,4 @@ verify-promises: $(VENV)/.dev  ## check the signature of docs/promises.md: PUBLI
 	$(BIN)/python -m tools.supply_chain.promises verify $(PUBLIC)
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) $(BENCH) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
+	rm -rf $(SDK)/node_modules $(SDK)/build $(SDK)/dist $(VENV) $(BENCH) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*

@@ -13,26 +13,47 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.populations import population, zipf
 
+from treetop.datasets.federation import federation_from_mapping
+from treetop.encoding.bit_strings import SHORTEST, code_array
+from treetop.encoding.hashed_text import HashedText
+from treetop.encoding.item_codecs import DEFAULT_HASH_KEY
 from treetop.errors import PeerViolation
 from treetop.federation.wire.signed_documents import canonical_json
 from treetop.mechanisms.dialogue import Member, Upload
+from treetop.mechanisms.panorama.mechanism import Panorama
+from treetop.mechanisms.panorama.messages import FirstCounts
+from treetop.mechanisms.panorama.texts import ListedNames
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.public_facts import PublicFacts
-from treetop.mechanisms.registry import FOR_A_QUERY, MECHANISMS, mechanism_named, parameters_for
+from treetop.mechanisms.registry import FOR_A_QUERY, MECHANISMS, parameters_for
 from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import Population
 from treetop.simulation.run import PartyRun, drive, run
 from treetop.trie.global_ranking import GlobalRanking
 
-NAMES = [name for name in MECHANISMS if MECHANISMS[name].modes]
+EXAMPLES: dict[str, Mechanism[Any]] = {
+    **{name: MECHANISMS[name] for name in MECHANISMS if MECHANISMS[name].modes},
+    **FOR_A_QUERY,
+    "whole names": Panorama(texts=False),
+    "ids": Panorama(ListedNames.codes(code_array([], SHORTEST)), texts=False),
+}
+NAMES = list(EXAMPLES)
 EVERY = pytest.mark.parametrize("name", NAMES)
-FEW: dict[str, object] = {"bits": 8, "levels": 4, "step_bits": 4, "beta": 0.25}
+FEW: dict[str, object] = {"bits": 8, "levels": 4, "step_bits": 4, "beta": 0.25, "text_chunks": 1}
 
 
 @cache
-def crowd(bits: int) -> Population:
-    return population({"a": zipf(60_000, 60), "b": zipf(50_000, 60), "c": zipf(40_000, 60)}, bits=bits)
+def crowd(bits: int, chunks: int = 0) -> Population:
+    users = {"a": zipf(60_000, 60), "b": zipf(50_000, 60), "c": zipf(40_000, 60)}
+    if not chunks:
+        return population(users, bits=bits)
+    return Population(federation_from_mapping(users), HashedText(bits, DEFAULT_HASH_KEY, chunks))
+
+
+def crowd_of(mechanism: Mechanism[Any], parameters: Any) -> Population:
+    texts = isinstance(mechanism, Panorama) and mechanism.texts
+    return crowd(parameters.bits, parameters.text_chunks if texts else 0)
 
 
 @dataclass
@@ -63,7 +84,11 @@ class OverTheWire(PartyRun):
         levels: dict[int, int] = {}
         for group, size in self.respondents.sizes.items():
             levels[group.level] = levels.get(group.level, 0) + size
-        self.at_server.max_reports = levels
+        if isinstance(upload, FirstCounts):  # users are in one group here, whatever kind of report they draw
+            levels = dict(enumerate(upload.kinds, start=1))
+        self.at_server.max_reports = (
+            self.at_server.max_reports if self.mechanism.reports_names and len(self.at_server.messages) > 1 else levels
+        )
         encode, decode = self.mechanism.encode_upload, self.mechanism.decode_upload
         if self.findings is not None:
             encode, decode = self.mechanism.encode_findings, self.mechanism.decode_findings  # type: ignore[assignment]
@@ -71,6 +96,8 @@ class OverTheWire(PartyRun):
         self.sent.append(self.recorded(content, decode, self.at_server, written=encode))
         found = decode(self.at_server, content)
         assert found.bits == upload.bits
+        self.at_party.uploads.append(upload)
+        self.at_server.uploads.append(found)
         return found
 
     def recorded(
@@ -78,7 +105,7 @@ class OverTheWire(PartyRun):
     ) -> Sent:
         then = PublicFacts(
             facts.parameters, facts.roster, facts.member, facts.lengths, facts.max_slots,
-            facts.max_reports, messages=list(facts.messages),
+            facts.max_reports, messages=list(facts.messages), uploads=list(facts.uploads),
         )  # fmt: skip
         encode = self.mechanism.encode_message if message else lambda upload: written(then, upload)
         return Sent(content, lambda changed: decode(then, changed), encode)
@@ -97,8 +124,8 @@ def over_the_wire(
     mechanism: Mechanism[Any], parameters: Parameters, seed: int = 1
 ) -> tuple[GlobalRanking, dict[str, OverTheWire]]:
     """Run as `simulation.run` does, with the same randomness."""
-    users = crowd(parameters.bits)
-    roster, lengths = users.roster, mechanism.lengths(parameters)
+    users = crowd_of(mechanism, parameters)
+    roster, lengths = users.roster, mechanism.task_lengths(parameters)
     parties = {}
     for index, party in enumerate(users.parties):
         stream = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0, index)))
@@ -122,10 +149,12 @@ SETTINGS: list[dict[str, object]] = [
 @EVERY
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_a_run_over_the_wire_is_the_run_without_it(name: str, settings: dict[str, object]) -> None:
-    mechanism = mechanism_named(name)
+    mechanism = EXAMPLES[name]
+    if mechanism.reports_names:
+        settings = {**settings, "bits": 8}
     parameters = parameters_of(mechanism, settings)
     ranking, parties = over_the_wire(mechanism, parameters)
-    plain = run(mechanism, parameters, crowd(parameters.bits), seed=1)
+    plain = run(mechanism, parameters, crowd_of(mechanism, parameters), seed=1)
     assert ranking.prefixes.tolist() == plain.ranking.prefixes.tolist()
     assert ranking.counts.tolist() == plain.ranking.counts.tolist()
     assert {party: wired.uplink_bits for party, wired in parties.items()} == dict(plain.uplink_bits)
@@ -137,7 +166,7 @@ def test_a_run_over_the_wire_is_the_run_without_it(name: str, settings: dict[str
 
 @cache
 def all_that_was_sent(name: str) -> list[Sent]:
-    mechanism = mechanism_named(name)
+    mechanism = EXAMPLES[name]
     _, parties = over_the_wire(mechanism, parameters_of(mechanism))
     return [sent for party in parties.values() for sent in party.sent]
 
@@ -202,7 +231,7 @@ def test_something_was_changed_that_must_be_refused(name: str) -> None:
                 sent.read({**sent.content, "more": 1})
 
 
-@pytest.mark.parametrize("mechanism", [*(MECHANISMS[name] for name in NAMES), *FOR_A_QUERY.values()])
+@pytest.mark.parametrize("mechanism", EXAMPLES.values(), ids=EXAMPLES)
 def test_worker_processes_can_have_it(mechanism: Mechanism[Any]) -> None:
     parameters = parameters_of(mechanism)
     again = pickle.loads(pickle.dumps((mechanism, parameters)))  # noqa: S301  our own bytes
@@ -211,22 +240,18 @@ def test_worker_processes_can_have_it(mechanism: Mechanism[Any]) -> None:
     assert again[0].lengths(parameters) == mechanism.lengths(parameters)
 
 
-@pytest.mark.parametrize("mechanism", FOR_A_QUERY.values(), ids=FOR_A_QUERY)
-def test_one_that_cannot_be_deployed_says_so(mechanism: Mechanism[Any]) -> None:
-    assert mechanism.modes == ()
-
-
 @EVERY
 def test_a_deployment_takes_independent_groups_of_public_weights(name: str) -> None:
-    mechanism = mechanism_named(name)
+    mechanism = EXAMPLES[name]
     fixed = mechanism.deployment_settings({"bits": 8}, mode="rounds", hashed=False)
     assert fixed["bits"] == 8
-    assert fixed["least_kept"] == 2
+    assert fixed.get("least_kept", 2) == 2
     parameters = parameters_of(mechanism, fixed)
     weights = mechanism.group_weights(parameters)
-    assert {group.level for group in weights} == set(range(1, mechanism.levels(parameters) + 1))
+    assert {group.level for group in weights} == set(range(1, len(mechanism.task_lengths(parameters))))
     kept = mechanism.max_kept(parameters)
     assert kept is None or kept >= 2
     assert mechanism.max_message_bytes(parameters) > 0
+    assert mechanism.max_reply_bytes(parameters) > 0
     for notes in (mechanism.notes(parameters), mechanism.choices(parameters), mechanism.deployment_notes(parameters)):
         assert all(isinstance(note, str) for note in notes)

@@ -70,6 +70,45 @@ def test_a_federation_on_this_machine_answers_and_goes_on(tmp_path: Path, drinks
     assert "k = 3, found 4" in refused.stderr
 
 
+@pytest.mark.parametrize("option", ["--catalogue", pytest.param("--word-list", marks=pytest.mark.slow)])
+def test_a_list_reaches_parties_and_where_it_is_a_catalogue_devices(tmp_path: Path, drinks: str, option: str) -> None:
+    """Items are normalised by devices as the list was; what is on no list is counted, or read from reports."""
+    known = tmp_path / "known.txt"
+    known.write_text("Milk\nbeer\nwine\n")
+    answer = up(tmp_path / "up", "--data", drinks, option, str(known), "--normalise", "casefold", *SMALL[:-2])
+    found = {row["item"]: row["source"] for row in answer["items"]}
+    if option == "--catalogue":
+        assert found.items() >= {"milk": None, "beer": None}.items()
+        assert answer["outside"]["share"] == pytest.approx(0.4, abs=4 * answer["outside"]["stderr"])
+        assert answer["truth"]["ncr"] == 1.0
+    else:
+        assert found == {"milk": "listed", "tea": "recovered", "beer": "listed"}
+        assert answer["truth"] == {"f1": 1.0, "ncr": 1.0}
+        assert "names are read from known.txt: 3 words, in no known order of popularity" in answer["choices"]
+    assert up(tmp_path / "up") == answer
+
+
+def test_users_with_many_items(tmp_path: Path) -> None:
+    """Every device holds a set: three of five users hold milk, two of five tea as well, and everybody some water."""
+    rows = ["party,user_id,item"]
+    for user in range(1500):
+        party, sort = ("north", "south")[user % 2], user % 5
+        own = ["water", *(["milk"] if sort < 3 else []), *(["tea"] if sort < 2 else []), f"rarity {user}"]
+        rows += [f"{party},{user},{item}" for item in [*own, "water"]]
+    events = tmp_path / "events.csv"
+    events.write_text("\n".join(rows) + "\n")
+    words = ("--user-column", "user_id", "--items-per-user", "4", "--epsilon", "8", "--k", "3", "--seed", "1")
+    answer = up(tmp_path / "up", "--data", str(events), "--no-text-recovery", *words)
+    assert (answer["items_per_user"], answer["reading"]) == (4, "holders")
+    assert {row["true_count"] for row in answer["items"]} == {1500, 900, 600}
+    assert answer["truth"] == {"f1": 1.0, "ncr": 1.0}
+    assert any("counts are holders" in choice for choice in answer["choices"])
+    assert any("one crafted report adds as much" in choice for choice in answer["choices"])
+    refused = run("up", "--directory", str(tmp_path / "new"), "--data", str(events))
+    assert refused.returncode == 2
+    assert "--user-column user_id" in " ".join(refused.stderr.split())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["one-shot", "rounds"])
 def test_parties_and_items_beyond_the_bmp(tmp_path: Path, mode: str) -> None:

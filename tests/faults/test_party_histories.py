@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from tests.support.clocks import NOW, HandClock
-from tests.support.parties import DEADLINES, KEY, NAME, SIGNING, EchoQuery, document, honest_entry, task
+from tests.support.parties import DEADLINES, KEY, NAME, SIGNING, EchoQuery, NotingCounter, document, honest_entry, task
 
 from treetop.adapters.memory.ports import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
@@ -58,7 +58,7 @@ class World:
 
     def _open(self, admission: TaskAdmission, published: PublishedDocuments) -> Query:
         self.collections[admission.task.digest] = DeviceReportCollection(
-            admission, published, self.store, None, clock=self.clock,  # type: ignore[arg-type]
+            admission, published, self.store, NotingCounter(), clock=self.clock,  # type: ignore[arg-type]
             verifier=lambda: self.party.verifier, stopping=lambda: False, close_when_complete=True,
         )  # fmt: skip
         return EchoQuery()

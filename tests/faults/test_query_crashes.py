@@ -1,23 +1,26 @@
 """R2: server or party killed at any moment of a query; the resumed query gives the same bytes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
-from tests.support.federations import Federation, InMemoryParty, crowd, order
+from tests.support.federations import Federation, InMemoryParty, crowd, naming, order
 from tests.support.fixed_entropy import FixedEntropy
 from tests.support.journals import Crash, ScriptedJournal, crashing
 
 from treetop.adapters.memory.ports import MemoryChannel
 from treetop.errors import PartyUnreachable
 from treetop.federation.service_ports import Collected, Counting, ReportCollection
+from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.signed_documents import PublishedList
-from treetop.oracles.frequency_oracle import Tally
+from treetop.oracles.frequency_oracle import Columns, Tally
 from treetop.trie.user_groups import Group
 
 BOTH = pytest.mark.parametrize("mode", ["one-shot", "rounds"])
 CODES = crowd({"a": 900, "b": 700, "c": 500})
 MOMENTS = ("before", "after")
+HOLDERS = {"a": {"ab": 500, "cd": 250, "ef": 150}, "b": {"ef": 400, "ab": 300}, "c": {"cd": 300, "xy": 200}}
+TEXTS = {"bits": 10, "text_chunks": 1, "text_share": 0.4}
 
 
 class SameBytes:
@@ -28,11 +31,14 @@ class SameBytes:
 
 
 def federation(mode: str, mechanism: str = "taps") -> Federation:
+    if mechanism == "panorama":  # a list and texts: every message that there is
+        return naming(HOLDERS, word_list=ItemList(("ab", "cd")), epsilon="2", settings=TEXTS)
     return Federation.of(order(mechanism, mode, "abc", epsilon="2"), CODES, entropy=SameBytes())
 
 
-@BOTH
-@pytest.mark.parametrize("mechanism", ["taps", "canopy"])
+@pytest.mark.parametrize(("mechanism", "mode"), [
+    ("taps", "one-shot"), ("taps", "rounds"), ("canopy", "one-shot"), ("canopy", "rounds"), ("panorama", "one-shot"),
+])  # fmt: skip
 def test_the_server_killed_at_every_journal_write_gives_the_same_bytes(mode: str, mechanism: str) -> None:
     whole = federation(mode, mechanism)
     expected, points = whole.query().run().document, 0
@@ -66,6 +72,9 @@ class KilledAtCall(MemoryChannel):
     def install(self, document: bytes) -> None:
         self._around(super().install, document)
 
+    def give_list(self, task: bytes, document: bytes) -> None:
+        self._around(super().give_list, task, document)
+
     def tell(self, task: bytes, number: int, message: bytes) -> None:
         self._around(super().tell, task, number, message)
 
@@ -74,19 +83,20 @@ class KilledAtCall(MemoryChannel):
         return answer
 
 
-def watched(mode: str, crash_at: tuple[int, str] | None) -> Federation:
-    asked = federation(mode)
+def watched(mode: str, crash_at: tuple[int, str] | None, mechanism: str = "taps") -> Federation:
+    asked = federation(mode, mechanism)
     asked.channels = {name: KilledAtCall(name, party) for name, party in asked.parties.items()}
     KilledAtCall.calls, KilledAtCall.crash_at = 0, crash_at
     return asked
 
 
-def test_the_server_killed_at_every_call_to_a_party_gives_the_same_bytes() -> None:
-    expected = watched("one-shot", None).query().run().document
+@pytest.mark.parametrize("mechanism", ["taps", "panorama"])
+def test_the_server_killed_at_every_call_to_a_party_gives_the_same_bytes(mechanism: str) -> None:
+    expected = watched("one-shot", None, mechanism).query().run().document
     calls = KilledAtCall.calls
     for call in range(1, calls + 1):
         for moment in MOMENTS:
-            asked = watched("one-shot", (call, moment))
+            asked = watched("one-shot", (call, moment), mechanism)
             with pytest.raises(Crash):
                 asked.query().run()
             assert asked.query().run().document == expected, (call, moment)
@@ -156,12 +166,18 @@ class CountingReportCollection:
         self.tallied.append(tuple(groups))
         return self._work.tally(groups, counting)
 
+    def reports(self, group: Group, counting: Counting) -> Iterator[Columns]:
+        return self._work.reports(group, counting)
+
+    def item_list(self) -> bytes | None:
+        return self._work.item_list()
+
     def implausible(self, groups: Sequence[Group], counting: Counting) -> int:
         return self._work.implausible(groups, counting)
 
 
-def restarting(mode: str, name: str) -> tuple[Federation, RestartedParty, ScriptedJournal]:
-    asked = federation(mode)
+def restarting(mode: str, name: str, mechanism: str = "taps") -> tuple[Federation, RestartedParty, ScriptedJournal]:
+    asked = federation(mode, mechanism)
     party = asked.parties[name]
     party.dressed = CountingReportCollection
     channel = asked.channels[name] = RestartedParty(name, party)
@@ -183,6 +199,21 @@ def test_a_party_killed_at_every_journal_write_gives_the_same_bytes(mode: str) -
             work = asked.parties["b"].collection[asked.task.digest]
             assert isinstance(work, CountingReportCollection)
             assert len(work.tallied) - len(set(work.tallied)) <= 1, "replay counts again at most what was not kept"
+
+
+def test_a_party_that_counts_names_killed_at_every_journal_write_gives_the_same_bytes() -> None:
+    """Reports of names are not tallied but read again: what they say to every question is the same."""
+    whole, _, journal = restarting("one-shot", "b", "panorama")
+    expected = whole.query().run().document
+    replies = whole.parties["b"].journal.read(f"party:b:{whole.task.digest.hex()}")
+    for write in range(1, journal.writes + 1):
+        for moment in MOMENTS:
+            asked, channel, journal = restarting("one-shot", "b", "panorama")
+            with crashing(journal, write, moment):
+                assert asked.query().run().document == expected, (write, moment)
+            assert channel.deaths == 1
+            assert asked.parties["b"].journal.read(f"party:b:{whole.task.digest.hex()}") == replies
+    assert journal.writes >= 10
 
 
 def test_a_replay_counts_nothing_that_was_kept() -> None:

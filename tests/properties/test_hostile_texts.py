@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.support.answers import DEPLOYED
-from tests.support.federations import Federation, FixedSigner, crowd, order
+from tests.support.federations import Federation, FixedSigner, crowd, naming, order
 from tests.support.hostile_texts import BEYOND_THE_BMP, HIDDEN, MARKUP, text_places, with_text
 from tests.support.http_answers import Answer as Reply
 from tests.support.http_answers import answer_of, is_problem
@@ -36,7 +36,7 @@ from treetop.services.server.app import server_app
 from treetop.services.server.schemas import OrderWanted
 
 CODES = crowd({"a": 400, "b": 350, "c": 300})
-KINDS = [("taps", "one-shot"), ("taps", "rounds"), ("canopy", "one-shot"), ("gtf", "rounds")]
+KINDS = [("taps", "one-shot"), ("taps", "rounds"), ("canopy", "one-shot"), ("gtf", "rounds"), ("panorama", "one-shot")]
 Capture = pytest.CaptureFixture[str]
 LEVEL_REPORT: dict[str, Any] = {"traces": [], "notes": [], "groups": [], "implausible": 0}
 
@@ -117,6 +117,18 @@ def test_a_party_that_sends_one_is_left_out_by_name(kind: str, text: str) -> Non
         assert first_hidden(json.loads(document)) is None
 
 
+def test_texts_that_reports_spell_are_shown_escaped(capsys: Capture) -> None:
+    """Whatever users hold may be recovered: it reaches the answer as it is, and the screen as escapes."""
+    told, settings = "ab\x1b", {"bits": 16, "text_chunks": 6, "text_share": 0.7}
+    asked = naming({"a": {told: 4000, "chai": 1500}}, epsilon="8", k=2, settings=settings)
+    content = json.loads(asked.query().run().document)
+    assert (content["items"][0]["item"], content["items"][0]["source"]) == (told, "recovered")
+    present(Answer.from_json(content), False)
+    shown = capsys.readouterr()
+    assert "\x1b" not in shown.out + shown.err
+    assert r"ab\x1b" in shown.out
+
+
 def ask(port: int, method: str, path: str, content: Any = None, key: str = ADMIN_KEY) -> Reply:
     connection = HTTPConnection("127.0.0.1", port, timeout=60)
     body = content if isinstance(content, bytes) else None if content is None else json.dumps(content).encode()
@@ -158,7 +170,8 @@ def test_one_party_does_not_break_everybodys_list(kind: str, policy: str) -> Non
 
 def order_places(schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Every field of an order that holds text, with a function that puts one there."""
-    for name, field in schema["properties"].items():
+    for name, given in schema["properties"].items():
+        (field,) = [kind for kind in given.get("anyOf", [given]) if kind.get("type") != "null"]
         if field.get("type") == "string":
             yield name, lambda text: text
         elif field.get("type") == "array":
@@ -168,15 +181,29 @@ def order_places(schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield f"{name} (key)", lambda text, kind=kind: {text: 1 if kind == "integer" else "1"}
             if kind == "string":
                 yield f"{name} (value)", lambda text: {**ORDER["settings"], "hash_key": text}
+        elif "$ref" in field:
+            parts = schema["$defs"][field["$ref"].rpartition("/")[2]]["properties"].values()
+            assert {part["type"] for part in parts} <= {"integer", "number"}, (name, field)
         else:
-            assert field.get("type") == "integer" or "$ref" in field, (name, field)
+            assert field.get("type") in {"integer", "boolean"}, (name, field)
 
 
 def test_no_order_with_a_hidden_character_is_taken() -> None:
     hosted = HostedServer()
     places = list(order_places(OrderWanted.model_json_schema()))
-    names = {"name", "attribute", "epsilon", "mechanism", "mode", "oracle", "encoding", "settings (key)", "parties"}
-    assert names | {"settings (value)", "expected (key)", "policy"} <= {name for name, _ in places}
+    names = {
+        "name",
+        "attribute",
+        "epsilon",
+        "mechanism",
+        "mode",
+        "oracle",
+        "encoding",
+        "strategy",
+        "settings (key)",
+        "parties",
+    }
+    assert names | {"settings (key)", "settings (value)", "expected (key)", "policy"} <= {name for name, _ in places}
     with served(server_app(hosted.context)) as port:
         for name, made in places:
             for text in HIDDEN:

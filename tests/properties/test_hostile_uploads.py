@@ -1,10 +1,12 @@
 """T6: what a party uploads is what honest reports could give, or the party is named and nothing of it is used."""
 
 import json
+from base64 import b64encode
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,9 +15,11 @@ from tests.support.federations import Federation, crowd, order
 from treetop.adapters.memory.ports import MemoryChannel
 from treetop.errors import QueryFailed
 from treetop.federation.server.party_poller import MissingPolicy
+from treetop.mechanisms.panorama.discovery import ConspicuousNames
+from treetop.trie.party_counts import QuantisedCounts
 
 CODES = crowd({"a": 400, "b": 350, "c": 300})
-KINDS = [("taps", "one-shot"), ("taps", "rounds"), ("canopy", "one-shot"), ("gtf", "rounds")]
+KINDS = [("taps", "one-shot"), ("taps", "rounds"), ("canopy", "one-shot"), ("gtf", "rounds"), ("panorama", "one-shot")]
 Path = tuple[Any, ...]
 
 
@@ -154,7 +158,27 @@ def _set(*path: Any, value: Any) -> Callable[[Any], None]:
 
 
 COUNTED = ("upload", "counted")
-ONE_SHOT, CANOPY = ("taps", "one-shot"), ("canopy", "one-shot")
+ONE_SHOT, CANOPY, PANORAMA = ("taps", "one-shot"), ("canopy", "one-shot"), ("panorama", "one-shot")
+
+
+def one_name(name: int, steps: int) -> str:
+    found = ConspicuousNames(np.array([name], dtype=np.uint64), np.array([steps]), 1 << 8)
+    return b64encode(found.to_bytes()).decode()
+
+
+def many_steps(packed: str) -> str:
+    """As many counts as there were, the first of them beyond what all reports could give."""
+    values = QuantisedCounts(np.array([10_000, *[0] * (asked_names() - 1)]), 1.0)
+    assert packed != ""
+    return b64encode(values.to_bytes()).decode()
+
+
+def asked_names() -> int:
+    """How many names the server asked party a about."""
+    asked = federation(PANORAMA)
+    asked.query().run()
+    entries = asked.parties["a"].journal.read(f"party:a:{asked.task.digest.hex()}")
+    return len(json.loads(entries["message:3"])["content"]["message"]["names"])
 
 
 @pytest.mark.parametrize(
@@ -190,6 +214,21 @@ ONE_SHOT, CANOPY = ("taps", "one-shot"), ("canopy", "one-shot")
         (CANOPY, 2, _set("upload", "deviation", value=None), "number of values: expected from 0 to 0"),
         (CANOPY, 4, _set(*COUNTED, "prefixes", 0, value="1"), "those that were asked for"),
         (CANOPY, 4, _set(*COUNTED, "domain", value=3), "slots of a domain"),
+        (PANORAMA, 2, _set("upload", "kinds", 0, value=401), "reports: expected from 0 to 400"),
+        (PANORAMA, 2, _set("upload", "kinds", value=[400, 0]), "number of kinds: expected from 1 to 1"),
+        (PANORAMA, 2, _set("upload", "kinds", 0, value=0), "number of other names: expected from 0 to 0"),
+        (PANORAMA, 2, _set("upload", "listed", value="AA=="), "counts: expected 0 characters at most"),
+        (PANORAMA, 2, _set("upload", "others", 0, value=lambda number: number + 1), "packed names"),
+        (PANORAMA, 2, _set("upload", "others", 0, value=256), "number of other names: expected from 0 to 255"),
+        (PANORAMA, 2, _set("upload", "others", 1, value="???="), "other names: expected Base64"),
+        (PANORAMA, 2, _set("upload", "others", 1, value="AB=="), "Base64 without needless bits"),
+        (PANORAMA, 2, _set("upload", "others", value=[1, one_name(255, 0)]), "none that are counted anyway"),
+        (PANORAMA, 2, _set("upload", "others", value=[1, one_name(77, 9_999)]), "steps above tau: expected"),
+        (PANORAMA, 3, _set("upload", "counts", value=lambda counts: counts[:-4]), "packed counts"),
+        (PANORAMA, 3, _set("upload", "counts", value=many_steps), "counts: expected .* steps at most"),
+        (PANORAMA, 4, _set("upload", "support", 0, value=401), "support: expected from 0 to 400"),
+        (PANORAMA, 4, _set("upload", "support", value=lambda support: support[1:]), "number of support"),
+        (PANORAMA, 4, _set("upload", "outside", value=401), "support: expected from 0 to 400"),
     ],
 )  # fmt: skip
 def test_what_no_honest_party_says_is_refused(

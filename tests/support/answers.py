@@ -1,5 +1,6 @@
 """An answer of a deployment in which much happened."""
 
+from treetop.privacy.shuffling import CentralGuarantee
 from treetop.query.answer import Answer, AnswerItem, AnswerParty, Covered, MissingParty, OutsideShare, Privacy, Truth
 
 DEPLOYED = Answer(
@@ -11,8 +12,17 @@ DEPLOYED = Answer(
     seed=None,
     items=(AnswerItem("chai", 900.5, 0.3, 40.0, True), AnswerItem("#0f", -20.0, -0.01, 41.0, False, "unknown")),
     parties=(
-        AnswerParty("harbour", 2000, 1200, share=2 / 3, expected=2000, coverage=1.0),
-        AnswerParty("market", 1000, 900, implausible=7, share=1 / 3, expected=1250, coverage=0.8),
+        AnswerParty("harbour", 2000, 1200, share=2 / 3, expected=2000, coverage=1.0, central=None),
+        AnswerParty(
+            "market",
+            1000,
+            900,
+            implausible=7,
+            share=1 / 3,
+            expected=1250,
+            coverage=0.8,
+            central=CentralGuarantee(0.08, 1e-8),
+        ),
     ),
     notes=("party 'market': the group of level 3 is small",),
     choices=("6 levels",),

@@ -36,6 +36,8 @@ class FakeParty:
     """Every report that came, with its ticket's number, repetitions included."""
     enrolled: set[int] = field(default_factory=set)
     lists: dict[Group, PublishedList] = field(default_factory=dict)
+    items: bytes | None = None
+    """The list that the task names, as it is served."""
     closed: bool = False
     verdict: Callable[[Group], ReportStatus | None] = lambda group: None
     """Says something else than accepted or replayed."""
@@ -84,6 +86,8 @@ class FakeParty:
             case ("GET", "lists", level, role) if known and Group(int(level), ROLES[int(role)]) in self.lists:
                 listed = self.lists[Group(int(level), ROLES[int(role)])]
                 return 200, signed("list", listed.to_bytes(self.task), KEY), {}
+            case ("GET", "items") if known and self.items is not None:
+                return 200, self.items, {}
             case ("POST", "tickets") if known:
                 return as_json({"tickets": [ticket.hex() for ticket in self.write_tickets(json.loads(body)["count"])]})
         return as_json({"type": "about:blank", "title": "not found", "status": 404, "detail": "not here"}, 404)

@@ -12,17 +12,19 @@ from tests.support.journals import ScriptedJournal
 
 from treetop.adapters.memory.ports import MemoryChannel
 from treetop.adapters.memory.report_collection import MemoryReportCollection
-from treetop.encoding.bit_strings import code_array
+from treetop.encoding.device_items import device_codes
 from treetop.federation.party.query import PartyQuery
 from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.server.query import ServerQuery
 from treetop.federation.service_ports import Journal, ReportCollection
 from treetop.federation.task import DeviceTask, LeastReports
+from treetop.federation.task_codec import codec_of
+from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.signed_documents import checked_task
 from treetop.privacy.randomness import Entropy
 
-Codes = Mapping[str, Sequence[int]]
+Codes = Mapping[str, Sequence[int | None]]
 
 
 class FixedSigner:
@@ -38,11 +40,12 @@ class FixedSigner:
 class InMemoryParty:
     """A party whose devices outlive its crashes, as a store does."""
 
-    def __init__(self, name: str, codes: Sequence[int], bits: int, entropy: FixedEntropy, journal: Journal) -> None:
-        self.name, self.codes, self.entropy, self.journal = name, code_array(codes, bits), entropy, journal
+    def __init__(self, name: str, codes: Sequence[int | None], entropy: FixedEntropy, journal: Journal) -> None:
+        self.name, self.codes, self.entropy, self.journal = name, list(codes), entropy, journal
         self.collection: dict[bytes, ReportCollection] = {}
         self.queries: dict[bytes, PartyQuery] = {}
         self.tasks: dict[bytes, DeviceTask] = {}
+        self.lists: dict[str, bytes] = {}
         self.dressed: Callable[[ReportCollection], ReportCollection] = lambda work: work
 
     def install(self, document: bytes) -> None:
@@ -50,8 +53,13 @@ class InMemoryParty:
         self.tasks[task.digest] = task
         if task.digest not in self.collection:
             self.collection[task.digest] = self.dressed(
-                MemoryReportCollection(task, self.name, self.codes, self.entropy)
+                MemoryReportCollection(task, self.name, self.codes, self.entropy, self.lists)
             )
+
+    def give_list(self, task: bytes, document: bytes) -> None:
+        digest = self.tasks[task].item_list
+        ItemList.from_document(document, digest)
+        self.lists[digest] = document
 
     def query(self, task: bytes) -> PartyQuery:
         if task not in self.queries:
@@ -77,9 +85,8 @@ class Federation:
 
     @classmethod
     def of(cls, order: QueryOrder, codes: Codes, seed: int = 1, **more: Any) -> "Federation":
-        bits = planned_task(order).bits
         parties = {
-            name: InMemoryParty(name, codes[name], bits, FixedEntropy(1000 * seed + place), ScriptedJournal())
+            name: InMemoryParty(name, codes[name], FixedEntropy(1000 * seed + place), ScriptedJournal())
             for place, name in enumerate(order.parties)
         }
         channels = {name: MemoryChannel(name, party) for name, party in parties.items()}
@@ -101,9 +108,25 @@ FEW = LeastReports(1, 1)
 
 def order(mechanism: str, mode: str, parties: Sequence[str], **more: Any) -> QueryOrder:
     """A query over eight bits in four levels, that takes any number of reports."""
-    settings = {"bits": 8, **({"step_bits": 4} if mechanism == "canopy" else {"levels": 4}), **more.pop("settings", {})}
+    own = {"canopy": {"step_bits": 4}, "panorama": {}}.get(mechanism, {"levels": 4})
+    settings = {"bits": 8, **own, **more.pop("settings", {})}
     wanted = {"epsilon": "8", "k": 3, "encoding": "ids", "least": FEW, **more}
     return QueryOrder("fruit", tuple(parties), mechanism=mechanism, mode=mode, settings=settings, **wanted)  # type: ignore[arg-type]
+
+
+Holders = Mapping[str, Mapping[str, int]]
+
+
+def naming(holders: Holders, seed: int = 1, **more: Any) -> Federation:
+    """A federation whose devices report names: who holds which item, and what is known of the items."""
+    wanted = {"settings": {"bits": 10, "text_chunks": 2}, "epsilon": "4", "k": 3, "least": FEW, **more}
+    asked = QueryOrder("fruit", tuple(holders), **wanted)
+    codec = codec_of(planned_task(asked), asked.listed.items if asked.listed else ())
+    codes = {
+        name: np.repeat(np.array(device_codes(codec, list(held)), dtype=object), list(held.values())).tolist()
+        for name, held in holders.items()
+    }
+    return Federation.of(asked, codes, seed)
 
 
 def crowd(sizes: Mapping[str, int], favourites: Sequence[int] = (200, 77, 9), seed: int = 5) -> dict[str, list[int]]:

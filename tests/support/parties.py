@@ -79,6 +79,16 @@ class AtOnce:
         return future
 
 
+class NotingCounter:
+    """Counts nothing; notes which groups were unlinked, and leaves their reports in the store."""
+
+    def __init__(self) -> None:
+        self.unlinked: list[Group] = []
+
+    def unlink(self, envelope: Envelope) -> None:
+        self.unlinked.append(envelope.group)
+
+
 class EchoQuery:
     """Answers every message with how long it was."""
 
@@ -143,14 +153,16 @@ class Hosted:
     journal: Journal = field(default_factory=MemoryJournal)
     writer: ReportWriter | None = None
     log: StringIO = field(default_factory=StringIO)
+    allowed_origins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.party = party_of(self.store, self.journal, self.clock)
         self.keys = AccessKeys(settings(), self.clock.now)
         writer = self.writer or AtOnce(self.store)
         self.context = PartyContext(
-            self.party, self.store, writer, Inline(self.party), self.keys, StructuredLog(self.log), self.limits
-        )
+            self.party, self.store, writer, Inline(self.party), self.keys, StructuredLog(self.log), self.limits,
+            allowed_origins=self.allowed_origins,
+        )  # fmt: skip
 
 
 def honest_body(serial: int, slots: int) -> HashedReport:

@@ -32,8 +32,8 @@ METRICS_KEY = "canary-metrics-key-0123456789abcdef"
 PARTY_URL = "https://canary-address.example:8443"
 SIZES = {"north": 900, "south": 600}
 ORDER: dict[str, Any] = {
-    "name": "fruit", "k": 3, "epsilon": "8", "encoding": "ids", "settings": {"bits": "8", "step_bits": "4"},
-    "least": {"estimate": 1, "validation": 1},
+    "name": "fruit", "k": 3, "epsilon": "8", "mechanism": "canopy", "encoding": "ids",
+    "settings": {"bits": "8", "step_bits": "4"}, "least": {"estimate": 1, "validation": 1},
 }  # fmt: skip
 
 
@@ -43,7 +43,8 @@ class Signed(InMemoryParty):
     def install(self, document: bytes) -> None:
         task = checked_task(document, PinnedKeys([SIGNING.public]))
         self.tasks[task.digest] = task
-        self.collection.setdefault(task.digest, MemoryReportCollection(task, self.name, self.codes, self.entropy))
+        devices = MemoryReportCollection(task, self.name, self.codes, self.entropy, self.lists)
+        self.collection.setdefault(task.digest, devices)
 
 
 class Away:
@@ -64,9 +65,7 @@ class Away:
 
 def channels() -> dict[str, Any]:
     codes = crowd(SIZES)
-    made = {
-        name: Signed(name, codes[name], 8, FixedEntropy(place), ScriptedJournal()) for place, name in enumerate(SIZES)
-    }
+    made = {name: Signed(name, codes[name], FixedEntropy(place), ScriptedJournal()) for place, name in enumerate(SIZES)}
     return {name: MemoryChannel(name, party) for name, party in made.items()}
 
 

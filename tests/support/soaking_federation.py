@@ -77,9 +77,7 @@ def soak(parties: dict[str, Signed], manager: QueryManager, queries: int) -> Ite
 
 def main(number: int, users: int, queries: int) -> None:
     parties = {
-        f"p{place:02d}": Signed(
-            f"p{place:02d}", codes(users // number, place), BITS, FixedEntropy(place), ScriptedJournal()
-        )
+        f"p{place:02d}": Signed(f"p{place:02d}", codes(users // number, place), FixedEntropy(place), ScriptedJournal())
         for place in range(number)
     }
     with tempfile.TemporaryDirectory() as place:

@@ -4,12 +4,13 @@ A failure here says: read the proof and the code again, together; if they still 
 """
 
 import re
+from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from treetop.audit import long_lists, oracle_laws, set_laws, transcripts
+from treetop.audit import long_lists, oracle_laws, set_laws, shuffled_reports, transcripts
 from treetop.audit.audit_report import Check
 from treetop.audit.empirical_epsilon import device_check
 from treetop.audit.exact_ratios import Odds
@@ -27,6 +28,7 @@ PROOFS = {
     "OUE": "4605eb113773971f",
     "OLH": "38abe78adc0994bc",
     "Walsh": "a4b8eeba4696bac9",
+    "The central guarantee": "a67182574f316bca",
     "Sets": "06068f7ef3945bc3",
     "Whole runs": "a7b2602fbcf8cb11",
     "FedPEM": "e09f6f00e3203b8a",
@@ -34,18 +36,20 @@ PROOFS = {
     "TAP": "abe2f49979ee93df",
     "TAPS": "8fe3ba07868feff1",
     "Canopy": "4cf95d716e88a4f3",
-    "Panorama": "daced3b9784f9857",
+    "Panorama": "946a8c9a646e9226",
 }
 PROVED_CODE = {
     "privacy/budget.py": "6c39b7d7629f4b5d",
     "privacy/randomness.py": "b5f28d0df23f0e17",
+    "privacy/shuffling.py": "75f1c87c40e1b25a",
     "oracles/protocol.py": "3c68a664f8aa77ea",
     "oracles/krr/device.py": "fe6fe23a6c90ce7d",
     "oracles/oue/device.py": "8360181a3134eecd",
     "oracles/olh/device.py": "8c0fb146d6c76a4f",
-    "oracles/set_reports.py": "a70d6278c7257bfe",
+    "oracles/set_reports.py": "fae8f566d407d21f",
     "oracles/walsh/device.py": "7b4716648c614676",
-    "federation/device/device.py": "e4d54d0de7116e41",
+    "federation/device/device.py": "29366bb9f7702aee",
+    "federation/device/private_value.py": "fb8020ccd6f1e897",
 }
 
 
@@ -65,7 +69,7 @@ def checks_of(name: str) -> list[Check]:
     if name in ORACLES:
         oracle = ORACLES[name]
         exact = [*oracle_laws.oracle_checks(oracle, quick=True), *long_lists.long_list_checks(oracle, quick=True)]
-        return [*exact, device_check(oracle, ONE, 10)]
+        return [*exact, device_check(oracle, ONE, 10), shuffled_reports.shuffled_check(oracle, quick=True)]
     return transcripts.end_to_end_checks(audited_mechanisms()[name], quick=True, called=name)
 
 
@@ -75,6 +79,7 @@ def test_every_oracle_and_mechanism_has_a_proof_and_checks_that_show_it(
 ) -> None:
     """The row names the section and all checks that `treetop audit` runs; nothing is enumerated here."""
     monkeypatch.setattr(oracle_laws, "oracle_cases", lambda *_: [(ONE, Odds(1, 1))])
+    monkeypatch.setattr(shuffled_reports, "compared", lambda *_: [(Fraction(0), 1.0)])
     monkeypatch.setattr(set_laws, "worst_odds", lambda *_: [Odds(1, 1)])
     monkeypatch.setattr(
         set_laws, "empirical_set_check", lambda form, _: Check(f"empirical_{form.name}_sets", True, "", 0, 0)

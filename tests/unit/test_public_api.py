@@ -66,7 +66,7 @@ def test_an_answer_loads_no_extra_and_no_compiler() -> None:
     """Whoever asks a question pays for that: plots, services and counting loops load where they are used."""
     program = (
         "import sys, warnings, treetop; warnings.simplefilter('ignore');"
-        "treetop.find({'a': {'x': 900, 'y': 100}}, k=1, seed=1); print(*sys.modules)"
+        "treetop.find({'a': {'1': 900, '2': 100}}, k=1, seed=1); print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())

@@ -13,14 +13,15 @@ from treetop.adapters.report_files.report_kind import ReportKind
 HERE = Path(__file__).parent
 
 
-def olh_hash() -> list[dict[str, int]]:
+def olh_hash() -> list[dict[str, object]]:
+    """Keys have up to 64 bits, more than JavaScript reads from a JSON number: they are texts."""
     cases = [
         (seed, key, count)
         for seed in (0, 1, 0x9E3779B9, 2**32 - 1)
         for key in (0, 1, 0xDEADBEEF, 2**48 - 1, 2**64 - 1)
         for count in (2, 4, 9, 56, 65536)
     ]
-    return [{"seed": s, "key": k, "buckets": c, "bucket": by_hand(s, k, c)} for s, k, c in cases]
+    return [{"seed": s, "key": str(k), "buckets": c, "bucket": by_hand(s, k, c)} for s, k, c in cases]
 
 
 def report_files() -> dict[str, object]:

@@ -10,6 +10,7 @@ from tests.vectors.generate_device_vectors import FILES, text_of
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.errors import InvalidInput, PeerViolation, ReportRefused
 from treetop.federation.task import DeviceTask
+from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.report_batches import decoded_batch, encoded_batch
 from treetop.federation.wire.signed_documents import Beacon, PublishedList, checked, checked_task
 from treetop.federation.wire.uploads import Ticket, TicketKey, decoded_upload, encoded_upload
@@ -46,27 +47,43 @@ def test_vectorised_devices_have_the_thresholds_of_the_vectors() -> None:
         assert walsh_keep_threshold(walsh.odds, vector["outcomes"]) == int(vector["walsh_keep"])
 
 
-@pytest.mark.parametrize("batch", read("batches.json")["good"])
+SETS = read("set_tasks.json")
+
+
+@pytest.mark.parametrize("batch", read("batches.json")["good"] + SETS["batches"]["good"])
 def test_a_good_batch_is_read_and_written_back(batch: str) -> None:
     decoded = decoded_batch(bytes.fromhex(batch))
     assert encoded_batch(decoded.envelope, decoded.reports()).hex() == batch
 
 
-@pytest.mark.parametrize("batch", read("batches.json")["bad"])
+@pytest.mark.parametrize("batch", read("batches.json")["bad"] + SETS["batches"]["bad"])
 def test_a_bad_batch_is_refused(batch: str) -> None:
     with pytest.raises((PeerViolation, ReportRefused)):
         decoded_batch(bytes.fromhex(batch)).reports()
 
 
-@pytest.mark.parametrize("task", read("tasks.json")["good"])
+@pytest.mark.parametrize("task", read("tasks.json")["good"] + SETS["good"])
 def test_a_good_task_has_its_digest(task: dict[str, str]) -> None:
     assert DeviceTask.from_canonical_bytes(task["canonical"].encode()).digest.hex() == task["digest"]
 
 
-@pytest.mark.parametrize("task", read("tasks.json")["bad"])
+@pytest.mark.parametrize("task", read("tasks.json")["bad"] + SETS["bad"])
 def test_a_bad_task_is_refused(task: str) -> None:
     with pytest.raises(InvalidInput):
         DeviceTask.from_canonical_bytes(task.encode())
+
+
+@pytest.mark.parametrize("listed", read("item_lists.json")["good"])
+def test_a_good_list_is_read(listed: dict[str, Any]) -> None:
+    found = ItemList.from_document(bytes.fromhex(listed["document"]), listed["digest"])
+    assert (list(found.items), found.ordered, found.source) == (listed["items"], listed["ordered"], listed["source"])
+    assert found.digest == listed["digest"]
+
+
+@pytest.mark.parametrize("listed", read("item_lists.json")["bad"])
+def test_a_bad_list_is_refused(listed: dict[str, Any]) -> None:
+    with pytest.raises(PeerViolation):
+        ItemList.from_document(bytes.fromhex(listed["document"]), listed["digest"])
 
 
 SIGNED = read("signed_documents.json")

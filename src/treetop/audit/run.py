@@ -14,6 +14,7 @@ from treetop.audit.oracle_laws import oracle_checks
 from treetop.audit.set_laws import set_checks
 from treetop.audit.shipped.device_checks import device_checks
 from treetop.audit.shipped.fleet_checks import fleet_checks
+from treetop.audit.shuffled_reports import shuffled_check
 from treetop.audit.transcripts import end_to_end_checks
 from treetop.errors import UnknownName
 from treetop.mechanisms.protocol import Mechanism
@@ -83,7 +84,11 @@ def _end_to_end(name: str, mechanism: Mechanism[Any], quick: bool) -> Part:
 
 def _exact(oracle: Oracle, quick: bool) -> Part:
     seconds = sum(oracle.audited_sizes(quick)) / 8_000 if oracle.listed else 2 if quick else 10
-    return Part(f"exact {oracle}", seconds, lambda: [*oracle_checks(oracle, quick), *long_list_checks(oracle, quick)])
+    return Part(
+        f"exact {oracle}",
+        seconds,
+        lambda: [*oracle_checks(oracle, quick), *long_list_checks(oracle, quick), shuffled_check(oracle, quick)],
+    )
 
 
 def _empirical(oracle: Oracle, trials: int) -> Part:

@@ -6,12 +6,14 @@ import typer
 
 from treetop.cli.options import (
     CatalogueFile,
+    CentralEpsilon,
+    Delta,
     Encoding,
-    EpsilonOption,
     Files,
     ItemsPerUser,
     Json,
     K,
+    MaybeEpsilon,
     MaybeMechanism,
     Normalise,
     Oracle,
@@ -22,6 +24,7 @@ from treetop.cli.options import (
     Simulator,
     Strategy,
     TextRecovery,
+    Trust,
     UserColumn,
     WordList,
     WordListOrder,
@@ -32,15 +35,16 @@ from treetop.cli.screen import waiting
 from treetop.datasets.item_catalogue import load_catalogue
 from treetop.datasets.loading import federation_named
 from treetop.datasets.word_list import word_list_of
-from treetop.mechanisms.strategy import Question
+from treetop.mechanisms.strategy import DEFAULT_EPSILON, Question
 from treetop.oracles.registry import AUTO
+from treetop.privacy.shuffling import asked_guarantee
 from treetop.query.find import simulated_answer
 
 
 def find(
     files: Files,
     k: K = 10,
-    epsilon: EpsilonOption = 2.0,
+    epsilon: MaybeEpsilon = None,
     mechanism: MaybeMechanism = None,
     oracle: Oracle = AUTO,
     encoding: Encoding = None,
@@ -55,17 +59,20 @@ def find(
     rows_are_users: RowsAreUsers = False,
     items_per_user: ItemsPerUser = None,
     reading: Reading = None,
+    trust: Trust = None,
+    central_epsilon: CentralEpsilon = None,
+    delta: Delta = None,
     seed: Seed = None,
     settings: Set = None,
     simulator: Simulator = "exact",
     json: Json = False,
 ) -> None:
     """Find the k most popular items of a federation in one simulated run."""
-    chosen = read_settings(settings)
+    chosen, central = read_settings(settings), asked_guarantee(trust, central_epsilon, delta, epsilon)
     with waiting("reading and running"):
         question = Question(
             k,
-            epsilon,
+            DEFAULT_EPSILON if epsilon is None else epsilon,
             mechanism,
             oracle,
             encoding,
@@ -78,6 +85,7 @@ def find(
         )
         federation = federation_named(files, user=user_column, rows_are_users=rows_are_users)
         answer = simulated_answer(
-            federation, question, seed=seed, simulator=simulator, items_per_user=items_per_user, reading=reading
-        )
+            federation, question, seed=seed, simulator=simulator, items_per_user=items_per_user, reading=reading,
+            central=central,
+        )  # fmt: skip
     present(answer, json)

@@ -7,7 +7,6 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from treetop.datasets.user_sets import HOLDERS, READINGS
 from treetop.datasets.word_list import NO_ORDER, ORDERS
 from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import STEPS
@@ -15,8 +14,10 @@ from treetop.errors import InvalidInput
 from treetop.mechanisms.registry import MECHANISMS, SETTINGS
 from treetop.mechanisms.strategy import STRATEGIES
 from treetop.oracles.registry import oracle_names
+from treetop.oracles.set_question import DEFAULT_ITEMS, HOLDERS, READINGS
 from treetop.oracles.set_reports import MAX_ITEMS
-from treetop.query.sets import AUTO_ITEMS, DEFAULT_ITEMS
+from treetop.privacy.shuffling import TRUSTED
+from treetop.query.sets import AUTO_ITEMS
 from treetop.simulation.run import SIMULATORS
 
 Value = TypeVar("Value")
@@ -70,6 +71,17 @@ ItemsPerUser = Annotated[
         show_default=str(DEFAULT_ITEMS),
     ),
 ]
+ItemsAtMost = Annotated[
+    int | None,
+    typer.Option(
+        "--items-per-user",
+        metavar="M",
+        min=1,
+        max=MAX_ITEMS,
+        help="Devices hold sets: how many items a device's one report speaks of, at most.",
+        show_default=f"{DEFAULT_ITEMS} where sets are asked about",
+    ),
+]
 Reading = Annotated[
     str | None,
     typer.Option(
@@ -81,6 +93,29 @@ Reading = Annotated[
 ]
 K = Annotated[int, typer.Option("--k", help="How many items to look for.")]
 EpsilonOption = Annotated[float, typer.Option("--epsilon", help="Privacy budget of every user's one report.")]
+MaybeEpsilon = Annotated[
+    float | None, typer.Option("--epsilon", help="Privacy budget of every user's one report.", show_default="2")
+]
+Trust = Annotated[
+    str | None,
+    typer.Option(
+        "--trust",
+        metavar=TRUSTED,
+        help="Take parties at their word: epsilon is computed from --central-epsilon, which holds if they are honest.",
+        show_default="nobody",
+    ),
+]
+CentralEpsilon = Annotated[
+    float | None,
+    typer.Option(
+        "--central-epsilon",
+        help="With --trust party: what is promised towards everybody but a user's own party.",
+        show_default=False,
+    ),
+]
+Delta = Annotated[
+    float | None, typer.Option("--delta", help="Of the central guarantee, at most 1 / users.", show_default="1e-8")
+]
 Oracle = Annotated[
     str,
     typer.Option(

@@ -7,11 +7,12 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from treetop.cli.options import EpsilonOption, Json, K, read_list
+from treetop.cli.options import CentralEpsilon, Delta, Json, K, MaybeEpsilon, Trust, read_list
 from treetop.cli.screen import note, out, print_json
 from treetop.oracles.set_reports import MAX_ITEMS
 from treetop.planning.plan import DEFAULT_CATALOGUE, DEFAULT_WORD_LIST, LARGEST_EPSILON, Plan, PlanRow, checked_plot
 from treetop.planning.plan import plan as plan_query
+from treetop.privacy.shuffling import CentralGuarantee
 
 Users = Annotated[str, typer.Option("--users", help="Users of every party, separated by commas.", show_default=False)]
 CatalogueSize = Annotated[int, typer.Option("--catalogue-size", help="Items of a catalogue, were there one.")]
@@ -37,11 +38,14 @@ Plot = Annotated[
 def plan(
     users: Users,
     k: K = 10,
-    epsilon: EpsilonOption = 2.0,
+    epsilon: MaybeEpsilon = None,
     catalogue_size: CatalogueSize = DEFAULT_CATALOGUE,
     word_list_size: WordListSize = DEFAULT_WORD_LIST,
     frequency: Frequency = None,
     items_per_user: ItemsOfUsers = 1,
+    trust: Trust = None,
+    central_epsilon: CentralEpsilon = None,
+    delta: Delta = None,
     plot: Plot = None,
     json: Json = False,
 ) -> None:
@@ -56,6 +60,9 @@ def plan(
         word_list_size=word_list_size,
         frequency=frequency,
         items_per_user=items_per_user,
+        trust=trust,
+        central_epsilon=central_epsilon,
+        delta=delta,
     )
     if json:
         print_json(planned.to_json())
@@ -82,6 +89,10 @@ def _show(planned: Plan) -> None:
         style="dim",
         soft_wrap=True,
     )
+    out.print(Text(f"\nUsers of the smallest party ({min(planned.users):,}, half taken for fakes)", style="bold"))
+    for central in dict.fromkeys(row.central_epsilon for row in planned.rows):
+        modes = ", ".join(row.mode for row in planned.rows if row.central_epsilon == central)
+        out.print(f"  {modes}: {CentralGuarantee(central, planned.delta).beside(p.epsilon)}", soft_wrap=True)
     if planned.lists.catalogue == p.k:
         out.print(
             f"\nThe catalogue holds just k = {p.k} items: all of them are listed, and only their marks tell more."

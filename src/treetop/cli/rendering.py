@@ -8,8 +8,10 @@ from rich.text import Text
 from treetop.cli.screen import note, out, print_json
 from treetop.evaluation.results import Row
 from treetop.metrics.noise_advice import Advice
+from treetop.privacy.epsilon import Epsilon
 from treetop.query.answer import Answer
 
+WIDE_NAME = 10
 WIDTH, NARROW = 20, 8
 """Of a bar, and of one that stands beside long names."""
 STANDS_OUT, NOISE = "●", "○"
@@ -47,6 +49,8 @@ def show(answer: Answer) -> None:
         out.print(f"F1 {answer.truth.f1:.2f}, NCR {answer.truth.ncr:.2f} against the true top {answer.k}.")
     _show_parties(answer)
     out.print(privacy_line(answer))
+    for line in central_lines(answer):
+        out.print(line, soft_wrap=True)
     if answer.fakes_needed is not None:
         out.print(f"About {answer.fakes_needed:,} fake users could push an item that nobody holds into the top k.")
     for text in answer.choices:
@@ -62,6 +66,15 @@ def privacy_line(answer: Answer) -> str:
     if answer.items_per_user is None:
         return f"Privacy: {answer.privacy}."
     return f"Privacy of a user's whole set of items: {answer.privacy}."
+
+
+def central_lines(answer: Answer) -> list[str]:
+    """Say of every party, the smallest first, what its users are promised towards the server, and what towards it."""
+    local, smallest = Epsilon(answer.privacy.epsilon), sorted(answer.parties, key=lambda party: party.users)
+    lines = [f"{each.name}: {each.central.beside(local)}." for each in smallest if each.central is not None]
+    if (more := len(lines) - MAX_NAMED) > 0:
+        lines = [*lines[:MAX_NAMED], f"{more:,} larger parties: --json has what is promised towards the server."]
+    return lines
 
 
 def _items_table(answer: Answer) -> Table:
@@ -152,8 +165,10 @@ def _advice_line(answer: Answer, advice: Advice) -> str:
 
 
 def evaluation_table(rows: Iterable[Row]) -> Table:
-    """Lay the rows of an evaluation out."""
-    table = Table(box=None, pad_edge=False)
+    """Lay the rows of an evaluation out, more closely where a variant has a long name."""
+    rows = tuple(rows)
+    long = any(len(row.mechanism) > WIDE_NAME for row in rows)
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0) if long else (0, 1))
     for name in ("mechanism", "oracle"):
         table.add_column(name, no_wrap=True)
     for name in ("ε", "k", "F1", "NCR", "recall", "kbit up", "ms"):

@@ -1,5 +1,6 @@
-"""Federations: for every party, how many of its users hold which item."""
+"""Federations: for every party, how many of its users hold which item; and what columns and mappings must hold."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -11,11 +12,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from treetop.datasets.user_sets import SetQuestion, UserSets
+from treetop.datasets.user_sets import UserSets
 from treetop.encoding.normalisation import normalised
 from treetop.errors import InvalidInput
+from treetop.oracles.set_question import SetQuestion
 
 DEFAULT_ENCODING = "words"
+MAX_COUNT = (1 << 53) - 1
+USER_NAMES = re.compile(
+    r"(user|customer|device|client|account|member|person|visitor|subscriber|patient|household|cookie|player|employee|"
+    r"student)(id|uid|uuid|guid|key|no|nr|number|hash|name|code)?|uid|uuid|email|emailaddress|imei|msisdn"
+)
+"""What a column of user ids is called, in lower case and without anything between the words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +50,13 @@ class PartyItems:
         users = np.zeros(len(items), dtype=np.int64)
         np.add.at(users, inverse, self.users)
         return PartyItems(self.name, items, users)
+
+
+def party_of_sets(name: str, sets: UserSets) -> PartyItems:
+    """Return a party whose users hold sets, with how many of them hold which item."""
+    holders = np.bincount(sets.items)
+    held = np.flatnonzero(holders)
+    return PartyItems(name, held, holders[held], sets)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,3 +166,88 @@ def _histogram(party: str, held: object) -> dict[Any, int]:
     if not counts:
         raise InvalidInput(f"party {party!r} is empty: expected one user at least, found none")
     return {item: int(users) for item, users in counts.items()}
+
+
+def any_bytes(source: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return items as they are written, UTF-8 or not, and nothing where there is none."""
+    written = column.cast(pa.string()) if pa.types.is_integer(column.type) else column
+    try:
+        return pc.fill_null(written.cast(pa.binary()), b"")
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise InvalidInput(f"{source}: column 'item' must hold text or integers, found {column.type}") from None
+
+
+def text_of(source: str, name: str, column: Any) -> Any:
+    """Return an array as text, integers in their digits."""
+    if pa.types.is_floating(column.type):
+        raise InvalidInput(f"{source}: column {name!r} must hold text or integers, found {column.type}")
+    try:
+        return column.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
+        raise InvalidInput(f"{source}: column {name!r} does not read as text: {reason}") from None
+
+
+def text_column(source: str, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column as text; every row must have some."""
+    text = text_of(source, name, column)
+    missing = pc.or_kleene(pc.is_null(text), pc.equal(pc.utf8_length(text), 0))
+    row = pc.index(pc.fill_null(missing, True), True).as_py()
+    if row >= 0:
+        raise InvalidInput(f"{source}: row {row + 1}: expected a value for {name!r}, found none")
+    return text
+
+
+def whole_numbers(source: str, name: str, column: pa.ChunkedArray, least: int = 0) -> Any:
+    """Return a column as integers; text such as `3` or `3.0` and floats without a fraction will do."""
+    try:
+        numbers = pc.utf8_trim_whitespace(column) if pa.types.is_string(column.type) else column
+        missing = pc.is_null(numbers) if numbers is column else pc.equal(numbers, "")
+        _refuse_first(source, name, column, missing, least)
+        numbers = numbers.cast(pa.int64() if pa.types.is_integer(numbers.type) else pa.float64())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
+        raise InvalidInput(f"{source}: expected whole numbers in {name!r}, found other values: {reason}") from None
+    values = np.asarray(numbers)
+    wrong = ~(np.isfinite(values) & (values >= least) & (values <= MAX_COUNT) & (values == np.floor(values)))
+    _refuse_first(source, name, column, pa.chunked_array([pa.array(wrong)]), least)
+    return values.astype(np.int64)
+
+
+def popularities(source: str, name: str, column: pa.ChunkedArray) -> list[float]:
+    """Return a column as numbers from 0: of how many users, or how often, or any other measure of popularity."""
+    try:
+        numbers = pc.utf8_trim_whitespace(column) if pa.types.is_string(column.type) else column
+        values = np.asarray(numbers.cast(pa.float64()).fill_null(np.nan))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
+        raise InvalidInput(f"{source}: expected numbers in {name!r}, found other values: {reason}") from None
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(wrong):
+        found = column[int(wrong[0])].as_py()
+        raise InvalidInput(f"{source}: row {wrong[0] + 1}: expected a number from 0 in {name!r}, found {found}")
+    return [float(value) for value in values]
+
+
+def _refuse_first(source: str, name: str, column: pa.ChunkedArray, wrong: pa.ChunkedArray, least: int) -> None:
+    row = pc.index(wrong, True).as_py()
+    if row >= 0:
+        found = column[row].as_py()
+        what = (
+            f"a whole number of users from {least}" if name == "users" else f"a whole number from {least} in {name!r}"
+        )
+        found = "none" if found is None or not str(found).strip() else found
+        raise InvalidInput(f"{source}: row {row + 1}: expected {what}, found {found}")
+
+
+def looks_like_users(column: str) -> bool:
+    """Return whether a column's name says that its rows belong to users: `user_id`, `UID`, `customer-id` …"""
+    return USER_NAMES.fullmatch(re.sub(r"[^a-z]", "", column.lower())) is not None
+
+
+def refuse_unnamed_users(source: str, columns: list[str]) -> None:
+    """Refuse a table whose rows seem to belong to users: read as users of their own, every count would be wrong."""
+    if found := [column for column in columns if looks_like_users(column)]:
+        column = found[0]
+        raise InvalidInput(
+            f"{source}: the column {column!r} looks like a user's id, and nobody said so: expected --user-column "
+            f"{column} (load(..., user={column!r})) where its rows are the items of one user, or --rows-are-users "
+            "(rows_are_users=True) where every row is a user of her own"
+        )

@@ -12,9 +12,16 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from treetop.datasets.columns import any_bytes, text_column, whole_numbers
-from treetop.datasets.federation import Federation, federation_from_mapping, federation_from_rows
-from treetop.datasets.set_rows import federation_of_sets, refuse_unnamed_users
+from treetop.datasets.federation import (
+    Federation,
+    any_bytes,
+    federation_from_mapping,
+    federation_from_rows,
+    refuse_unnamed_users,
+    text_column,
+    whole_numbers,
+)
+from treetop.datasets.set_rows import federation_of_sets
 from treetop.datasets.synthetic import synthetic
 from treetop.errors import InvalidInput
 from treetop.public_text import writable

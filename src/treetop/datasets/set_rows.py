@@ -1,38 +1,17 @@
 """Federations of users who hold many items, from rows of party, user, item and optionally count."""
 
-import re
-
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from treetop.datasets.columns import coded_text, whole_numbers
-from treetop.datasets.federation import Federation, PartyItems
+from treetop.datasets.federation import Federation, PartyItems, party_of_sets, text_of, whole_numbers
 from treetop.datasets.user_sets import UserSets
 from treetop.errors import InvalidInput
 
 Codes = NDArray[np.int32]
-USER_NAMES = re.compile(
-    r"(user|customer|device|client|account|member|person|visitor|subscriber|patient|household|cookie|player|employee|"
-    r"student)(id|uid|uuid|guid|key|no|nr|number|hash|name|code)?|uid|uuid|email|emailaddress|imei|msisdn"
-)
-"""What a column of user ids is called, in lower case and without anything between the words."""
-
-
-def looks_like_users(column: str) -> bool:
-    """Return whether a column's name says that its rows belong to users: `user_id`, `UID`, `customer-id` …"""
-    return USER_NAMES.fullmatch(re.sub(r"[^a-z]", "", column.lower())) is not None
-
-
-def refuse_unnamed_users(source: str, columns: list[str]) -> None:
-    """Refuse a table whose rows seem to belong to users: read as users of their own, every count would be wrong."""
-    if found := [column for column in columns if looks_like_users(column)]:
-        column = found[0]
-        raise InvalidInput(
-            f"{source}: the column {column!r} looks like a user's id, and nobody said so: expected --user-column "
-            f"{column} (load(..., user={column!r})) where its rows are the items of one user, or --rows-are-users "
-            "(rows_are_users=True) where every row is a user of her own"
-        )
+USER = "user"
+"""The column of users in the rows that are written here."""
 
 
 def federation_of_sets(name: str, tables: list[tuple[str, pa.Table]], user: str) -> Federation:
@@ -70,10 +49,26 @@ def federation_of_sets(name: str, tables: list[tuple[str, pa.Table]], user: str)
         notes.append(f"{repeated:,} repeated (party, user, item) rows were merged, and their counts added up")
     ends = np.cumsum(np.bincount(home, minlength=len(party_names)))
     parties = tuple(
-        _party(party_name, sets, first, end, len(item_names))
+        _party(party_name, sets, first, end)
         for party_name, first, end in zip(party_names.to_pylist(), np.append(0, ends[:-1]), ends, strict=True)
     )
     return Federation(name, item_names.to_pylist(), parties, tuple(notes))
+
+
+def coded_text(source: str, name: str, column: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
+    """Return a column as numbers of its distinct texts, and these; far less memory than the texts of all rows."""
+    if column.null_count:
+        row = pc.index(pc.is_null(column), True).as_py()
+        raise InvalidInput(f"{source}: row {row + 1}: expected a value for {name!r}, found none")
+    is_coded = pa.types.is_dictionary(column.type)  # chunk by chunk, as in a file; our own has one dictionary for all
+    encoded = column.unify_dictionaries() if is_coded else column.dictionary_encode()
+    chunks = [np.asarray(chunk.indices) for chunk in encoded.chunks]
+    codes = chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
+    texts = text_of(source, name, encoded.chunk(0).dictionary)
+    if (empty := pc.index(texts, "").as_py()) >= 0:
+        row = int(np.argmax(codes == empty))
+        raise InvalidInput(f"{source}: row {row + 1}: expected a value for {name!r}, found none")
+    return codes.astype(np.int32, copy=False), texts
 
 
 def _check_columns(source: str, table: pa.Table, user: str) -> None:
@@ -139,12 +134,27 @@ def _by_party(home: Codes, user_of: Codes) -> Codes:
     return rank[user_of]
 
 
-def _party(name: str, sets: UserSets, first: int, end: int, items: int) -> PartyItems:
+def _party(name: str, sets: UserSets, first: int, end: int) -> PartyItems:
     """Return the users from first to end as a party: their sets, and how many of them hold which item."""
     starts = sets.starts[first : end + 1]
     entries = slice(int(starts[0]), int(starts[-1]))
     counts = None if sets.counts is None else sets.counts[entries]
-    own = UserSets(starts - starts[0], sets.items[entries], counts)
-    holders = np.bincount(own.items, minlength=items)
-    held = np.flatnonzero(holders)
-    return PartyItems(name, held, holders[held], own)
+    return party_of_sets(name, UserSets(starts - starts[0], sets.items[entries], counts))
+
+
+def set_rows(federation: Federation) -> pa.Table:
+    """Return a federation of sets as rows of party, user, item and, where it is known, count: what `load` reads."""
+    names, parts, before = pa.array(federation.items, pa.string()), [], 0
+    counted = all(party.sets is not None and party.sets.counts is not None for party in federation.parties)
+    for party in federation.parties:
+        if (sets := party.sets) is None:
+            raise AssertionError(f"party {party.name!r} holds no sets")
+        users = np.repeat(np.arange(before, before + len(sets)), sets.sizes)
+        before += len(sets)
+        columns = {
+            "party": pa.array([party.name] * len(users), pa.string()),
+            USER: pa.array(users),
+            "item": names.take(pa.array(sets.items)),
+        }
+        parts.append(pa.table(columns | ({"count": pa.array(sets.counts)} if counted else {})))
+    return pa.concat_tables(parts)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from treetop.datasets.columns import popularities
+from treetop.datasets.federation import popularities
 from treetop.datasets.item_catalogue import lines_of
 from treetop.datasets.loading import checked_table, read_table
 from treetop.encoding.listed_items import ItemCatalogue

@@ -51,7 +51,8 @@ class Given:
             settings={name: value for name, value in asked.settings.items() if not self._is_of_a_trie(name, cell)},
         )
         if cell.variant == KNOWN or (self.catalogue is not None and not cell.variant):
-            return replace(named, catalogue=self.catalogue or ItemCatalogue.of(federation.items), encoding=None)
+            everything = ItemCatalogue(tuple(federation.items), source="all items of the data")
+            return replace(named, catalogue=self.catalogue or everything, encoding=None)
         if cell.variant == SPELT:
             return replace(named, text_recovery=True)
         if cell.variant == LISTED and self.word_list is None:

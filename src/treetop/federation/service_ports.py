@@ -8,11 +8,13 @@ from typing import Protocol
 from treetop.federation.ports import Clock
 from treetop.federation.wire.signed_documents import PublishedList
 from treetop.federation.wire.uploads import ReportStatus
-from treetop.oracles.frequency_oracle import Keys, Tally
+from treetop.oracles.frequency_oracle import Columns, Keys, Tally
 from treetop.oracles.protocol import Oracle
 from treetop.trie.user_groups import Group, Role
 
 CHECK_BYTES = 8
+SECRET_BYTES = 16
+"""Of a group's secret: drawn with its first report, gone once its bodies are scrubbed."""
 _ROLES = tuple(Role)
 
 
@@ -37,12 +39,14 @@ class AdmittedReport:
     group: Group
     body: bytes = field(repr=False)
 
-    @property
-    def check(self) -> bytes:
-        """Return 8 bytes that stand for the whole: they tell a repetition from a second answer, and show damage."""
+    def check(self, secret: bytes) -> bytes:
+        """Return 8 bytes that stand for the whole: they tell a repetition from a second answer, and show damage.
+
+        Without the secret of its group, which the store forgets with the group's bodies, they say nothing of the body.
+        """
         head = self.serial.to_bytes(8, "big") + bytes([self.group.level >> 8, self.group.level & 255])
         role = bytes([_ROLES.index(self.group.role)])
-        return blake2b(self.task + head + role + self.body, digest_size=CHECK_BYTES).digest()
+        return blake2b(self.task + head + role + self.body, digest_size=CHECK_BYTES, key=secret).digest()
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,8 @@ class ReportStore(Protocol):
     def submit(self, reports: Sequence[AdmittedReport]) -> list[ReportStatus]:
         """Keep reports, all in one commit: accepted, replayed (same check), ticket_spent (another), level_closed.
 
-        A replayed report of a closed level is still `replayed`: the device must learn that it was counted.
+        A replayed report of a closed level is still `replayed`: the device must learn that it was counted. Once the
+        level is scrubbed nobody knows what a ticket was used for: whatever comes with it again is `replayed`.
         """
         ...
 
@@ -113,15 +118,19 @@ class ReportStore(Protocol):
         ...
 
     def bodies(self, task: bytes, group: Group) -> Iterator[list[bytes]]:
-        """Yield the bodies of a closed group in stretches, in ascending order of serial numbers.
+        """Yield the bodies of a closed group in stretches, in ascending order of their bytes.
 
+        So nothing tells who sent one, or when.
         Every check, their number and their running sum are compared with what was kept at acceptance; damage raises
         `StoreDamaged` before the last stretch is yielded.
         """
         ...
 
     def scrub(self, task: bytes, group: Group) -> None:
-        """Forget the bodies of a closed group once they were exported; serial numbers and checks stay."""
+        """Forget the bodies of a closed group once they were exported, and whatever links them to tickets.
+
+        That a ticket was used stays.
+        """
         ...
 
     def forget(self, task: bytes) -> None:
@@ -158,6 +167,10 @@ class Channel(Protocol):
 
     def install(self, document: bytes) -> None:
         """Give the party a signed task."""
+        ...
+
+    def give_list(self, task: bytes, document: bytes) -> None:
+        """Give the party the list that a task names, once it has the task."""
         ...
 
     def tell(self, task: bytes, number: int, message: bytes) -> None:
@@ -216,6 +229,14 @@ class ReportCollection(Protocol):
 
     def tally(self, groups: Sequence[Group], counting: Counting) -> Tally:
         """Count the reports of closed groups together."""
+        ...
+
+    def reports(self, group: Group, counting: Counting) -> Iterator[Columns]:
+        """Yield the reports of a closed group in stretches, whatever their order; the keys are not looked at."""
+        ...
+
+    def item_list(self) -> bytes | None:
+        """Return the document of the list that the task names, or None if it was not given."""
         ...
 
     def implausible(self, groups: Sequence[Group], counting: Counting) -> int:

@@ -1,23 +1,33 @@
 """What everybody knows about a task before the first device answers; it never changes, a change is a new task."""
 
 import json
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, Literal, cast, get_args
 
+from treetop.encoding.normalisation import STEPS
 from treetop.errors import InvalidInput
 from treetop.oracles.protocol import MAX_SLOTS, DeviceFace, Oracle
-from treetop.oracles.registry import chosen_oracle, task_oracles
+from treetop.oracles.registry import chosen_oracle, form_for_sets, task_oracles
+from treetop.oracles.set_question import SetQuestion
+from treetop.oracles.set_reports import MAX_ITEMS
 from treetop.privacy.budget import Budget
 from treetop.public_text import first_hidden, name_problem, visible
 from treetop.trie.user_groups import Group, Role
 
 LONGEST_CODE = 256
+LONGEST_NAME, CHUNK_BITS, MAX_CHUNKS = 32, 8, 64
+"""Bits of a name, bits of a chunk of the text behind it, and how many chunks a text has at most."""
 LAST_SECOND = (1 << 53) - 1
 MAX_WEIGHT = 1 << 32
 _TASK_DOMAIN = b"treetop task 1\0"
+_DIGEST = re.compile("([0-9a-f]{64})?")
+
+Reports = Literal["prefixes", "names"]
+"""What devices report: the first bits of their code, so many at each level; or a whole name, or a chunk behind it."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +45,12 @@ class Encoding:
     name: str = "ids"
     hash_key: str = ""
     """The public key of hashed names; empty for the others."""
+    normalise: str = ""
+    """Steps that a device puts its item through first (`encoding.normalisation`), separated by commas."""
+
+    def written(self) -> dict[str, str]:
+        """Return its fields; steps only where there are any, as tasks were written before there were."""
+        return {name: text for name, text in vars(self).items() if text or name != "normalise"}
 
 
 @dataclass(frozen=True)
@@ -69,11 +85,20 @@ class DeviceTask:
     """The name of an oracle, or `listed`: the better one for the length of each list (`oracles.registry`)."""
     k: int
     lengths: tuple[int, ...]
-    """l_0 .. l_g: the prefix length of every level, from 0 to the bits of a code."""
+    """l_0 .. l_g: the prefix length of every level, from 0 to the bits of a code.
+
+    Where names are reported: 0, the bits of a name, and 8 more for every chunk. Level 1 reports the name, level h the
+    chunk h - 1 behind it.
+    """
     groups: tuple[WeightedGroup, ...]
     max_slots: int = MAX_SLOTS
     """d_max: no published list may be longer, the dummy counted."""
     encoding: Encoding = Encoding()
+    reports: Reports = "prefixes"
+    item_list: str = ""
+    """Digest of the list of known items in hexadecimal (`wire.item_lists`); empty where there is none."""
+    sets: SetQuestion | None = None
+    """What is asked of devices that hold sets of items; None: every device holds one."""
     mechanism: str = ""
     """What the reports are for, and its settings: public, so that nobody can say later that it was something else."""
     settings: tuple[tuple[str, str], ...] = ()
@@ -84,6 +109,8 @@ class DeviceTask:
 
     def __post_init__(self) -> None:
         task_oracles(self.oracle)
+        if self.sets is not None:
+            form_for_sets(self.oracle, self.sets.items_per_user)
         problems = [*_text_problems(self), *_length_problems(self), *_group_problems(self), *_party_problems(self)]
         if problems:
             raise InvalidInput("a task cannot be asked: " + "; ".join(problems))
@@ -107,6 +134,16 @@ class DeviceTask:
         return self.lengths[-1]
 
     @property
+    def name_bits(self) -> int:
+        """Return b, where names are reported."""
+        return self.lengths[1]
+
+    @property
+    def chunks(self) -> int:
+        """Return how many chunks of a text are reported behind its name."""
+        return len(self.lengths) - 2
+
+    @property
     def one_shot(self) -> bool:
         """Return whether devices answer without a candidate list, each at a level of its own drawing."""
         return not any(oracle.listed for oracle in task_oracles(self.oracle))
@@ -116,10 +153,15 @@ class DeviceTask:
         return chosen_oracle(self.oracle, self.budget.odds_below, slots)
 
     @property
+    def unlisted_oracle(self) -> Oracle:
+        """Return the oracle of devices that answer without a candidate list, in the form for what they hold."""
+        (oracle,) = task_oracles(self.oracle)
+        return oracle if self.sets is None else form_for_sets(oracle.name, self.sets.items_per_user)
+
+    @property
     def unlisted_face(self) -> DeviceFace:
         """Return how a device answers without a candidate list."""
-        (oracle,) = task_oracles(self.oracle)
-        return oracle.device(self.budget)
+        return self.unlisted_oracle.device(self.budget)
 
     def face_for(self, slots: int) -> DeviceFace:
         """Return how a device answers a list of d slots."""
@@ -132,7 +174,8 @@ class DeviceTask:
     @property
     def thresholds(self) -> dict[str, str]:
         """Return the integers that a device compares random words with, where they do not depend on a list."""
-        faces = (oracle.device(self.budget, 2 if oracle.listed else None) for oracle in task_oracles(self.oracle))
+        listed = () if self.one_shot else task_oracles(self.oracle)
+        faces = [oracle.device(self.budget, 2) for oracle in listed] or [self.unlisted_face]
         return {name: str(number) for face in faces for name, number in face.task_thresholds().items()}
 
     @cached_property
@@ -146,10 +189,16 @@ class DeviceTask:
         content = {
             "attribute": self.attribute, "epsilon": self.budget.text, "groups": groups, "k": self.k,
             "lengths": list(self.lengths), "most_slots": self.max_slots, "name": self.name, "oracle": self.oracle,
-            "encoding": vars(self.encoding), "mechanism": self.mechanism, "settings": dict(self.settings),
+            "encoding": self.encoding.written(), "mechanism": self.mechanism, "settings": dict(self.settings),
             "parties": list(self.parties), "deadlines": vars(self.deadlines), "least": vars(self.least),
             "thresholds": self.thresholds,
         }  # fmt: skip
+        if self.reports != "prefixes":
+            content["reports"] = self.reports
+        if self.item_list:
+            content["item_list"] = self.item_list
+        if self.sets is not None:
+            content["sets"] = vars(self.sets)
         return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
 
     @classmethod
@@ -177,6 +226,8 @@ def _from_content(content: dict[str, object]) -> DeviceTask:
         encoding=Encoding(**cast(dict[str, Any], content["encoding"])),
         deadlines=Deadlines(**cast(dict[str, Any], content["deadlines"])),
         least=LeastReports(**cast(dict[str, Any], content["least"])),
+        reports=cast(Any, content.get("reports", "prefixes")), item_list=cast(str, content.get("item_list", "")),
+        sets=SetQuestion(**cast(dict[str, Any], content["sets"])) if "sets" in content else None,
     )  # fmt: skip
 
 
@@ -190,11 +241,27 @@ def _text_problems(task: DeviceTask) -> list[str]:
         problems.append(f"k must be a whole number of at least 1, found {task.k}")
     if not _whole(task.max_slots, 2, MAX_SLOTS):
         problems.append(f"most_slots must be from 2 to {MAX_SLOTS}, found {task.max_slots}")
+    if task.reports not in get_args(Reports):
+        problems.append(f"reports must be {' or '.join(get_args(Reports))}, found {str(task.reports)[:80]!r}")
+    if not isinstance(task.item_list, str) or not _DIGEST.fullmatch(task.item_list):
+        problems.append("item_list must be 64 hexadecimal digits, or empty")
+    if task.sets is not None and not _whole(task.sets.items_per_user, 1, MAX_ITEMS):
+        problems.append(
+            f"items_per_user must be a whole number from 1 to {MAX_ITEMS}, found {task.sets.items_per_user}"
+        )
+    named = str(task.encoding.normalise).split(",")
+    if task.encoding.normalise and named != [step for step in STEPS if step in named]:
+        problems.append(f"normalise must name steps out of {','.join(STEPS)}, in this order")
     return problems
 
 
 def _length_problems(task: DeviceTask) -> list[str]:
     lengths = task.lengths
+    if task.reports == "names":
+        names = len(lengths) > 1 and _whole(lengths[1], 1, LONGEST_NAME) and len(lengths) <= 2 + MAX_CHUNKS
+        if not names or lengths != (0, *range(lengths[1], lengths[1] + CHUNK_BITS * (len(lengths) - 1), CHUNK_BITS)):
+            return [f"lengths of names must be 0, up to {LONGEST_NAME} bits, and {CHUNK_BITS} more for every chunk"]
+        return [] if task.one_shot else ["names are reported through an oracle that hashes them"]
     whole = len(lengths) > 1 and all(_whole(length, 0, LONGEST_CODE) for length in lengths)
     rising = whole and all(one < two for one, two in pairwise(lengths))
     return [] if rising and lengths[0] == 0 else ["lengths must rise from 0 to at most 256 bits"]
@@ -213,7 +280,8 @@ def _group_problems(task: DeviceTask) -> list[str]:
 
 def _party_problems(task: DeviceTask) -> list[str]:
     problems: list[str] = []
-    texts = (*task.parties, task.mechanism, task.encoding.name, task.encoding.hash_key, *sum(task.settings, ()))
+    encoding = vars(task.encoding).values()
+    texts = (*task.parties, task.mechanism, *encoding, *sum(task.settings, ()))
     if (
         not all(type(text) is str for text in texts)
         or "" in task.parties

@@ -15,7 +15,9 @@ from treetop.errors import InvalidInput
 from treetop.mechanisms.dialogue import Dialogue, DivideUsers, Findings, Member, Roster, Upload
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.public_facts import PublicFacts, decode_counts, encode_counts
-from treetop.mechanisms.strict_json import record, require
+from treetop.mechanisms.strict_json import COUNT_BYTES, code_bytes, record, require
+from treetop.oracles.olh import OptimizedLocalHashing
+from treetop.privacy.shuffling import Crowd, crowds_of
 from treetop.trie.candidate_domain import MAX_CANDIDATES
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group, GroupSizes
@@ -40,6 +42,10 @@ class Mechanism(ABC, Generic[P]):
     """How it can be deployed; none: it can be simulated only."""
     tolerates_small_groups: bool = False
     """Whether a level with too few reports is left out; otherwise its party withdraws."""
+    reports_names: bool = False
+    """Whether devices report whole names and parts of texts behind them (`CollectNames`), instead of prefixes."""
+    hashing_oracle: str = OptimizedLocalHashing.name
+    """What the oracle `auto` is where devices hash what they report (one-shot)."""
     prunes: bool = False
     """Whether its candidate lists may leave out children of the level before, and say so."""
     tiny_settings: Mapping[str, object] = {"bits": SHORTEST}
@@ -107,6 +113,14 @@ class Mechanism(ABC, Generic[P]):
 
     # A deployment's questions: before it begins.
 
+    def task_lengths(self, parameters: P) -> tuple[int, ...]:
+        """Return l_0 = 0 .. l_g: the bits of what the devices of every level report."""
+        return self.lengths(parameters)
+
+    def max_reply_bytes(self, parameters: P) -> int:
+        """Return how long a reply of a party can be: the counts of all candidates of the last level, in JSON."""
+        return self.max_candidates(parameters)[-1] * (code_bytes(self.lengths(parameters)[-1]) + COUNT_BYTES)
+
     def group_weights(self, parameters: P) -> GroupSizes:
         """Return the weights by which a device draws its group: how a party divides a very large number of users.
 
@@ -120,6 +134,16 @@ class Mechanism(ABC, Generic[P]):
             )
         return request.sizes
 
+    def crowds(self, parameters: P, users: int) -> tuple[Crowd, ...]:
+        """Return the groups that the reports of a party of so many users hide in.
+
+        Where every report draws by itself what it is about, names and chunks together are one.
+        """
+        if self.reports_names:
+            return crowds_of([users])
+        weights = self.group_weights(parameters).values()
+        return crowds_of(users * weight // sum(weights) for weight in weights)
+
     def deployment_settings(self, settings: Mapping[str, object], *, mode: Mode, hashed: bool) -> dict[str, object]:
         """Return settings with what a deployment fixes: devices draw their own groups, from weights known beforehand.
 
@@ -130,10 +154,6 @@ class Mechanism(ABC, Generic[P]):
                 "devices draw their own groups: the setting 'groups' must be independent in a federation"
             )
         known, fixed = self.parameters.settings(), dict(settings)
-        if str(settings.get("items_per_user", 1)) != "1":
-            raise InvalidInput(
-                "devices hold one item each so far: the setting 'items_per_user' must be 1 in a federation"
-            )
         if "groups" in known:
             fixed["groups"] = "independent"
         if mode == "rounds" and "least_kept" in known:

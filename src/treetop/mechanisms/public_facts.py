@@ -36,6 +36,8 @@ class PublicFacts(Generic[P_co]):
     """d of every list that was signed for the estimate of a level (rounds)."""
     messages: list[object] = field(default_factory=list)
     """The mechanism's messages to this party so far."""
+    uploads: list[object] = field(default_factory=list)
+    """The party's uploads so far."""
 
     @property
     def last_level(self) -> int:

@@ -5,8 +5,9 @@ parties may send too little. What is given decides what Panorama counts: the pla
 hashes of texts, which a list names or reports spell.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,13 @@ from treetop.mechanisms.registry import known_setting, mechanism_named, paramete
 from treetop.oracles.name_reports import counts_every_name
 from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import AUTO, find_oracle
+from treetop.privacy.epsilon import Epsilon
+from treetop.privacy.shuffling import CentralGuarantee, central_guarantee, local_epsilon, refuse_large_delta
 
 PANORAMA, TRIE, CATALOGUE, HASHED = "panorama", "trie", "catalogue", "hashed"
 STRATEGIES = (PANORAMA, TRIE, CATALOGUE, HASHED)
 """`catalogue` and `hashed` are Panorama, told what to count: a catalogue that is given, or hashes, even of ids."""
+DEFAULT_EPSILON = 2.0
 MOST_LOOKED_AT = 10_000
 ENOUGH_FIT = 0.95
 """Share of the items that must fit a code that can be read back."""
@@ -42,7 +46,7 @@ class Question:
     """What the user asks for; mechanism, oracle and encoding are names or objects, None: whatever suits the rest."""
 
     k: int = 10
-    epsilon: float | str = 2.0
+    epsilon: float | str = DEFAULT_EPSILON
     mechanism: str | Mechanism[Any] | None = None
     oracle: str | Oracle = AUTO
     encoding: str | ItemCodec | None = None
@@ -90,6 +94,17 @@ class Strategy:
     reason: str
     known: ItemCatalogue | None = None
     """The catalogue, or the list that names are read from, normalised as items are."""
+
+    def local_epsilon(self, users: Iterable[int], wanted: CentralGuarantee, cap: Fraction) -> Epsilon:
+        """Return the epsilon with which all of these parties, even the smallest, keep a central guarantee."""
+        sizes = list(users)
+        refuse_large_delta(wanted.delta, sum(sizes))
+
+        def central_at(epsilon: Epsilon) -> float:
+            crowds = self.mechanism.crowds(replace(self.parameters, epsilon=epsilon), min(sizes))
+            return central_guarantee(crowds, epsilon, wanted.delta).epsilon
+
+        return local_epsilon(central_at, wanted, cap)
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -274,3 +289,15 @@ def _counting_hashes(question: Question, ahead: ItemsAhead, hash_key: str, reaso
     ordered = words is not None and words.ordered
     listed = ListedNames.hashed(encoded, codec, chunks if texts else 0, ordered=ordered)
     return Strategy(Panorama(listed, texts=texts), parameters, codec, reason, words)
+
+
+def check_takes_sets(mechanism: str | Mechanism[Any] | None, items: int) -> None:
+    """Refuse a mechanism that asks every user for one item, where her report is to speak of several."""
+    if mechanism is None:
+        return
+    named = mechanism_named(mechanism)
+    if "items_per_user" not in named.parameters.settings():
+        raise InvalidInput(
+            f"{named.name} asks every user for the one item that she holds, found users who report on up to {items}: "
+            f"expected {Panorama.name} or {Canopy.name}, or items_per_user = 1, where each reports one of hers"
+        )

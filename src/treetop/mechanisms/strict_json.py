@@ -1,5 +1,6 @@
 """Reading the parts of a message that somebody else wrote: the right kind, in range, or a refusal."""
 
+from base64 import b64decode, b64encode
 from collections.abc import Callable
 from math import isfinite
 from typing import Any
@@ -14,6 +15,8 @@ from treetop.public_text import first_hidden
 LONGEST_TEXT = 500
 MESSAGE_HEAD = 1000
 """Bytes of everything in a message, or in one of its tables, but the prefixes and numbers: more than there are."""
+COUNT_BYTES = 16
+"""Of a count in JSON, and what stands around it."""
 DECIMAL_BYTES = 25
 """Of a decimal number in JSON and the comma behind it, at most."""
 
@@ -98,6 +101,27 @@ def digest(what: str, content: Any) -> bytes:
         raise PeerViolation(what, "hexadecimal digits", _short(digits)) from None
     require(len(found) == 32, what, "32 bytes", len(found))
     return found
+
+
+def packed_text(data: bytes) -> str:
+    """Return how bytes are written."""
+    return b64encode(data).decode("ascii")
+
+
+def packed_bytes(what: str, content: Any, most: int) -> bytes:
+    """Return up to so many bytes from their Base64 text, spelt as Treetop spells it."""
+    spelt = text(what, content, packed_length(most))
+    try:
+        data = b64decode(spelt, validate=True)
+    except ValueError:
+        raise PeerViolation(what, "Base64", _short(spelt)) from None
+    require(packed_text(data) == spelt, what, "Base64 without needless bits", spelt)
+    return data
+
+
+def packed_length(most: int) -> int:
+    """Return the characters of so many bytes."""
+    return -(-most // 3) * 4
 
 
 def code_bytes(bits: int) -> int:

@@ -64,7 +64,7 @@ def set_parities(odds: Fraction, items: int) -> int:
 
     def variance(s: int) -> Fraction:
         t, m = 1 << s, items
-        return (t - 1) * ((m * odds + t - m) / (t - m)) ** 2
+        return (m * odds + t - m) ** 2 * Fraction(t - 1, (t - m) ** 2)
 
     return min(range(items.bit_length(), MAX_SET_PARITIES + 1), key=variance)
 
@@ -194,7 +194,6 @@ class SetWalshHashing(SetOracle, WalshHashing):
     """Walsh for sets."""
 
     counting_face = "treetop.oracles.set_counting:SetParityCounting"
-    max_slots = 1 << MAX_SET_PARITIES
 
     def slots_for(self, odds: Fraction) -> int:
         """Return t, a power of two."""

@@ -12,13 +12,15 @@ from treetop.mechanisms.panorama.plan import PanoramaParameters, PanoramaPlan
 from treetop.mechanisms.panorama.ranking import ZETA
 from treetop.mechanisms.summed_level import SummedParameters
 from treetop.metrics.detection_power import Stage, count_error, detection_power, marking_power
+from treetop.privacy.epsilon import Epsilon
+from treetop.privacy.shuffling import central_guarantee, crowds_of
 from treetop.trie.significance import MAX_SETS_OF
 from treetop.trie.user_groups import level_weights
 
-READ_SIGNALS = (0.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
-READ_CHANCES = (0.0, 0.02, 0.16, 0.48, 0.78, 0.96, 0.98, 1.0)
+READ_SIGNALS = (0.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
+READ_CHANCES = (0.0, 0.02, 0.19, 0.49, 0.85, 0.96, 1.0)
 """How often a word of 8 characters is read when all reports of its chunks together would lift it that many standard
-deviations above the noise: 100 simulated searches each."""
+deviations above the noise: simulated."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,12 @@ class Mode:
     uplink_bits: int
     texts: Stage | None = None
     """With texts: everybody who reports a part of one."""
+    levels: tuple[float, ...] = (1.0,)
+    """Shares of users who answer at each level: the groups that reports hide in."""
+
+    def central(self, users: int, epsilon: Epsilon, delta: float) -> float:
+        """Return the central epsilon of a party of so many users."""
+        return central_guarantee(crowds_of(int(users * share) for share in self.levels), epsilon, delta).epsilon
 
     def found(self, users: Sequence[float], frequency: float) -> float:
         """Return the probability that an item of that frequency is found, its text read where that is asked for."""
@@ -128,4 +136,5 @@ def _canopy(parameters: CanopyParameters, *, shared: bool) -> Mode:
     )
     name, what = ("canopy", "shared prefixes") if shared else ("canopy, alone", "no shared prefix")
     what = f"{parameters.bits}-bit code, {what}"
-    return Mode(name, what, stages[-1:] if shared else stages, plan.expected_bits(parameters.k))
+    levels = tuple(stage.share for stage in stages)
+    return Mode(name, what, stages[-1:] if shared else stages, plan.expected_bits(parameters.k), levels=levels)

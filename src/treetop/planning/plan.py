@@ -9,14 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from treetop.errors import InvalidInput
+from treetop.federation.device.ledger import Caps
 from treetop.mechanisms.panorama.plan import MAX_NAME_BITS
+from treetop.mechanisms.strategy import DEFAULT_EPSILON
 from treetop.mechanisms.summed_level import SummedParameters
 from treetop.metrics.detection_power import POWER, count_error, least_frequency, min_factor
 from treetop.metrics.poisoning import fake_weight
-from treetop.oracles.registry import AUTO
+from treetop.oracles.registry import AUTO, set_oracle
 from treetop.planning.modes import Lists, Mode, modes_of
 from treetop.privacy.epsilon import Epsilon
-from treetop.query.sets import set_oracle
+from treetop.privacy.shuffling import (
+    asked_guarantee,
+    central_guarantee,
+    crowds_of,
+    local_epsilon,
+    refuse_large_delta,
+    usual_delta,
+)
 
 DEFAULT_CATALOGUE, DEFAULT_WORD_LIST = 10_000, 50_000
 LARGEST_EPSILON = 20.0
@@ -45,6 +54,8 @@ class PlanRow:
     """Expected, per party."""
     report_bits: int
     """Of the one report of a user."""
+    central_epsilon: float
+    """Of the smallest party, towards everybody but itself, if it is honest."""
     epsilon_needed: float | None = None
     """For the wished frequency; None where none was wished, or no epsilon up to 20 would do; 0 where any does."""
     users_needed: int | None = None
@@ -59,6 +70,8 @@ class Plan:
     parameters: SummedParameters
     lists: Lists
     frequency: float | None
+    delta: float
+    """Of the central guarantees."""
     rows: tuple[PlanRow, ...]
 
     @property
@@ -88,6 +101,7 @@ class Plan:
             "fake_weight": self.fake_weight,
             "catalogue_size": self.lists.catalogue,
             "word_list_size": self.lists.words,
+            "delta": self.delta,
             "power": POWER,
             "frequency": self.frequency,
             "modes": [asdict(row) for row in self.rows],
@@ -98,16 +112,21 @@ def plan(
     users: Sequence[int],
     *,
     k: int = 10,
-    epsilon: float = 2.0,
+    epsilon: float | None = None,
     catalogue_size: int = DEFAULT_CATALOGUE,
     word_list_size: int = DEFAULT_WORD_LIST,
     frequency: float | None = None,
     items_per_user: int = 1,
+    trust: str | None = None,
+    central_epsilon: float | None = None,
+    delta: float | None = None,
 ) -> Plan:
     """Return what every mode could find among that many users of each party, and what it would cost.
 
     With `items_per_user` users hold sets, and a report speaks of so many items at most; a frequency is then the share
     of users who speak of an item: those who hold it, each weighing min(1, items_per_user / number of her items).
+    Epsilon is 2 unless told; with `trust="party"` it is the one that gives users of the smallest party a
+    `central_epsilon` towards everybody else in Panorama, where reports hide among all of their party's.
 
     >>> import treetop
     >>> treetop.plan([200_000, 100_000], k=10, epsilon=2).rows[0].mode
@@ -118,15 +137,25 @@ def plan(
             f"users must be a whole number from 1 to {MOST_USERS:,} for each party, found {', '.join(map(str, users))}"
         )
     sizes = tuple(int(n) for n in users)
-    parameters = SummedParameters(k, Epsilon(epsilon), items_per_user=items_per_user)
+    central = asked_guarantee(trust, central_epsilon, delta, epsilon)
+    given = Epsilon(DEFAULT_EPSILON if epsilon is None else epsilon)
+    parameters = SummedParameters(k, given, items_per_user=items_per_user)
     for what, size in (("catalogue", catalogue_size), ("word list", word_list_size)):
         if not _is_whole(size) or not k <= size <= MOST_ITEMS:
             raise InvalidInput(f"a {what} must hold k = {k} to {MOST_ITEMS:,} items, found {size}")
     if frequency is not None and not (isinstance(frequency, Real) and 0 < frequency < 1):
         raise InvalidInput(f"frequency must be a share above 0 and below 1, found {frequency}")
     lists = Lists(int(catalogue_size), int(word_list_size))
+    if central is not None:
+        refuse_large_delta(central.delta, sum(sizes))
+        everybody, delta = crowds_of([min(sizes)]), central.delta
+        local = local_epsilon(
+            lambda given: central_guarantee(everybody, given, delta).epsilon, central, Caps().per_task
+        )  # fmt: skip
+        parameters = replace(parameters, epsilon=local)
+    shown = usual_delta(sum(sizes)) if central is None else central.delta
     modes = modes_of(parameters, lists)
-    rows = tuple(_row(mode, sizes) for mode in modes)
+    rows = tuple(_row(mode, sizes, mode.central(min(sizes), parameters.epsilon, shown)) for mode in modes)
     if frequency is not None:
         rows = tuple(
             replace(
@@ -136,7 +165,7 @@ def plan(
             )
             for index, row in enumerate(rows)
         )
-    return Plan(sizes, parameters, lists, frequency, rows)
+    return Plan(sizes, parameters, lists, frequency, shown, rows)
 
 
 def _is_whole(number: object) -> bool:
@@ -150,7 +179,7 @@ def detectable(mode: Mode, users: Sequence[float]) -> float:
     return least_frequency(lambda frequency: mode.found(users, frequency))
 
 
-def _row(mode: Mode, users: tuple[int, ...]) -> PlanRow:
+def _row(mode: Mode, users: tuple[int, ...], central: float) -> PlanRow:
     found = detectable(mode, users)
     error = count_error(mode.stages[-1], users, found).present if isfinite(found) else None
     return PlanRow(
@@ -161,6 +190,7 @@ def _row(mode: Mode, users: tuple[int, ...]) -> PlanRow:
         stderr=error,
         uplink_bits=mode.uplink_bits,
         report_bits=mode.stages[-1].oracle.report_bits,
+        central_epsilon=central,
     )
 
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
 
-from treetop.datasets.user_sets import HOLDERS, READINGS
 from treetop.errors import InvalidInput, PeerViolation
 from treetop.mechanisms.dialogue import LevelTrace
 from treetop.mechanisms.strict_json import decimal, record, require, rows, text, whole
 from treetop.metrics.noise_advice import Advice
-from treetop.privacy.epsilon import Epsilon
+from treetop.oracles.set_question import HOLDERS, READINGS
+from treetop.privacy.epsilon import LARGEST, Epsilon
 from treetop.privacy.guarantee import Guarantee
+from treetop.privacy.shuffling import CentralGuarantee
 from treetop.public_text import visible, writable
 from treetop.trie.global_ranking import Source
 
@@ -64,6 +65,8 @@ class AnswerParty:
     """Users it was expected to have; None: nobody said."""
     coverage: float | None = None
     """Users counted / users expected."""
+    central: CentralGuarantee | None = None
+    """What is promised towards the server and readers, if the party is honest."""
     items: tuple[str, ...] = ()
     """Its own top k, where that is known."""
     trace: tuple[LevelTrace, ...] = ()
@@ -249,6 +252,14 @@ def _number(what: str, content: Any) -> float:
     return decimal(what, content, -float_info.max, float_info.max)
 
 
+def _positive(what: str, content: Any) -> float:
+    return decimal(what, content, float_info.min, LARGEST)
+
+
+def _share(what: str, content: Any) -> float:
+    return decimal(what, content, float_info.min, 1 - float_info.epsilon)
+
+
 def _epsilon(what: str, content: Any) -> str:
     try:
         Epsilon(found := _text(what, content))
@@ -309,8 +320,9 @@ SHAPES: Mapping[type, Mapping[str, Reader]] = {
     },
     AnswerParty: {
         "name": _text, "users": _whole, "uplink_bits": _whole, "implausible": _whole, "share": _number,
-        "expected": _or_null(_whole), "coverage": _or_null(_number),
+        "expected": _or_null(_whole), "coverage": _or_null(_number), "central": _or_null(_object(CentralGuarantee)),
     },
+    CentralGuarantee: {"epsilon": _positive, "delta": _share},
     MissingParty: {"name": _text, "reason": _text, "levels": _whole, "expected": _or_null(_whole)},
     Covered: {"users": _whole, "of": _one_of("expected", "known"), "known": _whole, "share": _or_null(_number)},
     Privacy: {"epsilon": _epsilon, "reports_per_user": _whole, "oracle": _text, "not_covered": _text},

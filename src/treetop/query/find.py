@@ -1,32 +1,42 @@
 """One answer by simulation: `treetop.find`; and how a run scores against the ground truth."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from secrets import randbelow
 from typing import Any
 from warnings import warn
 
 from treetop.datasets.federation import Federation
 from treetop.datasets.loading import as_federation
-from treetop.datasets.user_sets import HOLDERS
 from treetop.datasets.word_list import Words, word_list_of
 from treetop.encoding.bit_strings import Codes
 from treetop.encoding.item_codecs import ItemCodec
 from treetop.encoding.listed_items import ItemCatalogue, ListedItems
 from treetop.errors import InvalidInput, TreetopWarning
+from treetop.federation.device.ledger import Caps
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
-from treetop.mechanisms.strategy import STRATEGIES, Question
+from treetop.mechanisms.strategy import DEFAULT_EPSILON, STRATEGIES, Question
 from treetop.mechanisms.summed_level import NO_REPORTS
 from treetop.metrics.noise_advice import CLEAR, Advice, LastLevel, advice
+from treetop.metrics.poisoning import choices_of_sets
 from treetop.metrics.retrieval import f1, local_recall, ncr
 from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import AUTO
+from treetop.oracles.set_question import HOLDERS
 from treetop.privacy.guarantee import NOT_COVERED
+from treetop.privacy.shuffling import (
+    CentralGuarantee,
+    asked_guarantee,
+    central_guarantee,
+    crowds_of,
+    epsilon_choice,
+    usual_delta,
+)
 from treetop.public_text import visible
 from treetop.query.answer import SIMULATION, Answer, AnswerItem, AnswerParty, Covered, OutsideShare, Privacy, Truth
 from treetop.query.preparation import prepared
-from treetop.query.sets import asked_of_sets, choices_of_sets
+from treetop.query.sets import asked_of_sets
 from treetop.simulation.population import Population
 from treetop.simulation.run import RunResult, run
 from treetop.trie.global_ranking import Source
@@ -65,7 +75,7 @@ def find(
     data: Any,
     *,
     k: int = 10,
-    epsilon: float = 2.0,
+    epsilon: float | None = None,
     mechanism: str | Mechanism[Any] | None = None,
     oracle: str | Oracle = AUTO,
     encoding: str | ItemCodec | None = None,
@@ -81,6 +91,9 @@ def find(
     rows_are_users: bool = False,
     items_per_user: int | str | None = None,
     reading: str | None = None,
+    trust: str | None = None,
+    central_epsilon: float | None = None,
+    delta: float | None = None,
     **settings: object,
 ) -> Answer:
     """Return the k most popular items of a federation, found under epsilon-LDP by a simulated run.
@@ -92,7 +105,8 @@ def find(
     "words", searches a trie; `strategy` says so outright: panorama, trie, catalogue or hashed. A word list is words,
     {word: frequency}, a file or "wordfreq:en"; of words that share a hash the likelier is read if it has frequencies or
     `word_list_order` is "popularity". `normalise` names the steps ("nfc", "casefold", "trim") that items and lists are
-    put through first.
+    put through first. Epsilon is 2 unless told; with `trust="party"` it is computed so that towards everybody but
+    their own party users have a `central_epsilon` with this `delta` (1e-8).
     Where users hold many items, `user` names the column of their ids (or `load` does), a report speaks of at most
     `items_per_user` of a user's items (8; "auto" asks some users for the size of their set), and `reading` says what a
     count is: holders, shares or use_shares. A column that looks like user ids must be named, unless `rows_are_users`.
@@ -111,13 +125,16 @@ def find(
         raise InvalidInput(f"expected strategy=, one of {', '.join(STRATEGIES)}, found the old name 'way'")
     known = catalogue if catalogue is None or isinstance(catalogue, ItemCatalogue) else ItemCatalogue.of(catalogue)
     words = word_list_of(word_list, word_list_order)
+    central = asked_guarantee(trust, central_epsilon, delta, epsilon)
+    reported = DEFAULT_EPSILON if epsilon is None else epsilon
     question = Question(
-        k, epsilon, mechanism, oracle, encoding, strategy, known, words, text_recovery, normalise, settings
+        k, reported, mechanism, oracle, encoding, strategy, known, words, text_recovery, normalise, settings
     )
     federation = as_federation(data, user=user, rows_are_users=rows_are_users)
     answer = simulated_answer(
-        federation, question, seed=seed, simulator=simulator, items_per_user=items_per_user, reading=reading
-    )
+        federation, question, seed=seed, simulator=simulator, items_per_user=items_per_user, reading=reading,
+        central=central,
+    )  # fmt: skip
     warn_of(answer.notes)
     return answer
 
@@ -136,16 +153,32 @@ def simulated_answer(
     simulator: str = "exact",
     items_per_user: int | str | None = None,
     reading: str | None = None,
+    central: CentralGuarantee | None = None,
 ) -> Answer:
-    """Simulate one run of a query, and return what it found with its notes."""
+    """Simulate one run of a query, and return what it found with its notes.
+
+    Where a central guarantee is asked for, the epsilon of reports is the one that gives it.
+    """
     seed = checked_seed(seed)
-    federation, question = asked_of_sets(
-        federation, question, items_per_user=items_per_user, reading=reading, seed=seed
-    )  # fmt: skip
+    everybody, delta = {party.name: party.total for party in federation.parties}, usual_delta(federation.users)
+    chosen: tuple[str, ...] = ()
+    held = items_per_user if items_per_user is not None else question.settings.get("items_per_user")
+
+    def of_sets(question: Question) -> tuple[Federation, Question]:
+        if not federation.holds_sets and held is None and reading is None:
+            return federation, question
+        return asked_of_sets(federation, question, items_per_user=held, reading=reading, seed=seed)
+
+    if central is not None:
+        strategy, delta = prepared(*of_sets(question), seed).strategy, central.delta
+        local = strategy.local_epsilon(everybody.values(), central, Caps().per_task)
+        question, chosen = replace(question, epsilon=local), (epsilon_choice(local, central, min(everybody.values())),)
+    federation, question = of_sets(question)
     ready = prepared(federation, question, seed)
     mechanism, population, parameters = ready.mechanism, ready.population, ready.parameters
     outcome = run(mechanism, parameters, population, seed=seed, simulator=simulator)
     scored, users = score(outcome, population, parameters.k), population.roster.all_users
+    parties = _parties(outcome, population, parameters, everybody, delta)
     return Answer(
         mechanism=mechanism.name,
         oracle=parameters.oracle_name,
@@ -154,9 +187,14 @@ def simulated_answer(
         epsilon=float(parameters.epsilon),
         seed=seed,
         items=_items(outcome, population),
-        parties=_parties(outcome, population, parameters.k),
-        notes=(*ready.notes, *_empty_level_notes(outcome), *mechanism.ranking_notes(outcome.ranking)),
-        choices=(*_set_choices(outcome, population, parameters), *ready.strategy.choices),
+        parties=parties,
+        notes=(
+            *ready.notes,
+            *_empty_level_notes(outcome),
+            *mechanism.ranking_notes(outcome.ranking),
+            *_shortfall_notes(parties, central),
+        ),
+        choices=(*_set_choices(outcome, population, parameters), *ready.strategy.choices, *chosen),
         missing=(),
         mode=SIMULATION,
         task=None,
@@ -227,7 +265,21 @@ def _names(outcome: RunResult, population: Population, codes: Codes) -> list[tup
     return outcome.ranking.names_of(codes, population.codec.show if reads else population.shown)
 
 
-def _parties(outcome: RunResult, population: Population, k: int) -> tuple[AnswerParty, ...]:
+def _shortfall_notes(parties: Iterable[AnswerParty], wanted: CentralGuarantee | None) -> list[str]:
+    """Say where the groups came out smaller than a central guarantee that was asked for needs them."""
+    found = [(party.name, party.central) for party in parties if party.central is not None]
+    return [f"party {name!r}: {said}" for name, central in found for said in central.shortfall(wanted)]
+
+
+def _parties(
+    outcome: RunResult,
+    population: Population,
+    parameters: Parameters,
+    everybody: Mapping[str, int],
+    delta: float,
+) -> tuple[AnswerParty, ...]:
+    """Say what every party did; who of everybody is not in the population was asked only how many items she holds."""
+    k, epsilon = parameters.k, parameters.epsilon
     return tuple(
         AnswerParty(
             party.name,
@@ -236,6 +288,9 @@ def _parties(outcome: RunResult, population: Population, k: int) -> tuple[Answer
             share=party.users / population.roster.all_users,
             expected=party.users,
             coverage=1.0,
+            central=central_guarantee(
+                crowds_of([*outcome.crowds[party.name], everybody[party.name] - party.users]), epsilon, delta
+            ),
             items=tuple(name for name, _ in _names(outcome, population, outcome.local_tops[party.name][:k])),
             trace=tuple(outcome.traces[party.name]),
         )

@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import numpy as np
@@ -12,48 +13,81 @@ from treetop.datasets.federation import Federation
 from treetop.datasets.loading import federation_named
 from treetop.datasets.party_split import first_parties, with_users
 from treetop.encoding.item_codecs import Hashed
+from treetop.encoding.listed_items import ListedItems
+from treetop.errors import InvalidInput
 from treetop.federation.server.planning import planned_task
-from treetop.federation.task_parameters import codec_of
-from treetop.mechanisms.registry import mechanism_named, parameters_for
-from treetop.mechanisms.strategy import ItemsAhead
+from treetop.federation.task_codec import codec_of, steps_of
+from treetop.federation.task_parameters import known_items
+from treetop.federation.wire.item_lists import ItemList
+from treetop.mechanisms.strategy import TRIE, ItemsAhead, Question, choose
 from treetop.metrics.retrieval import f1, ncr
-from treetop.query.answer import Answer, Truth
+from treetop.query.answer import Answer, AnswerItem, Truth
 from treetop.query.find import checked_seed
 from treetop.services.local.folder import FederationFolder, LocalOptions, checked_same
 from treetop.services.local.run import local_notes, order_of
 from treetop.simulation.population import Population
 
 DEFAULTS = LocalOptions()
+KEY_BYTES = 8
+SET_OPTIONS = ("user_column", "items_per_user", "reading")
 
 
-def opened_folder(directory: Path | None, wanted: Mapping[str, Any]) -> FederationFolder:
+def opened_folder(
+    directory: Path | None, wanted: Mapping[str, Any], lists: Mapping[str, ItemList] | None = None
+) -> FederationFolder:
     """Return the folder of a federation: the one that is there, or a new one with these options.
 
-    An option that is None was not given: a new federation takes the default, one that is there keeps its own.
+    An option that is None was not given: a new federation takes the default, one that is there keeps its own. `lists`
+    has a `catalogue` or a `word_list`, put through the same steps of normalising as the items will be.
     """
     given = {name: value for name, value in wanted.items() if value is not None}
+    given |= {name: listed.digest for name, listed in (lists or {}).items()}
     if directory is not None and FederationFolder.is_one(directory):
         folder = FederationFolder(directory)
         checked_same(folder.options, given)
         return folder
-    drawn, options = _begun(given)
-    planned_task(order_of(options, {party.name: party.total for party in drawn.parties})).check_texts()
-    return FederationFolder.begin(directory or Path(tempfile.mkdtemp(prefix="treetop-up-")), options, drawn)
+    drawn, options = _begun(given, lists or {})
+    listed = next(iter((lists or {}).values()), None)
+    order = order_of(options, {party.name: party.total for party in drawn.parties}, listed)
+    planned_task(order).check_texts()
+    options = replace(options, epsilon=order.local_epsilon)
+    return FederationFolder.begin(directory or Path(tempfile.mkdtemp(prefix="treetop-up-")), options, drawn, listed)
 
 
-def _begun(given: Mapping[str, Any]) -> tuple[Federation, LocalOptions]:
-    """Draw the users, and settle what was left open."""
+def _begun(given: Mapping[str, Any], lists: Mapping[str, ItemList]) -> tuple[Federation, LocalOptions]:
+    """Draw the users, and settle what was left open: the strategy that suits the items, as `find` does."""
     data, seed = given.get("data", DEFAULTS.data), checked_seed(given.get("seed"))
-    federation = federation_named([data])
+    federation = federation_named(
+        [data], user=given.get("user_column"), rows_are_users=given.get("rows_are_users", DEFAULTS.rows_are_users)
+    )
+    sets = LocalOptions(**{name: given[name] for name in SET_OPTIONS if name in given}).sets
+    if sets is None and (wrong := [name for name in ("items_per_user", "reading") if name in given]):
+        raise InvalidInput(f"{wrong[0]} is about users who hold sets: expected --user-column beside it, found none")
     if "parties" in given or data == DEFAULTS.data:
         federation = first_parties(federation, given.get("parties", DEFAULTS.parties))
     drawn = with_users(federation, given.get("users", DEFAULTS.users), np.random.default_rng(seed))
-    mechanism = mechanism_named(given.get("mechanism", DEFAULTS.mechanism))
-    k, epsilon = given.get("k", DEFAULTS.k), given.get("epsilon", DEFAULTS.epsilon)
-    asked = parameters_for(mechanism, k, epsilon, settings=given.get("settings", {}))
-    encoding = given.get("encoding") or ItemsAhead(drawn.items, drawn.encoding).trie_encoding(asked.bits) or Hashed.name
-    users = given.get("users", drawn.users)
-    settled = {**given, "seed": seed, "encoding": encoding, "parties": len(drawn.parties), "users": users}
+    strategy, mechanism, settings = given.get("strategy"), given.get("mechanism"), dict(given.get("settings", {}))
+    if given.get("mode", DEFAULTS.mode) == "rounds" and (strategy, mechanism) == (None, None):
+        strategy = TRIE
+    items_asked = 1 if sets is None else sets.items_per_user
+    question = Question(
+        given.get("k", DEFAULTS.k), given.get("epsilon", DEFAULTS.epsilon), mechanism,
+        given.get("oracle", DEFAULTS.oracle), given.get("encoding"), strategy,
+        known_items(lists.get("catalogue")), known_items(lists.get("word_list")), given.get("text_recovery"),
+        settings=settings if items_asked == 1 else {**settings, "items_per_user": items_asked},
+    )  # fmt: skip
+    items = drawn.normalised(given["normalise"].split(",")).items if given.get("normalise") else drawn.items
+    ahead = ItemsAhead(items, drawn.encoding)
+    chosen = choose(question, ahead, parties=len(drawn.parties), hash_key=token_hex(KEY_BYTES))
+    encoding = None if chosen.codec.name == ListedItems.name else chosen.codec.name
+    if chosen.mechanism.reports_names and encoding is not None:
+        names = ("bits", "hash_key", "text_chunks") if encoding == Hashed.name else ("bits",)
+        known = chosen.parameters.settings()
+        settings = {name: str(getattr(chosen.parameters, name)) for name in names if name in known} | settings
+    settled = {
+        **given, "seed": seed, "mechanism": chosen.mechanism.name, "encoding": encoding, "settings": settings,
+        "parties": len(drawn.parties), "users": given.get("users", drawn.users),
+    }  # fmt: skip
     return drawn, LocalOptions(**settled)
 
 
@@ -62,27 +96,40 @@ class GroundTruth:
 
     def __init__(self, folder: FederationFolder) -> None:
         expected = {name: home.users for name, home in folder.parties.items()}
-        self._options, codec = folder.options, codec_of(planned_task(order_of(folder.options, expected)))
-        self.population = Population(folder.federation(), codec)
+        self._options, listed = folder.options, folder.listed
+        task, federation = planned_task(order_of(folder.options, expected, listed)), folder.federation()
+        federation = federation if task.sets is None else federation.asking(task.sets)
+        steps, codec = steps_of(task), codec_of(task, () if listed is None else listed.items)
+        self.population = Population(federation.normalised(steps) if steps else federation, codec)
 
     def scored(self, answer: Answer) -> Answer:
-        """Return an answer with readable items beside their true counts, scored, and with the seed of its users."""
+        """Return an answer with the true counts beside the items, scored, and with the seed of its users.
+
+        Codes of a trie are shown as the items that they stand for. Names that the federation read itself stay as it
+        read them: a hash whose text was not read, or wrongly, counts as another item.
+        """
         population, codes = self.population, self.population.truth.codes
-        names = population.show(codes)  # the most popular one first
-        readable = dict(zip((population.codec.show(int(code)) for code in codes.tolist()), names, strict=True))
-        counts = dict(zip(names, population.truth.users.tolist(), strict=True))
-        shown = [readable.get(row.item, row.item) for row in answer.items]
-        items = tuple(
-            replace(row, item=name, true_count=counts.get(name, 0))
-            for row, name in zip(answer.items, shown, strict=True)
-        )
-        rank = {name: index for index, name in enumerate(names)}
-        found = [rank.get(name, -1 - index) for index, name in enumerate(shown)]
-        best = range(min(answer.k, len(names)))
+        rank = {code: place for place, code in enumerate(codes.tolist())}
+        by_name = {population.codec.show(code): code for code in rank}
+        counts, texts = dict(zip(rank, population.truth.users.tolist(), strict=True)), population.popular_texts
+        items, found = [], []
+        for place, row in enumerate(answer.items):
+            code = by_name.get(row.item, -1) if row.source in (None, "unknown") else self._code_of(row)
+            shown = population.shown(code) if row.source is None and code in rank else row.item
+            items.append(replace(row, item=shown, true_count=counts.get(code, 0)))
+            right = row.source is None or texts.get(code) == row.item.encode("utf-8", errors="surrogatepass")
+            found.append(rank[code] if right and code in rank else -1 - place)
+        best = range(min(answer.k, len(codes)))
         return replace(
             answer,
-            items=items,
+            items=tuple(items),
             seed=self._options.seed,
             notes=(*answer.notes, *population.notes, *local_notes(self._options, population.roster.all_users)),
             truth=Truth(f1(found, best), ncr(found, best)),
         )
+
+    def _code_of(self, row: AnswerItem) -> int:
+        """Return the hash of a text that was read; of several, joined by "or", that of the first."""
+        codes = self.population.codec.encode([row.item, row.item.partition(" or ")[0]]).codes.tolist()
+        held = {*self.population.truth.codes.tolist()}
+        return int(codes[0] if codes[0] in held else codes[1])

@@ -1,6 +1,6 @@
 """Drives one server dialogue and its parties over a population."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -65,6 +65,8 @@ class RunResult:
     local_tops: Mapping[str, Codes]
     uplink_bits: Mapping[str, int]
     traces: Mapping[str, list[LevelTrace]]
+    crowds: Mapping[str, Sequence[int]]
+    """Of every party, the reports of each group that answered."""
     seconds: float
 
 
@@ -75,6 +77,8 @@ class PartyRun:
     dialogue: Dialogue[Findings]
     respondents: SimulatedUsers
     traces: list[LevelTrace] = field(default_factory=list)
+    crowds: list[int] = field(default_factory=list)
+    """Reports that were counted together, in the order they were asked for."""
     uplink_bits: int = 0
     findings: Findings | None = None
     _answer: Any = None
@@ -99,9 +103,13 @@ class PartyRun:
     def _respond(self, request: Request[Any]) -> object:
         match request:
             case CollectReports():
-                return self.respondents.collect(request)
+                tally = self.respondents.collect(request)
+                self.crowds.append(tally.reports)
+                return tally
             case CollectNames():
-                return self.respondents.name_reports(request)
+                named = self.respondents.name_reports(request)
+                self.crowds.append(sum(named.kinds))  # a kind is drawn with its report: all of them are one group
+                return named
             case DivideUsers():
                 self.respondents.divide(request)
             case DrawGroup():
@@ -147,4 +155,5 @@ def _outcome(ranking: GlobalRanking, parties: Mapping[str, PartyRun], seconds: f
     local_tops = {name: party.findings.local_top for name, party in parties.items() if party.findings}
     bits = {name: party.uplink_bits for name, party in parties.items()}
     traces = {name: party.traces for name, party in parties.items()}
-    return RunResult(ranking, findings, local_tops, bits, traces, seconds)
+    crowds = {name: party.crowds for name, party in parties.items()}
+    return RunResult(ranking, findings, local_tops, bits, traces, crowds, seconds)

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from treetop.encoding.bit_strings import Codes
+from treetop.errors import PeerViolation
 from treetop.oracles.frequency_oracle import Counts, Frequencies, FrequencyOracle
 from treetop.trie.global_ranking import COUNT_BITS, CountedPrefixes, LevelEstimates
+from treetop.trie.unary_code import packed, plain, read_plain, read_unary, unary, unpacked
 
 LARGEST_UNARY = 20
 """Above it: 21 ones and the value in 32 bits."""
@@ -60,6 +62,32 @@ class QuantisedCounts:
         ones = np.where(sizes <= LARGEST_UNARY, sizes + 1, LARGEST_UNARY + 1 + COUNT_BITS)
         signs = int(np.count_nonzero(sizes)) if self.signed else 0
         return int(ones.sum()) + signs + COUNT_BITS
+
+    def to_bytes(self) -> bytes:
+        """Return the values as `bits` counts them: in unary up to 20, then the signs, then the large ones in 32 bits.
+
+        s_i is not among them where the server knows it from the number of reports.
+        """
+        sizes = np.abs(self.values)
+        signs = (self.values < 0)[sizes > 0].astype(np.int64) if self.signed else sizes[:0]
+        large = sizes[sizes > LARGEST_UNARY]
+        first = unary(np.minimum(sizes, LARGEST_UNARY + 1), LARGEST_UNARY + 1)
+        return packed(first, plain(signs, 1), plain(large, COUNT_BITS))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, number: int, deviation: float, signed: bool = False) -> "QuantisedCounts":
+        """Run by the server: read the values of so many candidates, written as they are written here, or refuse."""
+        sizes, rest = read_unary(unpacked(data), number, LARGEST_UNARY + 1)
+        signs, rest = read_plain(rest, int(np.count_nonzero(sizes)) if signed else 0, 1)
+        large, _ = read_plain(rest, int(np.count_nonzero(sizes > LARGEST_UNARY)), COUNT_BITS)
+        if len(sizes) == number and len(large) == np.count_nonzero(sizes > LARGEST_UNARY):
+            sizes[sizes > LARGEST_UNARY] = large
+            if len(signs) == np.count_nonzero(sizes):
+                sizes[np.flatnonzero(sizes)[signs > 0]] *= -1
+            found = cls(sizes, deviation, signed)
+            if found.to_bytes() == data:
+                return found
+        raise PeerViolation("packed counts", f"{number} values as Treetop writes them", f"{len(data)} other bytes")
 
 
 FINEST = 2.0**-30

@@ -1,13 +1,17 @@
 """`treetop plan` and the hashed way of `treetop find`, as a user sees them."""
 
 import json
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from treetop.cli.app import app
+from treetop.cli.rendering import evaluation_table
 from treetop.errors import InvalidInput
+from treetop.evaluation.results import Row
 
 RUNNER = CliRunner(env={"COLUMNS": "120"})
 
@@ -55,3 +59,13 @@ def test_find_marks_where_a_name_comes_from(tmp_path: Path, extra: list[str], ma
     assert shown.exit_code == 0
     assert "green tea" in shown.output
     assert marks in shown.output
+
+
+def test_a_table_with_variants_fits_the_screen() -> None:
+    common = ("auto", "hashed", 0.5, 100, 1, 50, 0.123, 0.045, 0.123, 0.045, 0.5, 1_500_000.0, 0.123)
+    rows = [Row("drinks", name, *common) for name in ("canopy", "panorama:catalogue")]
+    console = Console(width=80, record=True, file=StringIO())
+    console.print(evaluation_table(rows))
+    shown = console.export_text()
+    assert "panorama:catalogue auto   0.5 100 0.123 ± 0.045" in shown
+    assert "…" not in shown

@@ -22,7 +22,8 @@ from treetop.mechanisms.panorama.discovery import (
     most_conspicuous,
     tau_within,
 )
-from treetop.mechanisms.panorama.mechanism import FirstCounts, Panorama
+from treetop.mechanisms.panorama.mechanism import Panorama
+from treetop.mechanisms.panorama.messages import FirstCounts
 from treetop.mechanisms.panorama.plan import PanoramaParameters, PanoramaPlan, chunk_weights
 from treetop.mechanisms.panorama.texts import ListedNames, is_utf_8
 from treetop.privacy.epsilon import Epsilon

@@ -109,12 +109,16 @@ def test_a_mechanism_has_its_own_settings_only() -> None:
         "bits", "hash_key", "levels", "groups", "least_kept", "extension_factor",
     }  # fmt: skip
     assert "beta" not in Canopy().parameters.settings()
-    everything = {"bits", "hash_key", "score", "upload_budget", "text_share", "text_chunks", "expected_items"}
+    everything = {
+        "bits", "hash_key", "score", "items_per_user", "upload_budget", "text_share", "text_chunks", "expected_items",
+    }  # fmt: skip
     ids, catalogue = ListedNames.codes(code_array([], 8)), ListedNames.codes(code_array([0, 1], 8))
     assert set(Panorama().parameters.settings()) == everything
     assert set(Panorama(texts=False).parameters.settings()) == everything - {"text_share", "text_chunks"}
-    assert set(Panorama(ids, texts=False).parameters.settings()) == {"bits", "score", "upload_budget"}
-    assert set(Panorama(catalogue, discovers=False, texts=False).parameters.settings()) == {"score"}
+    assert set(Panorama(ids, texts=False).parameters.settings()) == {
+        "bits", "score", "items_per_user", "upload_budget",
+    }  # fmt: skip
+    assert set(Panorama(catalogue, discovers=False, texts=False).parameters.settings()) == {"score", "items_per_user"}
     with pytest.raises(UnknownName, match="unknown setting 'beta'"):
         FedpemParameters(3, Epsilon(1)).with_settings({"beta": 0.1})
 

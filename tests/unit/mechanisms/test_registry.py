@@ -1,5 +1,6 @@
 """Mechanisms by name and as objects, Treetop's own and others'."""
 
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from typing import Any, cast
 
@@ -75,7 +76,7 @@ def test_an_object_is_simulated_with_its_own_settings() -> None:
 def test_a_registered_one_is_deployed(mode: str) -> None:
     asked = order("halves", mode, "abc", settings={"halves_kept": "4"})
     settings = {name: value for name, value in asked.settings.items() if name != "levels"}
-    asked = QueryOrder(**{**vars(asked), "settings": settings})
+    asked = replace(asked, settings=settings)
     content = Federation.of(asked, crowd({"a": 900, "b": 800, "c": 700})).query().run().content
     assert items(content) == ["200", "77", "9"]
     assert (content["mechanism"], content["missing"], content["levels"]) == ("halves", [], 2)

@@ -11,6 +11,7 @@ from tests.support.populations import zipf
 
 import treetop
 from treetop.errors import PeerViolation
+from treetop.privacy.shuffling import CentralGuarantee
 from treetop.query.answer import (
     SCHEMA,
     SHAPES,
@@ -41,8 +42,9 @@ def test_the_json_has_its_keys_in_one_order() -> None:
         assert content["schema"] == SCHEMA == 1
         assert list(content["items"][0]) == ["item", "count", "frequency", "stderr", "significant", "source"]
         assert list(content["parties"][0]) == [
-            "name", "users", "uplink_bits", "implausible", "share", "expected", "coverage",
+            "name", "users", "uplink_bits", "implausible", "share", "expected", "coverage", "central",
         ]  # fmt: skip
+        assert list(content["parties"][1]["central"]) == ["epsilon", "delta"]
         assert list(content["truth"]) == ["f1", "ncr"]
         assert list(content["covered"]) == ["users", "of", "known", "share"]
         assert list(content["privacy"]) == ["epsilon", "reports_per_user", "oracle", "not_covered"]
@@ -109,7 +111,7 @@ def test_every_key_is_described() -> None:
         "items[]": AnswerItem, "parties[]": AnswerParty,
         "missing[]": MissingParty, "covered": Covered,
         "privacy": Privacy, "outside": OutsideShare,
-        "truth": Truth,
+        "truth": Truth, "parties[].central": CentralGuarantee,
     }  # fmt: skip
     keys |= {f"{name}.{key}" for name, kind in nested.items() for key in SHAPES[kind]}
     assert described == keys

@@ -5,8 +5,10 @@ import pytest
 from tests.support.answers import DEPLOYED
 
 from treetop.errors import InvalidInput
+from treetop.federation.wire.item_lists import ItemList
 from treetop.query.answer import AnswerItem, Truth
 from treetop.query.local_federation import GroundTruth, opened_folder
+from treetop.services.local.folder import FederationFolder
 
 
 @pytest.fixture
@@ -44,8 +46,8 @@ def test_the_built_in_data_have_510_000_users_in_three_parties(tmp_path: Path) -
 
 
 def test_an_answer_is_named_and_scored(tmp_path: Path, drinks: str) -> None:
-    folder = opened_folder(tmp_path / "up", {"data": drinks, "k": 2, "seed": 7, "encoding": "hashed"})
-    truth = GroundTruth(folder)
+    wanted = {"data": drinks, "k": 2, "seed": 7, "encoding": "hashed", "mechanism": "canopy"}
+    truth = GroundTruth(opened_folder(tmp_path / "up", wanted))
     codec = truth.population.codec
     hashes = [codec.show(int(codec.encode([item]).codes[0])) for item in ("iced tea!", "nobody's")]
     items = tuple(AnswerItem(item, 50.0, 0.3, 5.0) for item in hashes)
@@ -55,3 +57,43 @@ def test_an_answer_is_named_and_scored(tmp_path: Path, drinks: str) -> None:
     assert scored.seed == 7
     assert scored.notes[0] == DEPLOYED.notes[0]
     assert any("a level needs 50 reports" in note for note in scored.notes)
+
+
+def test_names_that_the_federation_read_stay_as_it_read_them(tmp_path: Path, drinks: str) -> None:
+    """A hash counts for nothing unless its text was read, and a text that was read wrongly counts for another item."""
+    words = ItemList(("chai", "cocoa", "tea"), source="words.txt")
+    wanted = {"data": drinks, "k": 3, "seed": 7, "normalise": "casefold"}
+    folder, told = opened_folder(tmp_path / "up", wanted, {"word_list": words}), words.digest
+    assert (folder.options.mechanism, folder.options.encoding, folder.options.word_list) == ("panorama", "hashed", told)
+    assert folder.listed == words
+    truth = GroundTruth(FederationFolder(tmp_path / "up"))
+    codec = truth.population.codec
+    unread = codec.show(int(codec.encode(["iced tea!"]).codes[0]))
+    rows = [("chai", "listed"), (unread, "unknown"), ("cocoa or tea", "listed"), ("#000001", "unknown")]
+    items = tuple(AnswerItem(item, 50.0, 0.3, 5.0, source=source) for item, source in rows)  # type: ignore[arg-type]
+    scored = truth.scored(replace(DEPLOYED, items=items, truth=None, k=3))
+    assert [(row.item, row.true_count) for row in scored.items] == [
+        ("chai", 80), (unread, 40), ("cocoa or tea", 30), ("#000001", 0)
+    ]  # fmt: skip
+    assert scored.truth is not None
+    assert scored.truth.f1 == pytest.approx(2 / 7)
+    with pytest.raises(InvalidInput, match="a federation with word_list ="):
+        opened_folder(tmp_path / "up", {}, {"word_list": ItemList(("chai",))})
+
+
+def test_a_catalogue_is_scored_by_its_places(tmp_path: Path, drinks: str) -> None:
+    known = {"catalogue": ItemList(("cocoa", "chai"))}
+    folder = opened_folder(tmp_path / "up", {"data": drinks, "k": 2, "seed": 7}, known)
+    assert (folder.options.encoding, folder.options.settings) == (None, {})
+    items = (AnswerItem("chai", 50.0, 0.3, 5.0), AnswerItem("cocoa", 50.0, 0.3, 5.0))
+    scored = GroundTruth(folder).scored(replace(DEPLOYED, items=items, truth=None, k=2))
+    assert [(row.item, row.true_count) for row in scored.items] == [("chai", 80), ("cocoa", 30)]
+    assert scored.truth == Truth(1.0, 1.0)
+
+
+def test_long_texts_take_the_chunks_that_they_need(tmp_path: Path) -> None:
+    path = tmp_path / "pages.csv"
+    path.write_text("party,item\n" + "".join(f"north,https://example.org/page/{n}/of/many\n" for n in range(60)))
+    settings = opened_folder(tmp_path / "up", {"data": str(path), "k": 1, "seed": 7}).options.settings
+    assert int(settings["text_chunks"]) > 12
+    assert len(settings["hash_key"]) == 16

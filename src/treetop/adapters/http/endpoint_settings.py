@@ -97,6 +97,11 @@ class BodyLimits(Protocol):
         ...
 
     @property
+    def most_list_bytes(self) -> int:
+        """Return the size of the largest list of items."""
+        ...
+
+    @property
     def most_bytes_in_flight(self) -> int:
         """Return how many bytes of unanswered requests are held together."""
         ...
@@ -105,9 +110,9 @@ class BodyLimits(Protocol):
 def limit_problems(limits: BodyLimits) -> list[str]:
     """Return what is wrong with the limits of a service."""
     problems = [f"{name} must be 1 at least, found {number}" for name, number in vars(limits).items() if number < 1]
-    if limits.most_bytes_in_flight < limits.most_body_bytes:
-        problems.append("most_bytes_in_flight must hold one body at least: raise it or lower most_body_bytes")
-    return problems
+    sizes = {"most_body_bytes": limits.most_body_bytes, "most_list_bytes": limits.most_list_bytes}
+    hold = "most_bytes_in_flight must hold one body at least: raise it or lower"
+    return [*problems, *(f"{hold} {name}" for name, size in sizes.items() if size > limits.most_bytes_in_flight)]
 
 
 class GrantsAccess(Protocol):

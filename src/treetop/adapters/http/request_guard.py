@@ -3,6 +3,7 @@
 A body is read when the routes ask for it, not before: who may call, and whether there is such a task, comes first.
 """
 
+import re
 from collections.abc import Callable
 from typing import Protocol
 
@@ -22,6 +23,11 @@ class RequestLimits(Protocol):
     @property
     def most_body_bytes(self) -> int:
         """Return the size of the largest body."""
+        ...
+
+    @property
+    def most_list_bytes(self) -> int:
+        """Return the size of the largest list of items."""
         ...
 
     @property
@@ -60,8 +66,15 @@ class HungUp(Exception):
 class RequestGuard:
     """The ASGI application around the routes of a service."""
 
-    def __init__(self, context: ServiceContext, routes: ASGIApp, problem_of: Callable[[TreetopError], Problem]) -> None:
-        self._context, self._routes, self._problem_of = context, routes, problem_of
+    def __init__(
+        self,
+        context: ServiceContext,
+        routes: ASGIApp,
+        problem_of: Callable[[TreetopError], Problem],
+        lists: re.Pattern[str],
+    ) -> None:
+        """Take the routes, and the paths to which lists of items are put: they are larger than other bodies."""
+        self._context, self._routes, self._problem_of, self._lists = context, routes, problem_of, lists
         self._in_progress = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -95,13 +108,15 @@ class RequestGuard:
     def _body(self, scope: Scope, receive: Receive) -> "LimitedBody":
         """Return a body that was not read yet, or raise 503 or 413; the connection itself watches the time."""
         limits = self._context.limits
+        is_list = scope["method"] == "PUT" and self._lists.fullmatch(scope["path"]) is not None
+        most_bytes = limits.most_list_bytes if is_list else limits.most_body_bytes
         if self._in_progress > limits.requests_at_once:
             raise come_back(503, "too many requests at once")
         for name, value in scope["headers"]:
             if name == b"content-length":
                 known = len(value) <= 18 and value.isdigit()
-                check_length(int(value) if known else limits.most_body_bytes + 1, limits.most_body_bytes)
-        return LimitedBody(receive, limits.most_body_bytes)
+                check_length(int(value) if known else most_bytes + 1, most_bytes)
+        return LimitedBody(receive, most_bytes)
 
     async def _refuse(self, error: Exception, scope: Scope, receive: Receive, send: Send) -> int:
         """Answer with what was wrong, and return the status."""

@@ -30,6 +30,10 @@ class PartySide(Protocol):
         """Take up a task."""
         ...
 
+    def give_list(self, task: bytes, document: bytes) -> None:
+        """Take the list that a task names."""
+        ...
+
     def query(self, task: bytes) -> TaskParty:
         """Return the query of a task that was installed."""
         ...
@@ -45,6 +49,10 @@ class MemoryChannel:
     def install(self, document: bytes) -> None:
         """Give the party a signed task."""
         self._reached().install(document)
+
+    def give_list(self, task: bytes, document: bytes) -> None:
+        """Give the party the list that a task names."""
+        self._reached().give_list(task, document)
 
     def tell(self, task: bytes, number: int, message: bytes) -> None:
         """Hand over a message."""

@@ -1,20 +1,23 @@
 """A party's devices in memory: each with its code, answering by the device's own thresholds, all at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 
 import numpy as np
 
-from treetop.encoding.bit_strings import Codes, keys_of, prefixes_of
+from treetop.encoding.bit_strings import Codes, code_array, keys_of, prefixes_of
+from treetop.encoding.text_code import CHUNK_VALUES
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.device.list_checks import check_question
 from treetop.federation.service_ports import Collected, Counting
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import Beacon, PublishedList, unverified_content
 from treetop.federation.wire.uploads import SERIAL_BYTES
-from treetop.oracles.frequency_oracle import Columns, Counts, Tally
+from treetop.oracles.frequency_oracle import Columns, Counts, Keys, Tally, columns_of
+from treetop.oracles.protocol import NO_CODE_KEY
 from treetop.oracles.random_words import EntropyWords
-from treetop.oracles.registry import task_oracles
+from treetop.oracles.walsh.device import no_name
+from treetop.oracles.walsh.hashing import chunk_keys
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.randomness import Entropy
 from treetop.trie.candidate_domain import CandidateDomain
@@ -24,15 +27,33 @@ from treetop.trie.user_groups import Group
 class MemoryReportCollection:
     """All devices enrol and answer at once; what they have answered stays, like reports in a store."""
 
-    def __init__(self, task: DeviceTask, party: str, codes: Codes, entropy: Entropy) -> None:
-        self._task, self._party, self._codes = task, party, codes
+    def __init__(
+        self,
+        task: DeviceTask,
+        party: str,
+        codes: Sequence[int | None] | Sequence[Sequence[int | None]],
+        entropy: Entropy,
+        lists: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """Take every device's code, None where its item has none, and the lists that the party was given, by digest.
+
+        For a task about sets, take the codes of every device's items.
+        """
+        self._task, self._party, self._entropy = task, party, entropy
+        held = [[code] if code is None or isinstance(code, int) else code for code in codes]
+        self._ends = np.cumsum([0, *map(len, held)])
+        """Device i holds the entries from ends[i] to ends[i + 1]."""
+        self._devices, entries = len(held), [code for own in held for code in own]
+        self._codes: Codes = code_array((code or 0 for code in entries), task.bits)
+        self._without_code = np.array([code is None for code in entries], dtype=np.bool_)
+        self._lists = {} if lists is None else lists
         self._words, self._epsilon = EntropyWords(entropy), Epsilon(task.budget.text)
         self._members: dict[Group, Counts] = {}
         self._reports: dict[Group, Columns] = {}
 
     def close(self) -> Collected:
         """One-shot: let every device draw a group and answer. Rounds: enrol them all."""
-        devices = len(self._codes)
+        devices = self._devices
         if not self._task.one_shot:
             return Collected(devices, devices, sha256(devices.to_bytes(SERIAL_BYTES, "big")).digest(), {})
         if not self._reports:
@@ -46,21 +67,44 @@ class MemoryReportCollection:
     def _draw_groups(self) -> None:
         """Give every device a ticket below the sum of weights, as `group_assignment.drawn_group` does."""
         ends = np.cumsum([entry.weight for entry in self._task.groups])
-        tickets = self._words.below(int(ends[-1]), len(self._codes))
+        tickets = self._words.below(int(ends[-1]), self._devices)
         places = np.searchsorted(ends, tickets, side="right")
         self._members = {entry.group: np.flatnonzero(places == i) for i, entry in enumerate(self._task.groups)}
 
     def _hashed(self, group: Group) -> Columns:
-        prefixes = prefixes_of(self._codes[self._members[group]], self._task.bits, self._task.lengths[group.level])
-        (oracle,) = task_oracles(self._task.oracle)
-        return oracle.over(self._epsilon, 2).perturb(keys_of(prefixes), self._words)
+        task, members = self._task, self._members[group]
+        if task.sets is not None:
+            return self._hashed_sets(group)
+        keys = self._keys(group, members)
+        return task.unlisted_oracle.over(self._epsilon, 2).perturb(keys, self._words)
+
+    def _hashed_sets(self, group: Group) -> Columns:
+        """Let every device report its set through the device's own face."""
+        face, keys = self._task.unlisted_face, self._keys(group, np.arange(len(self._codes))).tolist()
+        reports = []
+        for first, end in zip(self._ends[self._members[group]], self._ends[self._members[group] + 1], strict=True):
+            draw = face.draw(self._entropy)
+            reports.append(draw.report({b"%d" % entry: keys[entry] for entry in range(first, end)}))
+        layout = columns_of(self._task.unlisted_oracle.counting.layout(face.slots)).values()
+        columns = zip(*reports, strict=True) if reports else ((), ())
+        return tuple(np.array(column, dtype=form) for column, form in zip(columns, layout, strict=True))
+
+    def _keys(self, group: Group, entries: Counts) -> Keys:
+        """Return what devices hash in a group, for the codes of some entries."""
+        task, codes = self._task, self._codes[entries]
+        keys = keys_of(prefixes_of(codes, task.bits, task.lengths[group.level if task.reports == "prefixes" else 1]))
+        if task.reports == "names" and group.level > 1:
+            chunks = prefixes_of(codes, task.bits, task.lengths[group.level]) & (CHUNK_VALUES - 1)
+            keys = chunk_keys(keys, group.level - 2, chunks.astype(np.uint64), task.name_bits)
+        keys[self._without_code[entries]] = NO_CODE_KEY if task.reports == "prefixes" else no_name(task.name_bits)
+        return keys
 
     def publish_beacon(self, document: bytes) -> Mapping[Group, int]:
         """Let every device compute its group."""
         if not self._members:
             beacon = Beacon.from_bytes(unverified_content(document).encode()).beacon
             serials: dict[Group, list[int]] = {}
-            for serial in range(len(self._codes)):
+            for serial in range(self._devices):
                 enrolment = Enrolment(serial.to_bytes(SERIAL_BYTES, "big"), beacon, self._party)
                 serials.setdefault(assigned_group(self._task, enrolment), []).append(serial)
             self._members = {group: np.array(members) for group, members in serials.items()}
@@ -76,7 +120,9 @@ class MemoryReportCollection:
         prefixes = prefixes_of(self._codes[members], self._task.bits, question.length)
         domain = CandidateDomain(question.length, np.array(question.prefixes, dtype=self._codes.dtype))
         oracle = self._task.oracle_for(question.slots).over(self._epsilon, question.slots)
-        self._reports[question.group] = oracle.perturb(domain.slots_of(prefixes), self._words)
+        slots = domain.slots_of(prefixes)
+        slots[self._without_code[members]] = len(domain)
+        self._reports[question.group] = oracle.perturb(slots, self._words)
 
     def gather(self, group: Group) -> int:
         """Return the reports of a group."""
@@ -90,6 +136,14 @@ class MemoryReportCollection:
                 support = counting.oracle.counting.support(self._reports[group], counting.slots, counting.keys)
                 total += Tally(support, self.gather(group))
         return total
+
+    def reports(self, group: Group, counting: Counting) -> Iterator[Columns]:  # noqa: ARG002  there is one kind
+        """Yield the reports of a group."""
+        yield self._reports[group]
+
+    def item_list(self) -> bytes | None:
+        """Return the list that the task names."""
+        return self._lists.get(self._task.item_list)
 
     def implausible(self, groups: Sequence[Group], counting: Counting) -> int:
         """Return how many reports of some groups no honest device sends."""

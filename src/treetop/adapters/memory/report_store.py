@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from secrets import token_bytes
 from threading import RLock
 
 from treetop.errors import InvalidInput, UnknownName
-from treetop.federation.service_ports import AdmittedReport, ClosedEnrolment
+from treetop.federation.service_ports import SECRET_BYTES, AdmittedReport, ClosedEnrolment
 from treetop.federation.wire.uploads import ReportStatus
 from treetop.trie.user_groups import Group
 
@@ -19,6 +20,7 @@ class _Task:
     enrolled: set[int] = field(default_factory=set)
     enrolment: ClosedEnrolment | None = None
     checks: dict[int, bytes] = field(default_factory=dict)
+    secrets: dict[Group, bytes] = field(default_factory=dict, repr=False)
     counts: dict[Group, int] = field(default_factory=dict)
     bodies: dict[Group, dict[int, bytes]] = field(default_factory=dict)
     closed: set[Group] = field(default_factory=set)
@@ -95,12 +97,13 @@ class MemoryReportStore:
     def _submit_one(task: _Task, report: AdmittedReport) -> ReportStatus:
         if task.forgotten:
             return ReportStatus.TICKET_SPENT
+        secret = task.secrets.setdefault(report.group, token_bytes(SECRET_BYTES))
         if report.serial in task.checks:
-            same = task.checks[report.serial] == report.check
+            same = report.group in task.scrubbed or task.checks[report.serial] == report.check(secret)
             return ReportStatus.REPLAYED if same else ReportStatus.TICKET_SPENT
         if report.group in task.closed:
             return ReportStatus.LEVEL_CLOSED
-        task.checks[report.serial] = report.check
+        task.checks[report.serial] = report.check(secret)
         task.counts[report.group] = task.counts.get(report.group, 0) + 1
         task.bodies.setdefault(report.group, {})[report.serial] = report.body
         return ReportStatus.ACCEPTED
@@ -118,19 +121,20 @@ class MemoryReportStore:
             return dict(self._known(task).counts)
 
     def bodies(self, task: bytes, group: Group) -> Iterator[list[bytes]]:
-        """Yield the bodies of a closed group in stretches, in ascending order of serial numbers."""
+        """Yield the bodies of a closed group in stretches, in ascending order of their bytes."""
         with self._turn:
             known = self._closed(task, group)
             if group in known.scrubbed:
                 raise InvalidInput(f"the bodies of {group} were scrubbed: they lie in report files")
-            bodies = [body for _, body in sorted(known.bodies.get(group, {}).items())]
+            bodies = sorted(known.bodies.get(group, {}).values())
         return (bodies[start : start + STRETCH] for start in range(0, len(bodies), STRETCH))
 
     def scrub(self, task: bytes, group: Group) -> None:
-        """Forget the bodies of a closed group once they were exported; serial numbers and checks stay."""
+        """Forget the bodies of a closed group once they were exported, and its secret; that tickets were used stays."""
         with self._turn:
             known = self._closed(task, group)
             known.bodies.pop(group, None)
+            known.secrets.pop(group, None)
             known.scrubbed.add(group)
 
     def forget(self, task: bytes) -> None:

@@ -110,13 +110,13 @@ class PostgresRows:
                 copy.write_row(row)
 
 
-VERSION = 2
+VERSION = 3
 _MAKING = 0x54524545
 """The advisory lock under which the tables are made."""
 _BODIES: LiteralString = """
     SELECT body.serial, body.content, spent.mark
     FROM body LEFT JOIN spent ON spent.slot = %s | body.serial
-    WHERE body.slot BETWEEN %s AND %s ORDER BY body.serial
+    WHERE body.slot BETWEEN %s AND %s ORDER BY body.content
 """
 _SESSION: tuple[LiteralString, ...] = (
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
@@ -173,7 +173,7 @@ class PostgresDatabase:
             self._numbers.committed(numbered)
 
     def bodies(self, group: int, task: int) -> Iterator[Sequence[tuple[Any, Any, Any]]]:
-        """Yield serial, body and check of a group's reports by serial, in stretches, on a connection of its own."""
+        """Yield serial, body and check of a group's reports by body, in stretches, on a connection of its own."""
         return self._stretches(_BODIES, (slots_of(task)[0], *slots_of(group)))
 
     def enrolments(self, task: int) -> Iterator[Sequence[tuple[Any]]]:
@@ -181,7 +181,9 @@ class PostgresDatabase:
         return self._stretches("SELECT slot FROM enrolled WHERE slot BETWEEN %s AND %s ORDER BY slot", slots_of(task))
 
     def tidy(self) -> None:
-        """Do nothing: the database's own vacuum removes what was deleted."""
+        """Remove deleted rows from the tables at once; the database's own logs keep them as long as it is told to."""
+        with self._turn, _translated():
+            self._connected().execute("VACUUM body, collection")
 
     def close(self) -> None:
         """Close the connection; again, nothing."""

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from secrets import token_bytes
 from typing import Any, cast
 
 from treetop.adapters.relational.states import (
@@ -22,7 +23,7 @@ from treetop.adapters.relational.states import (
 )
 from treetop.adapters.relational.tables import LAST_SERIAL, SERIAL_BITS, Database, Rows, slots_of
 from treetop.errors import InvalidInput, UnknownName
-from treetop.federation.service_ports import AdmittedReport, ClosedEnrolment
+from treetop.federation.service_ports import SECRET_BYTES, AdmittedReport, ClosedEnrolment
 from treetop.federation.wire.uploads import ReportStatus
 from treetop.trie.user_groups import Group
 
@@ -141,7 +142,7 @@ class RelationalReportStore:
             return {group: found.reports for group, found in _groups_of(rows, state).items() if found.reports}
 
     def bodies(self, task: bytes, group: Group) -> Iterator[list[bytes]]:
-        """Yield the bodies of a closed group in stretches, in ascending order of serial numbers, all checked."""
+        """Yield the bodies of a closed group in stretches, in ascending order of their bytes, all checked."""
         with self._task(task) as (rows, state):
             found = _closed_group(rows, state, group)
         if found.state == SCRUBBED:
@@ -149,11 +150,11 @@ class RelationalReportStore:
         return self._checked_bodies(state, found)
 
     def scrub(self, task: bytes, group: Group) -> None:
-        """Forget the bodies of a closed group once they were exported; serial numbers and checks stay."""
+        """Forget the bodies of a closed group once they were exported, and the secret that links them to tickets."""
         with self._task(task) as (rows, state):
             found = _closed_group(rows, state, group)
             rows.erase("body", *slots_of(found.number))
-            rows.save(found._replace(state=SCRUBBED))
+            rows.save(found._replace(state=SCRUBBED, checks=NO_SUM, secret=b""))
         self._database.tidy()
 
     def forget(self, task: bytes) -> None:
@@ -274,11 +275,12 @@ def _take_reports(rows: Rows, task: TaskState, reports: Sequence[AdmittedReport]
     base = task.number << SERIAL_BITS
     known = rows.spent([base | report.serial for report in reports])
     states = _groups_of(rows, task)
-    closed = {group for group, state in states.items() if state.state != OPEN}
+    unseen = {report.group for report in reports} - states.keys()
+    begun = {group: GroupState(0, task.number, 0, 0, secret=token_bytes(SECRET_BYTES)) for group in unseen} | states
     new: dict[Group, list[Kept]] = defaultdict(list)
-    statuses = [_status(report, base, known, closed, new) for report in reports]
+    statuses = [_status(report, base, known, begun[report.group], new) for report in reports]
     for group in (group for group in new if group not in states):
-        states[group] = _new_group(rows, task, group)
+        states[group] = _new_group(rows, task, group)._replace(secret=begun[group].secret)
         task = task._replace(groups=task.groups + 1)
     if new:
         rows.add_spent([(base | serial, check) for kept in new.values() for serial, check, _ in kept])
@@ -292,13 +294,14 @@ def _take_reports(rows: Rows, task: TaskState, reports: Sequence[AdmittedReport]
 
 
 def _status(
-    report: AdmittedReport, base: int, known: dict[int, bytes], closed: set[Group], new: dict[Group, list[Kept]]
+    report: AdmittedReport, base: int, known: dict[int, bytes], group: GroupState, new: dict[Group, list[Kept]]
 ) -> ReportStatus:
-    slot, check = base | report.serial, report.check
+    slot, check = base | report.serial, report.check(group.secret)
     kept = known.get(slot)
-    if kept is not None:
-        return ReportStatus.REPLAYED if kept == check else ReportStatus.TICKET_SPENT
-    if report.group in closed:
+    if kept is not None:  # what a ticket of a scrubbed group was used for is not known any more
+        same = kept == check or group.state == SCRUBBED
+        return ReportStatus.REPLAYED if same else ReportStatus.TICKET_SPENT
+    if group.state != OPEN:
         return ReportStatus.LEVEL_CLOSED
     known[slot] = check
     new[report.group].append((report.serial, check, report.body))
@@ -312,6 +315,6 @@ def _grown(state: GroupState, kept: list[Kept]) -> GroupState:
 
 def _checked_body(serial: Any, body: Any, check: Any, task: bytes, state: GroupState) -> bytes:
     likely = type(body) is bytes and type(serial) is int and 0 <= serial <= LAST_SERIAL
-    if not likely or check != AdmittedReport(task, serial, state.group, body).check:
+    if not likely or check != AdmittedReport(task, serial, state.group, body).check(state.secret):
         raise RowDamaged(f"the report of ticket {serial} was changed")
     return cast(bytes, body)

@@ -72,7 +72,7 @@ class TaskState(NamedTuple):
 
 
 class GroupState(NamedTuple):
-    """The reports of one group: how many, and the sum of their checks."""
+    """The reports of one group: how many, the sum of their checks, and the secret that the checks are made with."""
 
     number: int
     task: int
@@ -80,12 +80,17 @@ class GroupState(NamedTuple):
     role: int
     reports: int = 0
     checks: bytes = NO_SUM
+    secret: bytes = b""
+    """Once it is gone, no check tells which body came with its ticket."""
     state: int = OPEN
 
     @property
     def group(self) -> Group:
         """Return the group that the row is about."""
         return Group(self.level, ROLES[self.role])
+
+    def __repr__(self) -> str:
+        return f"GroupState({self.number}, task {self.task}, {self.group}: {self.reports} reports)"
 
 
 class BookState(NamedTuple):

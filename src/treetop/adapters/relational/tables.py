@@ -93,7 +93,7 @@ class Database(Protocol):
         ...
 
     def bodies(self, group: int, task: int) -> Iterator[Sequence[tuple[Any, Any, Any]]]:
-        """Yield serial, body and check of a group's reports by serial, in stretches, outside of any transaction."""
+        """Yield serial, body and check of a group's reports by body, in stretches, outside of any transaction."""
         ...
 
     def enrolments(self, task: int) -> Iterator[Sequence[tuple[Any]]]:

@@ -1,10 +1,11 @@
-"""From the store to report files, once for each closed group, and from there to tallies.
+"""From the store to report files, once for each group when it closes, and from there to tallies.
 
 A file appears under its name when it is whole, and only then the store forgets the bodies: a crash leaves them in the
-store, or in both, and the next call goes on from there.
+store, or in both, and the next call goes on from there. Reports lie in the file in the order of their bytes, so that it
+says nothing but how often each was sent.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 
@@ -16,7 +17,7 @@ from treetop.adapters.report_files.writer import ReportFileWriter
 from treetop.errors import StoreDamaged, StoreUnavailable
 from treetop.federation.service_ports import Counting, ReportStore
 from treetop.federation.wire.report_batches import Batch, Envelope
-from treetop.oracles.frequency_oracle import Tally
+from treetop.oracles.frequency_oracle import Columns, Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.secret_files import private_folder
 from treetop.trie.user_groups import Group, Role
@@ -31,6 +32,10 @@ class CollectedReports:
         self._exported: dict[ReportKind, Path] = {}
         self._turn = Lock()
 
+    def unlink(self, envelope: Envelope) -> None:
+        """Move the reports of a closed group into their file, whence nothing leads to tickets, order or times."""
+        self._files(envelope)
+
     def tally(self, task: bytes, groups: Sequence[Group], counting: Counting) -> Tally:
         """Count the reports of closed groups together; damage raises and nothing is counted."""
         total = _candidates(_envelope(task, Group(1), counting), counting).nothing()
@@ -39,13 +44,19 @@ class CollectedReports:
             total += self._engine.count(self._files(envelope), _candidates(envelope, counting))
         return total
 
+    def reports(self, task: bytes, group: Group, counting: Counting) -> Iterator[Columns]:
+        """Yield the reports of a closed group, a row group at a time, each checked as it is read."""
+        for path in self._files(_envelope(task, group, counting)):
+            file = ReportFile.opened(path)
+            yield from (file.columns(index) for index in range(len(file.groups)))
+
     def implausible(self, task: bytes, group: Group, counting: Counting, epsilon: Epsilon) -> int:
-        """Return how many reports no honest device sends ; where values are hashed, as the keys show it."""
-        oracle = counting.oracle.over(epsilon, counting.slots)
-        files = [ReportFile.opened(path) for path in self._files(_envelope(task, group, counting))]
-        columns = (file.columns(index) for file in files for index in range(len(file.groups)))
-        found = sum(oracle.surprising(some, counting.keys) for some in columns)
-        return oracle.beyond_chance(found, sum(file.reports for file in files), len(counting.keys))
+        """Return how many reports no honest device sends; where values are hashed, as the keys show it."""
+        oracle, found, reports = counting.oracle.over(epsilon, counting.slots), 0, 0
+        for columns in self.reports(task, group, counting):
+            found += oracle.surprising(columns, counting.keys)
+            reports += len(columns[0])
+        return oracle.beyond_chance(found, reports, len(counting.keys))
 
     def _files(self, envelope: Envelope) -> list[Path]:
         """Return the files of a group: one, or none if it has no reports."""

@@ -20,7 +20,7 @@ from treetop.adapters.sqlite.tables import SqliteRows
 from treetop.errors import StoreRefused, StoreUnavailable
 from treetop.secret_files import make_private, open_private
 
-VERSION = 2
+VERSION = 3
 APPLICATION = 0x54524545
 """Marks the file as Treetop's."""
 PATIENCE = 60_000
@@ -38,7 +38,7 @@ _SETTINGS = (
 _BODIES = """
     SELECT body.serial, body.content, spent.mark
     FROM body LEFT JOIN spent ON spent.slot = ? | body.serial
-    WHERE body.slot BETWEEN ? AND ? ORDER BY body.serial
+    WHERE body.slot BETWEEN ? AND ? ORDER BY body.content
 """
 _PASSING = (
     "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_BUSY", "SQLITE_LOCKED",
@@ -90,7 +90,7 @@ class SqliteDatabase:
                     self.tidy()
 
     def bodies(self, group: int, task: int) -> Iterator[Sequence[tuple[Any, Any, Any]]]:
-        """Yield serial, body and check of a group's reports by serial, in stretches, while others write."""
+        """Yield serial, body and check of a group's reports by body, in stretches, while others write."""
         return self._stretches(_BODIES, (slots_of(task)[0], *slots_of(group)))
 
     def enrolments(self, task: int) -> Iterator[Sequence[tuple[Any]]]:

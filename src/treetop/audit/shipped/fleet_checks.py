@@ -9,8 +9,19 @@ from treetop.audit.audit_report import Check
 from treetop.audit.shipped.device_checks import FAILURES, none_found
 from treetop.audit.shipped.fleet_runs import DEVICES, FLUSHES_EVERY_COMMIT, FleetRuns, FleetSeen
 from treetop.audit.shipped.recording_party import loopback
-from treetop.audit.shipped.scenes import ENCODINGS, ITEMS, READABLE, three_levels
+from treetop.audit.shipped.scenes import (
+    ENCODINGS,
+    ITEMS,
+    READABLE,
+    SETS,
+    Scene,
+    about_sets,
+    as_text,
+    scenes_of,
+    three_levels,
+)
 from treetop.audit.shipped.watched_machine import restored
+from treetop.oracles.registry import SET_FORMS
 
 KINDS = tuple(ITEMS.values())
 
@@ -19,15 +30,14 @@ def alike_checks(runs: FleetRuns, rules: Iterable[str], encodings: Sequence[str]
     """Check that fleets which hold items of one kind each look alike from outside, given the same random bytes."""
     silent = requests = levels = bytes_read = 0
     for rule in rules:
-        for seed, encoding in enumerate(encodings):
-            scene = three_levels(rule, encoding)
+        for seed, scene in enumerate(scenes_of(rule, encodings)):
             seen = {kind: runs.run(scene, [item], seed=seed) for kind, item in ITEMS.items()}
             every = seen.values()
             silent += sum(DEVICES - len(each.batches) + (each.outcome != DEVICES) for each in every)
             requests += len({(each.requests, tuple(each.machine.slept)) for each in every}) - 1
             levels += len({tuple(sorted(each.groups.items(), key=str)) for each in every if each.batches}) - 1
             bytes_read += len({tuple(map(len, each.machine.reads)) for each in every}) - 1
-            bytes_read += sum(not _explained(seen[kind], kind, rule, encoding) for kind in READABLE)
+            bytes_read += sum(not _explained(seen[kind], scene, kind) for kind in READABLE)
     kinds = f"fleets of {DEVICES} devices, {len(ITEMS)} kinds of items"
     return [
         none_found("fleet_always_sends", f"{kinds}: every device sends one report", silent),
@@ -37,8 +47,24 @@ def alike_checks(runs: FleetRuns, rules: Iterable[str], encodings: Sequence[str]
     ]
 
 
-def _explained(seen: FleetSeen, kind: str, rule: str, encoding: str) -> bool:
-    return seen.machine.reads_are_fresh and seen.explained_by(three_levels(rule, encoding), ITEMS[kind].decode())
+def set_check(runs: FleetRuns, rules: Iterable[str]) -> Check:
+    """Check that fleets which hold sets of one kind each always send, look alike, and use every random byte once."""
+    wrong = 0
+    for rule in rules:
+        for seed, scene in enumerate(about_sets(rule)):
+            seen = {kind: runs.run(scene, [held], seed=seed) for kind, held in SETS.items()}
+            every = seen.values()
+            wrong += sum(each.outcome != DEVICES for each in every)
+            wrong += len({(each.requests, tuple(each.machine.slept), str(each.groups)) for each in every}) - 1
+            wrong += len({tuple(map(len, each.machine.reads)) for each in every}) - 1
+            for kind, held in SETS.items():
+                wrong += not seen[kind].explained_by(scene, list(map(as_text, held)))
+    claim = f"fleets with {len(SETS)} kinds of sets: every device sends one report, and they are alike from outside"
+    return none_found("fleet_sets", claim, wrong)
+
+
+def _explained(seen: FleetSeen, scene: Scene, kind: str) -> bool:
+    return seen.machine.reads_are_fresh and seen.explained_by(scene, ITEMS[kind].decode())
 
 
 def one_report_check(runs: FleetRuns, rules: Iterable[str]) -> Check:
@@ -79,4 +105,6 @@ def fleet_checks(rules: Sequence[str], quick: bool) -> list[Check]:
     with loopback() as server, TemporaryDirectory(prefix="treetop-audit-") as folder:
         runs = FleetRuns(server, Path(folder))
         encodings = ENCODINGS[:1] if quick else ENCODINGS
-        return [one_report_check(runs, rules), durable_check(runs, rules), *alike_checks(runs, rules, encodings)]
+        found = [one_report_check(runs, rules), durable_check(runs, rules), *alike_checks(runs, rules, encodings)]
+        hashing = [rule for rule in rules if rule in SET_FORMS]
+        return [*found, set_check(runs, hashing)] if hashing else found

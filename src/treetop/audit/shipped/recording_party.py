@@ -14,6 +14,7 @@ from treetop.audit.shipped.watched_machine import Disk
 from treetop.errors import InvalidInput
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.task import DeviceTask
+from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.signed_documents import Beacon, PublishedList, signed, signed_task
 from treetop.federation.wire.uploads import (
     SERIAL_BYTES,
@@ -76,6 +77,8 @@ class RecordingParty:
 
     task: DeviceTask
     lists: Mapping[Group, PublishedList] = field(default_factory=dict)
+    items: ItemList | None = None
+    """The list that the task names."""
     faults: list[Fault] = field(default_factory=list)
     """Of the next uploads, one after the other."""
     disk: Callable[[], Disk] = dict
@@ -127,6 +130,8 @@ class RecordingParty:
             case ("GET", "lists", level, role):
                 listed = self.lists[Group(int(level), _ROLES[int(role)])]
                 return 200, signed("list", listed.to_bytes(self.task), KEY)
+            case ("GET", "items") if self.items is not None:
+                return 200, self.items.document
             case ("POST", "reports"):
                 return _as_json({"verdicts": [self._verdict(entry) for entry in arrival.reports]})
         return 404, b""

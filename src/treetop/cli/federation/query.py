@@ -8,14 +8,33 @@ from typing import Annotated, Any
 import typer
 
 from treetop.adapters.http.retrying_connection import RetryingConnection
-from treetop.cli.options import Json, K, MechanismOption, Set, read_settings, seconds_of
+from treetop.cli.federation.known_lists import read_lists
+from treetop.cli.options import (
+    CatalogueFile,
+    CentralEpsilon,
+    Delta,
+    ItemsAtMost,
+    Json,
+    K,
+    MaybeMechanism,
+    Normalise,
+    Reading,
+    Set,
+    Strategy,
+    TextRecovery,
+    Trust,
+    WordList,
+    WordListOrder,
+    read_settings,
+    seconds_of,
+)
 from treetop.cli.rendering import present
 from treetop.cli.screen import note, out, print_json, waiting
 from treetop.encoding.item_codecs import CODECS
 from treetop.errors import InvalidInput, QueryFailed
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
 from treetop.mechanisms.protocol import MODES
-from treetop.mechanisms.registry import DEFAULT_MECHANISM
+from treetop.privacy.shuffling import asked_guarantee
 from treetop.query.answer import Answer
 from treetop.secret_files import read_secret
 from treetop.services.server.client import ServerClient
@@ -37,12 +56,25 @@ Name = Annotated[str, typer.Option("--name", help="What the query is called; dev
 Attribute = Annotated[
     str, typer.Option("--attribute", help="What is asked about; a device answers about one attribute only.")
 ]
-EpsilonText = Annotated[str, typer.Option("--epsilon", help="Privacy budget of every user's one report.")]
+EpsilonText = Annotated[
+    str | None, typer.Option("--epsilon", help="Privacy budget of every user's one report.", show_default="2")
+]
 Mode = Annotated[str, typer.Option("--mode", help=f"How devices are asked: {', '.join(MODES)}.")]
 OracleOption = Annotated[
-    str, typer.Option("--oracle", help="auto: olh in one-shot mode; k-RR or OUE, the better by d, in rounds.")
+    str,
+    typer.Option(
+        "--oracle",
+        help="auto: walsh for names, olh for a trie in one-shot mode; k-RR or OUE, the better by d, in rounds.",
+    ),
 ]
-EncodingOption = Annotated[str, typer.Option("--encoding", help=f"How items become bits: {', '.join(CODECS)}.")]
+EncodingOption = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        help=f"How items become bits: {', '.join(CODECS)}.",
+        show_default="hashed; words, where a trie is searched",
+    ),
+]
 Parties = Annotated[
     str | None, typer.Option("--parties", help="Names separated by commas, the largest first.", show_default="all")
 ]
@@ -83,11 +115,22 @@ def query(
     name: Name = "query",
     attribute: Attribute = "item",
     k: K = 10,
-    epsilon: EpsilonText = "2",
-    mechanism: MechanismOption = DEFAULT_MECHANISM,
+    epsilon: EpsilonText = None,
+    mechanism: MaybeMechanism = None,
     mode: Mode = "one-shot",
     oracle: OracleOption = "auto",
-    encoding: EncodingOption = "words",
+    encoding: EncodingOption = None,
+    strategy: Strategy = None,
+    catalogue: CatalogueFile = None,
+    word_list: WordList = None,
+    word_list_order: WordListOrder = None,
+    text_recovery: TextRecovery = None,
+    normalise: Normalise = None,
+    trust: Trust = None,
+    central_epsilon: CentralEpsilon = None,
+    delta: Delta = None,
+    items_per_user: ItemsAtMost = None,
+    reading: Reading = None,
     settings: Set = None,
     parties: Parties = None,
     expected: Expected = None,
@@ -112,11 +155,17 @@ def query(
         raise InvalidInput(f"--key-file {key_file}: expected a key in ASCII, found something else") from None
     client = ServerClient(RetryingConnection(server, ca), key)
     if task is None:
+        central = asked_guarantee(trust, central_epsilon, delta, epsilon)
         now, span = int(time.time()), seconds_of("--collect", collect)
         enrolled = now + (seconds_of("--enrol", enrol) if enrol else span)
+        lists = read_lists(catalogue, word_list, word_list_order, normalise)
         order: dict[str, Any] = {
-            "name": name, "attribute": attribute, "k": k, "epsilon": epsilon, "mechanism": mechanism, "mode": mode,
-            "oracle": oracle, "encoding": encoding, "settings": read_settings(settings),
+            "name": name, "attribute": attribute, "k": k, "mechanism": mechanism, "mode": mode,
+            "oracle": oracle, "encoding": encoding, "settings": read_settings(settings), "strategy": strategy,
+            "text_recovery": text_recovery, "normalise": normalise or "", "central": central and vars(central),
+            "items_per_user": items_per_user, "reading": reading,
+            **({} if epsilon is None else {"epsilon": epsilon}),
+            **{option: client.keep_list(listed) for option, listed in lists.items()},
             "parties": parties.split(",") if parties else [], "expected": read_expected(expected or ()),
             "max_times_expected": max_times_expected, "policy": policy,
             "patience": seconds_of("--patience", patience),

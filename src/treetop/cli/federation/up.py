@@ -1,5 +1,7 @@
 """`treetop up`: a whole federation on this machine."""
 
+from contextlib import ExitStack
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -13,18 +15,45 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from treetop.cli.options import Json, Set, completing, read_settings
+from treetop.adapters.http.cross_origin import origin_problem
+from treetop.adapters.system.durable_file import replace_durably
+from treetop.cli.federation.known_lists import read_lists
+from treetop.cli.options import (
+    CatalogueFile,
+    CentralEpsilon,
+    Delta,
+    ItemsAtMost,
+    Json,
+    MaybeMechanism,
+    Normalise,
+    Reading,
+    RowsAreUsers,
+    Set,
+    Strategy,
+    TextRecovery,
+    Trust,
+    UserColumn,
+    WordList,
+    WordListOrder,
+    completing,
+    read_settings,
+    seconds_of,
+)
+from treetop.cli.qr_code import in_terminal, qr_code
 from treetop.cli.rendering import present
 from treetop.cli.screen import Description, err, note
 from treetop.encoding.item_codecs import CODECS
+from treetop.encoding.normalisation import steps_named
+from treetop.errors import InvalidInput
 from treetop.mechanisms.protocol import MODES
-from treetop.mechanisms.registry import DEFAULT_MECHANISM
 from treetop.oracles.registry import AUTO, oracle_names
+from treetop.privacy.shuffling import asked_guarantee
 from treetop.query.answer import Answer
 from treetop.query.local_federation import GroundTruth, opened_folder
-from treetop.services.local.folder import FederationFolder
+from treetop.services.local.folder import HOST, FederationFolder
 from treetop.services.local.processes import Processes
 from treetop.services.local.run import LocalFederation, Standing
+from treetop.services.local.survey import SurveyPlan, SurveySite, network_address
 
 Parties = Annotated[
     int | None, typer.Option("--parties", min=1, help="How many of the data's parties.", show_default="3; all of FILE")
@@ -44,9 +73,6 @@ MaybeEpsilon = Annotated[
 ]
 Mode = Annotated[
     str | None, typer.Option("--mode", help=f"How devices are asked: {', '.join(MODES)}.", show_default="one-shot")
-]
-MaybeMechanism = Annotated[
-    str | None, typer.Option("--mechanism", help="Mechanism, as in find.", show_default=DEFAULT_MECHANISM)
 ]
 MaybeOracle = Annotated[
     str | None,
@@ -74,6 +100,29 @@ Directory = Annotated[
 ]
 
 
+Survey = Annotated[
+    bool, typer.Option("--survey", help="Serve a page on which people answer beside the simulated users.")
+]
+Question = Annotated[
+    str | None, typer.Option("--question", help="Survey: what people are asked.", show_default="your favourite fruit")
+]
+Collect = Annotated[
+    str | None,
+    typer.Option("--collect", metavar="DURATION", help="Survey: how long people may answer.", show_default="10m"),
+]
+Phones = Annotated[
+    bool, typer.Option("--phones/--no-phones", help="Survey: serve phones in the same network, too, over https.")
+]
+Origins = Annotated[
+    list[str] | None,
+    typer.Option("--origin", help="Survey: another site whose pages may report, again for each.", show_default=False),
+]
+DEFAULT_QUESTION = "Which fruit do you like best?"
+FRUIT = str(files("treetop.services.local").joinpath("survey_page", "fruit.csv"))
+FOR_PEOPLE = {"data": FRUIT, "k": 5, "epsilon": "2", "users": 20_000, "mode": "one-shot"}
+"""What a survey asks unless told otherwise."""
+
+
 def up(
     parties: Parties = None,
     users: Users = None,
@@ -84,34 +133,100 @@ def up(
     oracle: MaybeOracle = None,
     settings: Set = None,
     data: Data = None,
+    user_column: UserColumn = None,
+    rows_are_users: RowsAreUsers = False,
+    items_per_user: ItemsAtMost = None,
+    reading: Reading = None,
     encoding: EncodingOption = None,
+    strategy: Strategy = None,
+    catalogue: CatalogueFile = None,
+    word_list: WordList = None,
+    word_list_order: WordListOrder = None,
+    text_recovery: TextRecovery = None,
+    normalise: Normalise = None,
+    trust: Trust = None,
+    central_epsilon: CentralEpsilon = None,
+    delta: Delta = None,
     directory: Directory = None,
     seed: UsersSeed = None,
+    survey: Survey = False,
+    question: Question = None,
+    collect: Collect = None,
+    phones: Phones = True,
+    origin: Origins = None,
     json: Json = False,
 ) -> None:
     """Run a federation on this machine: a server, parties, devices that report over HTTP, a query, its answer."""
+    central = asked_guarantee(trust, central_epsilon, delta, epsilon)
     wanted: dict[str, Any] = {
         "data": data, "parties": parties, "users": users, "k": k, "epsilon": epsilon, "mode": mode,
         "mechanism": mechanism, "oracle": oracle, "encoding": encoding, "seed": seed,
-        "settings": read_settings(settings) or None,
+        "settings": read_settings(settings) or None, "strategy": strategy, "text_recovery": text_recovery,
+        "normalise": ",".join(steps_named(normalise)) if normalise else None, "central": central and vars(central),
+        "user_column": user_column, "rows_are_users": rows_are_users or None, "items_per_user": items_per_user,
+        "reading": reading,
     }  # fmt: skip
-    folder = opened_folder(directory, wanted)
+    begun = directory is not None and FederationFolder.is_one(directory)
+    if survey and not begun:
+        wanted = FOR_PEOPLE | {name: value for name, value in wanted.items() if value is not None}
+        catalogue = Path(FRUIT) if wanted["data"] == FRUIT and word_list is None else catalogue
+    plan = _survey_plan(survey, wanted["mode"], question, collect, origin)
+    folder = opened_folder(directory, wanted, read_lists(catalogue, word_list, word_list_order, normalise))
+    if plan is not None and not begun:
+        plan.save(folder.path)
+    if plan is not None and SurveyPlan.load(folder.path) is None:
+        raise InvalidInput("this directory holds a federation without a survey: name another directory")
     users = sum(home.users for home in folder.parties.values())
     note(f"{users:,} users drawn with seed {folder.options.seed}; everything is in {folder.path}")
     note(f"`treetop up --directory {folder.path}` goes on from there")
     truth = GroundTruth(folder)
-    present(truth.scored(Answer.from_json(answered(folder))), json)
+    present(truth.scored(Answer.from_json(answered(folder, phones=phones))), json)
 
 
-def answered(folder: FederationFolder) -> dict[str, Any]:
+def _survey_plan(
+    survey: bool, mode: str | None, question: str | None, collect: str | None, origins: list[str] | None
+) -> SurveyPlan | None:
+    """Return what people are asked, or refuse options that make no survey."""
+    if not survey and (question or collect or origins):
+        raise InvalidInput("--question, --collect and --origin are for --survey")
+    if not survey:
+        return None
+    if mode == "rounds":
+        raise InvalidInput("--survey expects --mode one-shot: nobody keeps a page open for rounds")
+    for origin in origins or ():
+        if problem := origin_problem(origin):
+            raise InvalidInput(problem.replace("allowed_origins", "--origin"))
+    return SurveyPlan(question or DEFAULT_QUESTION, seconds_of("--collect", collect or "10m"), tuple(origins or ()))
+
+
+def answered(folder: FederationFolder, *, phones: bool = False) -> dict[str, Any]:
     """Start every process, let the devices report, and return the answer; show on the way how far it is."""
-    with Processes(lambda name: note(f"{name} died and was started again")) as processes, Bars() as bars:
-        federation = LocalFederation(folder, processes)
+    plan = SurveyPlan.load(folder.path)
+    with Processes(lambda name: note(f"{name} died and was started again")) as processes, ExitStack() as stack:
+        bars = stack.enter_context(Bars())
+        federation = LocalFederation(folder, processes, plan)
         bars.say("starting a server and parties")
         federation.start()
         federation.ask()
+        if plan is not None:
+            task = federation.asked_people()
+            replace_durably(folder.path / "site.json", task.for_other_sites())
+            site = stack.enter_context(SurveySite(plan, task, federation.one_ticket, folder.path))
+            _invite(site, plan, phones)
         federation.play()
         return federation.follow(bars.show)
+
+
+def _invite(site: SurveySite, plan: SurveyPlan, phones: bool) -> None:
+    """Say where people answer: on this machine, and with phones of the same network."""
+    note(f"survey: {site.listen(HOST)} on this machine, open for {plan.seconds // 60} min after the first start")
+    address = network_address() if phones else None
+    if address is not None:
+        url, fingerprint = site.listen_to_phones(address)
+        note(f"phones in the same network: {url}")
+        note(f"its certificate was made here, so a phone warns once; SHA-256 {fingerprint[:23]}…")
+        for line in in_terminal(qr_code(url)).splitlines():
+            err.print(line, highlight=False, soft_wrap=True)
 
 
 class Bars:

@@ -103,6 +103,10 @@ class TaskAdmission:
         oracle = self.task.oracle_for(question.slots)
         self._expect(Envelope(self.task.digest, question.group, question.digest, oracle, question.slots))
 
+    def envelope_of(self, group: Group) -> Envelope:
+        """Return what stands before the reports that were admitted for a group."""
+        return self._open[group].envelope
+
     def note_closed(self, group: Group) -> None:
         """From now on only the store decides about a group: who asks again, however late, learns that it counts."""
         self._closed.add(group)

@@ -3,11 +3,12 @@
 from treetop.errors import PeerViolation
 from treetop.federation.service_ports import Journal
 from treetop.federation.task import DeviceTask
+from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.signed_documents import Beacon, PublishedList, checked
 from treetop.trie.user_groups import Group, Role
 
 _ROLES = tuple(Role)
-_BEACON, _OVER = "beacon", "over"
+_BEACON, _OVER, _LIST = "beacon", "over", "document"
 
 
 class CheckedBefore:
@@ -56,6 +57,19 @@ class PublishedDocuments:
     def post_list(self, group: Group, document: bytes) -> None:
         """Publish the list of a group; a second, different one is refused."""
         self._post(_name("list", group), document)
+
+    @property
+    def item_list(self) -> bytes | None:
+        """Return the document of the list that the task names, once it was given."""
+        return self._journal.read(f"item list:{self._task.item_list}").get(_LIST) if self._task.item_list else None
+
+    def post_item_list(self, document: bytes) -> None:
+        """Publish the list that the task names, or refuse another; however it was compressed, the first one stays."""
+        if not self._task.item_list:
+            raise PeerViolation("list of items", "none for this task", "one")
+        if self.item_list is None:
+            ItemList.from_document(document, self._task.item_list)
+            self._journal.write(f"item list:{self._task.item_list}", _LIST, document)
 
     def is_closed(self, group: Group) -> bool:
         """Return whether the group's answers are all in."""

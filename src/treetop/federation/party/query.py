@@ -49,7 +49,7 @@ class PartyQuery:
         session, self._session = self._session or self._replayed(number - 1), None
         outcome = session.send(self._message(number))
         self._write(f"outcome:{number}", outcome.to_bytes())
-        self._session = session
+        self._session = None if outcome.is_last else session  # it may hold the counts of all names there can be
         return True
 
     def _replayed(self, answered: int) -> SessionSteps:

@@ -3,7 +3,7 @@
 Whatever it learns from its devices it keeps before it goes on, so that the same messages lead to the same outcomes.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,25 +15,28 @@ from treetop.federation.party.small_groups import GroupsAtHand
 from treetop.federation.protocol import PartyReply, ServerMessage
 from treetop.federation.service_ports import Collected, Counting, ReportCollection
 from treetop.federation.task import DeviceTask
-from treetop.federation.task_parameters import parameters_of
+from treetop.federation.task_parameters import mechanism_of, parameters_of
+from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.report_batches import NO_DOMAIN
 from treetop.federation.wire.signed_documents import PublishedList, unverified_content
 from treetop.federation.wire.uploads import MAX_TICKETS
 from treetop.mechanisms.dialogue import (
+    CollectNames,
     CollectReports,
     Findings,
     HearServer,
     LevelTrace,
     Member,
+    NameReports,
     Record,
     Roster,
     TellServer,
 )
 from treetop.mechanisms.public_facts import PublicFacts
-from treetop.mechanisms.registry import MECHANISMS, mechanism_named
+from treetop.mechanisms.registry import MECHANISMS
 from treetop.mechanisms.strict_json import require, rows, text, whole
-from treetop.oracles.frequency_oracle import NO_KEYS, Keys, Tally
-from treetop.oracles.registry import task_oracles
+from treetop.oracles.frequency_oracle import NO_KEYS, Columns, Keys, Tally
+from treetop.oracles.name_reports import CountedNameReports
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.user_groups import Group, Role
 
@@ -64,8 +67,8 @@ class PartySession:
         self._notes: list[str] = []
         self._groups: dict[Group, int] = {}
         self._asked: set[Group] = set()
-        self._last: tuple[list[Group], CandidateDomain] | None = None
-        """Groups and domain of the last level, if it had enough reports."""
+        self._last: tuple[list[Group], CandidateDomain | None] | None = None
+        """Groups and domain of the last level, if it had enough reports; whole names are their own keys."""
         self._implausible = 0
 
     def conversation(self) -> SessionSteps:
@@ -91,10 +94,13 @@ class PartySession:
                         answer = heard
                     case TellServer():
                         upload = self._mechanism.encode_upload(self._facts, request.upload)
+                        self._facts.uploads.append(request.upload)
                         say = yield from _exchanged(self._outcome("upload", upload=upload))
                         heard = self._heard(say["message"])
                     case CollectReports():
                         answer = yield from self._collect(request)
+                    case CollectNames():
+                        answer = self._name_reports(request)
                     case Record():
                         self._traces.append(request.trace)
                     case _:  # DivideUsers, DrawGroup: the devices have drawn their groups themselves
@@ -115,7 +121,7 @@ class PartySession:
         task, devices = self._task, collected["devices"]
         if task.mechanism not in MECHANISMS:
             raise Withdrawal(f"the mechanism {task.mechanism!r} is not known here")
-        self._mechanism = mechanism_named(task.mechanism)
+        self._mechanism = mechanism_of(task, self._item_list())
         roster, member = _read_roster(begin["roster"], self._party, devices)
         self._facts = PublicFacts(parameters_of(task), roster, member, task.lengths, task.max_slots)
         rows_of_groups = collected["groups"] if task.one_shot else self._assigned(begin["beacon"], collected)
@@ -124,6 +130,15 @@ class PartySession:
         if not self._mechanism.tolerates_small_groups and (reason := at_hand.too_small()):
             raise Withdrawal(reason)
         return self._heard(begin["message"])
+
+    def _item_list(self) -> ItemList | None:
+        """Return the list that the task names, which the server has given before its first message."""
+        if not self._task.item_list:
+            return None
+        document = self._collection.item_list()
+        if document is None:
+            raise Withdrawal("the list that the task names was not given")
+        return ItemList.from_document(document, self._task.item_list)
 
     def _assigned(self, document: Any, collected: Any) -> Any:
         """Rounds: show the beacon to the devices, once it is the one for this enrolment."""
@@ -144,16 +159,15 @@ class PartySession:
     def _done(self, found: Findings) -> PartyReply:
         """Return the last outcome; one-shot reports are checked against the items that were found."""
         if self._task.one_shot and self._last is not None:
-            groups, domain = self._last
-            counting = self._hashed_counting(domain.keys(found.heavy_hitters.prefixes))
+            (groups, domain), names = self._last, found.heavy_hitters.prefixes
+            counting = self._hashed_counting(names.astype(np.uint64) if domain is None else domain.keys(names))
             if "implausible" not in self._kept:
                 self._kept["implausible"] = self._collection.implausible(groups, counting)
             self._implausible = self._kept["implausible"]
         return self._outcome("done", upload=self._mechanism.encode_findings(self._facts, found))
 
     def _hashed_counting(self, keys: Keys) -> Counting:
-        (oracle,) = task_oracles(self._task.oracle)
-        return Counting(oracle, self._task.unlisted_face.slots, NO_DOMAIN, keys)
+        return Counting(self._task.unlisted_oracle, self._task.unlisted_face.slots, NO_DOMAIN, keys)
 
     def _collect(self, request: CollectReports) -> Generator[PartyReply, ServerMessage, Tally]:
         """Return the tally of a group; with too few reports nothing of it is looked at or used."""
@@ -185,6 +199,28 @@ class PartySession:
         if self._task.one_shot:
             self._last = (groups, request.domain) if kept["enough"] else None
         return tally if kept["enough"] else self._without(request, tally)
+
+    def _name_reports(self, request: CollectNames) -> NameReports:
+        """Return what the reports say of every name; of a kind with too few of them, nothing is looked at or used.
+
+        Nothing needs to be kept: the groups are closed, and their reports say the same after a restart.
+        """
+        counting, kinds = self._hashed_counting(NO_KEYS), []
+        for kind in range(len(request.weights)):
+            reports, least = self._groups.get(Group(1 + kind), 0), self._task.least
+            kinds.append(reports if reports >= (least.validation if kind else least.estimate) else 0)
+        if few := [str(kind) for kind, reports in enumerate(kinds) if kind and not reports]:
+            validation = self._task.least.validation
+            self._notes.append(f"chunk {', '.join(few)} of texts: fewer than {validation} reports each, left out")
+        if kinds[0]:
+            self._last = [Group(1)], None
+        else:
+            self._notes.append(f"whole names: fewer than {self._task.least.estimate} reports, left out")
+
+        def reports_of(kind: int) -> Iterable[Columns]:
+            return self._collection.reports(Group(1 + kind), counting) if kinds[kind] else ()
+
+        return CountedNameReports(request.oracle, request.bits, tuple(kinds), reports_of)
 
     def _groups_for(self, group: Group) -> list[Group]:
         """Rounds: the group itself. One-shot: an estimate takes every group of its level that was not asked before."""

@@ -80,8 +80,10 @@ class PartyPoller:
         document: bytes,
         policy: MissingPolicy,
         progress: Callable[[Progress], None] = lambda _: None,
+        listed: bytes | None = None,
     ) -> None:
         self._task, self._document, self._journal, self._channels = task, document, journal, channels
+        self._listed = listed
         self._clock, self._policy, self._progress = clock, policy, progress
         self._book = f"server:{task.digest.hex()}"
         self._entries = dict(journal.read(self._book))
@@ -160,6 +162,8 @@ class PartyPoller:
         if not line.told:
             if line.number == 1:
                 channel.install(self._document)
+                if self._listed is not None:
+                    channel.give_list(task, self._listed)
             channel.tell(task, line.number, line.message.to_bytes())
             line.told, line.until = True, self._clock.monotonic() + self._allowance(line.message)
         return channel.outcome(task, line.number)

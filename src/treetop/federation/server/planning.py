@@ -5,11 +5,15 @@ Everything that a dialogue needs is in the signed task: server, parties and devi
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
 from itertools import pairwise
 from math import gcd
+from typing import Any
 
-from treetop.encoding.item_codecs import codec_class, codec_named
+from treetop.encoding.normalisation import steps_named
 from treetop.errors import InvalidInput, UnknownName
+from treetop.federation.device.ledger import Caps
 from treetop.federation.device.list_checks import LEAST_SLOTS, smallest_domain
 from treetop.federation.protocol import MAX_MESSAGE_BYTES, MAX_REPLY_BYTES
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED, ExpectedUsers
@@ -21,31 +25,35 @@ from treetop.federation.task import (
     LeastReports,
     WeightedGroup,
 )
-from treetop.federation.task_parameters import parameters_of
+from treetop.federation.task_parameters import known_items, parameters_of
+from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.signed_documents import canonical_json
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import MODES, Mechanism, Mode, P
-from treetop.mechanisms.registry import (
-    DEFAULT_MECHANISM,
-    known_setting,
-    mechanism_named,
-    parameters_for,
-    registered_mechanism,
-    unread_settings,
-)
-from treetop.mechanisms.strict_json import code_bytes
+from treetop.mechanisms.registry import known_setting, mechanism_named, registered_mechanism, unread_settings
+from treetop.mechanisms.strategy import TRIE, ItemsAhead, Question, Strategy, check_takes_sets, choose
+from treetop.mechanisms.strict_json import COUNT_BYTES, code_bytes
 from treetop.oracles.protocol import MAX_SLOTS
-from treetop.oracles.registry import deployable_oracles, task_oracles
+from treetop.oracles.registry import AUTO, deployable_oracles, task_oracles
+from treetop.oracles.set_question import SetQuestion
 from treetop.privacy.budget import Budget
+from treetop.privacy.epsilon import Epsilon
+from treetop.privacy.shuffling import CentralGuarantee, epsilon_choice
 from treetop.trie.user_groups import Role
 
 _ROLES = tuple(Role)
 _ESCAPES = 6
 """Bytes more for each prefix of a signed list: it is JSON in JSON in JSON."""
-_COUNT_BYTES = 16
-"""Of a count in JSON, and what stands around it."""
 _AROUND_BYTES = 4096
 """Of a message without its prefixes and roster: beacon, signature, names of fields."""
+
+
+@dataclass(frozen=True)
+class PlannedQuery:
+    """A task, and the mechanism that is asked with all that was chosen for it."""
+
+    task: DeviceTask
+    strategy: Strategy
 
 
 @dataclass(frozen=True)
@@ -59,11 +67,22 @@ class QueryOrder:
     k: int = 10
     epsilon: str = "2"
     """In decimal digits, as devices compute with it."""
-    mechanism: str = DEFAULT_MECHANISM
+    mechanism: str | None = None
+    """None: what suits the rest, which is Panorama in one-shot mode unless something speaks for a trie."""
     mode: Mode = "one-shot"
     oracle: str = "auto"
-    encoding: str = "words"
+    encoding: str | None = None
+    """None: hashes; places, with a catalogue; words, where a trie is searched."""
     settings: Mapping[str, object] = field(default_factory=dict)
+    strategy: str | None = None
+    catalogue: ItemList | None = None
+    """All items that are counted."""
+    word_list: ItemList | None = None
+    """Items that hashes are read as."""
+    text_recovery: bool | None = None
+    """Whether some devices report a part of their text; None: wherever names are hashed."""
+    normalise: str = ""
+    """Steps that devices put their item through first; both lists must have been."""
     expected: Mapping[str, int] = field(default_factory=dict)
     """Users of some parties, where they are known beforehand: a party with many more is refused, and the result says
     what share of them it covers."""
@@ -72,62 +91,145 @@ class QueryOrder:
     deadlines: Deadlines = field(default_factory=Deadlines)
     least: LeastReports = field(default_factory=LeastReports)
     policy: MissingPolicy = field(default_factory=MissingPolicy)
-    """What becomes of missing parties; the one part of an order that is not in its task."""
+    """What becomes of missing parties; it is not in the task, and neither is what follows."""
+    central: CentralGuarantee | None = None
+    """What was asked for towards everybody but a user's own party; the answer says what came of it."""
+    sets: SetQuestion | None = None
+    """What is asked of devices that hold sets of items, and stands in the task; None: every device holds one."""
 
     def __post_init__(self) -> None:
-        mechanism = registered_mechanism(self.mechanism)
-        object.__setattr__(self, "mechanism", mechanism.name)
+        if self.mechanism is not None:
+            object.__setattr__(self, "mechanism", registered_mechanism(self.mechanism).name)
         if self.mode not in MODES:
             raise UnknownName("mode", self.mode, MODES)
-        if self.mode not in mechanism.modes:
-            known = f"in {' or '.join(mechanism.modes)} mode" if mechanism.modes else "in simulations only"
-            raise InvalidInput(f"{mechanism.name} can be asked {known}, found {self.mode}")
         oracles = deployable_oracles(one_shot=self.mode == "one-shot")
         if self.oracle not in oracles:
             raise UnknownName(f"oracle of {self.mode} mode", self.oracle, oracles)
         if not self.parties:
             raise InvalidInput("a query needs one party at least, found none")
+        object.__setattr__(self, "normalise", ",".join(steps_named(self.normalise)) if self.normalise else "")
         self.expectations.check_order(self.parties)
+        if "items_per_user" in self.settings:
+            raise InvalidInput(
+                "a federation expects items_per_user beside the settings (--items-per-user), found it among them"
+            )
+        if self.sets is not None:
+            if self.mode != "one-shot":
+                raise InvalidInput(f"devices that hold sets are asked in one-shot mode, found {self.mode}")
+            if self.sets.items_per_user > 1:
+                check_takes_sets(self.mechanism, self.sets.items_per_user)
+        mechanism = self._asked.mechanism
+        if self.mode not in mechanism.modes:
+            known = f"in {' or '.join(mechanism.modes)} mode" if mechanism.modes else "in simulations only"
+            raise InvalidInput(f"{mechanism.name} can be asked {known}, found {self.mode}")
 
     @property
     def expectations(self) -> ExpectedUsers:
         """Return what is expected of the parties, and how far they may be beyond it."""
         return ExpectedUsers(self.expected, self.max_times_expected)
 
+    @property
+    def listed(self) -> ItemList | None:
+        """Return the list that the task names."""
+        return self.word_list if self.catalogue is None else self.catalogue
+
+    @cached_property
+    def _asked(self) -> Strategy:
+        """Return the strategy before anything is known that a deployment fixes."""
+        return self._chosen(self.settings, self.oracle)
+
+    def _chosen(self, settings: Mapping[str, object], oracle: str) -> Strategy:
+        """Take the strategy that was asked for, or the one that suits what is given: what devices hold nobody knows."""
+        strategy = self.strategy
+        if self.mode == "rounds" and (strategy, self.mechanism) == (None, None):
+            strategy = TRIE
+        items = 1 if self.sets is None else self.sets.items_per_user
+        question = Question(
+            self.k, self.epsilon, self.mechanism, oracle, self.encoding, strategy,
+            known_items(self.catalogue), known_items(self.word_list), self.text_recovery,
+            settings=settings if items == 1 else {**settings, "items_per_user": items},
+        )  # fmt: skip
+        return choose(question, ItemsAhead(), parties=len(self.parties), hash_key=self._hash_key)
+
+    @property
+    def _hash_key(self) -> str:
+        """Return a key that no other query has: a digest of all that is said here."""
+        said = [
+            self.name, list(self.parties), self.attribute, self.k, self.epsilon, self.mechanism, self.mode, self.oracle,
+            self.encoding, sorted((name, str(value)) for name, value in self.settings.items()), self.strategy,
+            self.listed and self.listed.digest, self.text_recovery, self.normalise, vars(self.deadlines),
+            *([] if self.sets is None else [vars(self.sets)]),
+        ]  # fmt: skip
+        return blake2b(canonical_json(said), digest_size=8).hexdigest()
+
+    @property
+    def local_epsilon(self) -> str:
+        """Return the epsilon that gives the central guarantee, from what is expected of the smallest party."""
+        if self.central is None:
+            return self.epsilon
+        for party in self.parties:
+            if party not in self.expected:
+                raise InvalidInput(
+                    f"a central epsilon needs the expected users of every party, found none of {party!r}"
+                )
+        local = self.planned.strategy.local_epsilon(self.expected.values(), self.central, Caps().per_task)
+        return Budget(f"{local:g}").text
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Say what was chosen and why, for the reader of the answer."""
+        chosen = self.planned.strategy.choices
+        if self.central is None:
+            return chosen
+        return (*chosen, epsilon_choice(Epsilon(self.epsilon), self.central, min(self.expected.values())))
+
+    @cached_property
+    def planned(self) -> PlannedQuery:
+        """Run by the server: all that devices must know to answer this query, and all that its dialogues need."""
+        one_shot = self.mode == "one-shot"
+        chosen, oracle = self._asked, deployable_oracles(one_shot=one_shot)[self.oracle]
+        mechanism: Mechanism[Any] = chosen.mechanism
+        if one_shot and self.oracle == AUTO:
+            oracle = mechanism.hashing_oracle
+        hashed = chosen.codec.hashes
+        settings = mechanism.deployment_settings(self.settings, mode=self.mode, hashed=hashed)
+        strategy = self._chosen(settings, oracle)
+        mechanism, asked = strategy.mechanism, strategy.parameters
+        texts = {name: _text(asked, name, settings) for name in settings} | {"bits": str(asked.bits)}
+        lengths, max_slots = mechanism.task_lengths(asked), MAX_SLOTS
+        if mechanism.reports_names and hashed:
+            texts |= {"hash_key": asked.hash_key} | ({"text_chunks": str(len(lengths) - 2)} if len(lengths) > 2 else {})
+        if mechanism.uploads(asked) > 1 and type(mechanism).encode_upload is Mechanism.encode_upload:
+            raise InvalidInput(
+                f"{mechanism.name} sends {mechanism.uploads(asked)} uploads: a deployment expects encode_upload and "
+                "decode_upload, found neither"
+            )
+        _check_messages(mechanism, asked, self)
+        if self.mode == "rounds":
+            max_slots = max(mechanism.max_candidates(asked)) + 1
+            longest = min(each.max_slots for each in task_oracles(oracle))
+            if max_slots > longest:
+                raise InvalidInput(
+                    f"the oracle {oracle!r} has at most {longest:,} slots, found candidate lists of up to "
+                    f"{max_slots:,}: ask for more levels or another oracle"
+                )
+        task = DeviceTask(
+            name=self.name, attribute=self.attribute, budget=Budget(self.epsilon), oracle=oracle, k=self.k,
+            lengths=lengths, groups=weighted_groups(mechanism, asked), max_slots=max_slots,
+            encoding=Encoding(strategy.codec.name, asked.hash_key if hashed else "", self.normalise),
+            reports="names" if mechanism.reports_names else "prefixes",
+            item_list=self.listed.digest if self.listed else "", mechanism=mechanism.name,
+            settings=tuple(sorted(texts.items())), parties=self.parties, deadlines=self.deadlines, least=self.least,
+            sets=self.sets,
+        )  # fmt: skip
+        if self.mode == "rounds":
+            _refuse_short_lists(task)
+        return PlannedQuery(task, strategy)
+
 
 def planned_task(order: QueryOrder) -> DeviceTask:
     """Run by the server: all that devices must know to answer this query, and all that its dialogues need."""
-    oracle = deployable_oracles(one_shot=order.mode == "one-shot")[order.oracle]
-    mechanism = mechanism_named(order.mechanism)
-    hashed = codec_class(order.encoding).hashes
-    settings = mechanism.deployment_settings(order.settings, mode=order.mode, hashed=hashed)
-    asked = parameters_for(mechanism, order.k, order.epsilon, oracle, settings)
-    codec_named(order.encoding, asked.bits, asked.hash_key)
-    texts = sorted((name, _text(asked, name, settings)) for name in {*settings, "bits"})
-    if mechanism.uploads(asked) > 1 and type(mechanism).encode_upload is Mechanism.encode_upload:
-        raise InvalidInput(
-            f"{mechanism.name} sends {mechanism.uploads(asked)} uploads: a deployment expects encode_upload and "
-            "decode_upload, found neither"
-        )
-    lengths, max_slots = mechanism.lengths(asked), MAX_SLOTS
-    _check_messages(mechanism, asked, order)
-    if order.mode == "rounds":
-        max_slots = max(mechanism.max_candidates(asked)) + 1
-        longest = min(each.max_slots for each in task_oracles(oracle))
-        if max_slots > longest:
-            raise InvalidInput(
-                f"the oracle {oracle!r} has at most {longest:,} slots, found candidate lists of up to {max_slots:,}: "
-                "ask for more levels or another oracle"
-            )
-    task = DeviceTask(
-        name=order.name, attribute=order.attribute, budget=Budget(order.epsilon), oracle=oracle, k=order.k,
-        lengths=lengths, groups=weighted_groups(mechanism, asked), max_slots=max_slots,
-        encoding=Encoding(order.encoding, asked.hash_key if hashed else ""), mechanism=mechanism.name,
-        settings=tuple(texts), parties=order.parties, deadlines=order.deadlines, least=order.least,
-    )  # fmt: skip
-    if order.mode == "rounds":
-        _refuse_short_lists(task)
-    return task
+    return order.planned.task
 
 
 def _refuse_short_lists(task: DeviceTask) -> None:
@@ -168,13 +270,13 @@ def _check_messages(mechanism: Mechanism[P], asked: P, order: QueryOrder) -> Non
             for candidates, step, length in zip(longest, steps, lengths[1:], strict=True)
         ]
         message, what = max((message, what), (max(signed), f"signed lists of {max(longest):,} candidates"))
-    around = _AROUND_BYTES + sum(len(canonical_json(name)) + _COUNT_BYTES for name in order.parties)
+    around = _AROUND_BYTES + sum(len(canonical_json(name)) + COUNT_BYTES for name in order.parties)
     if (found := message + around) > MAX_MESSAGE_BYTES:
         raise InvalidInput(
             f"a party takes messages of {MAX_MESSAGE_BYTES:,} bytes at most, found up to {found:,} in {what}: "
             "keep fewer prefixes, or ask for fewer items or more levels"
         )
-    reply = longest[-1] * (code_bytes(lengths[-1]) + _COUNT_BYTES)
+    reply = mechanism.max_reply_bytes(asked)
     if reply > MAX_REPLY_BYTES:
         raise InvalidInput(
             f"a server takes replies of {MAX_REPLY_BYTES:,} bytes at most, found counts of up to {longest[-1]:,} "

@@ -14,13 +14,13 @@ from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.server.result import FakesNeeded, PartyRecord, QueryResult, result_content
 from treetop.federation.service_ports import Channel, Journal, ServiceClock
 from treetop.federation.task import DeviceTask
-from treetop.federation.task_parameters import parameters_of
+from treetop.federation.task_parameters import mechanism_of, parameters_of
+from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.signed_documents import Beacon, canonical_json, signed, signed_task
 from treetop.federation.wire.uploads import MAX_TICKETS
 from treetop.mechanisms.dialogue import Member, Roster, Upload, driven
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.public_facts import PublicFacts
-from treetop.mechanisms.registry import mechanism_named
 from treetop.mechanisms.strict_json import digest, require, text, whole
 from treetop.privacy.randomness import Entropy
 from treetop.trie.user_groups import Group
@@ -43,16 +43,21 @@ class ServerQuery:
         entropy: Entropy,
         policy: MissingPolicy | None = None,
         fakes_needed: FakesNeeded | None = None,
+        listed: ItemList | None = None,
     ) -> None:
+        """Take an order, or a task and the list that it names."""
         self.task = planned_task(order) if isinstance(order, QueryOrder) else order
+        self._listed = order.listed if isinstance(order, QueryOrder) else listed
+        self._choices = order.choices if isinstance(order, QueryOrder) else ()
         self._expected = order.expectations if isinstance(order, QueryOrder) else ExpectedUsers()
+        self._central = order.central if isinstance(order, QueryOrder) else None
         if set(channels) != set(self.task.parties):
             raise InvalidInput(f"a channel for each of {self.task.parties} is needed, found {tuple(channels)}")
         self._signer, self._journal, self._entropy = signer, journal, entropy
         self._channels, self._clock = channels, clock
         self._policy = policy or (order.policy if isinstance(order, QueryOrder) else MissingPolicy())
         self._fakes_needed = fakes_needed
-        self._mechanism, self._parameters = mechanism_named(self.task.mechanism), parameters_of(self.task)
+        self._mechanism, self._parameters = mechanism_of(self.task, self._listed), parameters_of(self.task)
         self._log = ListLog(self.task, signer, journal)
         self._records = {party: PartyRecord(party) for party in self.task.parties}
         self._facts: dict[str, PublicFacts[Parameters]] = {}
@@ -69,6 +74,7 @@ class ServerQuery:
         self._letters = PartyPoller(
             self.task, self._journal, self._channels, self._clock,
             document=self.document, policy=self._policy, progress=progress,
+            listed=None if self._listed is None else self._listed.document,
         )  # fmt: skip
         if self._letters.has("result"):
             return QueryResult(self._letters.kept("result", bytes))
@@ -76,8 +82,9 @@ class ServerQuery:
         server = self._mechanism.server(self._parameters, roster)
         ranking = driven(server, lambda messages: self._answers(messages, roster))
         content = result_content(
-            self.task, ranking, list(self._records.values()), self._letters.left,
-            expected=self._expected, notes=self._notes, fakes_needed=self._fakes_needed,
+            self.task, self._mechanism, ranking, list(self._records.values()), self._letters.left,
+            listed=self._listed, choices=self._choices, expected=self._expected, notes=self._notes,
+            fakes_needed=self._fakes_needed, central=self._central,
         )  # fmt: skip
         return QueryResult(self._letters.kept("result", lambda: canonical_json(content)))
 
@@ -178,6 +185,7 @@ class ServerQuery:
         else:
             upload = self._mechanism.decode_upload(facts, content)
         self._uploads[entry.name] = upload
+        facts.uploads.append(upload)
         entry.uplink_bits += upload.bits
 
     def _learn_groups(self, party: str, groups: dict[Group, int]) -> None:

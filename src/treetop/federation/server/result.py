@@ -6,16 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from treetop.federation.level_reports import LevelReport
+from treetop.federation.level_reports import LevelReport, devices_of_levels, weights_at
 from treetop.federation.server.expected_users import ExpectedUsers
 from treetop.federation.server.planning import plan_notes
 from treetop.federation.task import DeviceTask
-from treetop.federation.task_parameters import codec_of, mode_of, parameters_of
+from treetop.federation.task_codec import codec_of, needs_list
+from treetop.federation.task_parameters import mode_of, parameters_of
+from treetop.federation.wire.item_lists import ItemList
 from treetop.mechanisms.dialogue import LevelTrace
-from treetop.mechanisms.registry import mechanism_named
+from treetop.mechanisms.protocol import Mechanism
+from treetop.metrics.poisoning import choices_of_sets
+from treetop.oracles.set_question import HOLDERS
 from treetop.privacy.guarantee import NOT_COVERED
+from treetop.privacy.shuffling import CentralGuarantee, Crowd, central_guarantee, crowds_of, usual_delta
 from treetop.trie.global_ranking import GlobalRanking
-from treetop.trie.user_groups import Group
+from treetop.trie.user_groups import Group, Role
 
 SCHEMA = 1
 """Of the document: the form that `query.answer` reads, described in docs/reference/answer_json.md."""
@@ -67,34 +72,47 @@ class QueryResult:
 
 def result_content(
     task: DeviceTask,
+    mechanism: Mechanism[Any],
     ranking: GlobalRanking,
     records: Sequence[PartyRecord],
     left: Mapping[str, str],
     *,
+    listed: ItemList | None,
+    choices: Sequence[str],
     expected: ExpectedUsers,
     notes: Sequence[str],
     fakes_needed: FakesNeeded | None,
+    central: CentralGuarantee | None = None,
 ) -> dict[str, Any]:
     """Return all that a reader of the answer should know, in the form of `find --json`."""
     present = [entry for entry in records if entry.name not in left]
     missing = [entry for entry in records if entry.name in left]
     users, parameters = sum(entry.users for entry in present), parameters_of(task)
+    delta = usual_delta(users) if central is None else central.delta
+    promised = {
+        entry.name: central_guarantee(_crowds(task, entry), parameters.epsilon, delta) for entry in present
+    }  # fmt: skip
     return {
         "schema": SCHEMA, "mechanism": task.mechanism, "oracle": task.oracle, "encoding": task.encoding.name,
-        "k": task.k, "epsilon": float(parameters.epsilon), "seed": None, "items": _items(task, ranking, users),
+        "k": task.k, "epsilon": float(parameters.epsilon), "seed": None, "items": _items(task, listed, ranking, users),
         "parties": [
             {
                 "name": entry.name, "users": entry.users, "uplink_bits": entry.uplink_bits,
                 "implausible": entry.implausible, "share": entry.users / users,
                 "expected": expected.users.get(entry.name), "coverage": expected.coverage(entry.name, entry.users),
+                "central": vars(promised[entry.name]),
             }
             for entry in present
         ],
         "notes": [
-            *plan_notes(task), *notes,
+            *plan_notes(task), *notes, *mechanism.ranking_notes(ranking),
             *(f"party {entry.name!r}: {note}" for entry in records for note in joined_levels(entry.notes)),
+            *(f"party {name!r}: {note}" for name, found in promised.items() for note in found.shortfall(central)),
         ],
-        "choices": list(mechanism_named(task.mechanism).choices(parameters)),
+        "choices": [
+            *(() if task.sets is None else choices_of_sets(task.sets, task.oracle, parameters.epsilon)),
+            *(choices or mechanism.choices(parameters)),
+        ],
         "missing": [
             {
                 "name": entry.name, "reason": left[entry.name], "levels": entry.levels,
@@ -104,26 +122,60 @@ def result_content(
         ],
         "mode": mode_of(task), "task": task.digest.hex(), "name": task.name,
         "covered": expected.covered(present, missing),
-        "levels": len(task.lengths) - 1,
+        "levels": mechanism.levels(parameters),
         "privacy": {
             "epsilon": task.budget.text, "reports_per_user": 1, "oracle": task.oracle, "not_covered": NOT_COVERED,
         },
-        "fakes_needed": _fakes(task, ranking, present, fakes_needed), "outside": None,
-        "items_per_user": None, "reading": "holders",  # every device holds one item
+        "fakes_needed": _fakes(task, ranking, present, fakes_needed), "outside": _outside(task, ranking, users),
+        "items_per_user": None if task.sets is None else task.sets.items_per_user,
+        "reading": HOLDERS if task.sets is None else task.sets.reading,
     }  # fmt: skip
 
 
-def _items(task: DeviceTask, ranking: GlobalRanking, users: int) -> list[dict[str, Any]]:
-    codec = codec_of(task)
+def _crowds(task: DeviceTask, entry: PartyRecord) -> tuple[Crowd, ...]:
+    """Return the groups that a party's reports hide in, by what it said when they were closed.
+
+    Where names are reported, name and chunk are drawn with the report, and all of them are one group. In rounds devices
+    were assigned and some did not answer: what a level's estimate counted is known, of a validation set only that it
+    has the least number of reports. A level with fewer than any group needs was never counted.
+    """
+    if task.reports == "names":
+        return crowds_of([sum(entry.groups.values())])
+    weights, levels = weights_at(task, entry.name), devices_of_levels(entry.groups)
+    whole = sum(weights.values())
+    counted = {trace.level: trace.reports for trace in entry.traces}
+    least = min(task.least.estimate, task.least.validation)
+    crowds = []
+    for group, devices in entry.groups.items():
+        reports = devices
+        if not task.one_shot:
+            known = counted.get(group.level, least) if group.role is Role.ESTIMATE else task.least.validation
+            reports = min(devices, known)
+        if reports and levels[group.level] >= least:
+            crowds.append(Crowd(weights.get(group, whole) / whole, reports))
+    return tuple(crowds)
+
+
+def _items(task: DeviceTask, listed: ItemList | None, ranking: GlobalRanking, users: int) -> list[dict[str, Any]]:
+    codec = codec_of(task, () if listed is None else listed.items)
+    names = ranking.names_of(ranking.prefixes, codec.show)
     marks = [None] * len(ranking) if ranking.significant is None else ranking.significant.tolist()
-    rows = zip(ranking.prefixes.tolist(), ranking.counts.tolist(), ranking.variances.tolist(), marks, strict=True)
+    rows = zip(names, ranking.counts.tolist(), ranking.variances.tolist(), marks, strict=True)
     return [
         {
-            "item": codec.show(int(code)), "count": count, "frequency": count / users, "stderr": variance**0.5,
-            "significant": mark, "source": None,
+            "item": name, "count": count, "frequency": count / users, "stderr": variance**0.5,
+            "significant": mark, "source": source,
         }
-        for code, count, variance, mark in rows
+        for (name, source), count, variance, mark in rows
     ]  # fmt: skip
+
+
+def _outside(task: DeviceTask, ranking: GlobalRanking, users: int) -> dict[str, Any] | None:
+    """Return the share of users whose item is not on the catalogue."""
+    if ranking.outside is None or not needs_list(task):
+        return None
+    share, error = ranking.outside.count / users, ranking.outside.variance**0.5 / users
+    return {"share": share, "stderr": error, "true_share": None}
 
 
 def joined_levels(notes: Sequence[str]) -> list[str]:

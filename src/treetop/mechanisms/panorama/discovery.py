@@ -8,8 +8,10 @@ from math import e, erfc, exp, log, log2, pi, sqrt
 import numpy as np
 
 from treetop.encoding.bit_strings import Codes, code_array
+from treetop.errors import PeerViolation
 from treetop.oracles.frequency_oracle import Counts, Frequencies
 from treetop.trie.global_ranking import COUNT_BITS
+from treetop.trie.unary_code import packed, plain, read_plain, read_unary, unary, unpacked
 
 STEP = 0.5
 """Standard deviations of one step of a count that is sent."""
@@ -36,6 +38,11 @@ def tau_within(names: int, bits: float) -> float:
     return high
 
 
+def rice_shift(space: int, names: int) -> int:
+    """Return about log2 of the median gap between so many names: these low bits of a gap are sent as they are."""
+    return int(log2(max(log(2) * space / max(names, 1), 1)))
+
+
 @dataclass(frozen=True, eq=False)
 class ConspicuousNames:
     """Party to server: the names that lie tau or more standard deviations above the noise, and how far above tau.
@@ -60,15 +67,39 @@ class ConspicuousNames:
 
     @property
     def shift(self) -> int:
-        """Return the low bits of a gap that are sent as they are: about log2 of the median gap."""
-        return int(log2(max(log(2) * self.space / max(len(self.names), 1), 1)))
+        """Return the low bits of a gap that are sent as they are."""
+        return rice_shift(self.space, len(self.names))
+
+    @cached_property
+    def _gaps(self) -> Counts:
+        """Return how many names lie between each and the one before."""
+        names: Counts = np.append(-1, self.names.astype(np.int64))
+        return names[1:] - names[:-1] - 1
 
     @cached_property
     def bits(self) -> int:
         """Return the real length: quotients and steps in unary, low bits, and how many there are."""
-        names: Counts = np.append(-1, self.names.astype(np.int64))
-        gaps = names[1:] - names[:-1] - 1
-        return COUNT_BITS + int((gaps >> self.shift).sum() + self.steps.sum()) + len(gaps) * (self.shift + 2)
+        ones = int((self._gaps >> self.shift).sum() + self.steps.sum())
+        return COUNT_BITS + ones + len(self.names) * (self.shift + 2)
+
+    def to_bytes(self) -> bytes:
+        """Return all of it as `bits` counts it, but for how many there are."""
+        low = self._gaps & ((1 << self.shift) - 1)
+        return packed(unary(self._gaps >> self.shift), unary(self.steps), plain(low, self.shift))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, number: int, bits: int) -> "ConspicuousNames":
+        """Run by the server: read so many names of b bits, written as they are written here, or refuse."""
+        shift = rice_shift(1 << bits, number)
+        quotients, rest = read_unary(unpacked(data), number)
+        steps, rest = read_unary(rest, number)
+        low, _ = read_plain(rest, number, shift)
+        if len(quotients) == len(steps) == len(low) == number:
+            names = ((quotients << shift | low) + 1).cumsum() - 1
+            found = cls(names.astype(np.uint64), steps, 1 << bits)
+            if (not number or names[-1] < found.space) and found.to_bytes() == data:
+                return found
+        raise PeerViolation("packed names", f"{number} as Treetop writes them", f"{len(data)} other bytes")
 
 
 def most_conspicuous(

@@ -32,7 +32,9 @@ from treetop.mechanisms.dialogue import (
     TellServer,
     ask,
 )
+from treetop.mechanisms.panorama.deployment import DeployedNames
 from treetop.mechanisms.panorama.discovery import ConspicuousNames, most_conspicuous
+from treetop.mechanisms.panorama.messages import ChunksWanted, CountsWanted, FirstCounts, NamesWanted
 from treetop.mechanisms.panorama.name_counts import NameCounts, SurveyedNames
 from treetop.mechanisms.panorama.plan import (
     MAX_NAME_BITS,
@@ -44,14 +46,13 @@ from treetop.mechanisms.panorama.plan import (
     WholeNameParameters,
 )
 from treetop.mechanisms.panorama.ranking import ZETA, ClosingRound, Reporting
-from treetop.mechanisms.panorama.texts import ChunkCounts, ListedNames, Rows, Texts, chunk_rows, spelt_texts
-from treetop.mechanisms.protocol import Mechanism
+from treetop.mechanisms.panorama.texts import ChunkCounts, ListedNames, Texts, chunk_rows, spelt_texts
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
 from treetop.oracles.name_reports import counts_every_name
 from treetop.oracles.registry import AUTO, find_oracle, listed_oracle, oracle_named, set_form
 from treetop.oracles.walsh import WalshHashing
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import COUNT_BITS, GlobalRanking
+from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.lower_confidence import best_places, scored
 from treetop.trie.party_counts import QuantisedCounts
 from treetop.trie.significance import threshold
@@ -63,43 +64,6 @@ WORTH_SAYING = 0.0005
 
 FAR_BELOW = 2.5
 """Standard deviations of a sum of whole names; reports of chunks move two names by 0.8 of them against each other."""
-
-
-@dataclass(frozen=True, eq=False)
-class FirstCounts:
-    """Party to server: the reports of every kind, the counts of all listed names, and what else is conspicuous."""
-
-    kinds: tuple[int, ...]
-    listed: QuantisedCounts
-    others: ConspicuousNames
-    """None of them where only the list is counted."""
-
-    @property
-    def bits(self) -> int:
-        """Return the bits of all that is sent."""
-        return len(self.kinds) * COUNT_BITS + self.listed.bits + self.others.bits
-
-
-@dataclass(frozen=True, eq=False)
-class CountsWanted:
-    """Server to every party: names on no list that are to be counted by the reports of whole names."""
-
-    names: Codes
-
-
-@dataclass(frozen=True, eq=False)
-class ChunksWanted:
-    """Server to every party: names behind which all chunks are to be counted."""
-
-    names: Codes
-
-
-@dataclass(frozen=True, eq=False)
-class NamesWanted:
-    """Server to every party: names whose signed counts are wanted; as many as there are rows have a text."""
-
-    names: Codes
-    chunks: Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +90,7 @@ def catalogue_oracle(parameters: PanoramaParameters, size: int) -> FrequencyOrac
 
 
 @dataclass(frozen=True, eq=False)
-class Panorama(Mechanism[PanoramaParameters]):
+class Panorama(DeployedNames):
     """The two dialogues, over a public list and, where it discovers, over all names that there can be."""
 
     listed: ListedNames = ListedNames.hashed([], Hashed(MAX_NAME_BITS), 0, ordered=False)  # noqa: RUF009  frozen
@@ -135,7 +99,6 @@ class Panorama(Mechanism[PanoramaParameters]):
     """Whether some users report a chunk of their text."""
 
     name = "panorama"
-    modes = ()
     tiny_settings = {"bits": 8, "text_chunks": 1}  # noqa: RUF012
 
     @property

@@ -98,9 +98,13 @@ class NameCounts:
 
     def uploaded(self, names: Codes, chunks: Rows) -> CountedPrefixes:
         """Return the signed counts of names: by all reports where there are chunks, then by whole names alone."""
-        known = self.by_all(names[: len(chunks)], chunks).uploaded()
-        others = self.by_names(names[len(chunks) :]).uploaded()
-        return replace(
-            known, prefixes=names, counts=np.append(known.counts, others.counts),
-            variances=np.append(known.variances, others.variances),
-        )  # fmt: skip
+        return signed_counts(self.by_all(names[: len(chunks)], chunks), self.by_names(names[len(chunks) :]))
+
+
+def signed_counts(read: PartyCounts, unread: PartyCounts) -> CountedPrefixes:
+    """Return the counts of names whose text is known, then those of the others, with their errors."""
+    known, others = read.uploaded(), unread.uploaded()
+    return replace(
+        known, prefixes=np.append(known.prefixes, others.prefixes), counts=np.append(known.counts, others.counts),
+        variances=np.append(known.variances, others.variances),
+    )  # fmt: skip

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from statistics import NormalDist
 
+from treetop.encoding.bit_strings import SHORTEST
 from treetop.encoding.item_codecs import DEFAULT_HASH_KEY
 from treetop.encoding.text_code import CHUNK_VALUES, DEFAULT_CHUNKS, MAX_CHUNKS
 from treetop.mechanisms.panorama.discovery import expected_bits, tau_within
@@ -82,9 +83,9 @@ class IdParameters(WholeNameParameters):
 
 @dataclass(frozen=True)
 class CatalogueParameters(IdParameters):
-    """A catalogue fixes the bits of its codes and what is sent of it: neither is a setting here."""
+    """A catalogue fixes the bits of its places and what is sent of it: neither is a setting here."""
 
-    bits: int = NAME_BITS
+    bits: int = SHORTEST
     upload_budget: int = 0
 
 

@@ -89,7 +89,7 @@ class Reporting:
         doubtful = np.array([texts is not None and text is None for text in shown], dtype=np.bool_) & ~marks
         ranking = GlobalRanking(
             names, counts.sum(axis=1), variances, np.full(len(names), len(parties)), marks, z,
-            users_outside([outside for party in parties if (outside := findings[party].outside) is not None]),
+            users_outside([each for party in parties if (each := findings[party].outside) and each.reports]),
             None if texts is None else shown,
         )  # fmt: skip
         best = np.lexsort((-scores, doubtful))[: parameters.k] if parties else np.empty(0, dtype=np.int64)

@@ -72,6 +72,10 @@ class PartyClient:
         """Return the signed list of a group, or None while there is none."""
         return self._document_if_any(_path(digest, "lists", str(group.level), str(_ROLES.index(group.role))))
 
+    def item_list(self, digest: bytes) -> bytes | None:
+        """Return the list of items that a task names, or None while the party has none; nobody has checked it."""
+        return self._document_if_any(_path(digest, "items"))
+
     def submit(self, digest: bytes, entries: Sequence[TicketedReport]) -> Sequence[ReportStatus]:
         """Send reports with their tickets; return a verdict for each."""
         request = Request("POST", _path(digest, "reports"), encoded_upload(entries), _BYTES)

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -13,13 +13,22 @@ from treetop.adapters.system.durable_file import content_of, replace_durably
 from treetop.adapters.system.ed25519 import SigningKey
 from treetop.datasets.federation import Federation
 from treetop.datasets.loading import histogram_file, histogram_rows, load
+from treetop.datasets.set_rows import USER, set_rows
 from treetop.errors import InvalidInput
+from treetop.federation.wire.item_lists import ItemList
 from treetop.mechanisms.registry import DEFAULT_MECHANISM
 from treetop.oracles.registry import AUTO
+from treetop.oracles.set_question import SetQuestion
 from treetop.secret_files import private_folder, read_secret
 
 HOST = "127.0.0.1"
 VERSION = 1
+NEWER = {
+    "oracle", "strategy", "catalogue", "word_list", "text_recovery", "normalise", "central", "user_column",
+    "rows_are_users", "items_per_user", "reading",
+}  # fmt: skip
+"""Options that folders of version 1 may be older than."""
+LIST_FILE = "items.list"
 KEY_BYTES = 32
 
 
@@ -36,10 +45,29 @@ class LocalOptions:
     mode: str = "one-shot"
     mechanism: str = DEFAULT_MECHANISM
     oracle: str = AUTO
-    encoding: str = "ids"
+    encoding: str | None = None
     settings: dict[str, str] = field(default_factory=dict)
     seed: int = 0
     """Of the choice of users alone: reports are perturbed with the operating system's randomness."""
+    strategy: str | None = None
+    catalogue: str | None = None
+    """Digest of the list, which lies in the folder."""
+    word_list: str | None = None
+    """The same."""
+    text_recovery: bool | None = None
+    normalise: str = ""
+    central: dict[str, float] | None = None
+    """The central epsilon and delta that the epsilon was computed from."""
+    user_column: str | None = None
+    """Users hold sets: the column of the data that says whose a row is; in the folder's own file it is `user`."""
+    rows_are_users: bool = False
+    items_per_user: int | None = None
+    reading: str | None = None
+
+    @property
+    def sets(self) -> SetQuestion | None:
+        """Return what is asked of users who hold sets."""
+        return None if self.user_column is None else SetQuestion.of(self.items_per_user, self.reading)
 
 
 class FederationFolder:
@@ -53,11 +81,16 @@ class FederationFolder:
         """The digest of the signed task, once the server has it."""
 
     @classmethod
-    def begin(cls, path: Path, options: LocalOptions, federation: Federation) -> "FederationFolder":
-        """Lay a folder out: users, keys, options; the options last, so that a half one is begun again."""
+    def begin(
+        cls, path: Path, options: LocalOptions, federation: Federation, listed: ItemList | None = None
+    ) -> "FederationFolder":
+        """Lay a folder out: users, a list, keys, options; the options last, so that a half one is begun again."""
         server = path / "server"
         private_folder(server)
-        replace_durably(path / "data.parquet", histogram_file(histogram_rows(federation)))
+        if listed is not None:
+            replace_durably(path / LIST_FILE, listed.document)
+        rows = set_rows(federation) if federation.holds_sets else histogram_rows(federation)
+        replace_durably(path / "data.parquet", histogram_file(rows))
         if not (server / "signing.key").exists():
             SigningKey.generate().save(server / "signing.key")
         _new_secrets(server, "admin")
@@ -78,15 +111,23 @@ class FederationFolder:
         _write_state(self.path, self.options, digest)
         self.task = digest
 
+    @cached_property
+    def listed(self) -> ItemList | None:
+        """Return the catalogue or the word list, if there is one."""
+        digest = self.options.catalogue or self.options.word_list
+        return ItemList.from_document(content_of(self.path / LIST_FILE) or b"", digest) if digest else None
+
     def federation(self) -> Federation:
         """Return the users, as they were drawn."""
-        return load(self.path / "data.parquet")
+        return load(self.path / "data.parquet", user=None if self.options.sets is None else USER)
 
-    def write_settings(self, ports: Mapping[str, int], server_port: int) -> None:
-        """Write all settings files anew: ports are free ones of today."""
+    def write_settings(
+        self, ports: Mapping[str, int], server_port: int, *, to_deadline: bool = False, origins: Sequence[str] = ()
+    ) -> None:
+        """Write all settings files anew: ports are free ones of today, and pages of these origins may report."""
         server = server_settings(server_port)
         for name, home in self.parties.items():
-            text = party_settings(name, ports[name], self.signing_key.public)
+            text = party_settings(name, ports[name], self.signing_key.public, to_deadline=to_deadline, origins=origins)
             replace_durably(home.path / "party.toml", text.encode("utf-8"))
             server += (
                 f'\n[[parties]]\nname = {quoted(name)}\nurl = "http://{HOST}:{ports[name]}"\n'
@@ -130,8 +171,10 @@ def secret_in(folder: Path, name: str) -> str:
     return read_secret(folder / f"{name}.key").decode("ascii").strip()
 
 
-def party_settings(name: str, port: int, signing_key: str) -> str:
-    """Return the settings file of a party that only this machine reaches."""
+def party_settings(
+    name: str, port: int, signing_key: str, *, to_deadline: bool = False, origins: Sequence[str] = ()
+) -> str:
+    """Return the settings file of a party that only this machine reaches; it may wait for its deadline in any case."""
     return f"""\
 name = {quoted(name)}
 listen = "{HOST}:{port}"
@@ -139,7 +182,8 @@ store = "reports.sqlite"
 reports = "reports"
 server_signing_keys = ["{signing_key}"]
 ticket_secret_file = "tickets.key"
-close_when_complete = true
+close_when_complete = {"false" if to_deadline else "true"}
+allowed_origins = [{", ".join(map(quoted, origins))}]
 
 [[server_access]]
 key_file = "server.key"
@@ -191,8 +235,7 @@ def _read_state(path: Path) -> dict[str, Any]:
     try:
         state: dict[str, Any] = json.loads(content)
         known = set(state) == {"version", "options", "task"} and state["version"] == VERSION
-        named = {*state["options"], "oracle"}  # folders of version 1 may be older than this option
-        known = known and named == {each.name for each in fields(LocalOptions)}
+        known = known and {*state["options"], *NEWER} == {each.name for each in fields(LocalOptions)}
     except (ValueError, TypeError, KeyError):
         known = False
     if not known:

@@ -10,14 +10,18 @@ from typing import Any, TypeVar, cast
 
 from treetop.adapters.http.retrying_connection import Request, RetryingConnection, RetryPolicy
 from treetop.adapters.system.durable_file import content_of, replace_durably
+from treetop.datasets.set_rows import USER
 from treetop.errors import PartyUnreachable, QueryFailed
 from treetop.federation.device.ledger import Caps
 from treetop.federation.server.planning import QueryOrder
 from treetop.federation.task import Deadlines, LeastReports
+from treetop.federation.wire.item_lists import ItemList
 from treetop.privacy.budget import Budget
+from treetop.privacy.shuffling import CentralGuarantee
 from treetop.services.device.party_client import PartyClient
 from treetop.services.local.folder import HOST, FederationFolder, LocalOptions, PartyHome, secret_in
 from treetop.services.local.processes import Processes, Supervised
+from treetop.services.local.survey import SurveyPlan, SurveyTask
 from treetop.services.server.client import ServerClient
 
 DAYS_30 = 30 * 86400
@@ -41,25 +45,41 @@ def local_notes(options: LocalOptions, users: int) -> list[str]:
     return notes
 
 
-def order_of(options: LocalOptions, users: Mapping[str, int], opens: int = 0) -> QueryOrder:
-    """Return the order: the largest party first, a deadline that nobody reaches."""
+def order_of(
+    options: LocalOptions,
+    users: Mapping[str, int],
+    listed: ItemList | None = None,
+    opens: int = 0,
+    collect: int = DAYS_30,
+) -> QueryOrder:
+    """Return the order: the largest party first, a deadline that nobody reaches unless a survey has one."""
     return QueryOrder(
         name=f"{options.data} on this machine", attribute=options.data, k=options.k, epsilon=options.epsilon,
         mechanism=options.mechanism, mode=cast(Any, options.mode), oracle=options.oracle, encoding=options.encoding,
-        settings=options.settings, expected=users,
+        settings=options.settings, expected=users, strategy=options.strategy,
+        catalogue=listed if options.catalogue else None, word_list=listed if options.word_list else None,
+        text_recovery=options.text_recovery, normalise=options.normalise,
         parties=tuple(sorted(users, key=lambda name: (-users[name], name))),
-        deadlines=Deadlines(opens, opens + DAYS_30, opens + DAYS_30), least=LeastReports(MIN_REPORTS, MIN_REPORTS),
+        deadlines=Deadlines(opens, opens + collect, opens + collect), least=LeastReports(MIN_REPORTS, MIN_REPORTS),
+        central=None if options.central is None else CentralGuarantee(**options.central), sets=options.sets,
     )  # fmt: skip
 
 
-def ordered_now(options: LocalOptions, users: Mapping[str, int]) -> dict[str, Any]:
-    """Return the order as the server's API takes it."""
-    order = order_of(options, users, int(time.time()))
-    names = ("name", "attribute", "k", "epsilon", "mechanism", "mode", "oracle", "encoding")
+def ordered_now(
+    options: LocalOptions, users: Mapping[str, int], listed: ItemList | None = None, collect: int = DAYS_30
+) -> dict[str, Any]:
+    """Return the order as the server's API takes it, which was given the list before."""
+    order = order_of(options, users, listed, int(time.time()), collect)
+    names = (
+        "name", "attribute", "k", "epsilon", "mechanism", "mode", "oracle", "encoding", "strategy", "text_recovery",
+        "normalise",
+    )  # fmt: skip
     return {
         **{name: getattr(order, name) for name in names}, "settings": dict(order.settings),
+        "catalogue": options.catalogue, "word_list": options.word_list,
         "expected": dict(order.expected), "parties": list(order.parties),
-        "deadlines": vars(order.deadlines), "least": vars(order.least),
+        "deadlines": vars(order.deadlines), "least": vars(order.least), "central": options.central,
+        **({} if options.sets is None else vars(options.sets)),
     }  # fmt: skip
 
 
@@ -84,13 +104,16 @@ class Standing:
 class LocalFederation:
     """Processes of one folder."""
 
-    def __init__(self, folder: FederationFolder, processes: Processes) -> None:
-        self._folder, self._processes = folder, processes
+    def __init__(self, folder: FederationFolder, processes: Processes, survey: SurveyPlan | None = None) -> None:
+        self._folder, self._processes, self._survey = folder, processes, survey
         names = list(folder.parties)
         server_port, *ports = free_ports(1 + len(names))
         self._urls = {name: f"http://{HOST}:{port}" for name, port in zip(names, ports, strict=True)}
         self._server_url = f"http://{HOST}:{server_port}"
-        folder.write_settings(dict(zip(names, ports, strict=True)), server_port)
+        origins = survey.origins if survey else ()
+        folder.write_settings(
+            dict(zip(names, ports, strict=True)), server_port, to_deadline=survey is not None, origins=origins
+        )
         self._fleets: dict[str, Supervised] = {}
 
     def start(self) -> None:
@@ -107,7 +130,11 @@ class LocalFederation:
         """Order the query, unless that was done before; return the digest of its task."""
         if self._folder.task is None:
             users = {name: home.users for name, home in self._folder.parties.items()}
-            order = ordered_now(self._folder.options, users)
+            listed = self._folder.listed
+            collect = self._survey.seconds if self._survey else DAYS_30
+            order = ordered_now(self._folder.options, users, listed, collect)
+            if listed is not None:
+                self._tried(lambda: self._server.keep_list(listed), "the server took no list")
             self._folder.remember_task(self._tried(lambda: self._server.order(order), "the server took no order"))
         return self._folder.task or ""
 
@@ -165,15 +192,41 @@ class LocalFederation:
             "--data", str(self._folder.path / "data.parquet"), "--party-name", name, "--tickets", str(tickets),
             "--server-key", self._folder.signing_key.public, "--state", str(home.path / "fleet"), "--json",
             "--epsilon-cap", self._folder.options.epsilon, "--lifetime-cap", self._folder.options.epsilon,
+            *(() if self._folder.options.sets is None else ("--user-column", USER)),
         ]  # fmt: skip
         return self._processes.start(f"{home.path.name} fleet", arguments, home.path / "fleet" / "log.jsonl")
 
+    def asked_people(self) -> SurveyTask:
+        """Return what the page of a survey must know: people answer at the first party."""
+        name, home = next(iter(self._folder.parties.items()))
+        self._wait_for_task(name)
+        items, key = sorted(self._folder.federation().items), self._folder.signing_key.public
+        return SurveyTask(
+            self._folder.task or "", name, self._urls[name], key, tuple(items), (home.path / "back_end.key").absolute()
+        )
+
+    def one_ticket(self) -> str:
+        """Return a ticket for a person; any thread may ask."""
+        name, home = next(iter(self._folder.parties.items()))
+        client = PartyClient(RetryingConnection(self._urls[name], retry=SHORT))
+        try:
+            key = secret_in(home.path, "back_end")
+            (ticket,) = client.tickets(bytes.fromhex(self._folder.task or ""), 1, key)
+        finally:
+            client.close()
+        return ticket.text
+
+    def _wait_for_task(self, name: str) -> None:
+        client, task = PartyClient(RetryingConnection(self._urls[name], retry=SHORT)), self._folder.task
+        while task not in {offered.digest.hex() for offered in self._tried(client.tasks, f"{name} did not answer")}:
+            time.sleep(POLL_SECONDS)
+        client.close()
+
     def _tickets(self, name: str, home: PartyHome) -> bytes:
+        self._wait_for_task(name)
         client = PartyClient(RetryingConnection(self._urls[name], retry=SHORT))
         task, key = bytes.fromhex(self._folder.task or ""), secret_in(home.path, "back_end")
         otherwise = f"{name} gave no tickets"
-        while task not in {offered.digest for offered in self._tried(client.tasks, otherwise)}:
-            time.sleep(POLL_SECONDS)
         tickets: list[str] = []
         while len(tickets) < home.users:
             count = min(TICKETS_AT_ONCE, home.users - len(tickets))

@@ -6,9 +6,11 @@ from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Depends, Request, Security
 from fastapi import Path as InPath
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
+from treetop.adapters.http.cross_origin import AllowedOrigins, PageRoute
 from treetop.adapters.http.described_app import OCTETS, Answer, DescribedApp, checked_first
 from treetop.adapters.http.endpoint_settings import Caller
 from treetop.adapters.http.metrics import metrics_response
@@ -101,6 +103,18 @@ class PartyRoutes:
             raise Problem(400, "the task has another digest than the address says")
         return Response(status_code=204)
 
+    def item_list(self, digest: Digest) -> Response:
+        """Return the list of items that the task names, compressed as the server gave it."""
+        document = self._opened(digest).published.item_list
+        if document is None:
+            raise come_back(404, "this task has no list, or it was not given yet")
+        return Response(document, media_type=OCTETS)
+
+    def give_list(self, digest: Digest, document: Body) -> Response:
+        """Take the list of items that the task names by its digest."""
+        self._party.give_list(bytes.fromhex(digest), document)
+        return Response(status_code=204)
+
     def tell(self, digest: Digest, number: Number, message: Body) -> Response:
         """Take a message of the server; it is kept before this is answered."""
         self._opened(digest).query.tell(number, message)
@@ -126,7 +140,14 @@ class PartyRoutes:
 
 def party_app(context: PartyContext) -> ReportFastPath:
     """Return the ASGI application of a party."""
-    return ReportFastPath(context, described_routes(context))
+    origins = AllowedOrigins(context.allowed_origins, _for_pages(_router(context)))
+    return ReportFastPath(context, described_routes(context), origins)
+
+
+def _for_pages(router: APIRouter) -> list[PageRoute]:
+    """Return what a page may ask for: what is described as being for devices."""
+    routes = [route for route in router.routes if isinstance(route, APIRoute) and schemas.DEVICES in route.tags]
+    return [PageRoute(method, route.path_regex) for route in routes for method in route.methods or ()]
 
 
 def described_routes(context: PartyContext) -> DescribedApp:
@@ -169,9 +190,11 @@ def _router(context: PartyContext) -> APIRouter:
     add("GET", task + "/beacon", routes.beacon, schemas.BEACON)
     add("GET", task + "/lists", routes.lists, schemas.LISTS)
     add("GET", task + "/lists/{level}/{role}", routes.list_of, schemas.LIST)
+    add("GET", task + "/items", routes.item_list, schemas.ITEMS)
     add("POST", task + "/reports", _reports, schemas.REPORTS)
     add("POST", task + "/tickets", routes.tickets, schemas.TICKETS, "back_end")
     add("PUT", task, routes.install, schemas.INSTALL, "server")
+    add("PUT", task + "/items", routes.give_list, schemas.GIVE_ITEMS, "server")
     add("PUT", task + "/messages/{number}", routes.tell, schemas.TELL, "server")
     add("GET", task + "/messages/{number}/outcome", routes.outcome, schemas.OUTCOME, "server")
     return router

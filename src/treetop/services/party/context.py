@@ -48,6 +48,8 @@ class PartyContext(Collector):
     metrics: PartyMetrics = field(default_factory=PartyMetrics)
     damaged: dict[str, str] = field(default_factory=dict)
     """What is wrong with the store, by task."""
+    allowed_origins: tuple[str, ...] = ()
+    """Whose pages may talk to the party as devices do."""
 
     def note(self, error: TreetopError) -> None:
         """Remember damage, so that health reports it; log once what the operator must know."""

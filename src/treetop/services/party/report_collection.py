@@ -1,6 +1,6 @@
 """The devices of one task as a party's dialogue sees them: waits for them, by the monotonic clock."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from treetop.errors import PeerViolation
@@ -8,8 +8,9 @@ from treetop.federation.party.admission import TaskAdmission
 from treetop.federation.party.published_documents import PublishedDocuments
 from treetop.federation.ports import Verifier
 from treetop.federation.service_ports import Collected, Counting, ReportStore, ServiceClock
+from treetop.federation.wire.report_batches import Envelope
 from treetop.federation.wire.signed_documents import Beacon, PublishedList, checked
-from treetop.oracles.frequency_oracle import Tally
+from treetop.oracles.frequency_oracle import Columns, Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.user_groups import Group
 
@@ -24,10 +25,18 @@ class Stopped(Exception):
 
 
 class ReportCounter(Protocol):
-    """Counts the reports of closed groups."""
+    """Counts the reports of closed groups, which it keeps apart from tickets, order and times."""
+
+    def unlink(self, envelope: Envelope) -> None:
+        """Keep the reports of a closed group so that nothing leads back to who sent one."""
+        ...
 
     def tally(self, task: bytes, groups: Sequence[Group], counting: Counting) -> Tally:
         """Count the reports of some groups together."""
+        ...
+
+    def reports(self, task: bytes, group: Group, counting: Counting) -> Iterator[Columns]:
+        """Yield the reports of a group in stretches."""
         ...
 
     def implausible(self, task: bytes, group: Group, counting: Counting, epsilon: Epsilon) -> int:
@@ -92,6 +101,14 @@ class DeviceReportCollection:
         """Count the reports of closed groups together."""
         return self._counter.tally(self._task.digest, groups, counting)
 
+    def reports(self, group: Group, counting: Counting) -> Iterator[Columns]:
+        """Yield the reports of a closed group in stretches."""
+        return self._counter.reports(self._task.digest, group, counting)
+
+    def item_list(self) -> bytes | None:
+        """Return the document of the list that the task names, or None if it was not given."""
+        return self._published.item_list
+
     def implausible(self, groups: Sequence[Group], counting: Counting) -> int:
         """Return how many reports of closed groups no honest device sends."""
         task, epsilon = self._task.digest, Epsilon(self._task.budget.text)
@@ -115,7 +132,10 @@ class DeviceReportCollection:
         return 0 < store.tickets_issued(task) <= used
 
     def _closed(self, group: Group) -> int:
+        """Close a group, and unlink its reports at once: whoever asks again is still told that she was counted."""
         count = self._store.close_group(self._task.digest, group)
+        if count and not self._published.is_closed(group):
+            self._counter.unlink(self._admission.envelope_of(group))
         self._published.note_closed(group)
         self._admission.note_closed(group)
         return count

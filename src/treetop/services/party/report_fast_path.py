@@ -9,24 +9,36 @@ from time import perf_counter
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from treetop.adapters.http.problem_details import problem_of
+from treetop.adapters.http.cross_origin import AllowedOrigins
+from treetop.adapters.http.problem_details import Problem, problem_of
 from treetop.adapters.http.request_guard import HungUp, RequestGuard
 from treetop.federation.wire.uploads import ReportStatus
 from treetop.services.party.context import PartyContext
 
 REPORTS_ROUTE = "/v1/tasks/{digest}/reports"
+PAGES_REFUSED = "page of another origin"
+_LISTS_PATH = re.compile(r"/v1/tasks/[0-9a-f]{64}/items")
 _REPORTS_PATH = re.compile(r"/v1/tasks/([0-9a-f]{64})/reports")
 
 
 class ReportFastPath(RequestGuard):
     """The ASGI application of a party."""
 
-    def __init__(self, context: PartyContext, routes: ASGIApp) -> None:
-        super().__init__(context, routes, problem_of)
+    def __init__(self, context: PartyContext, routes: ASGIApp, origins: AllowedOrigins) -> None:
+        super().__init__(context, routes, problem_of, _LISTS_PATH)
+        self._origins = origins
         self._party, self._writer, self._metrics = context.party, context.writer, context.metrics
         self._max_reports = context.limits.most_reports_per_request
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            send = self._origins.admitted(scope, send)
+        except Problem as problem:
+            self._metrics.request(PAGES_REFUSED, await self._refuse(problem, scope, receive, send))
+            return
+        if self._origins.is_preflight(scope):
+            await self._origins.allow(scope, send)
+            return
         path: str = scope["path"]
         posted = path.endswith("/reports") and scope["method"] == "POST"
         match = _REPORTS_PATH.fullmatch(path) if posted else None

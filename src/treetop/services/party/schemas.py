@@ -83,23 +83,25 @@ class Tickets(Answer):
 
 
 _BYTES = {"type": "string", "format": "binary"}
-_DEVICES, _BACK_END, _SERVER, _MONITORING = "devices", "back end", "server", "monitoring"
+DEVICES, _BACK_END, _SERVER, _MONITORING = "devices", "back end", "server", "monitoring"
 _DOCUMENT = gives("The document, byte for byte as the server signed it.", JSON, refers(SignedDocument))
 _VERDICTS = gives("A verdict for each, in the order they came.", JSON, refers(Verdicts))
 
-HEALTH = described(_DEVICES, 200, gives("All is well.", JSON, refers(Health)))
+HEALTH = described(DEVICES, 200, gives("All is well.", JSON, refers(Health)))
 METRICS = described(_MONITORING, 200, gives("Prometheus text.", "text/plain", {"type": "string"}), (*KEYED, 404))
-TASKS = described(_DEVICES, 200, gives("All tasks.", JSON, refers(Tasks)))
-TASK = described(_DEVICES, 200, _DOCUMENT, (404, 422))
-BEACON = described(_DEVICES, 200, _DOCUMENT, (404, 422))
-LISTS = described(_DEVICES, 200, gives("All lists.", JSON, refers(Lists)), (404, 422))
-LIST = described(_DEVICES, 200, _DOCUMENT, (404, 422))
-ENROLMENTS = described(_DEVICES, 200, _VERDICTS, (400, 404, 409, 422), sends(OCTETS, _BYTES))
-REPORTS = described(_DEVICES, 200, _VERDICTS, (400, 404, 422, 429), sends(OCTETS, _BYTES))
+TASKS = described(DEVICES, 200, gives("All tasks.", JSON, refers(Tasks)))
+TASK = described(DEVICES, 200, _DOCUMENT, (404, 422))
+BEACON = described(DEVICES, 200, _DOCUMENT, (404, 422))
+LISTS = described(DEVICES, 200, gives("All lists.", JSON, refers(Lists)), (404, 422))
+LIST = described(DEVICES, 200, _DOCUMENT, (404, 422))
+ITEMS = described(DEVICES, 200, gives("The list, compressed JSON.", OCTETS, _BYTES), (404, 422))
+ENROLMENTS = described(DEVICES, 200, _VERDICTS, (400, 404, 409, 422), sends(OCTETS, _BYTES))
+REPORTS = described(DEVICES, 200, _VERDICTS, (400, 404, 422, 429), sends(OCTETS, _BYTES))
 TICKETS = described(_BACK_END, 200, gives("Fresh tickets.", JSON, refers(Tickets)), (*KEYED, 400, 404, 409, 422))
 INSTALL = described(
     _SERVER, 204, {"description": "It is kept."}, (*KEYED, 400, 422), sends(JSON, refers(SignedDocument))
 )
+GIVE_ITEMS = described(_SERVER, 204, {"description": "It is kept."}, (*KEYED, 400, 404, 422), sends(OCTETS, _BYTES))
 TELL = described(_SERVER, 202, {"description": "It is kept."}, (*KEYED, 400, 404, 422), sends(OCTETS, _BYTES))
 _AT_WORK = {"description": "Not answered yet.", "headers": AGAIN}
 _OUTCOME = gives("The outcome.", OCTETS, _BYTES)

@@ -1,6 +1,6 @@
 """The whole of a party's service, plugged together from its settings and served until a signal ends it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
@@ -19,8 +19,9 @@ from treetop.federation.party.party import Party, Query
 from treetop.federation.party.published_documents import PublishedDocuments
 from treetop.federation.service_ports import Counting, Journal, ReportCollection, ReportStore, ServiceClock
 from treetop.federation.task import DeviceTask
+from treetop.federation.wire.report_batches import Envelope
 from treetop.federation.wire.uploads import TicketKey
-from treetop.oracles.frequency_oracle import Tally
+from treetop.oracles.frequency_oracle import Columns, Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.services.party.app import party_app
 from treetop.services.party.context import PartyContext
@@ -42,9 +43,17 @@ class LazyCounter:
         self._store, self._folder = store, folder
         self._lock, self._counter = Lock(), None
 
+    def unlink(self, envelope: Envelope) -> None:
+        """Keep the reports of a closed group so that nothing leads back to who sent one."""
+        self._loaded().unlink(envelope)
+
     def tally(self, task: bytes, groups: Sequence[Group], counting: Counting) -> Tally:
         """Count the reports of closed groups together."""
         return self._loaded().tally(task, groups, counting)
+
+    def reports(self, task: bytes, group: Group, counting: Counting) -> Iterator[Columns]:
+        """Yield the reports of a closed group in stretches."""
+        return self._loaded().reports(task, group, counting)
 
     def implausible(self, task: bytes, group: Group, counting: Counting, epsilon: Epsilon) -> int:
         """Return how many reports of a closed group no honest device sends."""
@@ -76,7 +85,16 @@ class PartyService:
         )  # fmt: skip
         self._workers = QueryWorkers(self._party.work, self._failed)
         keys = AccessKeys(settings, self._clock.now)
-        self.context = PartyContext(self._party, self._store, self._writer, self._workers, keys, log, settings.limits)
+        self.context = PartyContext(
+            self._party,
+            self._store,
+            self._writer,
+            self._workers,
+            keys,
+            log,
+            settings.limits,
+            allowed_origins=settings.allowed_origins,
+        )
 
     def start(self) -> None:
         """Take up every task, and the messages that were not answered when the last process ended."""

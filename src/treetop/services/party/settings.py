@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from treetop.adapters.http.cross_origin import origin_problem
 from treetop.adapters.http.endpoint_settings import (
     HEX_32_BYTES,
     MIN_SECRET_BYTES,
@@ -14,6 +15,7 @@ from treetop.adapters.http.endpoint_settings import (
 )
 from treetop.adapters.store_choice import StoreLocation, chosen, store_problems
 from treetop.errors import InvalidInput
+from treetop.federation.wire.item_lists import MAX_LIST_BYTES
 from treetop.toml_files import FilePath, Name, Secret
 
 
@@ -32,6 +34,8 @@ class Limits:
     """Below the 1,024 files that many systems let a process open."""
     most_bytes_in_flight: int = 64 << 20
     """Of all requests that are not answered yet, but for the first 16 KiB of each."""
+    most_list_bytes: int = MAX_LIST_BYTES
+    """Of a list of items as it is sent, compressed."""
 
     def __post_init__(self) -> None:
         problems = limit_problems(self)
@@ -66,6 +70,8 @@ class PartySettings:
     """Do not wait for the deadline once every issued ticket was used; for federations on one machine."""
     trusted_proxy: bool = False
     """A proxy in front speaks TLS with the outside: plain HTTP is allowed on any address."""
+    allowed_origins: tuple[str, ...] = ()
+    """Origins whose web pages may report as devices (CORS): https://survey.example; none unless named."""
     metrics_access: tuple[AccessKey, ...] = ()
     """Without a key, nobody is shown the metrics."""
     tls: Tls | None = None
@@ -104,7 +110,8 @@ def _key_problems(settings: PartySettings) -> list[str]:
 
 
 def _location_problems(settings: PartySettings) -> list[str]:
-    problems = list(store_problems("store", settings.store, settings.store_url, settings.commit_file))
+    problems = [problem for origin in settings.allowed_origins if (problem := origin_problem(origin))]
+    problems += store_problems("store", settings.store, settings.store_url, settings.commit_file)
     if not (settings.listen.loopback or settings.tls or settings.trusted_proxy):
         problems.append(
             f"listening on {settings.listen} needs [tls], or trusted_proxy = true behind a proxy that has it"

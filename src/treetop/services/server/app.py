@@ -1,12 +1,13 @@
 """The server's HTTP API: for those who ask queries, and for everybody who wants to check what was signed."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any, cast, get_args
 
-from fastapi import APIRouter, Request, Security
+from fastapi import APIRouter, Depends, Request, Security
 from fastapi import Path as InPath
 from fastapi.security import HTTPBearer
 from prometheus_client.metrics_core import Metric
@@ -26,7 +27,15 @@ from treetop.services.server.settings import ServerLimits
 
 _BEARER = HTTPBearer(auto_error=False, description="An admin key of the server, or one for metrics.")
 
-Digest = Annotated[str, InPath(pattern="^[0-9a-f]{64}$", description="Digest of the task in hexadecimal.")]
+Digest = Annotated[str, InPath(pattern=schemas.DIGEST, description="Digest in hexadecimal.")]
+_LISTS_PATH = re.compile("/v1/lists/[0-9a-f]{64}")
+
+
+async def _body(request: Request) -> bytes:
+    return await request.body()
+
+
+Body = Annotated[bytes, Depends(_body)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +94,11 @@ class ServerRoutes:
         lists = [json.loads(document) for document in self._queries.log(digest)]
         return Response(json.dumps({"lists": lists}), media_type="application/json")
 
+    def keep_list(self, digest: Digest, document: Body) -> Response:
+        """Take a list of items that orders may name by its digest: a catalogue, or words."""
+        self._queries.keep_list(digest, document)
+        return Response(status_code=204)
+
     def order(self, wanted: schemas.OrderWanted) -> Response:
         """Order a query: a task is signed, given to its parties, and asked."""
         return _json(self._queries.take(wanted), 201)
@@ -107,7 +121,7 @@ class ServerRoutes:
 
 def server_app(context: ServerContext) -> RequestGuard:
     """Return the ASGI application of a server."""
-    return RequestGuard(context, described_routes(context), _refusal)
+    return RequestGuard(context, described_routes(context), _refusal, _LISTS_PATH)
 
 
 def described_routes(context: ServerContext) -> DescribedApp:
@@ -145,6 +159,7 @@ def _router(context: ServerContext) -> APIRouter:
     add("GET", "/v1/keys", routes.keys, schemas.KEYS)
     add("GET", "/v1/tasks/{digest}", routes.task, schemas.TASK)
     add("GET", "/v1/tasks/{digest}/log", routes.log, schemas.LOG)
+    add("PUT", "/v1/lists/{digest}", routes.keep_list, schemas.LIST, "admin")
     add("POST", "/v1/queries", routes.order, schemas.ORDER, "admin")
     add("GET", "/v1/queries", routes.queries, schemas.QUERIES, "admin")
     add("GET", "/v1/queries/{digest}", routes.query, schemas.QUERY, "admin")

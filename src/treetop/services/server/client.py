@@ -6,6 +6,7 @@ from typing import Any
 
 from treetop.adapters.http.retrying_connection import Reply, Request, RetryingConnection
 from treetop.errors import InvalidInput, PartyUnreachable, PeerViolation, ServerUnreachable
+from treetop.federation.wire.item_lists import ItemList
 from treetop.services.device.party_client import detail_of
 
 MAX_RESULT_BYTES = 1 << 28
@@ -18,6 +19,13 @@ class ServerClient:
 
     def __init__(self, connection: RetryingConnection, key: str) -> None:
         self._connection, self._key = connection, key
+
+    def keep_list(self, listed: ItemList) -> str:
+        """Have a list of items kept, so that orders can name it; return its digest."""
+        reply = self._asked("PUT", f"/v1/lists/{listed.digest}", listed.document)
+        if not 200 <= reply.status < 300:
+            self._read(reply)
+        return listed.digest
 
     def order(self, order: Mapping[str, Any]) -> str:
         """Have a task made of a query and run; the same order again is the same task. Return its digest."""

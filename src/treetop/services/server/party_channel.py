@@ -25,6 +25,10 @@ class HttpChannel:
         """Give the party a signed task."""
         self._asked("PUT", f"/v1/tasks/{digest_of(document).hex()}", {NO_CONTENT}, document)
 
+    def give_list(self, task: bytes, document: bytes) -> None:
+        """Give the party the list that a task names."""
+        self._asked("PUT", f"/v1/tasks/{task.hex()}/items", {NO_CONTENT}, document)
+
     def tell(self, task: bytes, number: int, message: bytes) -> None:
         """Hand over a message; the party has kept it when this returns."""
         self._asked("PUT", f"/v1/tasks/{task.hex()}/messages/{number}", {ACCEPTED}, message)

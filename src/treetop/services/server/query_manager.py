@@ -18,13 +18,14 @@ from treetop.federation.server.query import ServerQuery
 from treetop.federation.service_ports import Channel, Journal, ServiceClock
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import mode_of
+from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.signed_documents import canonical_json, signed_task
 from treetop.metrics.poisoning import fakes_needed
 from treetop.privacy.randomness import Entropy
 from treetop.public_text import visible
 from treetop.services.server.schemas import OrderWanted, QueryShown
 
-ORDERS, QUERY, LEFT_OUT = "orders", "query", "left out"
+ORDERS, QUERY, LEFT_OUT, DOCUMENT = "orders", "query", "left out", "document"
 RETRY_SECONDS = 5.0
 
 
@@ -74,16 +75,31 @@ class QueryManager:
         """Take up every query that was ordered before, but for those whose parties the settings no longer name."""
         for digest, content in self._journal.read(ORDERS).items():
             try:
-                self._begin(OrderWanted.model_validate_json(content).order(self.parties))
+                self._begin(OrderWanted.model_validate_json(content).order(self.parties, self._item_list))
             except (InvalidInput, ValidationError) as refusal:
                 self._log.say("order_not_taken_up", task=digest, kind=type(refusal).__name__)
+
+    def keep_list(self, digest: str, document: bytes) -> None:
+        """Keep a list of items that orders may name by its digest; again, it does nothing."""
+        ItemList.from_document(document, digest)
+        self._journal.write(f"item list:{digest}", DOCUMENT, document)
+
+    def _item_list(self, digest: str) -> ItemList:
+        """Return a list that was put before, or refuse."""
+        document = self._journal.read(f"item list:{digest}").get(DOCUMENT)
+        if document is None:
+            raise InvalidInput(f"expected a list that was put to /v1/lists before, found none of digest {digest}")
+        return ItemList.from_document(document, digest)
 
     def take(self, wanted: OrderWanted) -> QueryShown:
         """Keep an order and begin with it; the same order again is the same query, and goes on if it had failed."""
         parties = wanted.parties or list(self.parties)
         expected = {party: users for party, users in self._expected.items() if party in parties} | wanted.expected
         settled = wanted.model_copy(update={"parties": parties, "expected": expected})  # whatever settings say some day
-        order = settled.order(self.parties)
+        order = settled.order(self.parties, self._item_list)
+        if (local := order.local_epsilon) != order.epsilon:  # kept, so that the task stays the same however it is found
+            settled = settled.model_copy(update={"epsilon": local})
+            order = settled.order(self.parties, self._item_list)
         task = planned_task(order)
         task.check_texts()
         digest = task.digest.hex()

@@ -1,6 +1,6 @@
 """The server's API: orders and answers, and their description, from which docs/reference/server_openapi.json comes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -8,24 +8,33 @@ from pydantic import BaseModel, ConfigDict, Field
 from treetop.adapters.http.described_app import (
     JSON,
     KEYED,
+    OCTETS,
     Answer,
     ProblemDetails,
     SignedDocument,
     described,
     gives,
     refers,
+    sends,
 )
 from treetop.errors import UnknownName
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
 from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.server.planning import QueryOrder
 from treetop.federation.task import LAST_SECOND, Deadlines, LeastReports
-from treetop.mechanisms.registry import DEFAULT_MECHANISM
+from treetop.federation.wire.item_lists import ItemList
+from treetop.oracles.set_question import SetQuestion
+from treetop.oracles.set_reports import MAX_ITEMS
+from treetop.privacy.epsilon import LARGEST
+from treetop.privacy.shuffling import DEFAULT_DELTA, CentralGuarantee
 
 ABOUT = """What the server of a Treetop federation answers to those who ask queries.
 
 Tasks, their signatures and every candidate list that was signed are public; queries and results need an admin key.
 Every refusal is a problem (RFC 9457). Repeating any request does no harm: the same order is the same query."""
+
+
+DIGEST = "^[0-9a-f]{64}$"
 
 
 class Wanted(BaseModel):
@@ -50,6 +59,13 @@ class LeastWanted(Wanted):
     validation: int = Field(default=100, ge=1, le=1 << 32)
 
 
+class CentralWanted(Wanted):
+    """What is asked for towards everybody but a user's own party, if parties are honest."""
+
+    epsilon: float = Field(gt=0, le=LARGEST)
+    delta: float = Field(default=DEFAULT_DELTA, gt=0, lt=1, description="At most 1 / users.")
+
+
 class OrderWanted(Wanted):
     """A query: what is asked, of whom, how, and until when."""
 
@@ -57,10 +73,25 @@ class OrderWanted(Wanted):
     attribute: str = Field(default="item", min_length=1, max_length=200)
     k: int = Field(default=10, ge=1, le=1 << 20)
     epsilon: str = Field(default="2", max_length=24, description="Decimal digits, such as 0.5.")
-    mechanism: str = DEFAULT_MECHANISM
+    central: CentralWanted | None = Field(
+        default=None, description="Given: epsilon is computed from it and the expected users of the smallest party."
+    )
+    mechanism: str | None = Field(default=None, description="None: what suits the rest, Panorama as a rule.")
     mode: str = "one-shot"
     oracle: str = "auto"
-    encoding: str = "words"
+    encoding: str | None = Field(default=None, description="None: hashes; with a catalogue places; in a trie words.")
+    strategy: str | None = Field(default=None, description="As --strategy of the commands.")
+    catalogue: str | None = Field(default=None, pattern=DIGEST, description="Digest of a list that was put before.")
+    word_list: str | None = Field(default=None, pattern=DIGEST, description="The same; names are read as its words.")
+    text_recovery: bool | None = Field(
+        default=None, description="Whether some devices report a part of their text; None: where names are hashed."
+    )
+    normalise: str = Field(default="", max_length=100, description="Steps that devices put their item through first.")
+    items_per_user: int | None = Field(
+        default=None, ge=1, le=MAX_ITEMS,
+        description="Devices hold sets: items that a report speaks of, at most. Neither this nor a reading: one item.",
+    )  # fmt: skip
+    reading: str | None = Field(default=None, description="Devices hold sets: what a count is, holders unless told.")
     settings: dict[str, str] = Field(default_factory=dict, description="As --set of the commands.")
     parties: list[str] = Field(default_factory=list, description="The largest first; none named: all.")
     expected: dict[str, int] = Field(
@@ -75,16 +106,21 @@ class OrderWanted(Wanted):
     policy: str = Field(default="wait", description="A party that does not answer: wait, or proceed without it.")
     patience: int = Field(default=600, ge=1, le=LAST_SECOND, description="Seconds that a party may stay silent.")
 
-    def order(self, known: Sequence[str]) -> QueryOrder:
-        """Return the query that a server with these parties runs, or refuse one that cannot be asked."""
+    def order(self, known: Sequence[str], list_of: Callable[[str], ItemList]) -> QueryOrder:
+        """Return the query that a server with these parties and lists runs, or refuse one that cannot be asked."""
         for party in self.parties:
             if party not in known:
                 raise UnknownName("party", party, known)
         return QueryOrder(
             self.name, tuple(self.parties or known), self.attribute, self.k, self.epsilon, self.mechanism,
-            cast(Any, self.mode), self.oracle, self.encoding, self.settings, self.expected, self.max_times_expected,
+            cast(Any, self.mode), self.oracle, self.encoding, self.settings, self.strategy,
+            None if self.catalogue is None else list_of(self.catalogue),
+            None if self.word_list is None else list_of(self.word_list), self.text_recovery, self.normalise,
+            self.expected, self.max_times_expected,
             Deadlines(**self.deadlines.model_dump()), LeastReports(**self.least.model_dump()),
             MissingPolicy(cast(Any, self.policy), float(self.patience)),
+            None if self.central is None else CentralGuarantee(**self.central.model_dump()),
+            SetQuestion.of(self.items_per_user, self.reading) if self.items_per_user or self.reading else None,
         )  # fmt: skip
 
 
@@ -140,6 +176,10 @@ METRICS = described(_MONITORING, 200, gives("Prometheus text.", "text/plain", {"
 KEYS = described(_EVERYBODY, 200, gives("The keys that tasks are signed with.", JSON, refers(Keys)))
 TASK = described(_EVERYBODY, 200, gives("The signed task.", JSON, refers(SignedDocument)), (404, 422))
 LOG = described(_EVERYBODY, 200, gives("All signed lists of a task.", JSON, refers(ListLog)), (404, 422))
+LIST = described(
+    _ADMIN, 204, {"description": "It is kept."}, (*KEYED, 400, 422),
+    sends(OCTETS, {"type": "string", "format": "binary"}),
+)  # fmt: skip
 ORDER = described(_ADMIN, 201, _SHOWN, (*KEYED, 400, 422))
 QUERIES = described(_ADMIN, 200, gives("All queries.", JSON, refers(Queries)), KEYED)
 QUERY = described(_ADMIN, 200, _SHOWN, (*KEYED, 404, 422))

@@ -8,6 +8,7 @@ from treetop.adapters.http.endpoint_settings import AccessKey, Address, Caller, 
 from treetop.adapters.http.retrying_connection import checked_url
 from treetop.adapters.store_choice import StoreLocation, chosen, store_problems
 from treetop.errors import InvalidInput
+from treetop.federation.wire.item_lists import MAX_LIST_BYTES
 from treetop.toml_files import FilePath, Name, Secret
 
 
@@ -42,6 +43,8 @@ class ServerLimits:
     """Below the 1,024 files that many systems let a process open."""
     most_bytes_in_flight: int = 64 << 20
     """Of all requests that are not answered yet, but for the first 16 KiB of each."""
+    most_list_bytes: int = MAX_LIST_BYTES
+    """Of a list of items as it is sent, compressed."""
 
     def __post_init__(self) -> None:
         problems = limit_problems(self)

@@ -128,8 +128,8 @@ def test_rows_changed_behind_the_store_are_found(address: str, change: str) -> N
 
 
 def test_other_versions_and_wrong_addresses_are_refused(address: str, postgres: PostgresServer) -> None:
-    behind(address, "UPDATE treetop_schema SET version = 3")
-    with pytest.raises(StoreRefused, match=r"expected version 2 of its tables, found \(3,\)"):
+    behind(address, "UPDATE treetop_schema SET version = 2")
+    with pytest.raises(StoreRefused, match=r"expected version 3 of its tables, found \(2,\)"):
         open_stores(address)
     with pytest.raises(InvalidInput, match="postgresql://user@host:port/database"):
         open_stores("postgresql://host:secret:port:x/?nonsense=1")

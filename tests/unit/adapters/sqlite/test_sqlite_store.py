@@ -339,9 +339,9 @@ def test_only_its_owner_reads_a_new_store(path: Path) -> None:
 def test_other_versions_and_other_databases_are_refused(path: Path, tmp_path: Path) -> None:
     open_stores(str(path))[0].close()
     connection = sqlite3.connect(path)
-    connection.execute("PRAGMA user_version = 3")
+    connection.execute("PRAGMA user_version = 2")
     connection.close()
-    with pytest.raises(StoreRefused, match="expected version 2 of its tables, found 3"):
+    with pytest.raises(StoreRefused, match="expected version 3 of its tables, found 2"):
         open_stores(str(path))
     foreign = sqlite3.connect(tmp_path / "foreign.db")
     foreign.execute("CREATE TABLE guests (name TEXT)")

@@ -1,5 +1,8 @@
+from pathlib import Path
+
 import pytest
 
+from treetop.cli.federation.known_lists import read_lists
 from treetop.cli.federation.query import read_expected
 from treetop.errors import InvalidInput
 
@@ -21,3 +24,21 @@ def test_expected_users_are_read() -> None:
 def test_other_expectations_are_refused(pairs: list[str], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         read_expected(pairs)
+
+
+def test_a_list_is_put_through_the_steps_that_devices_take(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "words.txt").write_text("Chai\nlatte\nCHAI\n")
+    words = read_lists(None, str(tmp_path / "words.txt"), "popularity", "casefold")["word_list"]
+    assert (words.items, words.ordered, words.source) == (("chai", "latte"), True, "words.txt")
+    assert "1 of its items were merged with others" in " ".join(capsys.readouterr().err.split())
+    known = read_lists(tmp_path / "words.txt", None, None, None)["catalogue"]
+    assert (known.items, known.ordered) == (("Chai", "latte", "CHAI"), False)
+    assert read_lists(None, None, None, "casefold") == {}
+
+
+def test_there_is_one_list_at_most(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("Chai\n")
+    with pytest.raises(InvalidInput, match="leave one of them out"):
+        read_lists(tmp_path / "words.txt", str(tmp_path / "words.txt"), None, None)
+    with pytest.raises(InvalidInput, match="expected a word list to stand in the order"):
+        read_lists(None, None, "popularity", None)

@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.support.federations import Federation, crowd, items, order
+from tests.support.federations import Federation, crowd, items, naming, order
 
 from treetop.adapters.memory.report_collection import MemoryReportCollection
 from treetop.federation.service_ports import ReportCollection
 from treetop.federation.task import DeviceTask, LeastReports
+from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.signed_documents import PublishedList
 from treetop.trie.user_groups import Group, Role
 
@@ -64,6 +65,28 @@ def test_canopy_leaves_the_level_out_and_goes_on() -> None:
     assert content["missing"] == []
     assert any(f"{least} reports, fewer than {least + 1}: left out" in note for note in content["notes"])
     assert items(content)[0] == "200"
+
+
+def test_panorama_leaves_out_chunks_with_too_few_reports_and_goes_on() -> None:
+    """A chunk is looked at from as many reports on as a validation set; whole names from as many as an estimate."""
+    holders = {"a": {"ab": 900, "cd": 500}, "b": {"ab": 400, "cd": 300}}
+    settings = {"bits": 10, "text_chunks": 3, "text_share": 0.4}
+
+    def asked(**least: int) -> Federation:
+        return with_least(naming(holders, settings=settings, word_list=ItemList(("ab", "cd"))), **least)
+
+    sizes = sizes_of(asked(), "b")
+    fewest = min(sizes[Group(level)] for level in (2, 3, 4))
+    (chunk,) = [level - 1 for level in (2, 3, 4) if sizes[Group(level)] == fewest]
+    whole = asked(validation=fewest).query().run().content
+    assert not [note for note in whole["notes"] if "party 'b'" in note]
+    content = asked(validation=fewest + 1).query().run().content
+    assert f"party 'b': chunk {chunk} of texts: fewer than {fewest + 1} reports each, left out" in content["notes"]
+    assert content["missing"] == []
+    assert items(content)[:2] == ["ab", "cd"]
+    alone = asked(estimate=sizes[Group(1)] + 1, validation=1).query().run().content
+    told = f"party 'b': whole names: fewer than {sizes[Group(1)] + 1} reports, left out"
+    assert told in alone["notes"]
 
 
 def test_in_one_shot_small_validation_sets_estimate_with_the_others() -> None:

@@ -1,24 +1,29 @@
 import math
 import re
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import pytest
 
-from treetop.errors import InvalidInput, UnknownName
+from treetop.errors import InvalidInput, PeerViolation, UnknownName
 from treetop.federation.device.list_checks import LEAST_SLOTS, smallest_domain
 from treetop.federation.server.planning import QueryOrder, plan_notes, planned_task
 from treetop.federation.task import DeviceTask
-from treetop.federation.task_parameters import codec_of, mode_of, parameters_of
+from treetop.federation.task_codec import codec_of
+from treetop.federation.task_parameters import mechanism_of, mode_of, parameters_of
+from treetop.federation.wire.item_lists import ItemList
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import MODES
 from treetop.mechanisms.registry import MECHANISMS, mechanism_named
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.registry import oracle_named, oracle_names
+from treetop.oracles.set_question import SetQuestion
 from treetop.privacy.budget import Budget
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.user_groups import Group, Role
 
+IN_ROUNDS = [name for name in MECHANISMS if "rounds" in MECHANISMS[name].modes]
 EPSILONS = ["0.1", "0.5", "1", "1.5", "2", "3", "4", "5.25", "8", "11", "16"]
 
 
@@ -26,7 +31,7 @@ def ordered(mechanism: str = "taps", **more: Any) -> QueryOrder:
     return QueryOrder("fruit", ("a", "b"), mechanism=mechanism, **{"encoding": "ids", **more})
 
 
-@pytest.mark.parametrize(("mechanism", "mode"), list(product(MECHANISMS, MODES)))
+@pytest.mark.parametrize(("mechanism", "mode"), list(product(IN_ROUNDS, MODES)))
 def test_a_task_says_all_that_its_dialogues_need(mechanism: str, mode: Any) -> None:
     settings = {"bits": 24, "levels": 6} if mechanism != "canopy" else {"bits": 24, "step_bits": 6}
     task = planned_task(ordered(mechanism, mode=mode, k=7, epsilon="1.50", settings=settings))
@@ -52,6 +57,80 @@ def test_weights_are_those_of_the_paper() -> None:
     assert list(weights(planned_task(ordered("tap"))).values()) == [1] * 6 + [3] * 18
 
 
+DRINKS = ItemList(("chai", "latte", "mate"), ordered=True, source="drinks.csv")
+
+
+def test_texts_are_asked_for_unless_something_else_is_said() -> None:
+    task = planned_task(QueryOrder("fruit", ("a", "b")))
+    assert (task.mechanism, task.reports, task.oracle, task.item_list) == ("panorama", "names", "walsh", "")
+    assert task.lengths == (0, 24, *range(32, 24 + 8 * 12 + 1, 8))
+    assert (task.encoding.name, dict(task.settings)["hash_key"]) == ("hashed", task.encoding.hash_key)
+    weights = [entry.weight for entry in task.groups]
+    assert weights[0] / sum(weights) == pytest.approx(0.7)
+    whole = planned_task(QueryOrder("fruit", ("a", "b"), text_recovery=False))
+    assert (whole.lengths, len(whole.groups)) == ((0, 24), 1)
+    assert planned_task(QueryOrder("fruit", ("a", "b"), mode="rounds")).mechanism == "canopy"
+    assert planned_task(QueryOrder("fruit", ("a", "b"), encoding="words")).mechanism == "canopy"
+    assert planned_task(QueryOrder("fruit", ("a", "b"), oracle="olh")).mechanism == "canopy"
+    ids = planned_task(QueryOrder("fruit", ("a", "b"), encoding="ids"))
+    assert (ids.mechanism, ids.lengths, ids.encoding.hash_key) == ("panorama", (0, 24), "")
+
+
+def test_a_list_is_named_by_its_digest_and_a_catalogue_fixes_the_bits() -> None:
+    words = planned_task(QueryOrder("fruit", ("a", "b"), word_list=DRINKS, normalise="trim,nfc"))
+    assert (words.item_list, words.encoding.normalise, words.chunks) == (DRINKS.digest, "nfc,trim", 12)
+    known = planned_task(QueryOrder("fruit", ("a", "b"), catalogue=DRINKS))
+    assert (known.item_list, known.encoding.name, known.lengths) == (DRINKS.digest, "catalogue", (0, 8))
+
+
+def test_every_query_has_a_key_of_its_own_and_the_same_order_the_same() -> None:
+    orders = [QueryOrder("fruit", ("a", "b")), QueryOrder("roots", ("a", "b")), QueryOrder("fruit", ("a", "b"), k=11)]
+    orders += [QueryOrder("fruit", ("a", "b"), word_list=DRINKS), QueryOrder("fruit", ("a", "b"), text_recovery=False)]
+    keys = [planned_task(order).encoding.hash_key for order in orders]
+    assert len(set(keys)) == len(keys)
+    assert planned_task(QueryOrder("fruit", ("a", "b"))).encoding.hash_key == keys[0]
+    fixed = planned_task(QueryOrder("fruit", ("a", "b"), settings={"hash_key": "mine"}))
+    assert (fixed.encoding.hash_key, dict(fixed.settings)["hash_key"]) == ("mine", "mine")
+
+
+@pytest.mark.parametrize("more", [
+    {}, {"word_list": DRINKS}, {"catalogue": DRINKS}, {"encoding": "ids"}, {"text_recovery": False},
+    {"word_list": DRINKS, "text_recovery": False}, {"settings": {"bits": 16, "text_chunks": 3, "text_share": 0.5}},
+])  # fmt: skip
+def test_parties_read_from_a_task_what_the_server_planned(more: dict[str, Any]) -> None:
+    order = QueryOrder("fruit", ("a", "b"), **more)
+    task, planned = order.planned.task, order.planned.strategy
+    mechanism: Any = mechanism_of(DeviceTask.from_canonical_bytes(task.canonical_bytes()), order.listed)
+    told: Any = planned.mechanism
+    assert mechanism.listed.names.tolist() == told.listed.names.tolist()
+    assert (mechanism.listed.texts, mechanism.listed.chunks.tolist()) == (
+        told.listed.texts,
+        told.listed.chunks.tolist(),
+    )
+    assert (mechanism.discovers, mechanism.texts) == (told.discovers, told.texts)
+    assert mechanism.task_lengths(parameters_of(task)) == task.lengths
+    codec = codec_of(task, order.listed.items if order.listed else ())
+    assert (codec.name, codec.bits) == (planned.codec.name, planned.codec.bits)
+    other = ItemList(("tea",))
+    with pytest.raises(PeerViolation, match="list of the task"):
+        mechanism_of(task, None if order.listed else other)
+
+
+@pytest.mark.parametrize(("more", "message"), [
+    ({"mode": "rounds", "mechanism": "panorama"}, "panorama can be asked in one-shot mode, found rounds"),
+    ({"mode": "rounds", "word_list": DRINKS}, "the strategy 'trie' has no use for a word list"),
+    ({"mechanism": "taps", "text_recovery": True}, "no use for text recovery"),
+    ({"catalogue": DRINKS, "encoding": "ids"}, "with a catalogue nothing is searched or encoded"),
+    ({"strategy": "catalogue"}, "expects a catalogue, found none"),
+    ({"strategy": "forest"}, "unknown strategy"), ({"normalise": "rot13"}, "unknown step of normalisation"),
+    ({"oracle": "olh", "mechanism": "panorama"}, "olh does not count every name of 24 bits: only walsh does"),
+    ({"settings": {"bits": 27}, "mechanism": "panorama"}, "at most 26 bits, found bits = 27"),
+])  # fmt: skip
+def test_names_that_cannot_be_asked_for_are_refused(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        planned_task(QueryOrder("fruit", ("a", "b"), **more))
+
+
 def test_canopy_takes_public_weights_and_says_so() -> None:
     ramp, equal = planned_task(ordered("canopy")), planned_task(ordered("canopy", encoding="hashed"))
     assert list(weights(ramp).values()) == [5, 4, 6, 8, 10, 20]
@@ -67,7 +146,7 @@ def test_a_setting_that_nobody_reads_is_named() -> None:
     assert plan_notes(alone) == ("tap: there is one party only and nobody to share with",)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", IN_ROUNDS)
 @pytest.mark.parametrize("encoding", ["words", "ids", "text", "hashed"])
 def test_the_default_tasks_of_every_mechanism_meet_the_devices_floor(mechanism: str, encoding: str) -> None:
     """Five slots: no longer floor would do, since the paper's tries begin with two bits."""
@@ -162,3 +241,26 @@ def test_codes_are_read_back_by_the_tasks_own_codec() -> None:
         hashed.encode(["x"]).codes.tolist()
         != codec_of(planned_task(ordered(encoding="hashed"))).encode(["x"]).codes.tolist()
     )
+
+
+def test_what_is_asked_of_sets_stands_in_the_task_and_nowhere_else() -> None:
+    asked = QueryOrder("sets", ("a", "b"), sets=SetQuestion(8, "holders"))
+    task = planned_task(asked)
+    assert task.sets == asked.sets
+    assert "items_per_user" not in dict(task.settings)
+    assert getattr(parameters_of(task), "items_per_user") == 8  # noqa: B009  a setting of its own
+    plain = planned_task(replace(asked, sets=None))
+    assert plain.encoding.hash_key != task.encoding.hash_key
+    assert (plain.unlisted_face.slots, task.unlisted_face.slots) == (8, 64)
+    one = planned_task(QueryOrder("one", ("a", "b"), mechanism="taps", sets=SetQuestion(1, "shares")))
+    assert one.thresholds["items"] == "1"
+
+
+@pytest.mark.parametrize(("more", "message"), [
+    ({"mode": "rounds"}, "devices that hold sets are asked in one-shot mode, found rounds"),
+    ({"mechanism": "fedpem"}, "fedpem asks every user for the one item that she holds"),
+    ({"settings": {"items_per_user": "8"}}, "a federation expects items_per_user beside the settings"),
+])  # fmt: skip
+def test_sets_that_cannot_be_asked_about_are_refused(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        QueryOrder("sets", ("a",), sets=SetQuestion(8, "holders"), **more)

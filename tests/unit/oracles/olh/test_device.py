@@ -23,7 +23,7 @@ def test_buckets_take_two_bytes_at_most() -> None:
 
 def test_devices_hash_as_the_vectors_say() -> None:
     for vector in VECTORS:
-        assert bucket_of(vector["seed"], vector["key"], vector["buckets"]) == vector["bucket"]
+        assert bucket_of(vector["seed"], int(vector["key"]), vector["buckets"]) == vector["bucket"]
 
 
 @pytest.mark.parametrize("count", [2, 4, 9, 2982, 65536])

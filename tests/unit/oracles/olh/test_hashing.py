@@ -25,11 +25,11 @@ def by_hand(seed: int, key: int, count: int) -> int:
 
 def test_the_hash_is_pinned_by_vectors() -> None:
     for vector in VECTORS:
-        low, high = premixed(np.array([vector["key"]], dtype=np.uint64))
+        low, high = premixed(np.array([int(vector["key"])], dtype=np.uint64))
         seeds = np.array([vector["seed"]], dtype=np.uint32)
         assert buckets(seeds, low, high, vector["buckets"]).tolist() == [vector["bucket"]], vector
 
 
 def test_vectors_and_arrays_agree_with_plain_integers() -> None:
     for vector in VECTORS:
-        assert by_hand(vector["seed"], vector["key"], vector["buckets"]) == vector["bucket"]
+        assert by_hand(vector["seed"], int(vector["key"]), vector["buckets"]) == vector["bucket"]

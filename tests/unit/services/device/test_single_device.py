@@ -18,6 +18,7 @@ from treetop.errors import (
     BudgetExceeded,
     InvalidInput,
     LedgerRefused,
+    PeerViolation,
     QuestionRefused,
     ReportRefused,
     TreetopError,
@@ -26,10 +27,13 @@ from treetop.errors import (
 )
 from treetop.federation.device.ledger import Caps
 from treetop.federation.device.trusted_task import TrustedTask
-from treetop.federation.task import Deadlines, DeviceTask, Encoding
+from treetop.federation.task import Deadlines, DeviceTask, Encoding, WeightedGroup
+from treetop.federation.wire.item_lists import ItemList
+from treetop.federation.wire.report_batches import decoded_batch
 from treetop.federation.wire.uploads import ReportStatus, Ticket
 from treetop.services.device.party_client import PartyClient
 from treetop.services.device.single_device import SingleDevice
+from treetop.trie.user_groups import Group
 
 
 class Player:
@@ -49,8 +53,9 @@ class Player:
             ticket = Ticket.from_bytes(self.party.write_tickets(1)[0])
             entropy = options.pop("entropy", None) or SystemEntropy()
             return SingleDevice(
-                client, membership, ticket, state, item, entropy, self.told.append, sleep=self.slept.append, **options
-            ).run()
+                client, membership, ticket, state, lambda: [item()], entropy, self.told.append,
+                sleep=self.slept.append, **options,
+            ).run()  # fmt: skip
         finally:
             state.close()
             client.close()
@@ -100,6 +105,46 @@ def test_the_size_of_an_upload_says_nothing_of_the_value(tmp_path: Path, oracle:
             player.run(lambda item=item: item, entropy=FixedEntropy(4))  # type: ignore[misc]
             sizes.add((len(party.requests), sum(len(path) + len(body) for path, body in party.requests)))
     assert len(sizes) == 1
+
+
+DRINKS = ItemList(("chai", "latte", "mate"))
+CATALOGUE = replace(
+    fleet_task("walsh"), lengths=(0, 8), groups=(WeightedGroup(Group(1), 1),), encoding=Encoding("catalogue"),
+    reports="names", item_list=DRINKS.digest,
+)  # fmt: skip
+
+
+def test_a_catalogue_is_fetched_and_checked_before_anything_is_drawn(tmp_path: Path) -> None:
+    party, entropy = FakeParty(CATALOGUE), FixedEntropy(1)
+    with serving(party) as url:
+        player = Player(party, url, tmp_path)
+        assert player.run(lambda: "latte", entropy=entropy) is None
+        assert "does not have the task's list of items yet: run this again later" in player.told[-1]
+        for wrong in (ItemList(("chai", "latte")).document, b"x", DRINKS.document[:-1]):
+            party.items = wrong
+            with pytest.raises(PeerViolation, match="list"):
+                player.run(lambda: "latte", entropy=entropy)
+        assert (entropy.total, party.received) == (0, [])
+        party.items = DRINKS.document
+        assert player.run(lambda: "latte", entropy=entropy) is ReportStatus.ACCEPTED
+        party.items = None
+        assert player.run(lambda: "mate") is ReportStatus.REPLAYED  # what was made before needs no list
+    report = decoded_batch(party.received[0][1])
+    assert (len(report.bodies), report.envelope.group) == (1, Group(1))
+
+
+def test_a_device_waits_for_the_list_and_gives_up_when_the_task_is_over(tmp_path: Path) -> None:
+    party = FakeParty(CATALOGUE, closed=True)
+    with serving(party) as url, pytest.raises(QuestionRefused, match="expected open, found closed"):
+        Player(party, url, tmp_path).run(wait=True)
+
+
+def test_only_a_catalogue_is_fetched(tmp_path: Path) -> None:
+    words = replace(CATALOGUE, lengths=(0, 24), encoding=Encoding("hashed", "mine", "casefold"))
+    party = FakeParty(words, items=DRINKS.document)
+    with serving(party) as url:
+        assert Player(party, url, tmp_path).run(lambda: "LATTE") is ReportStatus.ACCEPTED
+    assert not [path for path, _ in party.requests if path.endswith("items")]
 
 
 def refusals(task: DeviceTask, **options: Any) -> dict[str, Any]:

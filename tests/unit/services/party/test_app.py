@@ -2,8 +2,10 @@
 
 import socket
 import time
+import zlib
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from http.client import HTTPConnection
 
@@ -30,6 +32,7 @@ from treetop.adapters.http.endpoint_settings import AccessKey
 from treetop.adapters.memory.report_store import MemoryReportStore
 from treetop.errors import StoreBusy, StoreDamaged, StoreUnavailable
 from treetop.federation.protocol import ServerMessage
+from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.signed_documents import Publication, PublishedList, Question, signed
 from treetop.federation.wire.uploads import ReportStatus, encoded_upload
 from treetop.services.party.settings import Limits
@@ -38,6 +41,7 @@ from treetop.trie.user_groups import Group
 
 ONE_SHOT, ROUNDS = task(), task("listed")
 CLIENT = "127.0.0.7"
+DRINKS = ItemList(("chai", "latte"))
 PATH = f"/v1/tasks/{ONE_SHOT.digest.hex()}"
 
 
@@ -78,6 +82,8 @@ CALLS: list[tuple[str, str, bytes | None, str | None, int]] = [
     ("GET", PATH + "/beacon", None, None, 404),
     ("GET", PATH + "/lists", None, None, 200),
     ("GET", PATH + "/lists/1/0", None, None, 404),
+    ("GET", PATH + "/items", None, None, 404),
+    ("PUT", PATH + "/items", DRINKS.document, "server", 400),
     ("POST", PATH + "/reports", encoded_upload([honest_entry(ONE_SHOT, 77)]), None, 200),
     ("POST", PATH + "/tickets", b'{"count": 2}', "back_end", 200),
     ("PUT", PATH, document(ONE_SHOT), "server", 204),
@@ -304,6 +310,30 @@ def test_bodies_that_are_too_large_are_not_read() -> None:
         entries = [honest_entry(ONE_SHOT, serial) for serial in range(8)]
         assert ask(port, "POST", PATH + "/reports", encoded_upload(entries[:7])).status == 200
         assert is_problem(ask(port, "POST", PATH + "/reports", encoded_upload(entries * 2)), 413)
+
+
+def test_the_list_that_a_task_names_is_kept_and_shown_to_everybody() -> None:
+    """Another list is refused, a larger body than others have is taken here, and only for this."""
+    named = replace(ONE_SHOT, item_list=DRINKS.digest)
+    hosted, path = Hosted(limits=Limits(10, 60, 100, most_list_bytes=5_000)), f"/v1/tasks/{named.digest.hex()}"
+    hosted.party.install(document(named))
+    long = ItemList(tuple(map(str, range(4_000))))
+    other = ItemList(("tea",))
+    with live(hosted.context) as port:
+        assert is_problem(ask(port, "GET", path + "/items"), 404)
+        for wrong in (other.document, b"", long.document[:70]):
+            assert is_problem(ask(port, "PUT", path + "/items", wrong, SERVER_KEY), 400)
+        assert is_problem(ask(port, "PUT", path + "/items", long.document, SERVER_KEY), 413)
+        assert is_problem(ask(port, "PUT", path + "/messages/1", b"x" * 61, SERVER_KEY), 413)
+        assert is_problem(ask(port, "PUT", path + "/items", DRINKS.document, BACK_END_KEY), 403)
+        assert is_problem(ask(port, "GET", path + "/items"), 404)
+        stored = zlib.compress(zlib.decompress(DRINKS.document), 0)
+        for sent in (DRINKS.document, stored, DRINKS.document):
+            assert ask(port, "PUT", path + "/items", sent, SERVER_KEY).status == 204
+        assert ask(port, "GET", path + "/items").body == DRINKS.document
+    again = Hosted(store=hosted.store, journal=hosted.journal)
+    again.party.take_up()
+    assert again.party.task(named.digest).published.item_list == DRINKS.document
 
 
 def raw(port: int, sent: bytes) -> bytes:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.support.clocks import NOW, HandClock
-from tests.support.parties import DEADLINES, KEY, NAME, SIGNING, EchoQuery, document, honest_entry, task
+from tests.support.parties import DEADLINES, KEY, NAME, SIGNING, EchoQuery, NotingCounter, document, honest_entry, task
 
 from treetop.adapters.memory.ports import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
@@ -43,9 +43,9 @@ class World:
         self.party.take_up()
 
     def _open(self, admission: TaskAdmission, published: PublishedDocuments) -> Query:
-        self.admission, self.published = admission, published
+        self.admission, self.published, self.counter = admission, published, NotingCounter()
         self.collection = DeviceReportCollection(
-            admission, published, self.store, None, clock=self.clock,  # type: ignore[arg-type]
+            admission, published, self.store, self.counter, clock=self.clock,  # type: ignore[arg-type]
             verifier=lambda: self.party.verifier, stopping=lambda: self.stopping, close_when_complete=self.eager,
         )  # fmt: skip
         return EchoQuery()
@@ -97,6 +97,7 @@ def test_one_shot_closes_at_the_deadline_and_takes_nothing_afterwards() -> None:
     assert world.clock.passed == DEADLINES.reports - NOW
     assert (found.devices, found.tickets, found.digest) == (3, 5, bytes(32))
     assert sum(found.groups.values()) == 3
+    assert world.counter.unlinked == [group for group, reports in found.groups.items() if reports]
     assert world.report(honest_entry(ONE_SHOT, 3)) == "level_closed"
     for now in (NOW, NOW + 30 * DAY):
         assert world.report(honest_entry(ONE_SHOT, 0), now) == "replayed", "it learns that it counts, however late"
@@ -169,6 +170,7 @@ def test_a_level_closes_when_all_assigned_have_answered() -> None:
     assert world.collection.gather(Group(1)) == len(first)
     assert world.clock.passed - before < 1
     assert world.published.is_closed(Group(1))
+    assert world.counter.unlinked == [Group(1)]
     assert world.report(answer(first[0], listed())) == "replayed"
 
 

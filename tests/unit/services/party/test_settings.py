@@ -69,6 +69,8 @@ def test_the_defaults_in_the_sample_are_the_defaults(tmp_path: Path) -> None:
         ('"9f86d081', '"zz', "sha256 must be 64 hexadecimal digits"),
         ("not_after = 2027-01-31", "not_after = 2027-01-31\nnot_before = 2028-01-01", "must come before"),
         ("most_reports_per_request = 10000", "most_reports_per_request = 20000", "10000 at most"),
+        ("# allowed_origins = []", 'allowed_origins = ["*"]', "must name every origin"),
+        ("# allowed_origins = []", 'allowed_origins = ["survey.example"]', "https://survey.example"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, old: str, new: str, told: str) -> None:

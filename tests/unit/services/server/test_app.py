@@ -12,7 +12,9 @@ from tests.support.servers import ADMIN_KEY, ORDER, SIZES, Away, HostedServer, c
 
 from treetop.adapters.http.retrying_connection import Request, RetryingConnection, RetryPolicy
 from treetop.adapters.system.ed25519 import PinnedKeys
+from treetop.encoding.item_codecs import Hashed
 from treetop.errors import InvalidInput, PartyUnreachable, PeerViolation, UnknownName
+from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.signed_documents import checked, checked_task
 from treetop.services.server.app import server_app
 from treetop.services.server.client import ServerClient
@@ -79,6 +81,23 @@ def test_an_order_is_answered(port: int) -> None:
     assert [query["state"] for query in asked.queries()] == ["answered"]
 
 
+def test_a_central_epsilon_becomes_one_of_reports_and_is_computed_again_at_the_close(port: int) -> None:
+    asked, wish = client(port), {**ORDER, "central": {"epsilon": 1.0, "delta": 1e-5}}
+    with pytest.raises(InvalidInput, match="the expected users of every party, found none of 'north'"):
+        asked.order(wish)
+    task = asked.order({**wish, "expected": SIZES})
+    result = answered(asked, task)
+    assert 1 <= float(result["privacy"]["epsilon"]) < 4
+    assert f"epsilon {result['epsilon']:g}, which gives (1, 1e-5)-DP" in result["choices"][-1]
+    assert {party["central"]["delta"] for party in result["parties"]} == {1e-5}
+    assert all(party["central"]["epsilon"] <= result["epsilon"] for party in result["parties"])
+    short = [party for party in result["parties"] if party["central"]["epsilon"] > 1]
+    assert len([note for note in result["notes"] if "(1, 1e-5)-DP was asked for" in note]) == len(short)
+    assert asked.order({**wish, "expected": SIZES}) == task
+    with pytest.raises(InvalidInput, match="at most 1/N"):
+        asked.order({**wish, "expected": SIZES, "central": {"epsilon": 1.0, "delta": 0.1}})
+
+
 def test_rounds_leave_a_public_log_of_signed_lists(port: int) -> None:
     asked = client(port)
     task = asked.order({**ORDER, "mode": "rounds"})
@@ -91,12 +110,57 @@ def test_rounds_leave_a_public_log_of_signed_lists(port: int) -> None:
     assert checked_task(get(port, f"/v1/tasks/{task}").body, keys).digest.hex() == task
 
 
+NAMED: dict[str, Any] = {
+    "name": "drinks", "k": 2, "epsilon": "8", "settings": {"bits": "8", "text_chunks": "1", "hash_key": "mine"},
+    "least": {"estimate": 1, "validation": 1},
+}  # fmt: skip
+
+
+def test_a_list_is_put_once_named_by_its_digest_and_given_to_every_party() -> None:
+    """Whoever holds the word that is hashed to 200 is counted under it, after a restart of the server, too."""
+    words = ItemList(tuple(f"word {number}" for number in range(2_000)), ordered=True, source="words.txt")
+    codec = Hashed(8, "mine")
+    by_code = {codec.hash_of(word.encode()): word for word in reversed(words.items)}
+    parties, journal = channels(), ScriptedJournal()
+    order = {**NAMED, "word_list": words.digest, "text_recovery": False}
+    with served(server_app(HostedServer(parties, journal).context)) as port:
+        asked = client(port)
+        with pytest.raises(InvalidInput, match="expected a list that was put to /v1/lists before"):
+            asked.order(order)
+        assert asked.keep_list(words) == asked.keep_list(words) == words.digest
+        task = asked.order(order)
+        result = answered(asked, task)
+    assert [(row["item"], row["source"]) for row in result["items"]] == [
+        (by_code[200], "listed"), (by_code[77], "listed")
+    ]  # fmt: skip
+    assert "names are read from words.txt: 2,000 words, the most popular first" in result["choices"]
+    for channel in parties.values():
+        assert channel._party.lists == {words.digest: words.document}
+    manager = manager_over(journal, dict.fromkeys(SIZES, NobodyToAsk()))
+    manager.resume()
+    assert manager.state(task).state == "answered"
+
+
+def test_a_list_that_is_none_or_another_is_refused(port: int) -> None:
+    words, headers = ItemList(("chai",)), {"Authorization": f"Bearer {ADMIN_KEY}"}
+    for digest, document in ((words.digest, b"x"), ("ab" * 32, words.document), (words.digest, b"")):
+        reply = connection(port).ask(Request("PUT", f"/v1/lists/{digest}", document, headers))
+        assert reply.status == 400
+    assert connection(port).ask(Request("PUT", f"/v1/lists/{words.digest}", words.document)).status == 401
+    with pytest.raises(PeerViolation, match="401"):
+        client(port, "wrong" * 10).keep_list(words)
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
         ({"k": 0}, "k:"), ({"k": "10"}, "k:"), ({"epsilon": "ten"}, "epsilon"), ({"mechanism": "tapz"}, "taps"),
         ({"mode": "shots"}, "one-shot"), ({"parties": ["east"]}, "north"), ({"colour": "red"}, "colour"),
         ({"settings": {"bitz": "8"}}, "bits"), ({"policy": "hope"}, "wait"), ({"name": ""}, "name"),
+        ({"catalogue": "ab"}, "catalogue"), ({"text_recovery": "yes"}, "text_recovery"), ({"strategy": "tree"}, "trie"),
+        ({"items_per_user": 0}, "items_per_user"), ({"items_per_user": "8"}, "items_per_user"),
+        ({"items_per_user": 8, "reading": "shares"}, "items_per_user = 1"), ({"reading": "occurrences"}, "not counted"),
+        ({"items_per_user": 8, "mechanism": "taps"}, "one item that she holds"),
         ({"oracle": "krr"}, "olh"), ({"deadlines": {"opens": 5, "enrolment": 4}}, "deadlines"),
     ],
 )  # fmt: skip

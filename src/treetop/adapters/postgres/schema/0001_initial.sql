@@ -13,7 +13,7 @@ CREATE TABLE task (
 CREATE TABLE document (task bigint PRIMARY KEY REFERENCES task, content bytea NOT NULL);
 CREATE TABLE collection (
     number bigint PRIMARY KEY, task bigint NOT NULL REFERENCES task, level bigint NOT NULL, role bigint NOT NULL,
-    reports bigint NOT NULL, checks bytea NOT NULL, state bigint NOT NULL, seal bytea NOT NULL,
+    reports bigint NOT NULL, checks bytea NOT NULL, secret bytea NOT NULL, state bigint NOT NULL, seal bytea NOT NULL,
     UNIQUE (task, level, role)
 );
 -- Which tickets were used, by task: this is what makes a report count once.

@@ -12,7 +12,7 @@ CREATE TABLE task (
 CREATE TABLE document (task INTEGER PRIMARY KEY, content BLOB NOT NULL) STRICT;
 CREATE TABLE collection (
     number INTEGER PRIMARY KEY, task INTEGER NOT NULL, level INTEGER NOT NULL, role INTEGER NOT NULL,
-    reports INTEGER NOT NULL, checks BLOB NOT NULL, state INTEGER NOT NULL, seal BLOB NOT NULL
+    reports INTEGER NOT NULL, checks BLOB NOT NULL, secret BLOB NOT NULL, state INTEGER NOT NULL, seal BLOB NOT NULL
 ) STRICT;
 CREATE INDEX collection_of_task ON collection (task);
 -- Which tickets were used, by task: this is what makes a report count once.

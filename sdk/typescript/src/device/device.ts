@@ -1,0 +1,100 @@
+/**
+ * One private value, one perturbed report for each task.
+ *
+ * The order is the promise: the question is checked on public data, the group and the cost are written to the ledger,
+ * all randomness is drawn, the value is read last, the report is written to the ledger, and only then sent. No variable
+ * holds the value, its key or its slot.
+ */
+
+import { fromHex, type Digest } from "../bytes.js";
+import { TreetopError } from "../errors.js";
+import type { Entropy } from "../randomness.js";
+import { rationalText } from "../rational.js";
+import type { Group } from "../wire/groups.js";
+import { encodedBatch, NO_DOMAIN } from "../wire/reportBatches.js";
+import { listDigest, slotOf, type Publication, type Question } from "../wire/signedDocuments.js";
+import { faceFor, type DeviceTask } from "../wire/task.js";
+import { assignedGroup, drawnGroup, type Enrolment } from "./groupAssignment.js";
+import type { Ledger, LedgerEntry } from "./ledger.js";
+import { checkQuestion } from "./listChecks.js";
+import { PrivateValue } from "./privateValue.js";
+
+/** Reads the device's own code, or null for an item without one; called once, after all randomness is drawn. */
+export type ValueSource = () => Promise<bigint | null>;
+
+/** The way to the party: returns once the party has acknowledged the batch; sending it again does no harm. */
+export type Outbox = (batch: Uint8Array) => Promise<void>;
+
+/** One user's device; it has no seed. */
+export class Device {
+  readonly #value: ValueSource;
+  readonly #entropy: Entropy;
+  readonly #ledger: Ledger;
+
+  constructor(value: ValueSource, entropy: Entropy, ledger: Ledger) {
+    this.#value = value;
+    this.#entropy = entropy;
+    this.#ledger = ledger;
+  }
+
+  /** Return the one report of a one-shot task, at a level of the device's own drawing. */
+  async answerOnce(task: DeviceTask): Promise<Uint8Array> {
+    if (!task.oneShot) throw new TreetopError("promise", "this task needs a list");
+    const entry = this.#ledger.entry(task.digest) ?? (await this.#reserve(task, this.#drawnGroup(task), NO_DOMAIN));
+    return fromHex(entry.sent) ?? this.#settle(task, entry, null);
+  }
+
+  /** Return the one report of a task in rounds, or refuse the question. */
+  async answer(task: DeviceTask, enrolment: Enrolment, question: Question, published: Publication): Promise<Uint8Array> {
+    const own = await assignedGroup(task, enrolment);
+    checkQuestion(task, own, question, published, this.#ledger.caps.leastSlots);
+    const domain = await listDigest(question);
+    const entry = this.#ledger.entry(task.digest) ?? (await this.#reserve(task, own, domain));
+    if (entry.domain !== domain) {
+      throw new TreetopError("promise", "this task was answered for another list");
+    }
+    return fromHex(entry.sent) ?? this.#settle(task, entry, question);
+  }
+
+  /** Send the report of a task, which must have been answered, and note that it arrived. */
+  async deliver({ digest }: DeviceTask, outbox: Outbox): Promise<void> {
+    const sent = fromHex(this.#ledger.entry(digest)?.sent);
+    if (sent === null) throw new TreetopError("promise", "this task has no report");
+    await outbox(sent);
+    await this.#ledger.markDelivered(digest);
+  }
+
+  #drawnGroup(task: DeviceTask): Group {
+    this.#ledger.checkAllowed(task.attribute, task.budget.amount);
+    return drawnGroup(task, this.#entropy);
+  }
+
+  async #reserve({ digest, attribute, budget }: DeviceTask, group: Group, domain: Digest): Promise<LedgerEntry> {
+    const epsilon = rationalText(budget.amount);
+    const entry = { task: digest, attribute, group, domain, epsilon, sent: null, delivered: false };
+    await this.#ledger.reserve(entry);
+    return entry;
+  }
+
+  /** Answer a list with the slot of the first bits, or the dummy's; without a list their key, or that of a name, is hashed. */
+  async #settle(task: DeviceTask, { group, domain }: LedgerEntry, question: Question | null): Promise<Uint8Array> {
+    const { digest, bits, lengths } = task;
+    const { tag, slots, draw } = faceFor(task, question === null ? undefined : question.prefixes.length + 1);
+    const report = draw(this.#entropy);
+    const [level] = group;
+    const asked = (value: PrivateValue): bigint =>
+      question === null ? value.key(task, level) : slotOf(question, value.prefix(bits, lengths[level]!));
+    const body = report(asked(await this.#readValue(bits)));
+    const batch = encodedBatch({ task: digest, group, domain, tag, slots }, body);
+    await this.#ledger.settle(digest, batch);
+    return batch;
+  }
+
+  async #readValue(bits: number): Promise<PrivateValue> {
+    try {
+      return new PrivateValue(await this.#value(), bits);
+    } catch {
+      throw new TreetopError("value", "the device's own value could not be read"); // whatever it says may show the value
+    }
+  }
+}

@@ -1,0 +1,228 @@
+/** One user's device and its party: checks, one report, the same bytes whenever it is sent again. */
+
+import { digestBytes, fromHex, hex } from "../bytes.js";
+import { Device } from "../device/device.js";
+import { assignedGroup } from "../device/groupAssignment.js";
+import { Ledger, type LedgerEntry } from "../device/ledger.js";
+import { LEAST_SLOTS } from "../device/listChecks.js";
+import { checkListLengths, checkTime, enrolmentOf, listOf, trustedTask } from "../device/trustedTask.js";
+import { deviceCode } from "../encoding/deviceItems.js";
+import { codecNamed, listedItems, type ItemCodec } from "../encoding/itemCodecs.js";
+import { check, TreetopError } from "../errors.js";
+import { uniformBelow, type Entropy } from "../randomness.js";
+import { parsedRational, rationalText } from "../rational.js";
+import { groupText } from "../wire/groups.js";
+import { readItemList } from "../wire/itemLists.js";
+import type { Verifier } from "../wire/signedDocuments.js";
+import { counts, passing, readTicket, type Verdict } from "../wire/uploads.js";
+import type { DeviceState, WithState } from "./deviceState.js";
+import { partyClient } from "./partyClient.js";
+
+/** What a device's item is: a text, or bytes that should be one; read once, after all randomness is drawn. */
+export type Item = string | Uint8Array | (() => string | Uint8Array | Promise<string | Uint8Array>);
+
+export interface DeviceOptions {
+  /** Address of the party, https://… */
+  readonly party: string;
+  /** The party's name, as tasks have it. */
+  readonly partyName: string;
+  /** Digest of the task, 64 hexadecimal digits. */
+  readonly task: string;
+  /** The server's public keys, 64 hexadecimal digits each: two while one replaces the other. */
+  readonly serverKeys: readonly string[];
+  /** The ticket, 48 hexadecimal digits, or who fetches one; it is asked for once and then kept. */
+  readonly ticket: string | (() => string | Promise<string>);
+  /** What the device's owner allows: epsilon as text, "4" for a task and "8" in a lifetime unless said otherwise. */
+  readonly caps?: { perTask?: string; lifetime?: string; attribute?: string; leastSlots?: number };
+  /** Milliseconds: a delay up to it is drawn, and waited for, before the value is read. */
+  readonly maxDelay?: number;
+  /** Wait while the party is not ready (rounds), instead of failing with an error of kind `later`. */
+  readonly wait?: boolean;
+  /** Milliseconds that a party may be away or busy before a call fails with an error of kind `away`: 120,000. */
+  readonly retryFor?: number;
+  /** Told in plain words what is being done. */
+  readonly say?: (text: string) => void;
+}
+
+/** What a device is plugged into. */
+export interface Platform {
+  readonly withState: WithState;
+  readonly entropy: Entropy;
+  readonly verifies: Verifier;
+  /** Whole seconds since 1970; it may jump. */
+  readonly now: () => number;
+}
+
+/** What a device has done about its task so far; nothing of it says what its item is. */
+export interface Status {
+  /** `new`: nothing; `begun`: paid for, not made; `made`: may not have arrived; `delivered`: the party has it. */
+  readonly stage: "new" | "begun" | "made" | "delivered";
+  /** The very bytes of the report, once they are made. */
+  readonly report: Uint8Array | null;
+  /** Epsilon of all tasks together, and the most that the owner allows. */
+  readonly spent: string;
+  readonly lifetime: string;
+}
+
+/** A device that believes a task and may answer it. */
+export interface SingleDevice {
+  readonly task: {
+    readonly name: string;
+    readonly attribute: string;
+    readonly epsilon: string;
+    readonly oracle: string;
+    readonly parties: readonly string[];
+    readonly oneShot: boolean;
+  };
+  status(): Promise<Status>;
+  /** Make the report and send nothing yet: its very bytes are in the status that is returned. */
+  prepare(item: Item): Promise<Status>;
+  /**
+   * Answer the task and deliver; return the verdict. Whatever happens, a later call sends the same bytes, and the item
+   * is not read again once the report is made.
+   */
+  answer(item: Item): Promise<Verdict>;
+}
+
+const POLL_MILLISECONDS = 2000;
+
+/** Fetch a task and believe it, or refuse it; nothing is drawn or read before it is answered. */
+export async function openSingleDevice(options: DeviceOptions, platform: Platform): Promise<SingleDevice> {
+  const { task: digest, party, partyName, ticket: givenTicket, maxDelay = 0, wait, say = () => {} } = options;
+  const { perTask = "4", lifetime = "8", attribute, leastSlots = LEAST_SLOTS } = options.caps ?? {};
+  const { withState, entropy, verifies, now } = platform;
+  check(digestBytes(digest) !== null, "input", "digest of the task", "64 hexadecimal digits", digest);
+  const caps = { perTask: parsedRational(perTask), lifetime: parsedRational(lifetime), attribute, leastSlots };
+  const client = partyClient(party, digest, entropy, options.retryFor);
+  const trusted = await trustedTask(await client.task(), digest, partyName, verifies);
+  const { task } = trusted;
+  const { name: encoding, hash_key, normalise = "" } = task.encoding;
+  const nameBits = task.reports === "names" ? task.lengths[1]! : task.bits;
+  const unlistedCodec = encoding !== "catalogue" ? await codecNamed(encoding, nameBits, hash_key, (task.bits - nameBits) >> 3) : null;
+  let codec: ItemCodec;
+  const [ticketNote, enrolledNote] = [`ticket-${digest}`, `enrolled-${digest}`];
+
+  function openLedger({ ledger, counter }: DeviceState): Promise<Ledger> {
+    return Ledger.open(ledger, counter, caps);
+  }
+
+  /** Return the device's ticket: the one that was kept, or the one given, which is kept from then on. */
+  async function ownTicket({ notes }: DeviceState): Promise<Uint8Array> {
+    const kept = await notes.read(ticketNote);
+    if (kept !== null) return readTicket(kept);
+    const fresh = readTicket(typeof givenTicket === "function" ? await givenTicket() : givenTicket);
+    await notes.write(ticketNote, hex(fresh));
+    return fresh;
+  }
+
+  async function patiently<Result>(step: () => Promise<Result>): Promise<Result> {
+    for (;;) {
+      try {
+        return await step();
+      } catch (error) {
+        if (!(error instanceof TreetopError) || error.kind !== "later" || !wait) throw error;
+        await sleep(POLL_MILLISECONDS);
+      }
+    }
+  }
+
+  /** Return a document of the party once there is one; none will come once the task is closed. */
+  function published(fetched: () => Promise<Uint8Array | null>, otherwise: string): Promise<Uint8Array> {
+    return patiently(async () => {
+      const document = await fetched();
+      if (document !== null) return document;
+      check(await client.isOpen(), "question", "state of the task", "open", "closed");
+      throw new TreetopError("later", otherwise);
+    });
+  }
+
+  async function delay(): Promise<void> {
+    const milliseconds = Number(uniformBelow(BigInt(maxDelay + 1), entropy));
+    if (milliseconds === 0) return;
+    say(`Waiting ${Math.ceil(milliseconds / 1000)} s, so that the time of sending says nothing.`);
+    await sleep(milliseconds);
+  }
+
+  /** Return what makes the code of an item; over a catalogue only with the list that the signed task names. */
+  async function taskCodec(): Promise<ItemCodec> {
+    if (unlistedCodec !== null) return unlistedCodec;
+    const document = await published(client.itemList, "The list of items is not published yet");
+    return listedItems(await readItemList(document, task.item_list!), nameBits);
+  }
+
+  async function answerList(device: Device, { notes }: DeviceState, ticket: Uint8Array): Promise<void> {
+    if ((await notes.read(enrolledNote)) === null) {
+      const verdict = await client.enrol(ticket);
+      if (!counts(verdict)) throw new TreetopError("refused", `the party does not enrol this device: ${verdict}`);
+      await notes.write(enrolledNote, verdict);
+      say("Enrolled.");
+    }
+    const enrolment = await enrolmentOf(trusted, await published(client.beacon, "Enrolment has not closed yet"), ticket);
+    const group = await assignedGroup(task, enrolment);
+    say(`This device answers at ${groupText(group)}.`);
+    const document = await published(() => client.candidateList(group), "The list of candidates is not published yet");
+    const list = await listOf(trusted, document, group);
+    await device.answer(task, enrolment, list.question, list.published);
+  }
+
+  /** Make the report, unless it is there; refuse on public grounds, before anything is drawn, what must not be answered. */
+  async function make(device: Device, ledger: Ledger, state: DeviceState): Promise<void> {
+    const entry = ledger.entry(digest);
+    if (entry?.sent) return say("The report was made before; the same bytes are sent.");
+    if (entry === undefined) {
+      checkTime(task, !task.oneShot && (await state.notes.read(enrolledNote)) === null, now());
+      checkListLengths(trusted, leastSlots);
+      ledger.checkAllowed(task.attribute, task.budget.amount);
+    }
+    const ticket = await ownTicket(state);
+    codec = await taskCodec();
+    await delay();
+    await (task.oneShot ? device.answerOnce(task) : answerList(device, state, ticket));
+    say(`One report was made, for epsilon ${task.budget.text}, and written to the ledger.`);
+  }
+
+  function statusOf(ledger: Ledger): Status {
+    const entry = ledger.entry(digest);
+    return { stage: stageOf(entry), report: fromHex(entry?.sent), spent: rationalText(ledger.spent), lifetime };
+  }
+
+  async function made(item: Item, ledger: Ledger, state: DeviceState): Promise<Device> {
+    const value = async (): Promise<bigint | null> => deviceCode(codec, typeof item === "function" ? await item() : item, normalise.split(","));
+    const device = new Device(value, entropy, ledger);
+    await make(device, ledger, state);
+    return device;
+  }
+
+  return {
+    task,
+    status: () => withState(async (state) => statusOf(await openLedger(state))),
+    prepare: (item) =>
+      withState(async (state) => {
+        const ledger = await openLedger(state);
+        await made(item, ledger, state);
+        return statusOf(ledger);
+      }),
+    answer: (item) =>
+      withState(async (state) => {
+        const device = await made(item, await openLedger(state), state);
+        const ticket = await ownTicket(state);
+        let verdict = "malformed" as Verdict;
+        await patiently(() => device.deliver(task, async (batch) => {
+          verdict = await client.submit(ticket, batch);
+          if (passing(verdict)) throw new TreetopError("later", `The party does not take reports yet (${verdict})`);
+          if (!counts(verdict)) throw new TreetopError("refused", `the party does not take the report: ${verdict}`);
+        }));
+        say(`Delivered: the party ${verdict === "replayed" ? "had it already" : "has it"}.`);
+        return verdict;
+      }),
+  };
+}
+
+function stageOf(entry: LedgerEntry | undefined): Status["stage"] {
+  if (entry === undefined) return "new";
+  return entry.delivered ? "delivered" : entry.sent === null ? "begun" : "made";
+}
+
+function sleep(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}

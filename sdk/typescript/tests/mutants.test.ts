@@ -1,0 +1,78 @@
+/** Mistakes that a device must not have: each is put into a copy of the package, and a named test must fail on it. */
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { promisify } from "node:util";
+
+type Mutant = readonly [file: string, from: string, to: string, suite: string, killer: string];
+
+const MUTANTS: readonly Mutant[] = [
+  ["oracles/krr", "other + (other >= slot ? 1n : 0n)", "other", "vectors", "draws.json"],
+  ["oracles/krr", "word < keep", "word <= keep", "vectors", "draws.json"],
+  ["oracles/krr", "BigInt(slots - 1) * denominator", "BigInt(slots - 2) * denominator", "vectors", "thresholds.json"],
+  ["oracles/oue", "HALF : flip", "flip : HALF", "vectors", "draws.json"],
+  ["oracles/oue", "quotientAbove(denominator", "quotient(denominator", "vectors", "thresholds.json"],
+  ["oracles/olh", "bytesNumber(entropy(SEED_BYTES))", "0n", "vectors", "draws.json"],
+  ["oracles/walsh", "outcomeOf(seed, key, slots) : other", "other : outcomeOf(seed, key, slots)", "vectors", "draws.json"],
+  ["oracles/registry", "3n * odds.numerator", "2n * odds.numerator", "vectors", "choices.json"],
+  ["oracles/setReports", "bucket >= each ? 1n : 0n", "0n", "vectors", "set_reports.json"],
+  ["oracles/setReports", "slice(0, items)", "slice(0)", "vectors", "set_reports.json"],
+  ["budget", "GRID_BITS = 192n", "GRID_BITS = 40n", "vectors", "thresholds.json"],
+  ["randomness", "if (drawn < bound) return drawn;", "return drawn % bound;", "vectors", "draws.json"],
+  ["wire/task", 'check(canonical === text, "question"', 'check(true, "question"', "vectors", "tasks.json"],
+  ["wire/signedDocuments", 'check(signed, "peer"', 'check(true, "peer"', "vectors", "signed_documents.json"],
+  ["device/listChecks", 'refuse(all, "candidates"', 'refuse(true, "candidates"', "vectors", "questions.json"],
+  ["device/listChecks", "slots >= leastSlots", "true", "vectors", "questions.json"],
+  ["device/groupAssignment", "groupAt(task, party, drawnGroup(task, entropy))", "drawnGroup(task, entropy)", "singleDevice", "at the first party"],
+  ["device/device", "fromHex(entry.sent) ?? this.#settle(task, entry, null)", "this.#settle(task, entry, null)", "singleDevice", "answers once"],
+  ["device/device", "entry.domain !== domain", "false", "singleDevice", "a second list"],
+  ["device/device", "await this.#ledger.settle(digest, batch);", "", "singleDevice", "later the same bytes"],
+  ["device/device", "} catch {", "} catch (error) { throw error;", "singleDevice", "is not repeated"],
+  ["device/device", "await this.#value()", "await (this.#value(), this.#value())", "singleDevice", "one reading of the value"],
+  ["device/ledger", "check(!isAbove(found, most)", "check(true", "singleDevice", "lifetime cap"],
+  ["device/ledger", "normalised(attribute) === normalised(own)", "true", "singleDevice", "about something else"],
+  ["device/ledger", "await this.counters.advance(++this.#counter)", "++this.#counter", "singleDevice", "an older ledger"],
+  ["device/trustedTask", 'check(now >= opens', 'check(true || now >= opens', "singleDevice", "a task over is refused"],
+  ["device/trustedTask", "task.parties.includes(party)", "true", "singleDevice", "of other parties"],
+  ["device/privateValue", "(1n << BigInt(nameBits)) - 1n", "0n", "vectors", "names.json"],
+  ["device/privateValue", "chunkKey(name, level - 2", "chunkKey(name, level - 1", "vectors", "names.json"],
+  ["wire/itemLists", 'check(found === digest, "peer"', 'check(true, "peer"', "singleDevice", "a catalogue is fetched"],
+  ["encoding/normalisation", '? capital : capital.toLowerCase()', '? capital : letter.toLowerCase()', "vectors", "names.json"],
+  ["encoding/deviceItems", "known === null ? null : code", "code", "vectors", "codes.json"],
+  ["encoding/deviceItems", "return codec(text);", "if (text.length > 200) throw new RangeError(); return codec(text);", "vectors", "codes.json"],
+  ["services/singleDevice", "if (kept !== null) return readTicket(kept);", "", "singleDevice", "a ticket is fetched once"],
+  ["adapters/systemEntropy", "pool.fill(0, taken, taken += count)", "taken + count", "singleDevice", "none twice"],
+  ["adapters/nodeState", "await file.sync();", "", "nodeState", "was flushed before"],
+  ["adapters/nodeState", "await flushFolder(folder);\n        await Promise.all", "await Promise.all", "nodeState", "was flushed before"],
+  ["adapters/nodeState", "FILE_MODE = 384", "FILE_MODE = 420", "nodeState", "for their owner alone"],
+];
+
+const PACKAGE = new URL("../..", import.meta.url).pathname;
+
+async function survives([file, from, to, suite, killer]: Mutant): Promise<boolean> {
+  const copy = mkdtempSync(join(PACKAGE, "node_modules", "..", "build-mutant-"));
+  try {
+    cpSync(join(PACKAGE, "build"), copy, { recursive: true });
+    const path = join(copy, "src", `${file}.js`);
+    const source = readFileSync(path, "utf8");
+    assert.ok(source.includes(from), `${file} has no ${from}`);
+    writeFileSync(path, source.replace(from, to));
+    const command = ["--no-warnings", "--test-reporter=tap", "--test-name-pattern", killer, join(copy, "tests", `${suite}.test.js`)];
+    const environment = { ...process.env, NODE_TEST_CONTEXT: undefined };
+    const told = await promisify(execFile)(process.execPath, ["--test", ...command], { cwd: PACKAGE, env: environment }).then(
+      ({ stdout }) => stdout, (failed: { stdout: string }) => failed.stdout,
+    );
+    assert.match(told, /^# (pass|fail) [1-9]/m, `no test is called ${killer}`);
+    return /^# fail 0$/m.test(told);
+  } finally {
+    rmSync(copy, { recursive: true });
+  }
+}
+
+for (const mutant of MUTANTS) {
+  const [file, from, , suite, killer] = mutant;
+  test(`${file}: without "${from.slice(0, 40)}" the test "${killer}" of ${suite} fails`, async () => assert.ok(!(await survives(mutant))));
+}

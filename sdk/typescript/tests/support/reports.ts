@@ -1,0 +1,59 @@
+/**
+ * Reports of many devices, each with a new ledger, for whoever counts them: `node reports.js < jobs`. A job is a line of
+ * JSON; for each its reports follow, a line of hexadecimal digits each, and an empty line.
+ */
+
+import { createHash } from "node:crypto";
+import { createInterface } from "node:readline";
+import { systemEntropy } from "../../src/adapters/systemEntropy.js";
+import { hex, utf8 } from "../../src/bytes.js";
+import { Device } from "../../src/device/device.js";
+import { Ledger } from "../../src/device/ledger.js";
+import type { Entropy } from "../../src/randomness.js";
+import { rational } from "../../src/rational.js";
+import { readTask } from "../../src/wire/task.js";
+import type { Role } from "../../src/wire/groups.js";
+import { memoryState } from "./memoryDevice.js";
+
+interface Job {
+  readonly task: string;
+  readonly code: string | null;
+  readonly count: number;
+  /** Where a test must come out the same every time: what its randomness is made of; null is the operating system's. */
+  readonly seed: string | null;
+  /** Of a task in rounds: all prefixes of level 1. */
+  readonly prefixes: readonly string[];
+  readonly group: readonly [number, Role];
+  readonly length: number;
+}
+
+function fixed(seed: string): Entropy {
+  let [block, pool, taken] = [0, new Uint8Array(), 0];
+  return (count) => {
+    if (taken + count > pool.length) {
+      pool = new Uint8Array(createHash("shake256", { outputLength: count + 65536 }).update(`${seed} ${block++}`).digest());
+      taken = 0;
+    }
+    taken += count;
+    return pool.slice(taken - count, taken);
+  };
+}
+
+const CAPS = { perTask: rational(16n), lifetime: rational(16n), attribute: undefined, leastSlots: 3 };
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { task: text, code, count, seed, prefixes, group, length } = JSON.parse(line) as Job;
+  const task = await readTask(utf8(text));
+  const enrolment = { identifier: utf8("device 1"), beacon: utf8("beacon"), party: "" };
+  const question = { task: task.digest, group, length, prefixes: prefixes.map(BigInt), pruned: [] };
+  const entropy = seed === null ? systemEntropy() : fixed(seed);
+  const lines: string[] = [];
+  for (let number = 0; number < count; number++) {
+    const { ledger, counter } = memoryState();
+    const value = (): Promise<bigint | null> => Promise.resolve(code === null ? null : BigInt(code));
+    const device = new Device(value, entropy, await Ledger.open(ledger, counter, CAPS));
+    const report = task.oneShot ? await device.answerOnce(task) : await device.answer(task, enrolment, question, { length: 0, prefixes: [0n] });
+    lines.push(hex(report));
+  }
+  process.stdout.write(`${lines.join("\n")}\n\n`);
+}

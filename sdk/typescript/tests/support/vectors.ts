@@ -1,0 +1,268 @@
+/** Every vector that a device is held to, as named checks that run in Node and in a browser alike. */
+
+import { blake2b } from "../../src/encoding/blake2b.js";
+import { readBudget } from "../../src/budget.js";
+import { fromHex, hex, sha256, utf8 } from "../../src/bytes.js";
+import { normalised } from "../../src/device/attributes.js";
+import { Device } from "../../src/device/device.js";
+import { assignedGroup, drawnGroup } from "../../src/device/groupAssignment.js";
+import { Ledger } from "../../src/device/ledger.js";
+import { checkQuestion } from "../../src/device/listChecks.js";
+import { deviceCode } from "../../src/encoding/deviceItems.js";
+import { codecNamed, listedItems } from "../../src/encoding/itemCodecs.js";
+import { TreetopError } from "../../src/errors.js";
+import { PrivateValue } from "../../src/device/privateValue.js";
+import { readItemList } from "../../src/wire/itemLists.js";
+import { bytesNumber } from "../../src/integers.js";
+import { keepThreshold } from "../../src/oracles/krr.js";
+import { bucketCount, bucketOf } from "../../src/oracles/olh.js";
+import { flipThreshold } from "../../src/oracles/oue.js";
+import { oracleFor, taskOracles } from "../../src/oracles/registry.js";
+import { setFace } from "../../src/oracles/setReports.js";
+import { splitmix64 } from "../../src/oracles/seededHash.js";
+import { chunkKey, outcomeCount, outcomeOf, walshKeepThreshold } from "../../src/oracles/walsh.js";
+import { parsedRational } from "../../src/rational.js";
+import { pinnedKeys } from "../../src/adapters/ed25519.js";
+import type { Group, Role } from "../../src/wire/groups.js";
+import { decodedBatch } from "../../src/wire/readBatches.js";
+import { encodedBatch } from "../../src/wire/reportBatches.js";
+import { checkedContent, checkedTask, listDigest, readBeacon, readList, type Question } from "../../src/wire/signedDocuments.js";
+import { readTask, type DeviceTask } from "../../src/wire/task.js";
+import { encodedUpload, readTicket } from "../../src/wire/uploads.js";
+import { memoryState, scripted } from "./memoryDevice.js";
+
+/** Reads a file of tests/vectors. */
+export type ReadVectors = (name: string) => Promise<any>;
+export type Check = readonly [name: string, run: (read: ReadVectors) => Promise<void>];
+
+function equal(found: unknown, wanted: unknown, about: unknown): void {
+  const [one, two] = [JSON.stringify(found), JSON.stringify(wanted)];
+  if (one !== two) throw new Error(`${JSON.stringify(about)}: expected ${two}, found ${one}`);
+}
+
+/** Fail unless something is refused by an error of ours: any other exception is a fault. */
+async function refused(run: () => unknown, about: unknown): Promise<void> {
+  try {
+    await run();
+  } catch (error) {
+    if (error instanceof TreetopError) return;
+    throw error;
+  }
+  throw new Error(`accepted: ${JSON.stringify(about)}`);
+}
+
+function numbers(texts: readonly string[]): bigint[] {
+  return texts.map(BigInt);
+}
+
+function questionOf(vector: any, task: string): Question {
+  const { group, length, prefixes, pruned } = vector;
+  return { task, group, length, prefixes: numbers(prefixes), pruned: numbers(pruned) };
+}
+
+/** Take an upload apart, as a party does. */
+function decodedUpload(data: Uint8Array): [Uint8Array, Uint8Array][] {
+  const fail = (): never => { throw new TreetopError("peer", "upload"); };
+  if (data[0] !== 1) fail();
+  const entries: [Uint8Array, Uint8Array][] = [];
+  for (let start = 1; start < data.length; ) {
+    if (start + 28 > data.length) fail();
+    const end = start + 28 + Number(bytesNumber(data.slice(start + 24, start + 28)));
+    if (end > data.length) fail();
+    entries.push([data.slice(start, start + 24), data.slice(start + 28, end)]);
+    start = end;
+  }
+  return entries.length > 0 ? entries : fail();
+}
+
+const task = (text: string): Promise<DeviceTask> => readTask(utf8(text));
+const bytes = (text: string): Uint8Array => fromHex(text)!;
+
+export const CHECKS: readonly Check[] = [
+  ["thresholds.json", async (read) => {
+    for (const vector of await read("thresholds.json")) {
+      const { odds } = readBudget(vector.epsilon);
+      for (const [slots, keep] of Object.entries(vector.keep)) equal(`${keepThreshold(odds, Number(slots))}`, keep, [vector.epsilon, slots]);
+      equal(`${flipThreshold(odds)}`, vector.flip, vector.epsilon);
+      equal([bucketCount(odds), outcomeCount(odds)], [vector.buckets, vector.outcomes], vector.epsilon);
+      equal(`${walshKeepThreshold(odds, vector.outcomes)}`, vector.walsh_keep, vector.epsilon);
+    }
+  }],
+  ["choices.json", async (read) => {
+    for (const { epsilon, krr_up_to } of await read("choices.json")) {
+      const names = [krr_up_to, krr_up_to + 1].map((slots) => oracleFor("listed", readBudget(epsilon).odds, slots).name);
+      equal(names, ["krr", "oue"], epsilon);
+    }
+  }],
+  ["draws.json", async (read) => {
+    for (const vector of await read("draws.json")) {
+      const [oracle] = taskOracles(vector.oracle);
+      const { odds } = readBudget(vector.epsilon);
+      const entropy = scripted(bytes(vector.randomness));
+      const face = oracle.device(odds, oracle.listed ? vector.slots : oracle.slotsFor(odds));
+      const report = face.draw(entropy);
+      equal(entropy.taken(), vector.bytes_taken, vector);
+      equal([face.slots, hex(report(BigInt(vector.value)))], [vector.slots, vector.body], vector);
+      equal(bytes(vector.body).length, face.width, vector);
+    }
+  }],
+  ["olh_hash.json", async (read) => {
+    for (const { seed, key, buckets, bucket } of await read("olh_hash.json")) {
+      equal(Number(bucketOf(BigInt(seed), BigInt(key), buckets)), bucket, { seed, key, buckets });
+    }
+  }],
+  ["walsh_hash.json", async (read) => {
+    for (const { seed, outcomes, words, outcome } of await read("walsh_hash.json")) {
+      equal(words.map((_: string, place: number) => `${splitmix64(BigInt(seed), BigInt(place + 1))}`), words, seed);
+      for (const [key, wanted] of Object.entries(outcome)) equal(Number(outcomeOf(BigInt(seed), BigInt(key), outcomes)), wanted, { seed, key });
+    }
+  }],
+  ["chunk_keys.json", async (read) => {
+    for (const { bits, name, chunk, value, key } of await read("chunk_keys.json")) {
+      equal(Number(chunkKey(BigInt(name), chunk, value, bits)), key, { bits, name, chunk, value });
+    }
+  }],
+  ["set_reports.json", async (read) => {
+    const { thresholds, reports } = await read("set_reports.json");
+    for (const { oracle, epsilon, items, buckets, own } of thresholds) {
+      const face = setFace(oracle, readBudget(epsilon).odds, items);
+      equal([face.slots, `${face.own}`], [buckets, own], { oracle, epsilon, items });
+    }
+    for (const vector of reports) {
+      const entropy = scripted(bytes(vector.randomness));
+      const draw = setFace(vector.oracle, readBudget(vector.epsilon).odds, vector.items).draw(entropy);
+      const held = new Map(Object.entries(vector.held as Record<string, string>).map(([item, key]) => [item, BigInt(key)]));
+      equal(entropy.taken(), vector.bytes_taken, vector);
+      equal([await draw.chosen(held), hex(await draw.report(held))], [vector.chosen, vector.body], vector);
+    }
+  }],
+  ["codes.json", async (read) => {
+    const [{ items }, ...codecs] = await read("codes.json");
+    for (const { encoding, bits, hash_key, codes } of codecs) {
+      const codec = await codecNamed(encoding, bits, hash_key);
+      items.forEach((item: string, place: number) => {
+        const about = { encoding, bits, item: item.slice(0, 40) };
+        const found = [deviceCode(codec, item), deviceCode(codec, utf8(item))].map((code) => (code === null ? null : `${code}`));
+        equal(found, [codes[place], codes[place]], about);
+      });
+      for (const unreadable of ["\ud800", bytes("ff"), bytes("c3"), 7, null, undefined, {}]) equal(deviceCode(codec, unreadable), null, encoding);
+    }
+  }],
+  ["item_lists.json", async (read) => {
+    const { good, bad } = await read("item_lists.json");
+    for (const { document, digest, items } of good) equal(await readItemList(bytes(document), digest), items, digest);
+    for (const { document, digest } of bad) await refused(() => readItemList(bytes(document), digest), document);
+  }],
+  ["names.json", async (read) => {
+    const { good } = await read("tasks.json");
+    const { good: [listed] } = await read("item_lists.json");
+    const tasks = new Map(await Promise.all(good.map(async ({ canonical, digest }: any) => [digest, await task(canonical)]))) as Map<string, DeviceTask>;
+    for (const { task: digest, item, code, keys } of await read("names.json")) {
+      const asked = tasks.get(digest)!;
+      const { name, hash_key, normalise = "" } = asked.encoding;
+      const nameBits = asked.lengths[1]!;
+      const codec = name === "catalogue" ? listedItems(listed.items, nameBits) : await codecNamed(name, nameBits, hash_key, (asked.bits - nameBits) >> 3);
+      const found = deviceCode(codec, item, normalise.split(","));
+      equal(found === null ? null : found.toString(16), code, { digest, item: item.slice(0, 40) });
+      equal(keys.map((_: string, place: number) => `${new PrivateValue(found, asked.bits).key(asked, place + 1)}`), keys, { digest, item: item.slice(0, 40) });
+    }
+  }],
+  ["attributes.json", async (read) => {
+    const names: { name: string; same: number }[] = await read("attributes.json");
+    for (const one of names) {
+      for (const two of names) equal(normalised(one.name) === normalised(two.name), one.same === two.same, [one, two]);
+    }
+  }],
+  ["tasks.json", async (read) => {
+    const { good, bad } = await read("tasks.json");
+    for (const { canonical, digest } of good) equal((await task(canonical)).digest, digest, canonical);
+    for (const text of bad) await refused(() => task(text), text);
+  }],
+  ["set_tasks.json", async (read) => {
+    const { good, bad } = await read("set_tasks.json");
+    for (const text of [...good.map((each: any) => each.canonical), ...bad]) await refused(() => task(text), text); // it holds one item
+  }],
+  ["groups.json", async (read) => {
+    const { good: [first] } = await read("tasks.json");
+    const asked = await task(first.canonical);
+    for (const vector of await read("groups.json")) {
+      equal(drawnGroup(asked, scripted(bytes(vector.randomness))), vector.drawn, vector);
+      const enrolment = { identifier: bytes(vector.identifier), beacon: bytes(vector.beacon), party: "" };
+      equal(await assignedGroup(asked, enrolment), vector.assigned, vector);
+    }
+  }],
+  ["domains.json", async (read) => {
+    const { good: [first] } = await read("tasks.json");
+    for (const { level, role, length, prefixes, digest } of await read("domains.json")) {
+      const question: Question = { task: first.digest, group: [level, role as Role], length, prefixes: numbers(prefixes), pruned: [] };
+      equal(await listDigest(question), digest, { level, role });
+    }
+  }],
+  ["questions.json", async (read) => {
+    for (const vector of await read("questions.json")) {
+      const asked = await task(vector.task);
+      const published = { length: vector.published_length, prefixes: numbers(vector.published) };
+      const run = (): void => checkQuestion(asked, vector.own as Group, questionOf(vector, vector.of_task), published, vector.least_slots);
+      if (vector.answered) run();
+      else await refused(run, vector);
+    }
+  }],
+  ["batches.json", async (read) => {
+    const { good, bad } = await read("batches.json");
+    for (const text of good) {
+      const { envelope, bodies } = decodedBatch(bytes(text));
+      equal(hex(encodedBatch(envelope, ...bodies)), text, text);
+    }
+    for (const text of bad) await refused(() => decodedBatch(bytes(text)), text);
+  }],
+  ["signed_documents.json", async (read) => {
+    const { public_key, good, bad } = await read("signed_documents.json");
+    const verifies = pinnedKeys(["00".repeat(32), public_key]);
+    const trusted = await checkedTask(utf8(good[0].document), verifies);
+    const oracles = new Set<string>();
+    for (const { kind, document } of good.slice(1)) {
+      const content = await checkedContent(kind, utf8(document), verifies);
+      if (kind === "beacon") equal(readBeacon(content).task, trusted.digest, kind);
+      else equal(readList(content, trusted).question.task, trusted.digest, kind);
+      oracles.add(JSON.parse(new TextDecoder().decode(content)).oracle);
+    }
+    equal([...oracles], [null, "krr", "oue"], "oracles");
+    for (const { kind, document } of bad) await refused(() => checkedContent(kind, utf8(document), verifies), document);
+  }],
+  ["uploads.json", async (read) => {
+    const { tickets, good, bad } = await read("uploads.json");
+    for (const ticket of tickets) equal(hex(readTicket(ticket)), ticket, ticket);
+    for (const text of good) {
+      const entries = decodedUpload(bytes(text));
+      const uploads = entries.map(([ticket, batch]) => hex(encodedUpload(ticket, batch)));
+      equal(uploads.map((upload, place) => (place === 0 ? upload : upload.slice(2))).join(""), text, text);
+    }
+    for (const text of bad) await refused(() => decodedUpload(bytes(text)), text);
+    for (const text of ["", "00", `${tickets[0]}00`, "zz".repeat(24), null]) await refused(() => readTicket(text), text);
+  }],
+  ["answers.json", async (read) => {
+    for (const vector of await read("answers.json")) {
+      const state = memoryState();
+      const caps = { perTask: parsedRational("5/2"), lifetime: parsedRational("7"), attribute: undefined, leastSlots: 5 };
+      const entropy = scripted(bytes(vector.randomness));
+      const asked = await task(vector.task);
+      const codec = await codecNamed(asked.encoding.name, asked.bits, asked.encoding.hash_key);
+      const device = new Device(() => Promise.resolve(deviceCode(codec, vector.item)), entropy, await Ledger.open(state.ledger, state.counter, caps));
+      const report = "own" in vector
+        ? await device.answer(
+            asked, { identifier: utf8("somebody"), beacon: utf8("beacon"), party: "" }, questionOf(vector, vector.of_task),
+            { length: vector.published_length, prefixes: numbers(vector.published) },
+          )
+        : await device.answerOnce(asked);
+      equal([hex(report), entropy.taken(), asked.digest], [vector.report, vector.bytes_taken, vector.digest], vector.task);
+      equal([new TextDecoder().decode((await state.ledger.load())!), await state.counter.read()], [vector.ledger, vector.counter], vector.task);
+      await Ledger.open(state.ledger, state.counter, caps);
+    }
+  }],
+  ["BLAKE2b of RFC 7693", async () => {
+    equal(hex(blake2b(utf8("abc"), new Uint8Array(), 64)).slice(0, 32), "ba80a53f981c4d0d6a2797b69f12f6e9", "abc");
+    equal(hex(await sha256(utf8("abc"))).slice(0, 16), "ba7816bf8f01cfea", "abc");
+  }],
+];
+/** What holds no vector for this device: files of reports, messages between parties and servers, devices with sets. */
+export const NOT_FOR_DEVICES = ["report_files.json", "panorama_messages.json", "device_sets.json"];

@@ -1,0 +1,203 @@
+"""What server and parties of Panorama send each other, and how it is written and read, strictly.
+
+Counts travel packed, in as many bits as `bits` says, and s_i is computed from the number of reports by whoever reads
+them: nothing that no report could give can be said.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treetop.encoding.bit_strings import Codes, code_array
+from treetop.encoding.text_code import CHUNK_VALUES
+from treetop.mechanisms.dialogue import Findings
+from treetop.mechanisms.panorama.discovery import STEP, ConspicuousNames
+from treetop.mechanisms.panorama.name_counts import signed_counts
+from treetop.mechanisms.panorama.texts import ChunkCounts, Rows
+from treetop.mechanisms.strict_json import (
+    code_texts,
+    codes,
+    packed_bytes,
+    packed_text,
+    record,
+    require,
+    rows,
+    text,
+    whole,
+    wholes,
+)
+from treetop.oracles.frequency_oracle import FrequencyOracle, Tally
+from treetop.oracles.walsh.device import no_name
+from treetop.trie.global_ranking import COUNT_BITS
+from treetop.trie.party_counts import LARGEST_UNARY, LARGEST_VALUE, PartyCounts, QuantisedCounts, noise_deviation
+from treetop.trie.significance import normal_scores
+
+ESCAPED_BITS = LARGEST_UNARY + 2 + COUNT_BITS
+"""Of a count at most: the ones, a sign, the value."""
+FEW_BYTES = 1 << 16
+"""Of conspicuous names, whatever the bits of a name."""
+
+
+@dataclass(frozen=True, eq=False)
+class FirstCounts:
+    """Party to server: the reports of every kind, the counts of all listed names, and what else is conspicuous."""
+
+    kinds: tuple[int, ...]
+    listed: QuantisedCounts
+    others: ConspicuousNames
+    """None of them where only the list is counted."""
+
+    @property
+    def bits(self) -> int:
+        """Return the bits of all that is sent."""
+        return len(self.kinds) * COUNT_BITS + self.listed.bits + self.others.bits
+
+    def to_json(self) -> Any:
+        """Run by the party."""
+        return {
+            "kinds": list(self.kinds), "listed": packed_text(self.listed.to_bytes()),
+            "others": [len(self.others.names), packed_text(self.others.to_bytes())],
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class CountsWanted:
+    """Server to every party: names on no list that are to be counted by the reports of whole names."""
+
+    names: Codes
+
+    def to_json(self) -> Any:
+        """Run by the server."""
+        return {"names": code_texts(self.names)}
+
+
+@dataclass(frozen=True, eq=False)
+class ChunksWanted:
+    """Server to every party: names behind which all chunks are to be counted."""
+
+    names: Codes
+
+    def to_json(self) -> Any:
+        """Run by the server."""
+        return {"names": code_texts(self.names)}
+
+
+@dataclass(frozen=True, eq=False)
+class NamesWanted:
+    """Server to every party: names whose signed counts are wanted; as many as there are rows have a text."""
+
+    names: Codes
+    chunks: Rows
+
+    def to_json(self) -> Any:
+        """Run by the server."""
+        return {"names": code_texts(self.names), "chunks": [row.tobytes().hex() for row in self.chunks]}
+
+
+def read_names(content: Any, bits: int, most: int) -> Codes:
+    """Run by the party: the names of a message that has nothing else."""
+    return codes("names", record("message", content, {"names"})["names"], bits, bits, most=most)
+
+
+def read_names_wanted(content: Any, bits: int, chunks: int, most: int) -> NamesWanted:
+    """Run by the party: names, and the chunks of the first of them."""
+    fields = record("message", content, {"names", "chunks"})
+    names = codes("names", fields["names"], bits, bits, most=most)
+    found = [_chunk_row(row, chunks) for row in rows("chunks", fields["chunks"], 0, len(names))]
+    return NamesWanted(names, np.frombuffer(b"".join(found), dtype=np.uint8).reshape(len(found), chunks))
+
+
+def _chunk_row(content: Any, chunks: int) -> bytes:
+    digits = text("chunks of a text", content, 2 * chunks)
+    known = len(digits) == 2 * chunks and set(digits) <= set("0123456789abcdef")
+    require(known, "chunks of a text", f"{2 * chunks} hexadecimal digits", digits)
+    return bytes.fromhex(digits)
+
+
+@dataclass(frozen=True, eq=False)
+class UploadReader:
+    """Run by the server: what one party may say, from what is public and from what it has said before."""
+
+    bits: int
+    users: int
+    oracle: FrequencyOracle[Any]
+    signed: bool
+
+    def first(self, content: Any, devices: Sequence[int], listed: Codes, tau: float | None) -> FirstCounts:
+        """Read the first counts; without a tau there are no others.
+
+        `devices` are those of every kind: there cannot be more reports, but a kind with too few is left out.
+        """
+        fields = record("first counts", content, {"kinds", "listed", "others"})
+        said = rows("kinds", fields["kinds"], len(devices), len(devices))
+        kinds = tuple(whole("reports", reports, 0, most) for reports, most in zip(said, devices, strict=True))
+        counts = self.counts(fields["listed"], len(listed), sum(kinds))
+        number, names = rows("other names", fields["others"], 2, 2)
+        taken = np.append(listed, code_array([no_name(self.bits)], self.bits))
+        most = 0 if tau is None or not kinds[0] else (1 << self.bits) - len(np.unique(taken))
+        others = self._conspicuous(names, whole("number of other names", number, 0, most), kinds[0], tau or 0.0)
+        known = np.intersect1d(others.names, taken)
+        require(not len(known), "other names", "none that are counted anyway", len(known))
+        return FirstCounts(kinds, counts, others)
+
+    def _conspicuous(self, content: Any, number: int, reports: int, tau: float) -> ConspicuousNames:
+        """Read names above tau: none of them higher above it than all reports would lift it."""
+        data = packed_bytes("other names", content, ((1 << self.bits) >> 2) + FEW_BYTES)
+        found = ConspicuousNames.from_bytes(data, number, self.bits)
+        highest = normal_scores(np.array([float(reports)]), np.array([float(max(reports, 1))]), self.oracle.q)
+        most = max(0, round((float(highest[0]) - tau) / STEP))
+        found_most = int(found.steps.max(initial=0))
+        require(found_most <= most, "steps above tau", f"{most} at most", found_most)
+        return found
+
+    def counts(self, content: Any, names: int, reports: int, *, signed: bool | None = None) -> QuantisedCounts:
+        """Read the counts of so many names in the range that so many reports can give; without any, nothing is sent."""
+        signed = self.signed if signed is None else signed
+        deviation = noise_deviation(self.users, reports, self.oracle)
+        number = names if reports else 0
+        data = packed_bytes("counts", content, -(-number * ESCAPED_BITS // 8))
+        found = QuantisedCounts.from_bytes(data, number, deviation, signed)
+        largest = self.users * (1 - self.oracle.q) / (self.oracle.p - self.oracle.q)
+        most = min(LARGEST_VALUE, round(2 * largest / deviation) + 1)
+        values = np.abs(found.values)
+        require(int(values.max(initial=0)) <= most, "counts", f"{most} steps at most", values.max(initial=0))
+        return found
+
+    def chunk_counts(self, content: Any, names: int, kinds: Sequence[int]) -> ChunkCounts:
+        """Read the counts of all values of every chunk behind so many names."""
+        said = rows("chunks", record("chunk counts", content, {"chunks"})["chunks"], len(kinds) - 1, len(kinds) - 1)
+        pairs = zip(said, kinds[1:], strict=True)
+        return ChunkCounts(tuple(self.counts(each, names * CHUNK_VALUES, n, signed=False) for each, n in pairs))
+
+    def findings(self, content: Any, wanted: NamesWanted, kinds: Sequence[int]) -> Findings:
+        """Read the support of the names that were asked for, and of the one for everybody without a name."""
+        fields, read, everybody = record("last upload", content, {"support", "outside"}), len(wanted.chunks), sum(kinds)
+        said = rows("support", fields["support"], len(wanted.names), len(wanted.names))
+        known = wholes("support", said[:read], read, 0, everybody)
+        others = wholes("support", said[read:], len(said) - read, 0, kinds[0])
+        outside = whole("support", fields["outside"], 0, kinds[0])
+        nameless = code_array([no_name(self.bits)], self.bits)
+        return Findings(
+            signed_counts(
+                self._estimated(wanted.names[:read], known, everybody),
+                self._estimated(wanted.names[read:], others, kinds[0]),
+            ),
+            self._estimated(nameless, [outside], kinds[0]).uploaded(),
+        )
+
+    def _estimated(self, names: Codes, support: list[int], reports: int) -> PartyCounts:
+        frequencies = self.oracle.estimate(Tally(np.array(support, dtype=np.int64), reports))
+        return PartyCounts(self.bits, names, frequencies, reports, self.oracle, self.users)
+
+
+def written_findings(findings: Findings, users: int, oracle: FrequencyOracle[Any], wanted: NamesWanted) -> Any:
+    """Run by the party: counts as the support among the reports that they come from."""
+    found, outside, read = findings.heavy_hitters, findings.outside, len(wanted.chunks)
+    if outside is None:
+        raise AssertionError("Panorama counts everybody without a name")
+    reports = np.append(np.full(read, found.reports), np.full(len(found) - read, outside.reports))
+    shares = oracle.q + (oracle.p - oracle.q) * np.append(found.counts, outside.counts) / users
+    support = np.rint(np.append(reports, outside.reports) * shares).astype(np.int64).tolist()
+    return {"support": support[:-1], "outside": support[-1]}

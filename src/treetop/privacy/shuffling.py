@@ -1,0 +1,269 @@
+"""What shuffling adds: n reports of an epsilon-LDP group, shuffled, are (central epsilon, delta)-DP.
+
+The general bound of Feldman, McMillan and Talwar ("Hiding Among the Clones", 2021, Theorem 3.1), for any reports that
+are epsilon-LDP. Every other report stands for one of our user's two values with probability e^-epsilon, so that
+
+    C ~ Bin(n - 1, e^-epsilon),  A ~ Bin(C, 1/2),  D ~ Bern(p),  p = e^epsilon / (e^epsilon + 1),  q = 1 - p,
+    P = (A + D, C - A + 1 - D),  Q = (A + 1 - D, C - A + D),  delta(central epsilon) <= H_c(P || Q),  c = e^central,
+
+where H_c(P || Q) is the sum of max(0, P - c Q). Given C = m, the ratio P / Q rises with the first number a, hence
+
+    H_m = (p - c q) Pr[Bin(m, 1/2) = t - 1] - (c - 1) Pr[Bin(m, 1/2) >= t],  t the first a with P > c Q.
+
+Nothing here is rounded towards us. Probabilities are products, quotients and sums of positive numbers, at most a few
+for each of J places, so each is within a factor 1 +- 4 J 2^-53 of the exact one: what is added is multiplied by that
+factor and what is subtracted divided by it. e^epsilon is rounded up, e^central down. H_m falls in m (one more clone is
+post-processing), so a stretch of values of C counts as its first; delta falls in n, so fewer reports may be assumed.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, exp, isqrt, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treetop.errors import InvalidInput, UnknownName
+from treetop.privacy.epsilon import LARGEST, Epsilon
+
+MOST_REPORTS = 10**8
+"""More do not count: the guarantee of so many is good enough, and tables stay small."""
+CELLS = 1 << 17
+LEAST_ROWS = 32
+CUT_OFF = 2.0**-100
+"""More than all that the tables leave out: they go 13 standard deviations far, where Hoeffding's bound is e^-92."""
+UP, DOWN = 1 + 2.0**-50, 1 - 2.0**-50
+STEPS = 450
+STEP = 0.02
+"""A curve has a point for every 2 % of central epsilon, down to e^-9 of the local one; between them delta is convex."""
+KEPT_BITS = 7
+"""Of the reports of a group, when curves are shared: fewer by 1 in 64 at most."""
+DIGITS = 3
+"""Of a central epsilon, rounded up."""
+FAKES = 2
+"""One of so many reports counts: the others may be fakes, which hide nobody."""
+LEAST_GAIN = 0.9
+DEFAULT_DELTA = 1e-8
+TRUSTED = "party"
+"""Who may be trusted to keep reports apart from tickets, order and times."""
+Numbers = NDArray[np.float64]
+
+
+class Clones:
+    """The reports of one group: how well they hide one of them."""
+
+    def __init__(self, reports: int, epsilon: float) -> None:
+        if reports < 1:
+            raise InvalidInput(f"a group has one report at least, found {reports}")
+        self._epsilon, self._odds = epsilon, exp(epsilon) * UP
+        self._m, self._chances, self._below = _numbers_of_clones(min(reports, MOST_REPORTS) - 1, self._odds)
+        self._first = (self._m + 1) // 2
+        w = _halves(self._m)
+        halves = w.sum(axis=1)
+        total = np.where(self._m % 2, 2 * halves, 2 * halves - 1)[:, None]
+        self._off = (4 * w.shape[1] + 64) * 2.0**-53
+        self._equal = np.pad(w / total, ((0, 0), (0, 2)))
+        """Pr[Bin(m, 1/2) = a] for a from ceil(m / 2)."""
+        self._least = np.cumsum(self._equal[:, ::-1], axis=1)[:, ::-1]
+        """Pr[Bin(m, 1/2) >= a]."""
+
+    def delta(self, central: Numbers | Sequence[float] | float) -> Numbers:
+        """Return an upper bound of delta for each central epsilon above 0."""
+        central = np.atleast_1d(np.asarray(central, dtype=np.float64))
+        odds, c, more = self._odds, np.exp(central) * DOWN, np.expm1(central) * DOWN
+        # P > c Q where a / (m + 1) is above this; a neighbour of t gives no more than t, so all three may be tried.
+        above = (c * odds - 1) / ((1 + c) * (odds - 1))
+        t = np.floor(above * (self._m[:, None] + 1)).astype(np.int64) + 1
+        rows, last = np.arange(len(self._m))[:, None], self._equal.shape[1] - 1
+        gained = np.maximum(odds - c, 0) / (odds + 1) * (1 + self._off)
+        lost = more * (1 - self._off)
+        H = np.zeros(t.shape)
+        for tried in (t - 1, t, t + 1):
+            place = np.clip(tried - self._first[:, None], 1, last)
+            H = np.maximum(H, gained * self._equal[rows, place - 1] - lost * self._least[rows, place])
+        bound = (self._chances @ H + self._below) * (1 + self._off) + CUT_OFF
+        return np.where(central >= self._epsilon, 0.0, np.minimum(bound, 1.0))
+
+
+def _numbers_of_clones(others: int, odds: float) -> tuple[NDArray[np.int64], Numbers, float]:
+    """Return values m_1 < m_2 < .. of C, upper bounds of Pr[m_i <= C < m_(i+1)], and one of Pr[C < m_1]."""
+    rarity = (odds - 1) * UP  # 1 / e^-epsilon - 1, rounded up: fewer clones
+    mean = others / odds
+    mode = min(int((others + 1) / (1 + rarity)), others)
+    reach = ceil(14 * mean**0.5) + 40
+    low, high = max(0, mode - reach), min(others, mode + reach)
+    ups, downs = np.arange(mode, high, dtype=np.float64), np.arange(mode, low, -1, dtype=np.float64)
+    right = np.cumprod((others - ups) / ((ups + 1) * rarity))
+    left = np.cumprod(downs * rarity / (others - downs + 1))
+    weights = np.concatenate([left[::-1], [1.0], right])
+    off = 1 + (4 * len(weights) + 64) * 2.0**-53
+    shares = weights * (off / weights.sum())
+    below, above = 0.0, 0.0
+    if low:  # each value below is rarer than the next by this factor at least, and the like above
+        ratio = low * rarity / (others - low + 1) * off
+        below = float(shares[0]) * ratio / (1 - ratio)
+    if high < others:
+        ratio = (others - high) / ((high + 1) * rarity) * off
+        above = float(shares[-1]) * ratio / (1 - ratio)
+    rows = max(LEAST_ROWS, CELLS // _length(high))
+    starts = np.arange(0, len(shares), -(-len(shares) // rows))
+    chances = np.add.reduceat(shares, starts)
+    chances[-1] += above
+    return low + starts, chances, below
+
+
+def _length(m: int) -> int:
+    """Return how many values of Bin(m, 1/2) from the middle on are looked at: 13 standard deviations, or all."""
+    return min(m // 2, 7 * (isqrt(m) + 1)) + 1
+
+
+def _halves(m: NDArray[np.int64]) -> Numbers:
+    """Return, for each m, the probabilities of Bin(m, 1/2) from ceil(m / 2) on as multiples of the first."""
+    first = ((m + 1) // 2)[:, None].astype(np.float64)
+    steps = np.arange(_length(int(m[-1])) - 1, dtype=np.float64)
+    ratios = np.maximum(m[:, None] - first - steps, 0.0) / (first + 1 + steps)
+    return np.concatenate([np.ones((len(m), 1)), np.cumprod(ratios, axis=1)], axis=1)
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """One group of a party: its reports, and the chance that a user of the party is among them."""
+
+    share: float
+    reports: int
+
+
+def crowds_of(sizes: Iterable[int]) -> tuple[Crowd, ...]:
+    """Return the groups of a party whose users were dealt to groups of these sizes, whatever they hold."""
+    reports = [size for size in sizes if size]
+    return tuple(Crowd(size / sum(reports), size) for size in reports)
+
+
+@dataclass(frozen=True)
+class CentralGuarantee:
+    """What is promised, or asked for, towards those who see a party's counts only, if the party is honest."""
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon <= LARGEST:
+            raise InvalidInput(f"a central epsilon must be above 0 and at most {LARGEST:g}, found {self.epsilon:g}")
+        if not 0 < self.delta < 1:
+            raise InvalidInput(f"delta must be above 0 and below 1, found {self.delta:g}")
+
+    def __str__(self) -> str:
+        delta = f"{self.delta:g}".replace("e-0", "e-")
+        return f"({self.epsilon:g}, {delta})-DP"
+
+    def shortfall(self, wanted: "CentralGuarantee | None") -> list[str]:
+        """Say so where less is promised than was asked for."""
+        if wanted is None or self.epsilon <= wanted.epsilon:
+            return []
+        return [f"{self} towards the server and readers, {wanted} was asked for: its groups are smaller than expected"]
+
+    def beside(self, local: Epsilon) -> str:
+        """Say in one line what is promised to whom; also where shuffling adds less than a tenth."""
+        central = f"{self} if the party is honest"
+        if self.epsilon > LEAST_GAIN * local:
+            central = f"{local:g}-LDP as well, since its groups are too small to gain 10 % by shuffling"
+        return f"towards the server and readers: {central}; towards the party: {local:g}-LDP"
+
+
+def central_guarantee(crowds: Sequence[Crowd], epsilon: Epsilon, delta: float) -> CentralGuarantee:
+    """Return the guarantee of a party's shuffled reports with this delta, half of them assumed to be fakes.
+
+    The group is drawn whatever the value, so delta is the sum over groups of share times delta.
+    """
+    halved = [(crowd.share, _shortened(max(crowd.reports // FAKES, 1))) for crowd in crowds]
+    deltas = sum((share * _curve(reports, float(epsilon)) for share, reports in halved), np.zeros(STEPS + 1)) * UP
+    good = int(np.argmax(deltas <= delta))  # the last point is the local epsilon itself, with delta 0
+    c = np.exp(_points(epsilon)[max(good - 1, 0) : good + 1])
+    if good:  # H_c is convex in c: a straight line between two points lies above it
+        part = (deltas[good - 1] - delta) / (deltas[good - 1] - deltas[good])
+        c[-1] = c[0] + part * (c[1] - c[0])
+    found = Decimal(log(float(c[-1]) * UP))
+    digits = Decimal(1).scaleb(found.adjusted() - DIGITS + 1)
+    return CentralGuarantee(min(float(found.quantize(digits, ROUND_CEILING)), float(epsilon)), delta)
+
+
+def local_epsilon(central_at: Callable[[Epsilon], float], wanted: CentralGuarantee, cap: Fraction) -> Epsilon:
+    """Return the largest epsilon in hundredths that keeps a guarantee; one above the cap is refused.
+
+    `central_at` says which central epsilon devices give that report with an epsilon.
+    """
+    most = int(cap * 100)
+    if central_at(_hundredths(most + 1)) <= wanted.epsilon:
+        allowed = _hundredths(most)
+        raise InvalidInput(
+            f"devices report with an epsilon of {allowed:g} at most, and a central epsilon of {wanted.epsilon:g} would "
+            f"take more: ask for a central epsilon of {central_at(allowed):g} or less"
+        )
+    low, high = 0, most + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if central_at(_hundredths(middle)) <= wanted.epsilon else (low, middle)
+    if not low:
+        raise InvalidInput(f"expected a central epsilon that reports of epsilon 0.01 keep, found {wanted.epsilon:g}")
+    return _hundredths(low)
+
+
+def epsilon_choice(epsilon: Epsilon, wanted: CentralGuarantee, users: int) -> str:
+    """Say why devices report with an epsilon that nobody asked for."""
+    return (
+        f"devices report with epsilon {epsilon:g}, which gives {wanted} towards everybody but their party, if it is "
+        f"honest: computed for the smallest party, {users:,} users, half of them taken for fakes"
+    )
+
+
+def _hundredths(number: int) -> Epsilon:
+    return Epsilon(f"{number // 100}.{number % 100:02}".rstrip("0").rstrip("."))
+
+
+def asked_guarantee(
+    trust: str | None, central_epsilon: float | None, delta: float | None, epsilon: object
+) -> CentralGuarantee | None:
+    """Return the guarantee that somebody asks for who trusts parties, or None; refuse half of a wish."""
+    if trust is not None and trust != TRUSTED:
+        raise UnknownName("trust", trust, (TRUSTED,))
+    if trust is None and central_epsilon is None and delta is None:
+        return None
+    if trust is None or central_epsilon is None:
+        raise InvalidInput(
+            f"a central guarantee is asked for by trust {TRUSTED!r} and a central epsilon together, found one of them: "
+            "it holds only if every party is honest"
+        )
+    if epsilon is not None:
+        raise InvalidInput(f"a central epsilon says which epsilon devices report with: leave out epsilon {epsilon}")
+    return CentralGuarantee(central_epsilon, DEFAULT_DELTA if delta is None else delta)
+
+
+def refuse_large_delta(delta: float, users: int) -> None:
+    """Refuse a delta with which publishing somebody's item would be within the promise."""
+    if delta > 1 / users:
+        raise InvalidInput(f"delta must be at most 1/N = {1 / users:.2g} for {users:,} users, found {delta:g}")
+
+
+def usual_delta(users: int) -> float:
+    """Return the delta of an answer for which none was asked: 1e-8, or the power of ten that is below 1 / (10 N)."""
+    return 10.0 ** -max(8, len(str(users)))
+
+
+def _points(epsilon: float) -> Numbers:
+    """Return the central epsilons of a curve, ascending; the last is the local one."""
+    return epsilon * np.exp(-STEP * np.arange(STEPS, -1, -1.0))
+
+
+@lru_cache(maxsize=4096)
+def _curve(reports: int, epsilon: float) -> Numbers:
+    """Return delta at every point, falling."""
+    return np.minimum.accumulate(Clones(reports, epsilon).delta(_points(epsilon)))
+
+
+def _shortened(reports: int) -> int:
+    """Return the number with its first bits alone, so that groups of nearly the same size share a curve."""
+    cut = max(reports.bit_length() - KEPT_BITS, 0)
+    return reports >> cut << cut

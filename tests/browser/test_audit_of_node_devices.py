@@ -1,0 +1,119 @@
+"""The audit's empirical checks, run on the JavaScript device through the wire format: the bytes that it would send.
+
+2,000 reports for each of two values, with fixed random bytes, see an excess over epsilon 1 of about 0.5 with 99.9 %
+power. 100,000 with the operating system's (slow) see one of 0.07; an honest device fails there once in 1,000 runs.
+"""
+
+import json
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from scipy import stats
+from tests.statistical.settings import FALSE_ALARM
+from tests.support.typescript import built, node
+
+from treetop.audit.empirical_epsilon import Counts, epsilon_bound, telling_event, visible_excess
+from treetop.audit.neighbouring_inputs import FIRST, SECOND, Audited, audited
+from treetop.audit.oracle_laws import event_law
+from treetop.federation.wire.report_batches import decoded_batch
+from treetop.oracles.registry import ORACLES
+from treetop.privacy.budget import Budget
+
+BUDGET = Budget("1")
+QUICK, SLOW = 2_000, 100_000
+
+
+class NodeDevices:
+    """Devices in one Node process."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def reports(self, asked: Audited, code: int | None, count: int, *, fixed: bool = True) -> list[bytes]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        question = asked.question
+        job = {
+            "task": asked.task.canonical_bytes().decode(), "code": None if code is None else str(code), "count": count,
+            "prefixes": [str(prefix) for prefix in question.prefixes], "length": question.length,
+            "group": [question.group.level, question.group.role.value],
+            "seed": f"{asked.task.oracle} {code}" if fixed else None,
+        }  # fmt: skip
+        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.flush()
+        lines = [line.strip() for line in iter(self._process.stdout.readline, "\n")]
+        assert len(lines) == count
+        return [bytes.fromhex(line) for line in lines]
+
+
+@contextmanager
+def node_devices() -> Iterator[NodeDevices]:
+    script = built() / "build" / "tests" / "support" / "reports.js"
+    command = [node(), "--no-warnings", str(script)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield NodeDevices(process)
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+@pytest.fixture(scope="module")
+def devices() -> Iterator[NodeDevices]:
+    with node_devices() as devices:
+        yield devices
+
+
+def events(devices: NodeDevices, asked: Audited, code: int, trials: int, *, fixed: bool) -> Counts:
+    """Count how often reports support the two values, as the audit does for Python devices."""
+    first, second = asked.asked_value(FIRST), asked.asked_value(SECOND)
+    counts: Counts = Counter()
+    for batch in devices.reports(asked, code, trials, fixed=fixed):
+        (report,) = decoded_batch(batch).reports()
+        counts[asked.face.supports(report, first), asked.face.supports(report, second)] += 1
+    return counts
+
+
+def stated_law(asked: Audited) -> dict[tuple[bool, bool], float]:
+    """Return how likely a report supports the true value, and another: two keys hash alike with probability 1/g."""
+    face, g = asked.face, asked.face.slots
+    if not asked.task.one_shot:
+        values = asked.asked_value(FIRST), asked.asked_value(SECOND)
+        return {event: float(share) for event, share in event_law(face, values[0], values).items()}
+    kept = face.thresholds[0] / 2**64
+    p = kept if asked.task.oracle == "olh" else kept + (1 - kept) / g
+    other = (1 - p) / (g - 1) * (1 - 1 / g)
+    return {(True, True): p / g, (True, False): p - p / g, (False, True): other, (False, False): 1 - p - other}
+
+
+def check(devices: NodeDevices, oracle: str, trials: int, *, fixed: bool) -> None:
+    asked = audited(ORACLES[oracle], BUDGET)
+    found = {code: events(devices, asked, code, trials, fixed=fixed) for code in (FIRST, SECOND)}
+    bound = epsilon_bound(found[FIRST], found[SECOND], trials)
+    power = visible_excess(*telling_event(asked), trials)
+    assert bound <= BUDGET.amount
+    assert bound + power >= BUDGET.amount  # as much as these trials show of an honest device: the check has teeth
+    for code, counts in found.items():  # and each value's events have the law that the oracle's page states
+        law = {event if code == FIRST else event[::-1]: share for event, share in stated_law(asked).items()}
+        expected = [(counts[event], trials * share) for event, share in law.items() if share]
+        assert sum(count for count, _ in expected) == trials
+        assert stats.chisquare(*map(list, zip(*expected, strict=True))).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("oracle", ["krr", "oue", "olh", "walsh"])
+def test_reports_show_no_more_than_epsilon(devices: NodeDevices, oracle: str) -> None:
+    check(devices, oracle, QUICK, fixed=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("oracle", ["krr", "oue", "olh", "walsh"])
+def test_many_reports_show_no_more_than_epsilon(devices: NodeDevices, oracle: str) -> None:
+    check(devices, oracle, SLOW, fixed=False)
+
+
+def test_an_item_without_a_code_is_answered_like_any_other(devices: NodeDevices) -> None:
+    for oracle in ORACLES.values():
+        asked = audited(oracle, BUDGET)
+        lengths = {len(report) for code in (FIRST, None) for report in devices.reports(asked, code, 20)}
+        assert lengths == {77 + asked.face.width}

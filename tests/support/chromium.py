@@ -1,0 +1,200 @@
+"""A real browser for tests, driven through its own debugging pipe: no package, no port, one process to end.
+
+`Chromium` starts it without a window; every `Tab` has a profile of its own unless it shares one on purpose.
+"""
+
+import base64
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from queue import Queue
+from typing import Any
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+FLAGS = (
+    "--headless=new", "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check", "--disable-gpu",
+    "--disable-extensions", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-features=Translate,MediaRouter,OptimizationHints", "--mute-audio", "--no-sandbox", "--hide-scrollbars",
+)  # fmt: skip
+"""Without the sandbox, since tests may run as root in a container; the only pages it loads are our own."""
+ANSWER_SECONDS = 120
+LAUNCHER = "import os, sys; [os.dup2(int(sys.argv[n]), n + 2) for n in (1, 2)]; os.execv(sys.argv[3], sys.argv[3:])"
+"""The browser reads commands from descriptor 3 and writes answers to 4."""
+
+
+def program() -> str | None:
+    """Return where the browser is, or None."""
+    return next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+
+
+def _high_pipe() -> tuple[int, int]:
+    """Return a pipe whose descriptors are not 3 or 4."""
+    low = os.pipe()
+    high = fcntl.fcntl(low[0], fcntl.F_DUPFD_CLOEXEC, 10), fcntl.fcntl(low[1], fcntl.F_DUPFD_CLOEXEC, 10)
+    for descriptor in low:
+        os.close(descriptor)
+    return high
+
+
+class PageError(Exception):
+    """What a page threw."""
+
+
+@dataclass
+class Chromium:
+    """One browser."""
+
+    process: "subprocess.Popen[bytes]"
+    _to: int
+    _from: int
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    _waiting: dict[int, "Queue[dict[str, Any]]"] = field(default_factory=dict)
+    _lock: Any = field(default_factory=threading.Lock)
+
+    @classmethod
+    @contextmanager
+    def started(cls, folder: Path) -> Iterator["Chromium"]:
+        """Yield a browser whose files lie in a folder."""
+        found = program()
+        assert found is not None
+        (command_out, command_in), (answer_out, answer_in) = _high_pipe(), _high_pipe()
+        arguments = [found, *FLAGS, f"--user-data-dir={folder}", "about:blank"]
+        process = subprocess.Popen(
+            [sys.executable, "-c", LAUNCHER, str(command_out), str(answer_in), *arguments],
+            pass_fds=(command_out, answer_in), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        os.close(command_out)
+        os.close(answer_in)
+        browser = cls(process, command_in, answer_out)
+        reader = threading.Thread(target=browser._read, daemon=True)
+        reader.start()
+        try:
+            browser.call("Browser.getVersion")
+            yield browser
+        finally:
+            process.terminate()
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            os.close(command_in)
+            reader.join(20)
+
+    def _read(self) -> None:
+        with os.fdopen(self._from, "rb") as pipe:
+            left = b""
+            while part := pipe.read1(1 << 16):
+                *messages, left = (left + part).split(b"\0")
+                for message in map(json.loads, messages):
+                    if (waiting := self._waiting.pop(message.get("id", 0), None)) is not None:
+                        waiting.put(message)
+
+    def call(self, method: str, session: str | None = None, **parameters: Any) -> dict[str, Any]:
+        """Send a command and return its result."""
+        number, answer = next(self._numbers), Queue[dict[str, Any]]()
+        self._waiting[number] = answer
+        self.send(number, method, session, **parameters)
+        found = answer.get(timeout=ANSWER_SECONDS)
+        if "error" in found:
+            raise PageError(f"{method}: {found['error']['message']}")
+        result: dict[str, Any] = found["result"]
+        return result
+
+    def send(self, number: int, method: str, session: str | None, **parameters: Any) -> None:
+        """Send a command."""
+        command = {"id": number, "method": method, "params": parameters}
+        if session is not None:
+            command["sessionId"] = session
+        with self._lock:
+            os.write(self._to, json.dumps(command).encode() + b"\0")
+
+    def profile(self) -> str:
+        """Return a new profile: storage that no other one sees."""
+        created: str = self.call("Target.createBrowserContext", disposeOnDetach=False)["browserContextId"]
+        return created
+
+    def forget(self, profile: str) -> None:
+        """Close a profile and all its tabs."""
+        self.call("Target.disposeBrowserContext", browserContextId=profile)
+
+    def tab(self, url: str, profile: str | None = None) -> "Tab":
+        """Open a page and wait until it is loaded."""
+        context = profile or self.profile()
+        target = self.call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
+        session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        tab = Tab(self, target, session, context)
+        tab.go(url)
+        return tab
+
+
+@dataclass
+class Tab:
+    """One page of a browser."""
+
+    browser: Chromium
+    target: str
+    session: str
+    profile: str
+
+    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        return self.browser.call(method, self.session, **parameters)
+
+    def go(self, url: str) -> None:
+        """Load a page, and wait for its scripts."""
+        self.call("Page.navigate", url=url)
+        self.run(
+            "new Promise((done) => { const look = () => location.href !== 'about:blank' && document.readyState === "
+            "'complete' ? done() : setTimeout(look, 5); look(); })"
+        )
+
+    def run(self, expression: str) -> Any:
+        """Return what an expression gives, awaited."""
+        found = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        if "exceptionDetails" in found:
+            details = found["exceptionDetails"]
+            raise PageError(details.get("exception", {}).get("description", details["text"]))
+        return found["result"].get("value")
+
+    def begin(self, expression: str) -> None:
+        """Start something, and do not wait for it."""
+        self.call("Runtime.evaluate", expression=expression, awaitPromise=False)
+
+    def press(self, key: str, text: str = "") -> None:
+        """Press and release a key."""
+        named = {"key": key, "code": key, "windowsVirtualKeyCode": {"Enter": 13, "Tab": 9, " ": 32}.get(key, 0)}
+        self.call("Input.dispatchKeyEvent", type="keyDown", text=text, **named)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **named)
+
+    def write(self, text: str) -> None:
+        """Type a text where the cursor is."""
+        self.call("Input.insertText", text=text)
+
+    def look(self, width: int, height: int, *, dark: bool = False) -> None:
+        """Be a screen of that size and colour scheme."""
+        self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", features=[scheme])
+
+    def picture(self) -> bytes:
+        """Return a screenshot, PNG."""
+        return base64.b64decode(self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)["data"])
+
+    def kill(self) -> None:
+        """Kill the page's process, whatever it is doing, as a crash or a phone short of memory does."""
+        self.browser.send(0, "Page.crash", self.session)  # nobody is left to answer
+
+    def close(self) -> None:
+        self.browser.call("Target.closeTarget", targetId=self.target)

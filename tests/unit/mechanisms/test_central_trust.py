@@ -1,0 +1,43 @@
+"""The groups that reports hide in, and the epsilon that a trusted party's users report with."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from treetop.errors import InvalidInput
+from treetop.mechanisms.registry import mechanism_named
+from treetop.mechanisms.strategy import ItemsAhead, Question, choose
+from treetop.privacy.epsilon import Epsilon
+from treetop.privacy.shuffling import CentralGuarantee, Crowd, central_guarantee
+
+CAP = Fraction(4)
+WANTED = CentralGuarantee(0.5, 1e-8)
+
+
+def test_names_and_chunks_are_one_group_and_levels_are_several() -> None:
+    panorama = choose(Question(), ItemsAhead(), parties=2, hash_key="00")
+    assert panorama.mechanism.crowds(panorama.parameters, 9_000) == (Crowd(1.0, 9_000),)
+    fedpem = mechanism_named("fedpem")
+    levels = fedpem.crowds(fedpem.parameters(10, Epsilon(2), levels=24), 24_000)
+    assert levels == (Crowd(1 / 24, 1_000),) * 24
+
+
+@pytest.mark.parametrize("mechanism", [None, "canopy"])
+def test_the_smallest_party_keeps_what_was_asked_for(mechanism: str | None) -> None:
+    strategy = choose(Question(mechanism=mechanism), ItemsAhead(), parties=2, hash_key="00")
+    found = strategy.local_epsilon([30_000, 500_000], WANTED, CAP)
+
+    def central(epsilon: Epsilon) -> float:
+        crowds = strategy.mechanism.crowds(replace(strategy.parameters, epsilon=epsilon), 30_000)
+        return central_guarantee(crowds, epsilon, WANTED.delta).epsilon
+
+    assert central(found) <= 0.5 < central(Epsilon(float(found) + 0.01))
+
+
+def test_what_devices_would_refuse_is_refused() -> None:
+    strategy = choose(Question(), ItemsAhead(), parties=1, hash_key="00")
+    with pytest.raises(InvalidInput, match="an epsilon of 4 at most"):
+        strategy.local_epsilon([10**6], WANTED, CAP)
+    with pytest.raises(InvalidInput, match="delta must be at most 1/N"):
+        strategy.local_epsilon([10**6], CentralGuarantee(0.5, 1e-5), CAP)

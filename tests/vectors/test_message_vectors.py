@@ -1,0 +1,26 @@
+"""The committed messages of Panorama are what the code reads and writes, and what must be refused is refused."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.vectors.generate_message_vectors import FILE, read, text
+
+from treetop.errors import PeerViolation
+
+VECTORS = json.loads(FILE.read_text())
+
+
+def test_the_committed_file_is_what_the_script_writes() -> None:
+    assert FILE.read_text() == text()
+
+
+@pytest.mark.parametrize("vector", VECTORS["good"])
+def test_a_good_message_is_read(vector: dict[str, Any]) -> None:
+    assert read(vector["kind"], vector["content"], vector["signed"]) == vector["read"]
+
+
+@pytest.mark.parametrize("vector", VECTORS["bad"])
+def test_a_bad_message_is_refused(vector: dict[str, Any]) -> None:
+    with pytest.raises(PeerViolation):
+        read(vector["kind"], vector["content"], signed=False)
