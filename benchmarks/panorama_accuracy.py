@@ -24,6 +24,8 @@ from treetop.simulation.run import run
 EPSILONS = (1.0, 2.0, 4.0)
 SETS = ("rdb_distinct", "ycm_distinct", "tys_distinct")
 RUNS, SEED, K = 20, 1, 10
+TIMES_AS_MANY = 5
+"""Runs over SYN, whose target is finer than the error of 20 runs."""
 LISTED, HALF, UNLISTED, IDS = "list of the other corpora", "half of the top ten struck off", "no list", "SYN ids"
 GAPS = {LISTED: (0.04, 0.03, 0.02), HALF: (0.12, 0.05, 0.03), IDS: (0.01, 0.01, 0.01)}
 """How far below the limit F1 may be in the mean."""
@@ -142,12 +144,12 @@ def main() -> int:
     print(f"k = {K}, {runs} runs, seed {SEED}, a hash key for each run")
     print("\nthe limit: every user counts a known catalogue\n")
     print("| data | " + " | ".join(f"epsilon {epsilon:g}" for epsilon in EPSILONS) + " |\n|---|---|---|---|")
-    limits = {data: limit(data, runs) for data in (*SETS, "syn")}
+    limits = {data: limit(data, runs) for data in SETS} | {"syn": limit("syn", TIMES_AS_MANY * runs)}
     for data, row in limits.items():
         print(f"| {data} | " + " | ".join(map(str, row)) + " |", flush=True)
     syn = {"syn": limits.pop("syn")}
     met = [table(design, limits, runs) for design in (LISTED, HALF, UNLISTED)]
-    return 0 if all([*met, table(IDS, syn, runs)]) else 1
+    return 0 if all([*met, table(IDS, syn, TIMES_AS_MANY * runs)]) else 1
 
 
 if __name__ == "__main__":
