@@ -139,7 +139,7 @@ def test_a_body_in_too_many_chunks_is_refused(port: int) -> None:
 
 
 def test_parked_bodies_share_what_may_be_held_and_small_requests_are_still_taken() -> None:
-    limits = Limits(most_body_bytes=200_000, most_bytes_in_flight=300_000)
+    limits = Limits(most_body_bytes=200_000, most_list_bytes=200_000, most_bytes_in_flight=300_000)
     with serving(limits) as port:
         parked = [opened(port) for _ in range(2)]
         for connection in parked:
@@ -157,7 +157,8 @@ def test_parked_bodies_share_what_may_be_held_and_small_requests_are_still_taken
 
 
 def test_nothing_of_an_answered_request_is_held() -> None:
-    with serving(Limits(most_body_bytes=200_000, most_bytes_in_flight=250_000)) as port, opened(port) as connection:
+    limits = Limits(most_body_bytes=200_000, most_list_bytes=200_000, most_bytes_in_flight=250_000)
+    with serving(limits) as port, opened(port) as connection:
         for _ in range(20):
             connection.sendall(posted(200_000) + bytes(200_000))
             assert read_from(connection).endswith(b"\r\n\r\n200000")
@@ -170,7 +171,8 @@ def test_nothing_of_an_answered_request_is_held() -> None:
 
 
 def test_what_follows_an_early_answer_is_dropped_and_the_connection_goes_on() -> None:
-    with serving(Limits(most_body_bytes=200_000, most_bytes_in_flight=200_000)) as port, opened(port) as connection:
+    limits = Limits(most_body_bytes=200_000, most_list_bytes=200_000, most_bytes_in_flight=200_000)
+    with serving(limits) as port, opened(port) as connection:
         connection.sendall(posted(2_000_000, b"/early") + bytes(1_000))
         assert read_from(connection).endswith(b"\r\n\r\n0")
         connection.sendall(bytes(1_999_000) + posted(3) + b"abc")

@@ -26,11 +26,13 @@ from tests.support.servers import (
 
 from treetop.adapters.http.endpoint_settings import AccessKey
 from treetop.errors import StoreDamaged, StoreUnavailable
+from treetop.federation.wire.item_lists import ItemList
 from treetop.services.server.app import server_app
 from treetop.services.server.settings import ServerLimits
 from treetop.toml_files import Secret
 
 CLIENT = "127.0.0.7"
+LISTED = ItemList(("chai", "kiwi"))
 OLD_KEY, LATER_KEY = "canary-old-key-0123456789abcdefgh", "canary-later-key-0123456789abcdef"
 LONG_AGO, LONG_AFTER = datetime(2001, 1, 1, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC)
 
@@ -40,7 +42,7 @@ def ask(port: int, method: str, path: str, body: Any = None, key: str | None = N
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     headers |= {"Content-Type": "application/json"} if body else {}
     try:
-        connection.request(method, path, json.dumps(body) if body else None, headers)
+        connection.request(method, path, body if isinstance(body, bytes) or not body else json.dumps(body), headers)
         return answer_of(connection)
     finally:
         connection.close()
@@ -75,6 +77,7 @@ CALLS: list[tuple[str, str, Any, str | None, int]] = [
     ("GET", "/v1/queries", None, "admin", 200),
     ("GET", "/v1/queries/{task}", None, "admin", 200),
     ("GET", "/v1/queries/{task}/result", None, "admin", 200),
+    ("PUT", "/v1/lists/{listed}", LISTED.document, "admin", 204),
 ]
 SHOWN = {
     "admin": ADMIN_KEY, "monitor": METRICS_KEY, "nobody": None, "wrong": "x" * 40, "party": PARTY_KEY,
@@ -87,7 +90,7 @@ SHOWN = {
 def test_who_may_call_what(port: int, call: tuple[str, str, Any, str | None, int], shown: str) -> None:
     """R15: every role at every endpoint."""
     method, path, body, caller, status = call
-    found = ask(port, method, path.format(task=answered(port)), body, SHOWN[shown])
+    found = ask(port, method, path.format(task=answered(port), listed=LISTED.digest), body, SHOWN[shown])
     if caller is None or caller == shown:
         assert found.status == status
     elif shown in {"admin", "monitor"}:
@@ -101,7 +104,7 @@ def test_the_matrix_has_every_endpoint() -> None:
     from treetop.services.server.app import description
 
     described = {(m.upper(), path) for path, methods in description()["paths"].items() for m in methods}
-    assert described == {(method, path.format(task="{digest}")) for method, path, *_ in CALLS}
+    assert described == {(method, path.format(task="{digest}", listed="{digest}")) for method, path, *_ in CALLS}
 
 
 @pytest.mark.parametrize("failure", [StoreUnavailable("disk full"), StoreDamaged("ab12", "a page")])
@@ -136,7 +139,7 @@ def test_nothing_that_is_said_tells_a_secret_or_an_address() -> None:
         task = answered(port, {**ORDER, "policy": "proceed", "patience": 1})
         for key in (ADMIN_KEY, PARTY_KEY, METRICS_KEY, "canary-wrong-key-" + "x" * 32):
             for method, path, body, *_ in CALLS:
-                seen.append(ask(port, method, path.format(task=task), body, key).body)
+                seen.append(ask(port, method, path.format(task=task, listed=LISTED.digest), body, key).body)
     log = hosted.log.getvalue()
     seen += [log.encode(), repr(hosted.context).encode(), repr(hosted.keys).encode(), repr(vars(hosted.keys)).encode()]
     seen.append(repr(hosted.settings).encode().replace(b"https://canary-address.example:8443", b""))
