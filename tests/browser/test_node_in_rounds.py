@@ -19,8 +19,8 @@ def test_node_devices_are_in_the_groups_that_their_party_computes(oracle: str) -
     tickets = [ticket.hex() for ticket in party.write_tickets(DEVICES)]
     with serving(party) as url:
         job = {
-            "party": url, "partyName": "north", "task": party.task.digest.hex(), "serverKeys": [KEY.public], "wait": True,
-            "item": "77", "tickets": tickets,
+            "party": url, "partyName": "north", "task": party.task.digest.hex(), "serverKeys": [KEY.public],
+            "wait": True, "item": "77", "tickets": tickets,
         }  # fmt: skip
         script = built() / "build" / "tests" / "support" / "fleet.js"
         command = [node(), "--no-warnings", str(script)]
