@@ -88,6 +88,27 @@ def test_a_list_reaches_parties_and_where_it_is_a_catalogue_devices(tmp_path: Pa
     assert up(tmp_path / "up") == answer
 
 
+def test_users_with_many_items(tmp_path: Path) -> None:
+    """Every device holds a set: three of five users hold milk, two of five tea as well, and everybody some water."""
+    rows = ["party,user_id,item"]
+    for user in range(1500):
+        party, sort = ("north", "south")[user % 2], user % 5
+        own = ["water", *(["milk"] if sort < 3 else []), *(["tea"] if sort < 2 else []), f"rarity {user}"]
+        rows += [f"{party},{user},{item}" for item in [*own, "water"]]
+    events = tmp_path / "events.csv"
+    events.write_text("\n".join(rows) + "\n")
+    words = ("--user-column", "user_id", "--items-per-user", "4", "--epsilon", "8", "--k", "3", "--seed", "1")
+    answer = up(tmp_path / "up", "--data", str(events), "--no-text-recovery", *words)
+    assert (answer["items_per_user"], answer["reading"]) == (4, "holders")
+    assert {row["true_count"] for row in answer["items"]} == {1500, 900, 600}
+    assert answer["truth"] == {"f1": 1.0, "ncr": 1.0}
+    assert any("counts are holders" in choice for choice in answer["choices"])
+    assert any("one crafted report adds as much" in choice for choice in answer["choices"])
+    refused = run("up", "--directory", str(tmp_path / "new"), "--data", str(events))
+    assert refused.returncode == 2
+    assert "--user-column user_id" in " ".join(refused.stderr.split())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["one-shot", "rounds"])
 def test_parties_and_items_beyond_the_bmp(tmp_path: Path, mode: str) -> None:

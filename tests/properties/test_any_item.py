@@ -100,7 +100,7 @@ def said(oracle: str, encoding: str, item: Callable[[], str], published: tuple[i
     connection, told, entropy = cast(Any, InProcess(party)), list[str](), FixedEntropy(7)
     client, ticket = PartyClient(connection), party.tickets.write(of.digest, serial)
     trusted = TrustedTask.of(client.task(of.digest), of.digest, "north", PINNED)
-    device = SingleDevice(client, trusted, ticket, cast(Any, InMemory()), item, entropy, told.append)
+    device = SingleDevice(client, trusted, ticket, cast(Any, InMemory()), lambda: [item()], entropy, told.append)
     assert device.run() is ReportStatus.ACCEPTED
     return connection.sent, told, entropy.total
 
@@ -110,7 +110,7 @@ def from_file(item: bytes) -> Callable[[], str]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "item"
         path.write_bytes(item)
-        read = item_source(None, None, path)()
+        (read,) = item_source((), None, path)()
     return lambda: read
 
 
@@ -134,14 +134,14 @@ def sources(item: bytes, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
     text = os.fsdecode(item)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(item)))
     found = {
-        "--item": item_source(text, None, None)(),
-        "--item-file": item_source(None, None, folder / "item")(),
-        "--item-file -": item_source(None, None, Path("-"))(),
+        "--item": item_source([text])(),
+        "--item-file": item_source((), None, folder / "item")(),
+        "--item-file -": item_source((), None, Path("-"))(),
     }
     if b"\0" not in item and len(item) < 100_000:
         monkeypatch.setitem(os.environ, "ITEM", text)
-        found["--item-env"] = item_source(None, "ITEM", None)()
-    return found
+        found["--item-env"] = item_source((), "ITEM")()
+    return {option: only for option, (only,) in found.items()}
 
 
 @pytest.mark.parametrize("item", AWKWARD)
@@ -225,7 +225,7 @@ def test_no_more_of_a_file_is_read_than_an_item_may_have(item: bytes, monkeypatc
             return super().read(size)
 
     monkeypatch.setattr("sys.stdin", type("Input", (), {"buffer": Counted(item)})())
-    item_source(None, None, Path("-"))()
+    item_source((), None, Path("-"))()
     assert asked == [LONGEST_ITEM + 3]
 
 

@@ -60,9 +60,9 @@ def play(url: str, state: str, digest: str, ticket: str, fatal: int) -> int:
     kept = DeviceState(Path(state))
     membership = TrustedTask.of(client.task(bytes.fromhex(digest)), bytes.fromhex(digest), "north", PINNED)
     own = Ticket.from_bytes(bytes.fromhex(ticket))
-    item = steps.around(lambda: "77")
+    items = steps.around(lambda: ["77"])
     SingleDevice(
-        client, membership, own, kept, item, SteppingEntropy(steps), lambda text: None, wait=True,
+        client, membership, own, kept, items, SteppingEntropy(steps), lambda text: None, wait=True,
         sleep=lambda seconds: None,
     ).run()  # fmt: skip
     return steps.done

@@ -3,9 +3,10 @@
 import numpy as np
 from tests.support.named_users import BITS, CHUNKS, CODES
 
-from treetop.datasets.user_sets import SetQuestion, UserSets
+from treetop.datasets.user_sets import UserSets
 from treetop.mechanisms.dialogue import CollectNames, CollectReports
 from treetop.oracles.registry import oracle_named, set_form
+from treetop.oracles.set_question import SetQuestion
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import PartyPopulation
 from treetop.trie.candidate_domain import CandidateDomain

@@ -46,10 +46,10 @@ PROVED_CODE = {
     "oracles/krr/device.py": "fe6fe23a6c90ce7d",
     "oracles/oue/device.py": "8360181a3134eecd",
     "oracles/olh/device.py": "8c0fb146d6c76a4f",
-    "oracles/set_reports.py": "b632c407999e7618",
+    "oracles/set_reports.py": "fae8f566d407d21f",
     "oracles/walsh/device.py": "7b4716648c614676",
-    "federation/device/device.py": "21ca002422346b3c",
-    "federation/device/private_value.py": "b15416c92f688dfa",
+    "federation/device/device.py": "29366bb9f7702aee",
+    "federation/device/private_value.py": "fb8020ccd6f1e897",
 }
 
 

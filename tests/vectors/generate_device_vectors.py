@@ -11,10 +11,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.adapters.system.ed25519 import SigningKey
 from treetop.audit.scripted_entropy import ScriptedEntropy
-from treetop.encoding.device_items import device_code
+from treetop.encoding.device_items import DeviceSet, device_code, set_entries
+from treetop.federation.device.device import Device
 from treetop.federation.device.group_assignment import Enrolment, assigned_group, drawn_group
+from treetop.federation.device.ledger import Ledger
 from treetop.federation.device.private_value import PrivateValue
 from treetop.federation.task import DeviceTask, Encoding, WeightedGroup
 from treetop.federation.task_codec import codec_of, steps_of
@@ -27,6 +30,7 @@ from treetop.oracles.olh.device import HashedReport, bucket_count
 from treetop.oracles.oue.device import flip_threshold
 from treetop.oracles.protocol import MAX_SLOTS
 from treetop.oracles.registry import find_oracle
+from treetop.oracles.set_question import SetQuestion
 from treetop.oracles.set_reports import SetLocalHashing, SetWalshHashing
 from treetop.oracles.walsh.device import ParityFace, chunk_key, mixed_words, parity_count
 from treetop.oracles.walsh.device import keep_threshold as walsh_keep_threshold
@@ -124,6 +128,14 @@ NAMES = DeviceTask(
     tuple(WeightedGroup(Group(level), weight) for level, weight in ((1, 70), (2, 15), (3, 10), (4, 5))),
     encoding=Encoding("hashed", "0011223344556677", "nfc,casefold,trim"), reports="names", item_list=LISTED.digest,
     mechanism="panorama", settings=(("bits", "24"), ("hash_key", "0011223344556677")),
+)  # fmt: skip
+SETS = replace(
+    NAMES, name="every text of a set", item_list="", sets=SetQuestion(8, "holders"),
+    settings=(("bits", "24"), ("hash_key", "0011223344556677"), ("text_chunks", "3")),
+)  # fmt: skip
+SETS_IN_A_TRIE = replace(
+    ONE_SHOT, name="one of a set", lengths=(0, 8, 48), groups=ONE_SHOT.groups[:2], encoding=Encoding("words"),
+    sets=SetQuestion(1, "use_shares"),
 )  # fmt: skip
 CATALOGUE = DeviceTask(
     "known drinks", "fruit", Budget("1"), "walsh", 10, (0, 8), (WeightedGroup(Group(1), 1),),
@@ -343,6 +355,60 @@ def set_reports() -> Vector:
     return {"thresholds": thresholds, "reports": reports}
 
 
+def set_tasks() -> Vector:
+    """Tasks about sets, batches of their reports, and what is refused of both."""
+    written, names = SETS.canonical_bytes().decode(), NAMES.canonical_bytes().decode()
+    bad = [
+        *(written.replace('"items_per_user":8', f'"items_per_user":{m}') for m in (0, 7, 65, "true", '"8"', 8.0)),
+        written.replace('"holders"', '"occurrences"'), written.replace('"holders"', '"shares"'),
+        written.replace('"holders"', '""'), written.replace(',"reading":"holders"', ""),
+        written.replace('"reading"', '"more":1,"reading"'), written.replace('"own":"', '"own":"1'),
+        written.replace('{"items_per_user":8,"reading":"holders"}', "null"), written.replace('"walsh"', '"listed"'),
+        names.replace('"settings"', '"sets":{"items_per_user":8,"reading":"holders"},"settings"'),
+    ]  # fmt: skip
+    good = [
+        {"canonical": task.canonical_bytes().decode(), "digest": task.digest.hex()} for task in (SETS, SETS_IN_A_TRIE)
+    ]
+    wide = Envelope(SETS.digest, Group(1), NO_DOMAIN, find_oracle("walsh"), 512)
+    one = encoded_batch(wide, [HashedReport(1, 1)])
+    spoilt = [
+        _with(one, 81, b"\2\0"), one[:-1], one + b"\0", _with(one, 69, b"\0\0\1\0"), _with(one, 69, b"\0\0\x20\0"),
+        _with(one, 69, b"\0\0\3\0"), _with(one, 36, b"\1"),
+    ]  # fmt: skip
+    batches_ = [one, encoded_batch(wide, [HashedReport(0xDEADBEEF, 511), HashedReport(0, 0)])]
+    return {
+        "good": good, "bad": bad,
+        "batches": {"good": [batch.hex() for batch in batches_], "bad": [batch.hex() for batch in spoilt]},
+    }  # fmt: skip
+
+
+def device_sets() -> list[Vector]:
+    """What a device makes of its set: the entries by which T is chosen, in hexadecimal, and whole reports.
+
+    The group is drawn from `randomness` first, then key, seed and U.
+    """
+    held = [
+        [], ["chai"], ["chai", "  CHAI ", "latte"], [f"item {number}" for number in range(12)],
+        ["chai", "x" * 4097, "Cafe\u0301", "x" * 4097, "chai"], ["", "a\0b", "天气预报", "chai"],
+    ]  # fmt: skip
+    cases: list[Vector] = []
+    for place, (task, items) in enumerate((task, items) for task in (SETS, SETS_IN_A_TRIE) for items in held):
+        asked, codec = task.sets, codec_of(task)
+        assert asked is not None
+        entries = set_entries(items, steps_of(task), uses=asked.reading == "use_shares")
+        script = stream(60, 5 * place + 1)
+        entropy = ScriptedEntropy(script)
+        ledger = Ledger(MemoryLedger(), MemoryCounter())
+        own = DeviceSet(codec, entries, asked.items_per_user)
+        batch = Device(lambda own=own: own, entropy, ledger).answer_once(task)  # type: ignore[misc]
+        cases.append({
+            "task": task.digest.hex(), "items": items, "entries": [entry.hex() for entry in entries],
+            "codes": [None if (code := own[entry]) is None else f"{code:x}" for entry in entries],
+            "randomness": script.hex(), "bytes_taken": entropy.taken, "batch": batch.hex(),
+        })  # fmt: skip
+    return cases
+
+
 def _with(data: bytes, place: int, new: bytes) -> bytes:
     return data[:place] + new + data[place + len(new) :]
 
@@ -352,7 +418,7 @@ FILES = {
     "domains.json": domains, "batches.json": batches, "signed_documents.json": signed_documents,
     "uploads.json": uploads, "walsh_hash.json": walsh_hash, "chunk_keys.json": chunk_keys,
     "item_lists.json": item_lists, "names.json": names,
-    "set_reports.json": set_reports,
+    "set_reports.json": set_reports, "set_tasks.json": set_tasks, "device_sets.json": device_sets,
 }  # fmt: skip
 
 

@@ -47,24 +47,27 @@ def test_vectorised_devices_have_the_thresholds_of_the_vectors() -> None:
         assert walsh_keep_threshold(walsh.odds, vector["outcomes"]) == int(vector["walsh_keep"])
 
 
-@pytest.mark.parametrize("batch", read("batches.json")["good"])
+SETS = read("set_tasks.json")
+
+
+@pytest.mark.parametrize("batch", read("batches.json")["good"] + SETS["batches"]["good"])
 def test_a_good_batch_is_read_and_written_back(batch: str) -> None:
     decoded = decoded_batch(bytes.fromhex(batch))
     assert encoded_batch(decoded.envelope, decoded.reports()).hex() == batch
 
 
-@pytest.mark.parametrize("batch", read("batches.json")["bad"])
+@pytest.mark.parametrize("batch", read("batches.json")["bad"] + SETS["batches"]["bad"])
 def test_a_bad_batch_is_refused(batch: str) -> None:
     with pytest.raises((PeerViolation, ReportRefused)):
         decoded_batch(bytes.fromhex(batch)).reports()
 
 
-@pytest.mark.parametrize("task", read("tasks.json")["good"])
+@pytest.mark.parametrize("task", read("tasks.json")["good"] + SETS["good"])
 def test_a_good_task_has_its_digest(task: dict[str, str]) -> None:
     assert DeviceTask.from_canonical_bytes(task["canonical"].encode()).digest.hex() == task["digest"]
 
 
-@pytest.mark.parametrize("task", read("tasks.json")["bad"])
+@pytest.mark.parametrize("task", read("tasks.json")["bad"] + SETS["bad"])
 def test_a_bad_task_is_refused(task: str) -> None:
     with pytest.raises(InvalidInput):
         DeviceTask.from_canonical_bytes(task.encode())

@@ -7,7 +7,6 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from treetop.datasets.user_sets import HOLDERS, READINGS
 from treetop.datasets.word_list import NO_ORDER, ORDERS
 from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import STEPS
@@ -15,9 +14,10 @@ from treetop.errors import InvalidInput
 from treetop.mechanisms.registry import MECHANISMS, SETTINGS
 from treetop.mechanisms.strategy import STRATEGIES
 from treetop.oracles.registry import oracle_names
+from treetop.oracles.set_question import DEFAULT_ITEMS, HOLDERS, READINGS
 from treetop.oracles.set_reports import MAX_ITEMS
 from treetop.privacy.shuffling import TRUSTED
-from treetop.query.sets import AUTO_ITEMS, DEFAULT_ITEMS
+from treetop.query.sets import AUTO_ITEMS
 from treetop.simulation.run import SIMULATORS
 
 Value = TypeVar("Value")
@@ -69,6 +69,17 @@ ItemsPerUser = Annotated[
         help=f"Users with many items: how many of hers a user's one report speaks of, at most. From 1 to {MAX_ITEMS}, "
         f"or {AUTO_ITEMS}: some users report only how many they hold.",
         show_default=str(DEFAULT_ITEMS),
+    ),
+]
+ItemsAtMost = Annotated[
+    int | None,
+    typer.Option(
+        "--items-per-user",
+        metavar="M",
+        min=1,
+        max=MAX_ITEMS,
+        help="Devices hold sets: how many items a device's one report speaks of, at most.",
+        show_default=f"{DEFAULT_ITEMS} where sets are asked about",
     ),
 ]
 Reading = Annotated[

@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from treetop.datasets.user_sets import SetQuestion, UserSets
+from treetop.datasets.user_sets import UserSets
 from treetop.encoding.normalisation import normalised
 from treetop.errors import InvalidInput
+from treetop.oracles.set_question import SetQuestion
 
 DEFAULT_ENCODING = "words"
 MAX_COUNT = (1 << 53) - 1
@@ -49,6 +50,13 @@ class PartyItems:
         users = np.zeros(len(items), dtype=np.int64)
         np.add.at(users, inverse, self.users)
         return PartyItems(self.name, items, users)
+
+
+def party_of_sets(name: str, sets: UserSets) -> PartyItems:
+    """Return a party whose users hold sets, with how many of them hold which item."""
+    holders = np.bincount(sets.items)
+    held = np.flatnonzero(holders)
+    return PartyItems(name, held, holders[held], sets)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

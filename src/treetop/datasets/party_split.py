@@ -1,17 +1,20 @@
-"""Users dealt to parties, a part of every party's users, and which item every single user holds."""
+"""Users dealt to parties, a part of every party's users, and which item, or items, every single user holds."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from treetop.datasets.federation import Federation, PartyItems
-from treetop.encoding.device_items import device_codes
+from treetop.datasets.federation import Federation, PartyItems, party_of_sets
+from treetop.datasets.user_sets import UserSets
+from treetop.encoding.device_items import LARGEST_SET, device_codes, set_entries
 from treetop.encoding.item_codecs import ItemCodec
 from treetop.errors import InvalidInput, UnknownName
+from treetop.oracles.set_question import USE_SHARES, SetQuestion
 
 
 def with_share_of_users(federation: Federation, share: float, randomness: Generator) -> Federation:
@@ -60,7 +63,8 @@ def _some_users(party: PartyItems, share: float, randomness: Generator) -> Party
 
 def _drawn_users(party: PartyItems, wanted: int, randomness: Generator) -> PartyItems:
     if party.sets is not None:
-        raise InvalidInput(f"party {party.name!r} holds sets of items: expected one item of each user, to draw users")
+        drawn = np.sort(randomness.choice(party.total, wanted, replace=False))
+        return party_of_sets(party.name, party.sets.of_users(drawn))
     users = randomness.multivariate_hypergeometric(party.users, wanted)
     held = users > 0
     return PartyItems(party.name, party.items[held], users[held].astype(np.int64))
@@ -98,14 +102,64 @@ class HeldItems:
         codes = device_codes(codec, [self.items[index] for index in held.tolist()], steps)
         return [codes[user] for user in users.tolist()]
 
+    @property
+    def as_sets(self) -> "HeldSets":
+        """Return the same users with sets of one item."""
+        return HeldSets(self.items, UserSets(np.arange(len(self) + 1), self.indices.astype(np.int32)))
 
-def users_of(federation: Federation, party: str, users: int | None, seed: int) -> HeldItems:
+
+@dataclass(frozen=True, eq=False)
+class HeldSets:
+    """User i holds the i-th set of items of the list."""
+
+    items: Sequence[str]
+    sets: UserSets
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    def codes(self, codec: ItemCodec, steps: Collection[str], asked: SetQuestion) -> "SetCodes":
+        """Return every user's items with their codes; each item is put through some steps and encoded once."""
+        uses = self.sets.counts if asked.reading == USE_SHARES else None
+        if uses is not None:
+            before = np.concatenate([[0], np.cumsum(uses)])
+            if (most := int(np.diff(before[self.sets.starts]).max(initial=0))) > LARGEST_SET:
+                raise InvalidInput(f"a device looks at {LARGEST_SET:,} uses at most, found a user with {most:,}")
+        entries = [next(iter(set_entries([item], steps))) for item in self.items]
+        return SetCodes(self.sets, entries, device_codes(codec, self.items, steps), uses)
+
+
+@dataclass(frozen=True, eq=False)
+class SetCodes(Sequence[dict[bytes, int | None]]):
+    """Every user's items as bytes with their codes, put together when she is asked; with uses, one entry for each."""
+
+    sets: UserSets
+    entries: Sequence[bytes]
+    item_codes: Sequence[int | None]
+    uses: NDArray[Any] | None
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    def __getitem__(self, user: Any) -> Any:
+        own = slice(int(self.sets.starts[user]), int(self.sets.starts[user + 1]))
+        held = self.sets.items[own].tolist()
+        if self.uses is None:
+            return {self.entries[item]: self.item_codes[item] for item in held}
+        used = np.repeat(held, self.uses[own]).tolist()
+        return {self.entries[item] + b"\0%d" % use: self.item_codes[item] for use, item in enumerate(used)}
+
+
+def users_of(federation: Federation, party: str, users: int | None, seed: int) -> HeldItems | HeldSets:
     """Deal a party's items out to its users, or to some of them drawn without replacement; the seed says who is who."""
     found = {each.name: each for each in federation.parties}
     if party not in found:
         raise UnknownName("party", party, found)
-    held = np.repeat(found[party].items, found[party].users)
-    if users is not None and not 1 <= users <= len(held):
-        raise InvalidInput(f"party {party!r} has {len(held):,} users, found {users:,} asked for")
-    np.random.default_rng(seed).shuffle(held)
+    own, randomness = found[party], np.random.default_rng(seed)
+    if users is not None and not 1 <= users <= own.total:
+        raise InvalidInput(f"party {party!r} has {own.total:,} users, found {users:,} asked for")
+    if own.sets is not None:
+        return HeldSets(federation.items, own.sets.of_users(randomness.permutation(own.total)[:users]))
+    held = np.repeat(own.items, own.users)
+    randomness.shuffle(held)
     return HeldItems(federation.items, held[:users])

@@ -5,11 +5,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from treetop.datasets.federation import Federation, PartyItems, text_of, whole_numbers
+from treetop.datasets.federation import Federation, PartyItems, party_of_sets, text_of, whole_numbers
 from treetop.datasets.user_sets import UserSets
 from treetop.errors import InvalidInput
 
 Codes = NDArray[np.int32]
+USER = "user"
+"""The column of users in the rows that are written here."""
 
 
 def federation_of_sets(name: str, tables: list[tuple[str, pa.Table]], user: str) -> Federation:
@@ -47,7 +49,7 @@ def federation_of_sets(name: str, tables: list[tuple[str, pa.Table]], user: str)
         notes.append(f"{repeated:,} repeated (party, user, item) rows were merged, and their counts added up")
     ends = np.cumsum(np.bincount(home, minlength=len(party_names)))
     parties = tuple(
-        _party(party_name, sets, first, end, len(item_names))
+        _party(party_name, sets, first, end)
         for party_name, first, end in zip(party_names.to_pylist(), np.append(0, ends[:-1]), ends, strict=True)
     )
     return Federation(name, item_names.to_pylist(), parties, tuple(notes))
@@ -132,12 +134,27 @@ def _by_party(home: Codes, user_of: Codes) -> Codes:
     return rank[user_of]
 
 
-def _party(name: str, sets: UserSets, first: int, end: int, items: int) -> PartyItems:
+def _party(name: str, sets: UserSets, first: int, end: int) -> PartyItems:
     """Return the users from first to end as a party: their sets, and how many of them hold which item."""
     starts = sets.starts[first : end + 1]
     entries = slice(int(starts[0]), int(starts[-1]))
     counts = None if sets.counts is None else sets.counts[entries]
-    own = UserSets(starts - starts[0], sets.items[entries], counts)
-    holders = np.bincount(own.items, minlength=items)
-    held = np.flatnonzero(holders)
-    return PartyItems(name, held, holders[held], own)
+    return party_of_sets(name, UserSets(starts - starts[0], sets.items[entries], counts))
+
+
+def set_rows(federation: Federation) -> pa.Table:
+    """Return a federation of sets as rows of party, user, item and, where it is known, count: what `load` reads."""
+    names, parts, before = pa.array(federation.items, pa.string()), [], 0
+    counted = all(party.sets is not None and party.sets.counts is not None for party in federation.parties)
+    for party in federation.parties:
+        if (sets := party.sets) is None:
+            raise AssertionError(f"party {party.name!r} holds no sets")
+        users = np.repeat(np.arange(before, before + len(sets)), sets.sizes)
+        before += len(sets)
+        columns = {
+            "party": pa.array([party.name] * len(users), pa.string()),
+            USER: pa.array(users),
+            "item": names.take(pa.array(sets.items)),
+        }
+        parts.append(pa.table(columns | ({"count": pa.array(sets.counts)} if counted else {})))
+    return pa.concat_tables(parts)

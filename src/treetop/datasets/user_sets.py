@@ -1,4 +1,4 @@
-"""Users who hold many items: each party's sets as two arrays, never an object for a user; and what is asked of them."""
+"""Users who hold many items: each party's sets as two arrays, never an object for a user."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -6,51 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treetop.errors import InvalidInput, UnknownName
-from treetop.oracles.set_reports import MAX_ITEMS
-
-HOLDERS, SHARES, USE_SHARES = READINGS = ("holders", "shares", "use_shares")
-OCCURRENCES = "occurrences"
-
-
-@dataclass(frozen=True)
-class SetQuestion:
-    """How many items of a user her one report speaks of at most, and what its counts estimate."""
-
-    items_per_user: int
-    """m."""
-    reading: str
-    """holders: users with an item, each weighing min(1, m / |S|); shares: every user 1 / |S| for each of her items;
-    use_shares: every user, for each of her items, the share that it has of her uses."""
-
-    def __post_init__(self) -> None:
-        if self.reading == OCCURRENCES:
-            raise InvalidInput(
-                "occurrences are not counted: a user with many would weigh as much as many users, and one report that "
-                f"hides whether she does says too little; expected one of {', '.join(READINGS)}"
-            )
-        if self.reading not in READINGS:
-            raise UnknownName("reading", self.reading, READINGS)
-        if not 1 <= self.items_per_user <= MAX_ITEMS:
-            raise InvalidInput(
-                f"items_per_user must be 'auto' or a whole number from 1 to {MAX_ITEMS}, found {self.items_per_user}"
-            )
-        if self.reading != HOLDERS and self.items_per_user != 1:
-            raise InvalidInput(
-                f"the reading {self.reading!r} lets every user report one item: expected items_per_user = 1, found "
-                f"{self.items_per_user}"
-            )
-
-    def __str__(self) -> str:
-        if self.reading == USE_SHARES:
-            return "counts are use shares: every user reports one item, drawn in proportion to her uses"
-        if self.items_per_user == 1:
-            return "counts are shares: every user reports one of her items, so she counts 1 / |S| for each of |S|"
-        return (
-            f"counts are holders: every user reports on at most {self.items_per_user} of her items, so of |S| items "
-            f"each counts min(1, {self.items_per_user} / |S|): exact for users with at most {self.items_per_user}, "
-            "for others a lower bound"
-        )
+from treetop.oracles.set_question import HOLDERS, USE_SHARES, SetQuestion
 
 
 @dataclass(frozen=True, eq=False)

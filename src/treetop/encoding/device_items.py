@@ -1,4 +1,4 @@
-"""What a device makes of its own item, whatever bytes it is: a code, or None, which is answered "none of these".
+"""What a device makes of its own items, whatever bytes they are: a code, or None, which is answered "none of these".
 
 Where parts of texts are reported, the code is the hash followed by the chunks of the text's public code.
 
@@ -6,7 +6,8 @@ An item has no code if it is not UTF-8 (bytes that are not one arrive here as lo
 `LONGEST_ITEM` bytes, does not fit the encoding, or makes the codec fail. None of this may silence a device.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 
 from treetop.encoding.item_codecs import ItemCodec
 from treetop.encoding.normalisation import normalised
@@ -14,6 +15,8 @@ from treetop.encoding.text_code import CHUNK_BITS
 
 LONGEST_ITEM = 4096
 """Bytes of UTF-8."""
+LARGEST_SET = 1 << 16
+"""Items of a set that a device looks at, and uses where these count: the first ones."""
 _FILLER = "a" * LONGEST_ITEM
 
 
@@ -34,6 +37,51 @@ def device_codes(codec: ItemCodec, items: Sequence[str], steps: Collection[str] 
     texts = [_text(item) for item in items]
     codes = _codes(codec, [normalised(text or "", steps) for text in texts])
     return [None if text is None else code for text, code in zip(texts, codes, strict=True)]
+
+
+def set_entries(items: Sequence[str], steps: Collection[str] = (), *, uses: bool = False) -> dict[bytes, str | None]:
+    """Run by the device: its items as the bytes by which some of them are chosen, each with its text to be encoded.
+
+    Items that are the same once normalised are one; where uses count, every use stands for itself. An item without a
+    text is known by its first bytes.
+    """
+    entries: dict[bytes, str | None] = {}
+    for number, item in enumerate(islice(items, LARGEST_SET)):
+        text = _text(item)
+        known = item[: LONGEST_ITEM + 1] if text is None else normalised(text, steps)
+        entry = known.encode("utf-8", "surrogatepass")
+        entries[entry + b"\0%d" % number if uses else entry] = None if text is None else known
+    return entries
+
+
+class DeviceSet(Mapping[bytes, int | None]):
+    """Run by the device: the items of its set with their codes, each computed when a report speaks of it.
+
+    A report speaks of at most m. Whatever the set, the codec is called m times with `LONGEST_ITEM` bytes each: at once
+    for the items that a smaller set lacks.
+    """
+
+    def __init__(self, codec: ItemCodec, entries: Mapping[bytes, str | None], items_per_user: int) -> None:
+        self._codec, self._entries = codec, entries
+        for _ in range(items_per_user - len(entries)):
+            self._code("")
+
+    def __repr__(self) -> str:
+        return "DeviceSet(redacted)"
+
+    def __getitem__(self, entry: bytes) -> int | None:
+        text = self._entries[entry]
+        code = self._code(text or "")
+        return None if text is None else code
+
+    def _code(self, text: str) -> int | None:
+        return _codes(self._codec, [text, _FILLER[len(text.encode()) :]])[0]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
 
 
 def _text(item: str) -> str | None:

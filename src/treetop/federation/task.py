@@ -11,7 +11,9 @@ from typing import Any, Literal, cast, get_args
 from treetop.encoding.normalisation import STEPS
 from treetop.errors import InvalidInput
 from treetop.oracles.protocol import MAX_SLOTS, DeviceFace, Oracle
-from treetop.oracles.registry import chosen_oracle, task_oracles
+from treetop.oracles.registry import chosen_oracle, form_for_sets, task_oracles
+from treetop.oracles.set_question import SetQuestion
+from treetop.oracles.set_reports import MAX_ITEMS
 from treetop.privacy.budget import Budget
 from treetop.public_text import first_hidden, name_problem, visible
 from treetop.trie.user_groups import Group, Role
@@ -95,6 +97,8 @@ class DeviceTask:
     reports: Reports = "prefixes"
     item_list: str = ""
     """Digest of the list of known items in hexadecimal (`wire.item_lists`); empty where there is none."""
+    sets: SetQuestion | None = None
+    """What is asked of devices that hold sets of items; None: every device holds one."""
     mechanism: str = ""
     """What the reports are for, and its settings: public, so that nobody can say later that it was something else."""
     settings: tuple[tuple[str, str], ...] = ()
@@ -105,6 +109,8 @@ class DeviceTask:
 
     def __post_init__(self) -> None:
         task_oracles(self.oracle)
+        if self.sets is not None:
+            form_for_sets(self.oracle, self.sets.items_per_user)
         problems = [*_text_problems(self), *_length_problems(self), *_group_problems(self), *_party_problems(self)]
         if problems:
             raise InvalidInput("a task cannot be asked: " + "; ".join(problems))
@@ -147,10 +153,15 @@ class DeviceTask:
         return chosen_oracle(self.oracle, self.budget.odds_below, slots)
 
     @property
+    def unlisted_oracle(self) -> Oracle:
+        """Return the oracle of devices that answer without a candidate list, in the form for what they hold."""
+        (oracle,) = task_oracles(self.oracle)
+        return oracle if self.sets is None else form_for_sets(oracle.name, self.sets.items_per_user)
+
+    @property
     def unlisted_face(self) -> DeviceFace:
         """Return how a device answers without a candidate list."""
-        (oracle,) = task_oracles(self.oracle)
-        return oracle.device(self.budget)
+        return self.unlisted_oracle.device(self.budget)
 
     def face_for(self, slots: int) -> DeviceFace:
         """Return how a device answers a list of d slots."""
@@ -163,7 +174,8 @@ class DeviceTask:
     @property
     def thresholds(self) -> dict[str, str]:
         """Return the integers that a device compares random words with, where they do not depend on a list."""
-        faces = (oracle.device(self.budget, 2 if oracle.listed else None) for oracle in task_oracles(self.oracle))
+        listed = () if self.one_shot else task_oracles(self.oracle)
+        faces = [oracle.device(self.budget, 2) for oracle in listed] or [self.unlisted_face]
         return {name: str(number) for face in faces for name, number in face.task_thresholds().items()}
 
     @cached_property
@@ -185,6 +197,8 @@ class DeviceTask:
             content["reports"] = self.reports
         if self.item_list:
             content["item_list"] = self.item_list
+        if self.sets is not None:
+            content["sets"] = vars(self.sets)
         return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
 
     @classmethod
@@ -213,6 +227,7 @@ def _from_content(content: dict[str, object]) -> DeviceTask:
         deadlines=Deadlines(**cast(dict[str, Any], content["deadlines"])),
         least=LeastReports(**cast(dict[str, Any], content["least"])),
         reports=cast(Any, content.get("reports", "prefixes")), item_list=cast(str, content.get("item_list", "")),
+        sets=SetQuestion(**cast(dict[str, Any], content["sets"])) if "sets" in content else None,
     )  # fmt: skip
 
 
@@ -230,6 +245,10 @@ def _text_problems(task: DeviceTask) -> list[str]:
         problems.append(f"reports must be {' or '.join(get_args(Reports))}, found {str(task.reports)[:80]!r}")
     if not isinstance(task.item_list, str) or not _DIGEST.fullmatch(task.item_list):
         problems.append("item_list must be 64 hexadecimal digits, or empty")
+    if task.sets is not None and not _whole(task.sets.items_per_user, 1, MAX_ITEMS):
+        problems.append(
+            f"items_per_user must be a whole number from 1 to {MAX_ITEMS}, found {task.sets.items_per_user}"
+        )
     named = str(task.encoding.normalise).split(",")
     if task.encoding.normalise and named != [step for step in STEPS if step in named]:
         problems.append(f"normalise must name steps out of {','.join(STEPS)}, in this order")

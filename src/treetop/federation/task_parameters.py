@@ -16,7 +16,13 @@ from treetop.mechanisms.strategy import ItemsAhead, Question, choose
 def parameters_of(task: DeviceTask) -> Parameters:
     """Return the parameters of a task's mechanism; the inverse of `planned_task`."""
     mechanism: Mechanism[Parameters] = mechanism_named(task.mechanism)
-    return parameters_for(mechanism, task.k, task.budget.text, task.oracle, dict(task.settings))
+    return parameters_for(mechanism, task.k, task.budget.text, task.oracle, settings_of(task))
+
+
+def settings_of(task: DeviceTask) -> dict[str, str]:
+    """Return the settings of a task's mechanism: those that it spells, and how many items a report speaks of."""
+    items = 1 if task.sets is None else task.sets.items_per_user
+    return dict(task.settings) | ({} if items == 1 else {"items_per_user": str(items)})
 
 
 def known_items(listed: ItemList | None) -> ItemCatalogue | None:
@@ -35,7 +41,7 @@ def mechanism_of(task: DeviceTask, listed: ItemList | None = None) -> Mechanism[
     question = Question(
         task.k, task.budget.text, task.mechanism, task.oracle, None if encoding == ListedItems.name else encoding,
         catalogue=known if encoding == ListedItems.name else None, word_list=known if hashed else None,
-        text_recovery=task.chunks > 0 if hashed else None, settings=dict(task.settings),
+        text_recovery=task.chunks > 0 if hashed else None, settings=settings_of(task),
     )  # fmt: skip
     return choose(question, ItemsAhead(), parties=len(task.parties), hash_key=task.encoding.hash_key).mechanism
 

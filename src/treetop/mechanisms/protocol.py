@@ -154,10 +154,6 @@ class Mechanism(ABC, Generic[P]):
                 "devices draw their own groups: the setting 'groups' must be independent in a federation"
             )
         known, fixed = self.parameters.settings(), dict(settings)
-        if str(settings.get("items_per_user", 1)) != "1":
-            raise InvalidInput(
-                "devices hold one item each so far: the setting 'items_per_user' must be 1 in a federation"
-            )
         if "groups" in known:
             fixed["groups"] = "independent"
         if mode == "rounds" and "least_kept" in known:

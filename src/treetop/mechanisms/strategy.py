@@ -289,3 +289,15 @@ def _counting_hashes(question: Question, ahead: ItemsAhead, hash_key: str, reaso
     ordered = words is not None and words.ordered
     listed = ListedNames.hashed(encoded, codec, chunks if texts else 0, ordered=ordered)
     return Strategy(Panorama(listed, texts=texts), parameters, codec, reason, words)
+
+
+def check_takes_sets(mechanism: str | Mechanism[Any] | None, items: int) -> None:
+    """Refuse a mechanism that asks every user for one item, where her report is to speak of several."""
+    if mechanism is None:
+        return
+    named = mechanism_named(mechanism)
+    if "items_per_user" not in named.parameters.settings():
+        raise InvalidInput(
+            f"{named.name} asks every user for the one item that she holds, found users who report on up to {items}: "
+            f"expected {Panorama.name} or {Canopy.name}, or items_per_user = 1, where each reports one of hers"
+        )

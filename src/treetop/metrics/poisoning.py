@@ -3,6 +3,9 @@
 from math import ceil
 
 from treetop.errors import InvalidInput
+from treetop.oracles.registry import set_oracle
+from treetop.oracles.set_question import SetQuestion
+from treetop.privacy.epsilon import Epsilon
 
 
 def fake_weight(p: float, q: float) -> float:
@@ -20,3 +23,16 @@ def fakes_needed(count_of_kth: float, p: float, q: float) -> int:
     c_k (p - q) where q is small. Fakes that only hold the item and follow the protocol must be c_k themselves.
     """
     return max(1, ceil(max(count_of_kth, 0.0) / fake_weight(p, q)))
+
+
+def choices_of_sets(asked: SetQuestion, oracle: str, epsilon: Epsilon) -> tuple[str, ...]:
+    """Say what the counts mean, and how much one fake user could add to them: as many users as a report weighs."""
+    said, m = [str(asked)], asked.items_per_user
+    if m > 1:
+        many, one = (set_oracle(oracle, epsilon, items) for items in (m, 1))
+        weights = tuple(fake_weight(each.p, each.q) for each in (many, one))
+        said.append(
+            "one crafted report adds as much to a count as {:.1f} users who hold the item (as {:.1f} where everybody "
+            "reports one item)".format(*weights)
+        )
+    return tuple(said)

@@ -92,7 +92,7 @@ def chosen_oracle(rule: str | Oracle, odds: Fraction, slots: int) -> Oracle:
     return find_oracle(rule)
 
 
-_SET_FORMS: dict[str, type[SetOracle]] = {form.name: form for form in (SetLocalHashing, SetWalshHashing)}
+SET_FORMS: dict[str, type[SetOracle]] = {form.name: form for form in (SetLocalHashing, SetWalshHashing)}
 
 
 def set_form(rule: str | Oracle, items: int) -> str | Oracle:
@@ -102,10 +102,14 @@ def set_form(rule: str | Oracle, items: int) -> str | Oracle:
     """
     if items == 1 or isinstance(rule, SetOracle):
         return rule
-    name = _FOR_LONG_LISTS[AUTO].name if rule == AUTO else str(rule)
-    if name not in _SET_FORMS:
-        raise InvalidInput(f"users who hold sets report through {' or '.join(_SET_FORMS)}, found {name!r}")
-    return _SET_FORMS[name](items)
+    return form_for_sets(_FOR_LONG_LISTS[AUTO].name if rule == AUTO else str(rule), items)
+
+
+def form_for_sets(name: str, items: int) -> SetOracle:
+    """Return the form in which devices answer that hold sets, one item included, or refuse an oracle without one."""
+    if name not in SET_FORMS:
+        raise InvalidInput(f"users who hold sets report through {' or '.join(SET_FORMS)}, found {name!r}")
+    return SET_FORMS[name](items)
 
 
 def deployable_oracles(*, one_shot: bool) -> dict[str, str]:
@@ -135,3 +139,8 @@ def oracle_named(name: "str | Oracle", epsilon: "Epsilon", candidates: int) -> "
     """Return the counting face of the oracle for a domain of that many candidates and the dummy."""
     size = candidates + 1
     return chosen_oracle(name, epsilon.odds_below, size).over(epsilon, size)
+
+
+def set_oracle(name: "str | Oracle", epsilon: "Epsilon", items: int) -> "FrequencyOracle[Any]":
+    """Return the oracle by which sets of up to m items are reported: walsh, unless told; its p and q need no list."""
+    return oracle_named(set_form(WalshHashing.name if name == AUTO else name, items), epsilon, 1)

@@ -194,7 +194,6 @@ class SetWalshHashing(SetOracle, WalshHashing):
     """Walsh for sets."""
 
     counting_face = "treetop.oracles.set_counting:SetParityCounting"
-    max_slots = 1 << MAX_SET_PARITIES
 
     def slots_for(self, odds: Fraction) -> int:
         """Return t, a power of two."""

@@ -15,7 +15,7 @@ from treetop.mechanisms.strategy import DEFAULT_EPSILON
 from treetop.mechanisms.summed_level import SummedParameters
 from treetop.metrics.detection_power import POWER, count_error, least_frequency, min_factor
 from treetop.metrics.poisoning import fake_weight
-from treetop.oracles.registry import AUTO
+from treetop.oracles.registry import AUTO, set_oracle
 from treetop.planning.modes import Lists, Mode, modes_of
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import (
@@ -26,7 +26,6 @@ from treetop.privacy.shuffling import (
     refuse_large_delta,
     usual_delta,
 )
-from treetop.query.sets import set_oracle
 
 DEFAULT_CATALOGUE, DEFAULT_WORD_LIST = 10_000, 50_000
 LARGEST_EPSILON = 20.0

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
 
-from treetop.datasets.user_sets import HOLDERS, READINGS
 from treetop.errors import InvalidInput, PeerViolation
 from treetop.mechanisms.dialogue import LevelTrace
 from treetop.mechanisms.strict_json import decimal, record, require, rows, text, whole
 from treetop.metrics.noise_advice import Advice
+from treetop.oracles.set_question import HOLDERS, READINGS
 from treetop.privacy.epsilon import LARGEST, Epsilon
 from treetop.privacy.guarantee import Guarantee
 from treetop.privacy.shuffling import CentralGuarantee

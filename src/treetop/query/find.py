@@ -8,7 +8,6 @@ from warnings import warn
 
 from treetop.datasets.federation import Federation
 from treetop.datasets.loading import as_federation
-from treetop.datasets.user_sets import HOLDERS
 from treetop.datasets.word_list import Words, word_list_of
 from treetop.encoding.bit_strings import Codes
 from treetop.encoding.item_codecs import ItemCodec
@@ -20,9 +19,11 @@ from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.strategy import DEFAULT_EPSILON, STRATEGIES, Question
 from treetop.mechanisms.summed_level import NO_REPORTS
 from treetop.metrics.noise_advice import CLEAR, Advice, LastLevel, advice
+from treetop.metrics.poisoning import choices_of_sets
 from treetop.metrics.retrieval import f1, local_recall, ncr
 from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import AUTO
+from treetop.oracles.set_question import HOLDERS
 from treetop.privacy.guarantee import NOT_COVERED
 from treetop.privacy.shuffling import (
     CentralGuarantee,
@@ -35,7 +36,7 @@ from treetop.privacy.shuffling import (
 from treetop.public_text import visible
 from treetop.query.answer import SIMULATION, Answer, AnswerItem, AnswerParty, Covered, OutsideShare, Privacy, Truth
 from treetop.query.preparation import prepared
-from treetop.query.sets import asked_of_sets, choices_of_sets
+from treetop.query.sets import asked_of_sets
 from treetop.simulation.population import Population
 from treetop.simulation.run import RunResult, run
 from treetop.trie.global_ranking import Source

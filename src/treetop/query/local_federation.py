@@ -14,6 +14,7 @@ from treetop.datasets.loading import federation_named
 from treetop.datasets.party_split import first_parties, with_users
 from treetop.encoding.item_codecs import Hashed
 from treetop.encoding.listed_items import ListedItems
+from treetop.errors import InvalidInput
 from treetop.federation.server.planning import planned_task
 from treetop.federation.task_codec import codec_of, steps_of
 from treetop.federation.task_parameters import known_items
@@ -28,6 +29,7 @@ from treetop.simulation.population import Population
 
 DEFAULTS = LocalOptions()
 KEY_BYTES = 8
+SET_OPTIONS = ("user_column", "items_per_user", "reading")
 
 
 def opened_folder(
@@ -55,18 +57,24 @@ def opened_folder(
 def _begun(given: Mapping[str, Any], lists: Mapping[str, ItemList]) -> tuple[Federation, LocalOptions]:
     """Draw the users, and settle what was left open: the strategy that suits the items, as `find` does."""
     data, seed = given.get("data", DEFAULTS.data), checked_seed(given.get("seed"))
-    federation = federation_named([data])
+    federation = federation_named(
+        [data], user=given.get("user_column"), rows_are_users=given.get("rows_are_users", DEFAULTS.rows_are_users)
+    )
+    sets = LocalOptions(**{name: given[name] for name in SET_OPTIONS if name in given}).sets
+    if sets is None and (wrong := [name for name in ("items_per_user", "reading") if name in given]):
+        raise InvalidInput(f"{wrong[0]} is about users who hold sets: expected --user-column beside it, found none")
     if "parties" in given or data == DEFAULTS.data:
         federation = first_parties(federation, given.get("parties", DEFAULTS.parties))
     drawn = with_users(federation, given.get("users", DEFAULTS.users), np.random.default_rng(seed))
     strategy, mechanism, settings = given.get("strategy"), given.get("mechanism"), dict(given.get("settings", {}))
     if given.get("mode", DEFAULTS.mode) == "rounds" and (strategy, mechanism) == (None, None):
         strategy = TRIE
+    items_asked = 1 if sets is None else sets.items_per_user
     question = Question(
         given.get("k", DEFAULTS.k), given.get("epsilon", DEFAULTS.epsilon), mechanism,
         given.get("oracle", DEFAULTS.oracle), given.get("encoding"), strategy,
         known_items(lists.get("catalogue")), known_items(lists.get("word_list")), given.get("text_recovery"),
-        settings=settings,
+        settings=settings if items_asked == 1 else {**settings, "items_per_user": items_asked},
     )  # fmt: skip
     items = drawn.normalised(given["normalise"].split(",")).items if given.get("normalise") else drawn.items
     ahead = ItemsAhead(items, drawn.encoding)
@@ -90,6 +98,7 @@ class GroundTruth:
         expected = {name: home.users for name, home in folder.parties.items()}
         self._options, listed = folder.options, folder.listed
         task, federation = planned_task(order_of(folder.options, expected, listed)), folder.federation()
+        federation = federation if task.sets is None else federation.asking(task.sets)
         steps, codec = steps_of(task), codec_of(task, () if listed is None else listed.items)
         self.population = Population(federation.normalised(steps) if steps else federation, codec)
 

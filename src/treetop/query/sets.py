@@ -13,21 +13,16 @@ import numpy as np
 from numpy.random import Generator, SeedSequence, default_rng
 from numpy.typing import NDArray
 
-from treetop.datasets.federation import Federation, PartyItems
-from treetop.datasets.user_sets import HOLDERS, READINGS, SHARES, SetQuestion, UserSets
+from treetop.datasets.federation import Federation, PartyItems, party_of_sets
+from treetop.datasets.user_sets import UserSets
 from treetop.errors import InvalidInput
-from treetop.mechanisms.canopy import Canopy
-from treetop.mechanisms.panorama.mechanism import Panorama
-from treetop.mechanisms.registry import mechanism_named
-from treetop.mechanisms.strategy import Question
-from treetop.metrics.poisoning import fake_weight
-from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
+from treetop.mechanisms.strategy import Question, check_takes_sets
+from treetop.oracles.frequency_oracle import Frequencies
 from treetop.oracles.krr import KRandomizedResponse
-from treetop.oracles.registry import AUTO, oracle_named, set_form
-from treetop.oracles.walsh import WalshHashing
+from treetop.oracles.registry import set_oracle
+from treetop.oracles.set_question import HOLDERS, SHARES, USE_SHARES, SetQuestion
 from treetop.privacy.epsilon import Epsilon
 
-DEFAULT_ITEMS = 8
 AUTO_ITEMS = "auto"
 SURVEYED = 0.05
 SIZE_CLASSES = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
@@ -53,58 +48,25 @@ def asked_of_sets(
                 "(--user-column NAME, load(..., user=NAME))"
             )
         return federation, question
-    one_item = reading is not None and reading in READINGS and reading != HOLDERS
-    if items_per_user == AUTO_ITEMS and not one_item:
+    m: int | None = None
+    if items_per_user == AUTO_ITEMS and reading not in (SHARES, USE_SHARES):
         federation, m = _surveyed(federation, question, default_rng(SeedSequence(seed, spawn_key=(SURVEY_STREAM,))))
-    else:
-        m = _whole(items_per_user, 1 if one_item else DEFAULT_ITEMS)
-    asked = SetQuestion(m, reading or (SHARES if m == 1 else HOLDERS))
+    elif items_per_user is not None:
+        m = whole_items(items_per_user)
+    asked = SetQuestion.of(m, reading)
     settings = {name: value for name, value in question.settings.items() if name != "items_per_user"}
-    if m > 1:
-        _check_mechanism(question, m)
-        settings["items_per_user"] = m
+    if asked.items_per_user > 1:
+        check_takes_sets(question.mechanism, asked.items_per_user)
+        settings["items_per_user"] = asked.items_per_user
     return federation.asking(asked), replace(question, settings=settings)
 
 
-def _whole(given: object, default: int) -> int:
+def whole_items(given: object) -> int:
     """Return the number of items asked for; whether it is in range is for the question to say."""
-    if given is None:
-        return default
     number = int(given) if isinstance(given, str) and given.isascii() and given.isdigit() else given
     if not isinstance(number, int) or isinstance(number, bool):
         raise InvalidInput(f"items_per_user must be {AUTO_ITEMS!r} or a whole number, found {given!r}")
     return number
-
-
-def _check_mechanism(question: Question, m: int) -> None:
-    """Refuse a mechanism that asks every user for one item."""
-    if question.mechanism is None:
-        return
-    mechanism = mechanism_named(question.mechanism)
-    if "items_per_user" not in mechanism.parameters.settings():
-        raise InvalidInput(
-            f"{mechanism.name} asks every user for the one item that she holds, found users who report on up to {m}: "
-            f"expected {Panorama.name} or {Canopy.name}, or items_per_user = 1, where each reports one of hers"
-        )
-
-
-def set_oracle(oracle: Any, epsilon: Epsilon, m: int) -> FrequencyOracle[Any]:
-    """Return the oracle by which sets of up to m items are reported: walsh, unless told; its p and q need no list."""
-    name = WalshHashing.name if oracle == AUTO else oracle
-    return oracle_named(set_form(name, m), epsilon, 1)
-
-
-def choices_of_sets(asked: SetQuestion, oracle: str, epsilon: Epsilon) -> tuple[str, ...]:
-    """Say what the counts mean, and how much one fake user could add to them: as many users as a report weighs."""
-    said, m = [str(asked)], asked.items_per_user
-    if m > 1:
-        many, one = (set_oracle(oracle, epsilon, items) for items in (m, 1))
-        weights = tuple(fake_weight(each.p, each.q) for each in (many, one))
-        said.append(
-            "one crafted report adds as much to a count as {:.1f} users who hold the item (as {:.1f} where everybody "
-            "reports one item)".format(*weights)
-        )
-    return tuple(said)
 
 
 def size_classes(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -136,7 +98,7 @@ def _surveyed(federation: Federation, question: Question, randomness: Generator)
         tally = oracle.sample_tally(holders, randomness)
         frequencies += tally.reports * oracle.estimate(tally)
         asked += tally.reports
-        parties.append(_without(party, sets, joins, len(federation.items)))
+        parties.append(party_of_sets(party.name, sets.of_users(~joins)))
     shares = np.maximum(frequencies, 0)
     shares /= max(shares.sum(), 1.0)
     m = best_items(shares, question.oracle, epsilon)
@@ -151,11 +113,3 @@ def _sets_of(party: PartyItems) -> UserSets:
     if party.sets is None:
         raise InvalidInput(f"party {party.name!r} has one item for each user, and other parties have sets of them")
     return party.sets
-
-
-def _without(party: PartyItems, sets: UserSets, gone: NDArray[np.bool_], items: int) -> PartyItems:
-    """Return a party without some of its users."""
-    rest = sets.of_users(~gone)
-    holders = np.bincount(rest.items, minlength=items)
-    held = np.flatnonzero(holders)
-    return PartyItems(party.name, held, holders[held], rest)

@@ -9,12 +9,13 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from treetop.datasets.federation import Federation, PartyItems
-from treetop.datasets.user_sets import USE_SHARES, SetQuestion, UserSets
+from treetop.datasets.user_sets import UserSets
 from treetop.encoding.bit_strings import Codes, first_and_last_code, prefixes_of
 from treetop.encoding.item_codecs import EncodedItems, ItemCodec
 from treetop.encoding.text_code import CHUNK_BITS
 from treetop.errors import InvalidInput
 from treetop.mechanisms.dialogue import Member, Roster
+from treetop.oracles.set_question import USE_SHARES, SetQuestion
 from treetop.trie.candidate_domain import CandidateDomain
 
 USERS_BELOW = 10**9

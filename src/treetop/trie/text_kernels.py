@@ -34,26 +34,29 @@ def read_on(children: Any, symbol: Any, node: Any, chunk: Any) -> Any:
 
 
 @compiled
-def find_ends(children: Any, nearest_end: Any, symbol: Any, node: Any, ends: Any) -> Any:
-    """Write down the chunks that end a text, each with the zeros behind its end; return how many they are."""
+def all_ends(children: Any) -> Any:
+    """Return the chunks that end a text from every symbol and node, the zeros behind each end, and where they begin."""
+    symbols, nodes, _ = children.shape
+    starts = np.zeros(symbols * nodes + 1, dtype=np.int64)
+    chunks, zeros = [0], [0]
     waiting = np.empty((CHUNK_BITS + 1, 4), dtype=np.int64)
-    found, open_ = 0, 1
-    waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3] = CHUNK_BITS, 0, symbol, node
-    while open_:
-        open_ -= 1
-        left, chunk, symbol, node = waiting[open_, 0] - 1, waiting[open_, 1], waiting[open_, 2], waiting[open_, 3]
-        for bit in range(2):
-            child = children[symbol, node, bit]
-            if child == -1 - END:
-                ends[found, 0], ends[found, 1] = (chunk << 1 | bit) << left, left
-                found += 1
-                continue
-            after, there = (symbol, child) if child >= 0 else (-1 - child, 0)
-            if nearest_end[after, there] <= left:
-                waiting[open_, 0], waiting[open_, 1] = left, chunk << 1 | bit
-                waiting[open_, 2], waiting[open_, 3] = after, there
-                open_ += 1
-    return found
+    for place in range(symbols * nodes):
+        waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3] = CHUNK_BITS, 0, place // nodes, place % nodes
+        open_ = 1
+        while open_:
+            open_ -= 1
+            left, chunk, symbol, node = waiting[open_, 0] - 1, waiting[open_, 1], waiting[open_, 2], waiting[open_, 3]
+            for bit in range(2):
+                child = children[symbol, node, bit]
+                if child == -1 - END:
+                    chunks.append((chunk << 1 | bit) << left)
+                    zeros.append(left)
+                elif left:
+                    waiting[open_, 0], waiting[open_, 1] = left, chunk << 1 | bit
+                    waiting[open_, 2], waiting[open_, 3] = (symbol, child) if child >= 0 else (-1 - child, 0)
+                    open_ += 1
+        starts[place + 1] = len(chunks) - 1
+    return np.array(chunks)[1:].astype(np.int16), np.array(zeros)[1:].astype(np.int16), starts
 
 
 @compiled
@@ -74,7 +77,7 @@ def write_text(children: Any, code: Any, texts: Any) -> None:
 
 @compiled
 def likeliest_codes(
-    scores: Any, orders: Any, highest: Any, children: Any, nearest_end: Any, floor: Any, effort: Any
+    scores: Any, orders: Any, highest: Any, children: Any, ends: Any, zeros: Any, starts: Any, floor: Any, effort: Any
 ) -> Any:
     """Return the texts of the likeliest codes above a floor, one behind the other, and where each ends.
 
@@ -82,7 +85,7 @@ def likeliest_codes(
     score. So many beginnings are looked at: parent, last chunk, length of the whole code, own length, symbol and node.
     """
     begun, reached = np.empty((effort + len(highest), 6), dtype=np.int64), np.empty(effort + len(highest))
-    ends, code = np.empty((CHUNK_VALUES, 2), dtype=np.int64), np.empty(len(highest), dtype=np.int64)
+    code, nodes = np.empty(len(highest), dtype=np.int64), children.shape[1]
     heap, texts, stops = [(0.0, 0, UNTRIED)], [np.uint8(0)], [0]
     heap.pop()
     for place in range(len(highest) - 1):
@@ -102,9 +105,9 @@ def likeliest_codes(
             stops.append(len(texts))
             continue
         if depth == length - 1:
-            for end in range(find_ends(children, nearest_end, symbol, node, ends)):
-                score = reached[place] + scores[row, ends[end, 0]] + ends[end, 1] * BIT
-                heappush(heap, (-score, place, CHUNK_VALUES + ends[end, 0]))
+            for end in range(starts[symbol * nodes + node], starts[symbol * nodes + node + 1]):
+                score = reached[place] + scores[row, ends[end]] + zeros[end] * BIT
+                heappush(heap, (-score, place, CHUNK_VALUES + ends[end]))
             continue
         rank += rank == UNTRIED
         chunk = orders[row, rank]
@@ -112,14 +115,15 @@ def likeliest_codes(
             best = reached[place] + scores[row, orders[row, rank + 1]] + highest[length, depth + 1]
             heappush(heap, (-best, place, rank + 1))
         symbol, node, goes_on = read_on(children, symbol, node, chunk)
-        if goes_on and nearest_end[symbol, node] <= CHUNK_BITS * (length - depth - 1):
-            new, rest = looked_at, highest[length, depth + 1]
+        rest = highest[length, depth + 1]
+        if depth + 2 == length:  # few chunks end a text, or none does
+            rest = -np.inf
+            for end in range(starts[symbol * nodes + node], starts[symbol * nodes + node + 1]):
+                rest = max(rest, scores[row + 1, ends[end]] + zeros[end] * BIT)
+        if goes_on and rest > -np.inf:
+            new = looked_at
             begun[new, 0], begun[new, 1], begun[new, 2], begun[new, 3] = place, chunk, length, depth + 1
             begun[new, 4], begun[new, 5], reached[new] = symbol, node, reached[place] + scores[row, chunk]
-            if depth + 2 == length:  # few chunks end a text
-                rest = -np.inf
-                for end in range(find_ends(children, nearest_end, symbol, node, ends)):
-                    rest = max(rest, scores[row + 1, ends[end, 0]] + ends[end, 1] * BIT)
             heappush(heap, (-reached[new] - rest, new, UNTRIED))
             looked_at += 1
     return np.array(texts)[1:], np.array(stops)[1:] - 1

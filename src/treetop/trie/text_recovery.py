@@ -25,8 +25,6 @@ from treetop.oracles.frequency_oracle import Frequencies
 
 NARROW, WIDE = 1 << 13, 1 << 17
 """Beginnings of codes that a search may look at: most texts are found among few, the others are worth more of them."""
-FIRST = 1 << 9
-"""So many are looked at before anything else: a text that stands out is among them."""
 BIT = log(2)
 DOUBT = 3.0
 """How much less likely than a text that has the hash by chance, as a logarithm."""
@@ -43,22 +41,21 @@ class CodeTrees(NamedTuple):
 
     children: NDArray[np.int16]
     """By symbol, node and bit: the next node, or -1 - the symbol that is read."""
-    nearest_end: NDArray[np.int16]
-    """By symbol and node: the fewest bits in which a text can end."""
+    ends: NDArray[np.int16]
+    """The chunks that end a text, symbol by symbol and node by node."""
+    zeros: NDArray[np.int16]
+    """So many bits stand behind the end in each of them."""
+    starts: NDArray[np.int64]
+    """Where the ends of every symbol and node begin."""
 
 
 @cache
 def code_trees() -> CodeTrees:
     """Build them once: any symbol may stand before another."""
+    from treetop.trie.text_kernels import all_ends  # noqa: PLC0415  numba loads only where one searches
+
     children = np.array([code_after(symbol).tree for symbol in range(END + 1)], dtype=np.int16)
-    reads, symbols = children < 0, np.where(children < 0, -1 - children, np.arange(END + 1)[:, None, None])
-    nodes, far = np.where(reads, 0, children), np.iinfo(np.int16).max - 1
-    bits = np.full(children.shape[:2], far, dtype=np.int16)
-    while True:
-        fewer = 1 + np.where(reads & (symbols == END), 0, bits[symbols, nodes]).min(axis=2)
-        if (fewer == bits).all():
-            return CodeTrees(children, bits)
-        bits = np.minimum(fewer, far).astype(np.int16)
+    return CodeTrees(children, *all_ends(children))
 
 
 def log_likelihood_gains(counts: Frequencies, variance: float, expected: Frequencies) -> Gains:
@@ -73,7 +70,7 @@ def log_likelihood_gains(counts: Frequencies, variance: float, expected: Frequen
 def recovered_text(gains: Gains, accepts: Callable[[bytes], bool], bits: int, effort: int = WIDE) -> bytes | None:
     """Run by the server: the likeliest text that is accepted, or None if none of those that are reached is."""
     codes, tried = WeighedCodes.of(gains, bits), 0
-    for nodes in (min(FIRST, effort), effort):
+    for nodes in (NARROW, effort)[effort <= NARROW :]:
         texts = codes.likeliest(nodes)
         for text in texts[tried:]:
             if accepts(text):

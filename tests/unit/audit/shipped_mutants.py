@@ -12,6 +12,8 @@ from treetop.adapters.sqlite import fleet_ledger
 from treetop.adapters.system import durable_file
 from treetop.adapters.system.durable_file import LedgerFile
 from treetop.adapters.system.host import SystemEntropy
+from treetop.datasets.party_split import SetCodes
+from treetop.encoding.device_items import set_entries
 from treetop.federation.device.device import Device
 from treetop.federation.device.ledger import Ledger, LedgerEntry
 from treetop.federation.ports import Outbox
@@ -33,6 +35,7 @@ SHIPPED_RUN = SingleDevice.run
 SHIPPED_DELAY = SingleDevice._delay
 SHIPPED_FACE_FOR = DeviceTask.face_for
 SHIPPED_READ = SystemEntropy.read
+SHIPPED_CODES = SetCodes.__getitem__
 
 
 def fresh_after_failure(self: Device, task: DeviceTask, outbox: Outbox) -> None:
@@ -93,6 +96,14 @@ class LevelByItem(Device):
         return task.groups[0].group if self._value() is None else drawn
 
 
+class LevelBySize(Device):
+    """Empty sets answer at the first level."""
+
+    def _drawn_group(self, task: DeviceTask) -> Group:
+        drawn = super()._drawn_group(task)
+        return drawn if self._value() else task.groups[0].group
+
+
 def overlapping_bytes(self: SystemEntropy, count: int) -> bytes:
     """The last byte of a read is the first one of the next."""
     taken = SHIPPED_READ(self, count)
@@ -115,13 +126,28 @@ class BytesUsedTwice(Device):
 
 def silent_without_code(self: SingleDevice) -> ReportStatus | None:
     """Nothing is sent for what is no whole number."""
-    return SHIPPED_RUN(self) if self.item().isdigit() else None
+    return SHIPPED_RUN(self) if self.items()[0].isdigit() else None
+
+
+def silent_with_nothing(self: SingleDevice) -> ReportStatus | None:
+    """Nothing is sent for an empty set."""
+    return SHIPPED_RUN(self) if self.items() else None
+
+
+def repeated_items(items: Any, steps: Any, **_: object) -> dict[bytes, str | None]:
+    """An item that is there twice is chosen twice as often."""
+    return set_entries(items, steps, uses=True)
+
+
+def only_with_a_code(self: SetCodes, user: int) -> dict[bytes, int | None]:
+    """Items without a code are left out of a fleet's sets."""
+    return {entry: code for entry, code in SHIPPED_CODES(self, user).items() if code is not None}
 
 
 def delay_by_item(self: SingleDevice) -> None:
     """Long items are sent later."""
     SHIPPED_DELAY(self)
-    if len(self.item()) > 5:
+    if len(self.items()[0]) > 5:
         self.sleep(60)
 
 
@@ -233,4 +259,17 @@ MORE_SHIPPED_MUTANTS: dict[str, ShippedMutant] = {
         "fleet_durable_first", replaced(FleetDevices, "answer", fleet_sends_before_commit)
     ),
     "fleet that does not flush": ShippedMutant("fleet_durable_first", fleet_without_flushing),
+    "items drawn again after a failed delivery": ShippedMutant(
+        "device_sets_one_report", replaced(Device, "deliver", fresh_after_failure)
+    ),
+    "silence of the empty set": ShippedMutant(
+        "device_sets_always_send", replaced(SingleDevice, "run", silent_with_nothing)
+    ),
+    "level by set": ShippedMutant("device_sets_alike", replaced(single_device, "Device", LevelBySize)),
+    "repeated items": ShippedMutant(
+        "device_sets_fresh_bytes", replaced(single_device, "set_entries", repeated_items), "walsh"
+    ),
+    "fleet without items that have no code": ShippedMutant(
+        "fleet_sets", replaced(SetCodes, "__getitem__", only_with_a_code)
+    ),
 }

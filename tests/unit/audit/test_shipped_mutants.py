@@ -25,6 +25,7 @@ from treetop.audit.shipped.fleet_runs import FleetRuns
 from treetop.audit.shipped.recording_party import loopback
 from treetop.errors import TreetopError
 from treetop.oracles.oue import OptimizedUnaryEncoding
+from treetop.oracles.registry import SET_FORMS
 
 ALL = {**SHIPPED_MUTANTS, **MORE_SHIPPED_MUTANTS}
 RULES = ("krr", "oue", "olh", "listed")
@@ -45,9 +46,11 @@ def checks(runs: tuple[DeviceRuns, FleetRuns], rules: tuple[str, ...], name: str
         "device_one_report": partial(device_checks.one_report_check, devices, rules),
         "device_durable_first": partial(device_checks.durable_check, devices, rules),
         "device_lists": partial(device_checks.list_check, devices, [rule for rule in rules if rule != "olh"], SIZES),
+        "device_sets_": partial(device_checks.set_checks, devices, [rule for rule in rules if rule in SET_FORMS], 1),
         "device_": partial(device_checks.alike_checks, devices, rules, 1),
         "fleet_one_report": partial(fleet_checks.one_report_check, fleets, rules),
         "fleet_durable_first": partial(fleet_checks.durable_check, fleets, rules),
+        "fleet_sets": partial(fleet_checks.set_check, fleets, [rule for rule in rules if rule in SET_FORMS]),
         "fleet_": partial(fleet_checks.alike_checks, fleets, rules, ("ids",)),
     }
     wanted = parts if name is None else [next(part for part in parts if name.startswith(part))]

@@ -9,10 +9,12 @@ import pytest
 
 from treetop.datasets import set_kernels
 from treetop.datasets.federation import Federation, looks_like_users
-from treetop.datasets.loading import as_federation, federation_named, load
+from treetop.datasets.loading import as_federation, federation_named, histogram_file, load
 from treetop.datasets.party_split import with_users
-from treetop.datasets.user_sets import SetQuestion, UserSets
+from treetop.datasets.set_rows import USER, set_rows
+from treetop.datasets.user_sets import UserSets
 from treetop.errors import InvalidInput, UnknownName
+from treetop.oracles.set_question import SetQuestion
 
 EVENTS = "party,user_id,item\nnorth,u1,tea\nsouth,u2,tea\nnorth,u1,rum\nsouth,u2,gin\nnorth,u3,rum\nnorth,u1,tea\n"
 
@@ -154,9 +156,32 @@ def test_sets_are_normalised_user_by_user(tmp_path: Path) -> None:
     assert held(again) == held(federation)
 
 
-def test_users_are_not_drawn_from_sets_as_if_they_held_one_item(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="holds sets of items"):
-        with_users(load(csv(tmp_path, EVENTS), user="user_id"), 2, np.random.default_rng(1))
+def test_users_are_drawn_with_their_whole_sets(tmp_path: Path) -> None:
+    rows = "".join(f"{'ab'[user % 2]},{user},{user + step}\n" for user in range(40) for step in range(user % 4 + 1))
+    everybody = load(csv(tmp_path, "party,uid,item\n" + rows), user="uid")
+    some = with_users(everybody, 10, np.random.default_rng(1))
+    assert [party.total for party in some.parties] == [5, 5]
+    known = {party: [set(each) for each in sets] for party, sets in held(everybody).items()}
+    for party, sets in held(some).items():
+        assert all(set(each) in known[party] for each in sets)
+        assert len({tuple(each) for each in sets}) == 5
+    for drawn in some.parties:
+        assert drawn.sets is not None
+        assert drawn.users.sum() == len(drawn.sets.items)
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_sets_are_written_as_they_are_read(tmp_path: Path, counted: bool) -> None:
+    rows = "a,1,tea,2\na,1,rum,1\na,2,tea,1\nb,3,rum,7\n"
+    text = "party,uid,item,count\n" + rows if counted else "party,uid,item\na,1,tea\na,1,rum\na,2,tea\nb,3,rum\n"
+    federation = load(csv(tmp_path, text), user="uid")
+    table = set_rows(federation)
+    assert table.column_names == ["party", "user", "item", *(["count"] if counted else [])]
+    (tmp_path / "again.parquet").write_bytes(histogram_file(table))
+    again = load(tmp_path / "again.parquet", user=USER)
+    assert held(again) == held(federation)
+    with pytest.raises(InvalidInput, match="looks like a user's id"):
+        load(tmp_path / "again.parquet")
 
 
 @pytest.mark.parametrize("compiled", [True, False])

@@ -246,14 +246,6 @@ def test_nobody_joins_two_groups(simulator: str) -> None:
         respondents.collect(CollectReports(Group(4), domain, oracle))
 
 
-def test_sets_are_not_deployed_and_say_so() -> None:
-    for given in (1, "1"):
-        settings = {"items_per_user": given}
-        assert Canopy().deployment_settings(settings, mode="one-shot", hashed=False)["items_per_user"] == given
-    with pytest.raises(InvalidInput, match="devices hold one item each so far: the setting 'items_per_user' must be 1"):
-        Canopy().deployment_settings({"items_per_user": 8}, mode="one-shot", hashed=False)
-
-
 def test_reports_of_sets_are_hashed_however_few_candidates_there_are() -> None:
     parameters = CanopyParameters(10, Epsilon(2), items_per_user=8)
     assert isinstance(parameters.oracle_for(3), SetCounting)

@@ -10,7 +10,7 @@ from treetop.encoding.listed_items import ItemCatalogue
 from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.panorama.mechanism import Panorama
 from treetop.mechanisms.panorama.plan import PanoramaParameters, PanoramaPlan, name_bits_for
-from treetop.mechanisms.strategy import ItemsAhead, Question, Strategy, choose
+from treetop.mechanisms.strategy import ItemsAhead, Question, Strategy, check_takes_sets, choose
 from treetop.privacy.epsilon import Epsilon
 
 WORDS, IDS = ItemsAhead(("ash", "oak")), ItemsAhead(("17", "42"))
@@ -209,3 +209,14 @@ class TestBudget:
         parameters = PanoramaParameters(10, Epsilon(2))
         plan = PanoramaPlan.of(parameters, 1000, signed=True, discovers=False, texts=False)
         assert plan.expected_bits(parameters, 1000, signed=True) == 3_400 + 40 * 32
+
+
+@pytest.mark.parametrize("mechanism", [None, "panorama", "canopy"])
+def test_some_mechanisms_take_reports_on_several_items(mechanism: str | None) -> None:
+    check_takes_sets(mechanism, 8)
+
+
+@pytest.mark.parametrize("mechanism", ["fedpem", "gtf", "tap", "taps"])
+def test_the_mechanisms_of_the_paper_refuse_sets(mechanism: str) -> None:
+    with pytest.raises(InvalidInput, match=f"{mechanism} asks every user for the one item that she holds"):
+        check_takes_sets(mechanism, 8)

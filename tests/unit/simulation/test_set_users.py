@@ -8,11 +8,12 @@ from tests.support.named_users import BITS, CODES
 from tests.support.set_holders import NO_CODE, SETS, USERS, names_asked, party, prefixes_asked, user_sets
 
 from treetop.datasets.federation import Federation, PartyItems
-from treetop.datasets.user_sets import SetQuestion, UserSets
+from treetop.datasets.user_sets import UserSets
 from treetop.encoding.item_codecs import Ids, codec_named
 from treetop.errors import InvalidInput
 from treetop.mechanisms.dialogue import CollectNames, DivideUsers
 from treetop.oracles.registry import oracle_named
+from treetop.oracles.set_question import SetQuestion
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation import set_kernels
 from treetop.simulation.population import PartyPopulation, Population

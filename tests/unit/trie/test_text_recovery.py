@@ -9,7 +9,15 @@ import pytest
 
 from treetop.encoding.text_code import ReadingPlace, chunks_of, code_bits, read_chunk, text_of
 from treetop.trie import text_kernels
-from treetop.trie.text_recovery import WIDE, Gains, WeighedCodes, code_trees, log_likelihood_gains, recovered_text
+from treetop.trie.text_recovery import (
+    NARROW,
+    WIDE,
+    Gains,
+    WeighedCodes,
+    code_trees,
+    log_likelihood_gains,
+    recovered_text,
+)
 
 
 def _noisy(text: bytes, signal: float, seed: int, chunks: int = 12) -> Gains:
@@ -48,7 +56,7 @@ def test_the_loops_say_the_same_without_the_compiler() -> None:
 
 @pytest.fixture
 def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("read_on", "find_ends", "write_text", "likeliest_codes"):
+    for name in ("read_on", "write_text", "likeliest_codes"):
         monkeypatch.setattr(text_kernels, name, getattr(text_kernels, name).py_func)
 
 
@@ -61,13 +69,26 @@ def test_the_compiled_search_agrees_with_the_loops(request: pytest.FixtureReques
 
 
 def test_the_ends_of_a_text_are_those_that_reading_finds() -> None:
-    trees, ends = code_trees(), np.empty((256, 2), dtype=np.int64)
-    for symbol in b"the\xe5":
-        found = text_kernels.find_ends(*trees, symbol, 0, ends)
-        read = [read_chunk(ReadingPlace(symbol, 0), chunk) for chunk in range(256)]
-        assert sorted(ends[:found, 0].tolist()) == [place for place, end in enumerate(read) if end.ended and end.sound]
-        shortest = min((8 - zeros for zeros in ends[:found, 1].tolist()), default=9)
-        assert min(int(trees.nearest_end[symbol, 0]), 9) == shortest
+    trees = code_trees()
+    for symbol, node in ((ord("t"), 0), (ord("e"), 3), (0xE5, 7), (256, 100)):
+        place = symbol * trees.children.shape[1] + node
+        found = slice(trees.starts[place], trees.starts[place + 1])
+        read = [read_chunk(ReadingPlace(symbol, node), chunk) for chunk in range(256)]
+        assert sorted(trees.ends[found].tolist()) == [
+            chunk for chunk, end in enumerate(read) if end.ended and end.sound
+        ]
+        assert all(end % (1 << zeros) == 0 for end, zeros in zip(trees.ends[found], trees.zeros[found], strict=True))
+
+
+def test_the_ends_of_a_code_of_one_letter_without_the_compiler() -> None:
+    """A zero is the letter, a one the end."""
+    children = np.tile(np.array([[-1, -257]], dtype=np.int16), (3, 1, 1))
+    ends, zeros, starts = text_kernels.all_ends.py_func(children)
+    assert starts.tolist() == [0, 8, 16, 24]
+    assert sorted(zip(ends[:8].tolist(), zeros[:8].tolist(), strict=True)) == [(1 << bit, bit) for bit in range(8)]
+    assert all(
+        (first == second).all() for first, second in zip((ends, zeros), text_kernels.all_ends(children), strict=False)
+    )
 
 
 @pytest.mark.parametrize("text", [b"from", b"isabella", "café".encode()])
@@ -84,10 +105,11 @@ def test_what_stands_out_is_found_before_the_search_goes_on(monkeypatch: pytest.
 
     monkeypatch.setattr(text_kernels, "likeliest_codes", spy)
     assert recovered_text(_noisy(b"from", 6.0, seed=3), lambda tried: tried == b"from", 24) == b"from"
-    assert efforts == [512]
-    assert recovered_text(_noisy(b"from", 1.0, seed=5), lambda tried: False, 24, 2000) is None
-    assert efforts == [512, 512, 2000]
-    assert WIDE > 2000
+    assert efforts == [NARROW]
+    gains = _noisy(b"from", 1.0, seed=5)
+    assert recovered_text(gains, lambda tried: False, 24, 2 * NARROW) is None
+    assert recovered_text(gains, lambda tried: False, 24, 200) is None
+    assert efforts == [NARROW, NARROW, 2 * NARROW, 200]
 
 
 def test_a_long_text_is_read_where_every_chunk_tells_of_it() -> None:

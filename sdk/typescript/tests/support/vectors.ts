@@ -178,6 +178,10 @@ export const CHECKS: readonly Check[] = [
     for (const { canonical, digest } of good) equal((await task(canonical)).digest, digest, canonical);
     for (const text of bad) await refused(() => task(text), text);
   }],
+  ["set_tasks.json", async (read) => {
+    const { good, bad } = await read("set_tasks.json");
+    for (const text of [...good.map((each: any) => each.canonical), ...bad]) await refused(() => task(text), text); // it holds one item
+  }],
   ["groups.json", async (read) => {
     const { good: [first] } = await read("tasks.json");
     const asked = await task(first.canonical);
@@ -260,5 +264,5 @@ export const CHECKS: readonly Check[] = [
     equal(hex(await sha256(utf8("abc"))).slice(0, 16), "ba7816bf8f01cfea", "abc");
   }],
 ];
-/** What holds no vector for a device: files of reports and messages between parties and servers. */
-export const NOT_FOR_DEVICES = ["report_files.json", "panorama_messages.json"];
+/** What holds no vector for this device: files of reports, messages between parties and servers, devices with sets. */
+export const NOT_FOR_DEVICES = ["report_files.json", "panorama_messages.json", "device_sets.json"];

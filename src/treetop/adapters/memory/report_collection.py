@@ -13,10 +13,9 @@ from treetop.federation.service_ports import Collected, Counting
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import Beacon, PublishedList, unverified_content
 from treetop.federation.wire.uploads import SERIAL_BYTES
-from treetop.oracles.frequency_oracle import Columns, Counts, Tally
+from treetop.oracles.frequency_oracle import Columns, Counts, Keys, Tally, columns_of
 from treetop.oracles.protocol import NO_CODE_KEY
 from treetop.oracles.random_words import EntropyWords
-from treetop.oracles.registry import task_oracles
 from treetop.oracles.walsh.device import no_name
 from treetop.oracles.walsh.hashing import chunk_keys
 from treetop.privacy.epsilon import Epsilon
@@ -32,14 +31,21 @@ class MemoryReportCollection:
         self,
         task: DeviceTask,
         party: str,
-        codes: Sequence[int | None],
+        codes: Sequence[int | None] | Sequence[Sequence[int | None]],
         entropy: Entropy,
         lists: Mapping[str, bytes] | None = None,
     ) -> None:
-        """Take every device's code, None where its item has none, and the lists that the party was given, by digest."""
-        self._task, self._party = task, party
-        self._codes: Codes = code_array((code or 0 for code in codes), task.bits)
-        self._without_code = np.array([code is None for code in codes], dtype=np.bool_)
+        """Take every device's code, None where its item has none, and the lists that the party was given, by digest.
+
+        For a task about sets, take the codes of every device's items.
+        """
+        self._task, self._party, self._entropy = task, party, entropy
+        held = [[code] if code is None or isinstance(code, int) else code for code in codes]
+        self._ends = np.cumsum([0, *map(len, held)])
+        """Device i holds the entries from ends[i] to ends[i + 1]."""
+        self._devices, entries = len(held), [code for own in held for code in own]
+        self._codes: Codes = code_array((code or 0 for code in entries), task.bits)
+        self._without_code = np.array([code is None for code in entries], dtype=np.bool_)
         self._lists = {} if lists is None else lists
         self._words, self._epsilon = EntropyWords(entropy), Epsilon(task.budget.text)
         self._members: dict[Group, Counts] = {}
@@ -47,7 +53,7 @@ class MemoryReportCollection:
 
     def close(self) -> Collected:
         """One-shot: let every device draw a group and answer. Rounds: enrol them all."""
-        devices = len(self._codes)
+        devices = self._devices
         if not self._task.one_shot:
             return Collected(devices, devices, sha256(devices.to_bytes(SERIAL_BYTES, "big")).digest(), {})
         if not self._reports:
@@ -61,27 +67,44 @@ class MemoryReportCollection:
     def _draw_groups(self) -> None:
         """Give every device a ticket below the sum of weights, as `group_assignment.drawn_group` does."""
         ends = np.cumsum([entry.weight for entry in self._task.groups])
-        tickets = self._words.below(int(ends[-1]), len(self._codes))
+        tickets = self._words.below(int(ends[-1]), self._devices)
         places = np.searchsorted(ends, tickets, side="right")
         self._members = {entry.group: np.flatnonzero(places == i) for i, entry in enumerate(self._task.groups)}
 
     def _hashed(self, group: Group) -> Columns:
         task, members = self._task, self._members[group]
-        codes = self._codes[members]
+        if task.sets is not None:
+            return self._hashed_sets(group)
+        keys = self._keys(group, members)
+        return task.unlisted_oracle.over(self._epsilon, 2).perturb(keys, self._words)
+
+    def _hashed_sets(self, group: Group) -> Columns:
+        """Let every device report its set through the device's own face."""
+        face, keys = self._task.unlisted_face, self._keys(group, np.arange(len(self._codes))).tolist()
+        reports = []
+        for first, end in zip(self._ends[self._members[group]], self._ends[self._members[group] + 1], strict=True):
+            draw = face.draw(self._entropy)
+            reports.append(draw.report({b"%d" % entry: keys[entry] for entry in range(first, end)}))
+        layout = columns_of(self._task.unlisted_oracle.counting.layout(face.slots)).values()
+        columns = zip(*reports, strict=True) if reports else ((), ())
+        return tuple(np.array(column, dtype=form) for column, form in zip(columns, layout, strict=True))
+
+    def _keys(self, group: Group, entries: Counts) -> Keys:
+        """Return what devices hash in a group, for the codes of some entries."""
+        task, codes = self._task, self._codes[entries]
         keys = keys_of(prefixes_of(codes, task.bits, task.lengths[group.level if task.reports == "prefixes" else 1]))
         if task.reports == "names" and group.level > 1:
             chunks = prefixes_of(codes, task.bits, task.lengths[group.level]) & (CHUNK_VALUES - 1)
             keys = chunk_keys(keys, group.level - 2, chunks.astype(np.uint64), task.name_bits)
-        keys[self._without_code[members]] = NO_CODE_KEY if task.reports == "prefixes" else no_name(task.name_bits)
-        (oracle,) = task_oracles(task.oracle)
-        return oracle.over(self._epsilon, 2).perturb(keys, self._words)
+        keys[self._without_code[entries]] = NO_CODE_KEY if task.reports == "prefixes" else no_name(task.name_bits)
+        return keys
 
     def publish_beacon(self, document: bytes) -> Mapping[Group, int]:
         """Let every device compute its group."""
         if not self._members:
             beacon = Beacon.from_bytes(unverified_content(document).encode()).beacon
             serials: dict[Group, list[int]] = {}
-            for serial in range(len(self._codes)):
+            for serial in range(self._devices):
                 enrolment = Enrolment(serial.to_bytes(SERIAL_BYTES, "big"), beacon, self._party)
                 serials.setdefault(assigned_group(self._task, enrolment), []).append(serial)
             self._members = {group: np.array(members) for group, members in serials.items()}

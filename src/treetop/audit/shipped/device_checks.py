@@ -18,7 +18,10 @@ from treetop.audit.shipped.scenes import (
     ENCODINGS,
     ITEMS,
     READABLE,
+    SETS,
     Scene,
+    about_sets,
+    as_text,
     edge_words,
     one_list,
     scenes_of,
@@ -26,7 +29,7 @@ from treetop.audit.shipped.scenes import (
 )
 from treetop.audit.shipped.watched_machine import Disk, restored
 from treetop.errors import LedgerRefused
-from treetop.oracles.registry import task_oracles
+from treetop.oracles.registry import SET_FORMS, task_oracles
 from treetop.trie.user_groups import Group
 
 PATIENT = RetryPolicy(in_all=3600)
@@ -61,6 +64,34 @@ def alike_checks(runs: DeviceRuns, rules: Iterable[str], streams: int) -> list[C
         none_found("device_same_delay", "its pauses are the same whatever it holds", delays),
         none_found("device_same_level", "its level is the same whatever it holds", levels),
         none_found("device_fresh_bytes", "it uses every random byte once, and as many whatever it holds", bytes_read),
+    ]
+
+
+def set_checks(runs: DeviceRuns, rules: Iterable[str], streams: int) -> list[Check]:
+    """Check the same of sets: of none, one, m, more than m items, of repeated ones and of items without a code."""
+    silent = alike = bytes_read = again = 0
+    for rule in rules:
+        folder, sent = runs.new_folder(), set[bytes]()
+        for seed, (held, faults) in enumerate(zip(SETS.values(), (*FAILURES, ()), strict=False)):
+            last = runs.run(about_sets(rule)[0], held, folder=folder, seed=seed, faults=faults)
+            sent.update(last.batches)
+        again += len(sent) - 1 + (last.outcome not in DELIVERED)
+        for place, scene in enumerate(about_sets(rule)):
+            for seed in range(streams):
+                seen = {kind: runs.run(scene, held, seed=streams * place + seed) for kind, held in SETS.items()}
+                every = seen.values()
+                silent += sum(not each.sends_one for each in every)
+                alike += len({(each.requests, tuple(each.machine.slept), each.groups) for each in every}) - 1
+                bytes_read += len({tuple(map(len, each.machine.reads)) for each in every}) - 1
+                bytes_read += sum(not each.machine.reads_are_fresh for each in every)
+                for kind, held in SETS.items():
+                    bytes_read += not seen[kind].explained_by(scene, None, list(map(as_text, held)))
+    kinds = f"{len(SETS)} kinds of sets, prefixes and names"
+    return [
+        none_found("device_sets_one_report", "after failed deliveries and restarts with other sets, one report", again),
+        none_found("device_sets_always_send", f"{kinds}: the shipped device always sends one report", silent),
+        none_found("device_sets_alike", "requests, sizes, pauses and level are the same whatever the set", alike),
+        none_found("device_sets_fresh_bytes", "key, seed and word are read once, and explain the report", bytes_read),
     ]
 
 
@@ -159,8 +190,10 @@ def list_check(runs: DeviceRuns, rules: Iterable[str], sizes: Sequence[int] = LI
 def device_checks(rules: Sequence[str], quick: bool) -> list[Check]:
     """Check the shipped device in front of a recording party."""
     listed = [rule for rule in rules if all(oracle.listed for oracle in task_oracles(rule))]
+    hashing = [rule for rule in rules if rule in SET_FORMS]
     with loopback() as server, TemporaryDirectory(prefix="treetop-audit-") as folder:
         runs = DeviceRuns(server, Path(folder))
         found = [one_report_check(runs, rules), durable_check(runs, rules)]
         found += alike_checks(runs, rules, 1 if quick else 10)
+        found += set_checks(runs, hashing, 1 if quick else 10) if hashing else []
         return [*found, list_check(runs, listed)] if listed else found

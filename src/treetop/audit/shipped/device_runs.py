@@ -61,7 +61,7 @@ class Seen:
         """Return what the network saw but for the bodies of reports, and whether the device was content."""
         return self.outcome, *(arrival.public for arrival in self.arrivals)
 
-    def explained_by(self, scene: Scene, group: Group | None, item: str) -> bool:
+    def explained_by(self, scene: Scene, group: Group | None, item: str | Sequence[str]) -> bool:
         """Return whether delay, group and report follow from the bytes that were read, each used once, in this order.
 
         In rounds the group is given.
@@ -90,7 +90,7 @@ class DeviceRuns:
     def run(
         self,
         scene: Scene,
-        item: bytes,
+        item: bytes | Sequence[bytes],
         *,
         folder: Path | None = None,
         seed: int = 0,
@@ -99,7 +99,7 @@ class DeviceRuns:
         retry: RetryPolicy = ONE_TRY,
         max_delay: int = MAX_DELAY,
     ) -> Seen:
-        """Run a device once, as `treetop device` does; in its old folder it starts again."""
+        """Run a device once, as `treetop device` does, with an item or a set; in its old folder it starts again."""
         home = folder or self.new_folder()
         home.mkdir(parents=True, exist_ok=True)
         disk = self._disks.setdefault(home, FlushedFolder(home))
@@ -108,9 +108,9 @@ class DeviceRuns:
         self._server.party = party
         at_reading: list[Disk] = []
 
-        def own_item() -> str:
+        def own_items() -> list[str]:
             at_reading.append(disk.after_power_cut())
-            return as_text(item)
+            return [as_text(each) for each in ([item] if isinstance(item, bytes) else item)]
 
         connection = RetryingConnection(self._server.url, retry=retry, sleep=machine.sleep)
         digest = scene.task.digest
@@ -119,8 +119,9 @@ class DeviceRuns:
                 with closing(DeviceState(home)) as state:
                     outcome: object = SingleDevice(
                         client=client, trusted=TrustedTask.of(client.task(digest), digest, PARTY, KEY),
-                        ticket=party.ticket(SERIAL), state=state, item=own_item, entropy=SystemEntropy(),
+                        ticket=party.ticket(SERIAL), state=state, items=own_items, entropy=SystemEntropy(),
                         say=lambda _: None, max_delay=max_delay, sleep=machine.sleep,
+                        holds_set=not isinstance(item, bytes),
                     ).run()  # fmt: skip
             except Exception as error:  # whatever ends a run, the party and the machine have seen what they have seen
                 outcome = type(error).__name__

@@ -9,8 +9,19 @@ from treetop.audit.audit_report import Check
 from treetop.audit.shipped.device_checks import FAILURES, none_found
 from treetop.audit.shipped.fleet_runs import DEVICES, FLUSHES_EVERY_COMMIT, FleetRuns, FleetSeen
 from treetop.audit.shipped.recording_party import loopback
-from treetop.audit.shipped.scenes import ENCODINGS, ITEMS, READABLE, Scene, scenes_of, three_levels
+from treetop.audit.shipped.scenes import (
+    ENCODINGS,
+    ITEMS,
+    READABLE,
+    SETS,
+    Scene,
+    about_sets,
+    as_text,
+    scenes_of,
+    three_levels,
+)
 from treetop.audit.shipped.watched_machine import restored
+from treetop.oracles.registry import SET_FORMS
 
 KINDS = tuple(ITEMS.values())
 
@@ -34,6 +45,22 @@ def alike_checks(runs: FleetRuns, rules: Iterable[str], encodings: Sequence[str]
         none_found("fleet_same_level", "each device's level is the same whatever they hold", levels),
         none_found("fleet_fresh_bytes", "it uses every random byte once, and as many whatever they hold", bytes_read),
     ]
+
+
+def set_check(runs: FleetRuns, rules: Iterable[str]) -> Check:
+    """Check that fleets which hold sets of one kind each always send, look alike, and use every random byte once."""
+    wrong = 0
+    for rule in rules:
+        for seed, scene in enumerate(about_sets(rule)):
+            seen = {kind: runs.run(scene, [held], seed=seed) for kind, held in SETS.items()}
+            every = seen.values()
+            wrong += sum(each.outcome != DEVICES for each in every)
+            wrong += len({(each.requests, tuple(each.machine.slept), str(each.groups)) for each in every}) - 1
+            wrong += len({tuple(map(len, each.machine.reads)) for each in every}) - 1
+            for kind, held in SETS.items():
+                wrong += not seen[kind].explained_by(scene, list(map(as_text, held)))
+    claim = f"fleets with {len(SETS)} kinds of sets: every device sends one report, and they are alike from outside"
+    return none_found("fleet_sets", claim, wrong)
 
 
 def _explained(seen: FleetSeen, scene: Scene, kind: str) -> bool:
@@ -78,4 +105,6 @@ def fleet_checks(rules: Sequence[str], quick: bool) -> list[Check]:
     with loopback() as server, TemporaryDirectory(prefix="treetop-audit-") as folder:
         runs = FleetRuns(server, Path(folder))
         encodings = ENCODINGS[:1] if quick else ENCODINGS
-        return [one_report_check(runs, rules), durable_check(runs, rules), *alike_checks(runs, rules, encodings)]
+        found = [one_report_check(runs, rules), durable_check(runs, rules), *alike_checks(runs, rules, encodings)]
+        hashing = [rule for rule in rules if rule in SET_FORMS]
+        return [*found, set_check(runs, hashing)] if hashing else found

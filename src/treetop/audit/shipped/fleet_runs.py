@@ -16,7 +16,8 @@ from treetop.audit.shipped.device_runs import ONE_TRY
 from treetop.audit.shipped.recording_party import KEY, PARTY, Arrival, Fault, Loopback, RecordingParty
 from treetop.audit.shipped.scenes import Scene, as_text
 from treetop.audit.shipped.watched_machine import Disk, FlushedFolder, WatchedMachine
-from treetop.datasets.party_split import HeldItems
+from treetop.datasets.party_split import HeldItems, HeldSets
+from treetop.datasets.user_sets import UserSets
 from treetop.federation.device.group_assignment import drawn_group
 from treetop.federation.wire.report_batches import decoded_batch
 from treetop.federation.wire.uploads import Ticket
@@ -63,10 +64,10 @@ class FleetSeen:
         """Return what the network saw but for the bodies of reports."""
         return tuple(arrival.public for arrival in self.arrivals)
 
-    def explained_by(self, scene: Scene, item: str) -> bool:
+    def explained_by(self, scene: Scene, item: str | Sequence[str]) -> bool:
         """Return whether groups and reports follow from the bytes that were read, each used once, in order of arrival.
 
-        Every device holds the item.
+        Every device holds the item, or the set.
         """
         entropy = ScriptedEntropy(b"".join(self.machine.reads))
         try:
@@ -93,10 +94,10 @@ class FleetRuns:
         return self._folder / f"fleet {next(self._number)}"
 
     def run(
-        self, scene: Scene, items: Sequence[bytes], *, folder: Path | None = None, seed: int = 0,
+        self, scene: Scene, items: Sequence[bytes | Sequence[bytes]], *, folder: Path | None = None, seed: int = 0,
         faults: Sequence[Fault] = (),
     ) -> FleetSeen:  # fmt: skip
-        """Run a fleet once, as `treetop device fleet` does; its devices hold the items in turn."""
+        """Run a fleet once, as `treetop device fleet` does; its devices hold the items, or the sets, in turn."""
         home = folder or self.new_folder()
         home.mkdir(parents=True, exist_ok=True)
         machine = WatchedMachine(FlushedFolder(home), seed)
@@ -107,7 +108,7 @@ class FleetRuns:
             tickets=[party.ticket(serial).to_bytes() for serial in range(DEVICES)],
             batch=BATCH, connections=1, retry=ONE_TRY,
         )  # fmt: skip
-        held = HeldItems([as_text(item) for item in items], np.arange(DEVICES) % len(items))
+        held = _held(items)
         with machine.watching(), opened_databases() as databases:
             try:
                 with closing(Fleet(plan, held, "audited")) as fleet:
@@ -117,6 +118,17 @@ class FleetRuns:
             except Exception as error:  # whatever ends a run, the party has seen what it has seen
                 outcome, synchronous = type(error).__name__, []
         return FleetSeen(outcome, party.arrivals, machine, synchronous)
+
+
+def _held(items: Sequence[bytes | Sequence[bytes]]) -> HeldItems | HeldSets:
+    in_turn = np.arange(DEVICES) % len(items)
+    sets = [each for each in items if not isinstance(each, bytes)]
+    if not sets:
+        return HeldItems([as_text(item) for item in items if isinstance(item, bytes)], in_turn)
+    known = sorted({item for each in sets for item in each} or {b""})
+    flat = np.array([known.index(item) for each in sets for item in each], dtype=np.int32)
+    starts = np.cumsum([0, *map(len, sets)])
+    return HeldSets([as_text(item) for item in known], UserSets(starts, flat).of_users(in_turn))
 
 
 def files_of(folder: Path) -> Disk:

@@ -1,11 +1,12 @@
 """Tasks, lists and items that the shipped device and fleet are driven with."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from treetop.audit.shipped.recording_party import PARTY
 from treetop.encoding.bit_strings import SHORTEST
+from treetop.encoding.device_items import LONGEST_ITEM
 from treetop.encoding.item_codecs import CODECS, codec_named
 from treetop.encoding.normalisation import normalised
 from treetop.encoding.text_code import chunks_of
@@ -14,7 +15,8 @@ from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_batch
 from treetop.federation.wire.signed_documents import Publication, PublishedList, Question
 from treetop.oracles.protocol import DeviceFace, Oracle, key_of
-from treetop.oracles.registry import ORACLES, chosen_oracle
+from treetop.oracles.registry import ORACLES, chosen_oracle, form_for_sets
+from treetop.oracles.set_question import HOLDERS, SetQuestion
 from treetop.oracles.walsh.device import chunk_key, no_name
 from treetop.privacy.budget import Budget
 from treetop.privacy.randomness import Entropy
@@ -37,6 +39,13 @@ ITEMS: dict[str, bytes] = {
 """What a user may hold: every encoding has a code for some of them and none for others."""
 ENCODINGS = ("ids", "text", "words", "hashed")
 READABLE = ("short", "digits", "word", "text", "empty", "long number")
+ITEMS_PER_USER = 3
+SETS: dict[str, tuple[bytes, ...]] = {
+    "nothing": (), "one": (b"7",), "three": (b"7", b"65535", b"12"), "more": (b"7", b"65535", b"12", b"300", b"301"),
+    "repeated": (b"7", b"12", b"7", b"7", b"12"), "not one with a code": (b"cherry", b"x" * 20_000, b"\xff\xfe7"),
+    "some without a code": (b"7", b"cherry", b"\xff\xfe7", b"12"), "hundreds": tuple(b"%d" % n for n in range(300)),
+}  # fmt: skip
+"""What a user may hold where tasks are about sets."""
 
 
 def as_text(item: bytes) -> str:
@@ -75,18 +84,31 @@ class Scene:
             return name
         return chunk_key(name, chunk, chunks_of(normalised(item, ("casefold",)).encode(), chunk + 1)[chunk], bits)
 
+    def id_key(self, group: Group, item: str) -> int:
+        """Return what a device hashes of one item of its set, all of which are ids, or have no code."""
+        if self.task.reports == "names":
+            return self.name_key(group, item)
+        known = item.isdigit() and int(item) < 1 << BITS
+        return key_of(int(item) >> BITS - self.task.lengths[group.level] if known else None)
+
     def oracle_and_face(self, group: Group) -> tuple[Oracle, DeviceFace]:
         """Return what the devices of a group must answer through: from the rule and the length of the list alone."""
         if self.task.one_shot:
             oracle = ORACLES[self.task.oracle]
-            return oracle, oracle.device(BUDGET)
+            form = oracle if self.task.sets is None else form_for_sets(oracle.name, self.task.sets.items_per_user)
+            return oracle, form.device(BUDGET)
         slots = len(self.lists[group].question.prefixes) + 1
         oracle = chosen_oracle(self.task.oracle, BUDGET.odds_below, slots)
         return oracle, oracle.device(BUDGET, slots)
 
-    def report(self, group: Group, item: str, entropy: Entropy) -> bytes:
-        """Return the report of an item in a group, bytes and all, as these random bytes decide it."""
+    def report(self, group: Group, item: str | Sequence[str], entropy: Entropy) -> bytes:
+        """Return the report of an item or a set in a group, bytes and all, as these random bytes decide it."""
         oracle, face = self.oracle_and_face(group)
+        if not isinstance(item, str):
+            entries = {each[: LONGEST_ITEM + 1].encode("utf-8", "surrogatepass"): each for each in item}
+            keys = {entry: self.id_key(group, each) for entry, each in entries.items()}
+            about_set = Envelope(self.task.digest, group, NO_DOMAIN, oracle, face.slots)
+            return encoded_batch(about_set, [face.draw(entropy).report(keys)])
         if self.task.reports == "names":
             named = Envelope(self.task.digest, group, NO_DOMAIN, oracle, face.slots)
             return encoded_batch(named, [face.draw(entropy).report(self.name_key(group, item))])
@@ -139,6 +161,13 @@ def naming(rule: str) -> list[Scene]:
         )
         for lengths, encoding, items in cases
     ]  # fmt: skip
+
+
+def about_sets(rule: str) -> list[Scene]:
+    """Return tasks about sets of ids: prefixes at several levels, and names."""
+    asked = SetQuestion(ITEMS_PER_USER, HOLDERS)
+    scenes = [three_levels(rule, "ids"), naming(rule)[1]]
+    return [Scene(replace(scene.task, name=f"{scene.task.name}, sets", sets=asked)) for scene in scenes]
 
 
 def scenes_of(rule: str, encodings: Sequence[str]) -> list[Scene]:

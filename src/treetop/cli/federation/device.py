@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from functools import partial
@@ -35,7 +35,7 @@ from treetop.cli.federation.device_options import (
 )
 from treetop.cli.federation.fleet import fleet
 from treetop.cli.screen import out
-from treetop.encoding.device_items import LONGEST_ITEM
+from treetop.encoding.device_items import LARGEST_SET, LONGEST_ITEM
 from treetop.errors import InvalidInput
 from treetop.federation.device.list_checks import LEAST_SLOTS
 from treetop.federation.device.trusted_task import TrustedTask
@@ -51,8 +51,22 @@ TicketFile = Annotated[
     Path | None,
     typer.Option("--ticket-file", metavar="PATH", help="The user's ticket; - is standard input.", show_default=False),
 ]
-Item = Annotated[
-    str | None, typer.Option("--item", help="The item; others on this machine may see it.", show_default=False)
+Items = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--item",
+        help="The item, again for each of a set; others on this machine may see it.",
+        show_default=False,
+    ),
+]
+SetFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--items",
+        metavar="PATH",
+        help="Tasks about sets: the file with an item on each line, however many, or - for standard input.",
+        show_default=False,
+    ),
 ]
 ItemEnv = Annotated[
     str | None,
@@ -72,7 +86,8 @@ def device(
     party: Party = None,
     task: Task = None,
     ticket_file: TicketFile = None,
-    item: Item = None,
+    item: Items = None,
+    items: SetFile = None,
     item_env: ItemEnv = None,
     item_file: ItemFile = None,
     party_name: PartyName = None,
@@ -95,14 +110,16 @@ def device(
         if status:
             _show_status(kept)
             return
-        if ticket_file == item_file == STANDARD_INPUT:
-            raise InvalidInput("expected one of --ticket-file and --item-file on standard input, found both")
-        read_item = item_source(item, item_env, item_file)
+        for option, path in (("--item-file", item_file), ("--items", items)):
+            if ticket_file == path == STANDARD_INPUT:
+                raise InvalidInput(f"expected one of --ticket-file and {option} on standard input, found both")
+        read_items = item_source(item or (), item_env, item_file, items)
         with closing(PartyClient(RetryingConnection(given("--party", party), ca))) as client:
             digest, keys = digest_of(task), PinnedKeys(given("--server-key", server_key))
             own, trusted = ticket_in(ticket_file), _trusted_task(client, digest, party_name, keys)
             say = partial(out.print, soft_wrap=True)
-            SingleDevice(client, trusted, own, kept, read_item, SystemEntropy(), say, max_delay, wait).run()
+            holds_set = items is not None or len(item or ()) > 1
+            SingleDevice(client, trusted, own, kept, read_items, SystemEntropy(), say, max_delay, wait, holds_set).run()
 
 
 def _trusted_task(client: PartyClient, digest: bytes, party: str | None, keys: PinnedKeys) -> TrustedTask:
@@ -114,22 +131,41 @@ def _trusted_task(client: PartyClient, digest: bytes, party: str | None, keys: P
     return TrustedTask.of(document, digest, parties[0] if party is None else party, keys)
 
 
-def item_source(item: str | None, name: str | None, path: Path | None) -> Callable[[], str]:
-    """Return what reads the item when its time has come; that there is one is checked now.
+def item_source(
+    items: Sequence[str], name: str | None = None, path: Path | None = None, lines: Path | None = None
+) -> Callable[[], list[str]]:
+    """Return what reads the items when their time has come; that they are said in one way is checked now.
 
     Bytes that are not UTF-8 become lone surrogates, as in `--item` and `--item-env`: such an item is none of a task's.
     """
-    if sum(source is not None for source in (item, name, path)) != 1:
-        raise InvalidInput("expected one of --item, --item-env and --item-file")
+    if bool(items) + sum(source is not None for source in (name, path, lines)) != 1:
+        raise InvalidInput("expected one of --item, --item-env, --item-file and --items")
     if name is not None and name not in os.environ:
         raise InvalidInput(f"--item-env: there is no environment variable {name}")
-    if path is not None and path != STANDARD_INPUT and not (path.is_file() and os.access(path, os.R_OK)):
-        raise InvalidInput(f"--item-file: there is no file {path} that can be read")
+    for option, file in (("--item-file", path), ("--items", lines)):
+        if file is not None and file != STANDARD_INPUT:
+            if not (file.is_file() and os.access(file, os.R_OK)):
+                raise InvalidInput(f"{option}: there is no file {file} that can be read")
+            check_private(file)
+    if lines is not None:
+        return lambda: [line.decode("utf-8", "surrogateescape") for line in _first_lines(lines)]
     if path is not None:
-        if path != STANDARD_INPUT:
-            check_private(path)
-        return lambda: _first_bytes(path).decode("utf-8", "surrogateescape")
-    return lambda: os.environ[name] if name is not None else str(item)
+        return lambda: [_first_bytes(path).decode("utf-8", "surrogateescape")]
+    return lambda: list(items) if name is None else [os.environ[name]]
+
+
+def _first_lines(path: Path) -> list[bytes]:
+    """Return the items in a file without line ends and empty lines, as many as a device looks at.
+
+    Of a line that is too long, enough is kept to see that.
+    """
+    most, found = LONGEST_ITEM + len(b"\r\n"), list[bytes]()
+    with nullcontext(sys.stdin.buffer) if path == STANDARD_INPUT else path.open("rb") as file:
+        while len(found) < LARGEST_SET and (line := file.readline(most + 1)):
+            found += filter(None, [line.rstrip(b"\r\n")[: LONGEST_ITEM + 1]])
+            while line and not line.endswith(b"\n"):  # the end of a line that is too long
+                line = file.readline(most)
+    return found
 
 
 def _first_bytes(path: Path) -> bytes:

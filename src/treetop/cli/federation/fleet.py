@@ -28,6 +28,7 @@ from treetop.cli.federation.device_options import (
     given,
     tickets_in,
 )
+from treetop.cli.options import RowsAreUsers, UserColumn
 from treetop.cli.screen import out, progress_bar
 from treetop.datasets.loading import federation_named
 from treetop.datasets.party_split import users_of
@@ -56,6 +57,8 @@ def fleet(
     server_key: ServerKey = None,
     state: State = None,
     users: Annotated[int | None, typer.Option("--users", help="So many of them.", show_default="all")] = None,
+    user_column: UserColumn = None,
+    rows_are_users: RowsAreUsers = False,
     seed: Annotated[int, typer.Option("--seed", help="Who holds what; never what a device says.")] = 0,
     batch: Annotated[int, typer.Option("--batch", min=1, max=10_000, help="Reports in a request.")] = 100,
     connections: Annotated[int, typer.Option("--connections", min=1, max=64, help="Kept connections.")] = 2,
@@ -70,7 +73,8 @@ def fleet(
 ) -> None:
     """Play many users of one party with the real device code; killed and started again, it goes on."""
     source, name = given("--data", data), given("--party-name", party_name)
-    held = users_of(federation_named(source, any_items=True), name, users, seed)
+    federation = federation_named(source, any_items=True, user=user_column, rows_are_users=rows_are_users)
+    held = users_of(federation, name, users, seed)
     own = [ticket.to_bytes() for ticket in tickets_in("--tickets", given("--tickets", tickets))]
     plan = FleetPlan(
         given("--party", party), digest_of(task), name, own,

@@ -1,29 +1,32 @@
-"""The device's role: one private value, one perturbed report for each task.
+"""The device's role: one private value or set of them, one perturbed report for each task.
 
 The order is the promise: the question is checked on public data, the group and the cost are written to the ledger,
 all randomness is drawn, the value is read last, the report is written to the ledger, and only then sent. No variable
 holds the value, its key or its slot: a traceback with variables would show it.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 from treetop.errors import PromiseBroken, QuestionRefused, ValueUnavailable
 from treetop.federation.device.group_assignment import Enrolment, assigned_group, drawn_group
 from treetop.federation.device.ledger import Ledger, LedgerEntry
 from treetop.federation.device.list_checks import check_question
-from treetop.federation.device.private_value import PrivateValue
+from treetop.federation.device.private_value import PrivateSet, PrivateValue
 from treetop.federation.ports import Outbox
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_batch
 from treetop.federation.wire.signed_documents import Publication, Question
-from treetop.oracles.protocol import DeviceFace, Oracle
+from treetop.oracles.protocol import DeviceFace, Draw, Oracle
 from treetop.oracles.registry import task_oracles
 from treetop.privacy.randomness import Entropy
 from treetop.trie.user_groups import Group
 
-ValueSource = Callable[[], int | None]
-"""Reads the device's own code, or None for an item without one; called once, after all randomness is drawn."""
+OwnItems = Mapping[bytes, int | None]
+"""A device's set: its items as bytes, each with its code or None."""
+ValueSource = Callable[[], int | OwnItems | None]
+"""Reads the device's own code, or None for an item without one; for a task about sets, the items with their codes.
+Called once, after all randomness is drawn."""
 
 
 class Device:
@@ -71,11 +74,23 @@ class Device:
         return entry
 
     def _settle_hashed(self, task: DeviceTask, entry: LedgerEntry) -> bytes:
-        """Answer without a list: the key of the first bits, of the name or of a chunk behind it is hashed."""
+        """Answer without a list: the key of the first bits, of the name or of a chunk behind it is hashed.
+
+        Of a set, those of the items that the drawn key chooses: which they are is kept nowhere.
+        """
         (oracle,), face = task_oracles(task.oracle), task.unlisted_face
         draw = face.draw(self._entropy)
-        report = draw.report(self._read_value(task).key(task, entry.group.level))
+        if task.sets is None:
+            report = draw.report(self._read_value(task).key(task, entry.group.level))
+        else:
+            report = self._report_of_set(draw, task, entry.group.level)
         return self._settle(task, entry, oracle, face, report)
+
+    def _report_of_set(self, draw: Draw, task: DeviceTask, level: int) -> Any:
+        try:
+            return draw.report(PrivateSet(cast(OwnItems, self._value()), task, level))
+        except Exception:  # as for one value: codes are looked up while the report is made
+            raise ValueUnavailable("the device's own items could not be read") from None
 
     def _settle_slot(self, task: DeviceTask, entry: LedgerEntry, question: Question) -> bytes:
         """Answer a list: the slot of the first bits, or the dummy's."""
@@ -86,7 +101,7 @@ class Device:
 
     def _read_value(self, task: DeviceTask) -> PrivateValue:
         try:
-            return PrivateValue(self._value(), task.bits)
+            return PrivateValue(cast("int | None", self._value()), task.bits)
         except Exception:  # whatever it says may show the value
             raise ValueUnavailable("the device's own value could not be read") from None
 

@@ -1,5 +1,6 @@
-"""The one thing that never leaves a device."""
+"""The one thing that never leaves a device: its item, or the set of its items."""
 
+from collections.abc import Iterator, Mapping
 from typing import NoReturn
 
 from treetop.errors import PromiseBroken
@@ -40,3 +41,30 @@ class PrivateValue:
             return self._code >> (task.bits - task.name_bits)
         last = (self._code >> (task.bits - task.lengths[level])) & ((1 << CHUNK_BITS) - 1)
         return chunk_key(self._code >> (task.bits - task.name_bits), level - 2, last, task.name_bits)
+
+
+class PrivateSet(Mapping[bytes, int]):
+    """The items of a device as bytes, each with the key that is hashed at a level; it shows and stores as nothing.
+
+    A code is looked up, and its key computed, only for the items that a report speaks of.
+    """
+
+    __slots__ = ("_codes", "_level", "_task")
+
+    def __init__(self, codes: Mapping[bytes, int | None], task: DeviceTask, level: int) -> None:
+        self._codes, self._task, self._level = codes, task, level
+
+    def __repr__(self) -> str:
+        return "PrivateSet(redacted)"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise PromiseBroken("a private set cannot be serialised or copied")
+
+    def __getitem__(self, item: bytes) -> int:
+        return PrivateValue(self._codes[item], self._task.bits).key(self._task, self._level)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._codes)
+
+    def __len__(self) -> int:
+        return len(self._codes)

@@ -37,7 +37,6 @@ from treetop.mechanisms.registry import MECHANISMS
 from treetop.mechanisms.strict_json import require, rows, text, whole
 from treetop.oracles.frequency_oracle import NO_KEYS, Columns, Keys, Tally
 from treetop.oracles.name_reports import CountedNameReports
-from treetop.oracles.registry import task_oracles
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.user_groups import Group, Role
 
@@ -168,8 +167,7 @@ class PartySession:
         return self._outcome("done", upload=self._mechanism.encode_findings(self._facts, found))
 
     def _hashed_counting(self, keys: Keys) -> Counting:
-        (oracle,) = task_oracles(self._task.oracle)
-        return Counting(oracle, self._task.unlisted_face.slots, NO_DOMAIN, keys)
+        return Counting(self._task.unlisted_oracle, self._task.unlisted_face.slots, NO_DOMAIN, keys)
 
     def _collect(self, request: CollectReports) -> Generator[PartyReply, ServerMessage, Tally]:
         """Return the tally of a group; with too few reports nothing of it is looked at or used."""

@@ -31,10 +31,11 @@ from treetop.federation.wire.signed_documents import canonical_json
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import MODES, Mechanism, Mode, P
 from treetop.mechanisms.registry import known_setting, mechanism_named, registered_mechanism, unread_settings
-from treetop.mechanisms.strategy import TRIE, ItemsAhead, Question, Strategy, choose
+from treetop.mechanisms.strategy import TRIE, ItemsAhead, Question, Strategy, check_takes_sets, choose
 from treetop.mechanisms.strict_json import COUNT_BYTES, code_bytes
 from treetop.oracles.protocol import MAX_SLOTS
 from treetop.oracles.registry import AUTO, deployable_oracles, task_oracles
+from treetop.oracles.set_question import SetQuestion
 from treetop.privacy.budget import Budget
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import CentralGuarantee, epsilon_choice
@@ -93,6 +94,8 @@ class QueryOrder:
     """What becomes of missing parties; it is not in the task, and neither is what follows."""
     central: CentralGuarantee | None = None
     """What was asked for towards everybody but a user's own party; the answer says what came of it."""
+    sets: SetQuestion | None = None
+    """What is asked of devices that hold sets of items, and stands in the task; None: every device holds one."""
 
     def __post_init__(self) -> None:
         if self.mechanism is not None:
@@ -106,6 +109,15 @@ class QueryOrder:
             raise InvalidInput("a query needs one party at least, found none")
         object.__setattr__(self, "normalise", ",".join(steps_named(self.normalise)) if self.normalise else "")
         self.expectations.check_order(self.parties)
+        if "items_per_user" in self.settings:
+            raise InvalidInput(
+                "a federation expects items_per_user beside the settings (--items-per-user), found it among them"
+            )
+        if self.sets is not None:
+            if self.mode != "one-shot":
+                raise InvalidInput(f"devices that hold sets are asked in one-shot mode, found {self.mode}")
+            if self.sets.items_per_user > 1:
+                check_takes_sets(self.mechanism, self.sets.items_per_user)
         mechanism = self._asked.mechanism
         if self.mode not in mechanism.modes:
             known = f"in {' or '.join(mechanism.modes)} mode" if mechanism.modes else "in simulations only"
@@ -131,9 +143,11 @@ class QueryOrder:
         strategy = self.strategy
         if self.mode == "rounds" and (strategy, self.mechanism) == (None, None):
             strategy = TRIE
+        items = 1 if self.sets is None else self.sets.items_per_user
         question = Question(
             self.k, self.epsilon, self.mechanism, oracle, self.encoding, strategy,
-            known_items(self.catalogue), known_items(self.word_list), self.text_recovery, settings=settings,
+            known_items(self.catalogue), known_items(self.word_list), self.text_recovery,
+            settings=settings if items == 1 else {**settings, "items_per_user": items},
         )  # fmt: skip
         return choose(question, ItemsAhead(), parties=len(self.parties), hash_key=self._hash_key)
 
@@ -144,6 +158,7 @@ class QueryOrder:
             self.name, list(self.parties), self.attribute, self.k, self.epsilon, self.mechanism, self.mode, self.oracle,
             self.encoding, sorted((name, str(value)) for name, value in self.settings.items()), self.strategy,
             self.listed and self.listed.digest, self.text_recovery, self.normalise, vars(self.deadlines),
+            *([] if self.sets is None else [vars(self.sets)]),
         ]  # fmt: skip
         return blake2b(canonical_json(said), digest_size=8).hexdigest()
 
@@ -205,6 +220,7 @@ class QueryOrder:
             reports="names" if mechanism.reports_names else "prefixes",
             item_list=self.listed.digest if self.listed else "", mechanism=mechanism.name,
             settings=tuple(sorted(texts.items())), parties=self.parties, deadlines=self.deadlines, least=self.least,
+            sets=self.sets,
         )  # fmt: skip
         if self.mode == "rounds":
             _refuse_short_lists(task)

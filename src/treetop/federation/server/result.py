@@ -15,6 +15,8 @@ from treetop.federation.task_parameters import mode_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
 from treetop.mechanisms.dialogue import LevelTrace
 from treetop.mechanisms.protocol import Mechanism
+from treetop.metrics.poisoning import choices_of_sets
+from treetop.oracles.set_question import HOLDERS
 from treetop.privacy.guarantee import NOT_COVERED
 from treetop.privacy.shuffling import CentralGuarantee, Crowd, central_guarantee, crowds_of, usual_delta
 from treetop.trie.global_ranking import GlobalRanking
@@ -107,7 +109,10 @@ def result_content(
             *(f"party {entry.name!r}: {note}" for entry in records for note in joined_levels(entry.notes)),
             *(f"party {name!r}: {note}" for name, found in promised.items() for note in found.shortfall(central)),
         ],
-        "choices": list(choices or mechanism.choices(parameters)),
+        "choices": [
+            *(() if task.sets is None else choices_of_sets(task.sets, task.oracle, parameters.epsilon)),
+            *(choices or mechanism.choices(parameters)),
+        ],
         "missing": [
             {
                 "name": entry.name, "reason": left[entry.name], "levels": entry.levels,
@@ -122,7 +127,8 @@ def result_content(
             "epsilon": task.budget.text, "reports_per_user": 1, "oracle": task.oracle, "not_covered": NOT_COVERED,
         },
         "fakes_needed": _fakes(task, ranking, present, fakes_needed), "outside": _outside(task, ranking, users),
-        "items_per_user": None, "reading": "holders",  # every device holds one item
+        "items_per_user": None if task.sets is None else task.sets.items_per_user,
+        "reading": HOLDERS if task.sets is None else task.sets.reading,
     }  # fmt: skip
 
 

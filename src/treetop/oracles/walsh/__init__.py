@@ -9,7 +9,7 @@ Walsh-Hadamard transform away.
 from fractions import Fraction
 
 from treetop.oracles.protocol import Oracle
-from treetop.oracles.walsh.device import MAX_PARITIES, ParityFace, parity_count
+from treetop.oracles.walsh.device import MAX_SET_PARITIES, ParityFace, parity_count
 
 
 class WalshHashing(Oracle):
@@ -18,7 +18,8 @@ class WalshHashing(Oracle):
     name, tag, listed = "walsh", 4, False
     device_face = ParityFace
     counting_face = "treetop.oracles.walsh.counting:ParityCounting"
-    max_slots = 1 << MAX_PARITIES
+    max_slots = 1 << MAX_SET_PARITIES
+    """Of reports about sets; those about one item have 2^8 at most."""
 
     @property
     def slots_rule(self) -> str:

@@ -1,22 +1,23 @@
 """One user's device and its party: checks, one report, the same bytes whenever it is sent again."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
 from treetop.adapters.system.durable_file import DeviceState
-from treetop.encoding.device_items import device_code
+from treetop.encoding.device_items import DeviceSet, device_code, set_entries
 from treetop.encoding.item_codecs import ItemCodec
 from treetop.errors import QuestionRefused, ReportRefused
-from treetop.federation.device.device import Device
+from treetop.federation.device.device import Device, OwnItems
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_codec import codec_of, needs_list, steps_of
 from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.signed_documents import Beacon
 from treetop.federation.wire.uploads import ReportStatus, Ticket, TicketedReport
+from treetop.oracles.set_question import USE_SHARES
 from treetop.privacy.randomness import Entropy, uniform_below
 from treetop.services.device.party_client import PartyClient
 
@@ -49,18 +50,21 @@ class TicketOutbox:
 
 @dataclass
 class SingleDevice:
-    """Run by the device: `item` is read once, after all randomness is drawn; bytes that are no text as surrogates."""
+    """Run by the device: `items` are read once, after all randomness is drawn; bytes that are no text as surrogates."""
 
     client: PartyClient
     trusted: TrustedTask
     ticket: Ticket
     state: DeviceState
-    item: Callable[[], str] = field(repr=False)
+    items: Callable[[], Sequence[str]] = field(repr=False)
+    """Its owner's items, one where tasks are about single items; where uses count, an item for every use."""
     entropy: Entropy
     say: Callable[[str], None]
     max_delay: int = 0
     """Seconds: a delay up to it is drawn, and waited for, before the value is read."""
     wait: bool = False
+    holds_set: bool = False
+    """Whether its owner holds a set, however many items that are: then it answers tasks about sets alone."""
     sleep: Callable[[float], None] = time.sleep
     _codec: ItemCodec = field(init=False, repr=False)
 
@@ -94,8 +98,12 @@ class SingleDevice:
             self._answer_list(device)
         self.say(f"One report was made, for epsilon {self.task.budget.text}, and written to the ledger.")
 
-    def _code(self) -> int | None:
-        return device_code(self._codec, self.item(), steps_of(self.task))
+    def _code(self) -> int | OwnItems | None:
+        asked, steps = self.task.sets, steps_of(self.task)
+        if asked is None:
+            return device_code(self._codec, self.items()[0], steps)
+        entries = set_entries(self.items(), steps, uses=asked.reading == USE_SHARES)
+        return DeviceSet(self._codec, entries, asked.items_per_user)
 
     def _task_codec(self) -> ItemCodec:
         """Return what makes the code of an item; over a catalogue only with the list that the signed task names."""
@@ -110,6 +118,8 @@ class SingleDevice:
     def _check(self) -> None:
         """Refuse on public grounds what must not or need not be answered, before anything is drawn."""
         now = int(time.time())
+        if self.holds_set and self.task.sets is None:
+            raise QuestionRefused("what the task asks about", "sets of items", "single items")
         self.trusted.check_time(now)
         if not self.task.one_shot and not self.state.enrolled(self.task.digest):
             self.trusted.check_enrolment_time(now)

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from treetop.adapters.sqlite.fleet_ledger import DeviceRecord, FleetLedger
 from treetop.adapters.system.host import SystemEntropy
-from treetop.federation.device.device import Device
+from treetop.federation.device.device import Device, OwnItems
 from treetop.federation.device.ledger import Caps, Ledger
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.uploads import ReportStatus, TicketedReport
@@ -102,7 +102,8 @@ class FleetDevices:
     """Run by simulated devices: device i holds `codes[i]` and `tickets[i]`."""
 
     task: DeviceTask
-    codes: Sequence[int | None] = field(repr=False)
+    codes: Sequence[int | None] | Sequence[OwnItems] = field(repr=False)
+    """For a task about sets, every device's items with their codes."""
     tickets: Sequence[bytes] = field(repr=False)
     ledgers: FleetLedger
     delivery: FleetDelivery

@@ -8,11 +8,14 @@ from pathlib import Path
 from treetop.adapters.http.retrying_connection import RetryingConnection, RetryPolicy
 from treetop.adapters.sqlite.fleet_ledger import FleetLedger
 from treetop.adapters.system.host import SystemEntropy
-from treetop.datasets.party_split import HeldItems
+from treetop.datasets.party_split import HeldItems, HeldSets
+from treetop.encoding.item_codecs import ItemCodec
 from treetop.errors import InvalidInput, QuestionRefused
+from treetop.federation.device.device import OwnItems
 from treetop.federation.device.ledger import Caps
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.ports import Verifier
+from treetop.federation.task import DeviceTask
 from treetop.federation.task_codec import codec_of, needs_list, steps_of
 from treetop.federation.wire.item_lists import ItemList
 from treetop.secret_files import private_folder
@@ -60,7 +63,7 @@ class FleetTotals:
 class Fleet:
     """Run by simulated devices; it may be killed at any moment and started again on its state."""
 
-    def __init__(self, plan: FleetPlan, held: HeldItems, population: str) -> None:
+    def __init__(self, plan: FleetPlan, held: HeldItems | HeldSets, population: str) -> None:
         if len(plan.tickets) < len(held):
             raise InvalidInput(f"{len(held):,} devices need a ticket each, found {len(plan.tickets):,} tickets")
         self._plan, self._held = plan, held
@@ -82,7 +85,7 @@ class Fleet:
         trusted = TrustedTask.of(document, task, self._plan.party, self._plan.verifier)
         listed = ItemList.from_document(self._item_list(), trusted.task.item_list) if needs_list(trusted.task) else None
         codec = codec_of(trusted.task, () if listed is None else listed.items)
-        codes = self._held.codes(codec, steps_of(trusted.task))
+        codes = self._codes(trusted.task, codec)
         devices = FleetDevices(
             trusted.task, codes, self._plan.tickets, self._ledgers, self._delivery, self._plan.caps, SystemEntropy()
         )
@@ -92,6 +95,17 @@ class Fleet:
         enrolled = sum(verdict.counts for verdict in self._ledgers.enrolments(task).values())
         unanswered, seconds = len(self._held) - sum(verdicts.values()), round(time.monotonic() - started, 3)
         return FleetTotals(task.hex(), len(self._held), enrolled, verdicts, unanswered, run.refused_lists, seconds)
+
+    def _codes(self, task: DeviceTask, codec: ItemCodec) -> Sequence[int | None] | Sequence[OwnItems]:
+        """Return what every device holds: a code, or its set; a user with one item is asked about it as about a set."""
+        held, steps = self._held, steps_of(task)
+        if task.sets is not None:
+            return (held.as_sets if isinstance(held, HeldItems) else held).codes(codec, steps, task.sets)
+        if isinstance(held, HeldSets):
+            raise InvalidInput(
+                "these users hold sets of items: expected a task about sets, found one about single items"
+            )
+        return held.codes(codec, steps)
 
     def _item_list(self) -> bytes:
         """Return the list of items that the task names, once the party has it; without it nobody answers."""

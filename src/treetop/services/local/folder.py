@@ -13,15 +13,20 @@ from treetop.adapters.system.durable_file import content_of, replace_durably
 from treetop.adapters.system.ed25519 import SigningKey
 from treetop.datasets.federation import Federation
 from treetop.datasets.loading import histogram_file, histogram_rows, load
+from treetop.datasets.set_rows import USER, set_rows
 from treetop.errors import InvalidInput
 from treetop.federation.wire.item_lists import ItemList
 from treetop.mechanisms.registry import DEFAULT_MECHANISM
 from treetop.oracles.registry import AUTO
+from treetop.oracles.set_question import SetQuestion
 from treetop.secret_files import private_folder, read_secret
 
 HOST = "127.0.0.1"
 VERSION = 1
-NEWER = {"oracle", "strategy", "catalogue", "word_list", "text_recovery", "normalise"}
+NEWER = {
+    "oracle", "strategy", "catalogue", "word_list", "text_recovery", "normalise", "central", "user_column",
+    "rows_are_users", "items_per_user", "reading",
+}  # fmt: skip
 """Options that folders of version 1 may be older than."""
 LIST_FILE = "items.list"
 KEY_BYTES = 32
@@ -53,6 +58,16 @@ class LocalOptions:
     normalise: str = ""
     central: dict[str, float] | None = None
     """The central epsilon and delta that the epsilon was computed from."""
+    user_column: str | None = None
+    """Users hold sets: the column of the data that says whose a row is; in the folder's own file it is `user`."""
+    rows_are_users: bool = False
+    items_per_user: int | None = None
+    reading: str | None = None
+
+    @property
+    def sets(self) -> SetQuestion | None:
+        """Return what is asked of users who hold sets."""
+        return None if self.user_column is None else SetQuestion.of(self.items_per_user, self.reading)
 
 
 class FederationFolder:
@@ -74,7 +89,8 @@ class FederationFolder:
         private_folder(server)
         if listed is not None:
             replace_durably(path / LIST_FILE, listed.document)
-        replace_durably(path / "data.parquet", histogram_file(histogram_rows(federation)))
+        rows = set_rows(federation) if federation.holds_sets else histogram_rows(federation)
+        replace_durably(path / "data.parquet", histogram_file(rows))
         if not (server / "signing.key").exists():
             SigningKey.generate().save(server / "signing.key")
         _new_secrets(server, "admin")
@@ -103,7 +119,7 @@ class FederationFolder:
 
     def federation(self) -> Federation:
         """Return the users, as they were drawn."""
-        return load(self.path / "data.parquet")
+        return load(self.path / "data.parquet", user=None if self.options.sets is None else USER)
 
     def write_settings(
         self, ports: Mapping[str, int], server_port: int, *, to_deadline: bool = False, origins: Sequence[str] = ()

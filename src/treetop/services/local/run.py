@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 from treetop.adapters.http.retrying_connection import Request, RetryingConnection, RetryPolicy
 from treetop.adapters.system.durable_file import content_of, replace_durably
+from treetop.datasets.set_rows import USER
 from treetop.errors import PartyUnreachable, QueryFailed
 from treetop.federation.device.ledger import Caps
 from treetop.federation.server.planning import QueryOrder
@@ -60,7 +61,7 @@ def order_of(
         text_recovery=options.text_recovery, normalise=options.normalise,
         parties=tuple(sorted(users, key=lambda name: (-users[name], name))),
         deadlines=Deadlines(opens, opens + collect, opens + collect), least=LeastReports(MIN_REPORTS, MIN_REPORTS),
-        central=None if options.central is None else CentralGuarantee(**options.central),
+        central=None if options.central is None else CentralGuarantee(**options.central), sets=options.sets,
     )  # fmt: skip
 
 
@@ -78,6 +79,7 @@ def ordered_now(
         "catalogue": options.catalogue, "word_list": options.word_list,
         "expected": dict(order.expected), "parties": list(order.parties),
         "deadlines": vars(order.deadlines), "least": vars(order.least), "central": options.central,
+        **({} if options.sets is None else vars(options.sets)),
     }  # fmt: skip
 
 
@@ -190,6 +192,7 @@ class LocalFederation:
             "--data", str(self._folder.path / "data.parquet"), "--party-name", name, "--tickets", str(tickets),
             "--server-key", self._folder.signing_key.public, "--state", str(home.path / "fleet"), "--json",
             "--epsilon-cap", self._folder.options.epsilon, "--lifetime-cap", self._folder.options.epsilon,
+            *(() if self._folder.options.sets is None else ("--user-column", USER)),
         ]  # fmt: skip
         return self._processes.start(f"{home.path.name} fleet", arguments, home.path / "fleet" / "log.jsonl")
 

@@ -23,6 +23,8 @@ from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.server.planning import QueryOrder
 from treetop.federation.task import LAST_SECOND, Deadlines, LeastReports
 from treetop.federation.wire.item_lists import ItemList
+from treetop.oracles.set_question import SetQuestion
+from treetop.oracles.set_reports import MAX_ITEMS
 from treetop.privacy.epsilon import LARGEST
 from treetop.privacy.shuffling import DEFAULT_DELTA, CentralGuarantee
 
@@ -85,6 +87,11 @@ class OrderWanted(Wanted):
         default=None, description="Whether some devices report a part of their text; None: where names are hashed."
     )
     normalise: str = Field(default="", max_length=100, description="Steps that devices put their item through first.")
+    items_per_user: int | None = Field(
+        default=None, ge=1, le=MAX_ITEMS,
+        description="Devices hold sets: items that a report speaks of, at most. Neither this nor a reading: one item.",
+    )  # fmt: skip
+    reading: str | None = Field(default=None, description="Devices hold sets: what a count is, holders unless told.")
     settings: dict[str, str] = Field(default_factory=dict, description="As --set of the commands.")
     parties: list[str] = Field(default_factory=list, description="The largest first; none named: all.")
     expected: dict[str, int] = Field(
@@ -113,6 +120,7 @@ class OrderWanted(Wanted):
             Deadlines(**self.deadlines.model_dump()), LeastReports(**self.least.model_dump()),
             MissingPolicy(cast(Any, self.policy), float(self.patience)),
             None if self.central is None else CentralGuarantee(**self.central.model_dump()),
+            SetQuestion.of(self.items_per_user, self.reading) if self.items_per_user or self.reading else None,
         )  # fmt: skip
 
 

@@ -1,14 +1,20 @@
 """`treetop device` as a person types it."""
 
+import io
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.support.fake_party import KEY, FakeParty, serving
 from tests.support.fleets import fleet_task, publish_level
 
+from treetop.cli.federation import device
+from treetop.cli.federation.device import item_source
 from treetop.cli.main import main
+from treetop.errors import InvalidInput
+from treetop.oracles.set_question import SetQuestion
 
 Capture = pytest.CaptureFixture[str]
 
@@ -83,7 +89,7 @@ def test_an_item_that_is_no_text_is_answered_like_any_other(
 @pytest.mark.parametrize(("words", "said"), [
     ([], "--state is needed"),
     (["--item", "x"], "--party is needed"),
-    (["--item", "x", "--item-env", "PATH"], "expected one of --item, --item-env and --item-file"),
+    (["--item", "x", "--item-env", "PATH"], "expected one of --item, --item-env, --item-file and --items"),
     (["--item-env", "NO_SUCH_VARIABLE"], "no environment variable"),
     (["--item-file", "/no/such/file"], "no file"),
     (["--item-file", "/"], "no file"),
@@ -160,3 +166,47 @@ def test_a_fleet_prints_its_totals(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert "tickets, line 1: expected 48 hexadecimal digits" in " ".join(capsys.readouterr().err.split())
         (tmp_path / "tickets").unlink()
         assert typed(monkeypatch, *words) == 2
+
+
+SETS = replace(fleet_task(), sets=SetQuestion(3, "holders"))
+
+
+@pytest.mark.parametrize(
+    "words", [("--item", "7"), ("--item", "7", "--item", "9"), ("--items", "FILE"), ("--items", "-")]
+)
+def test_a_device_answers_a_task_about_sets(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    party, file = FakeParty(SETS), tmp_path / "items"
+    file.write_bytes(b"7\n9\n\n7\r\n\xff\xfe\n" + b"x" * 5000 + b"\n")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    with serving(party) as url:
+        given = [file if word == "FILE" else word for word in words]
+        assert typed(monkeypatch, *options(party, url, tmp_path / "state"), *given) == 0
+    assert "Delivered: the party has it." in capsys.readouterr().out
+    assert len(party.distinct[0]) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"7\n", b"7\n9\n"])
+def test_a_device_that_holds_a_set_refuses_a_task_about_one_item_whatever_it_holds(
+    content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    party, file = FakeParty(fleet_task()), tmp_path / "items"
+    file.write_bytes(content)
+    with serving(party) as url:
+        assert typed(monkeypatch, *options(party, url, tmp_path / "state"), "--items", file) == 2
+    assert "expected sets of items, found single items" in " ".join(capsys.readouterr().err.split())
+    assert not party.received
+
+
+def test_the_lines_of_a_file_are_items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "items"
+    file.write_bytes(b"7\n\n9\r\n" + b"x" * 5000 + b"\n" + b"\xff\n" + b"last")
+    read = item_source((), lines=file)
+    assert read() == ["7", "9", "x" * 4097, "\udcff", "last"]
+    monkeypatch.setattr(device, "LARGEST_SET", 2)
+    assert read() == ["7", "9"]
+    with pytest.raises(InvalidInput, match="--items: there is no file"):
+        item_source((), lines=tmp_path / "none")
+    with pytest.raises(InvalidInput, match="expected one of --item, --item-env, --item-file and --items"):
+        item_source(["7"], lines=file)

@@ -1,5 +1,6 @@
 import math
 import re
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -17,6 +18,7 @@ from treetop.mechanisms.protocol import MODES
 from treetop.mechanisms.registry import MECHANISMS, mechanism_named
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.registry import oracle_named, oracle_names
+from treetop.oracles.set_question import SetQuestion
 from treetop.privacy.budget import Budget
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.user_groups import Group, Role
@@ -239,3 +241,26 @@ def test_codes_are_read_back_by_the_tasks_own_codec() -> None:
         hashed.encode(["x"]).codes.tolist()
         != codec_of(planned_task(ordered(encoding="hashed"))).encode(["x"]).codes.tolist()
     )
+
+
+def test_what_is_asked_of_sets_stands_in_the_task_and_nowhere_else() -> None:
+    asked = QueryOrder("sets", ("a", "b"), sets=SetQuestion(8, "holders"))
+    task = planned_task(asked)
+    assert task.sets == asked.sets
+    assert "items_per_user" not in dict(task.settings)
+    assert getattr(parameters_of(task), "items_per_user") == 8  # noqa: B009  a setting of its own
+    plain = planned_task(replace(asked, sets=None))
+    assert plain.encoding.hash_key != task.encoding.hash_key
+    assert (plain.unlisted_face.slots, task.unlisted_face.slots) == (8, 64)
+    one = planned_task(QueryOrder("one", ("a", "b"), mechanism="taps", sets=SetQuestion(1, "shares")))
+    assert one.thresholds["items"] == "1"
+
+
+@pytest.mark.parametrize(("more", "message"), [
+    ({"mode": "rounds"}, "devices that hold sets are asked in one-shot mode, found rounds"),
+    ({"mechanism": "fedpem"}, "fedpem asks every user for the one item that she holds"),
+    ({"settings": {"items_per_user": "8"}}, "a federation expects items_per_user beside the settings"),
+])  # fmt: skip
+def test_sets_that_cannot_be_asked_about_are_refused(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        QueryOrder("sets", ("a",), sets=SetQuestion(8, "holders"), **more)

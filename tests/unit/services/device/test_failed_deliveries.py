@@ -25,7 +25,7 @@ def run(party: FakeParty, url: str, folder: Path, item: str) -> ReportStatus | N
     try:
         trusted = TrustedTask.of(client.task(digest), digest, "north", PINNED)
         ticket = Ticket.from_bytes(party.write_tickets(1)[0])
-        return SingleDevice(client, trusted, ticket, state, lambda: item, SystemEntropy(), lambda _: None).run()
+        return SingleDevice(client, trusted, ticket, state, lambda: [item], SystemEntropy(), lambda _: None).run()
     finally:
         state.close()
         client.close()

@@ -53,8 +53,9 @@ class Player:
             ticket = Ticket.from_bytes(self.party.write_tickets(1)[0])
             entropy = options.pop("entropy", None) or SystemEntropy()
             return SingleDevice(
-                client, membership, ticket, state, item, entropy, self.told.append, sleep=self.slept.append, **options
-            ).run()
+                client, membership, ticket, state, lambda: [item()], entropy, self.told.append,
+                sleep=self.slept.append, **options,
+            ).run()  # fmt: skip
         finally:
             state.close()
             client.close()

@@ -2,17 +2,21 @@
 
 import sqlite3
 from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from scipy.stats import chisquare
-from tests.support.fake_party import FakeParty, serving
-from tests.support.fleets import fleet_of, fleet_task, publish_level
+from tests.support.fake_party import PINNED, FakeParty, serving
+from tests.support.fleets import PATIENCE, fleet_of, fleet_task, publish_level
 from tests.support.tasks import GROUPS
 
+from treetop.datasets.party_split import HeldItems, HeldSets
+from treetop.datasets.user_sets import UserSets
 from treetop.errors import (
     BudgetExceeded,
     InvalidInput,
@@ -26,7 +30,9 @@ from treetop.federation.task import Deadlines, Encoding
 from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.report_batches import decoded_batch
 from treetop.federation.wire.uploads import ReportStatus
+from treetop.oracles.set_question import SetQuestion
 from treetop.privacy.budget import Budget
+from treetop.services.fleet.fleet import Fleet, FleetPlan
 from treetop.services.fleet.runs import FleetProgress
 from treetop.trie.user_groups import Group
 
@@ -278,13 +284,34 @@ def test_a_hostile_task_gets_nothing_of_any_device(tmp_path: Path, oracle: str) 
 
 
 def test_devices_without_tickets_are_refused(tmp_path: Path) -> None:
-    from tests.support.fake_party import PINNED
-
-    from treetop.datasets.party_split import HeldItems
-    from treetop.services.fleet.fleet import Fleet, FleetPlan
-
     plan = FleetPlan("http://localhost:1", bytes(32), "north", [bytes(24)], tmp_path, PINNED)
-    import numpy as np
-
     with pytest.raises(InvalidInput, match="2 devices need a ticket each, found 1"):
         Fleet(plan, HeldItems(["1"], np.zeros(2, dtype=np.int64)), "two")
+
+
+SETS = UserSets(np.array([0, 2, 2, 3]), np.array([0, 1, 2], dtype=np.int32)).of_users(np.arange(120) % 3)
+
+
+def test_a_fleet_holds_sets_and_each_device_sends_one_report_of_all_of_hers(tmp_path: Path) -> None:
+    party = FakeParty(replace(fleet_task(), sets=SetQuestion(3, "holders")))
+    with serving(party) as url:
+        plan = FleetPlan(
+            url, party.task.digest, "north", party.write_tickets(120), tmp_path, PINNED, batch=50, retry=PATIENCE
+        )
+        for _ in range(2):  # the second run sends nothing new
+            with closing(Fleet(plan, HeldSets(["7", "9", "x"], SETS), "sets")) as player:
+                assert player.run().verdicts == {"accepted": 120}
+    assert len(party.distinct) == 120
+    assert all(len(batches) == 1 for batches in party.distinct.values())
+
+
+def test_a_fleet_with_sets_does_not_answer_a_task_about_one_item(tmp_path: Path) -> None:
+    party = FakeParty(fleet_task())
+    with serving(party) as url:
+        plan = FleetPlan(url, party.task.digest, "north", party.write_tickets(120), tmp_path, PINNED, retry=PATIENCE)
+        with (
+            closing(Fleet(plan, HeldSets(["7", "9", "x"], SETS), "sets")) as player,
+            pytest.raises(InvalidInput, match="expected a task about sets, found one about single items"),
+        ):
+            player.run()
+    assert not party.received

@@ -9,6 +9,7 @@ from treetop.datasets.loading import as_federation
 from treetop.errors import InvalidInput
 from treetop.federation.server.planning import planned_task
 from treetop.federation.wire.item_lists import ItemList
+from treetop.oracles.set_question import SetQuestion
 from treetop.query.local_federation import opened_folder
 from treetop.services.local.folder import FederationFolder, LocalOptions, checked_same
 from treetop.services.local.run import free_ports, ordered_now
@@ -112,3 +113,36 @@ def test_a_party_that_nobody_can_read_is_refused_before_anything_is_written(tmp_
     with pytest.raises(InvalidInput, match="party must be without control and invisible characters, found 'north"):
         opened_folder(tmp_path / "up", {"data": str(held), "users": 6, "k": 1})
     assert not (tmp_path / "up").exists()
+
+
+EVENTS = "party,user_id,item,count\nnorth,u1,tea,2\nnorth,u1,rum,1\nsouth,u2,tea,1\nsouth,u3,rum,1\n"
+
+
+def test_a_folder_of_users_with_sets(tmp_path: Path) -> None:
+    (tmp_path / "events.csv").write_text(EVENTS)
+    wanted = {"data": str(tmp_path / "events.csv"), "user_column": "user_id", "items_per_user": 2}
+    folder = opened_folder(tmp_path / "up", wanted)
+    assert {name: home.users for name, home in folder.parties.items()} == {"north": 1, "south": 2}
+    again = FederationFolder(tmp_path / "up")
+    assert again.options.sets == SetQuestion(2, "holders")
+    order = OrderWanted(**ordered_now(again.options, {"north": 1, "south": 2}))
+    task = planned_task(order.order(("north", "south"), lambda _: pytest.fail("no list")))
+    assert task.sets == SetQuestion(2, "holders")
+    assert "items_per_user" not in dict(task.settings)
+    with pytest.raises(InvalidInput, match="a federation with items_per_user = 2, found 3"):
+        opened_folder(tmp_path / "up", {"items_per_user": 3})
+
+
+@pytest.mark.parametrize(("wanted", "told"), [
+    ({}, "looks like a user's id"),
+    ({"rows_are_users": True, "items_per_user": 2}, "items_per_user is about users who hold sets"),
+    ({"rows_are_users": True, "reading": "shares"}, "reading is about users who hold sets"),
+    ({"user_column": "user_id", "reading": "occurrences"}, "occurrences are not counted"),
+    ({"user_column": "user_id", "mode": "rounds"}, "devices that hold sets are asked in one-shot mode, found rounds"),
+    ({"user_column": "user_id", "mechanism": "taps"}, "taps asks every user for the one item that she holds"),
+])  # fmt: skip
+def test_sets_that_cannot_be_asked_about_are_refused(tmp_path: Path, wanted: dict[str, object], told: str) -> None:
+    (tmp_path / "events.csv").write_text(EVENTS)
+    with pytest.raises(InvalidInput, match=told):
+        opened_folder(tmp_path / "up", {"data": str(tmp_path / "events.csv"), **wanted})
+    assert not FederationFolder.is_one(tmp_path / "up")

@@ -158,6 +158,9 @@ def test_a_list_that_is_none_or_another_is_refused(port: int) -> None:
         ({"mode": "shots"}, "one-shot"), ({"parties": ["east"]}, "north"), ({"colour": "red"}, "colour"),
         ({"settings": {"bitz": "8"}}, "bits"), ({"policy": "hope"}, "wait"), ({"name": ""}, "name"),
         ({"catalogue": "ab"}, "catalogue"), ({"text_recovery": "yes"}, "text_recovery"), ({"strategy": "tree"}, "trie"),
+        ({"items_per_user": 0}, "items_per_user"), ({"items_per_user": "8"}, "items_per_user"),
+        ({"items_per_user": 8, "reading": "shares"}, "items_per_user = 1"), ({"reading": "occurrences"}, "not counted"),
+        ({"items_per_user": 8, "mechanism": "taps"}, "one item that she holds"),
         ({"oracle": "krr"}, "olh"), ({"deadlines": {"opens": 5, "enrolment": 4}}, "deadlines"),
     ],
 )  # fmt: skip

@@ -1,0 +1,57 @@
+"""What is asked of users who hold many items: how many of them a report speaks of, and what its counts estimate."""
+
+from dataclasses import dataclass
+
+from treetop.errors import InvalidInput, UnknownName
+from treetop.oracles.set_reports import MAX_ITEMS
+
+DEFAULT_ITEMS = 8
+HOLDERS, SHARES, USE_SHARES = READINGS = ("holders", "shares", "use_shares")
+OCCURRENCES = "occurrences"
+
+
+@dataclass(frozen=True)
+class SetQuestion:
+    """How many items of a user her one report speaks of at most, and what its counts estimate."""
+
+    items_per_user: int
+    """m."""
+    reading: str
+    """holders: users with an item, each weighing min(1, m / |S|); shares: every user 1 / |S| for each of her items;
+    use_shares: every user, for each of her items, the share that it has of her uses."""
+
+    def __post_init__(self) -> None:
+        if self.reading == OCCURRENCES:
+            raise InvalidInput(
+                "occurrences are not counted: a user with many would weigh as much as many users, and one report that "
+                f"hides whether she does says too little; expected one of {', '.join(READINGS)}"
+            )
+        if self.reading not in READINGS:
+            raise UnknownName("reading", self.reading, READINGS)
+        if not 1 <= self.items_per_user <= MAX_ITEMS:
+            raise InvalidInput(
+                f"items_per_user must be 'auto' or a whole number from 1 to {MAX_ITEMS}, found {self.items_per_user}"
+            )
+        if self.reading != HOLDERS and self.items_per_user != 1:
+            raise InvalidInput(
+                f"the reading {self.reading!r} lets every user report one item: expected items_per_user = 1, found "
+                f"{self.items_per_user}"
+            )
+
+    def __str__(self) -> str:
+        if self.reading == USE_SHARES:
+            return "counts are use shares: every user reports one item, drawn in proportion to her uses"
+        if self.items_per_user == 1:
+            return "counts are shares: every user reports one of her items, so she counts 1 / |S| for each of |S|"
+        return (
+            f"counts are holders: every user reports on at most {self.items_per_user} of her items, so of |S| items "
+            f"each counts min(1, {self.items_per_user} / |S|): exact for users with at most {self.items_per_user}, "
+            "for others a lower bound"
+        )
+
+    @classmethod
+    def of(cls, items_per_user: int | None, reading: str | None) -> "SetQuestion":
+        """Return the question with what was left open: 8 items, or one where every user weighs 1 in all."""
+        one_item = reading in (SHARES, USE_SHARES)
+        items = (1 if one_item else DEFAULT_ITEMS) if items_per_user is None else items_per_user
+        return cls(items, reading or (SHARES if items == 1 else HOLDERS))
