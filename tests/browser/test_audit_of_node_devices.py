@@ -1,7 +1,7 @@
 """The audit's empirical checks, run on the JavaScript device through the wire format: the bytes that it would send.
 
 2,000 reports for each of two values, with fixed random bytes, see an excess over epsilon 1 of about 0.5 with 99.9 %
-power. 100,000 with the operating system's (slow) see one of 0.07; an honest device fails there once in 1,000 runs.
+power. 50,000 with the operating system's (slow) see one of 0.1; an honest device fails there once in 1,000 runs.
 """
 
 import json
@@ -23,7 +23,7 @@ from treetop.oracles.registry import ORACLES
 from treetop.privacy.budget import Budget
 
 BUDGET = Budget("1")
-QUICK, SLOW = 2_000, 100_000
+QUICK, SLOW = 2_000, 50_000
 
 
 class NodeDevices:

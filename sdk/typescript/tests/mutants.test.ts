@@ -62,7 +62,7 @@ async function survives([file, from, to, suite, killer]: Mutant): Promise<boolea
     writeFileSync(path, source.replace(from, to));
     const command = ["--no-warnings", "--test-reporter=tap", "--test-name-pattern", killer, join(copy, "tests", `${suite}.test.js`)];
     const environment = { ...process.env, NODE_TEST_CONTEXT: undefined };
-    const told = await promisify(execFile)(process.execPath, ["--test", ...command], { cwd: PACKAGE, env: environment }).then(
+    const told = await promisify(execFile)(process.execPath, command, { cwd: PACKAGE, env: environment }).then(
       ({ stdout }) => stdout, (failed: { stdout: string }) => failed.stdout,
     );
     assert.match(told, /^# (pass|fail) [1-9]/m, `no test is called ${killer}`);
