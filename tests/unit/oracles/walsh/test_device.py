@@ -124,15 +124,15 @@ def test_outcomes_are_a_power_of_two(slots: int) -> None:
     assert not WALSH.has_slots(slots)
 
 
-def test_more_than_256_outcomes_are_those_of_sets() -> None:
-    assert ParityFace(ONE, 512).width == 6
-    assert not WALSH.has_slots(512)
+def test_more_than_256_outcomes_take_two_bytes() -> None:
+    assert (ParityFace(ONE, 256).width, ParityFace(ONE, 512).width) == (5, 6)
+    assert WALSH.has_slots(512)
 
 
 def test_a_batch_with_another_number_of_outcomes_is_refused() -> None:
     batch = encoded_batch(Envelope(bytes(32), Group(1), bytes(32), WALSH, 8), [HashedReport(1, 7)])
     assert decoded_batch(batch).reports() == [HashedReport(1, 7)]
-    with pytest.raises(PeerViolation, match="slots: expected a power of two from 2 to 256, found 9"):
+    with pytest.raises(PeerViolation, match="slots: expected a power of two from 2 to 4096, found 9"):
         decoded_batch(batch[:69] + (9).to_bytes(4, "big") + batch[73:])
 
 
