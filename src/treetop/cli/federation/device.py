@@ -55,7 +55,7 @@ Items = Annotated[
     list[str] | None,
     typer.Option(
         "--item",
-        help="The item, again for each of a set; others on this machine may see it.",
+        help="The item; others on this machine may see it.",
         show_default=False,
     ),
 ]
@@ -118,8 +118,8 @@ def device(
             digest, keys = digest_of(task), PinnedKeys(given("--server-key", server_key))
             own, trusted = ticket_in(ticket_file), _trusted_task(client, digest, party_name, keys)
             say = partial(out.print, soft_wrap=True)
-            holds_set = items is not None or len(item or ()) > 1
-            SingleDevice(client, trusted, own, kept, read_items, SystemEntropy(), say, max_delay, wait, holds_set).run()
+            sets = items is not None  # whatever the file holds: how many items she has must not show
+            SingleDevice(client, trusted, own, kept, read_items, SystemEntropy(), say, max_delay, wait, sets).run()
 
 
 def _trusted_task(client: PartyClient, digest: bytes, party: str | None, keys: PinnedKeys) -> TrustedTask:
@@ -140,6 +140,8 @@ def item_source(
     """
     if bool(items) + sum(source is not None for source in (name, path, lines)) != 1:
         raise InvalidInput("expected one of --item, --item-env, --item-file and --items")
+    if len(items) > 1:
+        raise InvalidInput("expected --item once, found it several times: a set, of any size, is given by --items")
     if name is not None and name not in os.environ:
         raise InvalidInput(f"--item-env: there is no environment variable {name}")
     for option, file in (("--item-file", path), ("--items", lines)):
