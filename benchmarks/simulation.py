@@ -79,9 +79,9 @@ def panorama(shuffle: float) -> list[Row]:
         small_run,
         ratio(f"{what}, texts recovered / the same shuffle", one_panorama(read, small), shuffle, times=3),
         ratio(
-            "panorama, exact, no list, texts recovered, 6.5 M users / the same", one_panorama(unlisted, small), shuffle
+            "panorama, exact, no list, texts, 6.5 M users / the same shuffle", one_panorama(unlisted, small), shuffle
         ),
-        ratio("panorama, exact, no list, texts recovered, 0.25 M users / 2 s", one_panorama(unlisted, few), 2.0, 1),
+        ratio("panorama, exact, no list, texts, 0.25 M users / 2 s", one_panorama(unlisted, few), 2.0, 1),
         ratio("panorama, exact, 3 G users / 6.5 M users", one_panorama(listed, names6(GROWN)), small_run.seconds, 1.5),
     ]
 
