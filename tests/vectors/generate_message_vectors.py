@@ -65,7 +65,7 @@ def vectors() -> Any:
         ("findings", {**findings, "outside": -1}), ("findings", {"support": [900, 10, 300]}),
     ]  # fmt: skip
     return {
-        "bits": BITS, "users": USERS, "kinds": KINDS, "listed": LISTED.tolist(), "tau": TAU, "epsilon": 2,
+        "bits": BITS, "users": USERS, "kinds": KINDS, "listed": LISTED.tolist(), "tau": str(TAU), "epsilon": 2,
         "good": [
             {"kind": kind, "signed": signed, "content": content, "read": read(kind, content, signed)}
             for kind, content, signed in good
