@@ -15,7 +15,6 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from treetop.adapters.http.cross_origin import origin_problem
 from treetop.adapters.system.durable_file import replace_durably
 from treetop.cli.federation.known_lists import read_lists
 from treetop.cli.options import (
@@ -193,6 +192,8 @@ def _survey_plan(
         return None
     if mode == "rounds":
         raise InvalidInput("--survey expects --mode one-shot: nobody keeps a page open for rounds")
+    from treetop.adapters.http.cross_origin import origin_problem  # noqa: PLC0415  loads starlette
+
     for origin in origins or ():
         if problem := origin_problem(origin):
             raise InvalidInput(problem.replace("allowed_origins", "--origin"))

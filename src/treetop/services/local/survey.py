@@ -19,8 +19,6 @@ from pathlib import Path
 from threading import BoundedSemaphore, Thread
 from typing import Any, Self
 
-from treetop.adapters.http.endpoint_settings import Tls
-from treetop.adapters.http.serving import tls_context
 from treetop.adapters.system.durable_file import content_of, replace_durably
 from treetop.adapters.system.self_signed import issue_self_signed
 from treetop.errors import InvalidInput, TreetopError
@@ -161,6 +159,9 @@ class SurveySite:
 
     def listen_to_phones(self, address: str, port: int = 0) -> tuple[str, str]:
         """Serve in https with a certificate made here; return where, and the certificate's fingerprint."""
+        from treetop.adapters.http.endpoint_settings import Tls  # noqa: PLC0415  loads starlette
+        from treetop.adapters.http.serving import tls_context  # noqa: PLC0415  loads uvicorn
+
         certificate, key = self._folder / "certificate.pem", self._folder / "key.pem"
         fingerprint = issue_self_signed(address, certificate, key)
         return self.listen(address, port, tls_context(Tls(certificate, key))), fingerprint

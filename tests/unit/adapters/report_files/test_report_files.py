@@ -100,7 +100,7 @@ def test_arrays_of_another_type_are_not_written(name: str, columns: list[Any], p
         ({"task": "coffee"}, "64 hexadecimal digits, found 'coffee'"),
         ({"slots": 1}, "krr has from 2 to 4194305 slots, found 1"),
         ({"oracle": "olh", "slots": 65537}, "olh has from 2 to 65536 slots, found 65537"),
-        ({"oracle": "walsh", "slots": 9}, "walsh has a power of two from 2 to 256 slots, found 9"),
+        ({"oracle": "walsh", "slots": 9}, "walsh has a power of two from 2 to 4096 slots, found 9"),
         ({"level": 0}, "levels are counted from 1, found 0"),
         ({"domain": "none"}, "a domain is named by 64 hexadecimal digits, found 'none'"),
         ({"role": "guess"}, "unknown role 'guess'"),
