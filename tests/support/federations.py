@@ -21,7 +21,7 @@ from treetop.federation.service_ports import Journal, ReportCollection
 from treetop.federation.task import DeviceTask, LeastReports
 from treetop.federation.task_codec import codec_of
 from treetop.federation.wire.item_lists import ItemList
-from treetop.federation.wire.signed_documents import checked_task
+from treetop.federation.wire.signed_documents import checked_campaign, checked_task
 from treetop.privacy.randomness import Entropy
 
 Codes = Mapping[str, Sequence[int | None]]
@@ -46,6 +46,7 @@ class InMemoryParty:
         self.queries: dict[bytes, PartyQuery] = {}
         self.tasks: dict[bytes, DeviceTask] = {}
         self.lists: dict[str, bytes] = {}
+        self.campaigns: dict[bytes, bytes] = {}
         self.dressed: Callable[[ReportCollection], ReportCollection] = lambda work: work
 
     def install(self, document: bytes) -> None:
@@ -60,6 +61,10 @@ class InMemoryParty:
         digest = self.tasks[task].item_list
         ItemList.from_document(document, digest)
         self.lists[digest] = document
+
+    def give_campaign(self, task: bytes, document: bytes) -> None:
+        checked_campaign(document, FixedSigner()).check_task(self.tasks[task])
+        self.campaigns[task] = document
 
     def query(self, task: bytes) -> PartyQuery:
         if task not in self.queries:
