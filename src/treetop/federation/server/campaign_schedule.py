@@ -13,6 +13,7 @@ from typing import Any
 
 from treetop.errors import InvalidInput
 from treetop.federation.campaign import DAY, Campaign, template_of
+from treetop.federation.device.ledger import Caps
 from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.task import Deadlines
 from treetop.federation.wire.item_lists import LONGEST_ITEM, ItemList
@@ -99,6 +100,23 @@ def campaign_of(order: QueryOrder, *, starts: int, every: int, weeks: int, cycle
         task.check_texts()
         campaign.check_task(task)
     return campaign
+
+
+def first_unpaid(campaign: Campaign, caps: Caps) -> tuple[int, str] | None:
+    """Return when a device with these caps that follows a campaign from its start refuses first, and by which cap.
+
+    It pays for a cycle when it first sees it.
+    """
+    epsilon, before_renewal = campaign.budget.amount, (caps.window_seconds - 1) // (campaign.every * campaign.weeks)
+    for cycle in range(campaign.cycles):
+        recent, now = min(cycle, before_renewal), campaign.opens(cycle, 0)
+        if epsilon > caps.per_task:
+            return now, "task"
+        if (cycle + 1) * epsilon > caps.lifetime:
+            return now, "lifetime"
+        if (recent + 1) * epsilon > caps.window:
+            return now, "window"
+    return None
 
 
 def week_order(campaign: Campaign, order: QueryOrder, number: int, seeds: Sequence[str]) -> QueryOrder:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import InvalidInput, StoreDamaged, StoreUnavailable, TreetopError, UnknownName
 from treetop.federation.campaign import Campaign
+from treetop.federation.device.ledger import Caps
 from treetop.federation.ports import Signer
 from treetop.federation.server.campaign_schedule import (
     MissWeek,
@@ -17,6 +18,7 @@ from treetop.federation.server.campaign_schedule import (
     OrderWeek,
     WaitUntil,
     WeekDecision,
+    first_unpaid,
     next_step,
     place_of,
     seeds_of,
@@ -234,6 +236,8 @@ class CampaignManager:
     def _shown(self, asked: _Asked, *, answers: bool) -> CampaignShown:
         campaign, kept, now = asked.campaign, self._journal.read(asked.book), self._clock.now()
         decided, place = _decisions(kept), campaign.place_at(now)
+        expected = [asked.order.expected.get(party, 0) for party in campaign.template.parties]
+        silence = first_unpaid(campaign, Caps())
         state: CampaignPhase = "running"
         if STOPPED in kept:
             state = "stopped"
@@ -245,7 +249,12 @@ class CampaignManager:
             campaign=asked.digest, name=visible(campaign.name), attribute=visible(campaign.attribute),
             epsilon=campaign.budget.text, k=campaign.template.k, mechanism=campaign.template.mechanism,
             encoding=campaign.template.encoding.name, parties=list(campaign.template.parties),
-            expected=dict(asked.order.expected), starts=campaign.starts, every=campaign.every, weeks=campaign.weeks,
+            items_per_user=None if asked.order.sets is None else asked.order.sets.items_per_user,
+            listed=0 if asked.order.listed is None else len(asked.order.listed.items),
+            expected=dict(asked.order.expected),
+            expected_reports=round(sum(expected) / campaign.weeks) if all(expected) else None,
+            silent_from=None if silence is None else silence[0], silent_because=None if silence is None else silence[1],
+            starts=campaign.starts, every=campaign.every, weeks=campaign.weeks,
             cycles=campaign.cycles, over=campaign.over, state=state,
             week=None if place is None or state == "stopped" else place[0] * campaign.weeks + place[1] + 1,
             answers=self._weeks(asked, decided) if answers else [],
@@ -288,7 +297,8 @@ def _facts_of(answer: Mapping[str, Any], before: tuple[int, Mapping[str, Any]] |
     names = ("item", "count", "frequency", "stderr", "significant", "source")
     shown = [{name: row[name] for name in names} | marks.get(row["item"], {}) for row in answer["items"]]
     return {
-        "reports": answer["covered"]["users"], "items": list(map(ItemShown.model_validate, shown)), "compared_with": None if before is None else before[0],
+        "reports": answer["covered"]["users"], "items": list(map(ItemShown.model_validate, shown)),
+        "compared_with": None if before is None else before[0],
         "gone": [each.item for each in found if each.mark == "gone"],
     }  # fmt: skip
 

@@ -224,6 +224,9 @@ class WeekShown(Answer):
     doing: str
     task: str | None = Field(description="Digest of its signed task; none where it was missed.")
     reports: int | None = Field(default=None, description="Devices that answered, once the week is counted.")
+    refusals: dict[str, int] = Field(
+        default_factory=dict, description="Devices that told their party why they do not answer, by public code."
+    )
     compared_with: int | None = Field(default=None, description="Number of the last week before that has an answer.")
     items: list[ItemShown] = Field(default_factory=list)
     gone: list[str] = Field(default_factory=list, description="Items that this answer does not count any more.")
@@ -240,13 +243,20 @@ class CampaignShown(Answer):
     mechanism: str
     encoding: str
     parties: list[str]
+    items_per_user: int | None
+    listed: int = Field(description="Items on the catalogue or word list that was given.")
     expected: dict[str, int] = Field(description="Users of parties; in a week one in `weeks` of them answers.")
+    expected_reports: int | None = Field(description="In a week, N / W; None: nobody said how many users there are.")
     starts: int
     every: int
     weeks: int
     cycles: int
     over: int = Field(description="Seconds since 1970 at which the last week ends.")
     state: CampaignPhase
+    silent_from: int | None = Field(
+        description="When devices as they are shipped refuse, as their budget is spent; None: not before it is over."
+    )
+    silent_because: Literal["task", "window", "lifetime"] | None = Field(description="Which of their caps that is.")
     week: int | None = Field(description="Number of the week that is now, from 1 on through all cycles.")
     answers: list[WeekShown] = Field(description="The weeks so far; empty where campaigns are listed.")
 
