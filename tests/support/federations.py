@@ -46,7 +46,6 @@ class InMemoryParty:
         self.queries: dict[bytes, PartyQuery] = {}
         self.tasks: dict[bytes, DeviceTask] = {}
         self.lists: dict[str, bytes] = {}
-        self.campaigns: dict[bytes, bytes] = {}
         self.dressed: Callable[[ReportCollection], ReportCollection] = lambda work: work
 
     def install(self, document: bytes) -> None:
@@ -64,7 +63,6 @@ class InMemoryParty:
 
     def give_campaign(self, task: bytes, document: bytes) -> None:
         checked_campaign(document, FixedSigner()).check_task(self.tasks[task])
-        self.campaigns[task] = document
 
     def query(self, task: bytes) -> PartyQuery:
         if task not in self.queries:

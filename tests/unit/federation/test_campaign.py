@@ -3,26 +3,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.support.campaigns import STARTS, campaign, weekly
 from tests.support.tasks import GROUPS, task
 
 from treetop.errors import InvalidInput, PeerViolation
 from treetop.federation.campaign import WEEK, Campaign, template_of
 from treetop.federation.task import LAST_SECOND, CampaignWeek, Deadlines, DeviceTask, Encoding, WeightedGroup
 from treetop.privacy.budget import Budget
-
-STARTS = 1_700_000_000
-
-
-def campaign(**changes: Any) -> Campaign:
-    return replace(Campaign(template_of(replace(task(), name="browsers")), STARTS, weeks=3, cycles=2), **changes)
-
-
-def weekly(asked: Campaign, cycle: int = 0, week: int = 0, **changes: Any) -> DeviceTask:
-    opens, ends = asked.opens(cycle, week), asked.ends(cycle, week)
-    return replace(
-        asked.template, name=asked.task_name(cycle, week), campaign=asked.week(cycle, week),
-        deadlines=Deadlines(opens, ends, ends), **changes,
-    )  # fmt: skip
 
 
 def test_a_campaign_is_read_back_from_its_one_canonical_form() -> None:
@@ -34,7 +21,7 @@ def test_a_campaign_is_read_back_from_its_one_canonical_form() -> None:
 @pytest.mark.parametrize(
     "change", [{"starts": STARTS + 1}, {"every": 60}, {"weeks": 4}, {"cycles": 1}, {"template": template_of(task())}]
 )
-def test_every_field_changes_the_digest(change: dict[str, object]) -> None:
+def test_every_field_changes_the_digest(change: dict[str, Any]) -> None:
     assert campaign(**change).digest != campaign().digest
 
 
@@ -54,7 +41,7 @@ def test_a_campaign_and_a_task_never_share_a_digest() -> None:
         ({"template": replace(template_of(task()), campaign=CampaignWeek("0" * 64, 0, 0))}, "template must be without"),
     ],
 )  # fmt: skip
-def test_a_campaign_that_cannot_be_asked_is_none(change: dict[str, object], told: str) -> None:
+def test_a_campaign_that_cannot_be_asked_is_none(change: dict[str, Any], told: str) -> None:
     with pytest.raises(InvalidInput, match="a campaign cannot be asked") as refused:
         campaign(**change)
     assert told in str(refused.value)

@@ -1,6 +1,7 @@
 """`treetop campaign`: the same question every week, under one epsilon for each cycle."""
 
 import time
+from contextlib import closing
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Annotated, Any
@@ -123,9 +124,9 @@ def start(
     """Start a campaign on a running server: it asks by itself from now on, one week after the other."""
     options = dict(locals())
     span, first = SPANS.get(every) or seconds_of("--every", every), _second_of(starts)
-    client = client_of(server, key_file, ca)
-    asked = asked_question(client, options)
-    shown = client.start_campaign(asked | {"every": span, "weeks": cycle, "cycles": cycles, "starts": first})
+    with closing(client_of(server, key_file, ca)) as client:
+        asked = asked_question(client, options)
+        shown = client.start_campaign(asked | {"every": span, "weeks": cycle, "cycles": cycles, "starts": first})
     note(f"campaign {shown['campaign']}")
     _present(shown, json)
 
@@ -135,15 +136,15 @@ def status(
     server: ServerUrl, key_file: KeyFile, campaign: MaybeWhich = None, ca: CaFile = None, json: Json = False
 ) -> None:
     """Say how far a campaign is: its week, who answered, what is left, and what every week found."""
-    client = client_of(server, key_file, ca)
+    with closing(client_of(server, key_file, ca)) as client:
+        found = client.campaigns() if campaign is None else [client.campaign(campaign)]
     if campaign is not None:
-        _present(client.campaign(campaign), json)
+        _present(found[0], json)
         return
-    found = client.campaigns()
     if json:
         print_json(found)
         return
-    table = Table("campaign", "state", "week", "next", "digest", box=None, pad_edge=False)
+    table = Table("campaign", "state", "week", "until", "digest", box=None, pad_edge=False)
     for shown in found:
         table.add_row(shown["name"], shown["state"], _week_of(shown), _date(shown["over"]), shown["campaign"][:16])
     out.print(table if found else "This server has no campaigns.")
@@ -152,7 +153,9 @@ def status(
 @app.command()
 def stop(server: ServerUrl, key_file: KeyFile, campaign: Which, ca: CaFile = None, json: Json = False) -> None:
     """Stop a campaign for good: no further week is asked; the one under way is still answered."""
-    _present(client_of(server, key_file, ca).stop_campaign(campaign), json)
+    with closing(client_of(server, key_file, ca)) as client:
+        shown = client.stop_campaign(campaign)
+    _present(shown, json)
 
 
 def _second_of(starts: str) -> int:

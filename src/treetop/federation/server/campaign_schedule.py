@@ -9,7 +9,7 @@ was set back orders nothing again.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from treetop.errors import InvalidInput
 from treetop.federation.campaign import DAY, Campaign, template_of
@@ -24,6 +24,8 @@ LONGEST_WAIT = DAY
 """
 MAX_SEEDS = 200
 """Names of earlier answers that a week counts, those of the newest answers first."""
+Cap = Literal["task", "window", "lifetime"]
+"""What a device's owner limits."""
 SEEDED_SOURCE = "answers of earlier weeks"
 
 
@@ -102,7 +104,7 @@ def campaign_of(order: QueryOrder, *, starts: int, every: int, weeks: int, cycle
     return campaign
 
 
-def first_unpaid(campaign: Campaign, caps: Caps) -> tuple[int, str] | None:
+def first_unpaid(campaign: Campaign, caps: Caps) -> tuple[int, Cap] | None:
     """Return when a device with these caps that follows a campaign from its start refuses first, and by which cap.
 
     It pays for a cycle when it first sees it.

@@ -46,9 +46,10 @@ class ServerQuery:
         listed: ItemList | None = None,
         campaign: bytes | None = None,
     ) -> None:
-        """Take an order, or a task and the list that it names; of a week, the signed campaign, too."""
+        """Take an order, or a task and the list that it names; for a week of a campaign its signed document."""
         self.task = planned_task(order) if isinstance(order, QueryOrder) else order
-        self._listed, self._campaign = order.listed if isinstance(order, QueryOrder) else listed, campaign
+        self._listed = order.listed if isinstance(order, QueryOrder) else listed
+        self._campaign = campaign
         self._choices = order.choices if isinstance(order, QueryOrder) else ()
         self._expected = order.expectations if isinstance(order, QueryOrder) else ExpectedUsers()
         self._central = order.central if isinstance(order, QueryOrder) else None

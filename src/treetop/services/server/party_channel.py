@@ -30,7 +30,7 @@ class HttpChannel:
         self._asked("PUT", f"/v1/tasks/{task.hex()}/items", {NO_CONTENT}, document)
 
     def give_campaign(self, task: bytes, document: bytes) -> None:
-        """Give the party the campaign that a task is a week of."""
+        """Give the party the signed campaign that a task is a week of."""
         self._asked("PUT", f"/v1/tasks/{task.hex()}/campaign", {NO_CONTENT}, document)
 
     def tell(self, task: bytes, number: int, message: bytes) -> None:

@@ -19,7 +19,7 @@ from treetop.adapters.http.described_app import (
 )
 from treetop.errors import UnknownName
 from treetop.federation.campaign import LEAST_WEEKS, WEEK, Campaign
-from treetop.federation.server.campaign_schedule import campaign_of
+from treetop.federation.server.campaign_schedule import Cap, campaign_of
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
 from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.server.planning import QueryOrder
@@ -256,7 +256,7 @@ class CampaignShown(Answer):
     silent_from: int | None = Field(
         description="When devices as they are shipped refuse, as their budget is spent; None: not before it is over."
     )
-    silent_because: Literal["task", "window", "lifetime"] | None = Field(description="Which of their caps that is.")
+    silent_because: Cap | None = Field(description="Which of their caps that is.")
     week: int | None = Field(description="Number of the week that is now, from 1 on through all cycles.")
     answers: list[WeekShown] = Field(description="The weeks so far; empty where campaigns are listed.")
 
