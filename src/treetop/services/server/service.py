@@ -13,6 +13,7 @@ from treetop.adapters.system.host import SystemClock, SystemEntropy
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import TreetopError
 from treetop.services.server.app import ServerContext, server_app
+from treetop.services.server.campaign_manager import CampaignManager
 from treetop.services.server.party_channel import POLLING, HttpChannel
 from treetop.services.server.query_manager import QueryManager
 from treetop.services.server.settings import KnownParty, ServerSettings
@@ -43,15 +44,18 @@ def serve_server(path: Path, environment: Mapping[str, str]) -> None:
         queries = QueryManager(
             journal, signing_key, channels, clock=clock, entropy=SystemEntropy(), log=log, expected=expected
         )
+        campaigns = CampaignManager(journal, signing_key, queries, clock=clock, log=log)
         try:
-            queries.resume()
-            context = ServerContext(queries, signing_key.public, keys, log, settings.limits)
+            campaigns.resume()
+            campaigns.start()
+            context = ServerContext(queries, campaigns, signing_key.public, keys, log, settings.limits)
             log.say("listening", role="server", scheme=settings.scheme, port=listener.getsockname()[1])
             serve(
                 server_app(context), listener, tls=settings.tls, log=log, limits=settings.limits,
                 renew=lambda: _renew(keys, path, environment, log),
             )  # fmt: skip
         finally:
+            campaigns.stop()
             queries.stop()
             store.close()
             log.say("ended", role="server")
