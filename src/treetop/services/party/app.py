@@ -27,6 +27,7 @@ _BEARER = HTTPBearer(auto_error=False, description="A key of the server, of the 
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 Digest = Annotated[str, InPath(pattern=f"^{_DIGEST.pattern}$", description="Digest of the task in hexadecimal.")]
+Campaign = Annotated[str, InPath(pattern=f"^{_DIGEST.pattern}$", description="Digest of the campaign in hexadecimal.")]
 Level = Annotated[int, InPath(ge=1, le=256)]
 RoleIndex = Annotated[int, InPath(ge=0, le=2, description="0 estimate, 1 validate infrequent, 2 validate frequent.")]
 Number = Annotated[int, InPath(ge=1, le=1_000_000)]
@@ -115,6 +116,18 @@ class PartyRoutes:
         self._party.give_list(bytes.fromhex(digest), document)
         return Response(status_code=204)
 
+    def campaign(self, campaign: Campaign) -> Response:
+        """Return the signed campaign, as the server wrote it."""
+        document = self._party.campaign(campaign)
+        if document is None:
+            raise come_back(404, "no task of this party is a week of this campaign, or it was not given yet")
+        return Response(document, media_type="application/json")
+
+    def give_campaign(self, digest: Digest, document: Body) -> Response:
+        """Take the signed campaign that the task is a week of."""
+        self._party.give_campaign(bytes.fromhex(digest), document)
+        return Response(status_code=204)
+
     def tell(self, digest: Digest, number: Number, message: Body) -> Response:
         """Take a message of the server; it is kept before this is answered."""
         self._opened(digest).query.tell(number, message)
@@ -191,10 +204,12 @@ def _router(context: PartyContext) -> APIRouter:
     add("GET", task + "/lists", routes.lists, schemas.LISTS)
     add("GET", task + "/lists/{level}/{role}", routes.list_of, schemas.LIST)
     add("GET", task + "/items", routes.item_list, schemas.ITEMS)
+    add("GET", "/v1/campaigns/{campaign}", routes.campaign, schemas.CAMPAIGN)
     add("POST", task + "/reports", _reports, schemas.REPORTS)
     add("POST", task + "/tickets", routes.tickets, schemas.TICKETS, "back_end")
     add("PUT", task, routes.install, schemas.INSTALL, "server")
     add("PUT", task + "/items", routes.give_list, schemas.GIVE_ITEMS, "server")
+    add("PUT", task + "/campaign", routes.give_campaign, schemas.GIVE_CAMPAIGN, "server")
     add("PUT", task + "/messages/{number}", routes.tell, schemas.TELL, "server")
     add("GET", task + "/messages/{number}/outcome", routes.outcome, schemas.OUTCOME, "server")
     return router

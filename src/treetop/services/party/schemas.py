@@ -95,6 +95,7 @@ BEACON = described(DEVICES, 200, _DOCUMENT, (404, 422))
 LISTS = described(DEVICES, 200, gives("All lists.", JSON, refers(Lists)), (404, 422))
 LIST = described(DEVICES, 200, _DOCUMENT, (404, 422))
 ITEMS = described(DEVICES, 200, gives("The list, compressed JSON.", OCTETS, _BYTES), (404, 422))
+CAMPAIGN = described(DEVICES, 200, _DOCUMENT, (404, 422))
 ENROLMENTS = described(DEVICES, 200, _VERDICTS, (400, 404, 409, 422), sends(OCTETS, _BYTES))
 REPORTS = described(DEVICES, 200, _VERDICTS, (400, 404, 422, 429), sends(OCTETS, _BYTES))
 TICKETS = described(_BACK_END, 200, gives("Fresh tickets.", JSON, refers(Tickets)), (*KEYED, 400, 404, 409, 422))
@@ -102,6 +103,9 @@ INSTALL = described(
     _SERVER, 204, {"description": "It is kept."}, (*KEYED, 400, 422), sends(JSON, refers(SignedDocument))
 )
 GIVE_ITEMS = described(_SERVER, 204, {"description": "It is kept."}, (*KEYED, 400, 404, 422), sends(OCTETS, _BYTES))
+GIVE_CAMPAIGN = described(
+    _SERVER, 204, {"description": "It is kept."}, (*KEYED, 400, 404, 422), sends(JSON, refers(SignedDocument))
+)
 TELL = described(_SERVER, 202, {"description": "It is kept."}, (*KEYED, 400, 404, 422), sends(OCTETS, _BYTES))
 _AT_WORK = {"description": "Not answered yet.", "headers": AGAIN}
 _OUTCOME = gives("The outcome.", OCTETS, _BYTES)
