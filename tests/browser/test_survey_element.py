@@ -3,6 +3,7 @@
 import html
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tests.support.parties import NAME, SIGNING, Hosted, document, live
 from tests.support.typescript import Site
 
 from treetop.adapters.memory.report_store import MemoryReportStore
+from treetop.oracles.set_question import SetQuestion
 
 WAITING_SECONDS = 60
 IN_SURVEY = "document.querySelector('treetop-survey').shadowRoot"
@@ -118,6 +120,22 @@ def test_a_text_field_takes_what_is_written_and_wants_something(
     shown(tab, "Your report has arrived")
     assert (party.stored - before).total() == 1
     browser.forget(tab.profile)
+
+
+def test_boxes_are_ticked_where_a_task_is_about_sets(site: Site, browser: Chromium) -> None:
+    hosted = Hosted(MemoryReportStore(), HandClock(int(time.time())), allowed_origins=(site.origin,))
+    task = replace(open_task(name="sets"), sets=SetQuestion(4, "holders"))
+    hosted.party.install(document(task))
+    with live(hosted.context) as port:
+        party = PartyOfPages(site, task, port, hosted)
+        tab = opened(site, browser, page(party, "<option>7</option><option>9</option><option>12</option>"))
+        shown(tab, "Send")
+        boxes = f"{IN_SURVEY}.querySelectorAll('input[type=checkbox]')"
+        assert tab.run(f"{boxes}[0].click(), {boxes}[2].click(), {boxes}.length") == 3
+        tab.run(f"{IN_SURVEY}.querySelector('button.main').click()")
+        shown(tab, "Your report has arrived")
+        assert party.stored.total() == 1
+        browser.forget(tab.profile)
 
 
 def test_a_party_that_is_away_is_told_in_plain_words(site: Site, browser: Chromium, party: PartyOfPages) -> None:

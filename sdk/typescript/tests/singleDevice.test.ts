@@ -165,6 +165,26 @@ test("a name and the chunks behind it are reported, whatever the item", async ()
   assert.equal(footprints.size, 1);
 });
 
+for (const oracle of ["olh", "walsh"]) {
+  test(`a set is reported through ${oracle}, whatever is in it`, async () => {
+    const footprints = new Set<string>();
+    const script = new Uint8Array(20_000).map((_, place) => (89 * place + 23 * place * place) & 255);
+    for (const items of [[], ["7"], ["7", "9", "7"], Array.from({ length: 300 }, (_, item) => `${item}`), ["no code", new Uint8Array([255]), "\ud800"], "7"]) {
+      const party = await FakeParty.of({ oracle, sets: { items_per_user: 4, reading: "holders" } });
+      const entropy = scripted(script);
+      assert.equal(await new Player(party).run(items, { options: { holdsSet: true }, platform: { entropy } }), "accepted");
+      footprints.add(`${entropy.taken()} ${party.requests.map(({ path, body }) => `${path.length} ${body.length}`).join()}`);
+    }
+    assert.equal(footprints.size, 1);
+  });
+}
+
+test("whoever holds a set is not asked for one item of it", async () => {
+  const player = new Player(await FakeParty.of());
+  assert.equal(await kindOf(player.run(undefined, { options: { holdsSet: true } })), "question");
+  assert.deepEqual([player.read.length, player.drawn], [0, 0]);
+});
+
 test("parts of texts stand behind hashes only", async () => {
   const task = { ...NAMES, lengths: [0, 24, 32], groups: [[2, "estimate", 1]], encoding: { name: "ids", hash_key: "" } };
   assert.equal(await kindOf(new Player(await FakeParty.of(task)).run()), "question");

@@ -104,7 +104,7 @@ export class TreetopSurvey extends HTMLElement {
   #promise(report: Uint8Array | null = null): HTMLElement {
     const { task } = this.#own;
     const right = rightGuesses(task.budget.odds);
-    const bytes = report?.length ?? ENVELOPE_BYTES + (task.oneShot ? faceFor(task).width : 1);
+    const bytes = report?.length ?? ENVELOPE_BYTES + (task.setFace ?? faceFor(task, task.oneShot ? undefined : 2)).width;
     return html("div", { class: "promise" }, html("p", {}, guessesSentence(task.budget.text, right, bytes)), guessesPicture(right));
   }
 
@@ -133,7 +133,8 @@ export class TreetopSurvey extends HTMLElement {
   #answerField(items: readonly (readonly [string, string])[]): HTMLElement {
     const label = this.#setting("label") || "Your answer";
     if (items.length > 0 && items.length <= MOST_RADIOS) {
-      const choices = items.map(([value, text]) => html("label", {}, html("input", { type: "radio", name: "item", value }), html("span", {}, text)));
+      const type = this.#own.task.sets === undefined ? "radio" : "checkbox";
+      const choices = items.map(([value, text]) => html("label", {}, html("input", { type, name: "item", value }), html("span", {}, text)));
       return html("fieldset", {}, html("legend", {}, label), html("div", { class: "choices" }, ...choices));
     }
     const list = html("datalist", { id: "items" }, ...items.map(([value, text]) => html("option", { value }, text)));
@@ -141,18 +142,20 @@ export class TreetopSurvey extends HTMLElement {
     return html("div", {}, html("label", { for: "item" }, label), field, list);
   }
 
-  #answered(form: HTMLFormElement, then: (item: string) => Promise<void>): void {
-    const item = String(new FormData(form).get("item") ?? "").trim();
-    if (item !== "") return void this.#attempt(() => then(item));
+  #answered(form: HTMLFormElement, then: (item: string | string[]) => Promise<void>): void {
+    const given = new FormData(form).getAll("item").map((item) => String(item).trim()).filter((item) => item !== "");
+    const typed = form.querySelector("input[type=text]") !== null;
+    const item = this.#own.task.sets === undefined ? given[0] : typed ? given.flatMap((text) => text.split(/\s*,\s*/)) : given;
+    if (item !== undefined && given.length > 0) return void this.#attempt(() => then(item));
     this.#alert.replaceChildren("Please give an answer first.");
     form.querySelector("input")?.focus();
   }
 
-  async #prepare(item: string): Promise<void> {
+  async #prepare(item: string | string[]): Promise<void> {
     this.#showMade(await this.#own.prepare(item));
   }
 
-  async #send(item: string): Promise<void> {
+  async #send(item: string | string[]): Promise<void> {
     const verdict = await this.#own.answer(item);
     const status = await this.#own.status();
     this.#showDone(status);

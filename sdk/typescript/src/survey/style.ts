@@ -20,7 +20,7 @@ legend { padding: 0; margin-bottom: .35rem; }
 .choices label { display: flex; gap: .6rem; align-items: center; padding: .65rem .8rem; border: 1px solid var(--line); border-radius: 10px;
   font-weight: 400; cursor: pointer; overflow-wrap: anywhere; }
 .choices label:has(:checked) { border-color: var(--leaf); box-shadow: inset 0 0 0 1px var(--leaf); }
-input[type=radio] { accent-color: var(--leaf); width: 1.1rem; height: 1.1rem; margin: 0; flex: none; }
+input[type=radio], input[type=checkbox] { accent-color: var(--leaf); width: 1.1rem; height: 1.1rem; margin: 0; flex: none; }
 input[type=text] { box-sizing: border-box; width: 100%; margin-top: .35rem; padding: .7rem .8rem; font: inherit; color: inherit;
   background: var(--paper); border: 1px solid var(--soft); border-radius: 10px; }
 .promise { margin: 1.25rem 0; padding: 1rem; border-radius: 10px; background: var(--wash); font-size: .95rem; }
