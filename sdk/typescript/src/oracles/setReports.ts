@@ -3,7 +3,7 @@
  *
  * The device takes T, at most m of its items, hashes what it is asked about each into one of t buckets, and reports one
  * bucket: each of the h that it found with probability e^eps / Omega, Omega = m e^eps + t - m, while the t - h others
- * share the rest evenly. This device holds one item and refuses tasks about sets; whoever changes that finds the report here.
+ * share the rest evenly. Key, seed and word are drawn before the set is read; which items are T is kept nowhere.
  */
 
 import { hex, joined, sha256 } from "../bytes.js";
