@@ -131,9 +131,10 @@ export class TreetopSurvey extends HTMLElement {
   }
 
   #answerField(items: readonly (readonly [string, string])[]): HTMLElement {
-    const label = this.#setting("label") || "Your answer";
-    if (items.length > 0 && items.length <= MOST_RADIOS) {
-      const type = this.#own.task.sets === undefined ? "radio" : "checkbox";
+    const [many, few] = [this.#own.task.sets !== undefined, items.length > 0 && items.length <= MOST_RADIOS];
+    const label = this.#setting("label") || (!many ? "Your answer" : few ? "Tick all that apply, or none" : "All that apply, with commas between them");
+    if (few) {
+      const type = many ? "checkbox" : "radio";
       const choices = items.map(([value, text]) => html("label", {}, html("input", { type, name: "item", value }), html("span", {}, text)));
       return html("fieldset", {}, html("legend", {}, label), html("div", { class: "choices" }, ...choices));
     }
@@ -142,11 +143,14 @@ export class TreetopSurvey extends HTMLElement {
     return html("div", {}, html("label", { for: "item" }, label), field, list);
   }
 
+  /** A set may be empty: whoever has none of it answers like everybody else. */
   #answered(form: HTMLFormElement, then: (item: string | string[]) => Promise<void>): void {
-    const given = new FormData(form).getAll("item").map((item) => String(item).trim()).filter((item) => item !== "");
+    const many = this.#own.task.sets !== undefined;
     const typed = form.querySelector("input[type=text]") !== null;
-    const item = this.#own.task.sets === undefined ? given[0] : typed ? given.flatMap((text) => text.split(/\s*,\s*/)) : given;
-    if (item !== undefined && given.length > 0) return void this.#attempt(() => then(item));
+    const given = new FormData(form).getAll("item").flatMap((item) => (many && typed ? String(item).split(",") : String(item)));
+    const items = given.map((item) => item.trim()).filter((item) => item !== "");
+    const item = many ? items : items[0];
+    if (item !== undefined) return void this.#attempt(() => then(item));
     this.#alert.replaceChildren("Please give an answer first.");
     form.querySelector("input")?.focus();
   }
@@ -181,6 +185,6 @@ export class TreetopSurvey extends HTMLElement {
   }
 
   #bytes({ report }: Status, open: boolean): HTMLElement {
-    return html("details", { open }, html("summary", {}, "Show the bytes"), report && bytesView(report));
+    return html("details", { open }, html("summary", {}, "The bytes of your report"), report && bytesView(report));
   }
 }
