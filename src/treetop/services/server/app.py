@@ -22,6 +22,7 @@ from treetop.adapters.http.request_guard import RequestGuard
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import StoreDamaged, StoreUnavailable, TreetopError, UnknownName
 from treetop.services.server import schemas
+from treetop.services.server.event_streams import EventStreams
 from treetop.services.server.query_manager import QUERY, QueryManager
 from treetop.services.server.settings import ServerLimits
 
@@ -48,6 +49,10 @@ class ServerContext(Collector):
     log: StructuredLog
     limits: ServerLimits = field(default_factory=ServerLimits)
     metrics: RequestMetrics = field(default_factory=RequestMetrics)
+    streams: EventStreams = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "streams", EventStreams(self.queries))
 
     def note(self, error: TreetopError) -> None:
         """Log what the operator must know: the journal does not work."""
@@ -60,6 +65,9 @@ class ServerContext(Collector):
         states = Counter(query.state for query in self.queries.states())
         phases = [((phase,), states[phase]) for phase in get_args(schemas.QueryPhase)]
         yield gauge("queries", "Queries of this server, by state.", phases, "state")
+        steps = [((query.task,), query.steps) for query in self.queries.states()]
+        yield gauge("query_steps", "Replies of parties that a query has taken since the server's start.", steps, "task")
+        yield gauge("event_listeners", "Clients that follow a query.", [((), self.streams.listeners)])
         yield counter("parties_left_out", "Parties that a query went on without.", [((), self.queries.left_out)])
 
 
@@ -110,6 +118,10 @@ class ServerRoutes:
     def query(self, digest: Digest) -> Response:
         """Say how far a query is."""
         return _json(self._queries.state(digest))
+
+    def events(self, digest: Digest, request: Request) -> Response:
+        """Follow a query: every fact of its journal as a server-sent event, behind Last-Event-ID if there is one."""
+        return self._context.streams.response(digest, request.headers.get("last-event-id"))
 
     def result(self, digest: Digest) -> Response:
         """Return the answer of a query, once there is one."""
@@ -163,6 +175,7 @@ def _router(context: ServerContext) -> APIRouter:
     add("POST", "/v1/queries", routes.order, schemas.ORDER, "admin")
     add("GET", "/v1/queries", routes.queries, schemas.QUERIES, "admin")
     add("GET", "/v1/queries/{digest}", routes.query, schemas.QUERY, "admin")
+    add("GET", "/v1/queries/{digest}/events", routes.events, schemas.EVENTS, "admin")
     add("GET", "/v1/queries/{digest}/result", routes.result, schemas.RESULT, "admin")
     return router
 

@@ -1,6 +1,6 @@
 """Run by the server: orders in, every query in a thread of its own, results out; a new start takes all of them up."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from threading import Event, Lock, Thread
@@ -15,6 +15,7 @@ from treetop.federation.server.list_log import ListLog
 from treetop.federation.server.party_poller import Progress
 from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.server.query import ServerQuery
+from treetop.federation.server.query_events import QueryEvent, events_behind
 from treetop.federation.service_ports import Channel, Journal, ServiceClock
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import mode_of
@@ -62,7 +63,8 @@ class QueryManager:
         self._clock, self._entropy, self._log, self._expected = clock, entropy, log, expected or {}
         self._queries: dict[str, _Query] = {}
         self._states: dict[str, QueryShown] = {}
-        self._lock, self._stop = Lock(), Event()
+        self._events: dict[str, list[QueryEvent]] = {}
+        self._lock, self._reading, self._stop = Lock(), Lock(), Event()
         self.left_out = 0
         """How often a query of this process went on without a party."""
 
@@ -133,6 +135,22 @@ class QueryManager:
         book = ListLog(self._queries[task].task, self._signer, self._journal).book
         return [document for entry, document in self._journal.read(book).items() if entry.startswith("list:")]
 
+    def events(self, task: str) -> Sequence[QueryEvent]:
+        """Return what has happened in a query: facts of the journal, whose numbers stay."""
+        self.state(task)
+        if task not in self._events:
+            self._read_events(task)
+        return self._events[task]
+
+    def known_events(self, task: str) -> Sequence[QueryEvent]:
+        """Return the events as far as this process has read them, without looking into the journal."""
+        return self._events.get(task, ())
+
+    def _read_events(self, task: str) -> None:
+        with self._reading:
+            known = self._events.setdefault(task, [])
+            known += events_behind(self._queries[task].task, self._journal.read(f"server:{task}"), len(known))
+
     def stop(self) -> None:
         """Begin nothing more; what is under way goes on from the journal after the next start."""
         self._stop.set()
@@ -164,6 +182,7 @@ class QueryManager:
         while not self._stop.is_set():
             try:
                 self._ask(digest)
+                self._read_events(digest)
                 self._change(digest, state="answered", doing="answered")
                 self._log.say("query_answered", task=digest)
                 return
@@ -190,6 +209,7 @@ class QueryManager:
             # What follows the colon is the party's own words.
             self._log.say("party_left_out", task=digest, party=progress.party, why=progress.reason.partition(":")[0])
             self.left_out += 1
+        self._read_events(digest)
         doing = visible(f"{progress.party}: {progress.reason or progress.step}")
         self._change(digest, doing=doing, steps=self._states[digest].steps + 1)
 

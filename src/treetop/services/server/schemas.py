@@ -183,6 +183,11 @@ LIST = described(
 ORDER = described(_ADMIN, 201, _SHOWN, (*KEYED, 400, 422))
 QUERIES = described(_ADMIN, 200, gives("All queries.", JSON, refers(Queries)), KEYED)
 QUERY = described(_ADMIN, 200, _SHOWN, (*KEYED, 404, 422))
+EVENTS = described(
+    _ADMIN, 200, gives("Server-sent events: docs/reference/events.md.", "text/event-stream", {"type": "string"}),
+    (*KEYED, 400, 404, 422),
+)  # fmt: skip
+EVENTS["responses"][204] = {"description": "The query is answered, and the last event was seen."}
 RESULT = described(_ADMIN, 200, gives("The answer.", JSON, _RESULT), (*KEYED, 404, 422))
 REFERRED = (ProblemDetails, ServerHealth, Keys, ListLog, QueryShown, Queries)
 """Shapes that the descriptions refer to by name."""

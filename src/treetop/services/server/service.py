@@ -49,7 +49,7 @@ def serve_server(path: Path, environment: Mapping[str, str]) -> None:
             log.say("listening", role="server", scheme=settings.scheme, port=listener.getsockname()[1])
             serve(
                 server_app(context), listener, tls=settings.tls, log=log, limits=settings.limits,
-                renew=lambda: _renew(keys, path, environment, log),
+                renew=lambda: _renew(keys, path, environment, log), ending=context.streams.end,
             )  # fmt: skip
         finally:
             queries.stop()
