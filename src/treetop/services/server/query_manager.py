@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import InvalidInput, QueryFailed, UnknownName
 from treetop.federation.ports import Signer
+from treetop.federation.server.grown_prefixes import GrownLevel, grown_prefixes
 from treetop.federation.server.list_log import ListLog
 from treetop.federation.server.party_poller import Progress
 from treetop.federation.server.planning import QueryOrder, planned_task
@@ -64,6 +65,7 @@ class QueryManager:
         self._queries: dict[str, _Query] = {}
         self._states: dict[str, QueryShown] = {}
         self._events: dict[str, list[QueryEvent]] = {}
+        self._grown: dict[str, tuple[int, list[GrownLevel]]] = {}
         self._lock, self._reading, self._stop = Lock(), Lock(), Event()
         self.left_out = 0
         """How often a query of this process went on without a party."""
@@ -134,6 +136,26 @@ class QueryManager:
         self.state(task)
         book = ListLog(self._queries[task].task, self._signer, self._journal).book
         return [document for entry, document in self._journal.read(book).items() if entry.startswith("list:")]
+
+    def order(self, task: str) -> QueryOrder:
+        """Return what was ordered."""
+        self.state(task)
+        return self._queries[task].order
+
+    def task(self, task: str) -> DeviceTask:
+        """Return the task of a query."""
+        self.state(task)
+        return self._queries[task].task
+
+    def grown(self, task: str) -> list[GrownLevel]:
+        """Return the trie of a query so far; it is computed again when more has happened."""
+        events = len(self.events(task))
+        if self._grown.get(task, (-1, []))[0] != events:
+            found = grown_prefixes(
+                self._queries[task].order, self._signer, self._journal, clock=self._clock, entropy=self._entropy
+            )
+            self._grown[task] = events, found
+        return self._grown[task][1]
 
     def events(self, task: str) -> Sequence[QueryEvent]:
         """Return what has happened in a query: facts of the journal, whose numbers stay."""
