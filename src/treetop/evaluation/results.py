@@ -99,7 +99,7 @@ class Evaluation:
         """Write the rows to Parquet or CSV, whole or not at all."""
         partial = path.with_name(f".{path.name}.partial")
         if path.suffix.lower() == ".csv":
-            pa.csv.write_csv(_without_formulas(self.table), partial)
+            pa.csv.write_csv(without_formulas(self.table), partial)
         else:
             pa.parquet.write_table(self.table, partial)
         os.replace(partial, path)
@@ -110,7 +110,7 @@ class Evaluation:
         return f"Evaluation({len(self.rows)} rows, seed {self.seed}{found})"
 
 
-def _without_formulas(table: pa.Table) -> pa.Table:
+def without_formulas(table: pa.Table) -> pa.Table:
     """Put an apostrophe before texts that a spreadsheet would take for a formula; numbers stay as they are."""
     for place, column in enumerate(table.schema):
         if pa.types.is_string(column.type):

@@ -186,7 +186,7 @@ class ServerQuery:
         upload: Upload
         if last:
             upload = findings = self._mechanism.decode_findings(facts, content)
-            entry.domain = findings.heavy_hitters.domain
+            entry.findings, entry.domain = findings.heavy_hitters, findings.heavy_hitters.domain
         else:
             upload = self._mechanism.decode_upload(facts, content)
         self._uploads[entry.name] = upload
