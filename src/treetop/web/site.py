@@ -20,10 +20,11 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from treetop.adapters.http.cross_origin import OWN_PAGES
 from treetop.adapters.http.problem_details import Problem
 from treetop.public_text import visible
 
-PREFIX = "/page"
+PREFIX = OWN_PAGES
 STATIC_TYPES = {"css": "text/css", "js": "text/javascript", "txt": "text/plain", "svg": "image/svg+xml"}
 TOKEN_FIELD, TOKEN_HEADER = "form_token", "x-form-token"
 CONTENT_SECURITY_POLICY = (
@@ -113,6 +114,7 @@ class Site:
             undefined=StrictUndefined, finalize=lambda value: visible(value) if type(value) is str else value,
         )  # fmt: skip
         self._templates.globals |= {"address": address, "static": self.static, "site": title, "links": links}
+        self._templates.globals["state_badge"] = self._templates.get_template("state.html.jinja").module.state_badge  # type: ignore[attr-defined]
         self._templates.filters |= {"count": lambda number: f"{number:,}"}
 
     def add(self, method: str, path: str, handler: Handler, *, for_everybody: bool = False) -> None:

@@ -28,8 +28,9 @@ def serve(context: typer.Context, settings: Settings = None) -> None:
         typer.echo(context.get_help())
         return
     from treetop.services.server.service import serve_server  # noqa: PLC0415  the web is an extra
+    from treetop.web.server_pages import server_pages  # noqa: PLC0415
 
-    serve_server(settings, os.environ)
+    serve_server(settings, os.environ, server_pages)
 
 
 @app.command()

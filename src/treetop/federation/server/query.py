@@ -65,6 +65,11 @@ class ServerQuery:
         self._notes: list[str] = []
 
     @property
+    def facts(self) -> Mapping[str, PublicFacts[Parameters]]:
+        """Return what is public about every party that takes part, so far."""
+        return self._facts
+
+    @property
     def document(self) -> bytes:
         """Return the signed task, as parties get it."""
         return signed_task(self.task, self._signer)

@@ -12,3 +12,15 @@ document.addEventListener("click", (event) => {
     setTimeout(() => { button.textContent = said; }, 1500);
   });
 });
+
+// <div data-events="address">: follows a query; parts of the page that wait for "news" are fetched again by htmx.
+for (const follower of document.querySelectorAll("[data-events]:not([data-over])")) {
+  const source = new EventSource(follower.dataset.events);
+  let waiting = 0;
+  source.onmessage = (event) => {
+    if (JSON.parse(event.data).kind === "answered") source.close();
+    clearTimeout(waiting); // the first ones come all at once
+    waiting = setTimeout(() => htmx.trigger(document.body, "news"), 150);
+  };
+  addEventListener("pagehide", () => source.close());
+}
