@@ -16,7 +16,13 @@ from treetop.web.drawings.shares import FoundShare, found_shares
 from treetop.web.drawings.svg import percent, whole
 from treetop.web.question_form import AskedQuestion
 
-IN_WORDS = ((55, "hardly better than a coin"), (65, "a hint"), (80, "a guess"), (92, "a good guess"), (100, "nearly sure"))
+IN_WORDS = (
+    (55, "hardly better than a coin"),
+    (65, "a hint"),
+    (80, "a guess"),
+    (92, "a good guess"),
+    (100, "nearly sure"),
+)
 """What so many right guesses of 100 at most amount to."""
 
 
@@ -75,7 +81,9 @@ def _planned(users: tuple[int, ...], k: int, epsilon: str, catalogue: int, words
 def _facts(planned: Plan, row: PlanRow) -> tuple[tuple[str, str], ...]:
     found = "nothing, with these users and this epsilon"
     if row.found is not None:
-        found = f"an item of {percent(row.found)} of users, in 9 of 10 runs" if row.found else "every item: all are listed"
+        found = (
+            f"an item of {percent(row.found)} of users, in 9 of 10 runs" if row.found else "every item: all are listed"
+        )
     marked = "none" if row.marked is None else f"from {percent(row.marked)} of users"
     error = "-" if row.stderr is None else f"± {whole(row.stderr)} users ({percent(row.stderr / planned.all_users)})"
     local = planned.parameters.epsilon
