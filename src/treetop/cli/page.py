@@ -49,11 +49,11 @@ def page(
     from treetop.adapters.http.serving import listening, serve  # noqa: PLC0415
     from treetop.adapters.system.structured_log import StructuredLog  # noqa: PLC0415
     from treetop.services.server.settings import ServerLimits  # noqa: PLC0415
-    from treetop.web.sign_off import read_audit  # noqa: PLC0415
+    from treetop.web.sign_off import NOT_RUN, read_audit  # noqa: PLC0415
     from treetop.web.simulator import simulator_app  # noqa: PLC0415
 
     words = files or ["syn"]
-    record = None if audit is None else read_audit(audit)
+    recorded = NOT_RUN if audit is None else str(read_audit(audit))
     with waiting("reading"):
         federation = federation_named(words, user=user_column, rows_are_users=rows_are_users)
     source = [*words, *(["--user-column", user_column] if user_column else []), *["--rows-are-users"] * rows_are_users]
@@ -64,5 +64,5 @@ def page(
         out.print("Ctrl-C ends it.")
         if open_page:
             webbrowser.open(url)
-        serve(simulator_app(federation, source, log, record), listener, tls=None, log=log, limits=ServerLimits(),
+        serve(simulator_app(federation, source, log, recorded), listener, tls=None, log=log, limits=ServerLimits(),
               renew=lambda: None)  # fmt: skip

@@ -17,12 +17,13 @@ from treetop.errors import TreetopError
 from treetop.services.server.app import ServerContext, refusal
 from treetop.services.server.query_manager import QueryManager
 from treetop.services.server.settings import ServerSettings
+from treetop.web.order_pages import OrderPages
 from treetop.web.query_view import drawn_tree, party_rows, progress_of
 from treetop.web.sessions import Sessions
 from treetop.web.site import Link, Site, Visit, address
 
 TITLE = "Treetop server"
-LINKS = (Link("/", "Overview"), Link("/log", "Log"))
+LINKS = (Link("/", "Overview"), Link("/new", "New query"), Link("/log", "Log"))
 NEWEST = 50
 SOON_DAYS = 14
 """A certificate that ends within so many days is marked."""
@@ -145,6 +146,7 @@ def server_pages(context: ServerContext, settings: ServerSettings) -> Sequence[B
     site = Site(TITLE, LINKS, sessions, refused)
     sessions.add_to(site)
     ServerPages(context, site).add_to(site)
+    OrderPages(context, settings, site)
     return site.routes()
 
 

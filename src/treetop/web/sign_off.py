@@ -88,7 +88,7 @@ class SignOff:
     not_covered: str
 
 
-def sign_off(answer: Answer, digests: Sequence[tuple[str, str]] = (), audit: AuditRecord | None = None) -> SignOff:
+def sign_off(answer: Answer, digests: Sequence[tuple[str, str]] = (), audit: str = NOT_RUN) -> SignOff:
     """Return what is signed of an answer; `digests` are those that only the server knows, such as its key."""
     shown = replace(answer, items=answer.items[:MAX_BARS])
     left_out = len(answer.items) - len(shown.items)
@@ -107,6 +107,6 @@ def sign_off(answer: Answer, digests: Sequence[tuple[str, str]] = (), audit: Aud
         notes=answer.notes,
         versions=(("Treetop", treetop.__version__), ("Form of the answer", str(SCHEMA))),
         digests=(*task, ("This answer (SHA-256 of its JSON)", sha256(json_of(answer)).hexdigest()), *digests),
-        audit=NOT_RUN if audit is None else str(audit),
+        audit=audit,
         not_covered=answer.privacy.not_covered,
     )

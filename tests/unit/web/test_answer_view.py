@@ -217,7 +217,7 @@ def test_a_recorded_audit(tmp_path: Path) -> None:
     record = read_audit(audit_file(tmp_path, RECORDED))
     assert (record.verdict, record.passed, record.claims) == ("pass", 2, 2)
     assert str(record).startswith("pass: 2 of 2 claims hold; recorded 2")
-    assert str(record) in sign_off(DEPLOYED, audit=record).audit
+    assert str(record) in sign_off(DEPLOYED, audit=str(record)).audit
     failed = {**RECORDED, "verdict": "fail", "checks": [CHECK, {**CHECK, "passed": False}]}
     assert str(read_audit(audit_file(tmp_path, failed))).startswith("fail: 1 of 2")
 

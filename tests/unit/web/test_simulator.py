@@ -302,7 +302,7 @@ def test_a_recorded_audit_stands_on_the_page_to_sign(data: Path) -> None:
     from datetime import UTC, datetime
 
     record = AuditRecord("pass", 5, 5, datetime(2026, 1, 2, 3, 4, tzinfo=UTC), "ab" * 32)
-    with served(simulator_app(load(data), [str(data)], StructuredLog(), record)) as port:
+    with served(simulator_app(load(data), [str(data)], StructuredLog(), str(record))) as port:
         page = Page(port)
         signed = page.get(f"{page.run(**QUICK)}/answer").body.decode()
         assert "pass: 5 of 5 claims hold; recorded 2026-01-02 03:04 UTC" in signed
