@@ -15,7 +15,7 @@ from treetop.web.drawings.shares import shares
 from treetop.web.drawings.svg import percent, whole
 
 SOURCES = {
-    "listed": "named by the list", "recovered": "text read from reports", "unknown": "a hash that nobody has read",
+    "listed": "from the list", "recovered": "read from reports", "unknown": "hash, not read",
 }  # fmt: skip
 MAX_PARTIES = 12
 """That a strip or a panel names, the largest first; the others are one more."""
@@ -73,7 +73,7 @@ def view_of(answer: Answer, exports: str) -> AnswerView:
     marks = [row.significant for row in answer.items if row.significant is not None]
     return AnswerView(
         title=answer.title,
-        name=answer.name or "Answer",
+        name=answer.name or ("Simulated answer" if answer.mode == SIMULATION else "Answer"),
         rows=tuple(_row(rank, row, drawn) for rank, row in enumerate(answer.items, start=1)),
         marked=f"{sum(marks)} of {len(marks)} items stand out from noise" if marks else "",
         strip=_strip(answer),
@@ -189,7 +189,7 @@ def flow_of(answer: Answer) -> Markup:
         (
             Station(
                 f"Devices of {answer.users:,} users", f"each holds {held}", "one randomised report",
-                f"ε = {answer.privacy.epsilon}: at most {epsilon.odds:.3g} times likelier for one item than another",
+                f"ε = {answer.privacy.epsilon}: one item at most {epsilon.odds:.3g} times likelier than another",
             ),
             Station(parties, "randomised reports, unlinked from tickets when a group closes", "counts, never a report",
                     central),

@@ -75,6 +75,7 @@ class SignOff:
     title: str
     covered: str
     more: str
+    simulated: bool
     bars: Markup
     flow: Markup
     promises: tuple[Promise, ...]
@@ -93,10 +94,11 @@ def sign_off(answer: Answer, digests: Sequence[tuple[str, str]] = (), audit: Aud
     left_out = len(answer.items) - len(shown.items)
     task = [] if answer.task is None else [("Signed task", answer.task)]
     return SignOff(
-        name=answer.name or "Answer",
+        name=answer.name or ("Simulated answer" if answer.mode == SIMULATION else "Answer"),
         title=answer.title,
         covered=coverage(answer),
         more=f"{left_out:,} more items are in the exports." if left_out else "",
+        simulated=answer.mode == SIMULATION,
         bars=chart(shown),
         flow=flow_of(answer),
         promises=promises(answer),

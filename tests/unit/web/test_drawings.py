@@ -145,7 +145,7 @@ def test_marks(mark: bool | None, sign: str | None) -> None:
 def test_shares_fill_the_strip() -> None:
     root = read(shares([("a", 0.6), ("b", 0.2)], "t", 0.2))
     widths = [float(each.get("width", "")) for each in root.iter(f"{SVG}rect") if each.get("height") == "28"]
-    assert sum(widths) == pytest.approx(640 - 3)
+    assert sum(widths) == pytest.approx(460 - 3)
     assert "not covered 20.0 %" in texts(root)
 
 

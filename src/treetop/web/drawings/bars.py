@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from treetop.web.drawings.svg import drawing, fitted, percent, shape, ticks, whole, written
 
-WIDTH, LABELS, NUMBERS = 640.0, 170.0, 150.0
+WIDTH, LABELS, NUMBERS = 540.0, 150.0, 146.0
 ROW, HEAD, FOOT = 30.0, 34.0, 44.0
 HUGE, TINY = 1e30, 1e-12
 STANDS_OUT, NOISE = "●", "○"
@@ -69,9 +69,9 @@ def bars(rows: Sequence[Bar], title: str) -> Markup:
     for place, row in enumerate(rows):
         parts.append(_row(row, place + 1, HEAD + ROW * place, scale))
     parts.append(shape("line", x1=scale(0), x2=scale(0), y1=HEAD - 4, y2=bottom, class_="axis"))
-    key = "bar: estimated users, whisker: one standard error to either side"
+    key = "bar: estimated users, whisker: one standard error"
     if any(row.true_count is not None for row in rows):
-        key += ", diamond: true count"
+        key += ", thick line: true count"
     parts.append(written(key, 0, height - 6, "small muted"))
     said = "; ".join(f"{row.label} {whole(row.count)} ± {whole(row.stderr)}" for row in rows[:20]) or "no items"
     return drawing(WIDTH, height, f"{title}: {said}", *parts)
@@ -104,7 +104,7 @@ def _bar(row: Bar, scale: Scale, y: float, height: float) -> list[Element]:
     ]
     if row.true_count is not None:
         x = scale(row.true_count)
-        parts.append(shape("path", d=f"M{x:.2f} {middle - 5:.2f}l5 5l-5 5l-5 -5z", class_="true"))
+        parts.append(shape("path", d=f"M{x:.2f} {y - 2:.2f}v{height + 4:.2f}", class_="true"))
     return parts
 
 

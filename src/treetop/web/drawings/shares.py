@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from treetop.web.drawings.svg import drawing, fitted, percent, shape, written
 
-WIDTH = 640.0
+WIDTH = 460.0
 SHADES = 6
 """Classes shade-0 to shade-5 of the stylesheet, again from the first for more parts."""
 
@@ -51,14 +51,14 @@ class FoundShare:
 
 def found_shares(rows: Sequence[FoundShare], chosen: str | None, title: str) -> Markup:
     """Draw on a logarithmic scale from which share on each way finds an item; further left is better."""
-    head, line, labels = 30.0, 28.0, 150.0
+    head, line, labels = 30.0, 26.0, 122.0
     numbers = [share for row in rows for share in (row.found, row.marked) if share is not None and share > 0]
     low = min(-4, *(int(log10(share)) - 1 for share in numbers)) if numbers else -4
     height = head + line * len(rows) + 26
 
     def place(share: float) -> float:
         logarithm = log10(share) if share > 0 and isfinite(share) else low
-        return labels + (WIDTH - labels - 40) * (max(logarithm, low) - low) / -low
+        return labels + (WIDTH - labels - 24) * (max(logarithm, low) - low) / -low
 
     drawn: list[Element] = [written(title, 0, 16, "title")]
     for power in range(low, 1):
@@ -72,7 +72,7 @@ def found_shares(rows: Sequence[FoundShare], chosen: str | None, title: str) -> 
         )
         parts = [shape("title", said), written(fitted(row.label, labels - 16, 14), 0, y + 5)]
         if row.found is None:
-            parts.append(written("never, with these users and this epsilon", labels, y + 5, "small muted"))
+            parts.append(written("never, with these users", labels, y + 5, "small muted"))
         else:
             x, end = place(row.found), place(1.0 if row.marked is None else row.marked)
             parts.append(shape("line", x1=x, x2=end, y1=y, y2=y, class_="whisker"))

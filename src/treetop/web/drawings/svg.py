@@ -51,11 +51,12 @@ def written(content: object, x: float, y: float, class_: str = "", **attributes:
 
 
 def drawing(width: float, height: float, title: str, *within: Element, **attributes: object) -> Markup:
-    """Return a whole picture; its title is what a screen reader says."""
+    """Return a whole picture, no larger than it was drawn; its title is what a screen reader says."""
     box = f"0 0 {_number(float(width))} {_number(float(height))}"
     picture = shape(
-        "svg", shape("title", title), *within, xmlns=NAMESPACE, viewBox=box, role="img", class_="drawing", **attributes
-    )
+        "svg", shape("title", title), *within, xmlns=NAMESPACE, viewBox=box, width=float(width), role="img",
+        class_="drawing", **attributes,
+    )  # fmt: skip
     return Markup(tostring(picture, encoding="unicode"))  # noqa: S704  ElementTree has escaped every text
 
 
