@@ -38,9 +38,8 @@ def test_parties_that_answer_are_away_or_say_nothing(hosted: Hosted) -> None:
 
 
 def test_a_task_at_its_parties(hosted: Hosted) -> None:
-    order = wanted(parties=["north", "south"], expected={"north": 30}).order(
-        ("north", "south"), lambda _: pytest.fail()
-    )
+    asked = wanted(parties=["north", "south"], expected={"north": 30})
+    order = asked.order(("north", "south"), lambda _: pytest.fail("there is no list"))
     with live(hosted.context) as port:
         watch = PartyWatch({"north": at(port)})
         north, south = watch.standing(order, TASK.digest.hex())
