@@ -22,7 +22,8 @@ from treetop.web.sessions import Sessions
 from treetop.web.site import Link, Site, Visit
 
 ROLES = {
-    Role.ESTIMATE: "estimate", Role.VALIDATE_INFREQUENT: "validate infrequent", Role.VALIDATE_FREQUENT: "validate frequent",
+    Role.ESTIMATE: "estimate", Role.VALIDATE_INFREQUENT: "validate infrequent",
+    Role.VALIDATE_FREQUENT: "validate frequent",
 }  # fmt: skip
 NEWEST = 50
 """Tasks in full; the others are counted."""

@@ -113,22 +113,10 @@ def party_rows(task: DeviceTask, events: Sequence[QueryEvent], standing: Sequenc
         closed = next((each for each in events if each.party == at.party and each.kind == "closed"), None)
         came = closed.devices if closed else at.reports if task.one_shot else at.enrolled
         step, badge = _step(task, last)
-        rows.append(
-            PartyRow(
-                at.party,
-                step,
-                came,
-                at.expected or (closed.tickets if closed else at.tickets),
-                _kinds(at.verdicts),
-                at.problem,
-                "bad" if at.problem and badge in ("idle", "") and not _over(last) else badge,
-            )  # fmt: skip
-        )
+        plan = at.expected or (closed.tickets if closed else at.tickets)
+        away = at.problem and not (last and last.kind in ("done", "withdrawn", LEFT_OUT))
+        rows.append(PartyRow(at.party, step, came, plan, _kinds(at.verdicts), at.problem, "bad" if away else badge))
     return rows
-
-
-def _over(last: QueryEvent | None) -> bool:
-    return last is not None and last.kind in ("done", "withdrawn", LEFT_OUT)
 
 
 def _step(task: DeviceTask, last: QueryEvent | None) -> tuple[str, str]:

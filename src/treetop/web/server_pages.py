@@ -14,9 +14,11 @@ from starlette.routing import BaseRoute
 
 from treetop.adapters.http.problem_details import Problem
 from treetop.errors import TreetopError
+from treetop.query.answer import Answer
 from treetop.services.server.app import ServerContext, refusal
 from treetop.services.server.query_manager import QueryManager
 from treetop.services.server.settings import ServerSettings
+from treetop.web.answer_view import AnswerView, view_of
 from treetop.web.order_pages import OrderPages
 from treetop.web.query_view import drawn_tree, party_rows, progress_of
 from treetop.web.sessions import Sessions
@@ -68,10 +70,9 @@ class ServerPages:
     def query(self, visit: Visit) -> Response:
         """Show one query: how far it is, and its answer once there is one."""
         task = _task(visit)
-        state = self._queries.state(task)
         return self._site.shown(
-            visit, "query.html.jinja", query=state, order=self._queries.order(task), task=self._queries.task(task),
-            focus="", **self._progress(task), **self._tree(task, ""),
+            visit, "query.html.jinja", task=self._queries.task(task), focus="", view=self._answer(task),
+            **self._progress(task), **self._tree(task, ""),
         )  # fmt: skip
 
     def standing(self, visit: Visit) -> Response:
@@ -121,6 +122,12 @@ class ServerPages:
         return self._site.shown(
             visit, "task_log.html.jinja", query=self._queries.state(digest), signed=signed, command=command
         )
+
+    def _answer(self, task: str) -> AnswerView | None:
+        document = self._queries.result(task)
+        if document is None:
+            return None
+        return view_of(Answer.from_json(json.loads(document)), address(f"/queries/{task}/answer"))
 
     def _progress(self, task: str) -> Mapping[str, Any]:
         state = self._queries.state(task)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from hmac import compare_digest
 from importlib.resources import files
+from types import SimpleNamespace
 from typing import Any, Protocol
 from urllib.parse import parse_qs
 
@@ -121,6 +122,7 @@ class Site:
         """Add a page below /page; strangers are sent to the login unless it is for everybody."""
 
         async def answer(request: Request) -> Response:
+            request.scope["route"] = SimpleNamespace(path=address(path))  # what the metrics call it
             try:
                 visit = Visit(request, self._entrance.visitor(request), await request.body())
                 if method != "GET":

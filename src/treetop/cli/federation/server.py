@@ -46,6 +46,22 @@ def check(settings: Annotated[Path, typer.Option("--settings", metavar="FILE", h
 
 
 @app.command()
+def verify(
+    server: Annotated[str, typer.Option("--server", help="Address of the server, https://…", show_default=False)],
+    task: Annotated[str, typer.Option("--task", help="Digest of the task, 64 hexadecimal digits.", show_default=False)],
+    server_key: Annotated[
+        list[str], typer.Option("--server-key", help="Public signing key that is believed; again for each.")
+    ],
+    ca: Annotated[Path | None, typer.Option("--ca", help="Certificates to trust.", show_default="the system's")] = None,
+) -> None:
+    """Check the public log of a task: its signature and digest, and that every list is signed and the only one."""
+    from treetop.services.server.log_check import checked_log  # noqa: PLC0415
+
+    for line in checked_log(server, task, server_key, ca):
+        out.print(line)
+
+
+@app.command()
 def key(path: KeyFile) -> None:
     """Make a signing key; print its public half, which parties and devices pin."""
     from treetop.adapters.system.ed25519 import SigningKey  # noqa: PLC0415

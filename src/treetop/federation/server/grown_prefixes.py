@@ -6,6 +6,7 @@ are, so the query is run again as far as its journal leads, and nobody is asked 
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,10 +48,8 @@ def grown_prefixes(
     query = ServerQuery(
         order, signer, _ReadOnly(journal), dict.fromkeys(task.parties, nobody), clock=clock, entropy=entropy
     )
-    try:
+    with suppress(_EndOfJournal):
         query.run()
-    except _EndOfJournal:
-        pass
     if not query.facts:
         return []
     furthest = max(query.facts.values(), key=lambda facts: len(facts.messages))

@@ -54,8 +54,9 @@ def serve_server(path: Path, environment: Mapping[str, str], pages: ServerPages)
             watch = PartyWatch({party.name: _watched(party) for party in settings.parties})
             context = ServerContext(queries, signing_key.public, keys, log, settings.limits, watch=watch)
             log.say("listening", role="server", scheme=settings.scheme, port=listener.getsockname()[1])
+            app = server_app(context, pages(context, settings))
             serve(
-                server_app(context, pages(context, settings)), listener, tls=settings.tls, log=log, limits=settings.limits,
+                app, listener, tls=settings.tls, log=log, limits=settings.limits,
                 renew=lambda: _renew(keys, path, environment, log), ending=context.streams.end,
             )  # fmt: skip
         finally:
