@@ -17,6 +17,7 @@ from tests.support.servers import ADMIN_KEY, HostedServer, server_settings, want
 from tests.support.visitors import VisitorOf
 from typer.testing import CliRunner
 
+from treetop.audit.documents import Circumstances
 from treetop.cli.app import app
 from treetop.cli.federation import query as query_command
 from treetop.federation.wire.item_lists import ItemList
@@ -232,7 +233,9 @@ def test_an_answer_is_exported_and_signed(site: Open, folder: Path) -> None:
     for said in ("not known: ", "cannot be read"):
         assert said in site.person.get(f"/queries/{task}/answer").body.decode()
     check = {"name": "x", "passed": True, "claim": "x", "measured": 0, "limit": 1}
-    (folder / "audit.json").write_text(json.dumps({"verdict": "pass", "checks": [check], "not_seen": []}))
+    about = Circumstances("2026-01-02T03:04:05+00:00", "0.1.0", "none", "ab" * 32, "CPython", "Linux", "everything")
+    recorded = {**vars(about), "verdict": "pass", "checks": [check], "not_seen": []}
+    (folder / "audit.json").write_text(json.dumps(recorded))
     signed = site.person.get(f"/queries/{task}/answer").body.decode()
     for said in (task, SIGNING.public, "Reports until", "pass: 1 of 1 claims hold", "until their group closes"):
         assert said in signed, said
