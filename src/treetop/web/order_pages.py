@@ -208,9 +208,7 @@ class OrderPages:
         task = self._queries.task(visit.request.path_params["task"])
         listed = [("List of items", task.item_list)] if task.item_list else []
         last = task.deadlines.reports
-        end = (
-            f"{datetime.fromtimestamp(last, UTC):%Y-%m-%d %H:%M} UTC" if last < LAST_SECOND else "no date was set"
-        )
+        end = f"{datetime.fromtimestamp(last, UTC):%Y-%m-%d %H:%M} UTC" if last < LAST_SECOND else "no date was set"
         return [*listed, ("The server's key", self._context.public_key), ("Reports until", end)]
 
     def _audit(self) -> str:

@@ -94,7 +94,7 @@ def test_any_number(number: float) -> None:
 
 @pytest.mark.parametrize("number", [nan, inf, -inf])
 def test_no_attribute_is_infinite(number: float) -> None:
-    assert ElementTree.fromstring(ElementTree.tostring(shape("rect", x=number))).get("x") == "0"  # noqa: S314
+    assert str(shape("rect", x=number)) == '<rect x="0"/>'
 
 
 @pytest.mark.parametrize("many", [0, 1, 300])

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from xml.etree.ElementTree import Element
 
 from markupsafe import Markup
 
-from treetop.web.drawings.svg import drawing, fitted, percent, shape, ticks, whole, written
+from treetop.web.drawings.svg import Element, drawing, fitted, percent, shape, ticks, whole, written
 
 WIDTH, LABELS, NUMBERS = 540.0, 150.0, 146.0
 ROW, HEAD, FOOT = 30.0, 34.0, 44.0
@@ -80,16 +79,15 @@ def bars(rows: Sequence[Bar], title: str) -> Markup:
 def _row(row: Bar, rank: int, y: float, scale: Scale) -> Element:
     middle = y + ROW / 2
     mark, meaning = MARKS[row.significant]
+    said = f"{rank}. {row.label}: {whole(row.count)} ± {whole(row.stderr)} users, {percent(row.share)}"
     parts = [
-        shape("title", f"{rank}. {row.label}: {whole(row.count)} ± {whole(row.stderr)} users, {percent(row.share)}"),
+        shape("title", f"{said}; {meaning}" if mark else said),
         written(f"{rank}", 22, middle + 5, "muted", text_anchor="end"),
+        written(mark, 28, middle + 5, "mark" if row.significant else "mark muted"),
         written(fitted(row.label, LABELS - 44, 14), 44, middle + 5),
         written(f"{whole(row.count)} ± {whole(row.stderr)}", WIDTH - 62, middle + 5, "small", text_anchor="end"),
         written(percent(row.share), WIDTH, middle + 5, "small muted", text_anchor="end"),
     ]
-    if mark:
-        parts.insert(2, written(mark, 28, middle + 5, "mark" if row.significant else "mark muted"))
-        parts[0].text = f"{parts[0].text}; {meaning}"
     return shape("g", *parts, *_bar(row, scale, y + 6, ROW - 12), class_=None if mark != NOISE else "noise")
 
 

@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log
-from xml.etree.ElementTree import Element
 
 from markupsafe import Markup
 
-from treetop.web.drawings.svg import drawing, fitted, shape, written
+from treetop.web.drawings.svg import Element, drawing, fitted, shape, written
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640.0, 300.0, 40.0, 140.0, 34.0, 262.0
 SERIES = 6

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from xml.etree.ElementTree import Element
 
 from markupsafe import Markup
 
-from treetop.web.drawings.svg import CHARACTER, drawing, shape, text_of, written
+from treetop.web.drawings.svg import CHARACTER, Element, drawing, shape, text_of, written
 
 WIDTH, BOX, GAP, SIZE = 460.0, 54.0, 58.0, 13.0
 

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
-from xml.etree.ElementTree import Element
 
 from markupsafe import Markup
 
-from treetop.web.drawings.svg import drawing, fitted, shape, whole, written
+from treetop.web.drawings.svg import Element, drawing, fitted, shape, whole, written
 
 State = Literal["done", "working", "waiting", "left out"]
 MAX_PRUNED = 4

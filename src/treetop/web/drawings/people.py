@@ -2,12 +2,11 @@
 
 from fractions import Fraction
 from math import ceil
-from xml.etree.ElementTree import Element
 
 from markupsafe import Markup
 
 from treetop.privacy.epsilon import Epsilon
-from treetop.web.drawings.svg import drawing, shape
+from treetop.web.drawings.svg import Element, drawing, shape
 
 PEOPLE, PER_ROW = 100, 20
 WIDTH, HEIGHT = 15, 24

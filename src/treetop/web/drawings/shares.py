@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite, log10
-from xml.etree.ElementTree import Element
 
 from markupsafe import Markup
 
-from treetop.web.drawings.svg import drawing, fitted, percent, shape, written
+from treetop.web.drawings.svg import Element, drawing, fitted, percent, shape, written
 
 WIDTH = 460.0
 SHADES = 6
