@@ -8,7 +8,7 @@ SDK := sdk/typescript
 SURVEY := src/treetop/services/local/survey_page
 SCIENCE := src/treetop/encoding/*,src/treetop/privacy/*,src/treetop/oracles/*,src/treetop/trie/*,src/treetop/mechanisms/*
 # These say nothing of the science's coverage and take the time: they run without measuring it.
-LONG := tests/statistical tests/equivalence tests/end_to_end tests/faults tests/browser $(addprefix tests/unit/,adapters audit cli datasets evaluation planning reproduction services)
+LONG := tests/statistical tests/equivalence tests/end_to_end tests/faults tests/browser $(addprefix tests/unit/,adapters audit cli datasets evaluation planning reproduction services web)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11
 
 .PHONY: help demo test lint sdk unit check-slow bench lock docs dist sbom audit-dependencies promises sign-promises verify-promises clean

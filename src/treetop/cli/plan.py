@@ -132,8 +132,8 @@ def _show_campaign(planned: CampaignPlan) -> None:
         table.add_row(once, f"{sum(each.answering):,}", f"{each.epsilon:.3g}", *shares, _as_shipped(each))
     out.print(table)
     out.print(
-        "Everybody answers in one week of a cycle, drawn uniformly. Names of earlier weeks are found from the share of a "
-        f"word list on. Devices as shipped pay {float(caps.per_task):g} a task, {float(caps.window):g} in "
+        "Everybody answers in one week of a cycle, drawn uniformly. Names of earlier weeks are found from the share of "
+        f"a word list on. Devices as shipped pay {float(caps.per_task):g} a task, {float(caps.window):g} in "
         f"{caps.window_seconds // DAY} days and {float(caps.lifetime):g} in a lifetime.",
         style="dim",
         soft_wrap=True,

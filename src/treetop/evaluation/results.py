@@ -113,13 +113,13 @@ def write_table(table: pa.Table, path: Path) -> None:
     """Write a table to Parquet or CSV, whole or not at all."""
     partial = path.with_name(f".{path.name}.partial")
     if path.suffix.lower() == ".csv":
-        pa.csv.write_csv(_without_formulas(table), partial)
+        pa.csv.write_csv(without_formulas(table), partial)
     else:
         pa.parquet.write_table(table, partial)
     os.replace(partial, path)
 
 
-def _without_formulas(table: pa.Table) -> pa.Table:
+def without_formulas(table: pa.Table) -> pa.Table:
     """Put an apostrophe before texts that a spreadsheet would take for a formula; numbers stay as they are."""
     for place, column in enumerate(table.schema):
         if pa.types.is_string(column.type):

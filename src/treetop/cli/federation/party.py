@@ -36,7 +36,7 @@ def party(context: typer.Context, settings: MaybeSettings = None) -> None:
     if settings is None:
         raise InvalidInput("--settings party.toml is missing: the file that says who this party is")
     service, query = _federation("services.party.service"), _federation("federation.party.query")
-    service.serve_party(settings, os.environ, query.PartyQuery)
+    service.serve_party(settings, os.environ, query.PartyQuery, _federation("web.party_pages").party_pages)
 
 
 @app.command()
