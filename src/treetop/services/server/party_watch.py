@@ -87,7 +87,7 @@ class PartyWatch:
             told, end = self._told(name, "/v1/standing")
             return PartyShown(
                 name=name, reachable=True, problem="; ".join(f"task {task}: store damaged" for task in told["damaged"]),
-                version=visible(told["version"]), devices=told["devices"], reports_today=told["reports_today"],
+                version=visible(told["version"]), devices=told["tickets"], reports_today=told["reports_today"],
                 certificate_end=end, expected_users=expected,
             )  # fmt: skip
         except PartyUnreachable as away:
