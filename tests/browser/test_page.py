@@ -131,7 +131,7 @@ def test_a_person_follows_a_query_through_the_death_of_a_party_to_its_answer(bro
     north = up.process_of(home / "party.toml")
     shown(tab, "Waiting for")
     os.kill(north, signal.SIGSTOP)
-    shown(tab, "TimeoutError")
+    shown(tab, "does not answer (TimeoutError)")
     stand(tab, up.base, figures(), "query_running")
     os.kill(north, signal.SIGKILL)
     tab.wait_for("document.querySelector('main').innerText.includes('Take it along')", START_SECONDS)  # by itself

@@ -20,7 +20,7 @@ from treetop.services.server.query_manager import QueryManager
 from treetop.services.server.settings import ServerSettings
 from treetop.web.answer_pages import Digests, add_answers
 from treetop.web.answer_view import AnswerView, view_of
-from treetop.web.query_view import drawn_tree, party_rows, progress_of
+from treetop.web.query_view import VERDICT_KINDS, drawn_tree, party_rows, progress_of
 from treetop.web.sessions import Sessions
 from treetop.web.site import Link, Site, Visit, address
 
@@ -81,7 +81,7 @@ class ServerPages:
         task = _task(visit)
         order, told = self._queries.order(task), self._queries.task(task)
         rows = party_rows(told, self._queries.events(task), self._context.watch.standing(order, task))
-        return self._site.shown(visit, "query_parties.html.jinja", rows=rows, task=told)
+        return self._site.shown(visit, "query_parties.html.jinja", rows=rows, task=told, kinds=VERDICT_KINDS)
 
     def progress(self, visit: Visit) -> Response:
         """Show steps, levels and the last lines of the log; a query that has ended since is shown anew."""
