@@ -12,15 +12,16 @@ from typing import Any
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from treetop.adapters.http.problem_details import Problem
+from treetop.adapters.http.problem_details import Problem, come_back
 from treetop.errors import TreetopError
 from treetop.query.answer import Answer
 from treetop.services.server.app import ServerContext, refusal
 from treetop.services.server.query_manager import QueryManager
 from treetop.services.server.settings import ServerSettings
+from treetop.web.answer_pages import Digests, add_answers
 from treetop.web.answer_view import AnswerView, view_of
 from treetop.web.order_pages import OrderPages
-from treetop.web.query_view import drawn_tree, party_rows, progress_of
+from treetop.web.query_view import VERDICT_KINDS, drawn_tree, party_rows, progress_of
 from treetop.web.sessions import Sessions
 from treetop.web.site import Link, Site, Visit, address
 
@@ -52,6 +53,7 @@ class ServerPages:
         site.add("GET", "/queries/{task}/progress", self.progress)
         site.add("GET", "/queries/{task}/tree", self.tree)
         site.add("GET", "/queries/{task}/events", self.events)
+        add_answers(site, "/queries/{task}", self.answer, digests_of=self.digests)
 
     def overview(self, visit: Visit) -> Response:
         """Show parties and queries; with htmx, their state alone."""
@@ -71,7 +73,7 @@ class ServerPages:
         """Show one query: how far it is, and its answer once there is one."""
         task = _task(visit)
         return self._site.shown(
-            visit, "query.html.jinja", task=self._queries.task(task), focus="", view=self._answer(task),
+            visit, "query.html.jinja", task=self._queries.task(task), focus="", view=self._view(visit),
             **self._progress(task), **self._tree(task, ""),
         )  # fmt: skip
 
@@ -80,7 +82,7 @@ class ServerPages:
         task = _task(visit)
         order, told = self._queries.order(task), self._queries.task(task)
         rows = party_rows(told, self._queries.events(task), self._context.watch.standing(order, task))
-        return self._site.shown(visit, "query_parties.html.jinja", rows=rows, task=told)
+        return self._site.shown(visit, "query_parties.html.jinja", rows=rows, task=told, kinds=VERDICT_KINDS)
 
     def progress(self, visit: Visit) -> Response:
         """Show steps, levels and the last lines of the log; a query that has ended since is shown anew."""
@@ -123,11 +125,22 @@ class ServerPages:
             visit, "task_log.html.jinja", query=self._queries.state(digest), signed=signed, command=command
         )
 
-    def _answer(self, task: str) -> AnswerView | None:
-        document = self._queries.result(task)
+    def answer(self, visit: Visit) -> Answer:
+        """Return the answer that a visit is about, for its exports."""
+        document = self._queries.result(_task(visit))
         if document is None:
+            raise come_back(404, "there is no answer yet")
+        return Answer.from_json(json.loads(document))
+
+    def digests(self, visit: Visit) -> Digests:
+        """Return what binds an answer to what was signed."""
+        return [("task", _task(visit)), ("signing key", self._context.public_key)]
+
+    def _view(self, visit: Visit) -> AnswerView | None:
+        task = _task(visit)
+        if self._queries.result(task) is None:
             return None
-        return view_of(Answer.from_json(json.loads(document)), address(f"/queries/{task}/answer"))
+        return view_of(self.answer(visit), address(f"/queries/{task}/answer"))
 
     def _progress(self, task: str) -> Mapping[str, Any]:
         state = self._queries.state(task)
