@@ -98,11 +98,13 @@ def open_stores(where: str, opening: Opening | None = None) -> tuple[RelationalR
     location, opening = StoreLocation(where), opening or Opening()
     with naming("all"):
         if location.address is None:
+            if opening.share != "alone":
+                raise InvalidInput("--role needs a PostgreSQL store: an SQLite file has one owner")
             database: Database = SqliteDatabase(Path(where), opening)
         else:
             try:
                 from treetop.adapters.postgres.database import PostgresDatabase  # noqa: PLC0415  an extra of its own
             except ModuleNotFoundError:
-                raise InvalidInput("a PostgreSQL store needs psycopg: install treetop[postgres]") from None
+                raise InvalidInput("a PostgreSQL store needs psycopg and its pool: install treetop[postgres]") from None
             database = PostgresDatabase(where, str(location), opening)
     return RelationalReportStore(database), RelationalJournal(database)

@@ -26,6 +26,19 @@ class ReportWriter(Protocol):
         ...
 
 
+class OtherProcesses(Protocol):
+    """Look every so often at what other processes of the party have written."""
+
+    @property
+    def seen(self) -> bool:
+        """Return whether the last look is recent."""
+        ...
+
+    async def next_look(self) -> None:
+        """Return once everything was seen that was written before this call, or too much time is over."""
+        ...
+
+
 class MessageWorkers(Protocol):
     """Answer the server's messages in the background."""
 
@@ -50,6 +63,8 @@ class PartyContext(Collector):
     """What is wrong with the store, by task."""
     allowed_origins: tuple[str, ...] = ()
     """Whose pages may talk to the party as devices do."""
+    others: OtherProcesses | None = None
+    """None where a party is one process."""
 
     def note(self, error: TreetopError) -> None:
         """Remember damage, so that health reports it; log once what the operator must know."""
