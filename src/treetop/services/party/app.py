@@ -56,6 +56,8 @@ class PartyRoutes:
         if self._context.damaged:
             tasks = ", ".join(self._context.damaged)
             raise Problem(503, f"the store is damaged: task {tasks}; restore a backup")
+        if self._context.others is not None and not self._context.others.seen:
+            raise Problem(503, "the database has not answered for a while")
         return _json(schemas.Health(status="ok", party=self._party.name))
 
     def metrics(self) -> Response:
