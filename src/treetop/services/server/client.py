@@ -1,6 +1,7 @@
 """What an analyst asks of a server: order a query, follow it, read its result."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from treetop.services.device.party_client import detail_of
 MAX_RESULT_BYTES = 1 << 28
 NOT_YET = 404
 REFUSED = (400, 422)
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 class ServerClient:
@@ -36,6 +38,13 @@ class ServerClient:
         """Return every query that the server knows, the oldest one first."""
         found: list[dict[str, Any]] = self._json("GET", "/v1/queries")["queries"]
         return found
+
+    def task(self, task: str) -> bytes:
+        """Return the signed task of a query."""
+        reply = self._asked("GET", f"/v1/tasks/{task}")
+        if not 200 <= reply.status < 300:
+            self._read(reply)
+        return reply.body
 
     def state(self, task: str) -> dict[str, Any]:
         """Return how far a query is."""
@@ -69,6 +78,8 @@ class ServerClient:
 
     def _campaign(self, named: str) -> str:
         """Return the digest of a campaign: a name may hold anything, and is no part of an address."""
+        if _DIGEST.fullmatch(named):
+            return named
         found = [shown for shown in self.campaigns() if named in (shown["name"], shown["campaign"])]
         if not found:
             known = ", ".join(dict.fromkeys(shown["name"] for shown in self.campaigns())) or "none"
