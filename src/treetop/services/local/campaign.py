@@ -11,9 +11,9 @@ from treetop.services.local.folder import FederationFolder
 from treetop.services.local.processes import Processes
 from treetop.services.local.run import POLL_SECONDS, LocalFederation, Standing, ordered_now
 
-SHORTEST_WEEK, TIMES_THE_START, USERS_A_SECOND = 6, 3, 4_000
-"""Seconds of a week at least; how many times as long as the first processes needed to start, since those of a week
-start in it and the last answer is still being counted; and devices that write their ledgers in a second."""
+SHORTEST_WEEK, STARTS, DEVICES_A_START = 6, 3, 6_000
+"""Seconds of a week at least. Otherwise a week lasts as long as so many starts of all processes on this machine, and
+one more for so many devices: the answer of the week before is counted, and every device writes its ledger."""
 BEFORE_THE_FIRST = 1
 """Seconds from the order to the first week."""
 NOT_OF_WEEKS = ("deadlines", "mode")
@@ -36,8 +36,8 @@ class LocalCampaign(LocalFederation):
     def _week_seconds(self) -> int:
         """Return how long a week lasts: as was asked for, or so long that every device has its turn on this machine."""
         devices = sum(home.users for home in self.folder.parties.values())
-        needed = max(SHORTEST_WEEK, int(TIMES_THE_START * self._started)) + devices // USERS_A_SECOND
-        return self.folder.options.every or needed
+        needed = int(self._started * (STARTS + devices / DEVICES_A_START)) + 1
+        return self.folder.options.every or max(SHORTEST_WEEK, needed)
 
     def ask(self) -> str:
         """Start the campaign, unless that was done before; return its digest."""
