@@ -17,6 +17,7 @@ from treetop.cli.federation.query import query
 from treetop.cli.federation.server import app as server_app
 from treetop.cli.federation.up import up
 from treetop.cli.find import find
+from treetop.cli.page import page
 from treetop.cli.plan import plan
 from treetop.cli.reproduce import reproduce
 
@@ -30,6 +31,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(find)
 app.command()(plan)
+app.command()(page)
 app.command()(evaluate)
 app.command()(reproduce)
 app.command("build-data")(build_data)

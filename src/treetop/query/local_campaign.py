@@ -5,8 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 from treetop.datasets.federation import Federation
-from treetop.federation.task import DeviceTask
-from treetop.federation.wire.signed_documents import unverified_content
 from treetop.query.answer import Answer, CampaignPlace, ItemChange
 from treetop.query.local_federation import GroundTruth
 from treetop.services.local.folder import FederationFolder
@@ -31,7 +29,6 @@ def weekly_answers(
     for week in weeks:
         if week["state"] != "answered":
             continue
-        task = DeviceTask.from_canonical_bytes(unverified_content(server.task(week["task"])).encode("ascii"))
         answer = with_changes(Answer.from_json(server.result(week["task"])), week)
-        answers.append(GroundTruth(folder, task, held[week["number"] - 1]).scored(answer))
+        answers.append(GroundTruth(folder, server.task(week["task"]), held[week["number"] - 1]).scored(answer))
     return answers

@@ -24,7 +24,7 @@ class LocalCampaign(LocalFederation):
 
     def __init__(self, folder: FederationFolder, processes: Processes, weeks: Sequence[Federation]) -> None:
         super().__init__(folder, processes)
-        self._weeks, self._played, self._started = weeks, 0, 0.0
+        self._weeks, self._weeks_played, self._started = weeks, 0, 0.0
 
     def start(self) -> None:
         """Start the server and every party, and measure how long that takes here."""
@@ -71,14 +71,17 @@ class LocalCampaign(LocalFederation):
 
     def _play(self, weeks: Sequence[dict[str, Any]]) -> None:
         """Say what the users hold in a week that has begun, and give them tickets: their devices wait for these."""
-        week = weeks[-1] if len(weeks) > self._played else None
+        week = weeks[-1] if len(weeks) > self._weeks_played else None
         if week is None or week["state"] != "running":
             return
         self.folder.hand_out(self._weeks[week["number"] - 1])
+        epsilon = self.folder.options.epsilon
         for name, home in self.folder.parties.items():
             tickets = home.path / "fleet" / "tickets"
             private_folder(tickets)
             self.keep_tickets(name, home, week["task"], tickets_of(tickets, bytes.fromhex(week["task"])))
             if name not in self.fleets:
-                self.fleets[name] = self.fleet(name, home, "--follow", "--tickets", str(tickets))
-        self._played = week["number"]
+                self.fleets[name] = self.fleet(
+                    name, home, home.path / "fleet", epsilon, "--follow", "--tickets", str(tickets)
+                )
+        self._weeks_played = week["number"]

@@ -18,6 +18,7 @@ from treetop.federation.task import Deadlines, LeastReports
 from treetop.federation.wire.item_lists import ItemList
 from treetop.privacy.budget import Budget
 from treetop.privacy.shuffling import CentralGuarantee
+from treetop.secret_files import private_folder
 from treetop.services.device.party_client import PartyClient
 from treetop.services.local.folder import HOST, FederationFolder, LocalOptions, PartyHome, secret_in
 from treetop.services.local.processes import Processes, Supervised
@@ -84,7 +85,7 @@ def ordered_now(
 
 
 Found = TypeVar("Found")
-POLL_SECONDS = 0.25
+POLL_SECONDS, STAY_SECONDS = 0.25, 1.0
 SHORT = RetryPolicy(in_all=0.0, answer_within=30.0)
 """Whoever does not answer may have died: look after the processes before trying again."""
 WAITING_SECONDS = 60.0
@@ -115,6 +116,13 @@ class LocalFederation:
             dict(zip(names, ports, strict=True)), server_port, to_deadline=survey is not None, origins=origins
         )
         self.fleets: dict[str, Supervised] = {}
+        self._played: set[str] = set()
+        """Tasks that users of this machine answer."""
+
+    @property
+    def page(self) -> str:
+        """Return the address of the server's page."""
+        return f"{self._server_url}/page/"
 
     def start(self) -> None:
         """Start the server and every party, and wait until they listen."""
@@ -140,10 +148,10 @@ class LocalFederation:
 
     def play(self) -> None:
         """Let every party's users report, each with a ticket of her own."""
+        task = self.folder.task or ""
+        self._played.add(task)
         for name, home in self.folder.parties.items():
-            tickets = home.path / "fleet" / "tickets.txt"
-            self.keep_tickets(name, home, self.folder.task or "", tickets)
-            self.fleets[name] = self.fleet(name, home, "--task", self.folder.task or "", "--tickets", str(tickets))
+            self.fleets[name] = self._fleet(name, home, task, self.folder.options.epsilon, home.path / "fleet")
 
     def follow(self, progress: Callable[[Standing], None]) -> dict[str, Any]:
         """Return the answer once it is there; start again what dies on the way."""
@@ -155,6 +163,28 @@ class LocalFederation:
                 return found
             self.processes.revive()
             time.sleep(POLL_SECONDS)
+
+    def stay(self, pause: Callable[[float], None] = time.sleep) -> None:
+        """Go on until Ctrl-C; another query that somebody orders is answered by users drawn anew from the same data."""
+        try:
+            while True:
+                known = self.tried(self.server.queries, "the server did not answer")
+                for task in (query["task"] for query in known if query["state"] == "running"):
+                    if task not in self._played:
+                        self._play_also(task)
+                pause(STAY_SECONDS)
+        except KeyboardInterrupt:
+            return
+
+    def _play_also(self, task: str) -> None:
+        """Let fresh users report for a task that was ordered on the page."""
+        self._played.add(task)
+        ordered = self.tried(lambda: self.server.task(task), "the server gave no task")
+        for name, home in self.folder.parties.items():
+            if name in ordered.parties:
+                state = home.path / f"fleet_{task[:16]}"
+                private_folder(state)
+                self._fleet(name, home, task, ordered.budget.text, state)
 
     def _standing(self, task: str) -> tuple[Standing, dict[str, Any] | None]:
         found, query = self.server.result(task), self.server.state(task)
@@ -193,16 +223,21 @@ class LocalFederation:
         if content_of(file) is None:
             replace_durably(file, self._tickets(name, home, task))
 
-    def fleet(self, name: str, home: PartyHome, *what: str) -> Supervised:
+    def _fleet(self, name: str, home: PartyHome, task: str, epsilon: str, state: Path) -> Supervised:
+        tickets = state / "tickets.txt"
+        self.keep_tickets(name, home, task, tickets)
+        return self.fleet(name, home, state, epsilon, "--task", task, "--tickets", str(tickets))
+
+    def fleet(self, name: str, home: PartyHome, state: Path, epsilon: str, *what: str) -> Supervised:
         """Start the devices of a party: `what` says for which task, and where their tickets are."""
         arguments = [
             "device", "fleet", "--party", self._urls[name], *what,
             "--data", str(self.folder.holdings), "--party-name", name,
-            "--server-key", self.folder.signing_key.public, "--state", str(home.path / "fleet"), "--json",
-            "--epsilon-cap", self.folder.options.epsilon, "--lifetime-cap", self.folder.options.epsilon,
+            "--server-key", self.folder.signing_key.public, "--state", str(state), "--json",
+            "--epsilon-cap", epsilon, "--lifetime-cap", epsilon,
             *(() if self.folder.options.sets is None else ("--user-column", USER)),
         ]  # fmt: skip
-        return self.processes.start(f"{home.path.name} fleet", arguments, home.path / "fleet" / "log.jsonl")
+        return self.processes.start(f"{home.path.name} {state.name}", arguments, state / "log.jsonl")
 
     def asked_people(self) -> SurveyTask:
         """Return what the page of a survey must know: people answer at the first party."""

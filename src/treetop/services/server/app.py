@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, cast, get_args
 
@@ -13,6 +13,7 @@ from fastapi.security import HTTPBearer
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from starlette.responses import Response
+from starlette.routing import BaseRoute
 
 from treetop.adapters.http.described_app import Answer, DescribedApp, checked_first
 from treetop.adapters.http.endpoint_settings import AccessKeys, Caller
@@ -23,6 +24,8 @@ from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import StoreDamaged, StoreUnavailable, TreetopError, UnknownName
 from treetop.services.server import schemas
 from treetop.services.server.campaign_manager import CampaignManager
+from treetop.services.server.event_streams import EventStreams
+from treetop.services.server.party_watch import PartyWatch
 from treetop.services.server.query_manager import CAMPAIGN, QUERY, QueryManager
 from treetop.services.server.settings import ServerLimits
 
@@ -53,6 +56,11 @@ class ServerContext(Collector):
     log: StructuredLog
     limits: ServerLimits = field(default_factory=ServerLimits)
     metrics: RequestMetrics = field(default_factory=RequestMetrics)
+    watch: PartyWatch = field(default_factory=lambda: PartyWatch({}))
+    streams: EventStreams = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "streams", EventStreams(self.queries))
 
     def note(self, error: TreetopError) -> None:
         """Log what the operator must know: the journal does not work."""
@@ -68,6 +76,9 @@ class ServerContext(Collector):
         running = Counter(campaign.state for campaign in self.campaigns.states())
         states_of = [((state,), running[state]) for state in get_args(schemas.CampaignPhase)]
         yield gauge("campaigns", "Campaigns of this server, by state.", states_of, "state")
+        steps = [((query.task,), query.steps) for query in self.queries.states()]
+        yield gauge("query_steps", "Replies of parties that a query has taken since the server's start.", steps, "task")
+        yield gauge("event_listeners", "Clients that follow a query.", [((), self.streams.listeners)])
         yield counter("parties_left_out", "Parties that a query went on without.", [((), self.queries.left_out)])
 
 
@@ -123,6 +134,18 @@ class ServerRoutes:
         """Say how far a query is."""
         return _json(self._queries.state(digest))
 
+    def parties(self) -> Response:
+        """Say how every party is."""
+        return _json(schemas.Parties(parties=self._context.watch.parties()))
+
+    def standing(self, digest: Digest) -> Response:
+        """Say how far a query's task is at each of its parties: reports, tickets, verdicts by kind."""
+        return _json(schemas.Standing(parties=self._context.watch.standing(self._queries.order(digest), digest)))
+
+    def events(self, digest: Digest, request: Request) -> Response:
+        """Follow a query: every fact of its journal as a server-sent event, behind Last-Event-ID if there is one."""
+        return self._context.streams.response(digest, request.headers.get("last-event-id"))
+
     def result(self, digest: Digest) -> Response:
         """Return the answer of a query, once there is one."""
         document = self._queries.result(digest)
@@ -151,16 +174,18 @@ class ServerRoutes:
         return Response(self._campaigns.document(digest), media_type="application/json")
 
 
-def server_app(context: ServerContext) -> RequestGuard:
+def server_app(context: ServerContext, pages: Sequence[BaseRoute] = ()) -> RequestGuard:
     """Return the ASGI application of a server."""
-    return RequestGuard(context, described_routes(context), _refusal, _LISTS_PATH)
+    routes = described_routes(context)
+    routes.router.routes.extend(pages)
+    return RequestGuard(context, routes, refusal, _LISTS_PATH)
 
 
 def described_routes(context: ServerContext) -> DescribedApp:
     """Return all endpoints with their description."""
     app = DescribedApp("Treetop server", schemas.ABOUT, schemas.REFERRED)
     app.include_router(_router(context))
-    app.answer_problems(context, _refusal)
+    app.answer_problems(context, refusal)
     return app
 
 
@@ -195,6 +220,9 @@ def _router(context: ServerContext) -> APIRouter:
     add("POST", "/v1/queries", routes.order, schemas.ORDER, "admin")
     add("GET", "/v1/queries", routes.queries, schemas.QUERIES, "admin")
     add("GET", "/v1/queries/{digest}", routes.query, schemas.QUERY, "admin")
+    add("GET", "/v1/parties", routes.parties, schemas.PARTIES, "admin")
+    add("GET", "/v1/queries/{digest}/standing", routes.standing, schemas.STANDING, "admin")
+    add("GET", "/v1/queries/{digest}/events", routes.events, schemas.EVENTS, "admin")
     add("GET", "/v1/queries/{digest}/result", routes.result, schemas.RESULT, "admin")
     add("POST", "/v1/campaigns", routes.start, schemas.START, "admin")
     add("GET", "/v1/campaigns", routes.campaigns, schemas.CAMPAIGNS, "admin")
@@ -204,7 +232,7 @@ def _router(context: ServerContext) -> APIRouter:
     return router
 
 
-def _refusal(error: TreetopError) -> Problem:
+def refusal(error: TreetopError) -> Problem:
     """Return the answer to a query or campaign that is not there, or to an order that cannot be asked."""
     if isinstance(error, UnknownName):
         missing = error.kind in {QUERY, CAMPAIGN}

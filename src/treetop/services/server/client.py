@@ -7,7 +7,9 @@ from typing import Any
 
 from treetop.adapters.http.retrying_connection import Reply, Request, RetryingConnection
 from treetop.errors import InvalidInput, PartyUnreachable, PeerViolation, ServerUnreachable
+from treetop.federation.task import DeviceTask
 from treetop.federation.wire.item_lists import ItemList
+from treetop.federation.wire.signed_documents import unverified_content
 from treetop.services.device.party_client import detail_of
 
 MAX_RESULT_BYTES = 1 << 28
@@ -39,17 +41,15 @@ class ServerClient:
         found: list[dict[str, Any]] = self._json("GET", "/v1/queries")["queries"]
         return found
 
-    def task(self, task: str) -> bytes:
-        """Return the signed task of a query."""
-        reply = self._asked("GET", f"/v1/tasks/{task}")
-        if not 200 <= reply.status < 300:
-            self._read(reply)
-        return reply.body
-
     def state(self, task: str) -> dict[str, Any]:
         """Return how far a query is."""
         found: dict[str, Any] = self._json("GET", f"/v1/queries/{task}")
         return found
+
+    def task(self, task: str) -> DeviceTask:
+        """Return the task of a query, whose signature its parties and devices check."""
+        content = unverified_content(json.dumps(self._json("GET", f"/v1/tasks/{task}")).encode())
+        return DeviceTask.from_canonical_bytes(content.encode("ascii"))
 
     def result(self, task: str) -> dict[str, Any] | None:
         """Return the answer, or None while there is none."""

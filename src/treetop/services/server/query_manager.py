@@ -1,7 +1,7 @@
 """Run by the server: orders in, every query in a thread of its own, results out; a new start takes all of them up."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from threading import Event, Lock, Thread
@@ -12,10 +12,12 @@ from pydantic import ValidationError
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import InvalidInput, QueryFailed, UnknownName
 from treetop.federation.ports import Signer
+from treetop.federation.server.grown_prefixes import GrownLevel, grown_prefixes
 from treetop.federation.server.list_log import ListLog
 from treetop.federation.server.party_poller import Progress
 from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.server.query import ServerQuery
+from treetop.federation.server.query_events import QueryEvent, events_behind
 from treetop.federation.service_ports import Channel, Journal, ServiceClock
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import mode_of
@@ -79,7 +81,9 @@ class QueryManager:
         self._states: dict[str, QueryShown] = {}
         self._weeks: dict[tuple[str, int], str] = {}
         """The tasks of campaigns' weeks."""
-        self._lock, self._stop = Lock(), Event()
+        self._events: dict[str, list[QueryEvent]] = {}
+        self._grown: dict[str, tuple[int, list[GrownLevel]]] = {}
+        self._lock, self._reading, self._stop = Lock(), Lock(), Event()
         self.left_out = 0
         """How often a query of this process went on without a party."""
 
@@ -183,6 +187,42 @@ class QueryManager:
         book = ListLog(self._queries[task].task, self._signer, self._journal).book
         return [document for entry, document in self._journal.read(book).items() if entry.startswith("list:")]
 
+    def order(self, task: str) -> QueryOrder:
+        """Return what was ordered."""
+        self.state(task)
+        return self._queries[task].order
+
+    def task(self, task: str) -> DeviceTask:
+        """Return the task of a query."""
+        self.state(task)
+        return self._queries[task].task
+
+    def grown(self, task: str) -> list[GrownLevel]:
+        """Return the trie of a query so far; it is computed again when more has happened."""
+        events = len(self.events(task))
+        if self._grown.get(task, (-1, []))[0] != events:
+            found = grown_prefixes(
+                self._queries[task].order, self._signer, self._journal, clock=self._clock, entropy=self._entropy
+            )
+            self._grown[task] = events, found
+        return self._grown[task][1]
+
+    def events(self, task: str) -> Sequence[QueryEvent]:
+        """Return what has happened in a query: facts of the journal, whose numbers stay."""
+        self.state(task)
+        if task not in self._events:
+            self._read_events(task)
+        return self._events[task]
+
+    def known_events(self, task: str) -> Sequence[QueryEvent]:
+        """Return the events as far as this process has read them, without looking into the journal."""
+        return self._events.get(task, ())
+
+    def _read_events(self, task: str) -> None:
+        with self._reading:
+            known = self._events.setdefault(task, [])
+            known += events_behind(self._queries[task].task, self._journal.read(f"server:{task}"), len(known))
+
     def stop(self) -> None:
         """Begin nothing more; what is under way goes on from the journal after the next start."""
         self._stop.set()
@@ -214,6 +254,7 @@ class QueryManager:
         while not self._stop.is_set():
             try:
                 self._ask(digest)
+                self._read_events(digest)
                 self._change(digest, state="answered", doing="answered")
                 self._log.say("query_answered", task=digest)
                 return
@@ -240,6 +281,7 @@ class QueryManager:
             # What follows the colon is the party's own words.
             self._log.say("party_left_out", task=digest, party=progress.party, why=progress.reason.partition(":")[0])
             self.left_out += 1
+        self._read_events(digest)
         doing = visible(f"{progress.party}: {progress.reason or progress.step}")
         self._change(digest, doing=doing, steps=self._states[digest].steps + 1)
 

@@ -267,6 +267,43 @@ class Campaigns(Answer):
     campaigns: list[CampaignShown]
 
 
+class PartyShown(Answer):
+    """A party as the server sees it at the moment."""
+
+    name: str
+    reachable: bool
+    problem: str = Field(description="Why there is nothing to say; empty otherwise.")
+    version: str | None = None
+    devices: int | None = Field(default=None, description="Tickets issued for the task that has most.")
+    expected_users: int | None = Field(default=None, description="As the settings say.")
+    reports_today: int | None = None
+    certificate_end: int | None = Field(default=None, description="Seconds since 1970; none without TLS.")
+
+
+class Parties(Answer):
+    """Every party that the settings name."""
+
+    parties: list[PartyShown]
+
+
+class TaskAtParty(Answer):
+    """How far a query's task is at one party: numbers alone."""
+
+    party: str
+    expected: int | None = Field(description="Users that the order or the settings expect.")
+    problem: str = Field(description="Why there is nothing to say; empty otherwise.")
+    tickets: int | None = None
+    enrolled: int | None = None
+    reports: int | None = None
+    verdicts: dict[str, int] = Field(default_factory=dict)
+
+
+class Standing(Answer):
+    """How far a query's task is at each of its parties."""
+
+    parties: list[TaskAtParty]
+
+
 _RESULT: dict[str, Any] = {
     "type": "object",
     "description": "Items with counts and errors, parties, who is missing, share of users covered, privacy facts.",
@@ -286,6 +323,13 @@ LIST = described(
 ORDER = described(_ADMIN, 201, _SHOWN, (*KEYED, 400, 422))
 QUERIES = described(_ADMIN, 200, gives("All queries.", JSON, refers(Queries)), KEYED)
 QUERY = described(_ADMIN, 200, _SHOWN, (*KEYED, 404, 422))
+PARTIES = described(_ADMIN, 200, gives("All parties.", JSON, refers(Parties)), KEYED)
+STANDING = described(_ADMIN, 200, gives("Every party of the query.", JSON, refers(Standing)), (*KEYED, 404, 422))
+EVENTS = described(
+    _ADMIN, 200, gives("Server-sent events: docs/reference/events.md.", "text/event-stream", {"type": "string"}),
+    (*KEYED, 400, 404, 422),
+)  # fmt: skip
+EVENTS["responses"][204] = {"description": "The query is answered, and the last event was seen."}
 RESULT = described(_ADMIN, 200, gives("The answer.", JSON, _RESULT), (*KEYED, 404, 422))
 _CAMPAIGN = gives("The campaign.", JSON, refers(CampaignShown))
 START = described(_ADMIN, 201, _CAMPAIGN, (*KEYED, 400, 422))
@@ -295,5 +339,7 @@ STOP = described(_ADMIN, 200, _CAMPAIGN, (*KEYED, 404, 422))
 CAMPAIGN_DOCUMENT = described(
     _EVERYBODY, 200, gives("The signed campaign.", JSON, refers(SignedDocument)), (404, 422)
 )  # fmt: skip
-REFERRED = (ProblemDetails, ServerHealth, Keys, ListLog, QueryShown, Queries, CampaignShown, Campaigns)
+REFERRED = (
+    ProblemDetails, ServerHealth, Keys, ListLog, QueryShown, Queries, Parties, Standing, CampaignShown, Campaigns,
+)  # fmt: skip
 """Shapes that the descriptions refer to by name."""
