@@ -134,8 +134,16 @@ def result_content(
         },
         "fakes_needed": _fakes(task, ranking, present, fakes_needed), "outside": _outside(task, ranking, users),
         "items_per_user": None if task.sets is None else task.sets.items_per_user,
-        "reading": HOLDERS if task.sets is None else task.sets.reading,
+        "reading": HOLDERS if task.sets is None else task.sets.reading, **_campaign(task),
     }  # fmt: skip
+
+
+def _campaign(task: DeviceTask) -> dict[str, Any]:
+    """Return which week of a campaign an answer is of; what changed is said where two answers are read."""
+    if (place := task.campaign) is None:
+        return {}
+    week = {"campaign": place.campaign, "cycle": place.cycle + 1, "week": place.week + 1}
+    return {"campaign": {**week, "compared_with": None, "changes": []}}
 
 
 def _crowds(task: DeviceTask, entry: PartyRecord) -> tuple[Crowd, ...]:

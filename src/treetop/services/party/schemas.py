@@ -152,6 +152,6 @@ _OUTCOME = gives("The outcome.", OCTETS, _BYTES)
 OUTCOME = described(_SERVER, 200, _OUTCOME, (*KEYED, 400, 404, 422))
 OUTCOME["responses"] = {202: _AT_WORK} | OUTCOME["responses"]
 REFERRED = (
-    ProblemDetails, Health, Tasks, Verdicts, Lists, Tickets, SignedDocument, PartyStanding, TaskStanding, Counts,
+    ProblemDetails, Health, Tasks, Counts, Verdicts, Lists, Tickets, SignedDocument, PartyStanding, TaskStanding,
 )  # fmt: skip
 """Shapes that the descriptions refer to by name."""
