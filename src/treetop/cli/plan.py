@@ -151,7 +151,7 @@ def _how_often(rotation: Rotation) -> str:
 
 def _as_shipped(rotation: Rotation) -> str:
     shipped = rotation.shipped
-    if shipped.silent_from is None:
+    if shipped.silent_from is None or shipped.refused_by is None:
         return "they answer in all weeks"
     found = {row.mode: _share(row.found) for row in rotation.shipped_modes}
     instead = ", ".join(f"{mode} {found[mode]}" for mode in SHOWN_OF_WEEKS)

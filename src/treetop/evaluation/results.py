@@ -16,6 +16,7 @@ import pyarrow.parquet
 
 from treetop.errors import InvalidInput
 from treetop.evaluation.grid import Cell
+from treetop.extras import needed_for
 from treetop.query.find import Score
 from treetop.simulation.population import Population
 
@@ -94,8 +95,9 @@ class Evaluation:
         return [asdict(row) for row in self.rows]
 
     def to_pandas(self) -> Any:
-        """Return the rows as a pandas DataFrame; pandas must be installed."""
-        return self.table.to_pandas()
+        """Return the rows as a pandas DataFrame; needs the extra `pandas`."""
+        with needed_for("a DataFrame", "pandas"):
+            return self.table.to_pandas()
 
     def write(self, path: Path) -> None:
         """Write the rows to Parquet or CSV, whole or not at all."""
@@ -111,13 +113,13 @@ def write_table(table: pa.Table, path: Path) -> None:
     """Write a table to Parquet or CSV, whole or not at all."""
     partial = path.with_name(f".{path.name}.partial")
     if path.suffix.lower() == ".csv":
-        pa.csv.write_csv(_without_formulas(table), partial)
+        pa.csv.write_csv(without_formulas(table), partial)
     else:
         pa.parquet.write_table(table, partial)
     os.replace(partial, path)
 
 
-def _without_formulas(table: pa.Table) -> pa.Table:
+def without_formulas(table: pa.Table) -> pa.Table:
     """Put an apostrophe before texts that a spreadsheet would take for a formula; numbers stay as they are."""
     for place, column in enumerate(table.schema):
         if pa.types.is_string(column.type):

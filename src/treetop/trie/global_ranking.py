@@ -85,6 +85,13 @@ class CountedPrefixes:
         return len(self.prefixes)
 
     @property
+    def named(self) -> dict[int, tuple[float, float]]:
+        """Return count and standard error of every prefix that any report spoke of."""
+        spoken = np.isfinite(self.variances)
+        found = zip(self.counts[spoken].tolist(), np.sqrt(self.variances[spoken]).tolist(), strict=True)
+        return dict(zip(self.prefixes[spoken].tolist(), found, strict=True))
+
+    @property
     def bits(self) -> int:
         """Return what sending them costs: their own bits, unless the server named them, and 32 for each count."""
         return len(self) * ((0 if self.asked_for else self.length) + COUNT_BITS)
