@@ -9,10 +9,11 @@ from typing import Literal, Protocol
 
 from treetop.errors import InvalidInput, PeerViolation, TreetopError, UnknownName
 from treetop.federation.party.admission import LEEWAY_SECONDS, Screened, TaskAdmission
-from treetop.federation.party.published_documents import CheckedBefore, PublishedDocuments
+from treetop.federation.party.published_documents import CheckedBefore, PublishedDocuments, campaign_document
 from treetop.federation.ports import Clock, Verifier
 from treetop.federation.service_ports import Journal, ReportStore
 from treetop.federation.task import DeviceTask
+from treetop.federation.wire.refusals import decoded_refusals
 from treetop.federation.wire.signed_documents import checked, checked_task
 from treetop.federation.wire.uploads import MAX_ENTRIES, MAX_TICKETS, ReportStatus, TicketKey
 
@@ -105,6 +106,14 @@ class Party:
         """Take the list that a task names, or refuse another; again, it does nothing."""
         self.task(digest).published.post_item_list(document)
 
+    def give_campaign(self, digest: bytes, document: bytes) -> None:
+        """Take the campaign that a task is a week of, or refuse another; again, it does nothing."""
+        self.task(digest).published.post_campaign(document, self.verifier)
+
+    def campaign(self, digest: str) -> bytes | None:
+        """Return the signed document of a campaign that a task of this party is a week of."""
+        return campaign_document(self._journal, digest)
+
     def issue(self, digest: bytes, count: int) -> list[str]:
         """Return tickets for the party's own users."""
         opened = self.task(digest)
@@ -123,7 +132,7 @@ class Party:
         opened, now = self.task(digest), self._clock.now()
         if opened.task.one_shot:
             raise TaskClosed("a one-shot task has no enrolment: send the report")
-        found = opened.admission.enrolling(tickets, now)
+        found = opened.admission.serials_of(tickets, now)
         serials = [serial for serial in found if not isinstance(serial, ReportStatus)]
         answers = iter(self._enrolled(opened, serials, now) if serials else ())
         return [verdict if isinstance(verdict, ReportStatus) else next(answers) for verdict in found]
@@ -134,6 +143,24 @@ class Party:
         if late and opened.published.beacon is None:
             return [ReportStatus.ENROLMENT_CLOSED] * len(serials)
         return self._store.enrol(opened.task.digest, serials)
+
+    def check_tickets(self, digest: bytes, tickets: bytes) -> list[ReportStatus]:
+        """Say which tickets are the party's own, before devices spend a budget on them; nothing is kept."""
+        opened, now = self.task(digest), self._clock.now()
+        good = opened.admission.in_time(now) or ReportStatus.ACCEPTED
+        found = opened.admission.serials_of(tickets, now)
+        return [verdict if isinstance(verdict, ReportStatus) else good for verdict in found]
+
+    def count_refusals(self, digest: bytes, told: bytes) -> list[ReportStatus]:
+        """Count devices that may not answer a task, by what they tell; without a ticket of its own none is counted."""
+        opened, now = self.task(digest), self._clock.now()
+        untimely, cut = opened.admission.in_time(now), decoded_refusals(told)
+        found = [untimely or opened.admission.serial_of(ticket, now) for ticket, _ in cut]
+        counted = [
+            (serial, code) for serial, (_, code) in zip(found, cut, strict=True) if not isinstance(serial, ReportStatus)
+        ]
+        answers = iter(opened.published.refusals.add(counted) if counted else ())
+        return [verdict if isinstance(verdict, ReportStatus) else next(answers) for verdict in found]
 
     def screened(self, digest: bytes, upload: bytes, most: int = MAX_ENTRIES) -> Screened:
         """Admit or refuse every report of an upload; what was admitted goes to the store next."""

@@ -173,7 +173,8 @@ def test_refusals_come_before_the_value_is_read(tmp_path: Path, given: dict[str,
         Player(party, url, tmp_path).run(lambda: read.append("it") or "77", entropy=entropy, **given)  # type: ignore[func-returns-value]
     assert read == []
     assert entropy.total == 0
-    assert not [path for path, _ in party.requests if not path.endswith(task.digest.hex())]
+    others = [path for path, _ in party.requests if not path.endswith(task.digest.hex())]
+    assert [path.rpartition("/")[2] for path in others] == ["refusals"] * (error is BudgetExceeded)
 
 
 def test_rounds_go_on_from_run_to_run(tmp_path: Path) -> None:
