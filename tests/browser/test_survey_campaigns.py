@@ -15,6 +15,7 @@ from tests.support.typescript import Site
 from treetop.adapters.memory.report_store import MemoryReportStore
 from treetop.federation.campaign import WEEK, Campaign, template_of
 from treetop.federation.task import Deadlines
+from treetop.federation.wire.refusals import Refusal
 from treetop.federation.wire.signed_documents import signed_campaign
 
 MOST_VISITORS = 31
@@ -69,6 +70,8 @@ def test_a_visitor_is_asked_in_her_own_week_and_otherwise_told_which_it_is(
     assert now
     assert later
     assert this_week.stored.total() == now
+    told = this_week.hosted.party.task(this_week.task.digest).published.refusals.counts
+    assert told == {Refusal.NOT_MY_WEEK: later}  # a page that is opened again tells it once
 
 
 WAITED = (
