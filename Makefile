@@ -51,7 +51,7 @@ ifeq ($(NODE_IS_NEW),yes)
 sdk: $(SDK)/node_modules/.installed  ## build and test the device for browsers and Node
 	cd $(SDK) && npm run --silent check && npm run --silent build
 	cp $(SDK)/dist/survey.js $(SURVEY)/treetop-survey.js
-	cp $(SDK)/dist/textCode.js $(SDK)/dist/itemLists.js $(SDK)/dist/sets.js $(SURVEY)
+	cp $(foreach name,campaigns itemLists rounds sets textCode,$(SDK)/dist/$(name).js) $(SURVEY)
 	cd $(SDK) && node --no-warnings --test --test-reporter=dot build/tests/
 else
 sdk:
