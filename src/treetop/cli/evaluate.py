@@ -7,6 +7,7 @@ import typer
 
 from treetop.cli.options import (
     CatalogueFile,
+    DaskCluster,
     Encoding,
     Files,
     Json,
@@ -66,6 +67,7 @@ def evaluate(
     settings: Set = None,
     repeats: Repeats = 50,
     workers: Workers = 1,
+    dask: DaskCluster = None,
     seed: Seed = None,
     simulator: Simulator = "exact",
     output: Output = None,
@@ -100,7 +102,7 @@ def evaluate(
     try:
         with progress_bar("runs", experiment.grid.runs) as bar:
             task = bar.task_ids[0]
-            rows.update(experiment.rows(workers, lambda done: bar.advance(task, done)))
+            rows.update(experiment.rows(workers, lambda done: bar.advance(task, done), dask))
     finally:  # whatever happens, the rows that are finished are written
         evaluation = experiment.evaluation(rows)
         if target is not None:

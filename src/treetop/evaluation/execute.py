@@ -1,4 +1,4 @@
-"""Runs the cells of a grid, in this process or in several; the numbers are the same."""
+"""Runs the cells of a grid, in this process, in several or on a Dask cluster; the numbers are the same."""
 
 import multiprocessing
 import signal
@@ -21,18 +21,21 @@ Progress = Callable[[int], None]
 
 
 def execute_cells(
-    populations: Sequence[Population], grid: Grid, workers: int = 1, progress: Progress = lambda _: None
-) -> Iterator[tuple[int, list[Score]]]:
+    populations: Sequence[Population], grid: Grid, workers: int = 1, progress: Progress = lambda _: None,
+    dask: str | None = None,
+) -> Iterator[tuple[int, list[Score]]]:  # fmt: skip
     """Yield the index of every cell and its scores in order, as soon as all its repetitions are done.
 
-    Every cell has its population; several may share one.
+    Every cell has its population; several may share one. With the address of a Dask scheduler its workers run them.
     """
     if workers < 1:
         raise InvalidInput(f"workers must be a whole number of at least 1, found {workers}")
     for cell, population in zip(grid.cells, populations, strict=True):
         population.check_k(cell.parameters.k)
     finished: Iterator[tuple[int, dict[int, Score]]]
-    if workers == 1:
+    if dask is not None:
+        finished = _on_cluster(populations, grid, dask)
+    elif workers == 1:
         finished = ((index, run_some(populations, grid, index, block)) for index, block in _blocks(grid))
     else:
         finished = _in_processes(populations, grid, workers)
@@ -79,6 +82,23 @@ def _in_processes(
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _on_cluster(
+    populations: Sequence[Population], grid: Grid, scheduler: str
+) -> Iterator[tuple[int, dict[int, Score]]]:
+    """Let the workers of a cluster run the blocks."""
+    try:
+        from treetop.adapters.dask.cluster import cluster_at, finished  # noqa: PLC0415  an extra of its own
+    except ImportError as missing:
+        raise InvalidInput(f"a Dask cluster needs `pip install 'treetop[dask]'`: {missing}") from None
+    with cluster_at(scheduler) as client:
+        for (index, _), scores in finished(client, _work_on, (tuple(populations), grid), _blocks(grid)):
+            yield index, scores
+
+
+def _work_on(block: tuple[int, range], given: tuple[tuple[Population, ...], Grid]) -> dict[int, Score]:
+    return run_some(*given, *block)
 
 
 _given: tuple[tuple[Population, ...], Grid]
