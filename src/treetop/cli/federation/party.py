@@ -13,6 +13,7 @@ from treetop.adapters.system.durable_file import create_durably
 from treetop.cli.options import Json
 from treetop.cli.screen import note, out, print_json
 from treetop.errors import InvalidInput
+from treetop.extras import needed_for
 from treetop.toml_files import read_toml
 
 TICKETS_AT_ONCE, RETRY_SECONDS = 10_000, 20
@@ -54,7 +55,8 @@ def party(context: typer.Context, settings: MaybeSettings = None, role: Role = N
     if settings is None:
         raise InvalidInput("--settings party.toml is missing: the file that says who this party is")
     service, query = _federation("services.party.service"), _federation("federation.party.query")
-    service.serve_party(settings, os.environ, query.PartyQuery, role.value if role else "alone")
+    pages = _federation("web.party_pages").party_pages
+    service.serve_party(settings, os.environ, query.PartyQuery, pages, role.value if role else "alone")
 
 
 @app.command()
@@ -102,10 +104,8 @@ def _read(path: Path) -> Any:
 
 def _federation(name: str) -> Any:
     """Load a module that needs the extra."""
-    try:
+    with needed_for("treetop party", "federation"):
         return import_module(f"treetop.{name}")
-    except ModuleNotFoundError as missing:
-        raise InvalidInput(f"`treetop party` needs `pip install 'treetop[federation]'`: {missing}") from None
 
 
 def _digest(text: str) -> bytes:

@@ -1,5 +1,6 @@
 """`treetop up`: a whole federation on this machine."""
 
+import webbrowser
 from contextlib import ExitStack
 from importlib.resources import files
 from pathlib import Path
@@ -116,6 +117,10 @@ Origins = Annotated[
     list[str] | None,
     typer.Option("--origin", help="Survey: another site whose pages may report, again for each.", show_default=False),
 ]
+OpenPage = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
+Stay = Annotated[
+    bool, typer.Option("--stay", help="Keep the federation and its page up after the answer, until Ctrl-C.")
+]
 DEFAULT_QUESTION = "Which fruit do you like best?"
 FRUIT = str(files("treetop.services.local").joinpath("survey_page", "fruit.csv"))
 FOR_PEOPLE = {"data": FRUIT, "k": 5, "epsilon": "2", "users": 20_000, "mode": "one-shot"}
@@ -153,6 +158,8 @@ def up(
     collect: Collect = None,
     phones: Phones = True,
     origin: Origins = None,
+    open_page: OpenPage = False,
+    stay: Stay = False,
     json: Json = False,
 ) -> None:
     """Run a federation on this machine: a server, parties, devices that report over HTTP, a query, its answer."""
@@ -179,7 +186,13 @@ def up(
     note(f"{users:,} users drawn with seed {folder.options.seed}; everything is in {folder.path}")
     note(f"`treetop up --directory {folder.path}` goes on from there")
     truth = GroundTruth(folder)
-    present(truth.scored(Answer.from_json(answered(folder, phones=phones))), json)
+    with Processes(lambda name: note(f"{name} died and was started again")) as processes:
+        federation = LocalFederation(folder, processes, SurveyPlan.load(folder.path))
+        found = answered(folder, federation, phones=phones, open_page=open_page)
+        present(truth.scored(Answer.from_json(found)), json)
+        if stay:
+            note(f"still up: {federation.page}; Ctrl-C ends it")
+            federation.stay()
 
 
 def _survey_plan(
@@ -200,14 +213,16 @@ def _survey_plan(
     return SurveyPlan(question or DEFAULT_QUESTION, seconds_of("--collect", collect or "10m"), tuple(origins or ()))
 
 
-def answered(folder: FederationFolder, *, phones: bool = False) -> dict[str, Any]:
+def answered(folder: FederationFolder, federation: LocalFederation, *, phones: bool, open_page: bool) -> dict[str, Any]:
     """Start every process, let the devices report, and return the answer; show on the way how far it is."""
     plan = SurveyPlan.load(folder.path)
-    with Processes(lambda name: note(f"{name} died and was started again")) as processes, ExitStack() as stack:
+    with ExitStack() as stack:
         bars = stack.enter_context(Bars())
-        federation = LocalFederation(folder, processes, plan)
         bars.say("starting a server and parties")
         federation.start()
+        note(f"page: {federation.page} opens with the key in {folder.path / 'server' / 'admin.key'}")
+        if open_page:
+            webbrowser.open(federation.page)
         federation.ask()
         if plan is not None:
             task = federation.asked_people()

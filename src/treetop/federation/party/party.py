@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from treetop.errors import InvalidInput, PeerViolation, TreetopError, UnknownName
 from treetop.federation.party.admission import LEEWAY_SECONDS, Screened, TaskAdmission
-from treetop.federation.party.published_documents import CheckedBefore, PublishedDocuments
+from treetop.federation.party.published_documents import CheckedBefore, PublishedDocuments, campaign_document
 from treetop.federation.ports import Clock, Verifier
 from treetop.federation.service_ports import Journal, ReportStore
 from treetop.federation.task import DeviceTask
@@ -106,6 +106,14 @@ class Party:
     def give_list(self, digest: bytes, document: bytes) -> None:
         """Take the list that a task names, or refuse another; again, it does nothing."""
         self.task(digest).published.post_item_list(document)
+
+    def give_campaign(self, digest: bytes, document: bytes) -> None:
+        """Take the campaign that a task is a week of, or refuse another; again, it does nothing."""
+        self.task(digest).published.post_campaign(document, self.verifier)
+
+    def campaign(self, digest: str) -> bytes | None:
+        """Return the signed document of a campaign that a task of this party is a week of."""
+        return campaign_document(self._journal, digest)
 
     def issue(self, digest: bytes, count: int) -> list[str]:
         """Return tickets for the party's own users."""

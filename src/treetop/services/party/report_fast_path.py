@@ -9,7 +9,7 @@ from time import perf_counter
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from treetop.adapters.http.cross_origin import AllowedOrigins
+from treetop.adapters.http.cross_origin import OWN_PAGES, AllowedOrigins
 from treetop.adapters.http.problem_details import Problem, problem_of
 from treetop.adapters.http.request_guard import HungUp, RequestGuard
 from treetop.federation.wire.uploads import ReportStatus
@@ -34,7 +34,8 @@ class ReportFastPath(RequestGuard):
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            send = self._origins.admitted(scope, send)
+            if not scope["path"].startswith(OWN_PAGES):
+                send = self._origins.admitted(scope, send)
         except Problem as problem:
             self._metrics.request(PAGES_REFUSED, await self._refuse(problem, scope, receive, send))
             return
@@ -78,7 +79,9 @@ class ReportFastPath(RequestGuard):
             finally:
                 self._metrics.taken_back(reports, perf_counter() - begin)
         verdicts = screened.answered(stored)
-        self._metrics.verdicts(verdicts)
+        self._metrics.verdicts(task, verdicts)
+        if accepted := stored.count(ReportStatus.ACCEPTED):
+            self._metrics.accepted(accepted)
         return verdicts
 
 

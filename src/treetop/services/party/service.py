@@ -6,6 +6,8 @@ from pathlib import Path
 from threading import Lock
 from typing import cast
 
+from starlette.routing import BaseRoute
+
 from treetop.adapters.http.endpoint_settings import AccessKeys
 from treetop.adapters.http.serving import listening, serve, tls_context
 from treetop.adapters.relational.commit_numbers import Opening, Share
@@ -36,6 +38,8 @@ from treetop.trie.user_groups import Group
 
 MakeQuery = Callable[[DeviceTask, str, Journal, ReportCollection], Query]
 """`PartyQuery`, or whatever answers a server instead."""
+PartyPages = Callable[[PartyContext, PartySettings], Sequence[BaseRoute]]
+"""What the party's people look at, beside the endpoints."""
 
 
 class LazyCounter:
@@ -171,7 +175,9 @@ def checked_settings(path: Path, environment: Mapping[str, str]) -> PartySetting
     return settings
 
 
-def serve_party(path: Path, environment: Mapping[str, str], make_query: MakeQuery, share: Share = "alone") -> None:
+def serve_party(
+    path: Path, environment: Mapping[str, str], make_query: MakeQuery, pages: PartyPages, share: Share = "alone"
+) -> None:
     """Serve until a signal ends it; SIGHUP reads keys and certificate again."""
     settings, log = checked_settings(path, environment), StructuredLog()
     with listening(settings.listen) as listener:
@@ -188,7 +194,7 @@ def serve_party(path: Path, environment: Mapping[str, str], make_query: MakeQuer
                 port=port,
             )
             serve(
-                party_app(service.context), listener, tls=settings.tls, log=log,
+                party_app(service.context, pages(service.context, settings)), listener, tls=settings.tls, log=log,
                 renew=lambda: service.renew(path, environment), limits=settings.limits,
             )  # fmt: skip
         finally:

@@ -101,11 +101,13 @@ def test_dask_workers_count_from_there(storage: ObjectStorage, place: Place) -> 
     CollectedReports(place.store, FOLDER).tally(TASK, GROUPS, COUNTING)
     first = objects(storage)[0]
     asked = Candidates(ReportFile.opened(first).kind)
-    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
-        with connected(cluster.scheduler_address) as engine:
-            np.testing.assert_array_equal(
-                engine.count([first], asked).support, EmbeddedEngine().count([first], asked).support
-            )
+    here = EmbeddedEngine().count([first], asked)
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster,
+        connected(cluster.scheduler_address) as engine,
+    ):
+        there = engine.count([first], asked)
+    np.testing.assert_array_equal(there.support, here.support)
 
 
 def test_the_command_counts_them(storage: ObjectStorage, place: Place) -> None:
