@@ -25,9 +25,10 @@ class VisitorOf:
     def get(self, path: str, **headers: str) -> Answer:
         return self.ask("GET", f"/page{path}", **headers)
 
-    def post(self, path: str, **fields: str) -> Answer:
+    def post(self, path: str, **fields: str | list[str]) -> Answer:
         form = {"form_token": self.token, **fields} if self.token else fields
-        return self.ask("POST", f"/page{path}", urlencode(form), content_type="application/x-www-form-urlencoded")
+        body = urlencode(form, doseq=True)
+        return self.ask("POST", f"/page{path}", body, content_type="application/x-www-form-urlencoded")
 
     def log_in(self, key: str) -> Answer:
         entered = self.post("/login", key=key)

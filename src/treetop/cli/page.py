@@ -1,7 +1,6 @@
 """`treetop page`: play with a question in the browser, over a file and without any federation."""
 
 import webbrowser
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import typer
 from treetop.cli.options import RowsAreUsers, UserColumn
 from treetop.cli.screen import out, waiting
 from treetop.datasets.loading import federation_named
-from treetop.errors import InvalidInput
+from treetop.extras import needed_for
 
 Files = Annotated[
     list[str] | None,
@@ -27,10 +26,12 @@ Open = Annotated[bool, typer.Option("--open", help="Open the page in a browser."
 Audit = Annotated[
     Path | None,
     typer.Option(
-        "--audit", metavar="FILE", help="What `treetop audit --json` wrote, for the page to sign.", show_default=False
+        "--audit",
+        metavar="FILE",
+        help="What `treetop audit --output audit.json` wrote, for the page to sign.",
+        show_default=False,
     ),
 ]
-NEEDED = ("fastapi", "jinja2", "uvicorn")
 HOST = "127.0.0.1"
 
 
@@ -43,17 +44,16 @@ def page(
     audit: Audit = None,
 ) -> None:
     """Serve a page, to this machine only, on which you ask simulated users of a file and play with epsilon."""
-    if missing := [name for name in NEEDED if find_spec(name) is None]:
-        raise InvalidInput(f"the page needs {', '.join(missing)}: pip install 'treetop[federation]'")
-    from treetop.adapters.http.endpoint_settings import Address  # noqa: PLC0415  the web is an extra
-    from treetop.adapters.http.serving import listening, serve  # noqa: PLC0415
-    from treetop.adapters.system.structured_log import StructuredLog  # noqa: PLC0415
-    from treetop.services.server.settings import ServerLimits  # noqa: PLC0415
-    from treetop.web.sign_off import read_audit  # noqa: PLC0415
-    from treetop.web.simulator import simulator_app  # noqa: PLC0415
+    with needed_for("the page", "federation"):
+        from treetop.adapters.http.endpoint_settings import Address  # noqa: PLC0415  the web is an extra
+        from treetop.adapters.http.serving import listening, serve  # noqa: PLC0415
+        from treetop.adapters.system.structured_log import StructuredLog  # noqa: PLC0415
+        from treetop.services.server.settings import ServerLimits  # noqa: PLC0415
+        from treetop.web.sign_off import NOT_RUN, read_audit  # noqa: PLC0415
+        from treetop.web.simulator import simulator_app  # noqa: PLC0415
 
     words = files or ["syn"]
-    record = None if audit is None else read_audit(audit)
+    recorded = NOT_RUN if audit is None else str(read_audit(audit))
     with waiting("reading"):
         federation = federation_named(words, user=user_column, rows_are_users=rows_are_users)
     source = [*words, *(["--user-column", user_column] if user_column else []), *["--rows-are-users"] * rows_are_users]
@@ -64,5 +64,5 @@ def page(
         out.print("Ctrl-C ends it.")
         if open_page:
             webbrowser.open(url)
-        serve(simulator_app(federation, source, log, record), listener, tls=None, log=log, limits=ServerLimits(),
+        serve(simulator_app(federation, source, log, recorded), listener, tls=None, log=log, limits=ServerLimits(),
               renew=lambda: None)  # fmt: skip

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from treetop.query.answer import Answer
 from treetop.web.exports import exported
-from treetop.web.sign_off import AuditRecord, sign_off
+from treetop.web.sign_off import NOT_RUN, sign_off
 from treetop.web.site import Site, Visit
 
 Digests = Sequence[tuple[str, str]]
@@ -18,7 +18,7 @@ def add_answers(
     answer_of: Callable[[Visit], Answer],
     *,
     digests_of: Callable[[Visit], Digests] = lambda _: (),
-    audit: Callable[[], AuditRecord | None] = lambda: None,
+    audit: Callable[[], str] = lambda: NOT_RUN,
 ) -> None:
     """Add below a path, such as /queries/{task}: the page to sign at /answer, and files at /answer.json and the like.
 

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Mapping
-from importlib.util import find_spec
 from io import BytesIO
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ from starlette.responses import Response
 
 from treetop.adapters.http.problem_details import Problem
 from treetop.evaluation.results import without_formulas
+from treetop.extras import MissingExtra, needed_for
 from treetop.query.answer import Answer
 from treetop.web.answer_view import chart
 from treetop.web.drawings.svg import standing_alone
@@ -55,10 +55,11 @@ def _svg(answer: Answer) -> bytes:
 
 
 def _png(answer: Answer) -> bytes:
-    if find_spec("matplotlib") is None:
-        raise Problem(501, "a PNG needs matplotlib, which is not installed here: pip install 'treetop[plot]'")
-    from matplotlib.figure import Figure  # noqa: PLC0415  an extra
-
+    try:
+        with needed_for("a PNG", "plot"):
+            from matplotlib.figure import Figure  # noqa: PLC0415  an extra
+    except MissingExtra as missing:
+        raise Problem(501, str(missing)) from None
     figure = Figure(figsize=(7, 1.2 + 0.35 * max(len(answer.items), 3)), layout="constrained")
     answer.plot(figure.subplots())
     sink = BytesIO()

@@ -12,6 +12,11 @@ from treetop.privacy.budget import Budget
 from treetop.web.site import Visit
 
 LIST_KINDS = {"": "none", "catalogue": "all items that there are", "word_list": "words that names are read as"}
+STRATEGIES_IN_WORDS = tuple(
+    zip(
+        STRATEGIES, ("every name at once", "a trie, level by level", "a catalogue that is given", "hashes"), strict=True
+    )
+)
 LIST_FILE = "items.txt"
 """What a list from the page is called in the command line, and in the answer."""
 LEAST_EPSILON, MOST_EPSILON, EPSILON_STEP = "0.1", "8", "0.1"

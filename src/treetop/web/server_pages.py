@@ -20,12 +20,13 @@ from treetop.services.server.query_manager import QueryManager
 from treetop.services.server.settings import ServerSettings
 from treetop.web.answer_pages import Digests, add_answers
 from treetop.web.answer_view import AnswerView, view_of
+from treetop.web.order_pages import OrderPages
 from treetop.web.query_view import VERDICT_KINDS, drawn_tree, party_rows, progress_of
 from treetop.web.sessions import Sessions
 from treetop.web.site import Link, Site, Visit, address
 
 TITLE = "Treetop server"
-LINKS = (Link("/", "Overview"), Link("/log", "Log"))
+LINKS = (Link("/", "Overview"), Link("/new", "New query"), Link("/log", "Log"))
 NEWEST = 50
 SOON_DAYS = 14
 """A certificate that ends within so many days is marked."""
@@ -165,6 +166,7 @@ def server_pages(context: ServerContext, settings: ServerSettings) -> Sequence[B
     site = Site(TITLE, LINKS, sessions, refused)
     sessions.add_to(site)
     ServerPages(context, site).add_to(site)
+    OrderPages(context, settings, site)
     return site.routes()
 
 

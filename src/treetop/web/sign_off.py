@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from markupsafe import Markup
 
 import treetop
 from treetop.audit.audit_report import AuditReport
+from treetop.audit.documents import Circumstances
 from treetop.errors import InvalidInput
 from treetop.query.answer import SCHEMA, SIMULATION, Answer
 from treetop.web.answer_view import Promise, chart, coverage, flow_of, promises
@@ -19,52 +19,61 @@ from treetop.web.exports import json_of
 
 MAX_BARS = 10
 """Items on the page, so that it stays one; the exports have all of them."""
-NOT_RUN = "not run here: `treetop audit --json > audit.json` records one, and the page is told of that file"
+NOT_RUN = "not run here: `treetop audit --output audit.json` records one, and the page is told of that file"
 RETENTION = (
-    ("A device", "its item, and a ledger of queries, costs and its report's bytes", "as long as its owner likes"),
-    ("A party", "reports with the serial numbers of their tickets", "until their group closes"),
-    ("A party", "the same reports in the order of their bytes, linked to nobody, and which tickets were used",
-     "until its operator removes them; nothing is removed by itself"),
-    ("The server", "the order, the signed task, the parties' counts and the answer",
-     "until its operator removes them; nothing is removed by itself"),
-)  # fmt: skip
-"""As docs/explanation/report_store.md says."""
+    ("A device", "a ledger: task, group, cost and the bytes of its report", "for ever, or it would answer twice"),
+    (
+        "A party",
+        "reports with the numbers of their tickets",
+        "until their group closes, the task's deadline at the latest",
+    ),
+    ("A party", "reports in the order of their bytes, linked to nobody", "until its operator deletes their files"),
+    ("A party", "which tickets were used; the journal of its replies", "as long as its store is kept"),
+    ("The server", "orders, lists, parties' totals, signed tasks and answers", "as long as its journal is kept"),
+)
+"""As docs/sign_off/data_and_roles.md says, which has more."""
 SIMULATED = (("This machine", "the file that was given, which the page does not change", "as long as its owner likes"),)
 
 
 @dataclass(frozen=True)
 class AuditRecord:
-    """What a recorded `treetop audit --json` said, and when its file was written."""
+    """What a recorded audit said, when it began, and of what code it was."""
 
     verdict: str
     passed: int
     claims: int
-    written: datetime
-    digest: str
+    date: str
+    version: str
+    code: str
+    extent: str
 
     def __str__(self) -> str:
         return (
-            f"{self.verdict}: {self.passed} of {self.claims} claims hold; recorded {self.written:%Y-%m-%d %H:%M} UTC, "
-            f"SHA-256 {self.digest[:16]}…"
+            f"{self.verdict}: {self.passed} of {self.claims} claims hold ({self.extent}); begun {self.date}, "
+            f"Treetop {self.version}, code {self.code[:16]}…"
         )
 
 
 def read_audit(path: Path) -> AuditRecord:
-    """Read a file that `treetop audit --json` wrote, or refuse another one."""
+    """Read a file that `treetop audit --output` wrote as JSON, or refuse another one."""
     try:
-        content, changed = path.read_bytes(), path.stat().st_mtime
-        found: Any = json.loads(content)
-        checks = [check["passed"] for check in found["checks"]]
-        held = AuditReport(()).as_json().keys() == found.keys() and all(type(passed) is bool for passed in checks)
-        agrees = found["verdict"] == ("pass" if all(checks) else "fail")
+        found: Any = json.loads(path.read_bytes())
     except OSError as reason:
         raise InvalidInput(f"{path}: cannot be read: {reason.strerror}") from None
-    except (ValueError, TypeError, KeyError):
-        held = False
-    if not (held and agrees and checks):
-        raise InvalidInput(f"{path}: expected what `treetop audit --json` writes, found something else")
-    written = datetime.fromtimestamp(changed, UTC)
-    return AuditRecord(found["verdict"], sum(checks), len(checks), written, sha256(content).hexdigest())
+    except ValueError:
+        found = None
+    about = {each.name for each in fields(Circumstances)}
+    try:
+        checks = [check["passed"] for check in found["checks"]]
+        holds = found.keys() == about | AuditReport(()).as_json().keys() and all(type(said) is bool for said in checks)
+        holds = holds and bool(checks) and found["verdict"] == ("pass" if all(checks) else "fail")
+        holds = holds and all(type(found[name]) is str for name in about)
+    except (TypeError, KeyError, AttributeError):
+        holds = False
+    if not holds:
+        raise InvalidInput(f"{path}: expected what `treetop audit --output audit.json` writes, found something else")
+    told = {name: found[name] for name in ("verdict", "date", "version", "code", "extent")}
+    return AuditRecord(passed=sum(checks), claims=len(checks), **told)
 
 
 @dataclass(frozen=True)
@@ -88,7 +97,7 @@ class SignOff:
     not_covered: str
 
 
-def sign_off(answer: Answer, digests: Sequence[tuple[str, str]] = (), audit: AuditRecord | None = None) -> SignOff:
+def sign_off(answer: Answer, digests: Sequence[tuple[str, str]] = (), audit: str = NOT_RUN) -> SignOff:
     """Return what is signed of an answer; `digests` are those that only the server knows, such as its key."""
     shown = replace(answer, items=answer.items[:MAX_BARS])
     left_out = len(answer.items) - len(shown.items)
@@ -107,6 +116,6 @@ def sign_off(answer: Answer, digests: Sequence[tuple[str, str]] = (), audit: Aud
         notes=answer.notes,
         versions=(("Treetop", treetop.__version__), ("Form of the answer", str(SCHEMA))),
         digests=(*task, ("This answer (SHA-256 of its JSON)", sha256(json_of(answer)).hexdigest()), *digests),
-        audit=NOT_RUN if audit is None else str(audit),
+        audit=audit,
         not_covered=answer.privacy.not_covered,
     )

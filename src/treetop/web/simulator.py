@@ -28,26 +28,21 @@ from treetop.evaluation.evaluate import Experiment, Given
 from treetop.evaluation.grid import cells_of
 from treetop.evaluation.results import Row
 from treetop.mechanisms.registry import MECHANISMS
-from treetop.mechanisms.strategy import STRATEGIES, ItemsAhead, Question, choose
+from treetop.mechanisms.strategy import ItemsAhead, Question, choose
 from treetop.query.answer import Answer
 from treetop.query.find import simulated_answer
 from treetop.web.answer_pages import add_answers
 from treetop.web.answer_view import view_of
 from treetop.web.drawings.curves import Point, curves
 from treetop.web.plan_view import mode_of, plan_view
-from treetop.web.question_form import LIST_KINDS, AskedQuestion, chosen, number
-from treetop.web.sign_off import AuditRecord
+from treetop.web.question_form import LIST_KINDS, STRATEGIES_IN_WORDS, AskedQuestion, chosen, number
+from treetop.web.sign_off import NOT_RUN
 from treetop.web.site import Link, Site, Visit, Visitor, address
 
 TITLE = "Treetop simulator"
 LINKS = (Link("/", "Simulator"),)
 LOCAL_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 """A page of another site that renames itself to this machine's address sends its own name here."""
-STRATEGIES_IN_WORDS = tuple(
-    zip(
-        STRATEGIES, ("every name at once", "a trie, level by level", "a catalogue that is given", "hashes"), strict=True
-    )
-)
 MAX_RUNS = 50
 MAX_REPEATS, MOST_SEED = 100, 2**32 - 1
 MAX_PARTIES_PLANNED = 1000
@@ -119,9 +114,7 @@ class OnThisMachine:
 class Simulator:
     """All pages of the simulator over one federation."""
 
-    def __init__(
-        self, federation: Federation, source: Sequence[str], site: Site, *, audit: AuditRecord | None = None
-    ) -> None:
+    def __init__(self, federation: Federation, source: Sequence[str], site: Site, *, audit: str = NOT_RUN) -> None:
         """`source` is what a command would be given to read the same federation."""
         self._federation, self._source, self._site = federation, source, site
         self._runs: dict[int, Run] = {}
@@ -270,9 +263,7 @@ def _curves(rows: Sequence[Row]) -> Markup:
     return curves(series, "F1 against the true items", "epsilon")
 
 
-def simulator_app(
-    federation: Federation, source: Sequence[str], log: StructuredLog, audit: AuditRecord | None = None
-) -> ASGIApp:
+def simulator_app(federation: Federation, source: Sequence[str], log: StructuredLog, audit: str = NOT_RUN) -> ASGIApp:
     """Return the application of a simulator, which answers to this machine's own names only."""
 
     def refused(error: Exception) -> Problem:

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import sys
 from dataclasses import replace
 from hashlib import sha256
 from html import unescape
@@ -20,15 +21,16 @@ from tests.support.hostile_texts import HIDDEN, MARKUP
 
 import treetop
 from treetop.adapters.http.problem_details import Problem
+from treetop.audit.audit_report import AuditReport, Check
+from treetop.audit.documents import Circumstances, write_document
 from treetop.errors import InvalidInput
 from treetop.privacy.shuffling import CentralGuarantee
 from treetop.public_text import HIDDEN as HIDDEN_CHARACTERS
 from treetop.public_text import writable
 from treetop.query.answer import Answer, AnswerItem, AnswerParty, PartyCount
-from treetop.web import exports
 from treetop.web.answer_view import promises, view_of, weakest_central
 from treetop.web.exports import exported
-from treetop.web.sign_off import MAX_BARS, NOT_RUN, read_audit, sign_off
+from treetop.web.sign_off import MAX_BARS, NOT_RUN, AuditRecord, read_audit, sign_off
 from treetop.web.site import Site, Visit, Visitor
 
 DRINKS = {"harbour": {"chai": 9000, "cocoa": 2000}, "market": {"chai": 5000, "latte": 3000}}
@@ -164,8 +166,8 @@ def test_pictures() -> None:
 
 
 def test_a_png_without_matplotlib_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exports, "find_spec", lambda _: None)
-    with pytest.raises(Problem, match=r"treetop\[plot\]") as refusal:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(Problem, match=r"treetop-ldp\[plot\]") as refusal:
         exported(DEPLOYED, "png")
     assert refusal.value.status == 501
 
@@ -210,14 +212,21 @@ def audit_file(folder: Path, content: Any) -> Path:
 
 
 CHECK = {"name": "krr", "passed": True, "claim": "x", "measured": 1.0, "limit": 1.0}
-RECORDED: dict[str, Any] = {"verdict": "pass", "checks": [CHECK, CHECK], "not_seen": []}
+CIRCUMSTANCES = Circumstances("2026-01-02T03:04:05+00:00", "0.1.0", "none", "ab" * 32, "CPython", "Linux", "everything")
+RECORDED: dict[str, Any] = {**vars(CIRCUMSTANCES), "verdict": "pass", "checks": [CHECK, CHECK], "not_seen": []}
+
+
+def test_what_treetop_audit_writes_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "audit.json"
+    write_document(AuditReport([Check("krr", True, "x", 1.0, 1.0)]), CIRCUMSTANCES, path)
+    assert read_audit(path) == AuditRecord("pass", 1, 1, "2026-01-02T03:04:05+00:00", "0.1.0", "ab" * 32, "everything")
 
 
 def test_a_recorded_audit(tmp_path: Path) -> None:
     record = read_audit(audit_file(tmp_path, RECORDED))
     assert (record.verdict, record.passed, record.claims) == ("pass", 2, 2)
-    assert str(record).startswith("pass: 2 of 2 claims hold; recorded 2")
-    assert str(record) in sign_off(DEPLOYED, audit=record).audit
+    assert str(record).startswith("pass: 2 of 2 claims hold (everything); begun 2026-01-02")
+    assert str(record) in sign_off(DEPLOYED, audit=str(record)).audit
     failed = {**RECORDED, "verdict": "fail", "checks": [CHECK, {**CHECK, "passed": False}]}
     assert str(read_audit(audit_file(tmp_path, failed))).startswith("fail: 1 of 2")
 
@@ -225,12 +234,13 @@ def test_a_recorded_audit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        "", "{", "[]", {}, {**RECORDED, "checks": []}, {**RECORDED, "verdict": "fail"}, {**RECORDED, "more": 1},
+        "", "{", "[]", {}, {**RECORDED, "checks": []}, {**RECORDED, "date": 3},
+        {**RECORDED, "verdict": "fail"}, {**RECORDED, "more": 1},
         {**RECORDED, "checks": [{**CHECK, "passed": "yes"}]}, {**RECORDED, "checks": [{**CHECK, "passed": False}]},
     ],
 )  # fmt: skip
 def test_another_file_is_no_audit(tmp_path: Path, content: Any) -> None:
-    with pytest.raises(InvalidInput, match="expected what `treetop audit --json` writes"):
+    with pytest.raises(InvalidInput, match="expected what `treetop audit --output audit.json` writes"):
         read_audit(audit_file(tmp_path, content))
 
 
