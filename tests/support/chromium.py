@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -196,13 +197,15 @@ class Tab:
         return [each for each in list(self.browser._happened.get(self.session, ())) if each["method"] == method]
 
     def wait_for(self, condition: str, seconds: float = 60) -> None:
-        """Wait until an expression is true."""
-        deadline = f"performance.now() + {1000 * seconds}"
-        self.run(
-            f"new Promise((done, fail) => {{ const end = {deadline}; const late = new Error({json.dumps(condition)}); "
-            f"const look = () => {{ let found = false; try {{ found = {condition}; }} catch {{}} "
-            "found ? done() : performance.now() > end ? fail(late) : setTimeout(look, 30); }; look(); })"
-        )
+        """Wait until an expression is true, on whatever page the tab is by then."""
+        end, found = time.monotonic() + seconds, False
+        while not found:
+            assert time.monotonic() < end, condition
+            try:
+                found = bool(self.run(f"!!({condition})"))
+            except PageError:  # the page is being left, or what is looked for is not there yet
+                found = False
+            time.sleep(0.03)
 
     def begin(self, expression: str) -> None:
         """Start something, and do not wait for it."""

@@ -17,7 +17,7 @@ from treetop.web.drawings.levels import Branch, LevelCell, matrix, tree
 LAST_LINES = 8
 MOST_PRUNED = 4000
 """Branches of a tree that were pruned, for a drawing; of more, none is drawn."""
-ACCEPTED, REPEATED, LATE, MALFORMED, REFUSED = "accepted", "repeated", "late", "malformed", "refused"
+VERDICT_KINDS = ACCEPTED, REPEATED, LATE, MALFORMED, REFUSED = "accepted", "repeated", "late", "malformed", "refused"
 KINDS = {
     "accepted": ACCEPTED, "replayed": REPEATED, "too_late": LATE, "level_closed": LATE, "enrolment_closed": LATE,
     "malformed": MALFORMED,
@@ -115,7 +115,9 @@ def party_rows(task: DeviceTask, events: Sequence[QueryEvent], standing: Sequenc
         step, badge = _step(task, last)
         plan = at.expected or (closed.tickets if closed else at.tickets)
         away = at.problem and not (last and last.kind in ("done", "withdrawn", LEFT_OUT))
-        rows.append(PartyRow(at.party, step, came, plan, _kinds(at.verdicts), at.problem, "bad" if away else badge))
+        shown = ("away", "bad") if away and at.problem.startswith("does not answer") else (step, badge)
+        verdicts = {} if at.problem else _kinds(at.verdicts)
+        rows.append(PartyRow(at.party, shown[0], came, plan, verdicts, at.problem, shown[1]))
     return rows
 
 
@@ -130,7 +132,7 @@ def _step(task: DeviceTask, last: QueryEvent | None) -> tuple[str, str]:
 
 def _kinds(verdicts: Mapping[str, int]) -> dict[str, int]:
     """Return verdicts in five kinds."""
-    kinds = dict.fromkeys((ACCEPTED, REPEATED, LATE, MALFORMED, REFUSED), 0)
+    kinds = dict.fromkeys(VERDICT_KINDS, 0)
     for verdict, number in verdicts.items():
         kinds[KINDS.get(verdict, REFUSED)] += number
     return kinds

@@ -12,16 +12,19 @@ from typing import Any
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from treetop.adapters.http.problem_details import Problem
+from treetop.adapters.http.problem_details import Problem, come_back
 from treetop.errors import TreetopError
+from treetop.federation.task import LAST_SECOND
 from treetop.query.answer import Answer
 from treetop.services.server.app import ServerContext, refusal
 from treetop.services.server.query_manager import QueryManager
 from treetop.services.server.settings import ServerSettings
+from treetop.web.answer_pages import Digests, add_answers
 from treetop.web.answer_view import AnswerView, view_of
 from treetop.web.order_pages import OrderPages
-from treetop.web.query_view import drawn_tree, party_rows, progress_of
+from treetop.web.query_view import VERDICT_KINDS, drawn_tree, party_rows, progress_of
 from treetop.web.sessions import Sessions
+from treetop.web.sign_off import recorded_audit
 from treetop.web.site import Link, Site, Visit, address
 
 TITLE = "Treetop server"
@@ -35,8 +38,8 @@ _DIGEST, _BITS = re.compile("[0-9a-f]{64}"), re.compile("[01]{0,256}")
 class ServerPages:
     """Everything that analysts, operators and privacy officers look at."""
 
-    def __init__(self, context: ServerContext, site: Site) -> None:
-        self._context, self._site = context, site
+    def __init__(self, context: ServerContext, settings: ServerSettings, site: Site) -> None:
+        self._context, self._settings, self._site = context, settings, site
 
     @property
     def _queries(self) -> QueryManager:
@@ -52,6 +55,10 @@ class ServerPages:
         site.add("GET", "/queries/{task}/progress", self.progress)
         site.add("GET", "/queries/{task}/tree", self.tree)
         site.add("GET", "/queries/{task}/events", self.events)
+        recorded = self._settings.audit_report
+        add_answers(
+            site, "/queries/{task}", self.answer, digests_of=self.digests, audit=lambda: recorded_audit(recorded)
+        )
 
     def overview(self, visit: Visit) -> Response:
         """Show parties and queries; with htmx, their state alone."""
@@ -71,7 +78,7 @@ class ServerPages:
         """Show one query: how far it is, and its answer once there is one."""
         task = _task(visit)
         return self._site.shown(
-            visit, "query.html.jinja", task=self._queries.task(task), focus="", view=self._answer(task),
+            visit, "query.html.jinja", task=self._queries.task(task), focus="", view=self._view(visit),
             **self._progress(task), **self._tree(task, ""),
         )  # fmt: skip
 
@@ -80,7 +87,7 @@ class ServerPages:
         task = _task(visit)
         order, told = self._queries.order(task), self._queries.task(task)
         rows = party_rows(told, self._queries.events(task), self._context.watch.standing(order, task))
-        return self._site.shown(visit, "query_parties.html.jinja", rows=rows, task=told)
+        return self._site.shown(visit, "query_parties.html.jinja", rows=rows, task=told, kinds=VERDICT_KINDS)
 
     def progress(self, visit: Visit) -> Response:
         """Show steps, levels and the last lines of the log; a query that has ended since is shown anew."""
@@ -123,11 +130,26 @@ class ServerPages:
             visit, "task_log.html.jinja", query=self._queries.state(digest), signed=signed, command=command
         )
 
-    def _answer(self, task: str) -> AnswerView | None:
-        document = self._queries.result(task)
+    def answer(self, visit: Visit) -> Answer:
+        """Return the answer that a visit is about, for its exports."""
+        document = self._queries.result(_task(visit))
         if document is None:
+            raise come_back(404, "there is no answer yet")
+        return Answer.from_json(json.loads(document))
+
+    def digests(self, visit: Visit) -> Digests:
+        """Return what only the server knows: its key, the list of items, and until when devices could report."""
+        task = self._queries.task(_task(visit))
+        listed = [("List of items", task.item_list)] if task.item_list else []
+        last = task.deadlines.reports
+        end = "no date was set" if last == LAST_SECOND else f"{datetime.fromtimestamp(last, UTC):%Y-%m-%d %H:%M} UTC"
+        return [*listed, ("The server's key", self._context.public_key), ("Reports until", end)]
+
+    def _view(self, visit: Visit) -> AnswerView | None:
+        task = _task(visit)
+        if self._queries.result(task) is None:
             return None
-        return view_of(Answer.from_json(json.loads(document)), address(f"/queries/{task}/answer"))
+        return view_of(self.answer(visit), address(f"/queries/{task}/answer"))
 
     def _progress(self, task: str) -> Mapping[str, Any]:
         state = self._queries.state(task)
@@ -152,7 +174,7 @@ def server_pages(context: ServerContext, settings: ServerSettings) -> Sequence[B
 
     site = Site(TITLE, LINKS, sessions, refused)
     sessions.add_to(site)
-    ServerPages(context, site).add_to(site)
+    ServerPages(context, settings, site).add_to(site)
     OrderPages(context, settings, site)
     return site.routes()
 

@@ -76,6 +76,16 @@ def read_audit(path: Path) -> AuditRecord:
     return AuditRecord(passed=sum(checks), claims=len(checks), **told)
 
 
+def recorded_audit(path: Path | None) -> str:
+    """Say what a recorded audit found; a file that cannot be read is no reason to show nothing else."""
+    if path is None:
+        return NOT_RUN
+    try:
+        return str(read_audit(path))
+    except InvalidInput as refusal:
+        return f"not known: {refusal}"
+
+
 @dataclass(frozen=True)
 class SignOff:
     """Everything that the template of the page writes."""

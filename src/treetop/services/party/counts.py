@@ -35,7 +35,7 @@ class PartyCounts:
         """Return the party's own numbers."""
         issued = self._again("tickets", lambda: [self._store.tickets_issued(task) for task in list(self._party.tasks)])
         return PartyStanding(
-            party=self._party.name, version=version("treetop"), devices=max(issued, default=0),
+            party=self._party.name, version=version("treetop"), tickets=max(issued, default=0),
             reports_today=self.today, damaged=list(self._damaged),
         )  # fmt: skip
 

@@ -81,7 +81,7 @@ class PartyStanding(Answer):
 
     party: str
     version: str
-    devices: int = Field(description="Tickets issued for the task that has most.")
+    tickets: int = Field(description="Issued for the task that has most: so many devices at least.")
     reports_today: int = Field(description="Accepted since midnight (UTC) or the start of the service.")
     damaged: list[str] = Field(description="Tasks whose part of the store is damaged.")
 

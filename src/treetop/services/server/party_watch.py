@@ -87,11 +87,11 @@ class PartyWatch:
             told, end = self._told(name, "/v1/standing")
             return PartyShown(
                 name=name, reachable=True, problem="; ".join(f"task {task}: store damaged" for task in told["damaged"]),
-                version=visible(told["version"]), devices=told["devices"], reports_today=told["reports_today"],
+                version=visible(told["version"]), devices=told["tickets"], reports_today=told["reports_today"],
                 certificate_end=end, expected_users=expected,
             )  # fmt: skip
         except PartyUnreachable as away:
-            return PartyShown(name=name, reachable=False, problem=visible(away.reason), expected_users=expected)
+            return PartyShown(name=name, reachable=False, problem=_silence(away), expected_users=expected)
         except (PeerViolation, ValidationError, KeyError, TypeError):
             return PartyShown(name=name, reachable=True, problem="it does not say how it is", expected_users=expected)
 
@@ -105,7 +105,7 @@ class PartyWatch:
                 reports=told["reports"], verdicts=told["verdicts"],
             )  # fmt: skip
         except PartyUnreachable as away:
-            return TaskAtParty(party=name, expected=expected, problem=visible(away.reason))
+            return TaskAtParty(party=name, expected=expected, problem=_silence(away))
         except (PeerViolation, ValidationError, KeyError, TypeError):
             return TaskAtParty(party=name, expected=expected, problem="it does not know the task yet")
 
@@ -125,3 +125,7 @@ class PartyWatch:
             return told, connection.certificate_end
         finally:
             connection.close()
+
+
+def _silence(away: PartyUnreachable) -> str:
+    return visible(f"does not answer ({away.reason})")

@@ -76,7 +76,7 @@ def standing_alone(picture: Markup) -> bytes:
     style = files("treetop.web").joinpath("static", "drawings.css").read_text("utf-8")
     head, end, rest = str(picture).partition("</title>")
     inner = shape("style", style.replace("\n", " "))
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}{end}{inner}{rest}\n'.encode()
+    return f"{head}{end}{inner}{rest}\n".encode()
 
 
 def fitted(text: object, width: float, size: float) -> str:

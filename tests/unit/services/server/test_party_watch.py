@@ -33,7 +33,7 @@ def test_parties_that_answer_are_away_or_say_nothing(hosted: Hosted) -> None:
         north, gone, strange = watch.parties()
     assert (north.reachable, north.devices, north.reports_today, north.expected_users) == (True, 9, 0, 7)
     assert north.certificate_end is None
-    assert (gone.reachable, gone.problem) == (False, "ConnectionRefusedError")
+    assert (gone.reachable, gone.problem) == (False, "does not answer (ConnectionRefusedError)")
     assert (strange.reachable, strange.problem) == (True, "it does not say how it is")
 
 
