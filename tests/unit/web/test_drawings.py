@@ -146,7 +146,7 @@ def test_shares_fill_the_strip() -> None:
     root = read(shares([("a", 0.6), ("b", 0.2)], "t", 0.2))
     widths = [float(each.get("width", "")) for each in root.iter(f"{SVG}rect") if each.get("height") == "28"]
     assert sum(widths) == pytest.approx(460 - 3)
-    assert "not covered 20.0 %" in texts(root)
+    assert "not covered 20.0\u00a0%" in texts(root)
 
 
 def test_what_is_never_found_is_said() -> None:
@@ -212,8 +212,9 @@ def test_a_picture_alone_takes_its_colours_along() -> None:
     [
         (lambda: fitted("short", 100, 14), "short"), (lambda: fitted("a" * 50, 58, 10), "a" * 9 + "…"),
         (lambda: fitted("茶" * 50, 58, 10), "茶" * 4 + "…"), (lambda: whole(1234567.8), "1,234,568"),
-        (lambda: whole(1e15), "1e+15"), (lambda: percent(0.5), "50.0 %"), (lambda: percent(0.00012), "0.012 %"),
-        (lambda: percent(0.0), "0.0 %"), (lambda: percent(1e-12), "0.000000 %"),
+        (lambda: whole(1e15), "1e+15"), (lambda: percent(0.5), "50.0\u00a0%"),
+        (lambda: percent(0.00012), "0.012\u00a0%"),
+        (lambda: percent(0.0), "0.0\u00a0%"), (lambda: percent(1e-12), "0.000000\u00a0%"),
     ],
 )  # fmt: skip
 def test_words_and_numbers(written: Callable[[], str], expected: str) -> None:

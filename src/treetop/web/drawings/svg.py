@@ -72,10 +72,10 @@ def drawing(width: float, height: float, title: str, *within: Element, **attribu
 
 
 def standing_alone(picture: Markup) -> bytes:
-    """Return a picture as a file: with its size, its colours, and a background."""
+    """Return a picture as a file: with its size, its colours, and white behind it."""
     style = files("treetop.web").joinpath("static", "drawings.css").read_text("utf-8")
     head, end, rest = str(picture).partition("</title>")
-    inner = shape("style", style.replace("\n", " "))
+    inner = shape("style", f"{style} .drawing {{ background: #fff; }}".replace("\n", " "))
     return f"{head}{end}{inner}{rest}\n".encode()
 
 
@@ -98,9 +98,9 @@ def whole(number: float) -> str:
 def percent(share: float) -> str:
     """Return a share in percent with about three digits."""
     if share == 0 or abs(share) >= 0.1:
-        return f"{100 * share:.1f} %"
+        return f"{100 * share:.1f}\u00a0%"
     digits = min(1 - floor(log10(abs(100 * share))), 6) if share else 1
-    return f"{100 * share:.{max(digits, 1)}f} %"
+    return f"{100 * share:.{max(digits, 1)}f}\u00a0%"
 
 
 def ticks(low: float, high: float, about: int = 4) -> list[float]:
