@@ -7,14 +7,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 import treetop
 from treetop.audit.audit_report import AuditReport
 from treetop.audit.documents import Circumstances
 from treetop.errors import InvalidInput
 from treetop.query.answer import SCHEMA, SIMULATION, Answer
 from treetop.web.answer_view import Promise, chart, coverage, flow_of, promises
+from treetop.web.drawings.svg import Picture
 from treetop.web.exports import json_of
 
 MAX_BARS = 10
@@ -95,8 +94,8 @@ class SignOff:
     covered: str
     more: str
     simulated: bool
-    bars: Markup
-    flow: Markup
+    bars: Picture
+    flow: Picture
     promises: tuple[Promise, ...]
     retention: tuple[tuple[str, str, str], ...]
     missing: tuple[str, ...]
