@@ -18,6 +18,7 @@ from treetop.datasets.item_catalogue import lines_of
 from treetop.datasets.loading import checked_table, read_table
 from treetop.encoding.listed_items import ItemCatalogue
 from treetop.errors import InvalidInput, UnknownName
+from treetop.extras import needed_for
 
 POPULARITY, NO_ORDER = "popularity", "none"
 ORDERS = (POPULARITY, NO_ORDER)
@@ -109,10 +110,8 @@ def _public(name: str) -> ItemCatalogue:
     asked = _PUBLIC_LIST.fullmatch(name)
     if asked is None:
         raise InvalidInput(f"expected wordfreq:LANGUAGE[:NUMBER] such as wordfreq:en:50000, found {name!r}")
-    try:
+    with needed_for(name, "words"):
         wordfreq = import_module("wordfreq")
-    except ImportError:
-        raise InvalidInput(f'{name} needs the package wordfreq: pip install "treetop[words]"') from None
     known = sorted(wordfreq.available_languages())
     if asked["language"] not in known:
         raise UnknownName("language of wordfreq", asked["language"], known)

@@ -2,6 +2,7 @@
 
 import os
 from datetime import UTC, datetime
+from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ from treetop.adapters.system.durable_file import create_durably
 from treetop.cli.options import Json
 from treetop.cli.screen import note, out, print_json
 from treetop.errors import InvalidInput
+from treetop.extras import needed_for
 from treetop.toml_files import read_toml
 
 TICKETS_AT_ONCE, RETRY_SECONDS = 10_000, 20
@@ -27,15 +29,34 @@ MaybeSettings = Annotated[
 ]
 
 
+class ProcessRole(StrEnum):
+    """What one of several processes over one PostgreSQL store does."""
+
+    INTAKE = "intake"
+    COORDINATOR = "coordinator"
+
+
+Role = Annotated[
+    ProcessRole | None,
+    typer.Option(
+        "--role",
+        help="One of several processes over one PostgreSQL store: any number of intakes, and one coordinator, which "
+        "works on the server's messages. Each answers every request.",
+        show_default="the party is this process alone",
+    ),
+]
+
+
 @app.callback()
-def party(context: typer.Context, settings: MaybeSettings = None) -> None:
+def party(context: typer.Context, settings: MaybeSettings = None, role: Role = None) -> None:
     """Serve devices, the party's back end and the server until SIGTERM; SIGHUP reads the keys again."""
     if context.invoked_subcommand is not None:
         return
     if settings is None:
         raise InvalidInput("--settings party.toml is missing: the file that says who this party is")
     service, query = _federation("services.party.service"), _federation("federation.party.query")
-    service.serve_party(settings, os.environ, query.PartyQuery)
+    pages = _federation("web.party_pages").party_pages
+    service.serve_party(settings, os.environ, query.PartyQuery, pages, role.value if role else "alone")
 
 
 @app.command()
@@ -83,10 +104,8 @@ def _read(path: Path) -> Any:
 
 def _federation(name: str) -> Any:
     """Load a module that needs the extra."""
-    try:
+    with needed_for("treetop party", "federation"):
         return import_module(f"treetop.{name}")
-    except ModuleNotFoundError as missing:
-        raise InvalidInput(f"`treetop party` needs `pip install 'treetop[federation]'`: {missing}") from None
 
 
 def _digest(text: str) -> bytes:
