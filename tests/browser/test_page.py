@@ -45,13 +45,14 @@ class Up:
         return f"http://{listen[1]}", (home / "back_end.key").read_text().strip(), home
 
     def process_of(self, settings: Path) -> int:
-        """Return the process that serves a settings file."""
+        """Return the process of this federation that serves a settings file."""
         for entry in Path("/proc").glob("[0-9]*"):
             try:
                 command = (entry / "cmdline").read_bytes().split(b"\0")
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             except OSError:
                 continue
-            if str(settings).encode() in command:
+            if str(settings).encode() in command and parent == self.process.pid:
                 return int(entry.name)
         raise AssertionError(settings)
 
