@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -44,8 +45,10 @@ def weeks_of(rule: str) -> list[Scene]:
     return found
 
 
-def through_a_cycle(runs: DeviceRuns, scenes: Sequence[Scene], items: Sequence[bytes], seed: int) -> list[Seen]:
-    """Run a device in every week, and again a day later."""
+def through_a_cycle(
+    runs: DeviceRuns, scenes: Sequence[Scene], items: Sequence[bytes], seed: int
+) -> tuple[list[Seen], Fraction]:
+    """Run a device in every week, and again a day later; return what was seen, and what the cycle cost."""
     folder, clock, seen = runs.new_folder(), AuditClock(), list[Seen]()
     for scene, item in zip(scenes, items, strict=True):
         for again in range(2):
@@ -53,9 +56,7 @@ def through_a_cycle(runs: DeviceRuns, scenes: Sequence[Scene], items: Sequence[b
             seed += 1
             seen.append(runs.run(scene, item, folder=folder, seed=seed, clock=clock))
     with closing(DeviceState(folder, clock=clock)) as state:
-        if state.ledger.spent != scenes[0].task.budget.amount:
-            raise AssertionError(f"a cycle costs {scenes[0].task.budget.text}, found {state.ledger.spent}")
-    return seen
+        return seen, state.ledger.spent
 
 
 def _knew_its_week(seen: Seen) -> bool:
@@ -66,19 +67,21 @@ def _knew_its_week(seen: Seen) -> bool:
 
 def campaign_device_checks(rules: Iterable[str], seeds: int) -> list[Check]:
     """Check that a cycle has one report, and looks alike whatever is held in its weeks."""
-    reports = alike = unknown = 0
+    wrong = alike = unknown = 0
     with loopback() as server, TemporaryDirectory(prefix="treetop-audit-") as folder:
         runs = DeviceRuns(server, Path(folder))
         for rule in rules:
             scenes = weeks_of(rule)
             for seed in range(seeds):
-                found = [through_a_cycle(runs, scenes, items, 100 * seed) for items in SEQUENCES.values()]
-                reports += sum(len({batch for seen in cycle for batch in seen.batches}) != 1 for cycle in found)
+                cycles = [through_a_cycle(runs, scenes, items, 100 * seed) for items in SEQUENCES.values()]
+                found = [cycle for cycle, _ in cycles]
+                wrong += sum(len({batch for seen in cycle for batch in seen.batches}) != 1 for cycle in found)
+                wrong += sum(cost != scenes[0].task.budget.amount for _, cost in cycles)
                 alike += len({tuple(_outside(seen) for seen in cycle) for cycle in found}) - 1
                 unknown += sum(not _knew_its_week(seen) for cycle in found for seen in cycle)
     claim = f"{len(SEQUENCES)} sequences of items over {WEEKS} weeks"
     return [
-        none_found("device_campaign_one_report", f"{claim}: the shipped device sends one report in a cycle", reports),
+        none_found("device_campaign_one_report", f"{claim}: a cycle has one report, and costs epsilon once", wrong),
         none_found("device_campaign_alike", "its weeks, codes, requests and pauses do not depend on the items", alike),
         none_found(
             "device_campaign_week_first", "its week and its cost are on the disk before an item is read", unknown

@@ -1,5 +1,6 @@
 """`treetop up`: a whole federation on this machine."""
 
+import webbrowser
 from contextlib import ExitStack
 from importlib.resources import files
 from pathlib import Path
@@ -39,7 +40,7 @@ from treetop.cli.options import (
     seconds_of,
 )
 from treetop.cli.qr_code import in_terminal, qr_code
-from treetop.cli.rendering import present
+from treetop.cli.rendering import present, present_campaign
 from treetop.cli.screen import Description, err, note
 from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import steps_named
@@ -48,7 +49,9 @@ from treetop.mechanisms.protocol import MODES
 from treetop.oracles.registry import AUTO, oracle_names
 from treetop.privacy.shuffling import asked_guarantee
 from treetop.query.answer import Answer
-from treetop.query.local_federation import GroundTruth, opened_folder
+from treetop.query.local_campaign import weekly_answers
+from treetop.query.local_federation import GroundTruth, opened_folder, weekly_federations
+from treetop.services.local.campaign import LocalCampaign
 from treetop.services.local.folder import HOST, FederationFolder
 from treetop.services.local.processes import Processes
 from treetop.services.local.run import LocalFederation, Standing
@@ -116,6 +119,27 @@ Origins = Annotated[
     list[str] | None,
     typer.Option("--origin", help="Survey: another site whose pages may report, again for each.", show_default=False),
 ]
+Campaign = Annotated[
+    bool, typer.Option("--campaign", help="Ask the same question every week; weeks are seconds long, and items drift.")
+]
+Weeks = Annotated[
+    int | None, typer.Option("--weeks", min=2, max=100, help="Campaign: how many weeks.", show_default="6")
+]
+Drift = Annotated[
+    float | None,
+    typer.Option("--drift", min=0, help="Campaign: how many of the top k change in a week.", show_default="1.6"),
+]
+Every = Annotated[
+    str | None,
+    typer.Option(
+        "--every", metavar="DURATION", help="Campaign: how long a week lasts.", show_default="what the users need"
+    ),
+]
+DEFAULT_WEEKS = 6
+OpenPage = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
+Stay = Annotated[
+    bool, typer.Option("--stay", help="Keep the federation and its page up after the answer, until Ctrl-C.")
+]
 DEFAULT_QUESTION = "Which fruit do you like best?"
 FRUIT = str(files("treetop.services.local").joinpath("survey_page", "fruit.csv"))
 FOR_PEOPLE = {"data": FRUIT, "k": 5, "epsilon": "2", "users": 20_000, "mode": "one-shot"}
@@ -153,6 +177,12 @@ def up(
     collect: Collect = None,
     phones: Phones = True,
     origin: Origins = None,
+    campaign: Campaign = False,
+    weeks: Weeks = None,
+    drift: Drift = None,
+    every: Every = None,
+    open_page: OpenPage = False,
+    stay: Stay = False,
     json: Json = False,
 ) -> None:
     """Run a federation on this machine: a server, parties, devices that report over HTTP, a query, its answer."""
@@ -163,7 +193,7 @@ def up(
         "settings": read_settings(settings) or None, "strategy": strategy, "text_recovery": text_recovery,
         "normalise": ",".join(steps_named(normalise)) if normalise else None, "central": central and vars(central),
         "user_column": user_column, "rows_are_users": rows_are_users or None, "items_per_user": items_per_user,
-        "reading": reading,
+        "reading": reading, **_campaign_options(campaign, weeks, drift, every, survey=survey, mode=mode),
     }  # fmt: skip
     begun = directory is not None and FederationFolder.is_one(directory)
     if survey and not begun:
@@ -178,8 +208,48 @@ def up(
     users = sum(home.users for home in folder.parties.values())
     note(f"{users:,} users drawn with seed {folder.options.seed}; everything is in {folder.path}")
     note(f"`treetop up --directory {folder.path}` goes on from there")
+    if folder.options.weeks is not None:
+        present_campaign(campaign_answers(folder), json)
+        return
     truth = GroundTruth(folder)
-    present(truth.scored(Answer.from_json(answered(folder, phones=phones))), json)
+    with Processes(lambda name: note(f"{name} died and was started again")) as processes:
+        federation = LocalFederation(folder, processes, SurveyPlan.load(folder.path))
+        found = answered(folder, federation, phones=phones, open_page=open_page)
+        present(truth.scored(Answer.from_json(found)), json)
+        if stay:
+            note(f"still up: {federation.page}; Ctrl-C ends it")
+            federation.stay()
+
+
+def _campaign_options(
+    campaign: bool, weeks: int | None, drift: float | None, every: str | None, *, survey: bool, mode: str | None
+) -> dict[str, Any]:
+    """Return what a campaign adds to the options, or refuse options that make none."""
+    if not campaign:
+        if (weeks, drift, every) != (None, None, None):
+            raise InvalidInput("--weeks, --drift and --every are for --campaign")
+        return {}
+    if survey or mode == "rounds":
+        raise InvalidInput("--campaign expects simulated users in one-shot mode, found --survey or --mode rounds")
+    seconds = None if every is None else seconds_of("--every", every)
+    return {"weeks": weeks or DEFAULT_WEEKS, "drift": drift, "every": seconds}
+
+
+def campaign_answers(folder: FederationFolder) -> list[Answer]:
+    """Start every process, play the weeks, and return their answers, scored; show on the way how far it is."""
+    held = weekly_federations(folder.federation(), folder.options)
+    note(f"{len(held)} weeks: every device answers in one of them, which it draws")
+    with Processes(lambda name: note(f"{name} died and was started again")) as processes, Bars() as bars:
+        federation = LocalCampaign(folder, processes, held)
+        bars.say("starting a server and parties")
+        federation.start()
+        weeks = federation.weeks(bars.show)
+        for week in weeks:
+            if week["state"] != "answered":
+                note(f"week {week['number']} has no answer: {week['doing']}")
+        return federation.tried(
+            lambda: weekly_answers(folder, federation.server, weeks, held), "the server gave no answers"
+        )
 
 
 def _survey_plan(
@@ -200,14 +270,16 @@ def _survey_plan(
     return SurveyPlan(question or DEFAULT_QUESTION, seconds_of("--collect", collect or "10m"), tuple(origins or ()))
 
 
-def answered(folder: FederationFolder, *, phones: bool = False) -> dict[str, Any]:
+def answered(folder: FederationFolder, federation: LocalFederation, *, phones: bool, open_page: bool) -> dict[str, Any]:
     """Start every process, let the devices report, and return the answer; show on the way how far it is."""
     plan = SurveyPlan.load(folder.path)
-    with Processes(lambda name: note(f"{name} died and was started again")) as processes, ExitStack() as stack:
+    with ExitStack() as stack:
         bars = stack.enter_context(Bars())
-        federation = LocalFederation(folder, processes, plan)
         bars.say("starting a server and parties")
         federation.start()
+        note(f"page: {federation.page} opens with the key in {folder.path / 'server' / 'admin.key'}")
+        if open_page:
+            webbrowser.open(federation.page)
         federation.ask()
         if plan is not None:
             task = federation.asked_people()

@@ -30,6 +30,10 @@ class PublishedDocuments:
         self._read: dict[Group, PublishedList] = {}
         self.refusals = RefusalCounts(journal, task)
 
+    def reread(self) -> None:
+        """Take note of what another process of this party has published."""
+        self._entries.update(self._journal.read(self._book))
+
     @property
     def beacon(self) -> bytes | None:
         """Return the signed beacon, once there is one."""

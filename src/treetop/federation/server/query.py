@@ -68,6 +68,11 @@ class ServerQuery:
         self._notes: list[str] = []
 
     @property
+    def facts(self) -> Mapping[str, PublicFacts[Parameters]]:
+        """Return what is public about every party that takes part, so far."""
+        return self._facts
+
+    @property
     def document(self) -> bytes:
         """Return the signed task, as parties get it."""
         return signed_task(self.task, self._signer)
@@ -187,7 +192,7 @@ class ServerQuery:
         upload: Upload
         if last:
             upload = findings = self._mechanism.decode_findings(facts, content)
-            entry.domain = findings.heavy_hitters.domain
+            entry.findings, entry.domain = findings.heavy_hitters, findings.heavy_hitters.domain
         else:
             upload = self._mechanism.decode_upload(facts, content)
         self._uploads[entry.name] = upload

@@ -20,7 +20,7 @@ from treetop.metrics.poisoning import choices_of_sets
 from treetop.oracles.set_question import HOLDERS
 from treetop.privacy.guarantee import NOT_COVERED
 from treetop.privacy.shuffling import CentralGuarantee, Crowd, central_guarantee, crowds_of, usual_delta
-from treetop.trie.global_ranking import GlobalRanking
+from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking
 from treetop.trie.user_groups import Group, Role
 
 SCHEMA = 1
@@ -45,6 +45,8 @@ class PartyRecord:
     """Reports that no honest device sends."""
     domain: int = 0
     """Slots of its last level, once it is done."""
+    findings: CountedPrefixes | None = None
+    """What it counted, once it is done."""
     traces: list[LevelTrace] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -97,7 +99,8 @@ def result_content(
     }  # fmt: skip
     return {
         "schema": SCHEMA, "mechanism": task.mechanism, "oracle": task.oracle, "encoding": task.encoding.name,
-        "k": task.k, "epsilon": float(parameters.epsilon), "seed": None, "items": _items(task, listed, ranking, users),
+        "k": task.k, "epsilon": float(parameters.epsilon), "seed": None,
+        "items": _items(task, listed, ranking, present),
         "parties": [
             {
                 "name": entry.name, "users": entry.users, "uplink_bits": entry.uplink_bits,
@@ -131,8 +134,16 @@ def result_content(
         },
         "fakes_needed": _fakes(task, ranking, present, fakes_needed), "outside": _outside(task, ranking, users),
         "items_per_user": None if task.sets is None else task.sets.items_per_user,
-        "reading": HOLDERS if task.sets is None else task.sets.reading,
+        "reading": HOLDERS if task.sets is None else task.sets.reading, **_campaign(task),
     }  # fmt: skip
+
+
+def _campaign(task: DeviceTask) -> dict[str, Any]:
+    """Return which week of a campaign an answer is of; what changed is said where two answers are read."""
+    if (place := task.campaign) is None:
+        return {}
+    week = {"campaign": place.campaign, "cycle": place.cycle + 1, "week": place.week + 1}
+    return {"campaign": {**week, "compared_with": None, "changes": []}}
 
 
 def _crowds(task: DeviceTask, entry: PartyRecord) -> tuple[Crowd, ...]:
@@ -159,17 +170,28 @@ def _crowds(task: DeviceTask, entry: PartyRecord) -> tuple[Crowd, ...]:
     return tuple(crowds)
 
 
-def _items(task: DeviceTask, listed: ItemList | None, ranking: GlobalRanking, users: int) -> list[dict[str, Any]]:
-    codec = codec_of(task, () if listed is None else listed.items)
+def _items(
+    task: DeviceTask,
+    listed: ItemList | None,
+    ranking: GlobalRanking,
+    present: Sequence[PartyRecord],
+) -> list[dict[str, Any]]:
+    codec, users = codec_of(task, () if listed is None else listed.items), sum(entry.users for entry in present)
+    counted = {entry.name: entry.findings.named for entry in present if entry.findings is not None}
     names = ranking.names_of(ranking.prefixes, codec.show)
     marks = [None] * len(ranking) if ranking.significant is None else ranking.significant.tolist()
-    rows = zip(names, ranking.counts.tolist(), ranking.variances.tolist(), marks, strict=True)
+    columns = (names, ranking.counts.tolist(), ranking.variances.tolist(), marks, ranking.prefixes.tolist())
     return [
         {
             "item": name, "count": count, "frequency": count / users, "stderr": variance**0.5,
             "significant": mark, "source": source,
+            "by_party": [
+                {"party": party, "count": found[code][0], "stderr": found[code][1]}
+                for party, found in counted.items()
+                if code in found
+            ],
         }
-        for (name, source), count, variance, mark in rows
+        for (name, source), count, variance, mark, code in zip(*columns, strict=True)
     ]  # fmt: skip
 
 

@@ -146,7 +146,7 @@ class FleetDevices:
                     changed.append(record)
             self.ledgers.keep_refusals(self.task.digest, refused, changed)
         self.tell_refusals()
-        if refusal is not None and not allowed and self.campaign is None:
+        if refusal is not None and not allowed and len(indices) == len(self.codes) and self.campaign is None:
             raise refusal
         return allowed
 

@@ -1,0 +1,68 @@
+"""`treetop page`: play with a question in the browser, over a file and without any federation."""
+
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from treetop.cli.options import RowsAreUsers, UserColumn
+from treetop.cli.screen import out, waiting
+from treetop.datasets.loading import federation_named
+from treetop.extras import needed_for
+
+Files = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[FILE...]",
+        help="What `treetop find` takes: Parquet or CSV files, or the word syn (syn:SEED) for the built-in federation.",
+        show_default="syn",
+    ),
+]
+Port = Annotated[
+    int, typer.Option("--port", min=0, max=65535, help="Where to listen on this machine.", show_default="a free one")
+]
+Open = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
+Audit = Annotated[
+    Path | None,
+    typer.Option(
+        "--audit",
+        metavar="FILE",
+        help="What `treetop audit --output audit.json` wrote, for the page to sign.",
+        show_default=False,
+    ),
+]
+HOST = "127.0.0.1"
+
+
+def page(
+    files: Files = None,
+    user_column: UserColumn = None,
+    rows_are_users: RowsAreUsers = False,
+    port: Port = 0,
+    open_page: Open = False,
+    audit: Audit = None,
+) -> None:
+    """Serve a page, to this machine only, on which you ask simulated users of a file and play with epsilon."""
+    with needed_for("the page", "federation"):
+        from treetop.adapters.http.endpoint_settings import Address  # noqa: PLC0415  the web is an extra
+        from treetop.adapters.http.serving import listening, serve  # noqa: PLC0415
+        from treetop.adapters.system.structured_log import StructuredLog  # noqa: PLC0415
+        from treetop.services.server.settings import ServerLimits  # noqa: PLC0415
+        from treetop.web.sign_off import NOT_RUN, read_audit  # noqa: PLC0415
+        from treetop.web.simulator import simulator_app  # noqa: PLC0415
+
+    words = files or ["syn"]
+    recorded = NOT_RUN if audit is None else str(read_audit(audit))
+    with waiting("reading"):
+        federation = federation_named(words, user=user_column, rows_are_users=rows_are_users)
+    source = [*words, *(["--user-column", user_column] if user_column else []), *["--rows-are-users"] * rows_are_users]
+    log = StructuredLog()
+    with listening(Address(HOST, port)) as listener:
+        url = f"http://{HOST}:{listener.getsockname()[1]}/page/"
+        out.print(f"{federation!r} is at {url}", soft_wrap=True)
+        out.print("Ctrl-C ends it.")
+        if open_page:
+            webbrowser.open(url)
+        serve(simulator_app(federation, source, log, recorded), listener, tls=None, log=log, limits=ServerLimits(),
+              renew=lambda: None)  # fmt: skip
