@@ -26,6 +26,7 @@ from treetop.cli.rendering import evaluation_table
 from treetop.cli.screen import note, out, print_json, progress_bar, waiting
 from treetop.datasets.item_catalogue import load_catalogue
 from treetop.datasets.loading import federation_named
+from treetop.datasets.table_files.options import ReadOptions
 from treetop.datasets.word_list import word_list_of
 from treetop.evaluation.evaluate import Experiment, Given
 from treetop.evaluation.grid import cells_of
@@ -91,8 +92,8 @@ def evaluate(
             chosen,
         )
         experiment = Experiment.of(
-            federation_named(files, rows_are_users=rows_are_users), cells, given, repeats=repeats, seed=seed,
-            simulator=simulator,
+            federation_named(files, ReadOptions(rows_are_users=rows_are_users)), cells, given, repeats=repeats,
+            seed=seed, simulator=simulator,
         )  # fmt: skip
     for text in (f"seed {experiment.grid.seed}", *experiment.notes):
         note(text)

@@ -34,6 +34,7 @@ from treetop.cli.rendering import present
 from treetop.cli.screen import waiting
 from treetop.datasets.item_catalogue import load_catalogue
 from treetop.datasets.loading import federation_named
+from treetop.datasets.table_files.options import ReadOptions
 from treetop.datasets.word_list import word_list_of
 from treetop.mechanisms.strategy import DEFAULT_EPSILON, Question
 from treetop.oracles.registry import AUTO
@@ -83,7 +84,7 @@ def find(
             normalise=() if normalise is None else normalise,
             settings=chosen,
         )
-        federation = federation_named(files, user=user_column, rows_are_users=rows_are_users)
+        federation = federation_named(files, ReadOptions(user=user_column, rows_are_users=rows_are_users))
         answer = simulated_answer(
             federation, question, seed=seed, simulator=simulator, items_per_user=items_per_user, reading=reading,
             central=central,

@@ -12,6 +12,7 @@ import numpy as np
 from treetop.datasets.federation import Federation
 from treetop.datasets.loading import federation_named
 from treetop.datasets.party_split import first_parties, with_users
+from treetop.datasets.table_files.options import ReadOptions
 from treetop.encoding.item_codecs import Hashed
 from treetop.encoding.listed_items import ListedItems
 from treetop.errors import InvalidInput
@@ -58,7 +59,8 @@ def _begun(given: Mapping[str, Any], lists: Mapping[str, ItemList]) -> tuple[Fed
     """Draw the users, and settle what was left open: the strategy that suits the items, as `find` does."""
     data, seed = given.get("data", DEFAULTS.data), checked_seed(given.get("seed"))
     federation = federation_named(
-        [data], user=given.get("user_column"), rows_are_users=given.get("rows_are_users", DEFAULTS.rows_are_users)
+        [data],
+        ReadOptions(user=given.get("user_column"), rows_are_users=given.get("rows_are_users", DEFAULTS.rows_are_users)),
     )
     sets = LocalOptions(**{name: given[name] for name in SET_OPTIONS if name in given}).sets
     if sets is None and (wrong := [name for name in ("items_per_user", "reading") if name in given]):

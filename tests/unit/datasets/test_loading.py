@@ -91,7 +91,7 @@ def test_repeated_rows_are_added_up_and_that_is_said(tmp_path: Path) -> None:
 
 def test_other_columns_are_ignored_and_that_is_said(tmp_path: Path) -> None:
     federation = load(csv(tmp_path, "party,item,day\na,x,1\n"))
-    assert federation.notes == ("data: ignored the columns day",)
+    assert federation.notes == ("data.csv: ignored the columns day",)
 
 
 def test_rows_of_zero_users_hold_nothing(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_rows_of_zero_users_hold_nothing(tmp_path: Path) -> None:
         ("party,item,users\na,x,1.5\n", "row 1: expected a whole number of users from 0, found 1.5"),
         ("party,item,users\na,x,nan\n", "row 1: expected a whole number of users from 0, found nan"),
         ("party,item,users\na,x,1e30\n", "row 1: expected a whole number of users from 0, found 1e30"),
-        ("party,item,users\na,x,many\n", "expected whole numbers in 'users', found other values"),
+        ("party,item,users\na,x,many\n", "row 1: expected a whole number of users from 0, found many"),
         ("party,item,users\n,x,1\n", "row 1: expected a value for 'party', found none"),
         ("party,item,users\na,x,1\na,,1\n", "row 2: expected a value for 'item', found none"),
         ("party,item,users\na,x,1\nb,x,0\n", "party 'b' is empty: expected one user at least, found none"),
@@ -130,7 +130,9 @@ def test_files_that_are_not_what_their_ending_says(tmp_path: Path) -> None:
     cut = tmp_path / "cut.parquet"
     cut.write_bytes(good.read_bytes()[:100])
     assert "is a damaged Parquet file" in refusal(cut)
-    assert "does not read as CSV" in refusal(_bytes(tmp_path, b"party,item\na,\xff\xfe\n"))
+    assert "line 3: expected text in utf-8, found the byte 0xff" in refusal(
+        _bytes(tmp_path, b"party,item\na,\xc3\xa9\na,\xff\xfe\n")
+    )
 
 
 def _bytes(folder: Path, content: bytes) -> Path:

@@ -78,8 +78,8 @@ class TestOrder:
         ({"a": None}, None, "must map words to their frequencies"),
         ({"a": 1, "b": -1}, None, "row 2: expected a number from 0 in 'frequency', found -1.0"),
         ({"a": float("nan")}, None, "row 1: expected a number from 0"),
-        ("words.json", None, "a .txt, .csv or .parquet file, or wordfreq:LANGUAGE, found 'words.json'"),
-        ("words.txt", None, "words.txt: expected a .txt, .csv or .parquet file, found none"),
+        ("words.json", None, "a .txt file, a table or wordfreq:LANGUAGE, found 'words.json'"),
+        ("words.txt", None, "found 'words.txt': expected a .txt file or .*, found none"),
         ("wordfreq:", None, "expected wordfreq:LANGUAGE\\[:NUMBER\\]"),
         ("wordfreq:en:", None, "expected wordfreq:LANGUAGE\\[:NUMBER\\]"),
         ("wordfreq:en:0", None, "expected wordfreq:LANGUAGE\\[:NUMBER\\]"),
@@ -98,7 +98,7 @@ def test_what_is_no_list_is_refused(given: Any, order: str | None, reason: str) 
         ("word,frequency\ntea,often\n", "expected numbers in 'frequency', found other values"),
         ("word,frequency\ntea,1\ncoffee,\n", "expected numbers in 'frequency'"),
         ("word,frequency\ntea,1\ncoffee,inf\n", "row 2: expected a number from 0 in 'frequency', found inf"),
-        ("word,frequency\ntea,1\n,2\n", "row 2: expected a value for 'item', found none"),
+        ("word,frequency\ntea,1\n,2\n", "row 2: expected a value for 'word', found none"),
         ("word\n", "empty table"),
     ],
 )
@@ -142,7 +142,7 @@ class TestPublicLists:
 
     def test_without_the_extra_the_error_names_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "wordfreq", None)
-        with pytest.raises(InvalidInput, match='wordfreq:en needs .* wordfreq: pip install "treetop\\[words\\]"'):
+        with pytest.raises(InvalidInput, match='wordfreq:en .* wordfreq, .*: pip install "treetop-ldp\\[words\\]"'):
             word_list_of("wordfreq:en")
 
     def test_the_package_itself_where_it_is_installed(self) -> None:

@@ -32,6 +32,7 @@ from treetop.cli.options import RowsAreUsers, UserColumn
 from treetop.cli.screen import out, progress_bar
 from treetop.datasets.loading import federation_named
 from treetop.datasets.party_split import users_of
+from treetop.datasets.table_files.options import ReadOptions
 from treetop.federation.device.list_checks import LEAST_SLOTS
 from treetop.services.fleet.fleet import Fleet, FleetPlan, FleetTotals
 from treetop.services.fleet.runs import FleetProgress
@@ -73,7 +74,7 @@ def fleet(
 ) -> None:
     """Play many users of one party with the real device code; killed and started again, it goes on."""
     source, name = given("--data", data), given("--party-name", party_name)
-    federation = federation_named(source, any_items=True, user=user_column, rows_are_users=rows_are_users)
+    federation = federation_named(source, ReadOptions(any_items=True, user=user_column, rows_are_users=rows_are_users))
     held = users_of(federation, name, users, seed)
     own = [ticket.to_bytes() for ticket in tickets_in("--tickets", given("--tickets", tickets))]
     plan = FleetPlan(
