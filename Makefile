@@ -10,7 +10,7 @@ SCIENCE := src/treetop/encoding/*,src/treetop/privacy/*,src/treetop/oracles/*,sr
 LONG := tests/statistical tests/equivalence tests/end_to_end tests/faults tests/browser $(addprefix tests/unit/,adapters audit cli datasets evaluation planning reproduction services)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11
 
-.PHONY: help demo test lint sdk unit check-slow bench lock docs sbom audit-dependencies promises sign-promises verify-promises clean
+.PHONY: help demo test lint sdk unit check-slow bench lock docs dist sbom audit-dependencies promises sign-promises verify-promises clean
 
 help:  ## list the tasks
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -90,6 +90,10 @@ lock: $(VENV)/.dev  ## pin every dependency with its hashes, without addresses
 
 	cd $(SDK) && node lock.mjs
 
+dist: $(VENV)/.runtime  ## build wheel and sdist; the same commit gives the same bytes
+	rm -rf dist
+	$(BIN)/python -m hatchling build --directory dist
+
 sbom: $(VENV)/.dev  ## rewrite requirements/sbom.json from the locks (CycloneDX)
 	$(BIN)/python -m tools.supply_chain.sbom
 
@@ -111,4 +115,4 @@ verify-promises: $(VENV)/.dev  ## check the signature of docs/promises.md: PUBLI
 	$(BIN)/python -m tools.supply_chain.promises verify $(PUBLIC)
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(SDK)/node_modules $(SDK)/build $(SDK)/dist $(VENV) $(BENCH) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
+	rm -rf $(SDK)/node_modules $(SDK)/build $(SDK)/dist dist $(VENV) $(BENCH) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*

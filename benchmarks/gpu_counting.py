@@ -29,7 +29,7 @@ def card() -> tuple[Any, Any]:
             sys.exit("CuPy is installed, but it finds no graphics card")
         from treetop.adapters.cupy import olh_support, walsh_spectrum  # noqa: PLC0415
     except ImportError as missing:
-        sys.exit(f"this benchmark needs CuPy (pip install 'treetop[gpu]'): {missing}")
+        sys.exit(f"this benchmark needs CuPy (pip install 'treetop-ldp[gpu]'): {missing}")
     return olh_support, walsh_spectrum
 
 

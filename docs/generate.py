@@ -16,6 +16,7 @@ from treetop.services.party import app as party_app
 from treetop.services.server import app as server_app
 
 REFERENCE = Path(__file__).parent / "reference"
+SBOM = Path(__file__).parents[1] / "requirements" / "sbom.json"
 FEDERATION = Path(__file__).parent / "explanation" / "federation.md"
 BEGIN, END = "<!-- printed from federation/protocol.py: begin -->\n", "<!-- end -->\n"
 
@@ -92,11 +93,32 @@ def openapi_page(description: dict[str, Any]) -> str:
     return json.dumps(description, indent=2, sort_keys=True) + "\n"
 
 
+def licences_page() -> str:
+    """Return every package that is installed with its licence, as the bill of materials has them."""
+    bill = json.loads(SBOM.read_text("utf-8"))
+    rows = [
+        f"| {each['name']} | {each['version']} | {'party, server' if each['scope'] == 'required' else 'extras'} | "
+        f"{' and '.join(map(_licence, each.get('licenses', []))) or 'for other machines: not stated here'} |"
+        for each in bill["components"]
+    ]
+    head = (
+        "# Licences\n\nTreetop is under the Apache License 2.0. What it installs, with the licence that each package "
+        "states about itself,\nfrom `requirements/sbom.json` (CycloneDX, `make sbom`).\n\n"
+        "| package | version | needed by | licence |\n|---|---|---|---|\n"
+    )
+    return head + "\n".join(rows) + "\n"
+
+
+def _licence(stated: dict[str, Any]) -> str:
+    return str(stated.get("expression") or stated["license"]["name"]).replace("|", "/")
+
+
 def pages() -> dict[Path, str]:
     """Return what every generated page must say."""
     return {
         REFERENCE / "settings.md": settings_page(),
         REFERENCE / "commands.md": command_page(),
+        REFERENCE / "licences.md": licences_page(),
         FEDERATION: federation_page(),
         REFERENCE / "party_openapi.json": openapi_page(party_app.description()),
         REFERENCE / "server_openapi.json": openapi_page(server_app.description()),

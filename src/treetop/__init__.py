@@ -68,7 +68,7 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return import_module("importlib.metadata").version("treetop")
+        return import_module("importlib.metadata").version("treetop-ldp")
     if name in _HOMES:
         module, _, known_as = _HOMES[name].partition(":")
         return getattr(import_module(module), known_as or name)

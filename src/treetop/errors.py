@@ -7,8 +7,6 @@ from treetop.public_text import visible
 
 LONGEST_FOUND = 400
 """Of what a peer sent, in a message about it."""
-DISTRIBUTION = "treetop-ldp"
-"""What `pip install` calls this package."""
 
 
 class TreetopError(Exception):
@@ -34,14 +32,6 @@ class UnknownName(InvalidInput):
         nearest = get_close_matches(found.lower(), self.known, n=1, cutoff=0.5)
         hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
         super().__init__(f"unknown {kind} {found!r}, expected one of {', '.join(self.known)}{hint}")
-
-
-class MissingExtra(InvalidInput):
-    """A library that only some people need is not installed; the message says how to install it."""
-
-    def __init__(self, what: str, extra: str) -> None:
-        self.what, self.extra = what, extra
-        super().__init__(f'{what} needs an extra of Treetop: pip install "{DISTRIBUTION}[{extra}]"')
 
 
 class PromiseBroken(TreetopError):

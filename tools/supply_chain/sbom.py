@@ -20,7 +20,8 @@ LONGEST_NAME = 80
 
 def bill() -> dict[str, Any]:
     """Return the bill of materials of what `make demo` installs; what a party needs is marked as required."""
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    name, version = project["name"], project["version"]
     needed = {each.pin for each in locked("party")}
     return {
         "bomFormat": "CycloneDX",
@@ -28,8 +29,8 @@ def bill() -> dict[str, Any]:
         "version": 1,
         "metadata": {
             "component": {
-                "type": "application", "bom-ref": "treetop", "name": "treetop", "version": version,
-                "purl": f"pkg:pypi/treetop@{version}", "licenses": [{"expression": "Apache-2.0"}],
+                "type": "application", "bom-ref": name, "name": name, "version": version,
+                "purl": f"pkg:pypi/{name}@{version}", "licenses": [{"expression": "Apache-2.0"}],
             }
         },
         "components": [_component(each, each.pin in needed) for each in locked("runtime")],

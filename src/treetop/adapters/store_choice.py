@@ -16,6 +16,7 @@ from treetop.adapters.relational.states import naming
 from treetop.adapters.relational.tables import Database
 from treetop.adapters.sqlite.database import SqliteDatabase
 from treetop.errors import InvalidInput
+from treetop.extras import needed_for
 from treetop.toml_files import FileValue, Secret, Source
 
 _NAME = r"(?:[\w.~-]|%[0-9A-Fa-f]{2})"
@@ -100,9 +101,7 @@ def open_stores(where: str, opening: Opening | None = None) -> tuple[RelationalR
         if location.address is None:
             database: Database = SqliteDatabase(Path(where), opening)
         else:
-            try:
+            with needed_for("a PostgreSQL store", "postgres"):
                 from treetop.adapters.postgres.database import PostgresDatabase  # noqa: PLC0415  an extra of its own
-            except ModuleNotFoundError:
-                raise InvalidInput("a PostgreSQL store needs psycopg: install treetop[postgres]") from None
             database = PostgresDatabase(where, str(location), opening)
     return RelationalReportStore(database), RelationalJournal(database)

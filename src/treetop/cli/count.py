@@ -14,6 +14,7 @@ from rich.table import Table
 from treetop.cli.options import Json
 from treetop.cli.screen import out, print_json, waiting
 from treetop.errors import InvalidInput, UnknownName
+from treetop.extras import needed_for
 
 ENGINES = ("embedded", "dask", "gpu")
 
@@ -95,10 +96,8 @@ def _engine(name: str, scheduler: str | None, threads: int | None) -> Iterator[A
 
 
 def _module(name: str, extra: str) -> Any:
-    try:
+    with needed_for(f"--engine {extra}", extra):
         return import_module(f"treetop.adapters.{name}")
-    except ImportError as missing:
-        raise InvalidInput(f"--engine {extra} needs `pip install 'treetop[{extra}]'`: {missing}") from None
 
 
 def _table(counted: dict[str, int], reports: int) -> Table:

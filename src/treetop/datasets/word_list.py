@@ -17,7 +17,8 @@ from treetop.datasets.columns import popularities, text_column
 from treetop.datasets.item_catalogue import lines_of
 from treetop.datasets.table_files.reader import read_table
 from treetop.encoding.listed_items import ItemCatalogue
-from treetop.errors import InvalidInput, MissingExtra, UnknownName
+from treetop.errors import InvalidInput, UnknownName
+from treetop.extras import needed_for
 
 POPULARITY, NO_ORDER = "popularity", "none"
 ORDERS = (POPULARITY, NO_ORDER)
@@ -105,10 +106,8 @@ def _public(name: str) -> ItemCatalogue:
     asked = _PUBLIC_LIST.fullmatch(name)
     if asked is None:
         raise InvalidInput(f"expected wordfreq:LANGUAGE[:NUMBER] such as wordfreq:en:50000, found {name!r}")
-    try:
+    with needed_for(name, "words"):
         wordfreq = import_module("wordfreq")
-    except ImportError:
-        raise MissingExtra(f"{name} is read by the package wordfreq, which", "words") from None
     known = sorted(wordfreq.available_languages())
     if asked["language"] not in known:
         raise UnknownName("language of wordfreq", asked["language"], known)

@@ -16,6 +16,7 @@ import pyarrow.parquet
 
 from treetop.errors import InvalidInput
 from treetop.evaluation.grid import Cell
+from treetop.extras import needed_for
 from treetop.query.find import Score
 from treetop.simulation.population import Population
 
@@ -92,8 +93,9 @@ class Evaluation:
         return [asdict(row) for row in self.rows]
 
     def to_pandas(self) -> Any:
-        """Return the rows as a pandas DataFrame; pandas must be installed."""
-        return self.table.to_pandas()
+        """Return the rows as a pandas DataFrame; needs the extra `pandas`."""
+        with needed_for("a DataFrame", "pandas"):
+            return self.table.to_pandas()
 
     def write(self, path: Path) -> None:
         """Write the rows to Parquet or CSV, whole or not at all."""

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib.util import find_spec
+from importlib import import_module
 from math import ceil, isfinite
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 from treetop.errors import InvalidInput
+from treetop.extras import needed_for
 from treetop.federation.device.ledger import Caps
 from treetop.mechanisms.panorama.plan import MAX_NAME_BITS
 from treetop.mechanisms.strategy import DEFAULT_EPSILON
@@ -220,6 +221,6 @@ def checked_plot(path: Path) -> Path:
         raise InvalidInput(f"{path}: expected a plot ending in {' or '.join(PLOT_ENDINGS)}")
     if path.is_dir() or not path.parent.is_dir():
         raise InvalidInput(f"{path}: expected a file in a folder that exists")
-    if find_spec("matplotlib") is None:
-        raise InvalidInput("a plot needs matplotlib: install it with `pip install 'treetop[plot]'`")
+    with needed_for("a plot", "plot"):
+        import_module("matplotlib")
     return path

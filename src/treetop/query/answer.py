@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import pyarrow as pa
 
 from treetop.errors import InvalidInput, PeerViolation
+from treetop.extras import needed_for
 from treetop.mechanisms.dialogue import LevelTrace
 from treetop.mechanisms.strict_json import decimal, record, require, rows, text, whole
 from treetop.metrics.noise_advice import Advice
@@ -211,12 +212,14 @@ class Answer:
         return pa.Table.from_pylist(rows, schema=pa.schema(kinds))
 
     def to_pandas(self) -> Any:
-        """Return the items as a pandas DataFrame; pandas must be installed."""
-        return self.to_arrow().to_pandas()
+        """Return the items as a pandas DataFrame; needs the extra `pandas`."""
+        with needed_for("a DataFrame", "pandas"):
+            return self.to_arrow().to_pandas()
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw a bar with its error bar for each item; matplotlib must be installed (`treetop[plot]`)."""
-        from matplotlib import pyplot  # noqa: PLC0415  an extra, loaded by those who plot
+        """Draw a bar with its error bar for each item; needs the extra `plot`."""
+        with needed_for("a plot", "plot"):
+            from matplotlib import pyplot  # noqa: PLC0415  an extra, loaded by those who plot
 
         items, title = self.to_arrow(), self.title
         rows, ranks = items.to_pydict(), range(len(items))

@@ -5,11 +5,10 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import metadata
-from importlib.util import find_spec
+from importlib import import_module, metadata
 from pathlib import Path
 
-from treetop.errors import InvalidInput
+from treetop.extras import DISTRIBUTION, needed_for
 from treetop.public_text import visible
 from treetop.reproduction.cell_journal import write_whole
 from treetop.reproduction.result_files import write_results
@@ -182,9 +181,9 @@ FIGURES = "figures"
 
 def require_plots() -> None:
     """Refuse, before anything is run, to go on without what plots and page are made with."""
-    for library in ("matplotlib", "jinja2"):
-        if find_spec(library) is None:
-            raise InvalidInput(f"the report needs {library}, which is not installed: pip install 'treetop[plot]'")
+    with needed_for("the report", "plot"):
+        for library in ("matplotlib", "jinja2"):
+            import_module(library)
 
 
 def write_report(reproduction: Reproduction, folder: Path, command: str) -> None:
@@ -235,5 +234,5 @@ def _counts(reproduction: Reproduction) -> dict[str, int]:
 
 def versions() -> dict[str, str]:
     """Return the versions that numbers and plots depend on."""
-    packages = {name: metadata.version(name) for name in ("treetop", "numpy", "pyarrow", "matplotlib")}
+    packages = {name: metadata.version(name) for name in (DISTRIBUTION, "numpy", "pyarrow", "matplotlib")}
     return {**packages, "python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}

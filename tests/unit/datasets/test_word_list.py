@@ -142,7 +142,7 @@ class TestPublicLists:
 
     def test_without_the_extra_the_error_names_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "wordfreq", None)
-        with pytest.raises(InvalidInput, match='wordfreq:en .* wordfreq, .*: pip install "treetop-ldp\\[words\\]"'):
+        with pytest.raises(InvalidInput, match='wordfreq:en needs wordfreq, .*: pip install "treetop-ldp\\[words\\]"'):
             word_list_of("wordfreq:en")
 
     def test_the_package_itself_where_it_is_installed(self) -> None:

@@ -1,1 +1,1 @@
-"""Counting on an NVIDIA graphics card (`treetop[gpu]`)."""
+"""Counting on an NVIDIA graphics card (the extra `gpu`)."""

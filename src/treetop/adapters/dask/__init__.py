@@ -1,1 +1,1 @@
-"""Counting on a Dask cluster (`treetop[dask]`)."""
+"""Counting on a Dask cluster (the extra `dask`)."""

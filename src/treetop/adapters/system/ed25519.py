@@ -10,6 +10,7 @@ from typing import Any
 
 from treetop.adapters.system.durable_file import create_durably
 from treetop.errors import InvalidInput
+from treetop.extras import needed_for
 from treetop.secret_files import read_secret
 
 SEED_BYTES = 32
@@ -20,10 +21,8 @@ _HEX_KEY = re.compile(r"[0-9a-f]{64}")
 
 def _library(part: str) -> ModuleType:
     """Load a part of the library that signs; only who signs or checks signatures needs it."""
-    try:
+    with needed_for("a signature", "federation"):
         return import_module(f"cryptography.{part}")
-    except ImportError:
-        raise InvalidInput("signatures need an extra of Treetop: install treetop[federation]") from None
 
 
 class SigningKey:

@@ -7,20 +7,18 @@ from importlib import import_module
 from pathlib import Path
 
 from treetop.adapters.system.durable_file import replace_durably
-from treetop.errors import InvalidInput
+from treetop.extras import needed_for
 
 DAYS = 30
 
 
 def issue_self_signed(address: str, certificate: Path, key: Path) -> str:
     """Write a new certificate for an IP address and its key; return the fingerprint that a phone shows."""
-    try:
+    with needed_for("a certificate", "federation"):
         x509 = import_module("cryptography.x509")
         hashes = import_module("cryptography.hazmat.primitives.hashes")
         serialization = import_module("cryptography.hazmat.primitives.serialization")
         ec = import_module("cryptography.hazmat.primitives.asymmetric.ec")
-    except ImportError:
-        raise InvalidInput("certificates need an extra of Treetop: install treetop[federation]") from None
     private = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "treetop up --survey")])
     now = datetime.datetime.now(datetime.UTC)

@@ -12,6 +12,7 @@ from treetop.adapters.system.durable_file import create_durably
 from treetop.cli.options import Json
 from treetop.cli.screen import note, out, print_json
 from treetop.errors import InvalidInput
+from treetop.extras import needed_for
 from treetop.toml_files import read_toml
 
 TICKETS_AT_ONCE, RETRY_SECONDS = 10_000, 20
@@ -83,10 +84,8 @@ def _read(path: Path) -> Any:
 
 def _federation(name: str) -> Any:
     """Load a module that needs the extra."""
-    try:
+    with needed_for("treetop party", "federation"):
         return import_module(f"treetop.{name}")
-    except ModuleNotFoundError as missing:
-        raise InvalidInput(f"`treetop party` needs `pip install 'treetop[federation]'`: {missing}") from None
 
 
 def _digest(text: str) -> bytes:

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from treetop.datasets.table_files.options import ReadOptions
-from treetop.errors import InvalidInput, MissingExtra
+from treetop.errors import InvalidInput
+from treetop.extras import needed_for
 
 ROWS_AT_ONCE = 50_000
 
@@ -23,10 +24,8 @@ def read_query(word: str, options: ReadOptions) -> pa.Table:
     shown = shown_url(word)
     if options.query is None:
         raise InvalidInput(f"{shown}: expected what to ask the database, --query 'SELECT …' (query=), found none")
-    try:
+    with needed_for(f"{shown}: a database", "sql"):
         sqlalchemy: Any = import_module("sqlalchemy")
-    except ImportError:
-        raise MissingExtra(f"{shown}: reading a database", "sql") from None
     try:
         engine = sqlalchemy.create_engine(word)
     except ModuleNotFoundError as missing:

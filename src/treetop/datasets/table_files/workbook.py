@@ -8,17 +8,16 @@ from zipfile import BadZipFile
 import pyarrow as pa
 
 from treetop.datasets.table_files.options import ReadOptions
-from treetop.errors import InvalidInput, MissingExtra
+from treetop.errors import InvalidInput
+from treetop.extras import needed_for
 
 ROWS_AT_ONCE = 10_000
 
 
 def read_workbook(path: Path, options: ReadOptions) -> tuple[pa.Table, list[str]]:
     """Read every cell as text, and nothing where it is empty; say which sheet was read if there are several."""
-    try:
+    with needed_for(f"{path}: an Excel file", "excel"):
         openpyxl = import_module("openpyxl")
-    except ImportError:
-        raise MissingExtra(f"{path}: reading Excel", "excel") from None
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     except (BadZipFile, KeyError, ValueError, OSError) as reason:

@@ -42,7 +42,7 @@ extern "C" void at(unsigned x, unsigned y) { blockIdx = place{x, y}; }
 
 def why_no_card() -> str:
     if importlib.util.find_spec("cupy") is None:
-        return "CuPy is not installed (treetop[gpu])"
+        return "CuPy is not installed (treetop-ldp[gpu])"
     import cupy
 
     return "" if cupy.is_available() else "there is no graphics card"

@@ -140,5 +140,5 @@ def test_other_versions_and_wrong_addresses_are_refused(address: str, postgres: 
 
 def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "treetop.adapters.postgres.database", None)
-    with pytest.raises(InvalidInput, match=r"install treetop\[postgres\]"):
+    with pytest.raises(InvalidInput, match=r"install \"treetop-ldp\[postgres\]\""):
         open_stores("postgresql://user@host/database")

@@ -106,4 +106,4 @@ def test_without_the_extra_the_error_names_it() -> None:
         "SigningKey.generate()"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
-    assert "install treetop[federation]" in done.stderr
+    assert 'pip install "treetop-ldp[federation]"' in done.stderr
