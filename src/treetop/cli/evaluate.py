@@ -1,17 +1,17 @@
 """`treetop evaluate`: a grid of runs."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from treetop.cli.file_options import Files, reads_files
 from treetop.cli.options import (
     CatalogueFile,
     Encoding,
-    Files,
     Json,
     Normalise,
-    RowsAreUsers,
     Seed,
     Set,
     Simulator,
@@ -23,7 +23,7 @@ from treetop.cli.options import (
     read_settings,
 )
 from treetop.cli.rendering import evaluation_table
-from treetop.cli.screen import note, out, print_json, progress_bar, waiting
+from treetop.cli.screen import note, out, print_json, progress_bar, reading_bar, waiting
 from treetop.datasets.item_catalogue import load_catalogue
 from treetop.datasets.loading import federation_named
 from treetop.datasets.table_files.options import ReadOptions
@@ -51,8 +51,10 @@ Repeats = Annotated[int, typer.Option("--repeats", help="Runs of every cell.")]
 Output = Annotated[Path | None, typer.Option("--output", help="Parquet or CSV file for the rows.", show_default=False)]
 
 
+@reads_files(sets=False)
 def evaluate(
     files: Files,
+    *,
     mechanisms: Mechanisms = ALL_MECHANISMS,
     epsilons: Epsilons = "4",
     ks: Ks = "10",
@@ -63,7 +65,6 @@ def evaluate(
     word_list_order: WordListOrder = None,
     text_recovery: TextRecovery = None,
     normalise: Normalise = None,
-    rows_are_users: RowsAreUsers = False,
     settings: Set = None,
     repeats: Repeats = 50,
     workers: Workers = 1,
@@ -71,6 +72,7 @@ def evaluate(
     simulator: Simulator = "exact",
     output: Output = None,
     json: Json = False,
+    read: ReadOptions,
 ) -> None:
     """Run mechanisms many times over a grid and average; rows finished before Ctrl-C are kept in --output."""
     chosen = read_settings(settings)
@@ -82,7 +84,9 @@ def evaluate(
         chosen,
     )
     target = checked_output(output) if output else None
-    with waiting("reading"):
+    with reading_bar() as progress:
+        federation = federation_named(files, replace(read, progress=progress))
+    with waiting("preparing"):
         given = Given(
             encoding,
             None if catalogue is None else load_catalogue(catalogue),
@@ -91,10 +95,7 @@ def evaluate(
             () if normalise is None else normalise,
             chosen,
         )
-        experiment = Experiment.of(
-            federation_named(files, ReadOptions(rows_are_users=rows_are_users)), cells, given, repeats=repeats,
-            seed=seed, simulator=simulator,
-        )  # fmt: skip
+        experiment = Experiment.of(federation, cells, given, repeats=repeats, seed=seed, simulator=simulator)
     for text in (f"seed {experiment.grid.seed}", *experiment.notes):
         note(text)
     rows: dict[int, Row] = {}

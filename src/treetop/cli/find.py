@@ -1,15 +1,16 @@
 """`treetop find`: one answer."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
+from treetop.cli.file_options import Files, reads_files
 from treetop.cli.options import (
     CatalogueFile,
     CentralEpsilon,
     Delta,
     Encoding,
-    Files,
     ItemsPerUser,
     Json,
     K,
@@ -18,20 +19,18 @@ from treetop.cli.options import (
     Normalise,
     Oracle,
     Reading,
-    RowsAreUsers,
     Seed,
     Set,
     Simulator,
     Strategy,
     TextRecovery,
     Trust,
-    UserColumn,
     WordList,
     WordListOrder,
     read_settings,
 )
 from treetop.cli.rendering import present
-from treetop.cli.screen import waiting
+from treetop.cli.screen import reading_bar, waiting
 from treetop.datasets.item_catalogue import load_catalogue
 from treetop.datasets.loading import federation_named
 from treetop.datasets.table_files.options import ReadOptions
@@ -42,8 +41,10 @@ from treetop.privacy.shuffling import asked_guarantee
 from treetop.query.find import simulated_answer
 
 
+@reads_files(sets=True)
 def find(
     files: Files,
+    *,
     k: K = 10,
     epsilon: MaybeEpsilon = None,
     mechanism: MaybeMechanism = None,
@@ -56,8 +57,6 @@ def find(
     word_list_order: WordListOrder = None,
     text_recovery: TextRecovery = None,
     normalise: Normalise = None,
-    user_column: UserColumn = None,
-    rows_are_users: RowsAreUsers = False,
     items_per_user: ItemsPerUser = None,
     reading: Reading = None,
     trust: Trust = None,
@@ -67,10 +66,13 @@ def find(
     settings: Set = None,
     simulator: Simulator = "exact",
     json: Json = False,
+    read: ReadOptions,
 ) -> None:
     """Find the k most popular items of a federation in one simulated run."""
     chosen, central = read_settings(settings), asked_guarantee(trust, central_epsilon, delta, epsilon)
-    with waiting("reading and running"):
+    with reading_bar() as progress:
+        federation = federation_named(files, replace(read, progress=progress))
+    with waiting("running"):
         question = Question(
             k,
             DEFAULT_EPSILON if epsilon is None else epsilon,
@@ -84,7 +86,6 @@ def find(
             normalise=() if normalise is None else normalise,
             settings=chosen,
         )
-        federation = federation_named(files, ReadOptions(user=user_column, rows_are_users=rows_are_users))
         answer = simulated_answer(
             federation, question, seed=seed, simulator=simulator, items_per_user=items_per_user, reading=reading,
             central=central,

@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import monotonic
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -25,6 +26,9 @@ from rich.segment import Segment
 from rich.text import Text
 
 from treetop.public_text import HIDDEN, visible
+
+PATIENCE = 2.0
+"""Seconds before a bar is shown for what may be over at once."""
 
 
 class Screen(Console):
@@ -69,6 +73,14 @@ class Description(ProgressColumn):
         return Text(visible(task.description))
 
 
+class Rows(ProgressColumn):
+    """How many rows were read."""
+
+    def render(self, task: Task) -> Text:
+        """Return it as it is shown."""
+        return Text(f"{task.fields['rows']:,} rows")
+
+
 @contextmanager
 def progress_bar(what: str, total: int | None) -> Iterator[Progress]:
     """Show a bar with the remaining time on standard error while something runs; `advance` its only task."""
@@ -76,6 +88,28 @@ def progress_bar(what: str, total: int | None) -> Iterator[Progress]:
     with Progress(*columns, console=err, transient=True) as bar:
         bar.add_task(what, total=total)
         yield bar
+
+
+@contextmanager
+def reading_bar(what: str = "reading") -> Iterator[Callable[[int, float], None]]:
+    """Show rows and the remaining time on standard error, once reading takes two seconds; call what is yielded."""
+    begin, shown = monotonic(), False
+    columns = (Description(), BarColumn(), Rows(), TimeElapsedColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=err, transient=True)
+    task = bar.add_task(what, total=1.0, rows=0)
+
+    def progress(rows: int, share: float) -> None:
+        nonlocal shown
+        if not shown and monotonic() - begin >= PATIENCE:
+            shown = True
+            bar.start()
+        bar.update(task, completed=share, total=1.0 if share else None, rows=rows)
+
+    try:
+        yield progress
+    finally:
+        if shown:
+            bar.stop()
 
 
 @contextmanager

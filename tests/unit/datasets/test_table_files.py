@@ -4,6 +4,7 @@ import gzip
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import openpyxl
@@ -162,15 +163,16 @@ def test_duckdb_relations(tmp_path: Path) -> None:
 def test_columns_of_other_names(tmp_path: Path) -> None:
     path = tmp_path / "sales.csv"
     path.write_text(text(";").replace("party;item;users", "item;drink;people"))
-    named = {"item_column": "drink", "party_column": "item", "users_column": "people"}
+    named: dict[str, Any] = {"item_column": "drink", "party_column": "item", "users_column": "people"}
     assert contents(load(path, **named)) == EXPECTED
-    for wrong, reason in (
+    cases: list[tuple[dict[str, Any], str]] = [
         ({}, "sales.csv: ignored the columns drink, people"),
         ({"item_column": "food"}, "sales.csv: expected the column 'food', found item, drink, people"),
         ({"item_column": "drink", "party_column": "shop"}, "expected the column 'shop'"),
         ({"item_column": "drink", "party_column": "drink"}, "expected a column for each"),
         ({"item_column": "drink", "users_column": "item"}, "row 1: expected a whole number of users from 0, found a"),
-    ):
+    ]
+    for wrong, reason in cases:
         if not wrong:
             assert load(path).notes == (reason,)
             continue

@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +28,7 @@ from treetop.cli.federation.device_options import (
     given,
     tickets_in,
 )
-from treetop.cli.options import RowsAreUsers, UserColumn
+from treetop.cli.file_options import reads_files
 from treetop.cli.screen import out, progress_bar
 from treetop.datasets.loading import federation_named
 from treetop.datasets.party_split import users_of
@@ -49,7 +49,9 @@ Tickets = Annotated[
 ]
 
 
+@reads_files(sets=True)
 def fleet(
+    *,
     party: Party = None,
     task: Task = None,
     data: Data = None,
@@ -58,8 +60,6 @@ def fleet(
     server_key: ServerKey = None,
     state: State = None,
     users: Annotated[int | None, typer.Option("--users", help="So many of them.", show_default="all")] = None,
-    user_column: UserColumn = None,
-    rows_are_users: RowsAreUsers = False,
     seed: Annotated[int, typer.Option("--seed", help="Who holds what; never what a device says.")] = 0,
     batch: Annotated[int, typer.Option("--batch", min=1, max=10_000, help="Reports in a request.")] = 100,
     connections: Annotated[int, typer.Option("--connections", min=1, max=64, help="Kept connections.")] = 2,
@@ -71,10 +71,11 @@ def fleet(
     json: Annotated[
         bool, typer.Option("--json", help="Print the totals as one line; progress lines go to standard error.")
     ] = False,
+    read: ReadOptions,
 ) -> None:
     """Play many users of one party with the real device code; killed and started again, it goes on."""
     source, name = given("--data", data), given("--party-name", party_name)
-    federation = federation_named(source, ReadOptions(any_items=True, user=user_column, rows_are_users=rows_are_users))
+    federation = federation_named(source, replace(read, any_items=True))
     held = users_of(federation, name, users, seed)
     own = [ticket.to_bytes() for ticket in tickets_in("--tickets", given("--tickets", tickets))]
     plan = FleetPlan(

@@ -17,6 +17,8 @@ from rich.progress import (
 
 from treetop.adapters.system.durable_file import replace_durably
 from treetop.cli.federation.known_lists import read_lists
+from treetop.cli.federation.qr_code import in_terminal, qr_code
+from treetop.cli.file_options import reads_files
 from treetop.cli.options import (
     CatalogueFile,
     CentralEpsilon,
@@ -26,21 +28,19 @@ from treetop.cli.options import (
     MaybeMechanism,
     Normalise,
     Reading,
-    RowsAreUsers,
     Set,
     Strategy,
     TextRecovery,
     Trust,
-    UserColumn,
     WordList,
     WordListOrder,
     completing,
     read_settings,
     seconds_of,
 )
-from treetop.cli.qr_code import in_terminal, qr_code
 from treetop.cli.rendering import present
 from treetop.cli.screen import Description, err, note
+from treetop.datasets.table_files.options import ReadOptions
 from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import steps_named
 from treetop.errors import InvalidInput
@@ -122,7 +122,9 @@ FOR_PEOPLE = {"data": FRUIT, "k": 5, "epsilon": "2", "users": 20_000, "mode": "o
 """What a survey asks unless told otherwise."""
 
 
+@reads_files(sets=True)
 def up(
+    *,
     parties: Parties = None,
     users: Users = None,
     k: MaybeK = None,
@@ -132,8 +134,6 @@ def up(
     oracle: MaybeOracle = None,
     settings: Set = None,
     data: Data = None,
-    user_column: UserColumn = None,
-    rows_are_users: RowsAreUsers = False,
     items_per_user: ItemsAtMost = None,
     reading: Reading = None,
     encoding: EncodingOption = None,
@@ -154,6 +154,7 @@ def up(
     phones: Phones = True,
     origin: Origins = None,
     json: Json = False,
+    read: ReadOptions,
 ) -> None:
     """Run a federation on this machine: a server, parties, devices that report over HTTP, a query, its answer."""
     central = asked_guarantee(trust, central_epsilon, delta, epsilon)
@@ -162,7 +163,7 @@ def up(
         "mechanism": mechanism, "oracle": oracle, "encoding": encoding, "seed": seed,
         "settings": read_settings(settings) or None, "strategy": strategy, "text_recovery": text_recovery,
         "normalise": ",".join(steps_named(normalise)) if normalise else None, "central": central and vars(central),
-        "user_column": user_column, "rows_are_users": rows_are_users or None, "items_per_user": items_per_user,
+        "user_column": read.user, "rows_are_users": read.rows_are_users or None, "items_per_user": items_per_user,
         "reading": reading,
     }  # fmt: skip
     begun = directory is not None and FederationFolder.is_one(directory)
@@ -170,7 +171,7 @@ def up(
         wanted = FOR_PEOPLE | {name: value for name, value in wanted.items() if value is not None}
         catalogue = Path(FRUIT) if wanted["data"] == FRUIT and word_list is None else catalogue
     plan = _survey_plan(survey, wanted["mode"], question, collect, origin)
-    folder = opened_folder(directory, wanted, read_lists(catalogue, word_list, word_list_order, normalise))
+    folder = opened_folder(directory, wanted, read_lists(catalogue, word_list, word_list_order, normalise), read)
     if plan is not None and not begun:
         plan.save(folder.path)
     if plan is not None and SurveyPlan.load(folder.path) is None:
