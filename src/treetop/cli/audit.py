@@ -9,7 +9,8 @@ from rich.text import Text
 from treetop.audit.audit_report import NOT_SEEN, AuditReport
 from treetop.audit.run import parts, run_audit
 from treetop.cli.options import Json
-from treetop.cli.screen import Description, err, out, print_json
+from treetop.cli.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
+from treetop.cli.screen import Description, err, out
 
 
 def audit(
@@ -22,9 +23,11 @@ def audit(
         str | None,
         typer.Option(help="Audit this oracle alone, or with --mechanism both of them.", show_default="all"),
     ] = None,
+    output: PlainOutputFile = None,
     json: Json = False,
 ) -> None:
     """Check the privacy promise, exactly and by experiment; exit 1 if any claim fails."""
+    target = checked_target(output, PLAIN_FORMATS)
     columns = (Description(), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True) as progress:
         task = progress.add_task("audit", total=sum(part.seconds for part in parts(quick, mechanism, oracle)))
@@ -33,10 +36,7 @@ def audit(
             progress.update(task, description=title, completed=done)
 
         report = run_audit(quick, tick, mechanism, oracle)
-    if json:
-        print_json(report.as_json())
-    else:
-        _show(report)
+    deliver(report.as_json(), lambda: _show(report), json_only=json, output=target)
     if not report.passed:
         raise typer.Exit(1)
 

@@ -1,7 +1,6 @@
 """`treetop evaluate`: a grid of runs."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,7 +21,8 @@ from treetop.cli.options import (
     read_list,
     read_settings,
 )
-from treetop.cli.rendering import evaluation_table
+from treetop.cli.output import OutputFile, checked_target, write_output
+from treetop.cli.rendering import evaluation_table, fitted
 from treetop.cli.screen import note, out, print_json, progress_bar, reading_bar, waiting
 from treetop.datasets.item_catalogue import load_catalogue
 from treetop.datasets.loading import federation_named
@@ -30,7 +30,7 @@ from treetop.datasets.table_files.options import ReadOptions
 from treetop.datasets.word_list import word_list_of
 from treetop.evaluation.evaluate import Experiment, Given
 from treetop.evaluation.grid import cells_of
-from treetop.evaluation.results import Row, checked_output
+from treetop.evaluation.results import MEANINGS, Evaluation, Row
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.oracles.registry import AUTO
 
@@ -48,7 +48,6 @@ Epsilons = Annotated[str, typer.Option("--epsilons", help="Privacy budgets, sepa
 Ks = Annotated[str, typer.Option("--ks", help="Numbers of items, separated by commas.")]
 Oracles = Annotated[str, typer.Option("--oracles", help="Frequency oracles, separated by commas.")]
 Repeats = Annotated[int, typer.Option("--repeats", help="Runs of every cell.")]
-Output = Annotated[Path | None, typer.Option("--output", help="Parquet or CSV file for the rows.", show_default=False)]
 
 
 @reads_files(sets=False)
@@ -70,7 +69,7 @@ def evaluate(
     workers: Workers = 1,
     seed: Seed = None,
     simulator: Simulator = "exact",
-    output: Output = None,
+    output: OutputFile = None,
     json: Json = False,
     read: ReadOptions,
 ) -> None:
@@ -83,7 +82,7 @@ def evaluate(
         read_list("--ks", ks, int, "whole numbers"),
         chosen,
     )
-    target = checked_output(output) if output else None
+    target = checked_target(output)
     with reading_bar() as progress:
         federation = federation_named(files, replace(read, progress=progress))
     with waiting("preparing"):
@@ -106,9 +105,14 @@ def evaluate(
     finally:  # whatever happens, the rows that are finished are written
         evaluation = experiment.evaluation(rows)
         if target is not None:
-            evaluation.write(target)
+            write_output(target, evaluation.to_json(), lambda: _show(evaluation), evaluation)
             note(f"{len(rows)} of {len(cells)} rows are in {target}")
     if json:
         print_json(evaluation.to_json())
     else:
-        out.print(evaluation_table(evaluation.rows))
+        _show(evaluation)
+
+
+def _show(evaluation: Evaluation) -> None:
+    out.print(fitted(evaluation_table(evaluation.rows)))
+    out.print(MEANINGS, style="dim")

@@ -37,7 +37,8 @@ OPTIONS: dict[str, tuple[str, Any, Any]] = {
         "--drop-missing", help="Leave out rows without a value, and say how many; otherwise one is refused.")),
     "delimiter": ("delimiter", Column, typer.Option(
         "--delimiter", metavar="CHARACTER",
-        help=f"Between two values of a CSV: a character, or {', '.join(DELIMITERS)}.", show_default="what its first line shows", autocompletion=completing(list(DELIMITERS)))),
+        help=f"Between two values of a CSV: a character, or {', '.join(DELIMITERS)}.",
+        show_default="what its first line shows", autocompletion=completing(list(DELIMITERS)))),
     "file_encoding": ("encoding", Column, typer.Option(
         "--file-encoding", metavar="NAME", help=f"How a CSV is written: {', '.join(ENCODINGS)} or another.",
         show_default="what the file shows", autocompletion=completing(ENCODINGS))),

@@ -29,6 +29,7 @@ from treetop.cli.options import (
     WordListOrder,
     read_settings,
 )
+from treetop.cli.output import OutputFile, checked_target
 from treetop.cli.rendering import present
 from treetop.cli.screen import reading_bar, waiting
 from treetop.datasets.item_catalogue import load_catalogue
@@ -65,10 +66,12 @@ def find(
     seed: Seed = None,
     settings: Set = None,
     simulator: Simulator = "exact",
+    output: OutputFile = None,
     json: Json = False,
     read: ReadOptions,
 ) -> None:
     """Find the k most popular items of a federation in one simulated run."""
+    target = checked_target(output)
     chosen, central = read_settings(settings), asked_guarantee(trust, central_epsilon, delta, epsilon)
     with reading_bar() as progress:
         federation = federation_named(files, replace(read, progress=progress))
@@ -90,4 +93,4 @@ def find(
             federation, question, seed=seed, simulator=simulator, items_per_user=items_per_user, reading=reading,
             central=central,
         )  # fmt: skip
-    present(answer, json)
+    present(answer, json, target)

@@ -8,9 +8,20 @@ from rich.table import Table
 from rich.text import Text
 
 from treetop.cli.options import CentralEpsilon, Delta, Json, K, MaybeEpsilon, Trust, read_list
-from treetop.cli.screen import note, out, print_json
+from treetop.cli.output import OutputFile, checked_target, deliver
+from treetop.cli.rendering import fitted
+from treetop.cli.screen import note, out, plain
 from treetop.oracles.set_reports import MAX_ITEMS
-from treetop.planning.plan import DEFAULT_CATALOGUE, DEFAULT_WORD_LIST, LARGEST_EPSILON, Plan, PlanRow, checked_plot
+from treetop.planning.plan import (
+    DEFAULT_CATALOGUE,
+    DEFAULT_WORD_LIST,
+    LARGEST_EPSILON,
+    MEANINGS,
+    Plan,
+    PlanRow,
+    checked_plot,
+    written_share,
+)
 from treetop.planning.plan import plan as plan_query
 from treetop.privacy.shuffling import CentralGuarantee
 
@@ -47,11 +58,12 @@ def plan(
     central_epsilon: CentralEpsilon = None,
     delta: Delta = None,
     plot: Plot = None,
+    output: OutputFile = None,
     json: Json = False,
 ) -> None:
     """Say what could be found and what it would cost, before any data are collected."""
     sizes = read_list("--users", users, int, "whole numbers")
-    target = checked_plot(plot) if plot else None
+    target, written = checked_plot(plot) if plot else None, checked_target(output)
     planned = plan_query(
         sizes,
         k=k,
@@ -64,10 +76,7 @@ def plan(
         central_epsilon=central_epsilon,
         delta=delta,
     )
-    if json:
-        print_json(planned.to_json())
-    else:
-        _show(planned)
+    deliver(planned.to_json(), lambda: _show(planned), json_only=json, output=written, result=planned)
     if target is not None:
         from treetop.planning.plot import draw_plan  # noqa: PLC0415  matplotlib is an extra
 
@@ -77,18 +86,10 @@ def plan(
 
 def _show(planned: Plan) -> None:
     p = planned.parameters
-    parties = "1 party" if len(planned.users) == 1 else f"{len(planned.users)} parties"
-    asked = f"{planned.all_users:,} users in {parties}, ε = {p.epsilon:g}, k = {p.k}"
     bits = max(row.report_bits for row in planned.rows)
-    out.print(Text.assemble((asked, "bold"), f"; everybody gives one report of about {bits} bits.\n"))
-    out.print(_table(planned))
-    out.print(
-        "found: an item that this share of users hold, in every party, is among the k found in 9 of 10 runs, even as "
-        "the k-th most popular, if all after it are rare. marked: it is also marked as more than noise. ±: standard "
-        "error of a count just found.",
-        style="dim",
-        soft_wrap=True,
-    )
+    out.print(Text.assemble((plain(planned.title), "bold"), f"; everybody gives one report of about {bits} bits.\n"))
+    out.print(fitted(_table(planned)))
+    out.print(MEANINGS, style="dim")
     out.print(Text(f"\nUsers of the smallest party ({min(planned.users):,}, half taken for fakes)", style="bold"))
     for central in dict.fromkeys(row.central_epsilon for row in planned.rows):
         modes = ", ".join(row.mode for row in planned.rows if row.central_epsilon == central)
@@ -118,20 +119,16 @@ def _table(planned: Plan) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for row in planned.rows:
         error = "-" if row.stderr is None else f"{row.stderr:,.0f}"
-        shares = (_share(row.found), _share(row.marked), error)
+        shares = (written_share(row.found), written_share(row.marked), error)
         table.add_row(row.mode, row.what, *shares, f"{row.uplink_bits / 1000:,.0f}")
     return table
-
-
-def _share(frequency: float | None) -> str:
-    return "never" if frequency is None else "always" if frequency == 0 else f"{frequency:.3%}"
 
 
 def _needs(row: PlanRow, planned: Plan) -> str:
     if row.epsilon_needed == 0:
         return "is always listed: any epsilon and any users do"
     if row.epsilon_needed is None:
-        epsilon = f"no epsilon up to {LARGEST_EPSILON:g} would do with these users"
+        epsilon = f"no epsilon up to {LARGEST_EPSILON:g}, the most that devices accept, would do with these users"
     else:
         epsilon = f"epsilon {row.epsilon_needed:.2f} with these users"
     if row.users_needed is None:

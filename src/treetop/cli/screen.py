@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import StringIO
 from time import monotonic
 from typing import Any
 
@@ -27,6 +28,11 @@ from rich.text import Text
 
 from treetop.public_text import HIDDEN, visible
 
+IN_ASCII = {
+    "●": "*", "○": "o", "█": "#", "▓": "=", "░": "-", "✓": "v", "✗": "x", "±": "+/-", "ε": "epsilon", "…": "...",
+    "→": "->", "≤": "<=", "≥": ">=", "×": "x", "–": "-", "−": "-", "’": "'", "“": '"', "”": '"', "·": "-", "━": "-",
+}  # fmt: skip
+"""For terminals without Unicode."""
 PATIENCE = 2.0
 """Seconds before a bar is shown for what may be over at once."""
 
@@ -39,12 +45,12 @@ class Screen(Console):
 
     def render_str(self, text: str, **how: Any) -> Text:
         """Return what every string becomes before it is printed or measured."""
-        return super().render_str(visible(text), **how)
+        return super().render_str(plain(visible(text)), **how)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         """Return the pieces of what is printed: a `Text` may have several lines, but nothing else that is hidden."""
         for piece in super().render(renderable, options):
-            shown = "\n".join(map(visible, piece.text.split("\n")))
+            shown = plain("\n".join(map(visible, piece.text.split("\n"))))
             yield piece if piece.control or shown == piece.text else Segment(shown, piece.style)
 
 
@@ -58,6 +64,33 @@ def print_json(value: object) -> None:
     written = json.dumps(value, indent=2, ensure_ascii=not unicode, allow_nan=False)
     for line in written.split("\n"):  # between values; in texts they are escaped already
         sys.stdout.write(HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], line) + "\n")
+
+
+def plain(text: str) -> str:
+    """Return a text as this terminal can print it: ASCII instead of the marks that it has no character for."""
+    try:
+        text.encode(out.encoding)
+    except (UnicodeEncodeError, LookupError):
+        return "".join(letter if _has(letter) else IN_ASCII.get(letter, letter) for letter in text)
+    return text
+
+
+def _has(letter: str) -> bool:
+    try:
+        letter.encode(out.encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def text_of(show: Callable[[], None]) -> str:
+    """Return what is printed on standard output, without colours, instead of printing it."""
+    file, out.record, out.file = out.file, True, StringIO()
+    try:
+        show()
+        return out.export_text(clear=True, styles=False)
+    finally:
+        out.record, out.file = False, file
 
 
 def note(text: str) -> None:
@@ -115,5 +148,6 @@ def reading_bar(what: str = "reading") -> Iterator[Callable[[int, float], None]]
 @contextmanager
 def waiting(what: str) -> Iterator[Callable[[str], None]]:
     """Show that something is being done; call what is yielded to say how far it is."""
-    with err.status(Text(visible(what))) as status:
+    spinner = "dots" if plain("⠋●") == "⠋●" else "line"
+    with err.status(Text(visible(what)), spinner=spinner) as status:
         yield lambda text: status.update(Text(visible(text)))

@@ -318,4 +318,8 @@ def _advice(outcome: RunResult, population: Population, parameters: Parameters) 
         if outcome.findings[party.name].reports
     ]
     clear = CLEAR if outcome.ranking.z is None else outcome.ranking.z
-    return advice(count, variance**0.5, levels, parameters.asked_oracle, parameters.epsilon, clear=clear)
+    return advice(
+        count, variance**0.5, levels, parameters.asked_oracle, parameters.epsilon,
+        true_count=population.true_counts(outcome.ranking.prefixes[-1:])[0],
+        largest=float(Caps.per_task), clear=clear,
+    )  # fmt: skip

@@ -28,6 +28,7 @@ from treetop.cli.options import (
     read_settings,
     seconds_of,
 )
+from treetop.cli.output import OutputFile, checked_target
 from treetop.cli.rendering import present
 from treetop.cli.screen import note, out, print_json, waiting
 from treetop.encoding.item_codecs import CODECS
@@ -144,9 +145,11 @@ def query(
     min_validation: LeastValidation = 100,
     ca: CaFile = None,
     wait: Wait = True,
+    output: OutputFile = None,
     json: Json = False,
 ) -> None:
     """Ask a running server for the k most popular items of its federation."""
+    target = checked_target(output)
     try:
         key = read_secret(key_file).decode("ascii").strip()
     except OSError as reason:
@@ -179,9 +182,10 @@ def query(
         task = client.order(order)
         note(f"task {task}")
     if not wait:
-        print_json(client.state(task)) if json else out.print(f"asked: treetop query --server {server} --task {task}")
+        asked = f"asked: treetop query --server {server} --task {task}"
+        print_json(client.state(task)) if json else out.print(asked, soft_wrap=True)
         return
-    present(Answer.from_json(followed(client, task)), json)
+    present(Answer.from_json(followed(client, task)), json, target)
 
 
 def read_expected(pairs: Iterable[str]) -> dict[str, int]:

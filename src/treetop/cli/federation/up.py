@@ -38,6 +38,7 @@ from treetop.cli.options import (
     read_settings,
     seconds_of,
 )
+from treetop.cli.output import OutputFile, checked_target
 from treetop.cli.rendering import present
 from treetop.cli.screen import Description, err, note
 from treetop.datasets.table_files.options import ReadOptions
@@ -153,10 +154,12 @@ def up(
     collect: Collect = None,
     phones: Phones = True,
     origin: Origins = None,
+    output: OutputFile = None,
     json: Json = False,
     read: ReadOptions,
 ) -> None:
     """Run a federation on this machine: a server, parties, devices that report over HTTP, a query, its answer."""
+    target = checked_target(output)
     central = asked_guarantee(trust, central_epsilon, delta, epsilon)
     wanted: dict[str, Any] = {
         "data": data, "parties": parties, "users": users, "k": k, "epsilon": epsilon, "mode": mode,
@@ -180,7 +183,7 @@ def up(
     note(f"{users:,} users drawn with seed {folder.options.seed}; everything is in {folder.path}")
     note(f"`treetop up --directory {folder.path}` goes on from there")
     truth = GroundTruth(folder)
-    present(truth.scored(Answer.from_json(answered(folder, phones=phones))), json)
+    present(truth.scored(Answer.from_json(answered(folder, phones=phones))), json, target)
 
 
 def _survey_plan(
