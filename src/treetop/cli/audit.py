@@ -1,5 +1,6 @@
 """`treetop audit`: does this installation keep its privacy promise?"""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -7,10 +8,10 @@ from rich.progress import BarColumn, Progress, TimeElapsedColumn, TimeRemainingC
 from rich.text import Text
 
 from treetop.audit.audit_report import NOT_SEEN, AuditReport
+from treetop.audit.documents import Circumstances, checked_document, write_document
 from treetop.audit.run import parts, run_audit
 from treetop.cli.options import Json
-from treetop.cli.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
-from treetop.cli.screen import Description, err, out
+from treetop.cli.screen import Description, err, note, out, print_json
 
 
 def audit(
@@ -23,11 +24,19 @@ def audit(
         str | None,
         typer.Option(help="Audit this oracle alone, or with --mechanism both of them.", show_default="all"),
     ] = None,
-    output: PlainOutputFile = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", metavar="FILE", help="A document to sign, too: .html, .md or .json.", show_default=False
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Check the privacy promise, exactly and by experiment; exit 1 if any claim fails."""
-    target = checked_target(output, PLAIN_FORMATS)
+    if output is not None:
+        checked_document(output)
+    parts_audited = " and ".join(name for name in (mechanism, oracle) if name) or "every mechanism and oracle"
+    found = Circumstances.here(f"{parts_audited}, {'quick' if quick else 'full'} sizes and samples")
     columns = (Description(), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True) as progress:
         task = progress.add_task("audit", total=sum(part.seconds for part in parts(quick, mechanism, oracle)))
@@ -36,7 +45,13 @@ def audit(
             progress.update(task, description=title, completed=done)
 
         report = run_audit(quick, tick, mechanism, oracle)
-    deliver(report.as_json(), lambda: _show(report), json_only=json, output=target)
+    if output is not None:
+        write_document(report, found, output)
+        note(f"wrote {output}")
+    if json:
+        print_json(report.as_json())
+    else:
+        _show(report)
     if not report.passed:
         raise typer.Exit(1)
 

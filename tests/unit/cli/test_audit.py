@@ -1,5 +1,6 @@
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import typer
@@ -7,7 +8,7 @@ from typer.testing import CliRunner
 
 from treetop.audit.audit_report import NOT_SEEN, AuditReport, Check
 from treetop.cli import audit as command
-from treetop.errors import UnknownName
+from treetop.errors import InvalidInput, UnknownName
 
 GOOD, BAD = Check("fine", True, "a claim", 0.5, 1), Check("broken", False, "another", 2, 1)
 
@@ -70,3 +71,16 @@ def test_an_unknown_name_is_refused() -> None:
 def test_the_quick_audit_passes() -> None:
     result = CliRunner().invoke(app(), ["--quick", "--json"])
     assert json.loads(result.stdout)["verdict"] == "pass"
+
+
+def test_a_document_is_written_also_when_a_claim_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(command, "run_audit", found(GOOD, BAD))
+    result = CliRunner().invoke(app(), ["--quick", "--output", str(tmp_path / "audit.json")])
+    assert result.exit_code == 1
+    told = json.loads((tmp_path / "audit.json").read_text())
+    assert (told["verdict"], told["extent"]) == ("fail", "every mechanism and oracle, quick sizes and samples")
+
+
+def test_a_document_that_cannot_be_written_is_refused_first(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="expected a document ending in"):
+        CliRunner().invoke(app(), ["--output", str(tmp_path / "audit.pdf")], catch_exceptions=False)
