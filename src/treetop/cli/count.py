@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from treetop.cli.options import Json
+from treetop.cli.options import Json, completing
 from treetop.cli.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.cli.screen import out, waiting
 from treetop.errors import InvalidInput, UnknownName
@@ -33,7 +33,9 @@ Bits = Annotated[
 Above = Annotated[
     float, typer.Option("--above", help="With --bits: standard deviations above a name that nobody holds.")
 ]
-Engine = Annotated[str, typer.Option("--engine", help=f"Who counts: {', '.join(ENGINES)}.")]
+Engine = Annotated[
+    str, typer.Option("--engine", help=f"Who counts: {', '.join(ENGINES)}.", autocompletion=completing(ENGINES))
+]
 Scheduler = Annotated[
     str | None,
     typer.Option("--scheduler", envvar="TREETOP_SCHEDULER", help="Address of the Dask scheduler, tcp://HOST:PORT."),

@@ -18,6 +18,7 @@ from treetop.cli.options import (
     WordList,
     WordListOrder,
     Workers,
+    completing,
     read_list,
     read_settings,
 )
@@ -29,10 +30,10 @@ from treetop.datasets.loading import federation_named
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.datasets.word_list import word_list_of
 from treetop.evaluation.evaluate import Experiment, Given
-from treetop.evaluation.grid import cells_of
+from treetop.evaluation.grid import VARIANTS, cells_of
 from treetop.evaluation.results import MEANINGS, Evaluation, Row
 from treetop.mechanisms.registry import MECHANISMS
-from treetop.oracles.registry import AUTO
+from treetop.oracles.registry import AUTO, oracle_names
 
 ALL_MECHANISMS = ",".join(MECHANISMS)
 
@@ -42,11 +43,17 @@ Mechanisms = Annotated[
         "--mechanisms",
         help="Mechanisms, separated by commas; of Panorama also panorama:list (the word list alone), panorama:texts "
         "(texts alone) and panorama:catalogue (all items known: the limit).",
+        autocompletion=completing([*MECHANISMS, *(f"panorama:{variant}" for variant in VARIANTS)]),
     ),
 ]
 Epsilons = Annotated[str, typer.Option("--epsilons", help="Privacy budgets, separated by commas.")]
 Ks = Annotated[str, typer.Option("--ks", help="Numbers of items, separated by commas.")]
-Oracles = Annotated[str, typer.Option("--oracles", help="Frequency oracles, separated by commas.")]
+Oracles = Annotated[
+    str,
+    typer.Option(
+        "--oracles", help="Frequency oracles, separated by commas.", autocompletion=completing(oracle_names())
+    ),
+]
 Repeats = Annotated[int, typer.Option("--repeats", help="Runs of every cell.")]
 
 

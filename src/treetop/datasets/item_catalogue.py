@@ -1,5 +1,6 @@
 """Files of catalogues: the items that are known before anybody is asked."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,13 @@ def load_catalogue(path: str | Path) -> ItemCatalogue:
         return replace(ItemCatalogue.of(items), source=path.name)
     except InvalidInput as refusal:
         raise InvalidInput(f"{path}: {refusal}" if str(path) not in str(refusal) else str(refusal)) from None
+
+
+def catalogue_of(given: ItemCatalogue | Iterable[object] | str | Path | None) -> ItemCatalogue | None:
+    """Take a catalogue, items, or a file of them."""
+    if given is None or isinstance(given, ItemCatalogue):
+        return given
+    return load_catalogue(given) if isinstance(given, str | Path) else ItemCatalogue.of(given)
 
 
 def lines_of(path: Path) -> list[str]:

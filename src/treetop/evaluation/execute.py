@@ -1,10 +1,13 @@
 """Runs the cells of a grid, in this process or in several; the numbers are the same."""
 
 import multiprocessing
+import pickle
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from multiprocessing.connection import wait
 from os import _exit
 
@@ -68,9 +71,10 @@ def _in_processes(
     spawn = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, spawn, initializer=_begin_worker, initargs=(tuple(populations), grid))
     try:
-        futures: dict[Future[dict[int, Score]], int] = {
-            pool.submit(_work, index, block): index for index, block in _blocks(grid)
-        }
+        with _not_run_again(populations, grid):
+            futures: dict[Future[dict[int, Score]], int] = {
+                pool.submit(_work, index, block): index for index, block in _blocks(grid)
+            }
         for future in as_completed(futures):
             yield futures[future], future.result()
     except BaseException:
@@ -79,6 +83,26 @@ def _in_processes(
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _not_run_again(*sent: object) -> Iterator[None]:
+    """Let fresh processes start without the program that started them, unless what they are sent is defined there.
+
+    They would run it once more, and a program or notebook without a guard would start itself again.
+    """
+    main = sys.modules["__main__"]
+    if b"__main__" in pickle.dumps(sent):
+        yield
+        return
+    known = {name: getattr(main, name) for name in ("__spec__", "__file__") if hasattr(main, name)}
+    try:
+        for name in known:
+            setattr(main, name, None)
+        yield
+    finally:
+        for name, value in known.items():
+            setattr(main, name, value)
 
 
 _given: tuple[tuple[Population, ...], Grid]

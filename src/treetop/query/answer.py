@@ -260,6 +260,8 @@ class Answer:
         with needed_for("a plot", "plot"):
             from matplotlib import pyplot  # noqa: PLC0415  an extra, loaded by those who plot
 
+            from treetop.query.plot_fonts import drawable  # noqa: PLC0415
+
         items, title = self.to_arrow(), self.title
         rows, ranks = items.to_pydict(), range(len(items))
         if axes is None:
@@ -269,7 +271,8 @@ class Answer:
         if known:
             true = [rows["true_count"][rank] for rank in known]
             axes.scatter(true, known, color=TRUE, marker="D", s=28, zorder=3, label="true count")
-        axes.set_yticks(ranks, [visible(item) for item in rows["item"]], parse_math=False)
+        names, families = drawable(visible(item) for item in rows["item"])
+        axes.set_yticks(ranks, names, parse_math=False, fontfamily=families)
         axes.invert_yaxis()
         axes.set_xlabel("users")
         axes.set_title(title, loc="left", fontsize=10)

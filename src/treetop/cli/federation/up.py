@@ -72,7 +72,13 @@ MaybeEpsilon = Annotated[
     str | None, typer.Option("--epsilon", help="Privacy budget of every user's one report.", show_default="4")
 ]
 Mode = Annotated[
-    str | None, typer.Option("--mode", help=f"How devices are asked: {', '.join(MODES)}.", show_default="one-shot")
+    str | None,
+    typer.Option(
+        "--mode",
+        help=f"How devices are asked: {', '.join(MODES)}.",
+        show_default="one-shot",
+        autocompletion=completing(MODES),
+    ),
 ]
 MaybeOracle = Annotated[
     str | None,
@@ -88,7 +94,12 @@ Data = Annotated[
 ]
 EncodingOption = Annotated[
     str | None,
-    typer.Option("--encoding", help=f"How items become bits: {', '.join(CODECS)}.", show_default="what suits the data"),
+    typer.Option(
+        "--encoding",
+        help=f"How items become bits: {', '.join(CODECS)}.",
+        show_default="what suits the data",
+        autocompletion=completing(list(CODECS)),
+    ),
 ]
 UsersSeed = Annotated[
     int | None,

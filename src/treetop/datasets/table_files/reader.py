@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.dataset
 import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet
@@ -119,8 +118,10 @@ def _read_folder(path: Path, options: ReadOptions) -> pa.Table:
     names = sorted(str(each) for each in path.rglob("*.parquet") if each.is_file() and not each.name.startswith("."))
     if not names:
         raise InvalidInput(f"{path}: expected {EXPECTED}, found a folder without Parquet files")
+    from pyarrow.dataset import dataset  # noqa: PLC0415  it loads pandas where that is installed
+
     try:
-        found = pa.dataset.dataset(names, format="parquet", partitioning="hive", partition_base_dir=str(path))
+        found = dataset(names, format="parquet", partitioning="hive", partition_base_dir=str(path))
         parts, rows = [], 0
         for number, fragment in enumerate(found.get_fragments(), start=1):
             parts.append(fragment.to_table(schema=found.schema))
