@@ -10,6 +10,7 @@ import typer
 from treetop.errors import TreetopError
 from treetop.extras import MissingExtra, extra_with
 
+PROGRAM = "treetop"
 INTERRUPTED = 130
 COMPLETING = "_TREETOP_COMPLETE"
 """Set by a shell that wants to know what may follow."""
@@ -21,7 +22,7 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):  # a terminal that cannot show a character gets its escape
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = _app()(standalone_mode=False)
+        code = _app()(standalone_mode=False, prog_name=PROGRAM)
     except ModuleNotFoundError as missing:
         if (extra := extra_with(missing.name)) is None:
             raise

@@ -9,7 +9,6 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from io import StringIO
 from time import monotonic
 from typing import Any
 
@@ -85,12 +84,9 @@ def _has(letter: str) -> bool:
 
 def text_of(show: Callable[[], None]) -> str:
     """Return what is printed on standard output, without colours, instead of printing it."""
-    file, out.record, out.file = out.file, True, StringIO()
-    try:
+    with out.capture() as captured:
         show()
-        return out.export_text(clear=True, styles=False)
-    finally:
-        out.record, out.file = False, file
+    return Text.from_ansi(captured.get()).plain + "\n"
 
 
 def note(text: str) -> None:
