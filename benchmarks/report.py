@@ -19,6 +19,7 @@ from benchmarks import (
     federation,
     heavy_hitters,
     party_intake,
+    reading,
     report_files,
     simulation,
     store,
@@ -27,7 +28,7 @@ from benchmarks import (
 from benchmarks.measuring import Failed, Row
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
-SCIENCE = (counting, report_files, clients, device_perturbation, heavy_hitters, simulation, evaluation)
+SCIENCE = (counting, report_files, clients, device_perturbation, heavy_hitters, simulation, evaluation, reading)
 FEDERATION = (store, party_intake, tls_intake, federation)
 MODULES: dict[str, ModuleType] = {module.__name__.rpartition(".")[2]: module for module in (*SCIENCE, *FEDERATION)}
 INTRODUCTION = """# Benchmarks

@@ -11,13 +11,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from treetop.datasets.columns import CodedTexts
+from treetop.datasets.columns import CodedTexts, Codes
 from treetop.datasets.user_sets import UserSets
 from treetop.encoding.normalisation import normalised
 from treetop.errors import InvalidInput
 from treetop.oracles.set_question import SetQuestion
 
 DEFAULT_ENCODING = "words"
+CELLS_PER_ROW = 4
+"""Tables of all parties and items may have so many cells for each row of the data."""
+EXACT_BELOW = 2.0**53
 USER_NAMES = re.compile(
     r"(user|customer|device|client|account|member|person|visitor|subscriber|patient|household|cookie|player|employee|"
     r"student)(id|uid|uuid|guid|key|no|nr|number|hash|name|code)?|uid|uuid|email|emailaddress|imei|msisdn"
@@ -111,14 +114,10 @@ def federation_from_rows(
     Parties and items are in the order of their names, so that rows in another order are the same federation.
     """
     parties, items = parties.in_order(), items.in_order()
-    column = np.ones(len(items.codes), dtype=np.int64) if users is None else users
-    rows = pa.table({"party": parties.codes, "item": items.codes, "users": column})
-    summed = rows.group_by(["party", "item"], use_threads=False).aggregate([("users", "sum")])
-    repeated = len(rows) - len(summed)
+    owners, held, counts = _summed(parties.codes, items.codes, len(items.texts), users)
+    repeated = len(items.codes) - len(counts)
     notes = (f"{repeated:,} repeated (party, item) rows were added up",) if users is not None and repeated else ()
-    owners, held, counts = (np.asarray(summed[each]) for each in ("party", "item", "users_sum"))
-    order = np.lexsort((held, owners))
-    order = order[counts[order] > 0]
+    order = np.flatnonzero(counts > 0)
     places = np.zeros(len(items.texts), dtype=np.int64)  # of the items that somebody holds
     kept = np.bincount(held[order], minlength=len(places)) > 0
     places[kept] = np.arange(np.count_nonzero(kept))
@@ -127,6 +126,27 @@ def federation_from_rows(
     if pa.types.is_binary(items.texts.type):
         names = [item.decode("utf-8", "surrogateescape") for item in names]
     return Federation(name, names, found, notes)
+
+
+def _summed(
+    parties: Codes, items: Codes, number: int, users: NDArray[np.int64] | None
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
+    """Add up the rows of every party and item that occurs, sorted by both."""
+    pairs = parties.astype(np.int64) * number + items
+    cells = int(pairs.max()) + 1
+    exact = users is None or float(users.sum(dtype=np.float64)) < EXACT_BELOW  # sums of floats are those of integers
+    if exact and cells <= CELLS_PER_ROW * len(pairs):
+        occurring = np.bincount(pairs)
+        found = np.flatnonzero(occurring)
+        sums = occurring if users is None else np.bincount(pairs, users)
+        return found // number, found % number, sums[found].astype(np.int64)
+    column = np.ones(len(pairs), dtype=np.int64) if users is None else users
+    summed = (
+        pa.table({"pair": pairs, "users": column}).group_by("pair", use_threads=False).aggregate([("users", "sum")])
+    )
+    found, sums = np.asarray(summed["pair"]), np.asarray(summed["users_sum"])
+    order = np.argsort(found)
+    return found[order] // number, found[order] % number, sums[order]
 
 
 def _parties(

@@ -28,10 +28,11 @@ class Deployed:
 
 
 DEPLOYED = (
-    Deployed("Apple, iOS and macOS", "2 to 8 a day", "local, for each use: health types 2, emoji 4, words typed 8"),
-    Deployed("Google, RAPPOR in Chrome", "1.1", "local: ln 3 for one report; repeated ones cost more"),
-    Deployed("Microsoft, Windows telemetry", "1", "local, for each collection of how long apps are used"),
-    Deployed("US Census 2020, redistricting", "19.6", "central: an office that sees everything adds the noise"),
+    Deployed("Apple, types of health data", "2 a day", "local: the device adds the noise"),
+    Deployed("Apple, emoji", "4 a day", "local"),
+    Deployed("Apple, hints when looking up", "8 a day", "local: two reports of 4"),
+    Deployed("Apple, new words typed", "16 a day", "local: two reports of 8"),
+    Deployed("US Census 2020, redistricting", "19.61 once", "central: an office that sees all answers adds the noise"),
 )
 """What deployed systems say of themselves; the sources are on docs/explanation/epsilon.md."""
 

@@ -113,7 +113,7 @@ def test_rows_of_zero_users_hold_nothing(tmp_path: Path) -> None:
         ("party,item,users\na,x,1\nb,x,0\n", "party 'b' is empty: expected one user at least, found none"),
         ("party,item,users\n", "expected one row at least, found an empty table"),
         ("", "does not read as CSV: Empty CSV file"),
-        ("party,item,users\na,x\n", "does not read as CSV"),
+        ("party,item,users\na,x\n", "row 1: expected 3 values, found 2"),
     ],
 )
 def test_bad_tables_are_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
@@ -229,3 +229,16 @@ def test_half_a_character_is_refused_in_one_line(tmp_path: Path) -> None:
     path.write_text("party,item\nnorth,tea\n")
     with pytest.raises(InvalidInput, match=r"udcff.csv: expected a path in UTF-8, found other bytes"):
         load(path)
+
+
+def test_rows_are_added_up_exactly_whatever_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {"party": ["b", "a", "b", "a"], "item": ["y", "x", "y", "z"], "users": [2**53 - 1, 5, 2**53 - 1, 0]}
+    expected = {"a": {"x": 5}, "b": {"y": 2**54 - 2}}
+    assert contents(as_federation(pa.table(rows))) == expected  # too many for sums of floats
+    small = pa.table(rows | {"users": [3, 5, 4, 0]})
+    for cells in (4, 0):  # a table of all cells, and groups
+        monkeypatch.setattr("treetop.datasets.federation.CELLS_PER_ROW", cells)
+        federation = as_federation(small)
+        assert contents(federation) == {"a": {"x": 5}, "b": {"y": 7}}
+        assert (federation.items, federation.notes) == (["x", "y"], ("1 repeated (party, item) rows were added up",))
+        assert contents(as_federation(small.drop_columns(["users"]))) == {"a": {"x": 1, "z": 1}, "b": {"y": 2}}

@@ -154,12 +154,20 @@ def _wrong_bytes(path: Path, content: bytes, encoding: str) -> InvalidInput:
 
 def _delimiter(head: str, options: ReadOptions) -> str:
     """Return the delimiter by which the first line names the item's column, or by which it has most columns."""
-    header = head.removeprefix("\ufeff")
-    rows = {each: next(csv.reader(StringIO(header), delimiter=each), []) for each in COMMON_DELIMITERS}
+    rows = {each: _header(head, each) for each in COMMON_DELIMITERS}
     for delimiter, names in rows.items():
         if (options.item or "item") in names:
             return delimiter
     return max(COMMON_DELIMITERS, key=lambda each: len(rows[each]))
+
+
+def _header(head: str, delimiter: str) -> list[str]:
+    """Return the names of the columns: the first line that is not empty."""
+    lines = csv.reader(StringIO(head.removeprefix("\ufeff"), newline=""), delimiter=delimiter)
+    try:
+        return next(filter(None, lines), [])
+    except csv.Error:
+        return []
 
 
 def _table(path: Path, encoding: str, delimiter: str, options: ReadOptions) -> pa.Table:
@@ -172,8 +180,7 @@ def _table(path: Path, encoding: str, delimiter: str, options: ReadOptions) -> p
     reading = pa.csv.ReadOptions(block_size=BLOCK, encoding="utf8" if encoding == "utf-8" else encoding)
     parsing = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse)
     try:
-        with opened(path) as (stream, _), pa.csv.open_csv(stream, reading, parsing) as reader:
-            types = dict.fromkeys(reader.schema.names, pa.string())
+        types = dict.fromkeys(_header(head_of(path).decode(encoding, errors="replace"), delimiter), pa.string())
         if options.any_items and encoding == "utf-8" and options.encoding is None:
             types[options.item or "item"] = pa.binary()
         converting = pa.csv.ConvertOptions(column_types=types, strings_can_be_null=False)
