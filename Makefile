@@ -5,9 +5,10 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench
 AUDIT := .venv-audit
 SDK := sdk/typescript
+SURVEY := src/treetop/services/local/survey_page
 SCIENCE := src/treetop/encoding/*,src/treetop/privacy/*,src/treetop/oracles/*,src/treetop/trie/*,src/treetop/mechanisms/*
 # These say nothing of the science's coverage and take the time: they run without measuring it.
-LONG := tests/statistical tests/equivalence tests/end_to_end tests/faults tests/browser $(addprefix tests/unit/,adapters audit cli datasets evaluation planning reproduction services)
+LONG := tests/statistical tests/equivalence tests/end_to_end tests/faults tests/browser $(addprefix tests/unit/,adapters audit cli datasets evaluation planning reproduction services web)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11
 
 .PHONY: help demo test lint sdk unit check-slow bench lock docs dist sbom audit-dependencies promises sign-promises verify-promises clean
@@ -49,8 +50,8 @@ $(SDK)/node_modules/.installed: $(SDK)/package-lock.json
 ifeq ($(NODE_IS_NEW),yes)
 sdk: $(SDK)/node_modules/.installed  ## build and test the device for browsers and Node
 	cd $(SDK) && npm run --silent check && npm run --silent build
-	cp $(SDK)/dist/survey.js src/treetop/services/local/survey_page/treetop-survey.js
-	cp $(SDK)/dist/textCode.js src/treetop/services/local/survey_page/textCode.js
+	cp $(SDK)/dist/survey.js $(SURVEY)/treetop-survey.js
+	cp $(SDK)/dist/textCode.js $(SDK)/dist/itemLists.js $(SDK)/dist/sets.js $(SURVEY)
 	cd $(SDK) && node --no-warnings --test --test-reporter=dot build/tests/
 else
 sdk:

@@ -20,7 +20,7 @@ from treetop.services.server import app as server_app
 REFERENCE = Path(__file__).parent / "reference"
 SBOM = Path(__file__).parents[1] / "requirements" / "sbom.json"
 FEDERATION = Path(__file__).parent / "explanation" / "federation.md"
-COMPLETION = Path(__file__).parents[1] / "src" / "treetop" / "cli" / "completion.json"
+COMPLETION = Path(__file__).parents[1] / "src" / "treetop" / "cli" / "shared" / "completion.json"
 SHELL_OPTIONS = ("install_completion", "show_completion", "help")
 OWN_ORACLES, OWN_CODECS = ("krr", "oue", "olh", "walsh"), ("words", "ids", "text", "hashed")
 BEGIN, END = "<!-- printed from federation/protocol.py: begin -->\n", "<!-- end -->\n"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-SCRIPTS = {"/treetop-survey.js", "/textCode.js"}
+SCRIPTS = {"/treetop-survey.js", "/textCode.js", "/itemLists.js", "/sets.js"}
 """Files of the package `@treetop/device`, as Treetop ships them."""
 
 

@@ -1,7 +1,17 @@
 """An answer of a deployment in which much happened."""
 
 from treetop.privacy.shuffling import CentralGuarantee
-from treetop.query.answer import Answer, AnswerItem, AnswerParty, Covered, MissingParty, OutsideShare, Privacy, Truth
+from treetop.query.answer import (
+    Answer,
+    AnswerItem,
+    AnswerParty,
+    Covered,
+    MissingParty,
+    OutsideShare,
+    PartyCount,
+    Privacy,
+    Truth,
+)
 
 DEPLOYED = Answer(
     mechanism="taps",
@@ -10,7 +20,17 @@ DEPLOYED = Answer(
     k=2,
     epsilon=0.5,
     seed=None,
-    items=(AnswerItem("chai", 900.5, 0.3, 40.0, True), AnswerItem("#0f", -20.0, -0.01, 41.0, False, "unknown")),
+    items=(
+        AnswerItem(
+            "chai",
+            900.5,
+            0.3,
+            40.0,
+            True,
+            by_party=(PartyCount("harbour", 850.0, 30.0), PartyCount("market", 50.5, 26.5)),
+        ),
+        AnswerItem("#0f", -20.0, -0.01, 41.0, False, "unknown"),
+    ),
     parties=(
         AnswerParty("harbour", 2000, 1200, share=2 / 3, expected=2000, coverage=1.0, central=None),
         AnswerParty(

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -59,6 +60,8 @@ class Chromium:
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
     _waiting: dict[int, "Queue[dict[str, Any]]"] = field(default_factory=dict)
     _lock: Any = field(default_factory=threading.Lock)
+    _happened: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """Events by session, of those that were enabled."""
 
     @classmethod
     @contextmanager
@@ -97,6 +100,8 @@ class Chromium:
             while part := pipe.read1(1 << 16):
                 *messages, left = (left + part).split(b"\0")
                 for message in map(json.loads, messages):
+                    if "method" in message:
+                        self._happened.setdefault(message.get("sessionId", ""), []).append(message)
                     if (waiting := self._waiting.pop(message.get("id", 0), None)) is not None:
                         waiting.put(message)
 
@@ -165,6 +170,42 @@ class Tab:
             details = found["exceptionDetails"]
             raise PageError(details.get("exception", {}).get("description", details["text"]))
         return found["result"].get("value")
+
+    def watch(self) -> None:
+        """From here on, remember what the page asks for and complains about."""
+        for domain in ("Network", "Log", "Runtime", "Audits"):
+            self.call(f"{domain}.enable")
+
+    def requests(self) -> list[str]:
+        """Return the addresses that the page has asked for since `watch`."""
+        return [each["params"]["request"]["url"] for each in self._events("Network.requestWillBeSent")]
+
+    def complaints(self) -> list[str]:
+        """Return errors and warnings of the console, exceptions, and what the security policy forbade."""
+        logged = [each["params"]["entry"] for each in self._events("Log.entryAdded")]
+        said = [each["params"] for each in self._events("Runtime.consoleAPICalled")]
+        thrown = [each["params"]["exceptionDetails"] for each in self._events("Runtime.exceptionThrown")]
+        issues = [each["params"]["issue"] for each in self._events("Audits.issueAdded")]
+        return [
+            *(f"{entry['text']} {entry.get('url', '')}" for entry in logged if entry["level"] in ("error", "warning")),
+            *(str(call["args"]) for call in said if call["type"] in ("error", "warning", "assert")),
+            *(details.get("exception", {}).get("description", details["text"]) for details in thrown),
+            *(str(issue) for issue in issues if issue["code"] == "ContentSecurityPolicyIssue"),
+        ]
+
+    def _events(self, method: str) -> list[dict[str, Any]]:
+        return [each for each in list(self.browser._happened.get(self.session, ())) if each["method"] == method]
+
+    def wait_for(self, condition: str, seconds: float = 60) -> None:
+        """Wait until an expression is true, on whatever page the tab is by then."""
+        end, found = time.monotonic() + seconds, False
+        while not found:
+            assert time.monotonic() < end, condition
+            try:
+                found = bool(self.run(f"!!({condition})"))
+            except PageError:  # the page is being left, or what is looked for is not there yet
+                found = False
+            time.sleep(0.03)
 
     def begin(self, expression: str) -> None:
         """Start something, and do not wait for it."""

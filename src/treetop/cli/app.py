@@ -11,12 +11,14 @@ from treetop.cli.count import count
 from treetop.cli.demo import demo
 from treetop.cli.evaluate import evaluate
 from treetop.cli.explain import explain
+from treetop.cli.federation.campaign import app as campaign_app
 from treetop.cli.federation.device import app as device_app
 from treetop.cli.federation.party import app as party
 from treetop.cli.federation.query import query
 from treetop.cli.federation.server import app as server_app
 from treetop.cli.federation.up import up
 from treetop.cli.find import find
+from treetop.cli.page import page
 from treetop.cli.plan import plan
 from treetop.cli.reproduce import reproduce
 
@@ -31,6 +33,7 @@ app.command()(demo)
 app.command()(find)
 app.command()(plan)
 app.command()(explain)
+app.command()(page)
 app.command()(evaluate)
 app.command()(reproduce)
 app.command("build-data")(build_data)
@@ -40,6 +43,7 @@ app.command()(up)
 app.add_typer(server_app, name="server")
 app.add_typer(device_app, name="device")
 app.command()(query)
+app.add_typer(campaign_app, name="campaign")
 app.add_typer(party, name="party")
 
 

@@ -1,11 +1,11 @@
 """`treetop evaluate`: a grid of runs."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from treetop.cli.file_options import Files, reads_files
 from treetop.cli.options import (
     CatalogueFile,
     Encoding,
@@ -22,18 +22,23 @@ from treetop.cli.options import (
     read_list,
     read_settings,
 )
-from treetop.cli.output import OutputFile, checked_target, write_output
-from treetop.cli.rendering import evaluation_table, fitted
+from treetop.cli.rendering import campaign_table, evaluation_table, fitted
 from treetop.cli.screen import note, out, print_json, progress_bar, reading_bar, waiting
+from treetop.cli.shared.file_options import Files, reads_files
+from treetop.cli.shared.output import OutputFile, checked_target, write_output
+from treetop.datasets.drift import DRIFT
 from treetop.datasets.item_catalogue import load_catalogue
 from treetop.datasets.loading import federation_named
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.datasets.word_list import word_list_of
+from treetop.evaluation.campaign_runs import WEEKS, Calendar
+from treetop.evaluation.campaigns import SEEDABLE, CampaignEvaluation, CampaignExperiment, CampaignRow
 from treetop.evaluation.evaluate import Experiment, Given
-from treetop.evaluation.grid import VARIANTS, cells_of
+from treetop.evaluation.grid import VARIANTS, Grid, cells_of
 from treetop.evaluation.results import MEANINGS, Evaluation, Row
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.oracles.registry import AUTO, oracle_names
+from treetop.query.find import checked_seed
 
 ALL_MECHANISMS = ",".join(MECHANISMS)
 
@@ -55,6 +60,20 @@ Oracles = Annotated[
     ),
 ]
 Repeats = Annotated[int, typer.Option("--repeats", help="Runs of every cell.")]
+Campaign = Annotated[
+    bool,
+    typer.Option(
+        "--campaign",
+        help="Ask the same every week, over items that drift: everybody every week, in rotation, and in rotation "
+        "seeded by earlier weeks. --epsilons are what everybody spends in a cycle.",
+    ),
+]
+Weeks = Annotated[int, typer.Option("--weeks", help="Campaigns: weeks.")]
+Cycle = Annotated[
+    int | None,
+    typer.Option("--cycle", help="Campaigns: weeks in which everybody answers once, all of them unless told."),
+]
+Drift = Annotated[float, typer.Option("--drift", help="Campaigns: items among the first k that change every week.")]
 
 
 @reads_files(sets=False)
@@ -76,12 +95,18 @@ def evaluate(
     workers: Workers = 1,
     seed: Seed = None,
     simulator: Simulator = "exact",
+    campaign: Campaign = False,
+    weeks: Weeks = WEEKS,
+    cycle: Cycle = None,
+    drift: Drift = DRIFT,
     output: OutputFile = None,
     json: Json = False,
     read: ReadOptions,
 ) -> None:
     """Run mechanisms many times over a grid and average; rows finished before Ctrl-C are kept in --output."""
     chosen = read_settings(settings)
+    if campaign and mechanisms == ALL_MECHANISMS:
+        mechanisms = ",".join(SEEDABLE)
     cells = cells_of(
         read_list("--mechanisms", mechanisms, str, "names"),
         read_list("--oracles", oracles, str, "names"),
@@ -101,7 +126,15 @@ def evaluate(
             () if normalise is None else normalise,
             chosen,
         )
-        experiment = Experiment.of(federation, cells, given, repeats=repeats, seed=seed, simulator=simulator)
+        if campaign:
+            calendar = Calendar(weeks, weeks if cycle is None else cycle, drift)
+            grid = Grid(cells, repeats, checked_seed(seed), simulator)
+            campaigns = CampaignExperiment.of(federation, grid, given, calendar)
+        else:
+            experiment = Experiment.of(federation, cells, given, repeats=repeats, seed=seed, simulator=simulator)
+    if campaign:
+        _run_campaigns(campaigns, workers, target, json=json)
+        return
     for text in (f"seed {experiment.grid.seed}", *experiment.notes):
         note(text)
     rows: dict[int, Row] = {}
@@ -123,3 +156,22 @@ def evaluate(
 def _show(evaluation: Evaluation) -> None:
     out.print(fitted(evaluation_table(evaluation.rows)))
     out.print(MEANINGS, style="dim")
+
+
+def _run_campaigns(campaigns: CampaignExperiment, workers: int, target: Path | None, *, json: bool) -> None:
+    """Run all campaigns, and show or write the rows that are finished."""
+    note(f"seed {campaigns.grid.seed}")
+    rows: list[CampaignRow] = []
+    try:
+        with progress_bar("campaigns", campaigns.grid.runs) as bar:
+            task = bar.task_ids[0]
+            rows.extend(campaigns.rows(workers, lambda done: bar.advance(task, done)))
+    finally:
+        evaluation = CampaignEvaluation(tuple(rows), campaigns.grid.seed)
+        if target is not None:
+            write_output(target, evaluation.to_json(), lambda: out.print(fitted(campaign_table(rows))), evaluation)
+            note(f"{len(rows)} of {len(campaigns.designs) * len(campaigns.grid.cells)} rows are in {target}")
+    if json:
+        print_json(evaluation.to_json())
+    else:
+        out.print(fitted(campaign_table(rows)))

@@ -7,8 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from treetop.cli.options import Json
-from treetop.cli.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.cli.screen import out, plain
+from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.planning.meaning import PEOPLE, Meaning, meaning_of
 
 A_ROW = 20

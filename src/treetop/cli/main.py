@@ -39,7 +39,7 @@ def main() -> None:
 def _app() -> typer.Typer:
     """Return the commands, or what a shell completes, which takes no time to load."""
     if COMPLETING in os.environ:
-        from treetop.cli.completion import completing_app  # noqa: PLC0415
+        from treetop.cli.shared.completion import completing_app  # noqa: PLC0415
 
         return completing_app()
     from treetop.cli.app import app  # noqa: PLC0415  its options name what plug-ins add, and refuse a taken name

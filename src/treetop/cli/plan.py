@@ -8,10 +8,12 @@ from rich.table import Table
 from rich.text import Text
 
 from treetop.cli.options import CentralEpsilon, Delta, Json, K, MaybeEpsilon, Trust, read_list
-from treetop.cli.output import OutputFile, checked_target, deliver
 from treetop.cli.rendering import fitted
 from treetop.cli.screen import note, out, plain
+from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target, deliver
+from treetop.errors import InvalidInput
 from treetop.oracles.set_reports import MAX_ITEMS
+from treetop.planning.campaign import DEFAULT_WEEKS, WEEK, CampaignPlan, Rotation, plan_campaign
 from treetop.planning.plan import (
     DEFAULT_CATALOGUE,
     DEFAULT_WORD_LIST,
@@ -25,6 +27,7 @@ from treetop.planning.plan import (
 from treetop.planning.plan import plan as plan_query
 from treetop.privacy.shuffling import CentralGuarantee
 
+DAY = WEEK // 7
 Users = Annotated[str, typer.Option("--users", help="Users of every party, separated by commas.", show_default=False)]
 CatalogueSize = Annotated[int, typer.Option("--catalogue-size", help="Items of a catalogue, were there one.")]
 WordListSize = Annotated[int, typer.Option("--word-list-size", help="Words of a word list, were there one.")]
@@ -45,6 +48,23 @@ Plot = Annotated[
     typer.Option("--plot", help="PNG or SVG: detectable frequency against users.", show_default=False),
 ]
 
+Campaign = Annotated[
+    bool,
+    typer.Option("--campaign", help="The same question every week: what every week could find, for several cycles."),
+]
+Weeks = Annotated[
+    int | None,
+    typer.Option("--weeks", help=f"Campaigns: weeks in all; {DEFAULT_WEEKS} unless told.", show_default=False),
+]
+LifetimeEpsilon = Annotated[
+    str | None,
+    typer.Option(
+        "--lifetime-epsilon",
+        help="Campaigns: what everybody may spend in all weeks together; what devices allow unless told.",
+        show_default=False,
+    ),
+]
+
 
 def plan(
     users: Users,
@@ -58,12 +78,32 @@ def plan(
     central_epsilon: CentralEpsilon = None,
     delta: Delta = None,
     plot: Plot = None,
+    campaign: Campaign = False,
+    weeks: Weeks = None,
+    lifetime_epsilon: LifetimeEpsilon = None,
     output: OutputFile = None,
     json: Json = False,
 ) -> None:
     """Say what could be found and what it would cost, before any data are collected."""
     sizes = read_list("--users", users, int, "whole numbers")
-    target, written = checked_plot(plot) if plot else None, checked_target(output)
+    written = checked_target(output, PLAIN_FORMATS if campaign else FORMATS)
+    if campaign:
+        unused = {
+            "--epsilon": epsilon, "--frequency": frequency, "--trust": trust, "--central-epsilon": central_epsilon,
+            "--delta": delta, "--plot": plot,
+        }  # fmt: skip
+        if found := [name for name, given in unused.items() if given is not None]:
+            raise InvalidInput(f"a campaign is planned by --weeks and --lifetime-epsilon, found {found[0]}")
+        planned_campaign = plan_campaign(
+            sizes, weeks=DEFAULT_WEEKS if weeks is None else weeks, lifetime_epsilon=lifetime_epsilon, k=k,
+            catalogue_size=catalogue_size, word_list_size=word_list_size, items_per_user=items_per_user,
+        )  # fmt: skip
+        content = planned_campaign.to_json()
+        deliver(content, lambda: _show_campaign(planned_campaign), json_only=json, output=written)
+        return
+    if weeks is not None or lifetime_epsilon is not None:
+        raise InvalidInput("--weeks and --lifetime-epsilon are for campaigns: expected --campaign, found none")
+    target = checked_plot(plot) if plot else None
     planned = plan_query(
         sizes,
         k=k,
@@ -82,6 +122,39 @@ def plan(
 
         draw_plan(planned).savefig(target, dpi=150)
         note(f"the plot is in {target}")
+
+
+def _show_campaign(planned: CampaignPlan) -> None:
+    everybody, caps = sum(planned.users), planned.caps
+    parties = "1 party" if len(planned.users) == 1 else f"{len(planned.users)} parties"
+    asked = f"{everybody:,} users in {parties}, {planned.weeks} weeks, lifetime ε = {float(planned.lifetime_epsilon):g}"
+    out.print(Text.assemble((asked, "bold"), f", k = {planned.k}; the smallest share of users found every week:\n"))
+    table = Table(box=None, pad_edge=False)
+    table.add_column("answers", no_wrap=True)
+    names = [row.mode for row in planned.rotations[0].modes]
+    for name in ("users a week", "ε", *names, "devices as shipped"):
+        table.add_column(name, justify="right" if name != "devices as shipped" else "left", no_wrap=True)
+    for each in planned.rotations:
+        once = "every week" if each.cycle == 1 else f"once in {each.cycle}"
+        shares = (written_share(row.found) for row in each.modes)
+        table.add_row(once, f"{sum(each.answering):,}", f"{each.epsilon:.3g}", *shares, _as_shipped(each))
+    out.print(table)
+    out.print(
+        "Everybody answers in one week of a cycle, drawn uniformly. Names of earlier weeks are found from the share of "
+        f"a word list on. Devices as shipped pay {float(caps.per_task):g} a task, {float(caps.window):g} in "
+        f"{caps.window_seconds // DAY} days and {float(caps.lifetime):g} in a lifetime.",
+        style="dim",
+        soft_wrap=True,
+    )
+
+
+def _as_shipped(rotation: Rotation) -> str:
+    shipped = rotation.shipped
+    if shipped.silent_from is None:
+        return "answer all weeks"
+    found = ", ".join(f"{row.mode} {written_share(row.found)}" for row in rotation.shipped_modes[1:2])
+    when = "never answer" if shipped.silent_from == 1 else f"silent from week {shipped.silent_from}"
+    return f"{when} ({shipped.refused_by}); at ε {shipped.epsilon:.3g} all weeks: {found}"
 
 
 def _show(planned: Plan) -> None:

@@ -8,8 +8,9 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from treetop.cli.output import deliver
 from treetop.cli.screen import note, out, plain
+from treetop.cli.shared.output import deliver
+from treetop.evaluation.campaigns import CampaignRow
 from treetop.evaluation.results import Row
 from treetop.federation.device.ledger import Caps
 from treetop.metrics.noise_advice import Advice
@@ -216,4 +217,19 @@ def evaluation_table(rows: Iterable[Row]) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*row.cells)
+    return table
+
+
+def campaign_table(rows: Iterable[CampaignRow]) -> Table:
+    """Lay out how campaigns went: the mean of all weeks but the first, then the first and the last."""
+    table = Table(box=None, pad_edge=False)
+    for name in ("mechanism", "who answers"):
+        table.add_column(name, no_wrap=True)
+    for name in ("ε a cycle", "ε a report", "k", "F1, weeks 2-", "week 1", "last", "ms a week"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        f1 = f"{row.f1:.3f}" if row.f1_se is None else f"{row.f1:.3f} ± {row.f1_se:.3f}"
+        ends = (f"{row.f1_of_weeks[0]:.3f}", f"{row.f1_of_weeks[-1]:.3f}", f"{row.seconds * 1000:.0f}")
+        spent = (f"{row.epsilon:g}", f"{row.weekly_epsilon:.3g}", str(row.k))
+        table.add_row(row.mechanism, row.design, *spent, f1, *ends)
     return table

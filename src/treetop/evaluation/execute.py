@@ -5,11 +5,13 @@ import pickle
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing.connection import wait
 from os import _exit
+from typing import Any, TypeVar
 
 from treetop.errors import InvalidInput
 from treetop.evaluation.grid import Grid
@@ -19,6 +21,8 @@ from treetop.simulation.run import run
 
 RUNS_AT_ONCE = 5
 
+Job = TypeVar("Job")
+Done = TypeVar("Done")
 Progress = Callable[[int], None]
 """Called with the number of runs that were finished since the last call."""
 
@@ -30,31 +34,32 @@ def execute_cells(
 
     Every cell has its population; several may share one.
     """
-    if workers < 1:
-        raise InvalidInput(f"workers must be a whole number of at least 1, found {workers}")
     for cell, population in zip(grid.cells, populations, strict=True):
         population.check_k(cell.parameters.k)
-    finished: Iterator[tuple[int, dict[int, Score]]]
-    if workers == 1:
-        finished = ((index, run_some(populations, grid, index, block)) for index, block in _blocks(grid))
-    else:
-        finished = _in_processes(populations, grid, workers)
     waiting: dict[int, dict[int, Score]] = {index: {} for index in range(len(grid.cells))}
-    for index, scores in finished:
+    for (index, _), scores in finished_jobs(partial(run_some, populations, grid), _blocks(grid), workers):
         waiting[index].update(scores)
         progress(len(scores))
         if len(waiting[index]) == grid.repeats:
             yield index, [waiting[index][repetition] for repetition in range(grid.repeats)]
 
 
-def run_some(populations: Sequence[Population], grid: Grid, index: int, repetitions: range) -> dict[int, Score]:
+def run_some(populations: Sequence[Population], grid: Grid, block: tuple[int, range]) -> dict[int, Score]:
     """Run some repetitions of one cell; repetition r has its own stream of the seed, whoever runs it."""
+    index, repetitions = block
     mechanism, parameters, population = grid.cells[index].mechanism, grid.cells[index].parameters, populations[index]
     scores = {}
     for number in repetitions:
         outcome = run(mechanism, parameters, population, seed=grid.seed, repetition=number, simulator=grid.simulator)
         scores[number] = score(outcome, population, parameters.k)
     return scores
+
+
+def finished_jobs(work: Callable[[Job], Done], jobs: Iterable[Job], workers: int) -> Iterator[tuple[Job, Done]]:
+    """Yield every job with what came of it: in order in this process, or as they are finished in several."""
+    if workers < 1:
+        raise InvalidInput(f"workers must be a whole number of at least 1, found {workers}")
+    return ((job, work(job)) for job in jobs) if workers == 1 else in_processes(work, jobs, workers)
 
 
 def _blocks(grid: Grid) -> Iterator[tuple[int, range]]:
@@ -64,17 +69,13 @@ def _blocks(grid: Grid) -> Iterator[tuple[int, range]]:
             yield index, range(first, min(first + RUNS_AT_ONCE, grid.repeats))
 
 
-def _in_processes(
-    populations: Sequence[Population], grid: Grid, workers: int
-) -> Iterator[tuple[int, dict[int, Score]]]:
-    """Let fresh processes run the blocks; whatever ends this generator early ends them, too."""
+def in_processes(work: Callable[[Job], Done], jobs: Iterable[Job], workers: int) -> Iterator[tuple[Job, Done]]:
+    """Let fresh processes do the work; whatever ends this generator early ends them, too."""
     spawn = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, spawn, initializer=_begin_worker, initargs=(tuple(populations), grid))
+    pool = ProcessPoolExecutor(workers, spawn, initializer=_begin_worker, initargs=(work,))
     try:
-        with _not_run_again(populations, grid):
-            futures: dict[Future[dict[int, Score]], int] = {
-                pool.submit(_work, index, block): index for index, block in _blocks(grid)
-            }
+        with _not_run_again(work):
+            futures: dict[Future[Done], Job] = {pool.submit(_work, job): job for job in jobs}
         for future in as_completed(futures):
             yield futures[future], future.result()
     except BaseException:
@@ -86,7 +87,7 @@ def _in_processes(
 
 
 @contextmanager
-def _not_run_again(*sent: object) -> Iterator[None]:
+def _not_run_again(sent: object) -> Iterator[None]:
     """Let fresh processes start without the program that started them, unless what they are sent is defined there.
 
     They would run it once more, and a program or notebook without a guard would start itself again.
@@ -105,13 +106,13 @@ def _not_run_again(*sent: object) -> Iterator[None]:
             setattr(main, name, value)
 
 
-_given: tuple[tuple[Population, ...], Grid]
+_given: Callable[[Any], Any]
 
 
-def _begin_worker(populations: tuple[Population, ...], grid: Grid) -> None:
-    """Run once in a worker: keep the populations, and leave when the parent does."""
+def _begin_worker(work: Callable[[Any], Any]) -> None:
+    """Run once in a worker: keep what is to be done with every job, and leave when the parent does."""
     global _given  # noqa: PLW0603  a worker process serves one experiment only
-    _given = (populations, grid)
+    _given = work
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
 
@@ -123,5 +124,5 @@ def _leave_with_parent() -> None:
         _exit(1)
 
 
-def _work(index: int, repetitions: range) -> dict[int, Score]:
-    return run_some(*_given, index, repetitions)
+def _work(job: Any) -> Any:
+    return _given(job)

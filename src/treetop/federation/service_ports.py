@@ -173,6 +173,10 @@ class Channel(Protocol):
         """Give the party the list that a task names, once it has the task."""
         ...
 
+    def give_campaign(self, task: bytes, document: bytes) -> None:
+        """Give the party the signed campaign that a task is a week of, once it has the task."""
+        ...
+
     def tell(self, task: bytes, number: int, message: bytes) -> None:
         """Hand over message 1, 2, ...; the party keeps it before this returns. The same number, the same bytes."""
         ...

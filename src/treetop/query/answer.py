@@ -39,6 +39,15 @@ MAX_NUMBER, MAX_ROWS, MAX_TEXT = 1 << 64, 1 << 22, 1 << 16
 
 
 @dataclass(frozen=True)
+class PartyCount:
+    """What one party counted of an item."""
+
+    party: str
+    count: float
+    stderr: float
+
+
+@dataclass(frozen=True)
 class AnswerItem:
     """One of the k items."""
 
@@ -56,6 +65,8 @@ class AnswerItem:
     """How many parties named it; the others add nothing to the count. None: not known."""
     true_count: int | None = None
     """Where the data are known: how many users really hold it."""
+    by_party: tuple[PartyCount, ...] = ()
+    """The count of every party that named it; they add up to the item's."""
 
 
 @dataclass(frozen=True)
@@ -258,13 +269,14 @@ class Answer:
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw a bar with its error bar for each item; needs the extra `plot`."""
         with needed_for("a plot", "plot"):
-            from matplotlib import pyplot  # noqa: PLC0415  an extra, loaded by those who plot
-
-            from treetop.query.plot_fonts import drawable  # noqa: PLC0415
+            from treetop.query.plot_fonts import drawable  # noqa: PLC0415  an extra, loaded by those who plot
 
         items, title = self.to_arrow(), self.title
         rows, ranks = items.to_pydict(), range(len(items))
         if axes is None:
+            with needed_for("a plot", "plot"):
+                from matplotlib import pyplot  # noqa: PLC0415  an extra, loaded by those who plot
+
             _, axes = pyplot.subplots(figsize=(7, 1.2 + 0.35 * max(len(items), 3)), layout="constrained")
         axes.barh(ranks, rows["count"], xerr=rows["stderr"], color=BAR, capsize=3, label="estimate ± standard error")
         known = [rank for rank in ranks if rows["true_count"][rank] is not None]
@@ -341,6 +353,12 @@ def _object(kind: type[Any]) -> Reader:
     return read
 
 
+def _item(what: str, content: Any) -> Any:
+    """Read an item; answers of servers before 0.2 do not say what each party counted."""
+    older = type(content) is dict and "by_party" not in content
+    return _object(AnswerItem)(what, {**content, "by_party": []} if older else content)
+
+
 def _written(value: Any) -> Any:
     """Return a value as JSON: what has a shape as an object with its keys, in its order."""
     if isinstance(value, tuple):
@@ -352,7 +370,7 @@ def _written(value: Any) -> Any:
 SHAPES: Mapping[type, Mapping[str, Reader]] = {
     Answer: {
         "mechanism": _text, "oracle": _text, "encoding": _text, "k": _whole, "epsilon": _number,
-        "seed": _or_null(_whole), "items": _list(_object(AnswerItem)), "parties": _list(_object(AnswerParty)),
+        "seed": _or_null(_whole), "items": _list(_item), "parties": _list(_object(AnswerParty)),
         "notes": _list(_text), "choices": _list(_text), "missing": _list(_object(MissingParty)),
         "truth": _or_null(_object(Truth)), "mode": _text, "task": _or_null(_text), "name": _or_null(_text),
         "covered": _object(Covered), "levels": _whole, "privacy": _object(Privacy),
@@ -362,7 +380,9 @@ SHAPES: Mapping[type, Mapping[str, Reader]] = {
     AnswerItem: {
         "item": _text, "count": _number, "frequency": _number, "stderr": _number,
         "significant": _or_null(_one_of(True, False)), "source": _or_null(_one_of(*get_args(Source))),
+        "by_party": _list(_object(PartyCount)),
     },
+    PartyCount: {"party": _text, "count": _number, "stderr": _number},
     AnswerParty: {
         "name": _text, "users": _whole, "uplink_bits": _whole, "implausible": _whole, "share": _number,
         "expected": _or_null(_whole), "coverage": _or_null(_number), "central": _or_null(_object(CentralGuarantee)),

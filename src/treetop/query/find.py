@@ -36,7 +36,17 @@ from treetop.privacy.shuffling import (
     usual_delta,
 )
 from treetop.public_text import visible
-from treetop.query.answer import SIMULATION, Answer, AnswerItem, AnswerParty, Covered, OutsideShare, Privacy, Truth
+from treetop.query.answer import (
+    SIMULATION,
+    Answer,
+    AnswerItem,
+    AnswerParty,
+    Covered,
+    OutsideShare,
+    PartyCount,
+    Privacy,
+    Truth,
+)
 from treetop.query.preparation import prepared
 from treetop.query.sets import asked_of_sets
 from treetop.simulation.population import Population
@@ -251,14 +261,18 @@ def _items(outcome: RunResult, population: Population) -> tuple[AnswerItem, ...]
     ranking, users = outcome.ranking, population.roster.all_users
     names = _names(outcome, population, ranking.prefixes)
     marks = [None] * len(ranking) if ranking.significant is None else ranking.significant.tolist()
+    counted = {party: findings.named for party, findings in outcome.findings.items()}
     columns = (
         names, ranking.counts.tolist(), ranking.variances.tolist(), marks, ranking.parties.tolist(),
-        population.true_counts(ranking.prefixes),
+        population.true_counts(ranking.prefixes), ranking.prefixes.tolist(),
     )  # fmt: skip
     return tuple(
-        AnswerItem(name, count, count / users, variance**0.5, mark, source, parties, true_count)
-        for (name, source), count, variance, mark, parties, true_count in zip(*columns, strict=True)
-    )
+        AnswerItem(
+            name, count, count / users, variance**0.5, mark, source, parties, true_count,
+            tuple(PartyCount(party, *found[code]) for party, found in counted.items() if code in found),
+        )
+        for (name, source), count, variance, mark, parties, true_count, code in zip(*columns, strict=True)
+    )  # fmt: skip
 
 
 def _names(outcome: RunResult, population: Population, codes: Codes) -> list[tuple[str, Source | None]]:

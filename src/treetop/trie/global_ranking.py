@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from treetop.encoding.bit_strings import Codes
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle, Tally
 from treetop.trie.candidate_domain import CandidateDomain
+from treetop.trie.seeds import NO_SEEDS, Seeds
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +85,13 @@ class CountedPrefixes:
         return len(self.prefixes)
 
     @property
+    def named(self) -> dict[int, tuple[float, float]]:
+        """Return count and standard error of every prefix that any report spoke of."""
+        spoken = np.isfinite(self.variances)
+        found = zip(self.counts[spoken].tolist(), np.sqrt(self.variances[spoken]).tolist(), strict=True)
+        return dict(zip(self.prefixes[spoken].tolist(), found, strict=True))
+
+    @property
     def bits(self) -> int:
         """Return what sending them costs: their own bits, unless the server named them, and 32 for each count."""
         return len(self) * ((0 if self.asked_for else self.length) + COUNT_BITS)
@@ -124,6 +132,8 @@ class GlobalRanking:
     outside: UsersOutside | None = None
     texts: NDArray[Any] | None = None
     """With hashed names: the `ReadText` of each hash, or None where none was read; otherwise nothing."""
+    seeds: Seeds = NO_SEEDS
+    """What the next week of a campaign should count again, where names are codes that stay."""
 
     def __len__(self) -> int:
         return len(self.prefixes)

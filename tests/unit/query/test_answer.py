@@ -21,6 +21,7 @@ from treetop.query.answer import (
     Covered,
     MissingParty,
     OutsideShare,
+    PartyCount,
     Privacy,
     Truth,
 )
@@ -40,7 +41,10 @@ def test_the_json_has_its_keys_in_one_order() -> None:
     for content in (found, DEPLOYED.to_json()):
         assert list(content) == KEYS
         assert content["schema"] == SCHEMA == 1
-        assert list(content["items"][0]) == ["item", "count", "frequency", "stderr", "significant", "source"]
+        assert list(content["items"][0]) == [
+            "item", "count", "frequency", "stderr", "significant", "source", "by_party",
+        ]  # fmt: skip
+        assert list(content["items"][0]["by_party"][0]) == ["party", "count", "stderr"]
         assert list(content["parties"][0]) == [
             "name", "users", "uplink_bits", "implausible", "share", "expected", "coverage", "central",
         ]  # fmt: skip
@@ -53,6 +57,23 @@ def test_the_json_has_its_keys_in_one_order() -> None:
     assert found["privacy"]["epsilon"] == "2"
     assert [party["share"] for party in found["parties"]] == pytest.approx([2 / 3, 1 / 3], abs=1e-3)
     assert all((party["expected"], party["coverage"]) == (party["users"], 1.0) for party in found["parties"])
+
+
+@pytest.mark.parametrize("mechanism", ["panorama", "canopy", "taps", "fedpem"])
+def test_what_parties_counted_adds_up(mechanism: str) -> None:
+    answer = treetop.find(DATA, k=3, seed=1, mechanism=mechanism, **SMALL)
+    for row in answer.items:
+        assert len(row.by_party) == row.parties
+        assert {each.party for each in row.by_party} <= {"a", "b"}
+        assert sum(each.count for each in row.by_party) == pytest.approx(row.count)
+        assert sum(each.stderr**2 for each in row.by_party) ** 0.5 == pytest.approx(row.stderr)
+
+
+def test_an_answer_from_before_parties_counts_were_kept_is_read() -> None:
+    content = deepcopy(DEPLOYED.to_json())
+    for row in content["items"]:
+        del row["by_party"]
+    assert all(row.by_party == () for row in Answer.from_json(content).items)
 
 
 def test_an_answer_is_read_back_as_it_was_written() -> None:
@@ -111,7 +132,7 @@ def test_every_key_is_described() -> None:
         "items[]": AnswerItem, "parties[]": AnswerParty,
         "missing[]": MissingParty, "covered": Covered,
         "privacy": Privacy, "outside": OutsideShare,
-        "truth": Truth, "parties[].central": CentralGuarantee,
+        "truth": Truth, "parties[].central": CentralGuarantee, "items[].by_party[]": PartyCount,
     }  # fmt: skip
     keys |= {f"{name}.{key}" for name, kind in nested.items() for key in SHAPES[kind]}
     assert described == keys

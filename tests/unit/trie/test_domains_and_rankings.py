@@ -68,3 +68,7 @@ def test_the_server_adds_up_and_takes_the_largest() -> None:
     assert ranking.parties.tolist() == [2, 1, 1]
     assert ranking.top(2).prefixes.tolist() == [1, 3]  # equal counts by the smaller prefix
     assert len(summed([counted([], [])]).top(3)) == 0
+
+
+def test_counts_by_prefix_leave_out_what_no_report_spoke_of() -> None:
+    assert counted([1, 2, 3], [5.0, -1.0, 0.0], [4.0, 9.0, np.inf]).named == {1: (5.0, 2.0), 2: (-1.0, 3.0)}

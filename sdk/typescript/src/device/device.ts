@@ -11,6 +11,7 @@ import { TreetopError } from "../errors.js";
 import type { Entropy } from "../randomness.js";
 import { rationalText } from "../rational.js";
 import type { Group } from "../wire/groups.js";
+import type { OwnItems } from "../sets.js";
 import { encodedBatch, NO_DOMAIN } from "../wire/reportBatches.js";
 import { listDigest, slotOf, type Publication, type Question } from "../wire/signedDocuments.js";
 import { faceFor, type DeviceTask } from "../wire/task.js";
@@ -19,8 +20,11 @@ import type { Ledger, LedgerEntry } from "./ledger.js";
 import { checkQuestion } from "./listChecks.js";
 import { PrivateValue } from "./privateValue.js";
 
-/** Reads the device's own code, or null for an item without one; called once, after all randomness is drawn. */
-export type ValueSource = () => Promise<bigint | null>;
+/**
+ * Reads the device's own code, or null for an item without one; for a task about sets, the items with their codes.
+ * Called once, after all randomness is drawn.
+ */
+export type ValueSource = () => Promise<bigint | OwnItems | null>;
 
 /** The way to the party: returns once the party has acknowledged the batch; sending it again does no harm. */
 export type Outbox = (batch: Uint8Array) => Promise<void>;
@@ -76,23 +80,30 @@ export class Device {
     return entry;
   }
 
-  /** Answer a list with the slot of the first bits, or the dummy's; without a list their key, or that of a name, is hashed. */
+  /**
+   * Answer a list with the slot of the first bits, or the dummy's; without a list their key, or that of a name, is hashed.
+   * Of a set, those of the items that the draw chooses: which they are is kept nowhere.
+   */
   async #settle(task: DeviceTask, { group, domain }: LedgerEntry, question: Question | null): Promise<Uint8Array> {
-    const { digest, bits, lengths } = task;
-    const { tag, slots, draw } = faceFor(task, question === null ? undefined : question.prefixes.length + 1);
-    const report = draw(this.#entropy);
+    const { digest, bits, lengths, setFace } = task;
     const [level] = group;
-    const asked = (value: PrivateValue): bigint =>
-      question === null ? value.key(task, level) : slotOf(question, value.prefix(bits, lengths[level]!));
-    const body = report(asked(await this.#readValue(bits)));
+    const { tag, slots, draw } = setFace ?? faceFor(task, question === null ? undefined : question.prefixes.length + 1);
+    const report = draw(this.#entropy) as (asked: unknown) => Uint8Array | Promise<Uint8Array>;
+    const asked = (code: bigint | null): bigint => {
+      const value = new PrivateValue(code, bits);
+      return question === null ? value.key(task, level) : slotOf(question, value.prefix(bits, lengths[level]!));
+    };
+    const askedOf = (own: bigint | OwnItems | null): unknown =>
+      setFace === null ? asked(own as bigint | null) : (own as OwnItems).map(([entry, code]) => [entry, () => asked(code())]);
+    const body = await report(askedOf(await this.#readValue()));
     const batch = encodedBatch({ task: digest, group, domain, tag, slots }, body);
     await this.#ledger.settle(digest, batch);
     return batch;
   }
 
-  async #readValue(bits: number): Promise<PrivateValue> {
+  async #readValue(): Promise<bigint | OwnItems | null> {
     try {
-      return new PrivateValue(await this.#value(), bits);
+      return await this.#value();
     } catch {
       throw new TreetopError("value", "the device's own value could not be read"); // whatever it says may show the value
     }

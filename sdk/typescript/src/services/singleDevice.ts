@@ -11,15 +11,17 @@ import { codecNamed, listedItems, type ItemCodec } from "../encoding/itemCodecs.
 import { check, TreetopError } from "../errors.js";
 import { uniformBelow, type Entropy } from "../randomness.js";
 import { parsedRational, rationalText } from "../rational.js";
+import type { OwnItems } from "../sets.js";
 import { groupText } from "../wire/groups.js";
-import { readItemList } from "../wire/itemLists.js";
 import type { Verifier } from "../wire/signedDocuments.js";
 import { counts, passing, readTicket, type Verdict } from "../wire/uploads.js";
 import type { DeviceState, WithState } from "./deviceState.js";
 import { partyClient } from "./partyClient.js";
 
-/** What a device's item is: a text, or bytes that should be one; read once, after all randomness is drawn. */
-export type Item = string | Uint8Array | (() => string | Uint8Array | Promise<string | Uint8Array>);
+/** A text, or bytes that should be one; where tasks are about sets, a list of them: of all uses where uses count. */
+export type OneOrMore = string | Uint8Array | readonly (string | Uint8Array)[];
+/** What a device's item is, or its items are; read once, after all randomness is drawn. */
+export type Item = OneOrMore | (() => OneOrMore | Promise<OneOrMore>);
 
 export interface DeviceOptions {
   /** Address of the party, https://… */
@@ -36,6 +38,8 @@ export interface DeviceOptions {
   readonly caps?: { perTask?: string; lifetime?: string; attribute?: string; leastSlots?: number };
   /** Milliseconds: a delay up to it is drawn, and waited for, before the value is read. */
   readonly maxDelay?: number;
+  /** The owner holds a set, however many items that are: tasks about single items are refused. */
+  readonly holdsSet?: boolean;
   /** Wait while the party is not ready (rounds), instead of failing with an error of kind `later`. */
   readonly wait?: boolean;
   /** Milliseconds that a party may be away or busy before a call fails with an error of kind `away`: 120,000. */
@@ -147,7 +151,9 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
   async function taskCodec(): Promise<ItemCodec> {
     if (unlistedCodec !== null) return unlistedCodec;
     const document = await published(client.itemList, "The list of items is not published yet");
-    return listedItems(await readItemList(document, task.item_list!), nameBits);
+    const items = await (await import("../wire/itemLists.js")).readItemList(document, task.item_list!);
+    check(items !== null, "peer", "list of items", "the one that the task names");
+    return listedItems(items, nameBits);
   }
 
   async function answerList(device: Device, { notes }: DeviceState, ticket: Uint8Array): Promise<void> {
@@ -170,6 +176,7 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
     const entry = ledger.entry(digest);
     if (entry?.sent) return say("The report was made before; the same bytes are sent.");
     if (entry === undefined) {
+      check(!options.holdsSet || task.setFace !== null, "question", "task", "one about sets of items");
       checkTime(task, !task.oneShot && (await state.notes.read(enrolledNote)) === null, now());
       checkListLengths(trusted, leastSlots);
       ledger.checkAllowed(task.attribute, task.budget.amount);
@@ -187,7 +194,11 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
   }
 
   async function made(item: Item, ledger: Ledger, state: DeviceState): Promise<Device> {
-    const value = async (): Promise<bigint | null> => deviceCode(codec, typeof item === "function" ? await item() : item, normalise.split(","));
+    const value = async (): Promise<bigint | OwnItems | null> => {
+      const [held, steps] = [typeof item === "function" ? await item() : item, normalise.split(",")];
+      if (task.sets === undefined) return deviceCode(codec, held, steps);
+      return (await import("../sets.js")).deviceSet(codec, held, steps, task.sets);
+    };
     const device = new Device(value, entropy, ledger);
     await make(device, ledger, state);
     return device;

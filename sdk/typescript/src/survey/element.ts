@@ -104,7 +104,7 @@ export class TreetopSurvey extends HTMLElement {
   #promise(report: Uint8Array | null = null): HTMLElement {
     const { task } = this.#own;
     const right = rightGuesses(task.budget.odds);
-    const bytes = report?.length ?? ENVELOPE_BYTES + (task.oneShot ? faceFor(task).width : 1);
+    const bytes = report?.length ?? ENVELOPE_BYTES + (task.setFace ?? faceFor(task, task.oneShot ? undefined : 2)).width;
     return html("div", { class: "promise" }, html("p", {}, guessesSentence(task.budget.text, right, bytes)), guessesPicture(right));
   }
 
@@ -131,9 +131,11 @@ export class TreetopSurvey extends HTMLElement {
   }
 
   #answerField(items: readonly (readonly [string, string])[]): HTMLElement {
-    const label = this.#setting("label") || "Your answer";
-    if (items.length > 0 && items.length <= MOST_RADIOS) {
-      const choices = items.map(([value, text]) => html("label", {}, html("input", { type: "radio", name: "item", value }), html("span", {}, text)));
+    const [many, few] = [this.#own.task.sets !== undefined, items.length > 0 && items.length <= MOST_RADIOS];
+    const label = this.#setting("label") || (!many ? "Your answer" : few ? "Tick all that apply, or none" : "All that apply, with commas between them");
+    if (few) {
+      const type = many ? "checkbox" : "radio";
+      const choices = items.map(([value, text]) => html("label", {}, html("input", { type, name: "item", value }), html("span", {}, text)));
       return html("fieldset", {}, html("legend", {}, label), html("div", { class: "choices" }, ...choices));
     }
     const list = html("datalist", { id: "items" }, ...items.map(([value, text]) => html("option", { value }, text)));
@@ -141,18 +143,23 @@ export class TreetopSurvey extends HTMLElement {
     return html("div", {}, html("label", { for: "item" }, label), field, list);
   }
 
-  #answered(form: HTMLFormElement, then: (item: string) => Promise<void>): void {
-    const item = String(new FormData(form).get("item") ?? "").trim();
-    if (item !== "") return void this.#attempt(() => then(item));
+  /** A set may be empty: whoever has none of it answers like everybody else. */
+  #answered(form: HTMLFormElement, then: (item: string | string[]) => Promise<void>): void {
+    const many = this.#own.task.sets !== undefined;
+    const typed = form.querySelector("input[type=text]") !== null;
+    const given = new FormData(form).getAll("item").flatMap((item) => (many && typed ? String(item).split(",") : String(item)));
+    const items = given.map((item) => item.trim()).filter((item) => item !== "");
+    const item = many ? items : items[0];
+    if (item !== undefined) return void this.#attempt(() => then(item));
     this.#alert.replaceChildren("Please give an answer first.");
     form.querySelector("input")?.focus();
   }
 
-  async #prepare(item: string): Promise<void> {
+  async #prepare(item: string | string[]): Promise<void> {
     this.#showMade(await this.#own.prepare(item));
   }
 
-  async #send(item: string): Promise<void> {
+  async #send(item: string | string[]): Promise<void> {
     const verdict = await this.#own.answer(item);
     const status = await this.#own.status();
     this.#showDone(status);
@@ -178,6 +185,6 @@ export class TreetopSurvey extends HTMLElement {
   }
 
   #bytes({ report }: Status, open: boolean): HTMLElement {
-    return html("details", { open }, html("summary", {}, "Show the bytes"), report && bytesView(report));
+    return html("details", { open }, html("summary", {}, "The bytes of your report"), report && bytesView(report));
   }
 }

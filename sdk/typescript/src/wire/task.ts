@@ -7,6 +7,7 @@ import { check, TreetopError } from "../errors.js";
 import { MAX_SLOTS, type DeviceFace } from "../oracles/protocol.js";
 import { oracleFor, taskOracles } from "../oracles/registry.js";
 import { isName, isPublic } from "../publicText.js";
+import type { SetFace, SetQuestion } from "../sets.js";
 import { canonicalJson, type Json } from "./canonicalJson.js";
 import { ROLES, type Group, type Role } from "./groups.js";
 
@@ -35,6 +36,8 @@ interface TaskContent {
   readonly reports?: "names";
   /** Digest of the list of known items. */
   readonly item_list?: Digest;
+  /** What is asked of devices that hold sets of items; otherwise every device holds one. */
+  readonly sets?: SetQuestion;
   readonly mechanism: string;
   readonly settings: Readonly<Record<string, string>>;
   /** The first one validates nothing: its validation groups estimate like the others. */
@@ -51,6 +54,8 @@ export interface DeviceTask extends TaskContent {
   readonly bits: number;
   /** Whether devices answer without a candidate list, each at a level of its own drawing. */
   readonly oneShot: boolean;
+  /** How a device answers about a set. */
+  readonly setFace: SetFace | null;
 }
 
 /** Read a task; anything but its one canonical form, with the thresholds of its budget, is refused. */
@@ -60,13 +65,15 @@ export async function readTask(data: Uint8Array): Promise<DeviceTask> {
     const content = JSON.parse(text) as TaskContent;
     checkContent(content);
     const budget = readBudget(content.epsilon);
-    const faces = taskOracles(content.oracle).map((oracle) => oracle.device(budget.odds, oracle.slotsFor(budget.odds)));
+    const { oracle: rule, sets } = content;
+    const setFace = sets === undefined ? null : (await import("../sets.js")).setFace(rule, budget.odds, sets);
+    const faces = setFace ? [setFace] : taskOracles(rule).map((oracle) => oracle.device(budget.odds, oracle.slotsFor(budget.odds)));
     const thresholds = Object.assign({}, ...faces.map((face) => face.taskThresholds)) as Record<string, string>;
     const canonical = canonicalJson({ ...content, epsilon: budget.text, thresholds } as unknown as Json);
     check(canonical === text, "question", "form", "the canonical one");
     const digest = hex(await sha256(utf8(TASK_DOMAIN), data));
-    const oneShot = !taskOracles(content.oracle)[0].listed;
-    return { ...content, digest, budget, bits: content.lengths.at(-1)!, oneShot };
+    const oneShot = !taskOracles(rule)[0].listed;
+    return { ...content, digest, budget, bits: content.lengths.at(-1)!, oneShot, setFace };
   } catch (error) {
     throw new TreetopError("question", `task: expected what Treetop writes, found ${error}`);
   }
@@ -114,7 +121,7 @@ function checkContent(content: TaskContent): void {
     name, attribute, content.oracle, content.mechanism, ...Object.values(encoding), ...parties, ...Object.values(settings),
   ];
   const asked = {
-    fields: hasFields(content, FIELDS, "reports", "item_list") && hasFields(encoding, "hash_key,name", "normalise") &&
+    fields: hasFields(content, FIELDS, "reports", "item_list", "sets") && hasFields(encoding, "hash_key,name", "normalise") &&
       hasFields(least, "estimate,validation") && hasFields(deadlines, "enrolment,level_seconds,opens,reports"),
     texts: texts.every((text) => typeof text === "string") && name !== "" && attribute !== "",
     k: whole(content.k, 1, MAX_SLOTS),

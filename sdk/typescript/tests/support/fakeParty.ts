@@ -7,6 +7,7 @@ import { canonicalJson, type Json } from "../../src/wire/canonicalJson.js";
 import { ROLES, type Group } from "../../src/wire/groups.js";
 import { faceFor, readTask, type DeviceTask } from "../../src/wire/task.js";
 import { readBudget } from "../../src/budget.js";
+import { setFace, type SetQuestion } from "../../src/sets.js";
 import { oracleFor, taskOracles } from "../../src/oracles/registry.js";
 
 export const TICKET = "00".repeat(7) + "07" + "ab".repeat(16);
@@ -18,7 +19,8 @@ export function taskText(changes: Readonly<Record<string, Json>> = {}): string {
   const oracle = (changes["oracle"] as string | undefined) ?? "olh";
   const { odds } = readBudget(epsilon);
   const known = ["krr", "oue", "olh", "walsh", "listed"].includes(oracle);
-  const faces = known ? taskOracles(oracle).map((each) => each.device(odds, each.slotsFor(odds))) : [];
+  const sets = changes["sets"] as unknown as SetQuestion | undefined;
+  const faces = sets ? [setFace(oracle, odds, sets)] : known ? taskOracles(oracle).map((each) => each.device(odds, each.slotsFor(odds))) : [];
   return canonicalJson({
     name: "fruit", attribute: "favourite", epsilon, oracle, k: 3, lengths: [0, 2, 4, 8],
     groups: [[1, "estimate", 1], [2, "estimate", 2], [3, "estimate", 3]], most_slots: 4194305,

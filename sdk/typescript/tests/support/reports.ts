@@ -17,7 +17,8 @@ import { memoryState } from "./memoryDevice.js";
 
 interface Job {
   readonly task: string;
-  readonly code: string | null;
+  /** Of its item; where the task is about sets, of its items. */
+  readonly code: string | null | readonly (string | null)[];
   readonly count: number;
   /** Where a test must come out the same every time: what its randomness is made of; null is the operating system's. */
   readonly seed: string | null;
@@ -47,11 +48,12 @@ for await (const line of createInterface({ input: process.stdin })) {
   const enrolment = { identifier: utf8("device 1"), beacon: utf8("beacon"), party: "" };
   const question = { task: task.digest, group, length, prefixes: prefixes.map(BigInt), pruned: [] };
   const entropy = seed === null ? systemEntropy() : fixed(seed);
+  const known = (each: string | null): bigint | null => (each === null ? null : BigInt(each));
+  const own = typeof code === "string" || code === null ? known(code) : code.map((each, place) => [utf8(`item ${place}`), () => known(each)] as const);
   const lines: string[] = [];
   for (let number = 0; number < count; number++) {
     const { ledger, counter } = memoryState();
-    const value = (): Promise<bigint | null> => Promise.resolve(code === null ? null : BigInt(code));
-    const device = new Device(value, entropy, await Ledger.open(ledger, counter, CAPS));
+    const device = new Device(() => Promise.resolve(own), entropy, await Ledger.open(ledger, counter, CAPS));
     const report = task.oneShot ? await device.answerOnce(task) : await device.answer(task, enrolment, question, { length: 0, prefixes: [0n] });
     lines.push(hex(report));
   }

@@ -14,6 +14,8 @@ from treetop.adapters.http.problem_details import Problem
 
 _ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 LOOPBACK = re.compile(r"http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?")
+OWN_PAGES = "/page"
+"""Where a service's own pages are: they take no form of another origin, and this is not about them."""
 PREFLIGHT_SECONDS = 600
 """How long a browser may remember what it was allowed."""
 _VARY = (b"vary", b"Origin")

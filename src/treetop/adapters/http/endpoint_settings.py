@@ -146,18 +146,25 @@ class AccessKeys:
         """Raise 401 for an unknown key, 403 for one of another caller, 404 if there is no key for this caller."""
         if not any(kept.caller == caller for kept in self._kept):
             raise Problem(404, "not served: the settings name no key for it")
-        shown = sha256(_token(authorization)).digest()
-        moment = datetime.fromtimestamp(self._now(), UTC)
-        # Every key is compared, whichever matches: the time says nothing.
-        callers = {
-            kept.caller
-            for kept in self._kept
-            if compare_digest(shown, kept.digest) & (kept.entry.state(moment) == "active")
-        }
+        callers = self.callers(sha256(_token(authorization)).digest())
         if not callers:
             raise Problem(401, "a valid key is needed: Authorization: Bearer …", {"WWW-Authenticate": "Bearer"})
         if caller not in callers:
             raise Problem(403, f"this key is not one of the {caller.replace('_', ' ')}")
+
+    def callers(self, digest: bytes) -> set[Caller]:
+        """Return whose a key with this SHA-256 is now; every key is compared, so that the time says nothing."""
+        moment = datetime.fromtimestamp(self._now(), UTC)
+        return {
+            kept.caller
+            for kept in self._kept
+            if compare_digest(digest, kept.digest) & (kept.entry.state(moment) == "active")
+        }
+
+    def entries(self) -> list[tuple[Caller, AccessKey]]:
+        """Return every key without what opens anything: whose it is, and from when to when it holds."""
+        return [(kept.caller, AccessKey(None, "0" * 64, kept.entry.not_before, kept.entry.not_after))
+                for kept in self._kept]  # fmt: skip
 
 
 def _token(authorization: str | None) -> bytes:

@@ -4,7 +4,8 @@ Counting is a plain addition, because every request does it; metric families are
 goes through the library's global registry, which describes the process and its machine.
 """
 
-from collections import Counter
+import time
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock
 
@@ -15,6 +16,7 @@ from starlette.responses import Response
 
 from treetop.federation.wire.uploads import ReportStatus
 
+HOUR_SECONDS, HOURS_SHOWN = 3600, 72
 Samples = Iterable[tuple[Sequence[str], float]]
 """The values of a number's labels, and the number."""
 
@@ -46,16 +48,35 @@ class PartyMetrics(RequestMetrics):
 
     def __init__(self) -> None:
         super().__init__()
-        self._verdicts: Counter[ReportStatus] = Counter()
+        self._verdicts: defaultdict[bytes, Counter[ReportStatus]] = defaultdict(Counter)
+        self._hours: Counter[int] = Counter()
         self.waiting = 0
         """Reports that were handed to the store and are not answered yet."""
         self.max_waiting = 0
         self._commits, self._commit_seconds = 0, 0.0
 
-    def verdicts(self, verdicts: Iterable[ReportStatus]) -> None:
-        """Count what became of reports."""
+    def verdicts(self, task: bytes, verdicts: Iterable[ReportStatus]) -> None:
+        """Count what became of reports or enrolments of a task."""
         with self._lock:
-            self._verdicts.update(verdicts)
+            self._verdicts[task].update(verdicts)
+
+    def verdicts_of(self, task: bytes) -> dict[str, int]:
+        """Return what became of a task's reports and enrolments since the start of this process."""
+        with self._lock:
+            return {verdict.value: number for verdict, number in self._verdicts[task].items()}
+
+    def accepted(self, reports: int) -> None:
+        """Count reports that were accepted in this hour; nothing keeps when one came."""
+        hour = int(time.time()) // HOUR_SECONDS
+        with self._lock:
+            self._hours[hour] += reports
+            if len(self._hours) > HOURS_SHOWN:
+                del self._hours[min(self._hours)]
+
+    def hours(self) -> dict[int, int]:
+        """Return the reports of every hour that had any, as seconds since 1970; those of the last days."""
+        with self._lock:
+            return {hour * HOUR_SECONDS: reports for hour, reports in sorted(self._hours.items())}
 
     def handed_over(self, reports: int) -> None:
         """Count reports that wait for the store."""
@@ -73,8 +94,14 @@ class PartyMetrics(RequestMetrics):
     def collect(self) -> Iterator[Metric]:
         """Yield every family."""
         yield from super().collect()
-        verdicts = [((verdict.value,), self._verdicts[verdict]) for verdict in ReportStatus]
+        with self._lock:
+            by_task = {task: Counter(verdicts) for task, verdicts in self._verdicts.items()}
+        in_all = sum(by_task.values(), Counter[ReportStatus]())
+        verdicts = [((verdict.value,), in_all[verdict]) for verdict in ReportStatus]
         yield counter("verdicts", "Reports and enrolments, by verdict.", verdicts, "verdict")
+        of_tasks = [((task.hex(), verdict.value), number)
+                    for task, counted in by_task.items() for verdict, number in counted.items()]  # fmt: skip
+        yield counter("task_verdicts", "The same by task.", of_tasks, "task", "verdict")
         yield gauge("reports_waiting", "Reports that wait for the store.", [((), self.waiting)])
         yield SummaryMetricFamily(
             "treetop_commit_seconds", "Seconds that uploads waited for the store.", self._commits, self._commit_seconds

@@ -100,6 +100,13 @@ class RetryingConnection:
             return _Away(type(error).__name__, None)
         return _Away(f"status {reply.status}", reply.retry_after) if reply.status in AGAIN else reply
 
+    @property
+    def certificate_end(self) -> int | None:
+        """Return when the other side's certificate ends, in seconds since 1970; None without TLS or a connection."""
+        socket = self._connection.sock if self._connection else None
+        shown = socket.getpeercert() if isinstance(socket, ssl.SSLSocket) else None
+        return int(ssl.cert_time_to_seconds(str(shown["notAfter"]))) if shown else None
+
     def close(self) -> None:
         """Hang up; the next request opens a new connection."""
         if self._connection is not None:

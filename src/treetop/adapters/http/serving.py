@@ -24,17 +24,22 @@ _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
 class _Server(uvicorn.Server):
-    """uvicorn that heeds SIGHUP."""
+    """uvicorn that heeds SIGHUP, and says when it begins to end."""
 
-    def __init__(self, config: uvicorn.Config, renew: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, renew: Callable[[], None], ending: Callable[[], None]) -> None:
         super().__init__(config)
-        self._renew = renew
+        self._renew, self._ending = renew, ending
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and heed SIGHUP from then on."""
         await super().startup(sockets)
         if hasattr(signal, "SIGHUP"):
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._renew)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Have answers that go on for ever end, then wait for those in flight."""
+        self._ending()
+        await super().shutdown(sockets)
 
 
 def listening(address: Address) -> socket.socket:
@@ -56,8 +61,9 @@ def serve(
     log: StructuredLog,
     renew: Callable[[], None],
     limits: ConnectionLimits,
+    ending: Callable[[], None] = lambda: None,
 ) -> None:
-    """Answer requests until a signal ends it."""
+    """Answer requests until a signal ends it; `ending` is called before those in flight are waited for."""
     take_over(log, "uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "fastapi")
     config = uvicorn.Config(
         app, http=guarded(limits), ws="none", lifespan="off",
@@ -68,7 +74,7 @@ def serve(
     if tls is not None:
         config.ssl = tls_context(tls)
     _quiet_after_the_end()
-    _Server(config, lambda: _renewed(renew, config.ssl, tls, log)).run([listener])
+    _Server(config, lambda: _renewed(renew, config.ssl, tls, log), ending).run([listener])
 
 
 def _renewed(renew: Callable[[], None], context: ssl.SSLContext | None, tls: Tls | None, log: StructuredLog) -> None:

@@ -13,6 +13,7 @@ import typer
 
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.cli.federation.device_options import (
+    WINDOW_DAYS,
     Attribute,
     CaFile,
     LeastSlots,
@@ -23,13 +24,15 @@ from treetop.cli.federation.device_options import (
     State,
     Task,
     TaskCap,
+    WindowCap,
+    WindowDays,
     caps_of,
     digest_of,
     given,
     tickets_in,
 )
-from treetop.cli.file_options import reads_files
 from treetop.cli.screen import out, progress_bar
+from treetop.cli.shared.file_options import reads_files
 from treetop.datasets.loading import federation_named
 from treetop.datasets.party_split import users_of
 from treetop.datasets.table_files.options import ReadOptions
@@ -66,6 +69,8 @@ def fleet(
     ca: CaFile = None,
     epsilon_cap: TaskCap = "4",
     lifetime_cap: LifetimeCap = "8",
+    window_cap: WindowCap = None,
+    window_days: WindowDays = WINDOW_DAYS,
     attribute: Attribute = None,
     least_slots: LeastSlots = LEAST_SLOTS,
     json: Annotated[
@@ -81,7 +86,7 @@ def fleet(
     plan = FleetPlan(
         given("--party", party), digest_of(task), name, own,
         given("--state", state), PinnedKeys(given("--server-key", server_key)), ca, batch, connections,
-        caps_of(epsilon_cap, lifetime_cap, attribute, least_slots),
+        caps_of(epsilon_cap, lifetime_cap, attribute, least_slots, window_cap, window_days),
     )  # fmt: skip
     player = Fleet(plan, held, f"{' '.join(source)}, party {name}, {len(held)} users, seed {seed}")
     with closing(player), _progress_lines() if json else _progress_bar(len(held)) as show:

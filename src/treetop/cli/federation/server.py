@@ -28,8 +28,9 @@ def serve(context: typer.Context, settings: Settings = None) -> None:
         typer.echo(context.get_help())
         return
     from treetop.services.server.service import serve_server  # noqa: PLC0415  the web is an extra
+    from treetop.web.server_pages import server_pages  # noqa: PLC0415
 
-    serve_server(settings, os.environ)
+    serve_server(settings, os.environ, server_pages)
 
 
 @app.command()
@@ -42,6 +43,22 @@ def check(settings: Annotated[Path, typer.Option("--settings", metavar="FILE", h
     out.print(f"signs with {signing_key.public}")
     for party in read.parties:
         out.print(f"party '{party.name}' at {party.url}")
+
+
+@app.command()
+def verify(
+    server: Annotated[str, typer.Option("--server", help="Address of the server, https://…", show_default=False)],
+    task: Annotated[str, typer.Option("--task", help="Digest of the task, 64 hexadecimal digits.", show_default=False)],
+    server_key: Annotated[
+        list[str], typer.Option("--server-key", help="Public signing key that is believed; again for each.")
+    ],
+    ca: Annotated[Path | None, typer.Option("--ca", help="Certificates to trust.", show_default="the system's")] = None,
+) -> None:
+    """Check the public log of a task: its signature and digest, and that every list is signed and the only one."""
+    from treetop.services.server.log_check import checked_log  # noqa: PLC0415
+
+    for line in checked_log(server, task, server_key, ca):
+        out.print(line)
 
 
 @app.command()

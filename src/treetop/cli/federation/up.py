@@ -1,5 +1,6 @@
 """`treetop up`: a whole federation on this machine."""
 
+import webbrowser
 from contextlib import ExitStack
 from importlib.resources import files
 from pathlib import Path
@@ -18,7 +19,6 @@ from rich.progress import (
 from treetop.adapters.system.durable_file import replace_durably
 from treetop.cli.federation.known_lists import read_lists
 from treetop.cli.federation.qr_code import in_terminal, qr_code
-from treetop.cli.file_options import reads_files
 from treetop.cli.options import (
     CatalogueFile,
     CentralEpsilon,
@@ -38,9 +38,10 @@ from treetop.cli.options import (
     read_settings,
     seconds_of,
 )
-from treetop.cli.output import OutputFile, checked_target
 from treetop.cli.rendering import present
 from treetop.cli.screen import Description, err, note
+from treetop.cli.shared.file_options import reads_files
+from treetop.cli.shared.output import OutputFile, checked_target
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import steps_named
@@ -128,6 +129,10 @@ Origins = Annotated[
     list[str] | None,
     typer.Option("--origin", help="Survey: another site whose pages may report, again for each.", show_default=False),
 ]
+OpenPage = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
+Stay = Annotated[
+    bool, typer.Option("--stay", help="Keep the federation and its page up after the answer, until Ctrl-C.")
+]
 DEFAULT_QUESTION = "Which fruit do you like best?"
 FRUIT = str(files("treetop.services.local").joinpath("survey_page", "fruit.csv"))
 FOR_PEOPLE = {"data": FRUIT, "k": 5, "epsilon": "2", "users": 20_000, "mode": "one-shot"}
@@ -166,6 +171,8 @@ def up(
     phones: Phones = True,
     origin: Origins = None,
     output: OutputFile = None,
+    open_page: OpenPage = False,
+    stay: Stay = False,
     json: Json = False,
     read: ReadOptions,
 ) -> None:
@@ -194,7 +201,13 @@ def up(
     note(f"{users:,} users drawn with seed {folder.options.seed}; everything is in {folder.path}")
     note(f"`treetop up --directory {folder.path}` goes on from there")
     truth = GroundTruth(folder)
-    present(truth.scored(Answer.from_json(answered(folder, phones=phones))), json, target)
+    with Processes(lambda name: note(f"{name} died and was started again")) as processes:
+        federation = LocalFederation(folder, processes, SurveyPlan.load(folder.path))
+        found = answered(folder, federation, phones=phones, open_page=open_page)
+        present(truth.scored(Answer.from_json(found)), json, target)
+        if stay:
+            note(f"still up: {federation.page}; Ctrl-C ends it")
+            federation.stay()
 
 
 def _survey_plan(
@@ -215,14 +228,16 @@ def _survey_plan(
     return SurveyPlan(question or DEFAULT_QUESTION, seconds_of("--collect", collect or "10m"), tuple(origins or ()))
 
 
-def answered(folder: FederationFolder, *, phones: bool = False) -> dict[str, Any]:
+def answered(folder: FederationFolder, federation: LocalFederation, *, phones: bool, open_page: bool) -> dict[str, Any]:
     """Start every process, let the devices report, and return the answer; show on the way how far it is."""
     plan = SurveyPlan.load(folder.path)
-    with Processes(lambda name: note(f"{name} died and was started again")) as processes, ExitStack() as stack:
+    with ExitStack() as stack:
         bars = stack.enter_context(Bars())
-        federation = LocalFederation(folder, processes, plan)
         bars.say("starting a server and parties")
         federation.start()
+        note(f"page: {federation.page} opens with the key in {folder.path / 'server' / 'admin.key'}")
+        if open_page:
+            webbrowser.open(federation.page)
         federation.ask()
         if plan is not None:
             task = federation.asked_people()

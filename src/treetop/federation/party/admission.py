@@ -103,6 +103,10 @@ class TaskAdmission:
         oracle = self.task.oracle_for(question.slots)
         self._expect(Envelope(self.task.digest, question.group, question.digest, oracle, question.slots))
 
+    def is_open(self, group: Group) -> bool:
+        """Return whether answers of a group have been admitted."""
+        return group in self._open
+
     def envelope_of(self, group: Group) -> Envelope:
         """Return what stands before the reports that were admitted for a group."""
         return self._open[group].envelope

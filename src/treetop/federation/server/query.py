@@ -44,10 +44,12 @@ class ServerQuery:
         policy: MissingPolicy | None = None,
         fakes_needed: FakesNeeded | None = None,
         listed: ItemList | None = None,
+        campaign: bytes | None = None,
     ) -> None:
-        """Take an order, or a task and the list that it names."""
+        """Take an order, or a task and the list that it names; for a week of a campaign its signed document."""
         self.task = planned_task(order) if isinstance(order, QueryOrder) else order
         self._listed = order.listed if isinstance(order, QueryOrder) else listed
+        self._campaign = campaign
         self._choices = order.choices if isinstance(order, QueryOrder) else ()
         self._expected = order.expectations if isinstance(order, QueryOrder) else ExpectedUsers()
         self._central = order.central if isinstance(order, QueryOrder) else None
@@ -65,6 +67,11 @@ class ServerQuery:
         self._notes: list[str] = []
 
     @property
+    def facts(self) -> Mapping[str, PublicFacts[Parameters]]:
+        """Return what is public about every party that takes part, so far."""
+        return self._facts
+
+    @property
     def document(self) -> bytes:
         """Return the signed task, as parties get it."""
         return signed_task(self.task, self._signer)
@@ -74,7 +81,7 @@ class ServerQuery:
         self._letters = PartyPoller(
             self.task, self._journal, self._channels, self._clock,
             document=self.document, policy=self._policy, progress=progress,
-            listed=None if self._listed is None else self._listed.document,
+            listed=None if self._listed is None else self._listed.document, campaign=self._campaign,
         )  # fmt: skip
         if self._letters.has("result"):
             return QueryResult(self._letters.kept("result", bytes))
@@ -181,7 +188,7 @@ class ServerQuery:
         upload: Upload
         if last:
             upload = findings = self._mechanism.decode_findings(facts, content)
-            entry.domain = findings.heavy_hitters.domain
+            entry.findings, entry.domain = findings.heavy_hitters, findings.heavy_hitters.domain
         else:
             upload = self._mechanism.decode_upload(facts, content)
         self._uploads[entry.name] = upload

@@ -19,7 +19,7 @@ from treetop.metrics.poisoning import choices_of_sets
 from treetop.oracles.set_question import HOLDERS
 from treetop.privacy.guarantee import NOT_COVERED
 from treetop.privacy.shuffling import CentralGuarantee, Crowd, central_guarantee, crowds_of, usual_delta
-from treetop.trie.global_ranking import GlobalRanking
+from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking
 from treetop.trie.user_groups import Group, Role
 
 SCHEMA = 1
@@ -42,6 +42,8 @@ class PartyRecord:
     """Reports that no honest device sends."""
     domain: int = 0
     """Slots of its last level, once it is done."""
+    findings: CountedPrefixes | None = None
+    """What it counted, once it is done."""
     traces: list[LevelTrace] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -94,7 +96,8 @@ def result_content(
     }  # fmt: skip
     return {
         "schema": SCHEMA, "mechanism": task.mechanism, "oracle": task.oracle, "encoding": task.encoding.name,
-        "k": task.k, "epsilon": float(parameters.epsilon), "seed": None, "items": _items(task, listed, ranking, users),
+        "k": task.k, "epsilon": float(parameters.epsilon), "seed": None,
+        "items": _items(task, listed, ranking, present),
         "parties": [
             {
                 "name": entry.name, "users": entry.users, "uplink_bits": entry.uplink_bits,
@@ -156,17 +159,28 @@ def _crowds(task: DeviceTask, entry: PartyRecord) -> tuple[Crowd, ...]:
     return tuple(crowds)
 
 
-def _items(task: DeviceTask, listed: ItemList | None, ranking: GlobalRanking, users: int) -> list[dict[str, Any]]:
-    codec = codec_of(task, () if listed is None else listed.items)
+def _items(
+    task: DeviceTask,
+    listed: ItemList | None,
+    ranking: GlobalRanking,
+    present: Sequence[PartyRecord],
+) -> list[dict[str, Any]]:
+    codec, users = codec_of(task, () if listed is None else listed.items), sum(entry.users for entry in present)
+    counted = {entry.name: entry.findings.named for entry in present if entry.findings is not None}
     names = ranking.names_of(ranking.prefixes, codec.show)
     marks = [None] * len(ranking) if ranking.significant is None else ranking.significant.tolist()
-    rows = zip(names, ranking.counts.tolist(), ranking.variances.tolist(), marks, strict=True)
+    columns = (names, ranking.counts.tolist(), ranking.variances.tolist(), marks, ranking.prefixes.tolist())
     return [
         {
             "item": name, "count": count, "frequency": count / users, "stderr": variance**0.5,
             "significant": mark, "source": source,
+            "by_party": [
+                {"party": party, "count": found[code][0], "stderr": found[code][1]}
+                for party, found in counted.items()
+                if code in found
+            ],
         }
-        for (name, source), count, variance, mark in rows
+        for (name, source), count, variance, mark, code in zip(*columns, strict=True)
     ]  # fmt: skip
 
 

@@ -76,6 +76,10 @@ class PartyClient:
         """Return the list of items that a task names, or None while the party has none; nobody has checked it."""
         return self._document_if_any(_path(digest, "items"))
 
+    def campaign(self, digest: str) -> bytes | None:
+        """Return the signed campaign that a task is a week of, or None while the party has none; not checked."""
+        return self._document_if_any(f"/v1/campaigns/{digest}")
+
     def submit(self, digest: bytes, entries: Sequence[TicketedReport]) -> Sequence[ReportStatus]:
         """Send reports with their tickets; return a verdict for each."""
         request = Request("POST", _path(digest, "reports"), encoded_upload(entries), _BYTES)

@@ -18,6 +18,7 @@ from treetop.federation.task import Deadlines, LeastReports
 from treetop.federation.wire.item_lists import ItemList
 from treetop.privacy.budget import Budget
 from treetop.privacy.shuffling import CentralGuarantee
+from treetop.secret_files import private_folder
 from treetop.services.device.party_client import PartyClient
 from treetop.services.local.folder import HOST, FederationFolder, LocalOptions, PartyHome, secret_in
 from treetop.services.local.processes import Processes, Supervised
@@ -84,7 +85,7 @@ def ordered_now(
 
 
 Found = TypeVar("Found")
-POLL_SECONDS = 0.25
+POLL_SECONDS, STAY_SECONDS = 0.25, 1.0
 SHORT = RetryPolicy(in_all=0.0, answer_within=30.0)
 """Whoever does not answer may have died: look after the processes before trying again."""
 WAITING_SECONDS = 60.0
@@ -115,6 +116,13 @@ class LocalFederation:
             dict(zip(names, ports, strict=True)), server_port, to_deadline=survey is not None, origins=origins
         )
         self._fleets: dict[str, Supervised] = {}
+        self._played: set[str] = set()
+        """Tasks that users of this machine answer."""
+
+    @property
+    def page(self) -> str:
+        """Return the address of the server's page."""
+        return f"{self._server_url}/page/"
 
     def start(self) -> None:
         """Start the server and every party, and wait until they listen."""
@@ -140,8 +148,10 @@ class LocalFederation:
 
     def play(self) -> None:
         """Let every party's users report, each with a ticket of her own."""
+        task = self._folder.task or ""
+        self._played.add(task)
         for name, home in self._folder.parties.items():
-            self._fleets[name] = self._fleet(name, home)
+            self._fleets[name] = self._fleet(name, home, task, self._folder.options.epsilon, home.path / "fleet")
 
     def follow(self, progress: Callable[[Standing], None]) -> dict[str, Any]:
         """Return the answer once it is there; start again what dies on the way."""
@@ -153,6 +163,28 @@ class LocalFederation:
                 return found
             self._processes.revive()
             time.sleep(POLL_SECONDS)
+
+    def stay(self, pause: Callable[[float], None] = time.sleep) -> None:
+        """Go on until Ctrl-C; another query that somebody orders is answered by users drawn anew from the same data."""
+        try:
+            while True:
+                known = self._tried(self._server.queries, "the server did not answer")
+                for task in (query["task"] for query in known if query["state"] == "running"):
+                    if task not in self._played:
+                        self._play_also(task)
+                pause(STAY_SECONDS)
+        except KeyboardInterrupt:
+            return
+
+    def _play_also(self, task: str) -> None:
+        """Let fresh users report for a task that was ordered on the page."""
+        self._played.add(task)
+        ordered = self._tried(lambda: self._server.task(task), "the server gave no task")
+        for name, home in self._folder.parties.items():
+            if name in ordered.parties:
+                state = home.path / f"fleet_{task[:16]}"
+                private_folder(state)
+                self._fleet(name, home, task, ordered.budget.text, state)
 
     def _standing(self, task: str) -> tuple[Standing, dict[str, Any] | None]:
         found, query = self._server.result(task), self._server.state(task)
@@ -183,23 +215,23 @@ class LocalFederation:
                     raise QueryFailed(f"{otherwise} within {WAITING_SECONDS:.0f} s: {away.reason}") from None
             time.sleep(POLL_SECONDS)
 
-    def _fleet(self, name: str, home: PartyHome) -> Supervised:
-        tickets = home.path / "fleet" / "tickets.txt"
+    def _fleet(self, name: str, home: PartyHome, task: str, epsilon: str, state: Path) -> Supervised:
+        tickets = state / "tickets.txt"
         if content_of(tickets) is None:
-            replace_durably(tickets, self._tickets(name, home))
+            replace_durably(tickets, self._tickets(name, home, task))
         arguments = [
-            "device", "fleet", "--party", self._urls[name], "--task", self._folder.task or "",
+            "device", "fleet", "--party", self._urls[name], "--task", task,
             "--data", str(self._folder.path / "data.parquet"), "--party-name", name, "--tickets", str(tickets),
-            "--server-key", self._folder.signing_key.public, "--state", str(home.path / "fleet"), "--json",
-            "--epsilon-cap", self._folder.options.epsilon, "--lifetime-cap", self._folder.options.epsilon,
+            "--server-key", self._folder.signing_key.public, "--state", str(state), "--json",
+            "--epsilon-cap", epsilon, "--lifetime-cap", epsilon,
             *(() if self._folder.options.sets is None else ("--user-column", USER)),
         ]  # fmt: skip
-        return self._processes.start(f"{home.path.name} fleet", arguments, home.path / "fleet" / "log.jsonl")
+        return self._processes.start(f"{home.path.name} {state.name}", arguments, state / "log.jsonl")
 
     def asked_people(self) -> SurveyTask:
         """Return what the page of a survey must know: people answer at the first party."""
         name, home = next(iter(self._folder.parties.items()))
-        self._wait_for_task(name)
+        self._wait_for_task(name, self._folder.task or "")
         items, key = sorted(self._folder.federation().items), self._folder.signing_key.public
         return SurveyTask(
             self._folder.task or "", name, self._urls[name], key, tuple(items), (home.path / "back_end.key").absolute()
@@ -216,21 +248,21 @@ class LocalFederation:
             client.close()
         return ticket.text
 
-    def _wait_for_task(self, name: str) -> None:
-        client, task = PartyClient(RetryingConnection(self._urls[name], retry=SHORT)), self._folder.task
+    def _wait_for_task(self, name: str, task: str) -> None:
+        client = PartyClient(RetryingConnection(self._urls[name], retry=SHORT))
         while task not in {offered.digest.hex() for offered in self._tried(client.tasks, f"{name} did not answer")}:
             time.sleep(POLL_SECONDS)
         client.close()
 
-    def _tickets(self, name: str, home: PartyHome) -> bytes:
-        self._wait_for_task(name)
+    def _tickets(self, name: str, home: PartyHome, task: str) -> bytes:
+        self._wait_for_task(name, task)
         client = PartyClient(RetryingConnection(self._urls[name], retry=SHORT))
-        task, key = bytes.fromhex(self._folder.task or ""), secret_in(home.path, "back_end")
+        digest, key = bytes.fromhex(task), secret_in(home.path, "back_end")
         otherwise = f"{name} gave no tickets"
         tickets: list[str] = []
         while len(tickets) < home.users:
             count = min(TICKETS_AT_ONCE, home.users - len(tickets))
-            tickets += [ticket.text for ticket in self._tried(lambda: client.tickets(task, count, key), otherwise)]  # noqa: B023
+            tickets += [ticket.text for ticket in self._tried(lambda: client.tickets(digest, count, key), otherwise)]  # noqa: B023
         client.close()
         return "\n".join(tickets).encode("ascii") + b"\n"
 

@@ -1,7 +1,7 @@
 """The party's HTTP API: for devices, for the party's own back end, for the server."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Depends, Request, Security
@@ -9,6 +9,7 @@ from fastapi import Path as InPath
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.responses import Response
+from starlette.routing import BaseRoute
 
 from treetop.adapters.http.cross_origin import AllowedOrigins, PageRoute
 from treetop.adapters.http.described_app import OCTETS, Answer, DescribedApp, checked_first
@@ -27,6 +28,7 @@ _BEARER = HTTPBearer(auto_error=False, description="A key of the server, of the 
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 Digest = Annotated[str, InPath(pattern=f"^{_DIGEST.pattern}$", description="Digest of the task in hexadecimal.")]
+Campaign = Annotated[str, InPath(pattern=f"^{_DIGEST.pattern}$", description="Digest of the campaign in hexadecimal.")]
 Level = Annotated[int, InPath(ge=1, le=256)]
 RoleIndex = Annotated[int, InPath(ge=0, le=2, description="0 estimate, 1 validate infrequent, 2 validate frequent.")]
 Number = Annotated[int, InPath(ge=1, le=1_000_000)]
@@ -54,6 +56,8 @@ class PartyRoutes:
         if self._context.damaged:
             tasks = ", ".join(self._context.damaged)
             raise Problem(503, f"the store is damaged: task {tasks}; restore a backup")
+        if self._context.others is not None and not self._context.others.seen:
+            raise Problem(503, "the database has not answered for a while")
         return _json(schemas.Health(status="ok", party=self._party.name))
 
     def metrics(self) -> Response:
@@ -71,7 +75,7 @@ class PartyRoutes:
     def enrol(self, digest: Digest, tickets: Body) -> Response:
         """Enrol devices in rounds mode by their tickets; a verdict for each."""
         verdicts = self._party.enrol(bytes.fromhex(digest), tickets)
-        self._context.metrics.verdicts(verdicts)
+        self._context.metrics.verdicts(bytes.fromhex(digest), verdicts)
         return Response(verdicts_json(verdicts), media_type="application/json")
 
     def beacon(self, digest: Digest) -> Response:
@@ -97,6 +101,14 @@ class PartyRoutes:
         """Give out tickets for the party's own users."""
         return _json(schemas.Tickets(tickets=self._party.issue(bytes.fromhex(digest), wanted.count)))
 
+    def standing(self) -> Response:
+        """Say how the party is: numbers alone."""
+        return _json(self._context.standing.of_party())
+
+    def task_standing(self, digest: Digest) -> Response:
+        """Say how far a task is: numbers alone."""
+        return _json(self._context.standing.of_task(self._opened(digest)))
+
     def install(self, digest: Digest, document: Body) -> Response:
         """Take on a signed task."""
         if self._party.install(document).hex() != digest:
@@ -113,6 +125,18 @@ class PartyRoutes:
     def give_list(self, digest: Digest, document: Body) -> Response:
         """Take the list of items that the task names by its digest."""
         self._party.give_list(bytes.fromhex(digest), document)
+        return Response(status_code=204)
+
+    def campaign(self, campaign: Campaign) -> Response:
+        """Return the signed campaign, as the server wrote it."""
+        document = self._party.campaign(campaign)
+        if document is None:
+            raise come_back(404, "no task of this party is a week of this campaign, or it was not given yet")
+        return Response(document, media_type="application/json")
+
+    def give_campaign(self, digest: Digest, document: Body) -> Response:
+        """Take the signed campaign that the task is a week of."""
+        self._party.give_campaign(bytes.fromhex(digest), document)
         return Response(status_code=204)
 
     def tell(self, digest: Digest, number: Number, message: Body) -> Response:
@@ -138,10 +162,11 @@ class PartyRoutes:
         return self._party.task(bytes.fromhex(digest))
 
 
-def party_app(context: PartyContext) -> ReportFastPath:
+def party_app(context: PartyContext, pages: Sequence[BaseRoute] = ()) -> ReportFastPath:
     """Return the ASGI application of a party."""
-    origins = AllowedOrigins(context.allowed_origins, _for_pages(_router(context)))
-    return ReportFastPath(context, described_routes(context), origins)
+    origins, routes = AllowedOrigins(context.allowed_origins, _for_pages(_router(context))), described_routes(context)
+    routes.router.routes.extend(pages)
+    return ReportFastPath(context, routes, origins)
 
 
 def _for_pages(router: APIRouter) -> list[PageRoute]:
@@ -191,10 +216,14 @@ def _router(context: PartyContext) -> APIRouter:
     add("GET", task + "/lists", routes.lists, schemas.LISTS)
     add("GET", task + "/lists/{level}/{role}", routes.list_of, schemas.LIST)
     add("GET", task + "/items", routes.item_list, schemas.ITEMS)
+    add("GET", "/v1/campaigns/{campaign}", routes.campaign, schemas.CAMPAIGN)
     add("POST", task + "/reports", _reports, schemas.REPORTS)
     add("POST", task + "/tickets", routes.tickets, schemas.TICKETS, "back_end")
+    add("GET", "/v1/standing", routes.standing, schemas.STANDING, "server")
+    add("GET", task + "/standing", routes.task_standing, schemas.TASK_STANDING, "server")
     add("PUT", task, routes.install, schemas.INSTALL, "server")
     add("PUT", task + "/items", routes.give_list, schemas.GIVE_ITEMS, "server")
+    add("PUT", task + "/campaign", routes.give_campaign, schemas.GIVE_CAMPAIGN, "server")
     add("PUT", task + "/messages/{number}", routes.tell, schemas.TELL, "server")
     add("GET", task + "/messages/{number}/outcome", routes.outcome, schemas.OUTCOME, "server")
     return router

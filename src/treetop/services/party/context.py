@@ -15,6 +15,7 @@ from treetop.errors import StoreDamaged, StoreUnavailable, TreetopError
 from treetop.federation.party.party import Party
 from treetop.federation.service_ports import AdmittedReport, ReportStore
 from treetop.federation.wire.uploads import ReportStatus
+from treetop.services.party.counts import PartyCounts
 from treetop.services.party.settings import Limits
 
 
@@ -23,6 +24,19 @@ class ReportWriter(Protocol):
 
     def submit(self, reports: Sequence[AdmittedReport]) -> "Future[list[ReportStatus]]":
         """Return what will be the verdicts once they are durable; raise `StoreBusy` when too many wait."""
+        ...
+
+
+class OtherProcesses(Protocol):
+    """Look every so often at what other processes of the party have written."""
+
+    @property
+    def seen(self) -> bool:
+        """Return whether the last look is recent."""
+        ...
+
+    async def next_look(self) -> None:
+        """Return once everything was seen that was written before this call, or too much time is over."""
         ...
 
 
@@ -50,6 +64,12 @@ class PartyContext(Collector):
     """What is wrong with the store, by task."""
     allowed_origins: tuple[str, ...] = ()
     """Whose pages may talk to the party as devices do."""
+    others: OtherProcesses | None = None
+    """None where a party is one process."""
+    standing: PartyCounts = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "standing", PartyCounts(self.party, self.store, self.metrics, self.damaged))
 
     def note(self, error: TreetopError) -> None:
         """Remember damage, so that health reports it; log once what the operator must know."""

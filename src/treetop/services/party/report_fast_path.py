@@ -9,7 +9,7 @@ from time import perf_counter
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from treetop.adapters.http.cross_origin import AllowedOrigins
+from treetop.adapters.http.cross_origin import OWN_PAGES, AllowedOrigins
 from treetop.adapters.http.problem_details import Problem, problem_of
 from treetop.adapters.http.request_guard import HungUp, RequestGuard
 from treetop.federation.wire.uploads import ReportStatus
@@ -18,6 +18,7 @@ from treetop.services.party.context import PartyContext
 REPORTS_ROUTE = "/v1/tasks/{digest}/reports"
 PAGES_REFUSED = "page of another origin"
 _LISTS_PATH = re.compile(r"/v1/tasks/[0-9a-f]{64}/items")
+_TASK_PATH = re.compile(r"/v1/tasks/([0-9a-f]{64})(?:/.*)?")
 _REPORTS_PATH = re.compile(r"/v1/tasks/([0-9a-f]{64})/reports")
 
 
@@ -27,12 +28,14 @@ class ReportFastPath(RequestGuard):
     def __init__(self, context: PartyContext, routes: ASGIApp, origins: AllowedOrigins) -> None:
         super().__init__(context, routes, problem_of, _LISTS_PATH)
         self._origins = origins
+        self._others = context.others
         self._party, self._writer, self._metrics = context.party, context.writer, context.metrics
         self._max_reports = context.limits.most_reports_per_request
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            send = self._origins.admitted(scope, send)
+            if not scope["path"].startswith(OWN_PAGES):
+                send = self._origins.admitted(scope, send)
         except Problem as problem:
             self._metrics.request(PAGES_REFUSED, await self._refuse(problem, scope, receive, send))
             return
@@ -40,6 +43,9 @@ class ReportFastPath(RequestGuard):
             await self._origins.allow(scope, send)
             return
         path: str = scope["path"]
+        asked = _TASK_PATH.fullmatch(path) if self._others is not None else None
+        if self._others is not None and asked is not None and bytes.fromhex(asked[1]) not in self._party.tasks:
+            await self._others.next_look()  # another process may have taken the task on a moment ago
         posted = path.endswith("/reports") and scope["method"] == "POST"
         match = _REPORTS_PATH.fullmatch(path) if posted else None
         if match is None:
@@ -73,7 +79,9 @@ class ReportFastPath(RequestGuard):
             finally:
                 self._metrics.taken_back(reports, perf_counter() - begin)
         verdicts = screened.answered(stored)
-        self._metrics.verdicts(verdicts)
+        self._metrics.verdicts(task, verdicts)
+        if accepted := stored.count(ReportStatus.ACCEPTED):
+            self._metrics.accepted(accepted)
         return verdicts
 
 

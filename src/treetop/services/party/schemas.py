@@ -76,6 +76,25 @@ class TicketsWanted(Answer):
     count: int = Field(ge=1, le=MAX_TICKETS_AT_ONCE)
 
 
+class PartyStanding(Answer):
+    """How a party is: for its server's operator."""
+
+    party: str
+    version: str
+    tickets: int = Field(description="Issued for the task that has most: so many devices at least.")
+    reports_today: int = Field(description="Accepted since midnight (UTC) or the start of the service.")
+    damaged: list[str] = Field(description="Tasks whose part of the store is damaged.")
+
+
+class TaskStanding(Answer):
+    """How far a task is at a party: numbers alone."""
+
+    tickets: int
+    enrolled: int | None = Field(description="Rounds: devices so far.")
+    reports: int = Field(description="In the store.")
+    verdicts: dict[str, int] = Field(description="By kind, since the start of the service.")
+
+
 class Tickets(Answer):
     """Fresh tickets, 48 hexadecimal digits each."""
 
@@ -95,17 +114,23 @@ BEACON = described(DEVICES, 200, _DOCUMENT, (404, 422))
 LISTS = described(DEVICES, 200, gives("All lists.", JSON, refers(Lists)), (404, 422))
 LIST = described(DEVICES, 200, _DOCUMENT, (404, 422))
 ITEMS = described(DEVICES, 200, gives("The list, compressed JSON.", OCTETS, _BYTES), (404, 422))
+CAMPAIGN = described(DEVICES, 200, _DOCUMENT, (404, 422))
 ENROLMENTS = described(DEVICES, 200, _VERDICTS, (400, 404, 409, 422), sends(OCTETS, _BYTES))
 REPORTS = described(DEVICES, 200, _VERDICTS, (400, 404, 422, 429), sends(OCTETS, _BYTES))
 TICKETS = described(_BACK_END, 200, gives("Fresh tickets.", JSON, refers(Tickets)), (*KEYED, 400, 404, 409, 422))
+STANDING = described(_SERVER, 200, gives("Numbers alone.", JSON, refers(PartyStanding)), KEYED)
+TASK_STANDING = described(_SERVER, 200, gives("Numbers alone.", JSON, refers(TaskStanding)), (*KEYED, 404, 422))
 INSTALL = described(
     _SERVER, 204, {"description": "It is kept."}, (*KEYED, 400, 422), sends(JSON, refers(SignedDocument))
 )
 GIVE_ITEMS = described(_SERVER, 204, {"description": "It is kept."}, (*KEYED, 400, 404, 422), sends(OCTETS, _BYTES))
+GIVE_CAMPAIGN = described(
+    _SERVER, 204, {"description": "It is kept."}, (*KEYED, 400, 404, 422), sends(JSON, refers(SignedDocument))
+)
 TELL = described(_SERVER, 202, {"description": "It is kept."}, (*KEYED, 400, 404, 422), sends(OCTETS, _BYTES))
 _AT_WORK = {"description": "Not answered yet.", "headers": AGAIN}
 _OUTCOME = gives("The outcome.", OCTETS, _BYTES)
 OUTCOME = described(_SERVER, 200, _OUTCOME, (*KEYED, 400, 404, 422))
 OUTCOME["responses"] = {202: _AT_WORK} | OUTCOME["responses"]
-REFERRED = (ProblemDetails, Health, Tasks, Verdicts, Lists, Tickets, SignedDocument)
+REFERRED = (ProblemDetails, Health, Tasks, Verdicts, Lists, Tickets, SignedDocument, PartyStanding, TaskStanding)
 """Shapes that the descriptions refer to by name."""

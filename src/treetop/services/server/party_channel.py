@@ -29,6 +29,10 @@ class HttpChannel:
         """Give the party the list that a task names."""
         self._asked("PUT", f"/v1/tasks/{task.hex()}/items", {NO_CONTENT}, document)
 
+    def give_campaign(self, task: bytes, document: bytes) -> None:
+        """Give the party the signed campaign that a task is a week of."""
+        self._asked("PUT", f"/v1/tasks/{task.hex()}/campaign", {NO_CONTENT}, document)
+
     def tell(self, task: bytes, number: int, message: bytes) -> None:
         """Hand over a message; the party has kept it when this returns."""
         self._asked("PUT", f"/v1/tasks/{task.hex()}/messages/{number}", {ACCEPTED}, message)

@@ -1,20 +1,23 @@
 """Run by the server: orders in, every query in a thread of its own, results out; a new start takes all of them up."""
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from threading import Event, Lock, Thread
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from pydantic import ValidationError
 
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import InvalidInput, QueryFailed, UnknownName
 from treetop.federation.ports import Signer
+from treetop.federation.server.grown_prefixes import GrownLevel, grown_prefixes
 from treetop.federation.server.list_log import ListLog
 from treetop.federation.server.party_poller import Progress
 from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.server.query import ServerQuery
+from treetop.federation.server.query_events import QueryEvent, events_behind
 from treetop.federation.service_ports import Channel, Journal, ServiceClock
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import mode_of
@@ -23,10 +26,11 @@ from treetop.federation.wire.signed_documents import canonical_json, signed_task
 from treetop.metrics.poisoning import fakes_needed
 from treetop.privacy.randomness import Entropy
 from treetop.public_text import visible
-from treetop.services.server.schemas import OrderWanted, QueryShown
+from treetop.services.server.schemas import OrderWanted, QueryShown, QuestionWanted
 
-ORDERS, QUERY, LEFT_OUT, DOCUMENT = "orders", "query", "left out", "document"
+ORDERS, QUERY, CAMPAIGN, LEFT_OUT, DOCUMENT = "orders", "query", "campaign", "left out", "document"
 RETRY_SECONDS = 5.0
+Asked = TypeVar("Asked", bound=QuestionWanted)
 
 
 class OpenedChannel(Channel, Protocol):
@@ -38,10 +42,23 @@ class OpenedChannel(Channel, Protocol):
 
 
 @dataclass(frozen=True, eq=False)
+class WeeklyOrder:
+    """A week of a campaign as a query of its own."""
+
+    campaign: str
+    number: int
+    """Counted from 0 through all cycles."""
+    order: QueryOrder
+    document: bytes
+    """The signed campaign, which parties get with the task."""
+
+
+@dataclass(frozen=True, eq=False)
 class _Query:
     order: QueryOrder
     task: DeviceTask
     thread: Thread
+    campaign: bytes | None
 
 
 class QueryManager:
@@ -62,7 +79,11 @@ class QueryManager:
         self._clock, self._entropy, self._log, self._expected = clock, entropy, log, expected or {}
         self._queries: dict[str, _Query] = {}
         self._states: dict[str, QueryShown] = {}
-        self._lock, self._stop = Lock(), Event()
+        self._weeks: dict[tuple[str, int], str] = {}
+        """The tasks of campaigns' weeks."""
+        self._events: dict[str, list[QueryEvent]] = {}
+        self._grown: dict[str, tuple[int, list[GrownLevel]]] = {}
+        self._lock, self._reading, self._stop = Lock(), Lock(), Event()
         self.left_out = 0
         """How often a query of this process went on without a party."""
 
@@ -71,11 +92,20 @@ class QueryManager:
         """Return the parties that the settings name, in their order."""
         return tuple(self._channels)
 
-    def resume(self) -> None:
-        """Take up every query that was ordered before, but for those whose parties the settings no longer name."""
+    def resume(self, week: Callable[[str, int], WeeklyOrder | None] = lambda *_: None) -> None:
+        """Take up every query that was ordered before, but for those whose parties the settings no longer name.
+
+        `week` says what a campaign asks in a week.
+        """
         for digest, content in self._journal.read(ORDERS).items():
             try:
-                self._begin(OrderWanted.model_validate_json(content).order(self.parties, self._item_list))
+                kept = json.loads(content)
+                if CAMPAIGN not in kept:
+                    self._begin(OrderWanted.model_validate_json(content).order(self.parties, self.item_list))
+                elif (weekly := week(kept[CAMPAIGN], kept["number"])) is None:
+                    self._log.say("order_not_taken_up", task=digest, kind=CAMPAIGN)
+                else:
+                    self.take_week(weekly)
             except (InvalidInput, ValidationError) as refusal:
                 self._log.say("order_not_taken_up", task=digest, kind=type(refusal).__name__)
 
@@ -84,28 +114,52 @@ class QueryManager:
         ItemList.from_document(document, digest)
         self._journal.write(f"item list:{digest}", DOCUMENT, document)
 
-    def _item_list(self, digest: str) -> ItemList:
+    def item_list(self, digest: str) -> ItemList:
         """Return a list that was put before, or refuse."""
         document = self._journal.read(f"item list:{digest}").get(DOCUMENT)
         if document is None:
             raise InvalidInput(f"expected a list that was put to /v1/lists before, found none of digest {digest}")
         return ItemList.from_document(document, digest)
 
-    def take(self, wanted: OrderWanted) -> QueryShown:
-        """Keep an order and begin with it; the same order again is the same query, and goes on if it had failed."""
+    def settled(self, wanted: Asked) -> Asked:
+        """Return what is asked with the parties named and what is expected of them, whatever settings say some day."""
         parties = wanted.parties or list(self.parties)
         expected = {party: users for party, users in self._expected.items() if party in parties} | wanted.expected
-        settled = wanted.model_copy(update={"parties": parties, "expected": expected})  # whatever settings say some day
-        order = settled.order(self.parties, self._item_list)
+        return wanted.model_copy(update={"parties": parties, "expected": expected})
+
+    def take(self, wanted: OrderWanted) -> QueryShown:
+        """Keep an order and begin with it; the same order again is the same query, and goes on if it had failed."""
+        settled = self.settled(wanted)
+        order = settled.order(self.parties, self.item_list)
         if (local := order.local_epsilon) != order.epsilon:  # kept, so that the task stays the same however it is found
             settled = settled.model_copy(update={"epsilon": local})
-            order = settled.order(self.parties, self._item_list)
+            order = settled.order(self.parties, self.item_list)
         task = planned_task(order)
         task.check_texts()
         digest = task.digest.hex()
         self._journal.write(ORDERS, digest, canonical_json(settled.model_dump()))
         self._begin(order)
         return self.state(digest)
+
+    def take_week(self, weekly: WeeklyOrder) -> None:
+        """Begin with a week of a campaign; again, it does nothing. A week that has a task gets no other."""
+        digest, place = planned_task(weekly.order).digest.hex(), (weekly.campaign, weekly.number)
+        entry = canonical_json({CAMPAIGN: weekly.campaign, "number": weekly.number})
+        other = {content: task for task, content in self._journal.read(ORDERS).items()}.get(entry, digest)
+        if other != digest:
+            raise InvalidInput(f"the week was ordered as task {other}, found {digest}")
+        self._journal.write(ORDERS, digest, entry)
+        self._weeks[place] = digest
+        self._begin(weekly.order, weekly.document)
+
+    def task_of_week(self, campaign: str, number: int) -> str | None:
+        """Return the task of a week that was begun."""
+        return self._weeks.get((campaign, number))
+
+    def answer(self, task: str) -> Mapping[str, Any] | None:
+        """Return the content of the document of an answered query."""
+        document = self._result(task)
+        return None if document is None else json.loads(document)
 
     def states(self) -> list[QueryShown]:
         """Return all queries, the oldest one first."""
@@ -133,11 +187,47 @@ class QueryManager:
         book = ListLog(self._queries[task].task, self._signer, self._journal).book
         return [document for entry, document in self._journal.read(book).items() if entry.startswith("list:")]
 
+    def order(self, task: str) -> QueryOrder:
+        """Return what was ordered."""
+        self.state(task)
+        return self._queries[task].order
+
+    def task(self, task: str) -> DeviceTask:
+        """Return the task of a query."""
+        self.state(task)
+        return self._queries[task].task
+
+    def grown(self, task: str) -> list[GrownLevel]:
+        """Return the trie of a query so far; it is computed again when more has happened."""
+        events = len(self.events(task))
+        if self._grown.get(task, (-1, []))[0] != events:
+            found = grown_prefixes(
+                self._queries[task].order, self._signer, self._journal, clock=self._clock, entropy=self._entropy
+            )
+            self._grown[task] = events, found
+        return self._grown[task][1]
+
+    def events(self, task: str) -> Sequence[QueryEvent]:
+        """Return what has happened in a query: facts of the journal, whose numbers stay."""
+        self.state(task)
+        if task not in self._events:
+            self._read_events(task)
+        return self._events[task]
+
+    def known_events(self, task: str) -> Sequence[QueryEvent]:
+        """Return the events as far as this process has read them, without looking into the journal."""
+        return self._events.get(task, ())
+
+    def _read_events(self, task: str) -> None:
+        with self._reading:
+            known = self._events.setdefault(task, [])
+            known += events_behind(self._queries[task].task, self._journal.read(f"server:{task}"), len(known))
+
     def stop(self) -> None:
         """Begin nothing more; what is under way goes on from the journal after the next start."""
         self._stop.set()
 
-    def _begin(self, order: QueryOrder) -> None:
+    def _begin(self, order: QueryOrder, campaign: bytes | None = None) -> None:
         task = planned_task(order)
         digest = task.digest.hex()
         answered = self._result(digest) is not None
@@ -149,7 +239,7 @@ class QueryManager:
                 task=digest, name=visible(task.name), mode=mode_of(task), state="running",
                 doing="waiting for devices", steps=0,
             )  # fmt: skip
-            self._queries[digest] = _Query(order, task, thread)
+            self._queries[digest] = _Query(order, task, thread, campaign)
         if answered:
             self._change(digest, state="answered", doing="answered")
             return
@@ -164,6 +254,7 @@ class QueryManager:
         while not self._stop.is_set():
             try:
                 self._ask(digest)
+                self._read_events(digest)
                 self._change(digest, state="answered", doing="answered")
                 self._log.say("query_answered", task=digest)
                 return
@@ -182,7 +273,7 @@ class QueryManager:
             channels = {party: opened.enter_context(closing(self._channels[party]())) for party in task.parties}
             ServerQuery(
                 order, self._signer, self._journal, channels, clock=self._clock, entropy=self._entropy,
-                fakes_needed=fakes_needed,
+                fakes_needed=fakes_needed, campaign=self._queries[digest].campaign,
             ).run(lambda progress: self._note(digest, progress))  # fmt: skip
 
     def _note(self, digest: str, progress: Progress) -> None:
@@ -190,6 +281,7 @@ class QueryManager:
             # What follows the colon is the party's own words.
             self._log.say("party_left_out", task=digest, party=progress.party, why=progress.reason.partition(":")[0])
             self.left_out += 1
+        self._read_events(digest)
         doing = visible(f"{progress.party}: {progress.reason or progress.step}")
         self._change(digest, doing=doing, steps=self._states[digest].steps + 1)
 

@@ -1,7 +1,9 @@
 """The whole of a server's service, plugged together from its settings and served until a signal ends it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+
+from starlette.routing import BaseRoute
 
 from treetop.adapters.http.endpoint_settings import AccessKeys
 from treetop.adapters.http.retrying_connection import RetryingConnection
@@ -13,10 +15,15 @@ from treetop.adapters.system.host import SystemClock, SystemEntropy
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import TreetopError
 from treetop.services.server.app import ServerContext, server_app
+from treetop.services.server.campaign_manager import CampaignManager
 from treetop.services.server.party_channel import POLLING, HttpChannel
+from treetop.services.server.party_watch import GLANCE, PartyWatch, WatchedParty
 from treetop.services.server.query_manager import QueryManager
 from treetop.services.server.settings import KnownParty, ServerSettings
 from treetop.toml_files import read_toml
+
+ServerPages = Callable[[ServerContext, ServerSettings], Sequence[BaseRoute]]
+"""What people look at, beside the endpoints."""
 
 
 def checked_settings(path: Path, environment: Mapping[str, str]) -> tuple[ServerSettings, SigningKey]:
@@ -30,8 +37,8 @@ def checked_settings(path: Path, environment: Mapping[str, str]) -> tuple[Server
     return settings, SigningKey.load(settings.signing_key)
 
 
-def serve_server(path: Path, environment: Mapping[str, str]) -> None:
-    """Serve until a signal ends it; queries go on from the journal."""
+def serve_server(path: Path, environment: Mapping[str, str], pages: ServerPages) -> None:
+    """Serve endpoints and pages until a signal ends it; queries go on from the journal."""
     settings, signing_key = checked_settings(path, environment)
     log, clock = StructuredLog(), SystemClock()
     keys = AccessKeys(settings, clock.now)
@@ -43,15 +50,20 @@ def serve_server(path: Path, environment: Mapping[str, str]) -> None:
         queries = QueryManager(
             journal, signing_key, channels, clock=clock, entropy=SystemEntropy(), log=log, expected=expected
         )
+        campaigns = CampaignManager(journal, signing_key, queries, clock=clock, log=log)
         try:
-            queries.resume()
-            context = ServerContext(queries, signing_key.public, keys, log, settings.limits)
+            campaigns.resume()
+            campaigns.start()
+            watch = PartyWatch({party.name: _watched(party) for party in settings.parties})
+            context = ServerContext(queries, campaigns, signing_key.public, keys, log, settings.limits, watch=watch)
             log.say("listening", role="server", scheme=settings.scheme, port=listener.getsockname()[1])
+            app = server_app(context, pages(context, settings))
             serve(
-                server_app(context), listener, tls=settings.tls, log=log, limits=settings.limits,
-                renew=lambda: _renew(keys, path, environment, log),
+                app, listener, tls=settings.tls, log=log, limits=settings.limits,
+                renew=lambda: _renew(keys, path, environment, log), ending=context.streams.end,
             )  # fmt: skip
         finally:
+            campaigns.stop()
             queries.stop()
             store.close()
             log.say("ended", role="server")
@@ -60,6 +72,10 @@ def serve_server(path: Path, environment: Mapping[str, str]) -> None:
 def _opener(party: KnownParty) -> Callable[[], HttpChannel]:
     """Return what opens a channel to a party: every query has one of its own."""
     return lambda: HttpChannel(party.name, RetryingConnection(party.url, party.ca, POLLING), party.key)
+
+
+def _watched(party: KnownParty) -> WatchedParty:
+    return WatchedParty(lambda: RetryingConnection(party.url, party.ca, GLANCE), party.key, party.expected_users)
 
 
 def _renew(keys: AccessKeys, path: Path, environment: Mapping[str, str], log: StructuredLog) -> None:

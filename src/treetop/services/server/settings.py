@@ -70,6 +70,8 @@ class ServerSettings:
     metrics_access: tuple[AccessKey, ...] = ()
     """Without a key, nobody is shown the metrics."""
     tls: Tls | None = None
+    audit_report: FilePath | None = None
+    """What `treetop audit --output` wrote as JSON, for the page that a privacy officer signs."""
     limits: ServerLimits = field(default_factory=ServerLimits)
 
     def __post_init__(self) -> None:

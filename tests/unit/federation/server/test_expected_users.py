@@ -203,3 +203,14 @@ def test_a_party_cannot_have_more_implausible_reports_than_devices(mode: str) ->
     asked.channels["a"] = AlwaysImplausible("a", asked.parties["a"])
     (missing,) = asked.query().run().content["missing"]
     assert "implausible: expected from 0 to 0, found 600" in missing["reason"]
+
+
+@BOTH
+@pytest.mark.parametrize("mechanism", ["canopy", "taps"])
+def test_what_the_parties_counted_adds_up(mode: str, mechanism: str) -> None:
+    content = federation(mode, mechanism).query().run().content
+    assert content["items"]
+    for row in content["items"]:
+        assert {each["party"] for each in row["by_party"]} <= {*SIZES}
+        assert sum(each["count"] for each in row["by_party"]) == pytest.approx(row["count"])
+        assert sum(each["stderr"] ** 2 for each in row["by_party"]) ** 0.5 == pytest.approx(row["stderr"])

@@ -18,7 +18,7 @@ PLUGINS = ("treetop.mechanisms", "treetop.oracles", "treetop.encodings")
 
 def completing_app() -> typer.Typer:
     """Return the commands with all they can be asked for, and nothing that they do."""
-    return _group(json.loads(files("treetop.cli").joinpath(TABLE).read_text("utf-8")))
+    return _group(json.loads(files("treetop.cli.shared").joinpath(TABLE).read_text("utf-8")))
 
 
 def _group(table: dict[str, Any]) -> typer.Typer:

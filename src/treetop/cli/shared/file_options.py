@@ -73,3 +73,12 @@ def reads_files(*, sets: bool) -> Callable[[Callable[..., None]], Callable[..., 
         return called
 
     return with_options
+
+
+def written_options(read: ReadOptions) -> list[str]:
+    """Return the options that say the same on a command line."""
+    words: list[str] = []
+    for known_as, kind, option in OPTIONS.values():
+        if given := getattr(read, known_as):
+            words += [option.default] if kind is bool else [option.default, given]
+    return words

@@ -1,0 +1,1 @@
+"""Pages for people: over a server, over a party, and over a file without any federation."""

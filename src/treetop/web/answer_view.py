@@ -1,0 +1,234 @@
+"""What a page shows of an answer: bars, shares, where items live, who is missing, and the promise to each audience."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from treetop.privacy.epsilon import Epsilon
+from treetop.privacy.shuffling import CentralGuarantee
+from treetop.query.answer import SIMULATION, Answer, AnswerItem
+from treetop.web.drawings.bars import MARKS, Bar, Home, bars, homes, row_bar
+from treetop.web.drawings.data_flow import Station, data_flow
+from treetop.web.drawings.people import guesses_sentence, people, right_guesses
+from treetop.web.drawings.shares import shares
+from treetop.web.drawings.svg import percent, whole
+
+SOURCES = {
+    "listed": "from the list", "recovered": "read from reports", "unknown": "hash, not read",
+}  # fmt: skip
+MAX_PARTIES = 12
+"""That a strip or a panel names, the largest first; the others are one more."""
+MAX_HOMES = 12
+"""Panels of items, the most popular first."""
+
+
+@dataclass(frozen=True)
+class ItemRow:
+    """One item of the answer, as a row of the table."""
+
+    rank: int
+    item: str
+    bar: Markup
+    mark: str
+    meaning: str
+    users: str
+    share: str
+    source: str
+    true_count: str
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What one audience is told."""
+
+    to: str
+    said: str
+
+
+@dataclass(frozen=True)
+class AnswerView:
+    """Everything that the template of an answer writes."""
+
+    title: str
+    name: str
+    rows: tuple[ItemRow, ...]
+    marked: str
+    strip: Markup
+    covered: str
+    homes: tuple[Markup, ...]
+    promises: tuple[Promise, ...]
+    people: Markup
+    facts: tuple[tuple[str, str], ...]
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+    choices: tuple[str, ...]
+    exports: str
+    """Where the exports are, without their ending."""
+
+
+def view_of(answer: Answer, exports: str) -> AnswerView:
+    """Return what is shown of an answer whose exports have this address."""
+    drawn = bars_of(answer)
+    marks = [row.significant for row in answer.items if row.significant is not None]
+    return AnswerView(
+        title=answer.title,
+        name=answer.name or ("Simulated answer" if answer.mode == SIMULATION else "Answer"),
+        rows=tuple(_row(rank, row, drawn) for rank, row in enumerate(answer.items, start=1)),
+        marked=f"{sum(marks)} of {len(marks)} items stand out from noise" if marks else "",
+        strip=_strip(answer),
+        covered=coverage(answer),
+        homes=homes_of(answer),
+        promises=promises(answer),
+        people=people(right_guesses(Epsilon(answer.privacy.epsilon))),
+        facts=_facts(answer),
+        warnings=_warnings(answer),
+        notes=answer.notes,
+        choices=answer.choices,
+        exports=exports,
+    )
+
+
+def bars_of(answer: Answer) -> list[Bar]:
+    """Return the items as bars."""
+    return [
+        Bar(row.item, row.count, row.stderr, row.frequency, row.significant, row.true_count) for row in answer.items
+    ]
+
+
+def chart(answer: Answer) -> Markup:
+    """Return the whole answer as one picture, for a file or a printed page."""
+    return bars(bars_of(answer), answer.title)
+
+
+def _row(rank: int, row: AnswerItem, drawn: Sequence[Bar]) -> ItemRow:
+    mark, meaning = MARKS[row.significant]
+    return ItemRow(
+        rank, row.item, row_bar(drawn[rank - 1], drawn), mark, meaning, f"{whole(row.count)} ± {whole(row.stderr)}",
+        percent(row.frequency), "" if row.source is None else SOURCES[row.source],
+        "" if row.true_count is None else whole(row.true_count),
+    )  # fmt: skip
+
+
+def _strip(answer: Answer) -> Markup:
+    """Draw whose users were counted, as shares of all that are known of."""
+    covered = 1.0 if answer.covered.share is None else min(answer.covered.share, 1.0)
+    largest = sorted(answer.parties, key=lambda party: -party.share)
+    parts = [(party.name, party.share * covered) for party in largest[:MAX_PARTIES]]
+    if others := largest[MAX_PARTIES:]:
+        parts.append((f"{len(others)} others", sum(party.share for party in others) * covered))
+    return shares(parts, "Users counted", 1 - covered)
+
+
+def coverage(answer: Answer) -> str:
+    """Say how many users the answer stands for."""
+    covered = answer.covered
+    counted = f"{covered.users:,} users were counted"
+    if covered.share is None:
+        return f"{counted}; how many there are is not known: nobody said how many the missing parties have."
+    return f"{counted}: {percent(covered.share)} of the {covered.known:,} users {covered.of}."
+
+
+def homes_of(answer: Answer) -> tuple[Markup, ...]:
+    """Draw of every item in which parties it lives, on one scale, where parties' own counts are known."""
+    users = {party.name: party.users for party in answer.parties}
+    largest = sorted(users, key=lambda name: -users[name])[:MAX_PARTIES]
+    panels = []
+    for row in answer.items[:MAX_HOMES]:
+        found = {each.party: each for each in row.by_party if users.get(each.party)}
+        living = [
+            Home(name, found[name].count / users[name], found[name].stderr / users[name])
+            for name in largest
+            if name in found
+        ]
+        if living:
+            panels.append((row.item, living))
+    highest = max((home.share + home.stderr for _, living in panels for home in living), default=0.0)
+    return tuple(homes(item, living, highest) for item, living in panels)
+
+
+def promises(answer: Answer) -> tuple[Promise, ...]:
+    """Say in one sentence to each audience what this answer gives away."""
+    epsilon, once = Epsilon(answer.privacy.epsilon), answer.privacy.reports_per_user == 1
+    what = "item" if answer.items_per_user is None else "whole set of items"
+    times = "one randomised report, once" if once else f"{answer.privacy.reports_per_user} randomised reports"
+    worst = weakest_central(answer)
+    central = f"{epsilon:g}-LDP holds, whatever the parties do"
+    if worst is not None and worst.epsilon < epsilon:
+        central = f"{worst} holds if the parties are honest, and {epsilon:g}-LDP whatever they do"
+    return (
+        Promise("To everybody who was asked", f"Your device sent {times}. {guesses_sentence(epsilon)}"),
+        Promise(
+            "To a party",
+            f"You see randomised reports only: each is at most e^{epsilon:g} = {epsilon.odds:.3g} times likelier for "
+            f"one {what} than for another ({epsilon:g}-LDP), and nothing you do with them gives more away.",
+        ),
+        Promise("To whoever runs the server", f"You see counts of parties, never a report: towards you {central}."),
+        Promise(
+            "To readers",
+            f"The items, counts and errors here come from the parties' counts alone: {central}, and whatever is "
+            "computed from this answer gives nothing more away.",
+        ),
+    )
+
+
+def weakest_central(answer: Answer) -> CentralGuarantee | None:
+    """Return the central guarantee that holds for users of every party; None: one of them has none."""
+    found = [party.central for party in answer.parties]
+    known = [central for central in found if central is not None]
+    return max(known, key=lambda central: central.epsilon) if known and len(known) == len(found) else None
+
+
+def flow_of(answer: Answer) -> Markup:
+    """Draw who sends what to whom."""
+    epsilon, worst = Epsilon(answer.privacy.epsilon), weakest_central(answer)
+    held = "one item" if answer.items_per_user is None else f"a set of items, {answer.items_per_user} of them asked for"
+    central = f"{epsilon:g}-LDP" if worst is None else f"{worst} if the party is honest, {epsilon:g}-LDP in any case"
+    parties = "1 party" if len(answer.parties) == 1 else f"{len(answer.parties)} parties"
+    return data_flow(
+        (
+            Station(
+                f"Devices of {answer.users:,} users", f"each holds {held}", "one randomised report",
+                f"ε = {answer.privacy.epsilon}: one item at most {epsilon.odds:.3g} times likelier than another",
+            ),
+            Station(parties, "randomised reports, unlinked from tickets when a group closes", "counts, never a report",
+                    central),
+            Station("Server", "parties' counts", f"{len(answer.items)} items with errors", "nothing more is given"),
+            Station("Readers", "this answer"),
+        )
+    )  # fmt: skip
+
+
+def _facts(answer: Answer) -> tuple[tuple[str, str], ...]:
+    facts = [("Asked", answer.title), ("Parties", f"{len(answer.parties)} with {answer.users:,} users")]
+    if answer.parties:
+        bits = [party.uplink_bits for party in answer.parties]
+        sent = f"{min(bits):,} bits" if min(bits) == max(bits) else f"{min(bits):,} to {max(bits):,} bits"
+        facts.append(("Each party sent", sent))
+    if answer.outside is not None:
+        share = f"{percent(answer.outside.share)} ± {percent(answer.outside.stderr)}"
+        facts.append(("Not in the catalogue", f"{share} of users hold something else"))
+    if answer.fakes_needed is not None:
+        facts.append(("Fakes needed", f"about {answer.fakes_needed:,} fake users could push in an item nobody holds"))
+    if answer.truth is not None:
+        facts.append(("Against the truth", f"F1 {answer.truth.f1:.2f}, NCR {answer.truth.ncr:.2f}"))
+    if answer.items_per_user is not None:
+        facts.append(("Sets", f"a report speaks of up to {answer.items_per_user} items; a count is {answer.reading}"))
+    if answer.mode == SIMULATION:
+        facts.append(("Simulated", "no device was asked: users are drawn from the data that were given"))
+    return tuple(facts)
+
+
+def _warnings(answer: Answer) -> tuple[str, ...]:
+    missing = [
+        f"{each.name} is missing: {each.reason}"
+        + ("" if each.expected is None else f" ({each.expected:,} users expected)")
+        for each in answer.missing
+    ]
+    odd = [
+        f"{party.implausible:,} reports of {party.name} are such as no honest device would send"
+        for party in answer.parties
+        if party.implausible
+    ]
+    nothing = [] if answer.items else ["Nothing rose above the noise: there are too few users for this epsilon."]
+    return (*missing, *odd, *nothing)

@@ -1,0 +1,230 @@
+"""The form of a new query at a server, with its plan beside it, and the files and the page to sign of every answer.
+
+What is sent is an order as the API takes it, and the query manager takes it as it takes the API's.
+"""
+
+import json
+import shlex
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+from markupsafe import escape
+from pydantic import ValidationError
+from starlette.responses import RedirectResponse, Response
+
+from treetop.adapters.http.problem_details import Problem
+from treetop.errors import InvalidInput, TreetopError
+from treetop.federation.server.planning import QueryOrder
+from treetop.federation.task import LAST_SECOND
+from treetop.federation.wire.item_lists import ItemList
+from treetop.public_text import name_problem
+from treetop.query.answer import Answer
+from treetop.services.server.app import ServerContext
+from treetop.services.server.query_manager import QueryManager
+from treetop.services.server.schemas import OrderWanted
+from treetop.services.server.settings import ServerSettings
+from treetop.web.answer_pages import Digests, add_answers
+from treetop.web.plan_view import mode_of, plan_view
+from treetop.web.question_form import LIST_KINDS, STRATEGIES_IN_WORDS, AskedQuestion, chosen, number
+from treetop.web.sign_off import NOT_RUN, read_audit
+from treetop.web.site import Site, Visit, address
+
+DURATIONS = {"15m": 900, "1h": 3600, "6h": 6 * 3600, "24h": 86400, "3d": 3 * 86400, "7d": 7 * 86400}
+"""How long devices may report, as --collect spells it."""
+POLICIES = {"wait": "wait for it", "proceed": "go on without it"}
+PATIENCE_SECONDS = 3600
+FORM_SECONDS = 3600
+"""A form is sent so soon after it was opened. That second stands in the order, so a form sent twice is one query."""
+KEY_FILE = "admin.key"
+"""Stands in the command line for the file of the reader's own key."""
+
+
+@dataclass(frozen=True)
+class AskedOrder:
+    """What the form asks besides the question itself; refused here if a field is not what was expected."""
+
+    question: AskedQuestion = field(default_factory=AskedQuestion)
+    name: str = ""
+    attribute: str = "item"
+    parties: tuple[str, ...] = ()
+    """Those that were ticked; none: all."""
+    expected: Mapping[str, int] = field(default_factory=dict)
+    """Users of parties as the form says."""
+    collect: str = "24h"
+    policy: str = "wait"
+    opened: int = 0
+    """The second in which the form was opened."""
+
+    @classmethod
+    def read(cls, visit: Visit, known: tuple[str, ...]) -> "AskedOrder":
+        """Read the form of a server that has these parties."""
+        ticked = chosen(visit, "parties", known)
+        users = {
+            party: number(visit, f"expected {place}", 0, int) for place, party in enumerate(known) if party in ticked
+        }
+        collect, policy = visit.field("collect", cls.collect), visit.field("policy", cls.policy)
+        if collect not in DURATIONS or policy not in POLICIES:
+            raise InvalidInput(f"expected one of {', '.join([*DURATIONS, *POLICIES])}, found {collect!r}, {policy!r}")
+        if not ticked:
+            raise InvalidInput("a query needs one party at least, found none ticked")
+        if wrong := [party for party, said in users.items() if said < 0]:
+            raise InvalidInput(f"users of a party must be 0 (not known) or more, found less for {wrong[0]!r}")
+        return cls(
+            AskedQuestion.read(visit), visit.field("name").strip(), visit.field("attribute", cls.attribute).strip(),
+            tuple(ticked) if len(ticked) < len(known) else (), {party: said for party, said in users.items() if said},
+            collect, policy, number(visit, "opened", 0, int),
+        )  # fmt: skip
+
+    @cached_property
+    def listed(self) -> ItemList | None:
+        """Return the list as devices are given it."""
+        known = self.question.known
+        return None if known is None else ItemList(known.items, known.ordered, known.source)
+
+    @property
+    def wanted(self) -> OrderWanted:
+        """Return the order that the API would be sent."""
+        for what, text in (("name", self.name), ("attribute", self.attribute)):
+            if problem := name_problem(text):
+                raise InvalidInput(f"the {what} {problem}")
+        until = self.opened + DURATIONS[self.collect]
+        content = {
+            "name": self.name, "attribute": self.attribute, "k": self.question.k, "epsilon": self.question.epsilon,
+            "strategy": self.question.strategy, "parties": list(self.parties), "expected": dict(self.expected),
+            "policy": self.policy, "patience": PATIENCE_SECONDS,
+            "deadlines": {"opens": self.opened, "enrolment": until, "reports": until},
+            **({} if self.listed is None else {self.question.list_kind: self.listed.digest}),
+        }  # fmt: skip
+        try:
+            return OrderWanted.model_validate(content)
+        except ValidationError as refusal:
+            first = refusal.errors()[0]
+            raise InvalidInput(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+    def command(self, server: str) -> str:
+        """Return the same as one command; none where a name cannot be said there."""
+        if any("," in party for party in self.parties):
+            return ""
+        words = ["treetop", "query", "--server", server, "--key-file", KEY_FILE, "--name", self.name or "query"]
+        if self.attribute != "item":
+            words += ["--attribute", self.attribute]
+        words += self.question.options
+        if self.parties:
+            words += ["--parties", ",".join(self.parties)]
+        for party, users in self.expected.items():
+            words += ["--expected", f"{party}={users}"]
+        words += ["--collect", self.collect]
+        return shlex.join(words if self.policy == "wait" else [*words, "--policy", self.policy])
+
+
+class OrderPages:
+    """The form of a new query, its plan, and what answers are exported as."""
+
+    def __init__(
+        self, context: ServerContext, settings: ServerSettings, site: Site, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._context, self._site, self._clock, self._audit_report = context, site, clock, settings.audit_report
+        self._expected = {party.name: party.expected_users or 0 for party in settings.parties}
+        site.add("GET", "/new", self.form)
+        site.add("POST", "/new", self.order)
+        site.add("POST", "/new/plan", self.plan)
+        add_answers(
+            site, "/queries/{task}", self._answer, digests_of=self._digests, audit=self._audit,
+        )  # fmt: skip
+
+    @property
+    def _queries(self) -> QueryManager:
+        return self._context.queries
+
+    def form(self, visit: Visit) -> Response:
+        """Show an empty form."""
+        return self._form(visit)
+
+    def plan(self, visit: Visit) -> Response:
+        """Plan what the form says at the moment."""
+        try:
+            asked = AskedOrder.read(visit, self._queries.parties)
+            values = {"error": "", "plan": self._planned(asked)}
+            values |= {"command": asked.command(_server(visit)), "has_list": asked.listed is not None}
+        except TreetopError as refusal:
+            values = {"error": str(refusal), "plan": None, "command": "", "has_list": False}
+        return self._site.shown(visit, "plan.html.jinja", **values)
+
+    def order(self, visit: Visit) -> Response:
+        """Order the query, and lead to it; a form that cannot be ordered is shown again with the reason."""
+        try:
+            asked = AskedOrder.read(visit, self._queries.parties)
+            if not 0 <= self._clock() + 60 - asked.opened <= FORM_SECONDS + 60:
+                raise InvalidInput("this form was opened more than an hour ago: look at it again, then send it")
+            wanted = asked.wanted
+            if asked.listed is not None:
+                self._queries.keep_list(asked.listed.digest, asked.listed.document)
+            task = self._queries.take(wanted).task
+        except TreetopError as refusal:
+            return self._form(visit, str(refusal), 422)
+        return RedirectResponse(address(f"/queries/{task}"), 303)
+
+    def _form(self, visit: Visit, problem: str = "", status: int = 200) -> Response:
+        """Show the form as it was sent, or empty; nothing that somebody wrote is lost."""
+        known, empty = self._queries.parties, visit.request.method == "GET"
+        asked: dict[str, str] = {
+            name: visit.field(name, str(default or "")) for name, default in vars(AskedQuestion()).items()
+        }
+        asked["listed"] = escape(asked["listed"])  # line ends stay line ends
+        form = {
+            name: visit.field(name, getattr(AskedOrder, name)) for name in ("name", "attribute", "collect", "policy")
+        }
+        users = {
+            party: visit.field(f"expected {place}", str(self._expected.get(party) or ""))
+            for place, party in enumerate(known)
+        }
+        return self._site.shown(
+            visit, "new_query.html.jinja", status, problem=problem, form=form, asked=asked, users=users,
+            ticked=known if empty else visit.form.get("parties", ()), opened=int(self._clock()),
+            durations=tuple(DURATIONS), policies=POLICIES, strategies=STRATEGIES_IN_WORDS, list_kinds=LIST_KINDS,
+        )  # fmt: skip
+
+    def _planned(self, asked: AskedOrder) -> Any:
+        """Plan for the users that are expected; whatever the server would refuse is refused here, too."""
+        named = asked if asked.name else AskedOrder(**{**vars(asked), "name": "query"})
+        order: QueryOrder = named.wanted.order(self._queries.parties, lambda _: _known(asked.listed))
+        strategy = order.planned.strategy
+        if unknown := [party for party in order.parties if party not in asked.expected]:
+            raise InvalidInput(f"a plan needs the users of every party that is asked, found none for {unknown[0]!r}")
+        return plan_view(asked.question, tuple(asked.expected[party] for party in order.parties), mode_of(strategy))
+
+    def _answer(self, visit: Visit) -> Answer:
+        document = self._queries.result(visit.request.path_params["task"])
+        if document is None:
+            raise Problem(404, "there is no answer yet")
+        return Answer.from_json(json.loads(document))
+
+    def _digests(self, visit: Visit) -> Digests:
+        """Return what only the server knows: its key, the list, and until when devices could report."""
+        task = self._queries.task(visit.request.path_params["task"])
+        listed = [("List of items", task.item_list)] if task.item_list else []
+        last = task.deadlines.reports
+        end = f"{datetime.fromtimestamp(last, UTC):%Y-%m-%d %H:%M} UTC" if last < LAST_SECOND else "no date was set"
+        return [*listed, ("The server's key", self._context.public_key), ("Reports until", end)]
+
+    def _audit(self) -> str:
+        if self._audit_report is None:
+            return NOT_RUN
+        try:
+            return str(read_audit(self._audit_report))
+        except InvalidInput as refusal:
+            return f"not known: {refusal}"
+
+
+def _known(listed: ItemList | None) -> ItemList:
+    if listed is None:
+        raise InvalidInput("expected a list, found none")
+    return listed
+
+
+def _server(visit: Visit) -> str:
+    return f"{visit.request.url.scheme}://{visit.request.headers.get('host', '')}"

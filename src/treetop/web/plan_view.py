@@ -1,0 +1,100 @@
+"""The plan beside a form: what an epsilon means to a person, and what the question could find."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from markupsafe import Markup
+
+from treetop.encoding.item_codecs import Ids
+from treetop.encoding.listed_items import ListedItems
+from treetop.mechanisms.strategy import Strategy
+from treetop.planning.plan import DEFAULT_CATALOGUE, DEFAULT_WORD_LIST, Plan, PlanRow, plan
+from treetop.privacy.epsilon import Epsilon
+from treetop.privacy.shuffling import CentralGuarantee
+from treetop.web.drawings.people import guesses_sentence, people, right_guesses
+from treetop.web.drawings.shares import FoundShare, found_shares
+from treetop.web.drawings.svg import percent, whole
+from treetop.web.question_form import AskedQuestion
+
+IN_WORDS = (
+    (55, "hardly better than a coin"),
+    (65, "a hint"),
+    (80, "a guess"),
+    (92, "a good guess"),
+    (100, "nearly sure"),
+)
+"""What so many right guesses of 100 at most amount to."""
+
+
+@dataclass(frozen=True)
+class PlanView:
+    """Everything that the template of a plan writes."""
+
+    epsilon: str
+    in_words: str
+    sentence: str
+    people: Markup
+    mode: str
+    facts: tuple[tuple[str, str], ...]
+    shares: Markup
+
+
+def mode_of(strategy: Strategy) -> str:
+    """Return which row of a plan speaks of a strategy."""
+    if not strategy.mechanism.reports_names:
+        return "canopy"
+    if strategy.codec.name == ListedItems.name:
+        return "catalogue"
+    if strategy.codec.name == Ids.name:
+        return "ids"
+    return "texts" if strategy.known is None else "word list"
+
+
+def plan_view(asked: AskedQuestion, users: tuple[int, ...], mode: str) -> PlanView:
+    """Plan a question to parties of so many users."""
+    known = None if asked.known is None else len(asked.known.items)
+    catalogue = known if known is not None and asked.catalogue is not None else max(DEFAULT_CATALOGUE, asked.k)
+    words = known if known is not None and asked.word_list is not None else max(DEFAULT_WORD_LIST, asked.k)
+    planned = _planned(users, asked.k, asked.epsilon, max(catalogue, asked.k), max(words, asked.k))
+    row = next(each for each in planned.rows if each.mode == mode)
+    epsilon = Epsilon(asked.epsilon)
+    right = right_guesses(epsilon)
+    return PlanView(
+        epsilon=asked.epsilon,
+        in_words=next(words for most, words in IN_WORDS if right <= most),
+        sentence=guesses_sentence(epsilon),
+        people=people(right),
+        mode=mode,
+        facts=_facts(planned, row),
+        shares=found_shares(
+            [FoundShare(each.mode, each.found, each.marked) for each in planned.rows], mode, "Smallest share found"
+        ),
+    )
+
+
+@lru_cache(maxsize=256)
+def _planned(users: tuple[int, ...], k: int, epsilon: str, catalogue: int, words: int) -> Plan:
+    """Plan once for every slider's place: a page asks again and again."""
+    return plan(users, k=k, epsilon=float(epsilon), catalogue_size=catalogue, word_list_size=words)
+
+
+def _facts(planned: Plan, row: PlanRow) -> tuple[tuple[str, str], ...]:
+    found = "nothing, with these users and this epsilon"
+    if row.found is not None:
+        found = (
+            f"an item of {percent(row.found)} of users, in 9 of 10 runs" if row.found else "every item: all are listed"
+        )
+    marked = "none" if row.marked is None else f"from {percent(row.marked)} of users"
+    error = "-" if row.stderr is None else f"± {whole(row.stderr)} users ({percent(row.stderr / planned.all_users)})"
+    local = planned.parameters.epsilon
+    return (
+        ("Smallest share found", found),
+        ("Marked as more than noise", marked),
+        ("Expected error", error),
+        ("A device sends", f"one report of about {row.report_bits} bits"),
+        ("A party sends", f"about {row.uplink_bits / 8000:,.1f} kB"),
+        (
+            f"Smallest party ({min(planned.users):,} users)",
+            CentralGuarantee(row.central_epsilon, planned.delta).beside(local),
+        ),
+    )

@@ -1,0 +1,104 @@
+"""What the forms of all pages ask: the question and its list, read and checked once, and as options of a command."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
+
+from treetop.encoding.listed_items import ItemCatalogue
+from treetop.errors import InvalidInput, UnknownName
+from treetop.mechanisms.strategy import STRATEGIES
+from treetop.privacy.budget import Budget
+from treetop.web.site import Visit
+
+LIST_KINDS = {"": "none", "catalogue": "all items that there are", "word_list": "words that names are read as"}
+STRATEGIES_IN_WORDS = tuple(
+    zip(
+        STRATEGIES, ("every name at once", "a trie, level by level", "a catalogue that is given", "hashes"), strict=True
+    )
+)
+LIST_FILE = "items.txt"
+"""What a list from the page is called in the command line, and in the answer."""
+LEAST_EPSILON, MOST_EPSILON, EPSILON_STEP = "0.1", "8", "0.1"
+"""Of the slider; a command takes any."""
+MOST_K = 1000
+Number = TypeVar("Number", int, float)
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """A question as a form asks it; refused here if a field is not what was expected."""
+
+    k: int = 10
+    epsilon: str = "2"
+    """In decimal digits."""
+    strategy: str | None = None
+    list_kind: str = ""
+    listed: str = ""
+    """One item per line."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.k <= MOST_K:
+            raise InvalidInput(f"k must be from 1 to {MOST_K:,}, found {self.k:,}")
+        Budget(self.epsilon)
+        if self.strategy is not None and self.strategy not in STRATEGIES:
+            raise UnknownName("strategy", self.strategy, STRATEGIES)
+        if self.list_kind not in LIST_KINDS:
+            raise UnknownName("kind of list", self.list_kind, tuple(LIST_KINDS))
+        if self.list_kind and self.known is None:
+            raise InvalidInput("expected a list with one item at least, one per line, found none")
+
+    @classmethod
+    def read(cls, visit: Visit) -> "AskedQuestion":
+        """Read the fields of a form; one that is not there keeps its default."""
+        return cls(
+            number(visit, "k", cls.k, int), visit.field("epsilon", cls.epsilon).strip(),
+            visit.field("strategy") or None, visit.field("list_kind"), visit.field("listed"),
+        )  # fmt: skip
+
+    @cached_property
+    def known(self) -> ItemCatalogue | None:
+        """Return the list, read as the command would read its file."""
+        lines = [line.strip() for line in self.listed.removeprefix("\ufeff").splitlines()]
+        if not self.list_kind or not any(lines):
+            return None
+        read = replace(ItemCatalogue.of(lines), source=LIST_FILE)
+        return replace(read, notes=()) if self.list_kind == "word_list" else read
+
+    @property
+    def catalogue(self) -> ItemCatalogue | None:
+        """Return the list of all items that are counted."""
+        return self.known if self.list_kind == "catalogue" else None
+
+    @property
+    def word_list(self) -> ItemCatalogue | None:
+        """Return the list that names are read from."""
+        return self.known if self.list_kind == "word_list" else None
+
+    @property
+    def options(self) -> list[str]:
+        """Return the options that ask a command the same."""
+        found = ["--k", str(self.k), "--epsilon", self.epsilon]
+        if self.strategy is not None:
+            found += ["--strategy", self.strategy]
+        if self.list_kind:
+            found += [f"--{self.list_kind.replace('_', '-')}", LIST_FILE]
+        return found
+
+
+def number(visit: Visit, name: str, default: Number, kind: Callable[[str], Number]) -> Number:
+    """Return a field that is a number."""
+    text = visit.field(name).strip()
+    try:
+        return kind(text) if text else default
+    except ValueError:
+        raise InvalidInput(f"{name} must be a {'whole ' * (kind is int)}number, found {text!r}") from None
+
+
+def chosen(visit: Visit, name: str, known: Sequence[str]) -> list[str]:
+    """Return the values of a field that were ticked, in the order of those that there are."""
+    ticked = visit.form.get(name, ())
+    for value in ticked:
+        if value not in known:
+            raise UnknownName(name, value, known)
+    return [value for value in known if value in ticked]

@@ -1,0 +1,181 @@
+"""The pages of a server: parties and queries at a glance, one query live, the public log.
+
+They call what the endpoints call, so a page can do nothing that the API cannot.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from treetop.adapters.http.problem_details import Problem, come_back
+from treetop.errors import TreetopError
+from treetop.query.answer import Answer
+from treetop.services.server.app import ServerContext, refusal
+from treetop.services.server.query_manager import QueryManager
+from treetop.services.server.settings import ServerSettings
+from treetop.web.answer_pages import Digests, add_answers
+from treetop.web.answer_view import AnswerView, view_of
+from treetop.web.order_pages import OrderPages
+from treetop.web.query_view import VERDICT_KINDS, drawn_tree, party_rows, progress_of
+from treetop.web.sessions import Sessions
+from treetop.web.site import Link, Site, Visit, address
+
+TITLE = "Treetop server"
+LINKS = (Link("/", "Overview"), Link("/new", "New query"), Link("/log", "Log"))
+NEWEST = 50
+SOON_DAYS = 14
+"""A certificate that ends within so many days is marked."""
+_DIGEST, _BITS = re.compile("[0-9a-f]{64}"), re.compile("[01]{0,256}")
+
+
+class ServerPages:
+    """Everything that analysts, operators and privacy officers look at."""
+
+    def __init__(self, context: ServerContext, site: Site) -> None:
+        self._context, self._site = context, site
+
+    @property
+    def _queries(self) -> QueryManager:
+        return self._context.queries
+
+    def add_to(self, site: Site) -> None:
+        """Add all pages."""
+        site.add("GET", "/", self.overview)
+        site.add("GET", "/log", self.log)
+        site.add("GET", "/log/{task}", self.task_log)
+        site.add("GET", "/queries/{task}", self.query)
+        site.add("GET", "/queries/{task}/standing", self.standing)
+        site.add("GET", "/queries/{task}/progress", self.progress)
+        site.add("GET", "/queries/{task}/tree", self.tree)
+        site.add("GET", "/queries/{task}/events", self.events)
+        add_answers(site, "/queries/{task}", self.answer, digests_of=self.digests)
+
+    def overview(self, visit: Visit) -> Response:
+        """Show parties and queries; with htmx, their state alone."""
+        queries = self._queries.states()
+        now = datetime.now(UTC).timestamp()
+        parties = [
+            (party, _day(party.certificate_end),
+             party.certificate_end is not None and party.certificate_end < now + SOON_DAYS * 86400)
+            for party in self._context.watch.parties()
+        ]  # fmt: skip
+        return self._site.shown(
+            visit, "overview_parts.html.jinja" if visit.part_only else "overview.html.jinja", parties=parties,
+            queries=queries[-NEWEST:][::-1], older=max(0, len(queries) - NEWEST),
+        )  # fmt: skip
+
+    def query(self, visit: Visit) -> Response:
+        """Show one query: how far it is, and its answer once there is one."""
+        task = _task(visit)
+        return self._site.shown(
+            visit, "query.html.jinja", task=self._queries.task(task), focus="", view=self._view(visit),
+            **self._progress(task), **self._tree(task, ""),
+        )  # fmt: skip
+
+    def standing(self, visit: Visit) -> Response:
+        """Show reports against the plan and verdicts, party by party, as they are at the moment."""
+        task = _task(visit)
+        order, told = self._queries.order(task), self._queries.task(task)
+        rows = party_rows(told, self._queries.events(task), self._context.watch.standing(order, task))
+        return self._site.shown(visit, "query_parties.html.jinja", rows=rows, task=told, kinds=VERDICT_KINDS)
+
+    def progress(self, visit: Visit) -> Response:
+        """Show steps, levels and the last lines of the log; a query that has ended since is shown anew."""
+        task = _task(visit)
+        shown = self._site.shown(visit, "query_progress.html.jinja", **self._progress(task))
+        if self._queries.state(task).state != visit.field("state", "running"):
+            shown.headers["HX-Refresh"] = "true"
+        return shown
+
+    def tree(self, visit: Visit) -> Response:
+        """Show the trie, as a whole or below one prefix."""
+        focus = visit.field("focus")
+        if not _BITS.fullmatch(focus):
+            raise Problem(422, "focus: expected a prefix in bits, 256 at most")
+        task = _task(visit)
+        values = {"focus": focus, "query": self._queries.state(task), **self._tree(task, focus)}
+        template = "query_tree.html.jinja" if visit.part_only else "query_tree_alone.html.jinja"
+        return self._site.shown(visit, template, **values)
+
+    def events(self, visit: Visit) -> Response:
+        """Follow a query, as the endpoint of the API does."""
+        return self._context.streams.response(_task(visit), visit.request.headers.get("last-event-id"))
+
+    def log(self, visit: Visit) -> Response:
+        """Show every task that was signed."""
+        tasks = [(query, self._queries.task(query.task)) for query in self._queries.states()[::-1]]
+        return self._site.shown(visit, "log.html.jinja", tasks=tasks, key=self._context.public_key)
+
+    def task_log(self, visit: Visit) -> Response:
+        """Show what was signed for one task, and how to check it."""
+        digest = _task(visit)
+        signed = [("task", "", json.loads(self._queries.document(digest)))]
+        for document in map(json.loads, self._queries.log(digest)):
+            told = json.loads(document["content"])
+            about = f"{told['party']}, level {told['level']}, {told['role']}: {len(told['prefixes']):,} candidates"
+            signed.append(("list", about, document))
+        base = f"{visit.request.url.scheme}://{visit.request.headers.get('host', '')}"
+        command = f"treetop server verify --server {base} --task {digest} --server-key {self._context.public_key}"
+        return self._site.shown(
+            visit, "task_log.html.jinja", query=self._queries.state(digest), signed=signed, command=command
+        )
+
+    def answer(self, visit: Visit) -> Answer:
+        """Return the answer that a visit is about, for its exports."""
+        document = self._queries.result(_task(visit))
+        if document is None:
+            raise come_back(404, "there is no answer yet")
+        return Answer.from_json(json.loads(document))
+
+    def digests(self, visit: Visit) -> Digests:
+        """Return what binds an answer to what was signed."""
+        return [("task", _task(visit)), ("signing key", self._context.public_key)]
+
+    def _view(self, visit: Visit) -> AnswerView | None:
+        task = _task(visit)
+        if self._queries.result(task) is None:
+            return None
+        return view_of(self.answer(visit), address(f"/queries/{task}/answer"))
+
+    def _progress(self, task: str) -> Mapping[str, Any]:
+        state = self._queries.state(task)
+        told, listed = self._queries.task(task), self._queries.order(task).listed
+        return {"query": state, "progress": progress_of(told, listed, self._queries.events(task), state.state)}
+
+    def _tree(self, task: str, focus: str) -> Mapping[str, Any]:
+        levels = self._queries.grown(task)
+        return {"tree": drawn_tree(levels, address(f"/queries/{task}/tree"), focus), "levels": levels}
+
+
+def server_pages(context: ServerContext, settings: ServerSettings) -> Sequence[BaseRoute]:
+    """Return the routes of a server's pages; an admin key opens them."""
+    sessions = Sessions(TITLE, context.keys, "admin", secure=settings.tls is not None or settings.trusted_proxy)
+
+    def refused(error: Exception) -> Problem:
+        if isinstance(error, TreetopError):
+            context.note(error)
+            return refusal(error)
+        context.log.failure("internal_error", error)
+        return Problem(500, "internal error")
+
+    site = Site(TITLE, LINKS, sessions, refused)
+    sessions.add_to(site)
+    ServerPages(context, site).add_to(site)
+    OrderPages(context, settings, site)
+    return site.routes()
+
+
+def _task(visit: Visit) -> str:
+    task: str = visit.request.path_params["task"]
+    if not _DIGEST.fullmatch(task):
+        raise Problem(404, "a query is named by 64 hexadecimal digits")
+    return task
+
+
+def _day(seconds: int | None) -> str:
+    return "" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}"

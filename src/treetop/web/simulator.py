@@ -1,0 +1,278 @@
+"""The simulator: the form of a query over a file, answered by simulated users; no federation, on this machine only.
+
+Runs go on in one thread, one after the other; pages ask how far they are. What is shown is what `treetop find` and
+`treetop evaluate` compute for the command line that stands beside it.
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from secrets import token_urlsafe
+from threading import Lock
+from typing import Any
+
+from markupsafe import Markup
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp
+
+from treetop.adapters.http.problem_details import Problem
+from treetop.adapters.system.structured_log import StructuredLog
+from treetop.datasets.federation import Federation
+from treetop.errors import InvalidInput, TreetopError
+from treetop.evaluation.evaluate import Experiment, Given
+from treetop.evaluation.grid import cells_of
+from treetop.evaluation.results import Row
+from treetop.mechanisms.registry import MECHANISMS
+from treetop.mechanisms.strategy import ItemsAhead, Question, choose
+from treetop.query.answer import Answer
+from treetop.query.find import simulated_answer
+from treetop.web.answer_pages import add_answers
+from treetop.web.answer_view import view_of
+from treetop.web.drawings.curves import Point, curves
+from treetop.web.plan_view import mode_of, plan_view
+from treetop.web.question_form import LIST_KINDS, STRATEGIES_IN_WORDS, AskedQuestion, chosen, number
+from treetop.web.sign_off import NOT_RUN
+from treetop.web.site import Link, Site, Visit, Visitor, address
+
+TITLE = "Treetop simulator"
+LINKS = (Link("/", "Simulator"),)
+LOCAL_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
+"""A page of another site that renames itself to this machine's address sends its own name here."""
+MAX_RUNS = 50
+MAX_REPEATS, MOST_SEED = 100, 2**32 - 1
+MAX_PARTIES_PLANNED = 1000
+
+
+@dataclass
+class Run:
+    """One run of the simulator: what was asked, how far it is, what came of it."""
+
+    number: int
+    command: str
+    state: str = "waiting"
+    done: int = 0
+    total: int = 0
+    error: str = ""
+    answer: Answer | None = None
+    rows: tuple[Row, ...] = ()
+    notes: tuple[str, ...] = ()
+    future: "Future[None] | None" = field(default=None, repr=False)
+
+    @property
+    def over(self) -> bool:
+        """Return whether nothing more comes."""
+        return self.state in ("done", "failed", "replaced")
+
+
+@dataclass(frozen=True)
+class AskedRun:
+    """What the form asks besides the question itself."""
+
+    question: AskedQuestion
+    seed: int = 1
+    mechanisms: tuple[str, ...] = ("panorama", "canopy", "taps")
+    repeats: int = 5
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed <= MOST_SEED:
+            raise InvalidInput(f"seed must be from 0 to {MOST_SEED:,}, found {self.seed}")
+        if not 1 <= self.repeats <= MAX_REPEATS:
+            raise InvalidInput(f"repeats must be from 1 to {MAX_REPEATS}, found {self.repeats}")
+
+    @classmethod
+    def read(cls, visit: Visit) -> "AskedRun":
+        """Read the form."""
+        mechanisms = tuple(chosen(visit, "mechanisms", tuple(MECHANISMS)))
+        return cls(
+            AskedQuestion.read(visit), number(visit, "seed", cls.seed, int), mechanisms or cls.mechanisms,
+            number(visit, "repeats", cls.repeats, int),
+        )  # fmt: skip
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """Return the epsilons that mechanisms are compared at: the one that was asked for, half and twice as much."""
+        epsilon = float(self.question.epsilon)
+        return (epsilon / 2, epsilon, epsilon * 2)
+
+
+class OnThisMachine:
+    """The entrance of the simulator: whoever reaches it is on this machine; forms still bring a token."""
+
+    def __init__(self) -> None:
+        self._visitor = Visitor(token_urlsafe(32), "")
+
+    def visitor(self, request: Request) -> Visitor:  # noqa: ARG002  everybody is the same
+        """Return the one visitor that there is."""
+        return self._visitor
+
+
+class Simulator:
+    """All pages of the simulator over one federation."""
+
+    def __init__(self, federation: Federation, source: Sequence[str], site: Site, *, audit: str = NOT_RUN) -> None:
+        """`source` is what a command would be given to read the same federation."""
+        self._federation, self._source, self._site = federation, source, site
+        self._runs: dict[int, Run] = {}
+        self._lock, self._thread = Lock(), ThreadPoolExecutor(1, "simulator")
+        site.add("GET", "/", self.form)
+        site.add("POST", "/plan", self.plan)
+        site.add("POST", "/runs", self.begin)
+        site.add("GET", "/runs/{number}", self.run)
+        add_answers(site, "/runs/{number}", self._answer, audit=lambda: audit)
+
+    def form(self, visit: Visit) -> Response:
+        """Show the form; its plan, which takes a moment, is asked for by the page."""
+        asked = AskedRun(AskedQuestion())
+        return self._site.shown(
+            visit, "simulator.html.jinja", asked=asked.question, form=asked, federation=self._federation,
+            sets=self._federation.holds_sets, strategies=STRATEGIES_IN_WORDS, list_kinds=LIST_KINDS,
+            mechanisms=tuple(MECHANISMS),
+        )  # fmt: skip
+
+    def plan(self, visit: Visit) -> Response:
+        """Plan what the form says at the moment."""
+        try:
+            values = self._planned(AskedRun.read(visit))
+        except TreetopError as refusal:
+            values = {"error": str(refusal), "plan": None, "command": "", "has_list": False}
+        return self._site.shown(visit, "plan.html.jinja", **values)
+
+    def begin(self, visit: Visit) -> Response:
+        """Begin a run; one that waits for its turn is replaced."""
+        compares = visit.field("do") == "compare"
+        try:
+            asked = AskedRun.read(visit)
+            command = self._comparison(asked) if compares else self._command(asked)
+        except TreetopError as refusal:
+            run = Run(0, "", "failed", error=str(refusal))
+            if visit.part_only:
+                return self._site.shown(visit, "run.html.jinja", **self._run_values(run))
+            raise Problem(422, str(refusal)) from None
+        with self._lock:
+            for waiting in self._runs.values():
+                if waiting.future is not None and waiting.future.cancel():
+                    waiting.state = "replaced"
+            run = Run(max(self._runs, default=0) + 1, command)
+            self._runs[run.number] = run
+            for old in sorted(self._runs)[:-MAX_RUNS]:
+                del self._runs[old]
+            run.future = self._thread.submit(self._compare if compares else self._find, run, asked)
+        if visit.part_only:
+            return self._site.shown(visit, "run.html.jinja", **self._run_values(run))
+        return RedirectResponse(address(f"/runs/{run.number}"), 303)
+
+    def run(self, visit: Visit) -> Response:
+        """Show how far a run is, or what came of it."""
+        template = "run.html.jinja" if visit.part_only else "run_page.html.jinja"
+        return self._site.shown(visit, template, **self._run_values(self._run(visit)))
+
+    def _run(self, visit: Visit) -> Run:
+        wanted: str = visit.request.path_params["number"]
+        found = self._runs.get(int(wanted)) if wanted.isascii() and wanted.isdigit() and len(wanted) < 10 else None
+        if found is None:
+            raise Problem(404, f"there is no such run; the last {MAX_RUNS} are kept")
+        return found
+
+    def _answer(self, visit: Visit) -> Answer:
+        run = self._run(visit)
+        if run.answer is None:
+            raise Problem(404, "this run has no answer")
+        return run.answer
+
+    def _planned(self, asked: AskedRun) -> Mapping[str, Any]:
+        question, federation = asked.question, self._federation
+        ahead = ItemsAhead(federation.items, federation.encoding)
+        strategy = choose(_question(question), ahead, parties=len(federation.parties), hash_key="00" * 8)
+        users = tuple(sorted((party.total for party in federation.parties), reverse=True)[:MAX_PARTIES_PLANNED])
+        return {
+            "plan": plan_view(question, users, mode_of(strategy)), "error": "", "command": self._command(asked),
+            "has_list": bool(question.list_kind),
+        }  # fmt: skip
+
+    def _command(self, asked: AskedRun) -> str:
+        return shlex.join(["treetop", "find", *self._source, *asked.question.options, "--seed", str(asked.seed)])
+
+    def _comparison(self, asked: AskedRun) -> str:
+        question, listed = asked.question, asked.question.options[4:]
+        if question.strategy is not None:
+            listed = listed[2:]  # every mechanism has its own
+        epsilons = ",".join(f"{epsilon:g}" for epsilon in asked.epsilons)
+        return shlex.join(
+            [
+                "treetop", "evaluate", *self._source, "--mechanisms", ",".join(asked.mechanisms),
+                "--epsilons", epsilons, "--ks", str(question.k), "--repeats", str(asked.repeats),
+                "--seed", str(asked.seed), *listed,
+            ]
+        )  # fmt: skip
+
+    def _find(self, run: Run, asked: AskedRun) -> None:
+        def found() -> None:
+            run.answer = simulated_answer(self._federation, _question(asked.question), seed=asked.seed)
+
+        _carried_out(run, found)
+
+    def _compare(self, run: Run, asked: AskedRun) -> None:
+        question = asked.question
+
+        def compared() -> None:
+            cells = cells_of(asked.mechanisms, epsilons=asked.epsilons, ks=[question.k])
+            given = Given(catalogue=question.catalogue, word_list=question.word_list)
+            experiment = Experiment.of(self._federation, cells, given, repeats=asked.repeats, seed=asked.seed)
+            run.total = experiment.grid.runs
+
+            def advance(runs: int) -> None:
+                run.done += runs
+
+            evaluation = experiment.evaluation(dict(experiment.rows(1, advance)))
+            run.rows, run.notes = evaluation.rows, evaluation.notes
+
+        _carried_out(run, compared)
+
+    def _run_values(self, run: Run) -> Mapping[str, Any]:
+        view = None if run.answer is None else view_of(run.answer, address(f"/runs/{run.number}/answer"))
+        return {"run": run, "view": view, "curves": _curves(run.rows) if run.rows else None}
+
+
+def _question(asked: AskedQuestion) -> Question:
+    return Question(
+        asked.k, float(asked.epsilon), strategy=asked.strategy, catalogue=asked.catalogue, word_list=asked.word_list
+    )
+
+
+def _carried_out(run: Run, work: Any) -> None:
+    """Do the work of a run, and say what came of it; whatever goes wrong, the next run begins."""
+    run.state = "running"
+    try:
+        work()
+        run.state = "done"
+    except TreetopError as refusal:
+        run.error, run.state = str(refusal), "failed"
+    except Exception as error:
+        run.error, run.state = f"the simulator failed with {type(error).__name__}", "failed"
+
+
+def _curves(rows: Sequence[Row]) -> Markup:
+    series: dict[str, list[Point]] = {}
+    for row in rows:
+        series.setdefault(row.mechanism, []).append(Point(row.epsilon, row.f1, row.f1_se))
+    return curves(series, "F1 against the true items", "epsilon")
+
+
+def simulator_app(federation: Federation, source: Sequence[str], log: StructuredLog, audit: str = NOT_RUN) -> ASGIApp:
+    """Return the application of a simulator, which answers to this machine's own names only."""
+
+    def refused(error: Exception) -> Problem:
+        if isinstance(error, TreetopError):
+            return Problem(422, str(error))
+        log.failure("internal_error", error)
+        return Problem(500, "internal error")
+
+    site = Site(TITLE, LINKS, OnThisMachine(), refused)
+    Simulator(federation, source, site, audit=audit)
+    hosts = Middleware(TrustedHostMiddleware, allowed_hosts=LOCAL_HOSTS, www_redirect=False)
+    return Starlette(routes=site.routes(), middleware=[hosts])

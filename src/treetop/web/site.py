@@ -1,0 +1,241 @@
+"""The ground that every page stands on: templates, files, headers, who visits, and what a refusal looks like.
+
+A `Site` is mounted at /page beside the endpoints of a service, or alone. Its handlers are plain functions from a
+`Visit` to a response; they run in threads, so they may read stores. Nothing on a page comes from another host.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from hmac import compare_digest
+from importlib.resources import files
+from types import SimpleNamespace
+from typing import Any, Protocol
+from urllib.parse import parse_qs
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Mount, Route, Router
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from treetop.adapters.http.cross_origin import OWN_PAGES
+from treetop.adapters.http.problem_details import Problem
+from treetop.public_text import visible
+
+PREFIX = OWN_PAGES
+STATIC_TYPES = {"css": "text/css", "js": "text/javascript", "txt": "text/plain", "svg": "image/svg+xml"}
+TOKEN_FIELD, TOKEN_HEADER = "form_token", "x-form-token"
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": CONTENT_SECURITY_POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+"""Of every answer below /page; a handler may say otherwise about caching only."""
+
+
+@dataclass(frozen=True, repr=False)
+class Visitor:
+    """Who looks at a page: what every form of theirs must bring back, and as whom they came in."""
+
+    form_token: str
+    role: str
+    """A caller as the API knows it (admin, back_end …); shown to the visitor."""
+
+
+class Entrance(Protocol):
+    """Knows visitors: by a session, or because only this machine can reach the page."""
+
+    def visitor(self, request: Request) -> Visitor | None:
+        """Return who sends a request, None for a stranger, or raise a `Problem`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Link:
+    """A place that every page leads to."""
+
+    path: str
+    """Below /page."""
+    text: str
+
+
+@dataclass(frozen=True, repr=False)
+class Visit:
+    """One request of a person: for what, with what, by whom."""
+
+    request: Request
+    visitor: Visitor | None
+    body: bytes
+
+    @property
+    def form(self) -> Mapping[str, Sequence[str]]:
+        """Return the fields of a form; of a GET, those of its address."""
+        if self.request.method == "GET":
+            query = self.request.query_params
+            return {name: query.getlist(name) for name in query}
+        return parse_qs(self.body.decode("utf-8", errors="replace"), keep_blank_values=True, max_num_fields=200)
+
+    def field(self, name: str, default: str = "") -> str:
+        """Return one field of a form."""
+        return (self.form.get(name) or [default])[0]
+
+    @property
+    def part_only(self) -> bool:
+        """Return whether htmx asks, for a part of a page."""
+        return self.request.headers.get("hx-request") == "true"
+
+
+Handler = Callable[[Visit], Response]
+
+
+class Site:
+    """All pages of one service."""
+
+    def __init__(
+        self, title: str, links: Sequence[Link], entrance: Entrance, refusal: Callable[[Exception], Problem]
+    ) -> None:
+        """`refusal` says what a visitor may know of an exception, and logs what nobody expected."""
+        self._title, self._links, self._entrance, self._refusal = title, links, entrance, refusal
+        self._static = _static_files()
+        self._routes: list[BaseRoute] = [Route("/static/{name}", self._file, methods=["GET"])]
+        self._templates = Environment(
+            loader=PackageLoader("treetop.web"), autoescape=True, trim_blocks=True, lstrip_blocks=True,
+            undefined=StrictUndefined, finalize=lambda value: visible(value) if type(value) is str else value,
+        )  # fmt: skip
+        self._templates.globals |= {"address": address, "static": self.static, "site": title, "links": links}
+        self._templates.globals["state_badge"] = self._templates.get_template("state.html.jinja").module.state_badge  # type: ignore[attr-defined]
+        self._templates.filters |= {"count": lambda number: f"{number:,}"}
+
+    def add(self, method: str, path: str, handler: Handler, *, for_everybody: bool = False) -> None:
+        """Add a page below /page; strangers are sent to the login unless it is for everybody."""
+
+        async def answer(request: Request) -> Response:
+            request.scope["route"] = SimpleNamespace(path=address(path))  # what the metrics call it
+            try:
+                visit = Visit(request, self._entrance.visitor(request), await request.body())
+                if method != "GET":
+                    check_origin(request)
+                if visit.visitor is None and not for_everybody:
+                    return _to_login(visit)
+                if method != "GET" and visit.visitor is not None:
+                    _check_token(visit)
+                return await run_in_threadpool(handler, visit)
+            except Exception as error:
+                return self._refused(request, error)
+
+        self._routes.append(Route(path, answer, methods=[method]))
+
+    def shown(self, visit: Visit, template: str, status: int = 200, **values: Any) -> Response:
+        """Return a page, or the part of one that a template is."""
+        path = visit.request.url.path.removeprefix(PREFIX)
+        text = self._templates.get_template(template).render(visitor=visit.visitor, path=path, **values)
+        return Response(text, status, media_type="text/html")
+
+    def rendered(self, template: str, **values: Any) -> str:
+        """Return a part of a page, for events."""
+        return self._templates.get_template(template).render(**values)
+
+    def static(self, name: str) -> str:
+        """Return the address of a file, which changes with its content."""
+        return f"{PREFIX}/static/{name}?v={self._static[name][1][:12]}"
+
+    def routes(self) -> list[BaseRoute]:
+        """Return what an application includes to have these pages: /page and all below, and a way there from /."""
+        router = Router([*self._routes, Route("/{path:path}", self._nothing)])
+        home = Route("/", lambda _: RedirectResponse(address("/"), 303, HEADERS), methods=["GET"])
+        return [home, Mount(PREFIX, app=PageHeaders(router))]
+
+    async def _file(self, request: Request) -> Response:
+        """Return a file of the page; it may be kept, since another content has another address."""
+        found = self._static.get(request.path_params["name"])
+        if found is None:
+            return self._refused(request, Problem(404, "there is no such file"))
+        content, tag, kind = found
+        return Response(content, headers={"cache-control": "max-age=31536000, immutable", "etag": f'"{tag}"'},
+                        media_type=kind)  # fmt: skip
+
+    async def _nothing(self, request: Request) -> Response:
+        return self._refused(request, HTTPException(404, "there is no such page"))
+
+    def _refused(self, request: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException):
+            error = Problem(error.status_code, str(error.detail), error.headers or {})
+        problem = error if isinstance(error, Problem) else self._refusal(error)
+        try:
+            visitor = self._entrance.visitor(request)
+        except Problem:
+            visitor = None
+        shown = self.shown(Visit(request, visitor, b""), "refusal.html.jinja", problem.status, problem=problem)
+        shown.headers.update(problem.headers)
+        return shown
+
+
+def address(path: str) -> str:
+    """Return the address of a page from its path below /page."""
+    return PREFIX + path
+
+
+def _to_login(visit: Visit) -> Response:
+    """Send a stranger to the login; a part of a page cannot go there, so htmx loads the whole of it."""
+    if visit.part_only:
+        return Response(status_code=401, headers={"HX-Redirect": address("/login")})
+    return RedirectResponse(address("/login"), 303)
+
+
+def _check_token(visit: Visit) -> None:
+    """Refuse what no form of ours sent for this visitor."""
+    shown = visit.request.headers.get(TOKEN_HEADER) or visit.field(TOKEN_FIELD)
+    expected = visit.visitor.form_token if visit.visitor else ""
+    if not compare_digest(shown.encode(), expected.encode()):
+        raise Problem(403, "this form is from another session: load the page again and send it once more")
+
+
+def check_origin(request: Request) -> None:
+    """Refuse what another site's page sends; a browser says where a page is from."""
+    fetched, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    foreign = fetched not in (None, "same-origin")
+    if origin is not None:
+        foreign |= origin.partition("://")[2] != request.headers.get("host", "")
+    if foreign:
+        raise Problem(403, "this was sent by a page of another site")
+
+
+class PageHeaders:
+    """Adds the headers of a page to every answer."""
+
+    def __init__(self, routes: ASGIApp) -> None:
+        self._routes = routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                given = {name for name, _ in message["headers"]}
+                added = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                headers = [*message["headers"], *(pair for pair in added if pair[0] not in given)]
+                message = {**message, "headers": headers}
+            await send(message)
+
+        await self._routes(scope, receive, sent)
+
+
+def _static_files() -> dict[str, tuple[bytes, str, str]]:
+    """Return content, digest and media type of every file that pages need: they are few and small."""
+    found = {}
+    for file in files("treetop.web").joinpath("static").iterdir():
+        content = file.read_bytes()
+        found[file.name] = content, sha256(content).hexdigest(), STATIC_TYPES[file.name.rpartition(".")[2]]
+    return found
