@@ -8,6 +8,7 @@ import typer
 
 from treetop.cli.options import (
     CatalogueFile,
+    DaskCluster,
     Encoding,
     Json,
     Normalise,
@@ -93,6 +94,7 @@ def evaluate(
     settings: Set = None,
     repeats: Repeats = 50,
     workers: Workers = 1,
+    dask: DaskCluster = None,
     seed: Seed = None,
     simulator: Simulator = "exact",
     campaign: Campaign = False,
@@ -133,7 +135,7 @@ def evaluate(
         else:
             experiment = Experiment.of(federation, cells, given, repeats=repeats, seed=seed, simulator=simulator)
     if campaign:
-        _run_campaigns(campaigns, workers, target, json=json)
+        _run_campaigns(campaigns, workers, dask, target, json=json)
         return
     for text in (f"seed {experiment.grid.seed}", *experiment.notes):
         note(text)
@@ -141,7 +143,7 @@ def evaluate(
     try:
         with progress_bar("runs", experiment.grid.runs) as bar:
             task = bar.task_ids[0]
-            rows.update(experiment.rows(workers, lambda done: bar.advance(task, done)))
+            rows.update(experiment.rows(workers, lambda done: bar.advance(task, done), dask))
     finally:  # whatever happens, the rows that are finished are written
         evaluation = experiment.evaluation(rows)
         if target is not None:
@@ -158,14 +160,16 @@ def _show(evaluation: Evaluation) -> None:
     out.print(MEANINGS, style="dim")
 
 
-def _run_campaigns(campaigns: CampaignExperiment, workers: int, target: Path | None, *, json: bool) -> None:
+def _run_campaigns(
+    campaigns: CampaignExperiment, workers: int, dask: str | None, target: Path | None, *, json: bool
+) -> None:
     """Run all campaigns, and show or write the rows that are finished."""
     note(f"seed {campaigns.grid.seed}")
     rows: list[CampaignRow] = []
     try:
         with progress_bar("campaigns", campaigns.grid.runs) as bar:
             task = bar.task_ids[0]
-            rows.extend(campaigns.rows(workers, lambda done: bar.advance(task, done)))
+            rows.extend(campaigns.rows(workers, lambda done: bar.advance(task, done), dask))
     finally:
         evaluation = CampaignEvaluation(tuple(rows), campaigns.grid.seed)
         if target is not None:

@@ -28,6 +28,9 @@ from treetop.planning.plan import plan as plan_query
 from treetop.privacy.shuffling import CentralGuarantee
 
 DAY = WEEK // 7
+SHOWN_OF_WEEKS = ("word list", "ids", "texts", "canopy")
+"""Modes whose shares a campaign shows; its JSON has all."""
+CAP_NAMES = {"task": "a report costs too much", "window": "the window is spent", "lifetime": "the lifetime is spent"}
 Users = Annotated[str, typer.Option("--users", help="Users of every party, separated by commas.", show_default=False)]
 CatalogueSize = Annotated[int, typer.Option("--catalogue-size", help="Items of a catalogue, were there one.")]
 WordListSize = Annotated[int, typer.Option("--word-list-size", help="Words of a word list, were there one.")]
@@ -130,31 +133,38 @@ def _show_campaign(planned: CampaignPlan) -> None:
     asked = f"{everybody:,} users in {parties}, {planned.weeks} weeks, lifetime ε = {float(planned.lifetime_epsilon):g}"
     out.print(Text.assemble((asked, "bold"), f", k = {planned.k}; the smallest share of users found every week:\n"))
     table = Table(box=None, pad_edge=False)
-    table.add_column("answers", no_wrap=True)
-    names = [row.mode for row in planned.rotations[0].modes]
-    for name in ("users a week", "ε", *names, "devices as shipped"):
-        table.add_column(name, justify="right" if name != "devices as shipped" else "left", no_wrap=True)
+    table.add_column("everybody answers", no_wrap=True)
+    for name in ("users a week", "ε", *SHOWN_OF_WEEKS):
+        table.add_column(name, justify="right", no_wrap=True)
     for each in planned.rotations:
-        once = "every week" if each.cycle == 1 else f"once in {each.cycle}"
-        shares = (written_share(row.found) for row in each.modes)
-        table.add_row(once, f"{sum(each.answering):,}", f"{each.epsilon:.3g}", *shares, _as_shipped(each))
+        found = {row.mode: written_share(row.found) for row in each.modes}
+        shares = (found[mode] for mode in SHOWN_OF_WEEKS)
+        table.add_row(_how_often(each), f"{sum(each.answering):,}", f"{each.epsilon:.3g}", *shares)
     out.print(table)
     out.print(
-        "Everybody answers in one week of a cycle, drawn uniformly. Names of earlier weeks are found from the share of "
-        f"a word list on. Devices as shipped pay {float(caps.per_task):g} a task, {float(caps.window):g} in "
-        f"{caps.window_seconds // DAY} days and {float(caps.lifetime):g} in a lifetime.",
+        "The week is drawn uniformly by every device. A name of an earlier week is found from the share under word "
+        "list on, a new one from that under texts or canopy, as a query is asked.",
         style="dim",
         soft_wrap=True,
     )
+    pays = f"{float(caps.per_task):g} a report, {float(caps.window):g} in {caps.window_seconds // DAY} days"
+    out.print(Text(f"\nDevices as shipped pay {pays} and {float(caps.lifetime):g} in a lifetime", style="bold"))
+    for each in planned.rotations:
+        out.print(f"  {_how_often(each):<18} {_as_shipped(each)}", soft_wrap=True)
+
+
+def _how_often(rotation: Rotation) -> str:
+    return "every week" if rotation.cycle == 1 else f"once in {rotation.cycle} weeks"
 
 
 def _as_shipped(rotation: Rotation) -> str:
     shipped = rotation.shipped
-    if shipped.silent_from is None:
-        return "answer all weeks"
-    found = ", ".join(f"{row.mode} {written_share(row.found)}" for row in rotation.shipped_modes[1:2])
-    when = "never answer" if shipped.silent_from == 1 else f"silent from week {shipped.silent_from}"
-    return f"{when} ({shipped.refused_by}); at ε {shipped.epsilon:.3g} all weeks: {found}"
+    if shipped.silent_from is None or shipped.refused_by is None:
+        return "they answer in all weeks"
+    found = {row.mode: written_share(row.found) for row in rotation.shipped_modes}
+    instead = ", ".join(f"{mode} {found[mode]}" for mode in SHOWN_OF_WEEKS)
+    when = "they never answer" if shipped.silent_from == 1 else f"silent from week {shipped.silent_from} on"
+    return f"{when} ({CAP_NAMES[shipped.refused_by]}); in all weeks at ε {shipped.epsilon:.3g}: {instead}"
 
 
 def _show(planned: Plan) -> None:

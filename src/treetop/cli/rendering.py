@@ -1,6 +1,6 @@
 """Answers and evaluations for a person to read: bars, marks, tables, and what to know before using them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Group, RenderableType
@@ -24,6 +24,8 @@ WIDTH, NARROW = 20, 8
 PEOPLE_ON_EARTH = 8_000_000_000
 MAX_NAMED = 8
 """Parties whose share and coverage are listed, the largest first."""
+UP, DOWN, NEW = "▲", "▼", "+"
+CHANGES = {"up": UP, "down": DOWN, "new": NEW}
 
 
 def present(answer: Answer, json: bool, output: Path | None = None) -> None:
@@ -31,6 +33,44 @@ def present(answer: Answer, json: bool, output: Path | None = None) -> None:
     for text in (*answer.notes, *([f"{answer.mechanism}: {text}" for text in answer.choices] if json else [])):
         note(text)
     deliver(answer.to_json(), lambda: show(answer), json_only=json, output=output, result=answer)
+
+
+def present_campaign(answers: Sequence[Answer], json: bool, output: Path | None = None) -> None:
+    """Print the answers of a campaign's weeks: as a JSON list alone, or for a person a line for each."""
+    for text in dict.fromkeys(text for answer in answers for text in answer.notes):
+        note(text)
+    content = [answer.to_json() for answer in answers]
+    deliver(content, lambda: _show_campaign(answers), json_only=json, output=output)
+
+
+def _show_campaign(answers: Sequence[Answer]) -> None:
+    if not answers:
+        out.print("No week has an answer.")
+        return
+    out.print(answers[0].title, style="bold")
+    table = Table(box=None, pad_edge=False)
+    for name in ("week", "reports", "F1"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("items, with what changed", overflow="fold")
+    table.add_column("gone", overflow="fold")
+    for answer in answers:
+        truth = "" if answer.truth is None else f"{answer.truth.f1:.2f}"
+        week = "" if answer.campaign is None else str(answer.campaign.week)
+        table.add_row(week, f"{answer.users:,}", truth, _marked_items(answer), ", ".join(_gone(answer)))
+    out.print(fitted(table))
+    out.print(f"{UP} {DOWN} changed beyond noise since the week before; {NEW} that week does not count it.")
+    out.print(f"Privacy of a user's items in all weeks together: {answers[0].privacy}.")
+
+
+def _marked_items(answer: Answer) -> str:
+    """Name the items, each behind its mark."""
+    place = answer.campaign
+    marks = {} if place is None else {change.item: CHANGES.get(str(change.mark), "") for change in place.changes}
+    return ", ".join(f"{marks.get(row.item, '')}{row.item}" for row in answer.items)
+
+
+def _gone(answer: Answer) -> list[str]:
+    return [] if answer.campaign is None else [each.item for each in answer.campaign.changes if each.mark == "gone"]
 
 
 def show(answer: Answer) -> None:

@@ -87,11 +87,13 @@ class CampaignExperiment:
             repetition=repetition, simulator=self.grid.simulator,
         )  # fmt: skip
 
-    def rows(self, workers: int = 1, progress: Progress = lambda _: None) -> Iterator[CampaignRow]:
+    def rows(
+        self, workers: int = 1, progress: Progress = lambda _: None, dask: str | None = None
+    ) -> Iterator[CampaignRow]:
         """Yield the rows of every cell as soon as all its repetitions are done."""
         jobs = [(index, number) for index in range(len(self.grid.cells)) for number in range(self.grid.repeats)]
         waiting: dict[int, dict[int, CampaignRun]] = {index: {} for index in range(len(self.grid.cells))}
-        for (index, number), done in finished_jobs(self.run_one, jobs, workers):
+        for (index, number), done in finished_jobs(self.run_one, jobs, workers, dask):
             waiting[index][number] = done
             progress(1)
             if len(waiting[index]) == self.grid.repeats:

@@ -1,4 +1,4 @@
-"""Runs the cells of a grid, in this process or in several; the numbers are the same."""
+"""Runs the cells of a grid, in this process, in several or on a Dask cluster; the numbers are the same."""
 
 import multiprocessing
 import pickle
@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from treetop.errors import InvalidInput
 from treetop.evaluation.grid import Grid
+from treetop.extras import needed_for
 from treetop.query.find import Score, score
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
@@ -28,16 +29,17 @@ Progress = Callable[[int], None]
 
 
 def execute_cells(
-    populations: Sequence[Population], grid: Grid, workers: int = 1, progress: Progress = lambda _: None
-) -> Iterator[tuple[int, list[Score]]]:
+    populations: Sequence[Population], grid: Grid, workers: int = 1, progress: Progress = lambda _: None,
+    dask: str | None = None,
+) -> Iterator[tuple[int, list[Score]]]:  # fmt: skip
     """Yield the index of every cell and its scores in order, as soon as all its repetitions are done.
 
-    Every cell has its population; several may share one.
+    Every cell has its population; several may share one. With the address of a Dask scheduler its workers run them.
     """
     for cell, population in zip(grid.cells, populations, strict=True):
         population.check_k(cell.parameters.k)
     waiting: dict[int, dict[int, Score]] = {index: {} for index in range(len(grid.cells))}
-    for (index, _), scores in finished_jobs(partial(run_some, populations, grid), _blocks(grid), workers):
+    for (index, _), scores in finished_jobs(partial(run_some, populations, grid), _blocks(grid), workers, dask):
         waiting[index].update(scores)
         progress(len(scores))
         if len(waiting[index]) == grid.repeats:
@@ -55,10 +57,14 @@ def run_some(populations: Sequence[Population], grid: Grid, block: tuple[int, ra
     return scores
 
 
-def finished_jobs(work: Callable[[Job], Done], jobs: Iterable[Job], workers: int) -> Iterator[tuple[Job, Done]]:
+def finished_jobs(
+    work: Callable[[Job], Done], jobs: Iterable[Job], workers: int, dask: str | None = None
+) -> Iterator[tuple[Job, Done]]:
     """Yield every job with what came of it: in order in this process, or as they are finished in several."""
     if workers < 1:
         raise InvalidInput(f"workers must be a whole number of at least 1, found {workers}")
+    if dask is not None:
+        return _on_cluster(work, jobs, dask)
     return ((job, work(job)) for job in jobs) if workers == 1 else in_processes(work, jobs, workers)
 
 
@@ -104,6 +110,18 @@ def _not_run_again(sent: object) -> Iterator[None]:
     finally:
         for name, value in known.items():
             setattr(main, name, value)
+
+
+def _on_cluster(work: Callable[[Job], Done], jobs: Iterable[Job], scheduler: str) -> Iterator[tuple[Job, Done]]:
+    """Let the workers of a cluster do the work."""
+    with needed_for("a Dask cluster", "dask"):
+        from treetop.adapters.dask.cluster import cluster_at, finished  # noqa: PLC0415  an extra of its own
+    with cluster_at(scheduler) as client:
+        yield from finished(client, _done, work, jobs)
+
+
+def _done(job: Job, work: Callable[[Job], Done]) -> Done:
+    return work(job)
 
 
 _given: Callable[[Any], Any]

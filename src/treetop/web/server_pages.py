@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute
 
 from treetop.adapters.http.problem_details import Problem, come_back
 from treetop.errors import TreetopError
+from treetop.federation.task import LAST_SECOND
 from treetop.query.answer import Answer
 from treetop.services.server.app import ServerContext, refusal
 from treetop.services.server.query_manager import QueryManager
@@ -23,6 +24,7 @@ from treetop.web.answer_view import AnswerView, view_of
 from treetop.web.order_pages import OrderPages
 from treetop.web.query_view import VERDICT_KINDS, drawn_tree, party_rows, progress_of
 from treetop.web.sessions import Sessions
+from treetop.web.sign_off import recorded_audit
 from treetop.web.site import Link, Site, Visit, address
 
 TITLE = "Treetop server"
@@ -36,8 +38,8 @@ _DIGEST, _BITS = re.compile("[0-9a-f]{64}"), re.compile("[01]{0,256}")
 class ServerPages:
     """Everything that analysts, operators and privacy officers look at."""
 
-    def __init__(self, context: ServerContext, site: Site) -> None:
-        self._context, self._site = context, site
+    def __init__(self, context: ServerContext, settings: ServerSettings, site: Site) -> None:
+        self._context, self._settings, self._site = context, settings, site
 
     @property
     def _queries(self) -> QueryManager:
@@ -53,7 +55,10 @@ class ServerPages:
         site.add("GET", "/queries/{task}/progress", self.progress)
         site.add("GET", "/queries/{task}/tree", self.tree)
         site.add("GET", "/queries/{task}/events", self.events)
-        add_answers(site, "/queries/{task}", self.answer, digests_of=self.digests)
+        recorded = self._settings.audit_report
+        add_answers(
+            site, "/queries/{task}", self.answer, digests_of=self.digests, audit=lambda: recorded_audit(recorded)
+        )
 
     def overview(self, visit: Visit) -> Response:
         """Show parties and queries; with htmx, their state alone."""
@@ -133,8 +138,12 @@ class ServerPages:
         return Answer.from_json(json.loads(document))
 
     def digests(self, visit: Visit) -> Digests:
-        """Return what binds an answer to what was signed."""
-        return [("task", _task(visit)), ("signing key", self._context.public_key)]
+        """Return what only the server knows: its key, the list of items, and until when devices could report."""
+        task = self._queries.task(_task(visit))
+        listed = [("List of items", task.item_list)] if task.item_list else []
+        last = task.deadlines.reports
+        end = "no date was set" if last == LAST_SECOND else f"{datetime.fromtimestamp(last, UTC):%Y-%m-%d %H:%M} UTC"
+        return [*listed, ("The server's key", self._context.public_key), ("Reports until", end)]
 
     def _view(self, visit: Visit) -> AnswerView | None:
         task = _task(visit)
@@ -165,7 +174,7 @@ def server_pages(context: ServerContext, settings: ServerSettings) -> Sequence[B
 
     site = Site(TITLE, LINKS, sessions, refused)
     sessions.add_to(site)
-    ServerPages(context, site).add_to(site)
+    ServerPages(context, settings, site).add_to(site)
     OrderPages(context, settings, site)
     return site.routes()
 

@@ -46,7 +46,7 @@ from treetop.cli.options import (
     WordListOrder,
     seconds_of,
 )
-from treetop.cli.rendering import rounded
+from treetop.cli.rendering import CHANGES, DOWN, NEW, UP, rounded
 from treetop.cli.screen import note, out, print_json
 from treetop.errors import InvalidInput
 from treetop.federation.campaign import DAY, WEEK
@@ -59,7 +59,6 @@ from treetop.privacy.epsilon import Epsilon
 app = typer.Typer(help="Ask the same question every week: each device answers in one week of a cycle.")
 
 SPANS = {"week": WEEK, "day": DAY, "hour": 3600}
-MARKS = {"up": "▲", "down": "▼", "new": "+", None: ""}
 CODES = {
     "not_my_week": "it was not their week",
     "budget_window": "their budget of these months is spent",
@@ -208,7 +207,8 @@ def _present(shown: dict[str, Any], json: bool) -> None:
     for week in shown["answers"]:
         _show_week(shown, week)
     if any(week["items"] for week in shown["answers"]):
-        out.print("▲ ▼ changed beyond noise since the week before; + not counted in it, so nobody knows by how much.")
+        marks = f"{UP} {DOWN} changed beyond noise since the week before"
+        out.print(f"{marks}; {NEW} not counted in it, so nobody knows by how much.")
 
 
 def _show_week(shown: dict[str, Any], week: dict[str, Any]) -> None:
@@ -225,7 +225,7 @@ def _show_week(shown: dict[str, Any], week: dict[str, Any]) -> None:
         mark = MARKS[True] if row["significant"] else ""
         table.add_row(
             str(rank), row["item"], rounded(row["count"], row["stderr"]), f"{row['frequency']:.2%}", mark,
-            MARKS[row["change"]],
+            CHANGES.get(row["change"], ""),
         )  # fmt: skip
     if week["items"]:
         out.print(table)

@@ -8,6 +8,7 @@ from typing import Annotated, Protocol
 import typer
 
 from treetop.cli.screen import note, print_json, text_of
+from treetop.errors import InvalidInput
 from treetop.query.result_files import ENDINGS, checked_output
 
 SCREEN = ".txt"
@@ -66,5 +67,7 @@ def write_output(output: Path, content: object, show: Callable[[], None], result
         output.write_text(text_of(show), "utf-8")
     elif result is not None:
         result.write(output)
+    elif output.suffix.lower() != ".json":
+        raise InvalidInput(f"{output}: expected .json or .txt for this result")
     else:
         output.write_text(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")

@@ -17,6 +17,7 @@ from treetop.trie.user_groups import Group
 SAID_AGAIN_SECONDS, TIMES_AS_LONG = 1.0, 20.0
 """What took t seconds to count is said again for max(1, 20 t) seconds: pages cost 5 % of one core at most."""
 DAY_SECONDS = 86400
+DISTRIBUTION = "treetop-ldp"
 Counted = TypeVar("Counted")
 
 
@@ -35,7 +36,7 @@ class PartyCounts:
         """Return the party's own numbers."""
         issued = self._again("tickets", lambda: [self._store.tickets_issued(task) for task in list(self._party.tasks)])
         return PartyStanding(
-            party=self._party.name, version=version("treetop"), tickets=max(issued, default=0),
+            party=self._party.name, version=version(DISTRIBUTION), tickets=max(issued, default=0),
             reports_today=self.today, damaged=list(self._damaged),
         )  # fmt: skip
 

@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute
 from treetop.adapters.http.endpoint_settings import AccessKeys
 from treetop.adapters.http.serving import listening, serve, tls_context
 from treetop.adapters.relational.commit_numbers import Opening, Share
+from treetop.adapters.report_files.locations import ReportFolder
 from treetop.adapters.store_choice import open_stores
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.host import SystemClock
@@ -44,7 +45,7 @@ PartyPages = Callable[[PartyContext, PartySettings], Sequence[BaseRoute]]
 class LazyCounter:
     """Counts collected reports; the compiler of its loops is loaded when there is something to count."""
 
-    def __init__(self, store: ReportStore, folder: Path) -> None:
+    def __init__(self, store: ReportStore, folder: ReportFolder) -> None:
         self._store, self._folder = store, folder
         self._lock, self._counter = Lock(), None
 
@@ -68,7 +69,7 @@ class LazyCounter:
         with self._lock:
             if self._counter is None:
                 collected = import_module("treetop.adapters.report_files.collected")
-                self._counter = collected.CollectedReports(self._store, self._folder)
+                self._counter = collected.CollectedReports(self._store, self._folder.where)
         return cast(ReportCounter, self._counter)
 
 

@@ -22,6 +22,7 @@ from treetop.federation.server.campaign_schedule import (
     next_step,
     place_of,
     seeds_of,
+    takes_seeds,
     week_order,
 )
 from treetop.federation.server.planning import QueryOrder, planned_task
@@ -177,9 +178,9 @@ class CampaignManager:
             self._log.say("week_not_begun", campaign=asked.digest, week=number + 1, kind=type(refusal).__name__)
 
     def _settled(self, asked: _Asked, number: int) -> bool:
-        """Return whether a week owes no answer any more: it has one, failed, or was missed."""
+        """Return whether nobody waits for a week's answer any more: it has one, failed, was missed, or helps nobody."""
         task = self._task(asked, number)
-        return task is None or self._queries.state(task).state != "running"
+        return task is None or not takes_seeds(asked.order) or self._queries.state(task).state != "running"
 
     def _task(self, asked: _Asked, number: int) -> str | None:
         return self._queries.task_of_week(asked.digest, number)

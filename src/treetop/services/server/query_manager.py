@@ -149,8 +149,8 @@ class QueryManager:
         if other != digest:
             raise InvalidInput(f"the week was ordered as task {other}, found {digest}")
         self._journal.write(ORDERS, digest, entry)
-        self._weeks[place] = digest
         self._begin(weekly.order, weekly.document)
+        self._weeks[place] = digest  # last: whoever sees it finds the query
 
     def task_of_week(self, campaign: str, number: int) -> str | None:
         """Return the task of a week that was begun."""
