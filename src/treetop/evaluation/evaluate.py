@@ -183,7 +183,9 @@ def evaluate(
     >>> evaluation.table.num_rows, evaluation.seed
     (2, 1)
     """
-    cells = cells_of(*map(_listed, (mechanisms, oracles, epsilons, ks)), settings, encoding=encoding)
+    cells = cells_of(
+        _listed(mechanisms), _listed(oracles), _listed(epsilons), _listed(ks), settings, encoding=encoding
+    )  # fmt: skip
     known = catalogue_of(catalogue)
     words = word_list_of(word_list, word_list_order)
     given = Given(encoding, known, words, text_recovery, normalise, settings)

@@ -1,7 +1,6 @@
 """Runs the cells of a grid, in this process, in several or on a Dask cluster; the numbers are the same."""
 
 import multiprocessing
-import pickle
 import signal
 import sys
 import threading
@@ -10,6 +9,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing.connection import wait
+from multiprocessing.reduction import ForkingPickler
 from os import _exit
 from typing import Any, TypeVar
 
@@ -99,7 +99,7 @@ def _not_run_again(sent: object) -> Iterator[None]:
     They would run it once more, and a program or notebook without a guard would start itself again.
     """
     main = sys.modules["__main__"]
-    if b"__main__" in pickle.dumps(sent):
+    if b"__main__" in bytes(ForkingPickler.dumps(sent)):
         yield
         return
     known = {name: getattr(main, name) for name in ("__spec__", "__file__") if hasattr(main, name)}

@@ -1,6 +1,7 @@
 """Fonts for the names in a plot: whatever is installed that has their characters, and what to say where nothing has."""
 
 from collections.abc import Iterable, Iterator
+from unicodedata import category
 from warnings import warn
 
 from matplotlib import font_manager, rcParams
@@ -13,6 +14,8 @@ PREFERRED = (
 )  # fmt: skip
 """Fonts that draw Chinese, Japanese, Korean and emoji well, the best first; any other one that fits comes after."""
 MISSING = "▯"
+UNSEEN = ("Cf", "Mn")
+"""Categories of joiners and variants, which are nothing by themselves."""
 NOT_COLOUR = ("color", "colour", "last resort")
 """In the names of fonts that matplotlib cannot draw, or that have a box for everything."""
 
@@ -21,7 +24,7 @@ def drawable(texts: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return texts that can be drawn, and the fonts that do it; a warning says which characters none of them has."""
     texts = list(texts)
     usual = [*rcParams["font.family"]]
-    wanted = {letter for text in texts for letter in text if letter.isprintable() and not letter.isspace()}
+    wanted = {letter for text in texts for letter in text if not letter.isspace()}
     wanted -= _letters_of(font_manager.findfont(font_manager.FontProperties(family=usual)))
     families = []
     for name, path in _installed() if wanted else ():
@@ -30,14 +33,14 @@ def drawable(texts: Iterable[str]) -> tuple[list[str], list[str]]:
             wanted -= found
         if not wanted:
             break
-    if wanted:
-        shown = "".join(sorted(wanted)[:10])
+    if shown := "".join(sorted(letter for letter in wanted if category(letter) not in UNSEEN)[:10]):
         warn(
             f"no installed font has {shown}: drawn as {MISSING}; Noto Sans CJK and Noto Emoji have most characters",
             TreetopWarning,
             stacklevel=3,
         )
-        texts = ["".join(MISSING if letter in wanted else letter for letter in text) for text in texts]
+    drawn = {letter: "" if category(letter) in UNSEEN else MISSING for letter in wanted}
+    texts = ["".join(drawn.get(letter, letter) for letter in text) for text in texts]
     return texts, [*usual, *families]
 
 

@@ -106,8 +106,8 @@ def test_an_epsilon_in_words_and_odds() -> None:
 def test_the_meaning_of_an_epsilon_by_hand() -> None:
     three = meaning_of("1.0986122886681098")  # odds 3 to 1
     assert three.truthful == 75
-    assert three.beliefs[-1] == (0.5, pytest.approx(0.75))
-    assert three.beliefs[1] == (0.01, pytest.approx(0.03 / 1.02))
+    assert three.beliefs[-1] == pytest.approx((0.5, 0.75))
+    assert three.beliefs[1] == pytest.approx((0.01, 0.03 / 1.02))
     words = [meaning_of(epsilon).strength.partition(":")[0] for epsilon in (0.5, 2, 4, 8, 9)]
     assert words[:4] == [text.partition(":")[0] for _, text in STRENGTHS]
     assert words[4] == "next to nothing"

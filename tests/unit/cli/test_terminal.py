@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from rich.progress import Progress, Task
 from tests.support.answers import DEPLOYED
 from typer.testing import CliRunner
 
@@ -116,7 +117,7 @@ def test_the_bar_of_reading_waits_two_seconds(capsys: Capture, monkeypatch: pyte
     now = [0.0]
     monkeypatch.setattr(screen, "monotonic", lambda: now[0])
     begun: list[int] = []
-    monkeypatch.setattr(screen.Progress, "start", lambda self: begun.append(self.tasks[0].fields["rows"]))
+    monkeypatch.setattr(Progress, "start", lambda self: begun.append(self.tasks[0].fields["rows"]))
     with reading_bar() as progress:
         progress(1_000, 0.1)
         now[0] = 1.9
@@ -129,8 +130,8 @@ def test_the_bar_of_reading_waits_two_seconds(capsys: Capture, monkeypatch: pyte
     assert screen.Rows().render(_task(4_000)).plain == "4,000 rows"
 
 
-def _task(rows: int) -> screen.Task:
-    bar = screen.Progress()
+def _task(rows: int) -> Task:
+    bar = Progress()
     bar.add_task("reading", rows=rows)
     return bar.tasks[0]
 

@@ -55,6 +55,7 @@ from treetop.mechanisms.summed_level import SummedParameters
 from treetop.planning.modes import Lists, modes_of
 from treetop.planning.plan import detectable
 from treetop.privacy.epsilon import Epsilon
+from treetop.query.answer import MARKS
 
 app = typer.Typer(help="Ask the same question every week: each device answers in one week of a cycle.")
 
