@@ -21,6 +21,7 @@ from benchmarks import (
     page_load,
     party_intake,
     report_files,
+    several_intakes,
     simulation,
     store,
     tls_intake,
@@ -29,7 +30,7 @@ from benchmarks.measuring import Failed, Row
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 SCIENCE = (counting, report_files, clients, device_perturbation, heavy_hitters, simulation, evaluation)
-FEDERATION = (store, party_intake, tls_intake, federation, page_load)
+FEDERATION = (store, party_intake, tls_intake, several_intakes, federation, page_load)
 MODULES: dict[str, ModuleType] = {module.__name__.rpartition(".")[2]: module for module in (*SCIENCE, *FEDERATION)}
 INTRODUCTION = """# Benchmarks
 

@@ -9,11 +9,22 @@ const sources = ["src", "tests"].flatMap((folder) =>
   readdirSync(folder, { recursive: true }).filter((name) => name.endsWith(".ts")).map((name) => `${folder}/${name}`),
 );
 for (const folder of ["dist", "build"]) rmSync(folder, { recursive: true, force: true });
-// the public code of texts is a file of its own, loaded by tasks that ask for parts of texts
-const shipped = { ...shared, splitting: true, chunkNames: "[name]", outdir: "dist" };
-await build({ ...shipped, entryPoints: ["src/browser.ts"] });
-await build({ ...shipped, entryPoints: ["src/survey.ts"] });
+// What only some tasks need is a file of its own, loaded by those: the public code of texts, catalogues, reports of sets, campaigns, rounds.
+// Each is whole, with its own copy of the few lines that it shares, so that a page that needs none of it loads one file.
+const APART = {
+  textCode: "src/encoding/textCode.ts", itemLists: "src/wire/itemLists.ts", sets: "src/sets.ts", campaigns: "src/device/campaigns.ts",
+  rounds: "src/device/rounds.ts",
+};
+const apart = {
+  name: "apart",
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /\/(textCode|itemLists|sets|campaigns|rounds)\.js$/ }, ({ path, kind }) =>
+      kind === "dynamic-import" ? { path: `./${path.split("/").at(-1)}`, external: true } : undefined),
+};
+const shipped = { ...shared, plugins: [apart], outdir: "dist" };
+await build({ ...shipped, entryPoints: ["src/browser.ts", "src/survey.ts"] });
 await build({ ...shipped, entryPoints: ["src/node.ts"], platform: "node" });
+await build({ ...shared, outdir: "dist", entryPoints: Object.values(APART), entryNames: "[name]" });
 // esbuild bundles; what terser's compression saves beyond it, 5 % of what a page loads, is worth a second look
 for (const name of readdirSync("dist")) {
   const { code } = await minify(readFileSync(`dist/${name}`, "utf8"), {
@@ -21,8 +32,8 @@ for (const name of readdirSync("dist")) {
   });
   writeFileSync(`dist/${name}`, code + "\n");
 }
-const textCode = "src/encoding/textCode.ts";
+const loose = { outdir: "build", outbase: ".", format: "esm", target: "es2022", logLevel: "warning" };
 await Promise.all([
-  build({ bundle: true, entryPoints: [textCode], outdir: "build", outbase: ".", format: "esm", target: "es2022", logLevel: "warning" }),
-  build({ entryPoints: sources.filter((path) => path !== textCode && !path.endsWith(".d.ts")), outdir: "build", outbase: ".", format: "esm", target: "es2022", logLevel: "warning" }),
+  build({ ...loose, bundle: true, entryPoints: [APART.textCode] }),
+  build({ ...loose, entryPoints: sources.filter((path) => path !== APART.textCode && !path.endsWith(".d.ts")) }),
 ]);

@@ -45,6 +45,11 @@ class BudgetExceeded(PromiseBroken):
         self.kind, self.expected, self.found = kind, expected, found
         super().__init__(f"the {kind} cap is epsilon {expected}, this answer would bring it to {found}")
 
+    @property
+    def code(self) -> str:
+        """Return what a device may tell its party."""
+        return f"budget_{self.kind}"
+
 
 class LedgerRefused(PromiseBroken):
     """A ledger that is damaged or older than the device remembers; nothing is answered from it."""
@@ -66,6 +71,13 @@ class PeerViolation(TreetopError):
 
 class QuestionRefused(PeerViolation):
     """A question that a device does not answer, for reasons that are public."""
+
+
+class NotMyWeek(QuestionRefused):
+    """A task of a campaign in a week that is not the device's own."""
+
+    code = "not_my_week"
+    """What a device may tell its party."""
 
 
 class ReportRefused(TreetopError):

@@ -3,6 +3,7 @@
 import html
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tests.support.parties import NAME, SIGNING, Hosted, document, live
 from tests.support.typescript import Site
 
 from treetop.adapters.memory.report_store import MemoryReportStore
+from treetop.oracles.set_question import SetQuestion
 
 WAITING_SECONDS = 60
 IN_SURVEY = "document.querySelector('treetop-survey').shadowRoot"
@@ -77,7 +79,7 @@ def test_a_person_answers_with_the_keyboard_alone(site: Site, browser: Chromium,
     tab.press("Tab")
     assert focused(tab) == "Show me the bytes first"
     tab.press("Enter", "\r")
-    made = shown(tab, "Nothing has left this device yet")
+    made = shown(tab, "It has not left this device yet")
     assert party.stored == before
     assert focused(tab) == "Send these bytes"
     tab.press("Enter", "\r")
@@ -117,6 +119,47 @@ def test_a_text_field_takes_what_is_written_and_wants_something(
     tab.press("Enter", "\r")
     shown(tab, "Your report has arrived")
     assert (party.stored - before).total() == 1
+    browser.forget(tab.profile)
+
+
+@pytest.fixture(scope="module")
+def party_of_sets(site: Site) -> Iterator[PartyOfPages]:
+    hosted = Hosted(MemoryReportStore(), HandClock(int(time.time())), allowed_origins=(site.origin,))
+    task = replace(open_task(name="sets"), sets=SetQuestion(4, "holders"))
+    hosted.party.install(document(task))
+    with live(hosted.context) as port:
+        yield PartyOfPages(site, task, port, hosted)
+
+
+@pytest.mark.parametrize("ticked", [(), (0, 2)])
+def test_boxes_are_ticked_where_a_task_is_about_sets(
+    site: Site, browser: Chromium, party_of_sets: PartyOfPages, ticked: tuple[int, ...]
+) -> None:
+    before = party_of_sets.stored
+    tab = opened(site, browser, page(party_of_sets, "<option>7</option><option>9</option><option>12</option>"))
+    assert "Tick all that apply, or none" in shown(tab, "Send")
+    boxes = f"{IN_SURVEY}.querySelectorAll('input[type=checkbox]')"
+    assert tab.run(f"{boxes}.length") == 3
+    for place in ticked:
+        tab.run(f"{boxes}[{place}].click()")
+    tab.run(f"{IN_SURVEY}.querySelector('button.main').click()")
+    shown(tab, "Your report has arrived")
+    assert (party_of_sets.stored - before).total() == 1
+    browser.forget(tab.profile)
+
+
+@pytest.mark.parametrize("written", ["", " 7 , 9,,no number"])
+def test_commas_are_between_items_where_a_task_is_about_sets(
+    site: Site, browser: Chromium, party_of_sets: PartyOfPages, written: str
+) -> None:
+    before = party_of_sets.stored
+    tab = opened(site, browser, page(party_of_sets))
+    assert "with commas between them" in shown(tab, "Send")
+    tab.run(f"{IN_SURVEY}.querySelector('#item').focus()")
+    tab.write(written)
+    tab.press("Enter", "\r")
+    shown(tab, "Your report has arrived")
+    assert (party_of_sets.stored - before).total() == 1
     browser.forget(tab.profile)
 
 

@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 from tests.support.parties import served
-from tests.support.servers import ADMIN_KEY, ORDER, SIZES, HostedServer, wanted
+from tests.support.servers import ADMIN_KEY, CAMPAIGN, ORDER, SIZES, HostedServer, wanted, wanted_campaign
 
 from treetop.errors import PeerViolation
 from treetop.services.server.app import description, server_app
@@ -43,17 +43,18 @@ class Strange:
 def described() -> Iterator[tuple[HostedServer, int, str]]:
     made = HostedServer()
     task = made.queries.take(wanted()).task
+    made.campaigns.take(wanted_campaign())
     limit = time.monotonic() + 60
     while made.queries.state(task).state == "running" and time.monotonic() < limit:
         time.sleep(0.02)
     hostile = HostedServer(dict.fromkeys(SIZES, Strange()), made.journal)
-    hostile.queries.resume()
+    hostile.campaigns.resume()
     with served(server_app(hostile.context)) as port:
         yield hostile, port, task
 
 
 def orders(hosted: HostedServer) -> int:
-    return len(hosted.journal.read("orders"))
+    return len(hosted.journal.read("orders")) + len(hosted.journal.read("campaigns"))
 
 
 def conforms(described: tuple[HostedServer, int, str], label: str, examples: int) -> None:
@@ -69,7 +70,9 @@ def conforms(described: tuple[HostedServer, int, str], label: str, examples: int
     def holds(case: Case[Any], known: bool, key: str) -> None:
         before = orders(hosted)
         if known and case.path_parameters:
-            case.path_parameters["digest"] = task
+            campaign = next(iter(hosted.journal.read("campaigns")))
+            for name in case.path_parameters:
+                case.path_parameters[name] = campaign if "campaigns" in label else task
         headers = {"Authorization": f"Bearer {key}"}
         answer = case.call(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60)
         assert answer.status_code < 500, (case, answer.content)
@@ -80,6 +83,7 @@ def conforms(described: tuple[HostedServer, int, str], label: str, examples: int
     holds()
     assert "internal_error" not in hosted.log.getvalue()
     assert "query_paused" not in hosted.log.getvalue()
+    hosted.campaigns.advance()
 
 
 @pytest.mark.parametrize("label", OPERATIONS)
@@ -108,15 +112,30 @@ MEMBERS: list[tuple[str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("member", "value"), MEMBERS)
+OF_CAMPAIGNS: list[tuple[str, Any]] = [
+    ("starts", None), ("starts", -1), ("starts", 1 << 53), ("starts", "now"), ("every", 0), ("every", 1 << 60),
+    ("weeks", 1), ("weeks", 1025), ("weeks", 2.5), ("cycles", 0), ("cycles", 1 << 40), ("mode", "rounds"),
+    ("name", "x" * 200), ("name", "a/b"), ("name", "\0"), ("attribute", "\ud800"), ("deadlines", {"opens": 0}),
+    ("epsilon", "9" * 24), ("catalogue", "0" * 64), ("settings", {"x" * 201: "1"}), ("settings", {"bits": "9" * 201}),
+    ("mechanism", "x" * 201), ("parties", ["y" * 201]), ("expected", {"north": 1 << 70}), ("week", 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "member", "value"),
+    [
+        *(("/v1/queries", ORDER, *each) for each in MEMBERS),
+        *(("/v1/campaigns", CAMPAIGN, *each) for each in [*MEMBERS, *OF_CAMPAIGNS]),
+    ],
+)
 def test_one_wrong_member_is_refused_or_taken_whole(
-    described: tuple[HostedServer, int, str], member: str, value: Any
+    described: tuple[HostedServer, int, str], path: str, body: dict[str, Any], member: str, value: Any
 ) -> None:
     hosted, port, _ = described
     before = orders(hosted)
     connection = HTTPConnection("127.0.0.1", port, timeout=60)
     headers = {"Authorization": f"Bearer {ADMIN_KEY}", "Content-Type": "application/json"}
-    connection.request("POST", "/v1/queries", json.dumps({**ORDER, member: value}), headers)
+    connection.request("POST", path, json.dumps({**body, member: value}), headers)
     answer = connection.getresponse()
     told = json.loads(answer.read())
     connection.close()

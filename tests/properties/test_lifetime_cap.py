@@ -64,7 +64,7 @@ def test_no_sequence_of_tasks_spends_more_than_the_lifetime_cap(
     asked: list[Asked], lifetime: Fraction, attribute: str | None
 ) -> None:
     store, counter = MemoryLedger(), MemoryCounter()
-    caps = Caps(Fraction(4), lifetime, attribute)
+    caps = Caps(Fraction(4), lifetime, attribute, window=lifetime)
     ledger, reports, about = Ledger(store, counter, caps), dict[bytes, bytes](), set[str]()
     for number, each in enumerate(asked):
         if each.restart:

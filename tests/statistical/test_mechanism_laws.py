@@ -24,9 +24,11 @@ PARTIES = {
 }
 
 
-def answers(name: str, oracle: str, simulator: str, groups: str, epsilon: float = 1.5) -> tuple[Any, Any]:
+def answers(
+    name: str, oracle: str, simulator: str, groups: str, epsilon: float = 1.5, **more: object
+) -> tuple[Any, Any]:
     crowd = population(PARTIES)
-    settings = {"bits": 8, "levels": 4, "step_bits": 2, "groups": groups}
+    settings = {"bits": 8, "levels": 4, "step_bits": 2, "groups": groups, **more}
     mechanism = mechanism_over_ids(name)
     parameters = parameters_for(mechanism, 2, epsilon, oracle_of(name, oracle), settings)
     seed = 1 if simulator == "exact" else 2
@@ -60,6 +62,15 @@ def agree(one: tuple[Any, Any], two: tuple[Any, Any]) -> bool:
 @pytest.mark.parametrize(("oracle", "groups"), [("krr", "fixed"), ("olh", "fixed"), ("krr", "independent")])
 def test_exact_and_device_by_device_answers_have_one_law(name: str, oracle: str, groups: str) -> None:
     assert agree(answers(name, oracle, "exact", groups), answers(name, oracle, "devices", groups))
+
+
+def test_a_seeded_search_has_one_law_too() -> None:
+    exact, devices = (
+        answers("canopy", "olh", simulator, "fixed", kept=2, seeds="11=0.2,12=0.2,c8=0.1")
+        for simulator in ("exact", "devices")
+    )
+    assert agree(exact, devices)
+    assert not agree(exact, answers("canopy", "olh", "exact", "fixed", kept=2))
 
 
 def test_the_comparison_sees_another_epsilon() -> None:

@@ -21,7 +21,7 @@ from treetop.federation.service_ports import Journal, ReportCollection
 from treetop.federation.task import DeviceTask, LeastReports
 from treetop.federation.task_codec import codec_of
 from treetop.federation.wire.item_lists import ItemList
-from treetop.federation.wire.signed_documents import checked_task
+from treetop.federation.wire.signed_documents import checked_campaign, checked_task
 from treetop.privacy.randomness import Entropy
 
 Codes = Mapping[str, Sequence[int | None]]
@@ -60,6 +60,9 @@ class InMemoryParty:
         digest = self.tasks[task].item_list
         ItemList.from_document(document, digest)
         self.lists[digest] = document
+
+    def give_campaign(self, task: bytes, document: bytes) -> None:
+        checked_campaign(document, FixedSigner()).check_task(self.tasks[task])
 
     def query(self, task: bytes) -> PartyQuery:
         if task not in self.queries:

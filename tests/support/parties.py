@@ -19,6 +19,7 @@ from treetop.adapters.http.endpoint_settings import AccessKey, AccessKeys, Addre
 from treetop.adapters.http.guarded_connection import ConnectionLimits, guarded
 from treetop.adapters.memory.ports import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
+from treetop.adapters.report_files.locations import ReportFolder
 from treetop.adapters.store_choice import StoreLocation
 from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
 from treetop.adapters.system.structured_log import StructuredLog
@@ -124,7 +125,7 @@ class Inline:
 
 def settings(**changes: object) -> PartySettings:
     whole = PartySettings(
-        NAME, Address("127.0.0.1", 0), Path("nowhere"), (SIGNING.public,), Secret(SECRET),
+        NAME, Address("127.0.0.1", 0), ReportFolder(Path("nowhere")), (SIGNING.public,), Secret(SECRET),
         (AccessKey(Secret(SERVER_KEY.encode())),), (AccessKey(Secret(BACK_END_KEY.encode())),),
         StoreLocation("nowhere.db"), metrics_access=(AccessKey(Secret(METRICS_KEY.encode())),),
     )  # fmt: skip

@@ -40,8 +40,9 @@ def current_task(oracle: str = "olh", name: str = "fruit") -> DeviceTask:
 class PartyProcess:
     """Started, killed and started again over the same folder."""
 
-    def __init__(self, folder: Path, more: str = "", store: str = 'store = "party.db"') -> None:
+    def __init__(self, folder: Path, more: str = "", store: str = 'store = "party.db"', role: str = "") -> None:
         self.folder, self.settings = folder, folder / "party.toml"
+        self._role = ["--role", role] if role else []
         folder.mkdir(exist_ok=True)
         (folder / "ticket.secret").write_bytes(SECRET)
         (folder / "server.key").write_text(SERVER_KEY)
@@ -53,7 +54,7 @@ class PartyProcess:
     def start(self) -> float:
         """Return after how many seconds it listens."""
         begin = time.monotonic()
-        command = [sys.executable, "-m", "treetop", "party", "--settings", str(self.settings)]
+        command = [sys.executable, "-m", "treetop", "party", "--settings", str(self.settings), *self._role]
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         listening = threading.Event()
         self._reader = threading.Thread(target=self._read, args=(listening,), daemon=True)

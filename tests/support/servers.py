@@ -1,11 +1,12 @@
 """Servers for tests: queries over parties in memory, everything around it, keys to look for afterwards."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from tests.support.clocks import NOW
 from tests.support.federations import InMemoryParty, crowd
 from tests.support.fixed_entropy import FixedEntropy
 from tests.support.journals import ScriptedJournal
@@ -19,11 +20,12 @@ from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.host import SystemClock
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import PartyUnreachable
-from treetop.federation.service_ports import Channel, Journal
-from treetop.federation.wire.signed_documents import checked_task
+from treetop.federation.service_ports import Channel, Journal, ServiceClock
+from treetop.federation.wire.signed_documents import checked_campaign, checked_task
 from treetop.services.server.app import ServerContext
+from treetop.services.server.campaign_manager import CampaignManager
 from treetop.services.server.query_manager import QueryManager
-from treetop.services.server.schemas import OrderWanted
+from treetop.services.server.schemas import CampaignWanted, OrderWanted
 from treetop.services.server.settings import KnownParty, ServerLimits, ServerSettings
 from treetop.toml_files import Secret
 
@@ -46,6 +48,9 @@ class Signed(InMemoryParty):
         devices = MemoryReportCollection(task, self.name, self.codes, self.entropy, self.lists)
         self.collection.setdefault(task.digest, devices)
 
+    def give_campaign(self, task: bytes, document: bytes) -> None:
+        checked_campaign(document, PinnedKeys([SIGNING.public])).check_task(self.tasks[task])
+
 
 class Away:
     """A party that does not answer until it is told to."""
@@ -63,9 +68,9 @@ class Away:
         return found
 
 
-def channels() -> dict[str, Any]:
-    codes = crowd(SIZES)
-    made = {name: Signed(name, codes[name], FixedEntropy(place), ScriptedJournal()) for place, name in enumerate(SIZES)}
+def channels(sizes: Mapping[str, int] = SIZES) -> dict[str, Any]:
+    codes = crowd(sizes)
+    made = {name: Signed(name, codes[name], FixedEntropy(place), ScriptedJournal()) for place, name in enumerate(sizes)}
     return {name: MemoryChannel(name, party) for name, party in made.items()}
 
 
@@ -74,13 +79,28 @@ def wanted(**changes: Any) -> OrderWanted:
     return OrderWanted.model_validate({**ORDER, **changes})
 
 
+CAMPAIGN: dict[str, Any] = {
+    **ORDER, "epsilon": "4", "mechanism": None, "encoding": None, "starts": NOW,
+    "settings": {"bits": "8", "text_chunks": "1"},
+}  # fmt: skip
+
+
+def wanted_campaign(**changes: Any) -> CampaignWanted:
+    """Return the campaign of these tests, with changes."""
+    return CampaignWanted.model_validate({**CAMPAIGN, **changes})
+
+
 def manager_over(
-    journal: Journal, of: dict[str, Any], log: StructuredLog | None = None, expected: dict[str, int] | None = None
+    journal: Journal,
+    of: dict[str, Any],
+    log: StructuredLog | None = None,
+    expected: dict[str, int] | None = None,
+    clock: ServiceClock | None = None,
 ) -> QueryManager:
     openers = {name: (lambda found=channel: found) for name, channel in of.items()}
     return QueryManager(
-        journal, SIGNING, openers, clock=SystemClock(), entropy=FixedEntropy(9), log=log or StructuredLog(StringIO()),
-        expected=expected,
+        journal, SIGNING, openers, clock=clock or SystemClock(), entropy=FixedEntropy(9),
+        log=log or StructuredLog(StringIO()), expected=expected,
     )  # fmt: skip
 
 
@@ -102,9 +122,11 @@ class HostedServer:
     limits: ServerLimits = field(default_factory=ServerLimits)
     settings: ServerSettings = field(default_factory=server_settings)
     log: StringIO = field(default_factory=StringIO)
+    clock: ServiceClock = field(default_factory=SystemClock)
 
     def __post_init__(self) -> None:
         log = StructuredLog(self.log)
-        self.queries = manager_over(self.journal, self.channels, log)
+        self.queries = manager_over(self.journal, self.channels, log, clock=self.clock)
+        self.campaigns = CampaignManager(self.journal, SIGNING, self.queries, clock=self.clock, log=log)
         self.keys = AccessKeys(self.settings, SystemClock().now)
-        self.context = ServerContext(self.queries, SIGNING.public, self.keys, log, self.limits)
+        self.context = ServerContext(self.queries, self.campaigns, SIGNING.public, self.keys, log, self.limits)

@@ -6,7 +6,7 @@ import { systemEntropy } from "./adapters/systemEntropy.js";
 import { openSingleDevice, type DeviceOptions, type SingleDevice } from "./services/singleDevice.js";
 
 export { TreetopError, type Kind } from "./errors.js";
-export type { DeviceOptions, Item, SingleDevice, Status } from "./services/singleDevice.js";
+export type { DeviceOptions, Item, OneOrMore, SingleDevice, Status } from "./services/singleDevice.js";
 export type { Verdict } from "./wire/uploads.js";
 
 export interface BrowserOptions extends DeviceOptions {

@@ -9,6 +9,8 @@ import { hex, sha256, utf8 } from "../src/bytes.js";
 import { TreetopError, type Kind } from "../src/errors.js";
 import { systemEntropy } from "../src/adapters/systemEntropy.js";
 import { rational } from "../src/rational.js";
+import { LONGEST_ITEM } from "../src/encoding/deviceItems.js";
+import { deviceSet, setFace, type OwnItems } from "../src/sets.js";
 import type { DeviceOptions } from "../src/services/singleDevice.js";
 import { canonicalJson, type Json } from "../src/wire/canonicalJson.js";
 import { FakeParty, TICKET } from "./support/fakeParty.js";
@@ -90,8 +92,21 @@ for (const [what, task, options, kind] of REFUSALS) {
     const player = new Player(await FakeParty.of(task), (use) => use(state));
     assert.equal(await kindOf(player.run(undefined, { options })), kind);
     assert.deepEqual([player.read.length, player.drawn], [0, 0]);
-    assert.deepEqual(player.party.requests.filter(({ method }) => method === "POST"), []);
+    const sent = player.party.requests.filter(({ method }) => method === "POST").map(({ path }) => path.split("/").at(-1));
+    assert.deepEqual(sent, kind === "budget" ? ["refusals"] : []); // a code, which the party may count
     assert.equal(await state.ledger.load(), null);
+  });
+}
+
+for (const [verdict, kind] of [["ticket_forged", "refused"], ["ticket_spent", "refused"], ["too_early", "later"]] as const) {
+  test(`a ticket that is ${verdict} is noticed before anything is spent on it`, async () => {
+    const state = memoryState();
+    const player = new Player(await FakeParty.of(), (use) => use(state));
+    player.party.ticketVerdict = verdict;
+    assert.equal(await kindOf(player.run()), kind);
+    assert.deepEqual([player.read.length, await state.ledger.load(), player.party.reports.size], [0, null, 0]);
+    player.party.ticketVerdict = "accepted";
+    assert.equal(await player.run(), "accepted");
   });
 }
 
@@ -165,6 +180,50 @@ test("a name and the chunks behind it are reported, whatever the item", async ()
   assert.equal(footprints.size, 1);
 });
 
+for (const oracle of ["olh", "walsh"]) {
+  test(`a set is reported through ${oracle}, whatever is in it`, async () => {
+    const footprints = new Set<string>();
+    const script = new Uint8Array(20_000).map((_, place) => (89 * place + 23 * place * place) & 255);
+    for (const items of [[], ["7"], ["7", "9", "7"], Array.from({ length: 300 }, (_, item) => `${item}`), ["no code", new Uint8Array([255]), "\ud800"], "7"]) {
+      const party = await FakeParty.of({ oracle, sets: { items_per_user: 4, reading: "holders" } });
+      const entropy = scripted(script);
+      assert.equal(await new Player(party).run(items, { options: { holdsSet: true }, platform: { entropy } }), "accepted");
+      footprints.add(`${entropy.taken()} ${party.requests.map(({ path, body }) => `${path.length} ${body.length}`).join()}`);
+    }
+    assert.equal(footprints.size, 1);
+  });
+}
+
+test("of a set no second draw is ever made: later tries, with other items too, send the same bytes", async () => {
+  const player = new Player(await FakeParty.of({ sets: { items_per_user: 2, reading: "holders" } }));
+  player.party.verdict = () => "too_early";
+  const sets = Array.from({ length: 40 }, (_, set) => Array.from({ length: set }, (_, item) => `${item + set}`));
+  for (const items of sets) assert.equal(await kindOf(player.run(items)), "later");
+  player.party.verdict = () => null;
+  assert.equal(await player.run([]), "accepted");
+  const uploads = player.party.requests.filter(({ path }) => path.endsWith("/reports")).map(({ body }) => hex(body));
+  assert.deepEqual([uploads.length, new Set(uploads).size], [sets.length + 1, 1]);
+});
+
+test("the codec is called as often whatever the set", async () => {
+  const question = { items_per_user: 4, reading: "holders" } as const;
+  const calls = new Set<number>();
+  for (const items of [[], ["7"], ["7", "7"], ["1", "2", "3", "4"], Array.from({ length: 99 }, (_, item) => `${item}`), ["\ud800"]]) {
+    let [called, bytes] = [0, 0];
+    const own = deviceSet((text) => (called++, (bytes += utf8(text).length), 7n), items, [], question);
+    await setFace("olh", rational(3n), question).draw(systemEntropy())(own.map(([entry, code]) => [entry, () => code() ?? 0n]));
+    calls.add(called);
+    assert.equal(bytes, 4 * LONGEST_ITEM);
+  }
+  assert.deepEqual([...calls], [8]);
+});
+
+test("whoever holds a set is not asked for one item of it", async () => {
+  const player = new Player(await FakeParty.of());
+  assert.equal(await kindOf(player.run(undefined, { options: { holdsSet: true } })), "question");
+  assert.deepEqual([player.read.length, player.drawn], [0, 0]);
+});
+
 test("parts of texts stand behind hashes only", async () => {
   const task = { ...NAMES, lengths: [0, 24, 32], groups: [[2, "estimate", 1]], encoding: { name: "ids", hash_key: "" } };
   assert.equal(await kindOf(new Player(await FakeParty.of(task)).run()), "question");
@@ -211,7 +270,7 @@ test("tasks add up to the lifetime cap, in exact rationals, whoever names them",
   const kinds: string[] = [];
   for (let number = 0; number < 81; number++) {
     const party = await FakeParty.of({ name: `task ${number}`, epsilon: "0.1", attribute: number === 3 ? "FAVOURITE " : "favourite" });
-    kinds.push(await kindOf(new Player(party, (use) => use(state)).run()));
+    kinds.push(await kindOf(new Player(party, (use) => use(state)).run(undefined, { options: { caps: { window: "8" } } })));
   }
   assert.deepEqual([kinds.filter((kind) => kind === "done").length, kinds.at(-1)], [80, "budget"]);
   const other = new Player(await FakeParty.of({ name: "other", epsilon: "0.001", attribute: "weight" }), (use) => use(state));
@@ -258,11 +317,19 @@ test("random bytes are those of the operating system, none twice", () => {
   assert.ok(read(200_000).subarray(100_000).some((byte) => byte > 0));
 });
 
-test("a device that is asked again answers once", async () => {
-  const { ledger, counter } = memoryState();
-  const { task } = await FakeParty.of();
-  const caps = { perTask: rational(4n), lifetime: rational(8n), attribute: undefined, leastSlots: 5 };
-  const device = new Device(() => Promise.resolve(7n), systemEntropy(), await Ledger.open(ledger, counter, caps));
-  const reports = [await device.answerOnce(task), await device.answerOnce(task)];
-  assert.deepEqual(reports[0], reports[1]);
+test("a device that is asked again answers once", () => asksAgain({}, 7n));
+
+test("a device with a set answers once, and speaks of the same items", () => {
+  const own = Array.from({ length: 9 }, (_, item) => [utf8(`${item}`), () => BigInt(item)] as const);
+  return asksAgain({ sets: { items_per_user: 2, reading: "holders" } }, own);
 });
+
+async function asksAgain(changes: Record<string, Json>, own: bigint | OwnItems): Promise<void> {
+  const { ledger, counter } = memoryState();
+  const { task } = await FakeParty.of(changes);
+  const caps = { perTask: rational(4n), lifetime: rational(8n), window: rational(8n), windowSeconds: 1, attribute: undefined, leastSlots: 5 };
+  const opened = async (): Promise<Device> => new Device(() => Promise.resolve(own), systemEntropy(), await Ledger.open(ledger, counter, caps, () => 0));
+  const device = await opened();
+  const reports = [await device.answerOnce(task), await device.answerOnce(task), await (await opened()).answerOnce(task)];
+  assert.equal(new Set(reports.map(hex)).size, 1);
+}

@@ -99,6 +99,8 @@ def open_stores(where: str, opening: Opening | None = None) -> tuple[RelationalR
     location, opening = StoreLocation(where), opening or Opening()
     with naming("all"):
         if location.address is None:
+            if opening.share != "alone":
+                raise InvalidInput("--role needs a PostgreSQL store: an SQLite file has one owner")
             database: Database = SqliteDatabase(Path(where), opening)
         else:
             with needed_for("a PostgreSQL store", "postgres"):

@@ -18,9 +18,15 @@ from treetop.privacy.budget import Budget
 BUDGET = Budget("0.5")
 
 
+def _caps(tasks: int) -> Caps:
+    """Return caps that so many tasks use up: all of them may be answered at once."""
+    total = BUDGET.amount * tasks
+    return Caps(lifetime=total, least_slots=3, window=total)
+
+
 def answered(tasks: list[Audited], value: int, entropy: SystemEntropy) -> tuple[int, Fraction]:
     """Let a device answer all tasks; return how many reports name slot 0, and what its ledger says they cost."""
-    ledger = Ledger(MemoryLedger(), MemoryCounter(), Caps(lifetime=BUDGET.amount * len(tasks), least_slots=3))
+    ledger = Ledger(MemoryLedger(), MemoryCounter(), _caps(len(tasks)))
     device = Device(lambda: value, entropy, ledger)
     reports = [decoded_batch(asked.answer(device)).reports()[0] for asked in tasks]
     return sum(report == 0 for report in reports), ledger.spent
@@ -28,7 +34,7 @@ def answered(tasks: list[Audited], value: int, entropy: SystemEntropy) -> tuple[
 
 def refuses_one_more(tasks: list[Audited]) -> bool:
     """Return whether a device whose lifetime cap is spent refuses the next task."""
-    ledger = Ledger(MemoryLedger(), MemoryCounter(), Caps(lifetime=BUDGET.amount * (len(tasks) - 1), least_slots=3))
+    ledger = Ledger(MemoryLedger(), MemoryCounter(), _caps(len(tasks) - 1))
     device = Device(lambda: FIRST, SystemEntropy(), ledger)
     for asked in tasks[:-1]:
         asked.answer(device)

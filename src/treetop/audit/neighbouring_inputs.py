@@ -75,4 +75,4 @@ def fresh_ledger() -> Ledger:
 
 def opened_ledger(store: MemoryLedger, counter: MemoryCounter) -> Ledger:
     """Return the ledger of a device that starts again, whose user allows what the audit asks for."""
-    return Ledger(store, counter, Caps(LARGEST, LARGEST, least_slots=3))
+    return Ledger(store, counter, Caps(LARGEST, LARGEST, least_slots=3, window=LARGEST))

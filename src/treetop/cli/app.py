@@ -10,6 +10,7 @@ from treetop.cli.build_data import build_data
 from treetop.cli.count import count
 from treetop.cli.demo import demo
 from treetop.cli.evaluate import evaluate
+from treetop.cli.federation.campaign import app as campaign_app
 from treetop.cli.federation.device import app as device_app
 from treetop.cli.federation.party import app as party
 from treetop.cli.federation.query import query
@@ -40,6 +41,7 @@ app.command()(up)
 app.add_typer(server_app, name="server")
 app.add_typer(device_app, name="device")
 app.command()(query)
+app.add_typer(campaign_app, name="campaign")
 app.add_typer(party, name="party")
 
 

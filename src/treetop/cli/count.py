@@ -11,6 +11,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
+from treetop.adapters.report_files.locations import located
 from treetop.cli.options import Json
 from treetop.cli.screen import out, print_json, waiting
 from treetop.errors import InvalidInput, UnknownName
@@ -19,7 +20,8 @@ from treetop.extras import needed_for
 ENGINES = ("embedded", "dask", "gpu")
 
 ReportFiles = Annotated[
-    list[Path], typer.Argument(metavar="FILE...", help="Report files of one task and level.", show_default=False)
+    list[str],
+    typer.Argument(metavar="FILE...", help="Report files of one task and level; s3://…, too.", show_default=False),
 ]
 CandidatesFile = Annotated[
     Path | None,
@@ -54,10 +56,11 @@ def count(
     # Loaded here because it brings the compiler of the loops, which no other command needs.
     counting = import_module("treetop.adapters.report_files.counting")
     reader = import_module("treetop.adapters.report_files.reader")
-    kind = reader.ReportFile.opened(files[0]).kind
+    places = [located(file) for file in files]
+    kind = reader.ReportFile.opened(places[0]).kind
     asked = counting.Candidates(kind, _keys(candidates), bits)
     with waiting("counting"), _engine(engine, scheduler, threads) as chosen:
-        tally = chosen.count(files, asked)
+        tally = chosen.count(places, asked)
     if bits is None:
         names, support = asked.keys if len(asked.keys) else np.arange(len(tally.support)), tally.support
     else:

@@ -7,6 +7,7 @@ import typer
 
 from treetop.cli.options import (
     CatalogueFile,
+    DaskCluster,
     Encoding,
     Files,
     Json,
@@ -22,16 +23,20 @@ from treetop.cli.options import (
     read_list,
     read_settings,
 )
-from treetop.cli.rendering import evaluation_table
+from treetop.cli.rendering import campaign_table, evaluation_table
 from treetop.cli.screen import note, out, print_json, progress_bar, waiting
+from treetop.datasets.drift import DRIFT
 from treetop.datasets.item_catalogue import load_catalogue
 from treetop.datasets.loading import federation_named
 from treetop.datasets.word_list import word_list_of
+from treetop.evaluation.campaign_runs import WEEKS, Calendar
+from treetop.evaluation.campaigns import SEEDABLE, CampaignEvaluation, CampaignExperiment, CampaignRow
 from treetop.evaluation.evaluate import Experiment, Given
-from treetop.evaluation.grid import cells_of
+from treetop.evaluation.grid import Grid, cells_of
 from treetop.evaluation.results import Row, checked_output
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.oracles.registry import AUTO
+from treetop.query.find import checked_seed
 
 ALL_MECHANISMS = ",".join(MECHANISMS)
 
@@ -47,6 +52,20 @@ Epsilons = Annotated[str, typer.Option("--epsilons", help="Privacy budgets, sepa
 Ks = Annotated[str, typer.Option("--ks", help="Numbers of items, separated by commas.")]
 Oracles = Annotated[str, typer.Option("--oracles", help="Frequency oracles, separated by commas.")]
 Repeats = Annotated[int, typer.Option("--repeats", help="Runs of every cell.")]
+Campaign = Annotated[
+    bool,
+    typer.Option(
+        "--campaign",
+        help="Ask the same every week, over items that drift: everybody every week, in rotation, and in rotation "
+        "seeded by earlier weeks. --epsilons are what everybody spends in a cycle.",
+    ),
+]
+Weeks = Annotated[int, typer.Option("--weeks", help="Campaigns: weeks.")]
+Cycle = Annotated[
+    int | None,
+    typer.Option("--cycle", help="Campaigns: weeks in which everybody answers once, all of them unless told."),
+]
+Drift = Annotated[float, typer.Option("--drift", help="Campaigns: items among the first k that change every week.")]
 Output = Annotated[Path | None, typer.Option("--output", help="Parquet or CSV file for the rows.", show_default=False)]
 
 
@@ -66,13 +85,20 @@ def evaluate(
     settings: Set = None,
     repeats: Repeats = 50,
     workers: Workers = 1,
+    dask: DaskCluster = None,
     seed: Seed = None,
     simulator: Simulator = "exact",
+    campaign: Campaign = False,
+    weeks: Weeks = WEEKS,
+    cycle: Cycle = None,
+    drift: Drift = DRIFT,
     output: Output = None,
     json: Json = False,
 ) -> None:
     """Run mechanisms many times over a grid and average; rows finished before Ctrl-C are kept in --output."""
     chosen = read_settings(settings)
+    if campaign and mechanisms == ALL_MECHANISMS:
+        mechanisms = ",".join(SEEDABLE)
     cells = cells_of(
         read_list("--mechanisms", mechanisms, str, "names"),
         read_list("--oracles", oracles, str, "names"),
@@ -90,17 +116,23 @@ def evaluate(
             () if normalise is None else normalise,
             chosen,
         )
-        experiment = Experiment.of(
-            federation_named(files, rows_are_users=rows_are_users), cells, given, repeats=repeats, seed=seed,
-            simulator=simulator,
-        )  # fmt: skip
+        federation = federation_named(files, rows_are_users=rows_are_users)
+        if campaign:
+            calendar = Calendar(weeks, weeks if cycle is None else cycle, drift)
+            grid = Grid(cells, repeats, checked_seed(seed), simulator)
+            campaigns = CampaignExperiment.of(federation, grid, given, calendar)
+        else:
+            experiment = Experiment.of(federation, cells, given, repeats=repeats, seed=seed, simulator=simulator)
+    if campaign:
+        _run_campaigns(campaigns, workers, dask, target, json=json)
+        return
     for text in (f"seed {experiment.grid.seed}", *experiment.notes):
         note(text)
     rows: dict[int, Row] = {}
     try:
         with progress_bar("runs", experiment.grid.runs) as bar:
             task = bar.task_ids[0]
-            rows.update(experiment.rows(workers, lambda done: bar.advance(task, done)))
+            rows.update(experiment.rows(workers, lambda done: bar.advance(task, done), dask))
     finally:  # whatever happens, the rows that are finished are written
         evaluation = experiment.evaluation(rows)
         if target is not None:
@@ -110,3 +142,24 @@ def evaluate(
         print_json(evaluation.to_json())
     else:
         out.print(evaluation_table(evaluation.rows))
+
+
+def _run_campaigns(
+    campaigns: CampaignExperiment, workers: int, dask: str | None, target: Path | None, *, json: bool
+) -> None:
+    """Run all campaigns, and show or write the rows that are finished."""
+    note(f"seed {campaigns.grid.seed}")
+    rows: list[CampaignRow] = []
+    try:
+        with progress_bar("campaigns", campaigns.grid.runs) as bar:
+            task = bar.task_ids[0]
+            rows.extend(campaigns.rows(workers, lambda done: bar.advance(task, done), dask))
+    finally:
+        evaluation = CampaignEvaluation(tuple(rows), campaigns.grid.seed)
+        if target is not None:
+            evaluation.write(target)
+            note(f"{len(rows)} of {len(campaigns.designs) * len(campaigns.grid.cells)} rows are in {target}")
+    if json:
+        print_json(evaluation.to_json())
+    else:
+        out.print(campaign_table(rows))

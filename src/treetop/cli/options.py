@@ -222,6 +222,16 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON alone; notes and 
 Workers = Annotated[
     int, typer.Option("--workers", help="Processes that share the repetitions; the numbers do not depend on it.")
 ]
+DaskCluster = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Scheduler of a Dask cluster, tcp://HOST:PORT, whose workers run the repetitions instead of --workers; "
+        "the numbers do not depend on it.",
+        show_default=False,
+    ),
+]
 Simulator = Annotated[
     str,
     typer.Option(

@@ -9,11 +9,17 @@ from rich.text import Text
 
 from treetop.cli.options import CentralEpsilon, Delta, Json, K, MaybeEpsilon, Trust, read_list
 from treetop.cli.screen import note, out, print_json
+from treetop.errors import InvalidInput
 from treetop.oracles.set_reports import MAX_ITEMS
+from treetop.planning.campaign import DEFAULT_WEEKS, WEEK, CampaignPlan, Rotation, plan_campaign
 from treetop.planning.plan import DEFAULT_CATALOGUE, DEFAULT_WORD_LIST, LARGEST_EPSILON, Plan, PlanRow, checked_plot
 from treetop.planning.plan import plan as plan_query
 from treetop.privacy.shuffling import CentralGuarantee
 
+DAY = WEEK // 7
+SHOWN_OF_WEEKS = ("word list", "ids", "texts", "canopy")
+"""Modes whose shares a campaign shows; its JSON has all."""
+CAP_NAMES = {"task": "a report costs too much", "window": "the window is spent", "lifetime": "the lifetime is spent"}
 Users = Annotated[str, typer.Option("--users", help="Users of every party, separated by commas.", show_default=False)]
 CatalogueSize = Annotated[int, typer.Option("--catalogue-size", help="Items of a catalogue, were there one.")]
 WordListSize = Annotated[int, typer.Option("--word-list-size", help="Words of a word list, were there one.")]
@@ -34,6 +40,23 @@ Plot = Annotated[
     typer.Option("--plot", help="PNG or SVG: detectable frequency against users.", show_default=False),
 ]
 
+Campaign = Annotated[
+    bool,
+    typer.Option("--campaign", help="The same question every week: what every week could find, for several cycles."),
+]
+Weeks = Annotated[
+    int | None,
+    typer.Option("--weeks", help=f"Campaigns: weeks in all; {DEFAULT_WEEKS} unless told.", show_default=False),
+]
+LifetimeEpsilon = Annotated[
+    str | None,
+    typer.Option(
+        "--lifetime-epsilon",
+        help="Campaigns: what everybody may spend in all weeks together; what devices allow unless told.",
+        show_default=False,
+    ),
+]
+
 
 def plan(
     users: Users,
@@ -47,10 +70,31 @@ def plan(
     central_epsilon: CentralEpsilon = None,
     delta: Delta = None,
     plot: Plot = None,
+    campaign: Campaign = False,
+    weeks: Weeks = None,
+    lifetime_epsilon: LifetimeEpsilon = None,
     json: Json = False,
 ) -> None:
     """Say what could be found and what it would cost, before any data are collected."""
     sizes = read_list("--users", users, int, "whole numbers")
+    if campaign:
+        unused = {
+            "--epsilon": epsilon, "--frequency": frequency, "--trust": trust, "--central-epsilon": central_epsilon,
+            "--delta": delta, "--plot": plot,
+        }  # fmt: skip
+        if found := [name for name, given in unused.items() if given is not None]:
+            raise InvalidInput(f"a campaign is planned by --weeks and --lifetime-epsilon, found {found[0]}")
+        planned_campaign = plan_campaign(
+            sizes, weeks=DEFAULT_WEEKS if weeks is None else weeks, lifetime_epsilon=lifetime_epsilon, k=k,
+            catalogue_size=catalogue_size, word_list_size=word_list_size, items_per_user=items_per_user,
+        )  # fmt: skip
+        if json:
+            print_json(planned_campaign.to_json())
+        else:
+            _show_campaign(planned_campaign)
+        return
+    if weeks is not None or lifetime_epsilon is not None:
+        raise InvalidInput("--weeks and --lifetime-epsilon are for campaigns: expected --campaign, found none")
     target = checked_plot(plot) if plot else None
     planned = plan_query(
         sizes,
@@ -73,6 +117,46 @@ def plan(
 
         draw_plan(planned).savefig(target, dpi=150)
         note(f"the plot is in {target}")
+
+
+def _show_campaign(planned: CampaignPlan) -> None:
+    everybody, caps = sum(planned.users), planned.caps
+    parties = "1 party" if len(planned.users) == 1 else f"{len(planned.users)} parties"
+    asked = f"{everybody:,} users in {parties}, {planned.weeks} weeks, lifetime ε = {float(planned.lifetime_epsilon):g}"
+    out.print(Text.assemble((asked, "bold"), f", k = {planned.k}; the smallest share of users found every week:\n"))
+    table = Table(box=None, pad_edge=False)
+    table.add_column("everybody answers", no_wrap=True)
+    for name in ("users a week", "ε", *SHOWN_OF_WEEKS):
+        table.add_column(name, justify="right", no_wrap=True)
+    for each in planned.rotations:
+        found = {row.mode: _share(row.found) for row in each.modes}
+        shares = (found[mode] for mode in SHOWN_OF_WEEKS)
+        table.add_row(_how_often(each), f"{sum(each.answering):,}", f"{each.epsilon:.3g}", *shares)
+    out.print(table)
+    out.print(
+        "The week is drawn uniformly by every device. A name of an earlier week is found from the share under word "
+        "list on, a new one from that under texts or canopy, as a query is asked.",
+        style="dim",
+        soft_wrap=True,
+    )
+    pays = f"{float(caps.per_task):g} a report, {float(caps.window):g} in {caps.window_seconds // DAY} days"
+    out.print(Text(f"\nDevices as shipped pay {pays} and {float(caps.lifetime):g} in a lifetime", style="bold"))
+    for each in planned.rotations:
+        out.print(f"  {_how_often(each):<18} {_as_shipped(each)}", soft_wrap=True)
+
+
+def _how_often(rotation: Rotation) -> str:
+    return "every week" if rotation.cycle == 1 else f"once in {rotation.cycle} weeks"
+
+
+def _as_shipped(rotation: Rotation) -> str:
+    shipped = rotation.shipped
+    if shipped.silent_from is None or shipped.refused_by is None:
+        return "they answer in all weeks"
+    found = {row.mode: _share(row.found) for row in rotation.shipped_modes}
+    instead = ", ".join(f"{mode} {found[mode]}" for mode in SHOWN_OF_WEEKS)
+    when = "they never answer" if shipped.silent_from == 1 else f"silent from week {shipped.silent_from} on"
+    return f"{when} ({CAP_NAMES[shipped.refused_by]}); in all weeks at ε {shipped.epsilon:.3g}: {instead}"
 
 
 def _show(planned: Plan) -> None:

@@ -1,11 +1,12 @@
 """Answers and evaluations for a person to read: bars, marks, tables, and what to know before using them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.table import Table
 from rich.text import Text
 
 from treetop.cli.screen import note, out, print_json
+from treetop.evaluation.campaigns import CampaignRow
 from treetop.evaluation.results import Row
 from treetop.metrics.noise_advice import Advice
 from treetop.privacy.epsilon import Epsilon
@@ -17,6 +18,8 @@ WIDTH, NARROW = 20, 8
 STANDS_OUT, NOISE = "●", "○"
 MAX_NAMED = 8
 """Parties whose share and coverage are listed, the largest first."""
+UP, DOWN, NEW = "▲", "▼", "+"
+CHANGES = {"up": UP, "down": DOWN, "new": NEW}
 MARKS = {True: f" {STANDS_OUT}", False: f" {NOISE}", None: ""}
 
 
@@ -30,6 +33,42 @@ def present(answer: Answer, json: bool) -> None:
     for text in answer.choices:
         note(f"{answer.mechanism}: {text}")
     print_json(answer.to_json())
+
+
+def present_campaign(answers: Sequence[Answer], json: bool) -> None:
+    """Print the answers of a campaign's weeks: as a JSON list alone, or for a person a line for each."""
+    for text in dict.fromkeys(text for answer in answers for text in answer.notes):
+        note(text)
+    if json:
+        print_json([answer.to_json() for answer in answers])
+        return
+    if not answers:
+        out.print("No week has an answer.")
+        return
+    out.print(answers[0].title, style="bold")
+    table = Table(box=None, pad_edge=False)
+    for name in ("week", "reports", "F1"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("items, with what changed", overflow="fold")
+    table.add_column("gone", overflow="fold")
+    for answer in answers:
+        truth = "" if answer.truth is None else f"{answer.truth.f1:.2f}"
+        week = "" if answer.campaign is None else str(answer.campaign.week)
+        table.add_row(week, f"{answer.users:,}", truth, _marked_items(answer), ", ".join(_gone(answer)))
+    out.print(table)
+    out.print(f"{UP} {DOWN} changed beyond noise since the week before; {NEW} that week does not count it.")
+    out.print(f"Privacy of a user's items in all weeks together: {answers[0].privacy}.")
+
+
+def _marked_items(answer: Answer) -> str:
+    """Name the items, each behind its mark."""
+    place = answer.campaign
+    marks = {} if place is None else {change.item: CHANGES.get(str(change.mark), "") for change in place.changes}
+    return ", ".join(f"{marks.get(row.item, '')}{row.item}" for row in answer.items)
+
+
+def _gone(answer: Answer) -> list[str]:
+    return [] if answer.campaign is None else [each.item for each in answer.campaign.changes if each.mark == "gone"]
 
 
 def show(answer: Answer) -> None:
@@ -180,4 +219,19 @@ def evaluation_table(rows: Iterable[Row]) -> Table:
         )
         costs = (f"{row.local_recall:.3f}", f"{row.uplink_bits / 1000:.1f}", f"{row.seconds * 1000:.0f}")
         table.add_row(row.mechanism, row.oracle, f"{row.epsilon:g}", str(row.k), f1, ncr, *costs)
+    return table
+
+
+def campaign_table(rows: Iterable[CampaignRow]) -> Table:
+    """Lay out how campaigns went: the mean of all weeks but the first, then the first and the last."""
+    table = Table(box=None, pad_edge=False)
+    for name in ("mechanism", "who answers"):
+        table.add_column(name, no_wrap=True)
+    for name in ("ε a cycle", "ε a report", "k", "F1, weeks 2-", "week 1", "last", "ms a week"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        f1 = f"{row.f1:.3f}" if row.f1_se is None else f"{row.f1:.3f} ± {row.f1_se:.3f}"
+        ends = (f"{row.f1_of_weeks[0]:.3f}", f"{row.f1_of_weeks[-1]:.3f}", f"{row.seconds * 1000:.0f}")
+        spent = (f"{row.epsilon:g}", f"{row.weekly_epsilon:.3g}", str(row.k))
+        table.add_row(row.mechanism, row.design, *spent, f1, *ends)
     return table

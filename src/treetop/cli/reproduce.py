@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 import treetop
-from treetop.cli.options import Json, Seed, Workers
+from treetop.cli.options import DaskCluster, Json, Seed, Workers
 from treetop.cli.screen import note, out, print_json, progress_bar, waiting
 from treetop.errors import InvalidInput
 from treetop.query.find import checked_seed
@@ -49,6 +49,7 @@ def reproduce(
     resume: Resume = False,
     repeats: Repeats = None,
     workers: Workers = 2,
+    dask: DaskCluster = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -62,7 +63,7 @@ def reproduce(
     _note_data(reproducer)
     with progress_bar("runs", reproducer.pending_runs) as bar:
         task = bar.task_ids[0]
-        reproducer.run(workers, lambda done: bar.advance(task, done))
+        reproducer.run(workers, lambda done: bar.advance(task, done), dask)
     with waiting("writing the report"):
         reproduction = reproducer.finished()
         write_report(reproduction, output, _command(names or [], data, output, settings))

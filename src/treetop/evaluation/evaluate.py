@@ -100,9 +100,11 @@ class Experiment:
         populations = tuple(ready[_named_alike(cell)].population for cell in cells)
         return cls(populations, replace(grid, cells=fitted), tuple(dict.fromkeys(notes)))
 
-    def rows(self, workers: int = 1, progress: Progress = lambda _: None) -> Iterator[tuple[int, Row]]:
+    def rows(
+        self, workers: int = 1, progress: Progress = lambda _: None, dask: str | None = None
+    ) -> Iterator[tuple[int, Row]]:
         """Yield the index and the row of every cell as soon as all its repetitions are done."""
-        for index, scores in execute_cells(self.populations, self.grid, workers, progress):
+        for index, scores in execute_cells(self.populations, self.grid, workers, progress, dask):
             yield index, row_of(self.populations[index], self.grid.cells[index], scores)
 
     def evaluation(self, rows: Mapping[int, Row]) -> Evaluation:
@@ -148,6 +150,7 @@ def evaluate(
     normalise: str | Sequence[str] = (),
     repeats: int = 50,
     workers: int = 1,
+    dask: str | None = None,
     seed: int | None = None,
     simulator: str = "exact",
     progress: Progress = lambda _: None,
@@ -158,8 +161,9 @@ def evaluate(
     `data` is what `find` takes; mechanisms, oracles and the encoding are names or objects. Panorama takes lists and
     texts as `find` does, and is also `panorama:list` (the word list alone), `panorama:texts` (texts alone) and
     `panorama:catalogue` (all items known: the limit). `progress` is called with the number of runs that were finished
-    since the last call. With several workers a program of its own needs the usual `if __name__ == "__main__":`. What a
-    reader should know is in `notes`, and a warning each.
+    since the last call. `dask` is the address of a scheduler, tcp://HOST:PORT: its cluster runs the grid, with the same
+    numbers. With several workers a program of its own needs the usual `if __name__ == "__main__":`. What a reader
+    should know is in `notes`, and a warning each.
 
     >>> import treetop
     >>> drinks = {"harbour": {"chai": 9000, "cocoa": 2000}, "market": {"chai": 5000, "latte": 3000}}
@@ -175,4 +179,4 @@ def evaluate(
     given = Given(encoding, known, words, text_recovery, normalise, settings)
     experiment = Experiment.of(data, cells, given, repeats=repeats, seed=seed, simulator=simulator)
     warn_of(experiment.notes)
-    return experiment.evaluation(dict(experiment.rows(workers, progress)))
+    return experiment.evaluation(dict(experiment.rows(workers, progress, dask)))

@@ -1,57 +1,68 @@
-"""Runs the cells of a grid, in this process or in several; the numbers are the same."""
+"""Runs the cells of a grid, in this process, in several or on a Dask cluster; the numbers are the same."""
 
 import multiprocessing
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from functools import partial
 from multiprocessing.connection import wait
 from os import _exit
+from typing import Any, TypeVar
 
 from treetop.errors import InvalidInput
 from treetop.evaluation.grid import Grid
+from treetop.extras import needed_for
 from treetop.query.find import Score, score
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
 
 RUNS_AT_ONCE = 5
 
+Job = TypeVar("Job")
+Done = TypeVar("Done")
 Progress = Callable[[int], None]
 """Called with the number of runs that were finished since the last call."""
 
 
 def execute_cells(
-    populations: Sequence[Population], grid: Grid, workers: int = 1, progress: Progress = lambda _: None
-) -> Iterator[tuple[int, list[Score]]]:
+    populations: Sequence[Population], grid: Grid, workers: int = 1, progress: Progress = lambda _: None,
+    dask: str | None = None,
+) -> Iterator[tuple[int, list[Score]]]:  # fmt: skip
     """Yield the index of every cell and its scores in order, as soon as all its repetitions are done.
 
-    Every cell has its population; several may share one.
+    Every cell has its population; several may share one. With the address of a Dask scheduler its workers run them.
     """
-    if workers < 1:
-        raise InvalidInput(f"workers must be a whole number of at least 1, found {workers}")
     for cell, population in zip(grid.cells, populations, strict=True):
         population.check_k(cell.parameters.k)
-    finished: Iterator[tuple[int, dict[int, Score]]]
-    if workers == 1:
-        finished = ((index, run_some(populations, grid, index, block)) for index, block in _blocks(grid))
-    else:
-        finished = _in_processes(populations, grid, workers)
     waiting: dict[int, dict[int, Score]] = {index: {} for index in range(len(grid.cells))}
-    for index, scores in finished:
+    for (index, _), scores in finished_jobs(partial(run_some, populations, grid), _blocks(grid), workers, dask):
         waiting[index].update(scores)
         progress(len(scores))
         if len(waiting[index]) == grid.repeats:
             yield index, [waiting[index][repetition] for repetition in range(grid.repeats)]
 
 
-def run_some(populations: Sequence[Population], grid: Grid, index: int, repetitions: range) -> dict[int, Score]:
+def run_some(populations: Sequence[Population], grid: Grid, block: tuple[int, range]) -> dict[int, Score]:
     """Run some repetitions of one cell; repetition r has its own stream of the seed, whoever runs it."""
+    index, repetitions = block
     mechanism, parameters, population = grid.cells[index].mechanism, grid.cells[index].parameters, populations[index]
     scores = {}
     for number in repetitions:
         outcome = run(mechanism, parameters, population, seed=grid.seed, repetition=number, simulator=grid.simulator)
         scores[number] = score(outcome, population, parameters.k)
     return scores
+
+
+def finished_jobs(
+    work: Callable[[Job], Done], jobs: Iterable[Job], workers: int, dask: str | None = None
+) -> Iterator[tuple[Job, Done]]:
+    """Yield every job with what came of it: in order in this process, or as they are finished in several."""
+    if workers < 1:
+        raise InvalidInput(f"workers must be a whole number of at least 1, found {workers}")
+    if dask is not None:
+        return _on_cluster(work, jobs, dask)
+    return ((job, work(job)) for job in jobs) if workers == 1 else in_processes(work, jobs, workers)
 
 
 def _blocks(grid: Grid) -> Iterator[tuple[int, range]]:
@@ -61,16 +72,12 @@ def _blocks(grid: Grid) -> Iterator[tuple[int, range]]:
             yield index, range(first, min(first + RUNS_AT_ONCE, grid.repeats))
 
 
-def _in_processes(
-    populations: Sequence[Population], grid: Grid, workers: int
-) -> Iterator[tuple[int, dict[int, Score]]]:
-    """Let fresh processes run the blocks; whatever ends this generator early ends them, too."""
+def in_processes(work: Callable[[Job], Done], jobs: Iterable[Job], workers: int) -> Iterator[tuple[Job, Done]]:
+    """Let fresh processes do the work; whatever ends this generator early ends them, too."""
     spawn = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, spawn, initializer=_begin_worker, initargs=(tuple(populations), grid))
+    pool = ProcessPoolExecutor(workers, spawn, initializer=_begin_worker, initargs=(work,))
     try:
-        futures: dict[Future[dict[int, Score]], int] = {
-            pool.submit(_work, index, block): index for index, block in _blocks(grid)
-        }
+        futures: dict[Future[Done], Job] = {pool.submit(_work, job): job for job in jobs}
         for future in as_completed(futures):
             yield futures[future], future.result()
     except BaseException:
@@ -81,13 +88,25 @@ def _in_processes(
         pool.shutdown(cancel_futures=True)
 
 
-_given: tuple[tuple[Population, ...], Grid]
+def _on_cluster(work: Callable[[Job], Done], jobs: Iterable[Job], scheduler: str) -> Iterator[tuple[Job, Done]]:
+    """Let the workers of a cluster do the work."""
+    with needed_for("a Dask cluster", "dask"):
+        from treetop.adapters.dask.cluster import cluster_at, finished  # noqa: PLC0415  an extra of its own
+    with cluster_at(scheduler) as client:
+        yield from finished(client, _done, work, jobs)
 
 
-def _begin_worker(populations: tuple[Population, ...], grid: Grid) -> None:
-    """Run once in a worker: keep the populations, and leave when the parent does."""
+def _done(job: Job, work: Callable[[Job], Done]) -> Done:
+    return work(job)
+
+
+_given: Callable[[Any], Any]
+
+
+def _begin_worker(work: Callable[[Any], Any]) -> None:
+    """Run once in a worker: keep what is to be done with every job, and leave when the parent does."""
     global _given  # noqa: PLW0603  a worker process serves one experiment only
-    _given = (populations, grid)
+    _given = work
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
 
@@ -99,5 +118,5 @@ def _leave_with_parent() -> None:
         _exit(1)
 
 
-def _work(index: int, repetitions: range) -> dict[int, Score]:
-    return run_some(*_given, index, repetitions)
+def _work(job: Any) -> Any:
+    return _given(job)

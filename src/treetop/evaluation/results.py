@@ -55,21 +55,23 @@ def row_of(population: Population, cell: Cell, scores: Sequence[Score]) -> Row:
         k=cell.parameters.k,
         levels=cell.mechanism.levels(cell.parameters),
         repeats=len(scores),
-        f1=_mean([score.f1 for score in scores]),
-        f1_se=_standard_error([score.f1 for score in scores]),
-        ncr=_mean([score.ncr for score in scores]),
-        ncr_se=_standard_error([score.ncr for score in scores]),
-        local_recall=_mean([score.local_recall for score in scores]),
-        uplink_bits=_mean([score.uplink_bits for score in scores]),
-        seconds=_mean([score.seconds for score in scores]),
+        f1=mean([score.f1 for score in scores]),
+        f1_se=standard_error([score.f1 for score in scores]),
+        ncr=mean([score.ncr for score in scores]),
+        ncr_se=standard_error([score.ncr for score in scores]),
+        local_recall=mean([score.local_recall for score in scores]),
+        uplink_bits=mean([score.uplink_bits for score in scores]),
+        seconds=mean([score.seconds for score in scores]),
     )
 
 
-def _mean(values: Sequence[float]) -> float:
+def mean(values: Sequence[float]) -> float:
+    """Return the mean of some repetitions."""
     return float(np.mean(values))
 
 
-def _standard_error(values: Sequence[float]) -> float | None:
+def standard_error(values: Sequence[float]) -> float | None:
+    """Return the standard error of their mean, where there are two at least."""
     return float(np.std(values, ddof=1)) / sqrt(len(values)) if len(values) > 1 else None
 
 
@@ -99,17 +101,22 @@ class Evaluation:
 
     def write(self, path: Path) -> None:
         """Write the rows to Parquet or CSV, whole or not at all."""
-        partial = path.with_name(f".{path.name}.partial")
-        if path.suffix.lower() == ".csv":
-            pa.csv.write_csv(without_formulas(self.table), partial)
-        else:
-            pa.parquet.write_table(self.table, partial)
-        os.replace(partial, path)
+        write_table(self.table, path)
 
     def __repr__(self) -> str:
         best = max(self.rows, key=lambda row: row.f1, default=None)
         found = "" if best is None else f"; best F1 {best.f1:.2f} by {best.mechanism}"
         return f"Evaluation({len(self.rows)} rows, seed {self.seed}{found})"
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """Write a table to Parquet or CSV, whole or not at all."""
+    partial = path.with_name(f".{path.name}.partial")
+    if path.suffix.lower() == ".csv":
+        pa.csv.write_csv(without_formulas(table), partial)
+    else:
+        pa.parquet.write_table(table, partial)
+    os.replace(partial, path)
 
 
 def without_formulas(table: pa.Table) -> pa.Table:

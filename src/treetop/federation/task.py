@@ -23,6 +23,7 @@ LONGEST_NAME, CHUNK_BITS, MAX_CHUNKS = 32, 8, 64
 """Bits of a name, bits of a chunk of the text behind it, and how many chunks a text has at most."""
 LAST_SECOND = (1 << 53) - 1
 MAX_WEIGHT = 1 << 32
+MAX_WEEKS, MAX_CYCLES = 1024, 1024
 _TASK_DOMAIN = b"treetop task 1\0"
 _DIGEST = re.compile("([0-9a-f]{64})?")
 
@@ -74,6 +75,16 @@ class LeastReports:
 
 
 @dataclass(frozen=True)
+class CampaignWeek:
+    """Which week of which campaign a task is (`federation.campaign`); cycles and weeks are counted from 0."""
+
+    campaign: str
+    """Digest of the campaign in hexadecimal."""
+    cycle: int
+    week: int
+
+
+@dataclass(frozen=True)
 class DeviceTask:
     """All that a device must know to answer; its digest names it."""
 
@@ -106,6 +117,8 @@ class DeviceTask:
     """In the order P^R. The first one validates nothing: its validation groups estimate like the others."""
     deadlines: Deadlines = Deadlines()
     least: LeastReports = LeastReports()
+    campaign: CampaignWeek | None = None
+    """Which week of a campaign this is; None: it stands alone."""
 
     def __post_init__(self) -> None:
         task_oracles(self.oracle)
@@ -199,6 +212,8 @@ class DeviceTask:
             content["item_list"] = self.item_list
         if self.sets is not None:
             content["sets"] = vars(self.sets)
+        if self.campaign is not None:
+            content["campaign"] = vars(self.campaign)
         return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
 
     @classmethod
@@ -228,6 +243,7 @@ def _from_content(content: dict[str, object]) -> DeviceTask:
         least=LeastReports(**cast(dict[str, Any], content["least"])),
         reports=cast(Any, content.get("reports", "prefixes")), item_list=cast(str, content.get("item_list", "")),
         sets=SetQuestion(**cast(dict[str, Any], content["sets"])) if "sets" in content else None,
+        campaign=CampaignWeek(**cast(dict[str, Any], content["campaign"])) if "campaign" in content else None,
     )  # fmt: skip
 
 
@@ -249,6 +265,13 @@ def _text_problems(task: DeviceTask) -> list[str]:
         problems.append(
             f"items_per_user must be a whole number from 1 to {MAX_ITEMS}, found {task.sets.items_per_user}"
         )
+    if (place := task.campaign) is not None:
+        digest = isinstance(place.campaign, str) and len(place.campaign) == 64 and _DIGEST.fullmatch(place.campaign)
+        if not digest or not _whole(place.cycle, 0, MAX_CYCLES - 1) or not _whole(place.week, 0, MAX_WEEKS - 1):
+            problems.append(
+                "campaign must be 64 hexadecimal digits, with a cycle and a week that are whole numbers from 0 to "
+                f"{MAX_WEEKS - 1}"
+            )
     named = str(task.encoding.normalise).split(",")
     if task.encoding.normalise and named != [step for step in STEPS if step in named]:
         problems.append(f"normalise must name steps out of {','.join(STEPS)}, in this order")

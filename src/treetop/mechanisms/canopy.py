@@ -6,7 +6,7 @@ A user answers one level, drawn whatever she holds, and the candidates come from
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, cast
 
@@ -56,7 +56,9 @@ from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import COUNT_BITS, GlobalRanking
 from treetop.trie.lower_confidence import cover_cut, scored, uncovered_share
 from treetop.trie.party_counts import FINEST, LARGEST_VALUE, UNARY_BITS, QuantisedCounts
-from treetop.trie.user_groups import Group, GroupSizes, Weights, joining_share, level_weights
+from treetop.trie.seeds import NO_SEEDS, Seeds
+from treetop.trie.significance import threshold
+from treetop.trie.user_groups import Group, GroupSizes, Weights, joining_share, level_weights, seeded_weights
 
 MIN_KEPT = 30
 NOISIER = 3.0
@@ -77,6 +79,15 @@ class CanopyParameters(SummedParameters):
         "adaptive", "w_h", "Canopy: users of a level, from what is still uncovered, or from public weights.",
         choice("adaptive", "ramp", "equal"),
     )  # fmt: skip
+    seeds: Seeds = setting(
+        NO_SEEDS, "", "Canopy: names of earlier weeks, which the last level counts again (`1f=0.0123,2a0`).",
+        ("distinct codes in hexadecimal, ascending, each with its share of users, if any: 1f=0.0123,2a0", Seeds.read),
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.seeds.fit(self.bits):
+            raise InvalidInput(f"seeds must be codes of {self.bits} bits, found {self.seeds.codes[-1]:x}")
 
 
 class Canopy(Mechanism[CanopyParameters]):
@@ -106,16 +117,17 @@ class Canopy(Mechanism[CanopyParameters]):
         plan = CanopyPlan.of(parameters)
         A, uncovered = root_prefix(parameters.bits), 0.0
         for h in range(1, plan.L + 1):
-            w = level_weights(plan.L, parameters.weights, uncovered)
+            w = plan.level_weights(parameters.weights, uncovered)
             message = SharedCandidates(A, joining_share(w, h))
             uploads = yield from ask(AskParties[QuantisedCounts](dict.fromkeys(roster.names, message)))
             Lambda = plan.candidates(A, h)
             level = SummedLevel.of(uploads, roster, len(Lambda))
             if h < plan.L:
-                A, uncovered = kept_prefixes(parameters, plan, Lambda.prefixes, level)
+                A, uncovered = kept_prefixes(parameters, plan, Lambda, level)
         best = best_prefixes(level, Lambda.prefixes, parameters.k, plan.zeta, parameters.score)
         oracle = parameters.oracle_for(len(Lambda))
-        return (yield from closing_round(roster, best, len(Lambda), oracle, plain_sum=plan.signed))
+        ranking = yield from closing_round(roster, best, len(Lambda), oracle, plain_sum=plan.signed)
+        return replace(ranking, seeds=next_seeds(parameters, plan, Lambda, level))
 
     def lengths(self, parameters: CanopyParameters) -> tuple[int, ...]:
         """Return l_0 .. l_L."""
@@ -128,6 +140,11 @@ class Canopy(Mechanism[CanopyParameters]):
     def max_message_bytes(self, parameters: CanopyParameters) -> int:
         """Return the bytes of t prefixes, or of k in the closing round."""
         return MESSAGE_HEAD + max(self.max_kept(parameters), parameters.k) * code_bytes(parameters.bits)
+
+    def max_candidates(self, parameters: CanopyParameters) -> tuple[int, ...]:
+        """Return the longest list of every level; the last one has the seeds, too."""
+        *levels, last = super().max_candidates(parameters)
+        return (*levels, last + len(parameters.seeds))
 
     def uploads(self, parameters: CanopyParameters) -> int:
         """Return L + 1: every level, and the closing round."""
@@ -163,13 +180,19 @@ class Canopy(Mechanism[CanopyParameters]):
 
     def group_weights(self, parameters: CanopyParameters) -> GroupSizes:
         """Return the weights of the levels, as whole numbers."""
-        weights = level_weights(self.levels(parameters), parameters.weights, 0.0)
-        denominator = 2 * max(1, len(weights) - 1)  # of 1/2 and of j / (L - 1)
+        plan = CanopyPlan.of(parameters)
+        weights = plan.level_weights(parameters.weights, 0.0)
+        denominator = 2 * max(1, plan.L - 1) * (7 if plan.seeds else 1)  # of 1/2, of j / (L - 1) and of 13/7
         return {Group(h): round(denominator * weight) for h, weight in enumerate(weights, start=1)}
 
     def deployment_settings(self, settings: Mapping[str, object], *, mode: Mode, hashed: bool) -> dict[str, object]:
         """Take public weights: every device draws its own level. Hashes share prefixes by chance, at every level."""
         fixed = super().deployment_settings(settings, mode=mode, hashed=hashed)
+        if mode == "rounds" and str(fixed.get("seeds", "")):
+            raise InvalidInput(
+                "devices that are asked in rounds refuse names that do not descend from the level before: seeds are "
+                "for one-shot mode, found rounds"
+            )
         if fixed.get("weights", "adaptive") == "adaptive":
             fixed["weights"] = "equal" if hashed else "ramp"
         return fixed
@@ -234,6 +257,8 @@ class CanopyPlan:
     """t, the prefixes kept at a level at most."""
     signed: bool
     """Whether negative counts are sent, too: plain sums need them."""
+    seeds: Seeds = NO_SEEDS
+    """Names of earlier weeks."""
 
     @classmethod
     def of(cls, parameters: CanopyParameters) -> "CanopyPlan":
@@ -253,7 +278,8 @@ class CanopyPlan:
     def stepping(cls, parameters: CanopyParameters, step_bits: int, kept: int) -> "CanopyPlan":
         """Divide m bits evenly over L = ceil(m / b) levels."""
         levels = -(-parameters.bits // step_bits)
-        return cls(level_lengths(parameters.bits, levels), step_bits, kept, parameters.score == "sum")
+        lengths, signed = level_lengths(parameters.bits, levels), parameters.score == "sum"
+        return cls(lengths, step_bits, kept, signed, parameters.seeds)
 
     @property
     def L(self) -> int:  # noqa: N802  the symbol of the page
@@ -266,8 +292,16 @@ class CanopyPlan:
         return NormalDist().inv_cdf(1 - 2.0**-self.step_bits)
 
     def candidates(self, A: Codes, h: int) -> CandidateDomain:
-        """Return Lambda at level h: every prefix of A followed by every string of the level's bits."""
-        return CandidateDomain.extending(A, self.lengths[h - 1], self.lengths[h])
+        """Return Lambda at level h: every prefix of A followed by every string of the level's bits; last, the seeds."""
+        Lambda = CandidateDomain.extending(A, self.lengths[h - 1], self.lengths[h])
+        if h < self.L or not self.seeds:
+            return Lambda
+        return CandidateDomain(Lambda.length, np.union1d(Lambda.prefixes, self.seeds.within(Lambda.length)))
+
+    def level_weights(self, rule: Weights, uncovered: float) -> list[float]:
+        """Return w_1 .. w_L: with seeds most users answer the last level, since less is left to be searched for."""
+        weights = level_weights(self.L, rule, uncovered)
+        return seeded_weights(weights) if self.seeds else weights
 
     @property
     def max_candidates(self) -> tuple[int, ...]:
@@ -275,7 +309,7 @@ class CanopyPlan:
         sizes = [1]
         for shorter, longer in zip(self.lengths[:-1], self.lengths[1:], strict=True):
             sizes.append(min(self.kept, sizes[-1]) << (longer - shorter))
-        return tuple(sizes[1:])
+        return (*sizes[1:-1], sizes[-1] + len(self.seeds))
 
     def expected_bits(self, k: int) -> int:
         """Return what a party will send: unary counts and s_i of every level, and k counts in the closing round."""
@@ -291,27 +325,40 @@ _WEIGHTS = {
 
 
 def kept_prefixes(
-    parameters: CanopyParameters, plan: CanopyPlan, Lambda: Codes, level: SummedLevel
+    parameters: CanopyParameters, plan: CanopyPlan, Lambda: CandidateDomain, level: SummedLevel
 ) -> tuple[Codes, float]:
     """Run by the server: the t best, cut after those that cover everybody up to the noise; and what they leave.
 
+    The users of seeds are known: without them the best bound on what is left below a prefix decides, and they need not
+    be covered.
     Users with several items cover several prefixes each: then nothing is cut, and the levels keep their public weights.
     """
+    x = Lambda.prefixes
     if not level.users:
-        return Lambda[: plan.kept], 1.0
-    candidates = scored(level.counts, level.variances, plan.zeta, parameters.score)
+        return x[: plan.kept], 1.0
+    known = level.users * plan.seeds.shares_below(x, parameters.bits, Lambda.length)
+    candidates = scored(level.counts, level.variances, plan.zeta, parameters.score).less(known)
     A = candidates.best(plan.kept)
     if parameters.items_per_user > 1:
-        return Lambda[A], 0.0
-    N, margin = level.users, plan.zeta * level.deviation
+        return x[A], 0.0
+    N, margin = max(level.users * (1 - sum(plan.seeds.shares)), 1.0), plan.zeta * level.deviation
     A = A[: max(cover_cut(candidates.counts[A], N - margin), parameters.least_kept)]
-    return Lambda[A], uncovered_share(candidates.counts[A], margin, N)
+    return x[A], uncovered_share(candidates.counts[A], margin, N)
+
+
+def next_seeds(parameters: CanopyParameters, plan: CanopyPlan, Lambda: CandidateDomain, level: SummedLevel) -> Seeds:
+    """Run by the server: the best of the last level, for the next week; none where nobody reported."""
+    if not level.users:
+        return NO_SEEDS
+    z = threshold(len(level.variances), len(Lambda), plan.signed)
+    bounds, clear = (scored(level.counts, level.variances, level_z, parameters.score) for level_z in (plan.zeta, z))
+    return Seeds.best(Lambda.prefixes, bounds.scores, clear, level.users)
 
 
 def candidates_of(facts: PublicFacts[CanopyParameters], level: int) -> int:
-    """Return how many candidates a level has: all children of the prefixes that the server named."""
+    """Return how many candidates a level has: all children of the prefixes that the server named; last, the seeds."""
     named = cast(SharedCandidates, facts.messages[level - 1]).prefixes
-    return len(named) << (facts.lengths[level] - facts.lengths[level - 1])
+    return len(CanopyPlan.of(facts.parameters).candidates(named, level))
 
 
 def decode_deviation(facts: PublicFacts[CanopyParameters], level: int, content: Any) -> float:

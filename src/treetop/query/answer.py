@@ -11,6 +11,7 @@ from treetop.errors import InvalidInput, PeerViolation
 from treetop.extras import needed_for
 from treetop.mechanisms.dialogue import LevelTrace
 from treetop.mechanisms.strict_json import decimal, record, require, rows, text, whole
+from treetop.metrics.changes import Mark
 from treetop.metrics.noise_advice import Advice
 from treetop.oracles.set_question import HOLDERS, READINGS
 from treetop.privacy.epsilon import LARGEST, Epsilon
@@ -28,6 +29,8 @@ BAR, TRUE = "#0072B2", "#D55E00"
 SCHEMA = 1
 """Of the JSON form that docs/reference/answer_json.md describes; it changes when a key goes or changes its meaning."""
 SIMULATION = "simulation"
+SOMETIMES = ("truth", "campaign")
+"""Keys that are there only where they apply."""
 MAX_NUMBER, MAX_ROWS, MAX_TEXT = 1 << 64, 1 << 22, 1 << 16
 
 
@@ -134,6 +137,32 @@ class OutsideShare:
 
 
 @dataclass(frozen=True)
+class ItemChange:
+    """What became of an item since the week before (`metrics.changes`)."""
+
+    item: str
+    mark: Mark | None
+    """Up or down: its share changed beyond noise. New, gone: the other week does not count it. None: may be noise."""
+    score: float | None
+    """By how many standard deviations the shares differ; None where one week has no estimate."""
+
+
+@dataclass(frozen=True)
+class CampaignPlace:
+    """Which week of a campaign the answer is of, and what changed."""
+
+    campaign: str
+    """Digest of the signed campaign."""
+    cycle: int
+    """From 1 on, as are weeks."""
+    week: int
+    compared_with: int | None = None
+    """Number of the week that it is compared with, counted through all cycles; None: none before has an answer."""
+    changes: tuple[ItemChange, ...] = ()
+    """The items of the answer in their order, then those that are gone; none where it was compared with nothing."""
+
+
+@dataclass(frozen=True)
 class Truth:
     """The answer scored against the ground truth."""
 
@@ -180,6 +209,8 @@ class Answer:
     """Where users hold sets: the items of a user that her report speaks of, at most. None: everybody holds one item."""
     reading: str = HOLDERS
     """What a count estimates: holders, shares or use_shares."""
+    campaign: CampaignPlace | None = None
+    """In a campaign: which week it is."""
 
     @property
     def users(self) -> int:
@@ -198,9 +229,12 @@ class Answer:
         return visible(f"Answer({self.title}: {', '.join(row.item for row in self.items) or 'no items'})")
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `find`, `query` and `up` print with `--json`; `truth` is there where the data are known."""
+        """Return what `find`, `query` and `up` print with `--json`.
+
+        `truth` is there where the data are known, `campaign` where the answer is that of a week.
+        """
         content: dict[str, Any] = {"schema": SCHEMA, **_written(self)}
-        return {name: value for name, value in content.items() if name != "truth" or value is not None}
+        return {name: value for name, value in content.items() if name not in SOMETIMES or value is not None}
 
     @classmethod
     def from_json(cls, content: Any) -> "Answer":
@@ -209,8 +243,9 @@ class Answer:
         schema = content.get("schema")
         require(type(schema) is int and schema == SCHEMA, "schema of the answer", SCHEMA, schema)
         fields = {name: value for name, value in content.items() if name != "schema"}
-        require(fields.get("truth", {}) is not None, "answer.truth", "an object, or no such key", None)
-        answer: Answer = _object(cls)("answer", {"truth": None, **fields})
+        for name in SOMETIMES:
+            require(fields.get(name, {}) is not None, f"answer.{name}", "an object, or no such key", None)
+        answer: Answer = _object(cls)("answer", {**dict.fromkeys(SOMETIMES), **fields})
         return answer
 
     def to_arrow(self) -> pa.Table:
@@ -333,7 +368,13 @@ SHAPES: Mapping[type, Mapping[str, Reader]] = {
         "covered": _object(Covered), "levels": _whole, "privacy": _object(Privacy),
         "fakes_needed": _or_null(_whole), "outside": _or_null(_object(OutsideShare)),
         "items_per_user": _or_null(_whole), "reading": _one_of(*READINGS),
+        "campaign": _or_null(_object(CampaignPlace)),
     },
+    CampaignPlace: {
+        "campaign": _text, "cycle": _whole, "week": _whole, "compared_with": _or_null(_whole),
+        "changes": _list(_object(ItemChange)),
+    },
+    ItemChange: {"item": _text, "mark": _or_null(_one_of(*get_args(Mark))), "score": _or_null(_number)},
     AnswerItem: {
         "item": _text, "count": _number, "frequency": _number, "stderr": _number,
         "significant": _or_null(_one_of(True, False)), "source": _or_null(_one_of(*get_args(Source))),

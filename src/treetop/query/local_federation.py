@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from treetop.datasets.drift import DRIFT, moved, weekly_places
 from treetop.datasets.federation import Federation
 from treetop.datasets.loading import federation_named
 from treetop.datasets.party_split import first_parties, with_users
@@ -16,6 +17,7 @@ from treetop.encoding.item_codecs import Hashed
 from treetop.encoding.listed_items import ListedItems
 from treetop.errors import InvalidInput
 from treetop.federation.server.planning import planned_task
+from treetop.federation.task import DeviceTask
 from treetop.federation.task_codec import codec_of, steps_of
 from treetop.federation.task_parameters import known_items
 from treetop.federation.wire.item_lists import ItemList
@@ -29,6 +31,8 @@ from treetop.simulation.population import Population
 
 DEFAULTS = LocalOptions()
 KEY_BYTES = 8
+DRIFTING = 1
+"""Sets the randomness of the drift apart from that of the choice of users."""
 SET_OPTIONS = ("user_column", "items_per_user", "reading")
 
 
@@ -51,6 +55,7 @@ def opened_folder(
     order = order_of(options, {party.name: party.total for party in drawn.parties}, listed)
     planned_task(order).check_texts()
     options = replace(options, epsilon=order.local_epsilon)
+    weekly_federations(drawn, options)
     return FederationFolder.begin(directory or Path(tempfile.mkdtemp(prefix="treetop-up-")), options, drawn, listed)
 
 
@@ -84,6 +89,8 @@ def _begun(given: Mapping[str, Any], lists: Mapping[str, ItemList]) -> tuple[Fed
         names = ("bits", "hash_key", "text_chunks") if encoding == Hashed.name else ("bits",)
         known = chosen.parameters.settings()
         settings = {name: str(getattr(chosen.parameters, name)) for name in names if name in known} | settings
+    if "weeks" in given:
+        given = {"drift": DRIFT, **given}
     settled = {
         **given, "seed": seed, "mechanism": chosen.mechanism.name, "encoding": encoding, "settings": settings,
         "parties": len(drawn.parties), "users": given.get("users", drawn.users),
@@ -91,13 +98,27 @@ def _begun(given: Mapping[str, Any], lists: Mapping[str, ItemList]) -> tuple[Fed
     return drawn, LocalOptions(**settled)
 
 
+def weekly_federations(drawn: Federation, options: LocalOptions) -> tuple[Federation, ...]:
+    """Return what the users of a campaign hold in each of its weeks; none without a campaign."""
+    if options.weeks is None:
+        return ()
+    places = weekly_places(
+        drawn, drift=options.drift or 0.0, k=options.k, randomness=np.random.default_rng((options.seed, DRIFTING))
+    )
+    return tuple(moved(drawn, next(places)) for _ in range(options.weeks))
+
+
 class GroundTruth:
     """What a federation on this machine should find."""
 
-    def __init__(self, folder: FederationFolder) -> None:
+    def __init__(
+        self, folder: FederationFolder, task: DeviceTask | None = None, federation: Federation | None = None
+    ) -> None:
+        """Take what users hold and are asked: in a campaign that of a week, otherwise that of the folder."""
         expected = {name: home.users for name, home in folder.parties.items()}
         self._options, listed = folder.options, folder.listed
-        task, federation = planned_task(order_of(folder.options, expected, listed)), folder.federation()
+        task = task or planned_task(order_of(folder.options, expected, listed))
+        federation = federation or folder.federation()
         federation = federation if task.sets is None else federation.asking(task.sets)
         steps, codec = steps_of(task), codec_of(task, () if listed is None else listed.items)
         self.population = Population(federation.normalised(steps) if steps else federation, codec)

@@ -70,21 +70,23 @@ class Reproducer:
         """Return how many runs they take."""
         return len(self.pending) * self.settings.repeats
 
-    def run(self, workers: int, progress: Progress = lambda _: None) -> None:
+    def run(self, workers: int, progress: Progress = lambda _: None, dask: str | None = None) -> None:
         """Run what is pending, variant by variant, and write down every finished cell."""
         order = {planned.variant: index for index, planned in reversed(list(enumerate(self.pending)))}
         pending = sorted(self.pending, key=lambda planned: order[planned.variant])
         for variant, group in groupby(pending, key=lambda planned: planned.variant):
-            self._run_variant(variant, list(group), workers, progress)
+            self._run_variant(variant, list(group), workers, progress, dask)
 
-    def _run_variant(self, variant: Variant, pending: list[Planned], workers: int, progress: Progress) -> None:
+    def _run_variant(
+        self, variant: Variant, pending: list[Planned], workers: int, progress: Progress, dask: str | None
+    ) -> None:
         encoding = self.variants.provenances[variant.federation].encoding
         cells = tuple(planned.cell for planned in pending)
         experiment = Experiment.of(
             self.variants.federation(variant), cells, Given(encoding), repeats=self.settings.repeats,
             seed=self.settings.seed,
         )  # fmt: skip
-        for index, scores in execute_cells(experiment.populations, experiment.grid, workers, progress):
+        for index, scores in execute_cells(experiment.populations, experiment.grid, workers, progress, dask):
             self.journal.append(self.keys[pending[index]], scores)
             self.scores[pending[index]] = scores
 

@@ -181,12 +181,16 @@ class Truth:
 class Population:
     """A federation's users under one encoding."""
 
-    def __init__(self, federation: Federation, codec: ItemCodec) -> None:
-        encoded = codec.encode(federation.items)
+    def __init__(self, federation: Federation, codec: ItemCodec, known: "Population | None" = None) -> None:
+        encoded: EncodedItems = codec.encode(federation.items) if known is None else known._encoded
         self.federation, self.codec = federation, codec
         self.parties = tuple(PartyPopulation.of(party, encoded, codec.bits) for party in federation.parties)
-        self.notes = _notes(federation, encoded, codec)
-        self._encoded = encoded
+        self.notes: tuple[str, ...] = _notes(federation, encoded, codec) if known is None else known.notes
+        self._encoded: EncodedItems = encoded
+
+    def among(self, federation: Federation) -> "Population":
+        """Return other users of the same list of items, under the same codes."""
+        return Population(federation, self.codec, self)
 
     @cached_property
     def roster(self) -> Roster:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from treetop.encoding.bit_strings import Codes
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle, Tally
 from treetop.trie.candidate_domain import CandidateDomain
+from treetop.trie.seeds import NO_SEEDS, Seeds
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +132,8 @@ class GlobalRanking:
     outside: UsersOutside | None = None
     texts: NDArray[Any] | None = None
     """With hashed names: the `ReadText` of each hash, or None where none was read; otherwise nothing."""
+    seeds: Seeds = NO_SEEDS
+    """What the next week of a campaign should count again, where names are codes that stay."""
 
     def __len__(self) -> int:
         return len(self.prefixes)

@@ -26,6 +26,10 @@ class ScoredCandidates:
         """Return the places of the highest scores, falling; equal ones by the smaller place."""
         return np.argsort(-self.scores, kind="stable")[:number]
 
+    def less(self, known: Frequencies) -> "ScoredCandidates":
+        """Return the bounds and counts of those who are not among so many known users of each."""
+        return ScoredCandidates(self.scores - known, self.counts - known)
+
 
 def scored(counts: Frequencies, variances: Frequencies, zeta: float, score: ScoreRule) -> ScoredCandidates:
     """ScoreRule every row of counts (candidates x parties) by the rule of that name."""
@@ -90,6 +94,6 @@ def cover_cut(counts: Frequencies, needed: float) -> int:
     return int(np.argmax(reached)) + 1 if reached.any() else len(counts)
 
 
-def uncovered_share(counts: Frequencies, margin: float, users: int) -> float:
+def uncovered_share(counts: Frequencies, margin: float, users: float) -> float:
     """Return 1 - sum over kept candidates of max(0, c(x) - zeta s) / N: what is surely not below them at most."""
     return 1 - float(np.clip(counts - margin, 0, None).sum()) / users

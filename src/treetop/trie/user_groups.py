@@ -76,6 +76,8 @@ def ramped_groups(users: int, levels: int) -> GroupSizes:
 
 
 Weights = Literal["adaptive", "ramp", "equal"]
+SEEDED_LAST = Fraction(13, 20)
+"""Share of users for the last level where earlier weeks found names that it counts again."""
 
 
 def level_weights(levels: int, rule: Weights, uncovered: float) -> list[float]:
@@ -89,6 +91,12 @@ def level_weights(levels: int, rule: Weights, uncovered: float) -> list[float]:
     least = uncovered if rule == "adaptive" else 0.0
     middle = [max(j / (levels - 1), least) for j in range(2, levels)]
     return [0.5, *middle, 2.0][-levels:]
+
+
+def seeded_weights(weights: list[float]) -> list[float]:
+    """Return the weights with which the last level gets 65 % of the users, and the others their parts of the rest."""
+    last = float(SEEDED_LAST / (1 - SEEDED_LAST)) * sum(weights[:-1])
+    return [*weights[:-1], last or weights[-1]]
 
 
 def joining_share(weights: list[float], level: int) -> float:

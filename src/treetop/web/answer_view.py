@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import CentralGuarantee
 from treetop.query.answer import SIMULATION, Answer, AnswerItem
@@ -12,11 +10,16 @@ from treetop.web.drawings.bars import MARKS, Bar, Home, bars, homes, row_bar
 from treetop.web.drawings.data_flow import Station, data_flow
 from treetop.web.drawings.people import guesses_sentence, people, right_guesses
 from treetop.web.drawings.shares import shares
-from treetop.web.drawings.svg import percent, whole
+from treetop.web.drawings.svg import Picture, percent, whole
 
 SOURCES = {
     "listed": "from the list", "recovered": "read from reports", "unknown": "hash, not read",
 }  # fmt: skip
+CHANGES = {
+    "up": ("▲", "more than the week before, beyond noise"), "down": ("▼", "less than the week before, beyond noise"),
+    "new": ("+", "the week before does not count it"),
+}  # fmt: skip
+"""Marks of a campaign's weeks, and what they say."""
 MAX_PARTIES = 12
 """That a strip or a panel names, the largest first; the others are one more."""
 MAX_HOMES = 12
@@ -29,13 +32,16 @@ class ItemRow:
 
     rank: int
     item: str
-    bar: Markup
+    bar: Picture
     mark: str
     meaning: str
     users: str
     share: str
     source: str
     true_count: str
+    change: str
+    changed: str
+    """What the mark of a change says."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +60,13 @@ class AnswerView:
     name: str
     rows: tuple[ItemRow, ...]
     marked: str
-    strip: Markup
+    strip: Picture
     covered: str
-    homes: tuple[Markup, ...]
+    homes: tuple[Picture, ...]
     promises: tuple[Promise, ...]
-    people: Markup
+    people: Picture
+    week: str
+    """In a campaign: which week it is, and what is gone since the one that it is compared with."""
     facts: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
@@ -70,17 +78,19 @@ class AnswerView:
 def view_of(answer: Answer, exports: str) -> AnswerView:
     """Return what is shown of an answer whose exports have this address."""
     drawn = bars_of(answer)
+    changes = {} if answer.campaign is None else {each.item: each.mark for each in answer.campaign.changes}
     marks = [row.significant for row in answer.items if row.significant is not None]
     return AnswerView(
         title=answer.title,
         name=answer.name or ("Simulated answer" if answer.mode == SIMULATION else "Answer"),
-        rows=tuple(_row(rank, row, drawn) for rank, row in enumerate(answer.items, start=1)),
+        rows=tuple(_row(rank, row, drawn, changes.get(row.item)) for rank, row in enumerate(answer.items, start=1)),
         marked=f"{sum(marks)} of {len(marks)} items stand out from noise" if marks else "",
         strip=_strip(answer),
         covered=coverage(answer),
         homes=homes_of(answer),
         promises=promises(answer),
         people=people(right_guesses(Epsilon(answer.privacy.epsilon))),
+        week=_week(answer),
         facts=_facts(answer),
         warnings=_warnings(answer),
         notes=answer.notes,
@@ -96,21 +106,32 @@ def bars_of(answer: Answer) -> list[Bar]:
     ]
 
 
-def chart(answer: Answer) -> Markup:
+def chart(answer: Answer) -> Picture:
     """Return the whole answer as one picture, for a file or a printed page."""
     return bars(bars_of(answer), answer.title)
 
 
-def _row(rank: int, row: AnswerItem, drawn: Sequence[Bar]) -> ItemRow:
+def _row(rank: int, row: AnswerItem, drawn: Sequence[Bar], change: str | None) -> ItemRow:
     mark, meaning = MARKS[row.significant]
     return ItemRow(
         rank, row.item, row_bar(drawn[rank - 1], drawn), mark, meaning, f"{whole(row.count)} ± {whole(row.stderr)}",
         percent(row.frequency), "" if row.source is None else SOURCES[row.source],
-        "" if row.true_count is None else whole(row.true_count),
+        "" if row.true_count is None else whole(row.true_count), *CHANGES.get(change or "", ("", "")),
     )  # fmt: skip
 
 
-def _strip(answer: Answer) -> Markup:
+def _week(answer: Answer) -> str:
+    place = answer.campaign
+    if place is None:
+        return ""
+    said = f"Cycle {place.cycle}, week {place.week} of a campaign."
+    if place.compared_with is None:
+        return f"{said} There is no earlier answer to compare it with."
+    gone = [each.item for each in place.changes if each.mark == "gone"]
+    return f"{said} Compared with week {place.compared_with}." + (f" Gone: {', '.join(gone)}." if gone else "")
+
+
+def _strip(answer: Answer) -> Picture:
     """Draw whose users were counted, as shares of all that are known of."""
     covered = 1.0 if answer.covered.share is None else min(answer.covered.share, 1.0)
     largest = sorted(answer.parties, key=lambda party: -party.share)
@@ -129,7 +150,7 @@ def coverage(answer: Answer) -> str:
     return f"{counted}: {percent(covered.share)} of the {covered.known:,} users {covered.of}."
 
 
-def homes_of(answer: Answer) -> tuple[Markup, ...]:
+def homes_of(answer: Answer) -> tuple[Picture, ...]:
     """Draw of every item in which parties it lives, on one scale, where parties' own counts are known."""
     users = {party.name: party.users for party in answer.parties}
     largest = sorted(users, key=lambda name: -users[name])[:MAX_PARTIES]
@@ -152,6 +173,8 @@ def promises(answer: Answer) -> tuple[Promise, ...]:
     epsilon, once = Epsilon(answer.privacy.epsilon), answer.privacy.reports_per_user == 1
     what = "item" if answer.items_per_user is None else "whole set of items"
     times = "one randomised report, once" if once else f"{answer.privacy.reports_per_user} randomised reports"
+    if once and answer.campaign is not None:
+        times = "one randomised report in one week of the cycle, and none in the others"
     worst = weakest_central(answer)
     central = f"{epsilon:g}-LDP holds, whatever the parties do"
     if worst is not None and worst.epsilon < epsilon:
@@ -179,7 +202,7 @@ def weakest_central(answer: Answer) -> CentralGuarantee | None:
     return max(known, key=lambda central: central.epsilon) if known and len(known) == len(found) else None
 
 
-def flow_of(answer: Answer) -> Markup:
+def flow_of(answer: Answer) -> Picture:
     """Draw who sends what to whom."""
     epsilon, worst = Epsilon(answer.privacy.epsilon), weakest_central(answer)
     held = "one item" if answer.items_per_user is None else f"a set of items, {answer.items_per_user} of them asked for"

@@ -6,6 +6,7 @@ They call what the endpoints call, so a page can do nothing that the API cannot.
 import json
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar, cast
 
@@ -14,7 +15,8 @@ from starlette.routing import BaseRoute
 
 from treetop.adapters.http.problem_details import Problem, come_back
 from treetop.errors import TreetopError
-from treetop.query.answer import Answer
+from treetop.federation.task import LAST_SECOND
+from treetop.query.answer import Answer, CampaignPlace, ItemChange
 from treetop.services.server.app import ServerContext, refusal
 from treetop.services.server.query_manager import QueryManager
 from treetop.services.server.settings import ServerSettings
@@ -23,6 +25,7 @@ from treetop.web.answer_view import AnswerView, view_of
 from treetop.web.order_pages import OrderPages
 from treetop.web.query_view import VERDICT_KINDS, drawn_tree, party_rows, progress_of
 from treetop.web.sessions import Sessions
+from treetop.web.sign_off import recorded_audit
 from treetop.web.site import Link, Site, Visit, address
 
 TITLE = "Treetop server"
@@ -39,8 +42,8 @@ _DIGEST, _BITS = re.compile("[0-9a-f]{64}"), re.compile("[01]{0,256}")
 class ServerPages:
     """Everything that analysts, operators and privacy officers look at."""
 
-    def __init__(self, context: ServerContext, site: Site) -> None:
-        self._context, self._site = context, site
+    def __init__(self, context: ServerContext, settings: ServerSettings, site: Site) -> None:
+        self._context, self._settings, self._site = context, settings, site
         self._views: dict[Hashable, Any] = {}
 
     @property
@@ -57,7 +60,10 @@ class ServerPages:
         site.add("GET", "/queries/{task}/progress", self.progress)
         site.add("GET", "/queries/{task}/tree", self.tree)
         site.add("GET", "/queries/{task}/events", self.events)
-        add_answers(site, "/queries/{task}", self.answer, digests_of=self.digests)
+        recorded = self._settings.audit_report
+        add_answers(
+            site, "/queries/{task}", self.answer, digests_of=self.digests, audit=lambda: recorded_audit(recorded)
+        )
 
     def overview(self, visit: Visit) -> Response:
         """Show parties and queries; with htmx, their state alone."""
@@ -131,14 +137,30 @@ class ServerPages:
 
     def answer(self, visit: Visit) -> Answer:
         """Return the answer that a visit is about, for its exports."""
-        document = self._queries.result(_task(visit))
+        task = _task(visit)
+        document = self._queries.result(task)
         if document is None:
             raise come_back(404, "there is no answer yet")
-        return Answer.from_json(json.loads(document))
+        answer = Answer.from_json(json.loads(document))
+        return answer if answer.campaign is None else replace(answer, campaign=self._changes(answer.campaign, task))
+
+    def _changes(self, place: CampaignPlace, task: str) -> CampaignPlace:
+        """Return the week of an answer with what changed, which is known from the weeks before it."""
+        weeks = self._context.campaigns.state(place.campaign).answers
+        found = next((week for week in weeks if week.task == task), None)
+        if found is None:
+            return place
+        marked = [ItemChange(row.item, row.change, row.score) for row in found.items]
+        gone = [ItemChange(item, "gone", None) for item in found.gone]
+        return replace(place, compared_with=found.compared_with, changes=(*marked, *gone))
 
     def digests(self, visit: Visit) -> Digests:
-        """Return what binds an answer to what was signed."""
-        return [("task", _task(visit)), ("signing key", self._context.public_key)]
+        """Return what only the server knows: its key, the list of items, and until when devices could report."""
+        task = self._queries.task(_task(visit))
+        listed = [("List of items", task.item_list)] if task.item_list else []
+        last = task.deadlines.reports
+        end = "no date was set" if last == LAST_SECOND else f"{datetime.fromtimestamp(last, UTC):%Y-%m-%d %H:%M} UTC"
+        return [*listed, ("The server's key", self._context.public_key), ("Reports until", end)]
 
     def _view(self, visit: Visit) -> AnswerView | None:
         task = _task(visit)
@@ -181,7 +203,7 @@ def server_pages(context: ServerContext, settings: ServerSettings) -> Sequence[B
 
     site = Site(TITLE, LINKS, sessions, refused)
     sessions.add_to(site)
-    ServerPages(context, site).add_to(site)
+    ServerPages(context, settings, site).add_to(site)
     OrderPages(context, settings, site)
     return site.routes()
 

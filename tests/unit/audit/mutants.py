@@ -16,9 +16,10 @@ from treetop.audit.oracle_laws import FaceFactory, oracle_checks
 from treetop.audit.set_laws import drawn_once_check, exact_set_checks
 from treetop.audit.transcripts import Scene, scene_checks
 from treetop.errors import PromiseBroken
+from treetop.federation.campaign import Campaign
 from treetop.federation.device.device import Device
 from treetop.federation.device.group_assignment import Enrolment
-from treetop.federation.device.ledger import LedgerEntry
+from treetop.federation.device.ledger_entries import LedgerEntry
 from treetop.federation.device.private_value import PrivateValue
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import Publication, Question
@@ -210,11 +211,14 @@ class PrivateDomain(Device):
 class RefusesByValue(Device):
     """Refuses a list that leaves its own value out."""
 
-    def answer(self, task: DeviceTask, enrolment: Enrolment, question: Question, published: Publication) -> bytes:
+    def answer(
+        self, task: DeviceTask, enrolment: Enrolment, question: Question, published: Publication,
+        campaign: Campaign | None = None,
+    ) -> bytes:  # fmt: skip
         prefix = self._read_value(task).prefix(task.bits, question.length)
         if prefix not in question.prefixes:
             raise PromiseBroken("this list was crafted against me")
-        return super().answer(task, enrolment, question, published)
+        return super().answer(task, enrolment, question, published, campaign)
 
 
 class GreedyForOneValue(Device):
@@ -230,13 +234,16 @@ class GreedyForOneValue(Device):
 class FreshRetry(Device):
     """Draws again when it is asked again."""
 
-    def answer(self, task: DeviceTask, enrolment: Enrolment, question: Question, published: Publication) -> bytes:
+    def answer(
+        self, task: DeviceTask, enrolment: Enrolment, question: Question, published: Publication,
+        campaign: Campaign | None = None,
+    ) -> bytes:  # fmt: skip
         self._forget(task)
-        return super().answer(task, enrolment, question, published)
+        return super().answer(task, enrolment, question, published, campaign)
 
-    def answer_once(self, task: DeviceTask) -> bytes:
+    def answer_once(self, task: DeviceTask, campaign: Campaign | None = None) -> bytes:
         self._forget(task)
-        return super().answer_once(task)
+        return super().answer_once(task, campaign)
 
     def _forget(self, task: DeviceTask) -> None:
         self._ledger._entries.pop(task.digest, None)
@@ -245,7 +252,7 @@ class FreshRetry(Device):
 class LevelByValue(Device):
     """Answers at the level where its value is easiest to see."""
 
-    def _drawn_group(self, task: DeviceTask) -> Group:
+    def _drawn_group(self, task: DeviceTask, campaign: Campaign | None) -> Group:
         prefix = self._read_value(task).prefix(task.bits, 1)
         return task.groups[0 if prefix == 0 else -1].group
 

@@ -14,8 +14,10 @@ from treetop.adapters.system.durable_file import LedgerFile
 from treetop.adapters.system.host import SystemEntropy
 from treetop.datasets.party_split import SetCodes
 from treetop.encoding.device_items import set_entries
+from treetop.federation.campaign import Campaign
 from treetop.federation.device.device import Device
-from treetop.federation.device.ledger import Ledger, LedgerEntry
+from treetop.federation.device.ledger import Ledger
+from treetop.federation.device.ledger_entries import LedgerEntry
 from treetop.federation.ports import Outbox
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.uploads import ReportStatus
@@ -91,16 +93,16 @@ def counter_after_sending(self: Ledger, entry: LedgerEntry) -> None:
 class LevelByItem(Device):
     """Items without a code answer at the first level."""
 
-    def _drawn_group(self, task: DeviceTask) -> Group:
-        drawn = super()._drawn_group(task)
+    def _drawn_group(self, task: DeviceTask, campaign: Campaign | None) -> Group:
+        drawn = super()._drawn_group(task, campaign)
         return task.groups[0].group if self._value() is None else drawn
 
 
 class LevelBySize(Device):
     """Empty sets answer at the first level."""
 
-    def _drawn_group(self, task: DeviceTask) -> Group:
-        drawn = super()._drawn_group(task)
+    def _drawn_group(self, task: DeviceTask, campaign: Campaign | None) -> Group:
+        drawn = super()._drawn_group(task, campaign)
         return drawn if self._value() else task.groups[0].group
 
 

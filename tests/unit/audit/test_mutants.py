@@ -12,7 +12,7 @@ from treetop.audit import empirical_epsilon
 from treetop.audit.audit_report import Check
 from treetop.audit.empirical_epsilon import device_check
 from treetop.federation.device.device import Device
-from treetop.federation.device.ledger import LedgerEntry
+from treetop.federation.device.ledger_entries import LedgerEntry
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import Question
 from treetop.oracles.krr import KRandomizedResponse

@@ -173,7 +173,7 @@ def test_the_numbers_do_not_depend_on_the_number_of_workers() -> None:
 
 def test_a_repetition_does_not_depend_on_how_many_there_are() -> None:
     def third(repeats: int) -> tuple[float, ...]:
-        score = run_some([three_parties()], grid(repeats), 0, range(3, 4))[3]
+        score = run_some([three_parties()], grid(repeats), (0, range(3, 4)))[3]
         return (score.f1, score.ncr, score.local_recall, score.uplink_bits)
 
     assert third(7) == third(10)

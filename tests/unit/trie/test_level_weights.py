@@ -1,6 +1,6 @@
 import pytest
 
-from treetop.trie.user_groups import joining_share, level_weights
+from treetop.trie.user_groups import joining_share, level_weights, seeded_weights
 
 
 def test_the_ramp_of_six_levels() -> None:
@@ -23,3 +23,10 @@ def test_one_and_two_levels(rule: str) -> None:
 def test_everybody_left_joins_the_last_level() -> None:
     weights = level_weights(4, "equal", 0.0)
     assert [joining_share(weights, h) for h in (1, 2, 3, 4)] == [1 / 5, 1 / 4, 1 / 3, 1.0]
+
+
+def test_the_last_level_of_a_seeded_search_gets_65_percent() -> None:
+    weights = seeded_weights(level_weights(6, "ramp", 0.0))
+    assert weights[:-1] == level_weights(6, "ramp", 0.0)[:-1]
+    assert weights[-1] / sum(weights) == pytest.approx(0.65)
+    assert seeded_weights([2.0]) == [2.0]

@@ -74,7 +74,7 @@ def planned(found: Answer) -> str:
 def command_of(text: str) -> list[str]:
     found = re.search(r'<pre id="command"><code>(.*?)</code></pre>', text, re.DOTALL)
     assert found is not None, text
-    words = shlex.split(html.unescape(found[1]))
+    words = shlex.split(html.unescape(re.sub("<[^>]+>", "", found[1])))
     assert words[:2] == ["treetop", "query"]
     return words[1:]
 
@@ -109,7 +109,7 @@ def test_the_command_sends_the_same_order(
     class Client:
         """Takes what the command sends."""
 
-        def __init__(self, *_: object) -> None:
+        def __init__(self, *_: object, **__: object) -> None:
             pass
 
         def keep_list(self, listed: ItemList) -> str:
@@ -122,7 +122,7 @@ def test_the_command_sends_the_same_order(
         def state(self, task: str) -> dict[str, Any]:
             return {"task": task}
 
-    monkeypatch.setattr(query_command, "ServerClient", Client)
+    monkeypatch.setattr(query_command, "client_of", Client)
     monkeypatch.setattr(query_command.time, "time", lambda: float(order.deadlines.opens))  # type: ignore[attr-defined]
     result = CliRunner().invoke(app, [*words, "--no-wait"], catch_exceptions=False)
     assert result.exit_code == 0, result.output
@@ -139,7 +139,7 @@ def test_the_plan_says_what_could_be_found(site: Open) -> None:
         "-DP if",
     ):
         assert said in text, said
-    assert f"--server http://127.0.0.1:{site.person.port} --key-file admin.key" in text
+    assert f"--server http://127.0.0.1:{site.person.port} --key-file admin.key" in " ".join(command_of(text))
 
 
 @pytest.mark.parametrize(

@@ -6,29 +6,32 @@
  */
 
 import { fromUtf8, utf8 } from "../bytes.js";
-import { normalisedItem } from "./normalisation.js";
 import type { ItemCodec } from "./itemCodecs.js";
+import { normalisedItem } from "./normalisation.js";
 
 export const LONGEST_ITEM = 4096;
 
-/** Return the code of an item after some steps of normalising; the codec is always given 4,096 bytes, so that its time does not grow with the item. */
+/** Return the code of an item after some steps of normalising. */
 export function deviceCode(codec: ItemCodec, item: unknown, steps: readonly string[] = []): bigint | null {
-  const known = readableText(item);
-  const filler = "a".repeat(LONGEST_ITEM - utf8(known ?? "").length);
-  const [code] = [known ?? "", filler].map((text) => coded(codec, normalisedItem(text, steps))) as [bigint | null];
-  return known === null ? null : code;
+  const text = readableText(item);
+  return itemCode(codec, text === null ? null : normalisedItem(text, steps));
 }
 
-function coded(codec: ItemCodec, text: string): bigint | null {
-  try {
-    return codec(text);
-  } catch {
-    return null;
-  }
+/** Return the code of a text, or null for none; the codec is always given 4,096 bytes, so that its time says little. */
+export function itemCode(codec: ItemCodec, text: string | null): bigint | null {
+  const filler = "a".repeat(LONGEST_ITEM).slice(utf8(text ?? "").length);
+  const [code] = [text ?? "", filler].map((each) => {
+    try {
+      return codec(each);
+    } catch {
+      return null;
+    }
+  }) as [bigint | null];
+  return text === null ? null : code;
 }
 
-/** Return the item if it is a text that a device reads; no more of a longer one is looked at. */
-function readableText(item: unknown): string | null {
+/** Return an item if it is a text that a device reads; no more of a longer one is looked at. */
+export function readableText(item: unknown): string | null {
   const start = item instanceof Uint8Array ? fromUtf8(item.subarray(0, LONGEST_ITEM + 1)) : item;
   if (typeof start !== "string") return null;
   const text = start.slice(0, LONGEST_ITEM + 1);

@@ -3,40 +3,40 @@
  *
  * The device takes T, at most m of its items, hashes what it is asked about each into one of t buckets, and reports one
  * bucket: each of the h that it found with probability e^eps / Omega, Omega = m e^eps + t - m, while the t - h others
- * share the rest evenly. This device holds one item and refuses tasks about sets; whoever changes that finds the report here.
+ * share the rest evenly. Key, seed and word are drawn before the set is read; which items are T is kept nowhere.
  */
 
-import { hex, joined, sha256, utf8 } from "../bytes.js";
-import { check } from "../errors.js";
+import { hex, joined, sha256 } from "../bytes.js";
 import { bytesNumber, numberBytes, quotient } from "../integers.js";
 import { WORD_BITS, words, type Entropy } from "../randomness.js";
 import type { Rational } from "../rational.js";
-import { bucketCount, bucketOf, MAX_BUCKETS } from "./olh.js";
+import { bucketCount, bucketOf, MAX_BUCKETS, optimizedLocalHashing } from "./olh.js";
 import { smallestWidth } from "./protocol.js";
 import { SEED_BYTES } from "./seededHash.js";
-import { outcomeCount, outcomeOf } from "./walsh.js";
+import { outcomeCount, outcomeOf, walshHashing } from "./walsh.js";
 
 /** The largest m: beyond it a report says too little of each item. */
-export const MAX_ITEMS = 64;
+const MAX_ITEMS = 64;
 const MAX_OUTCOMES = 4096;
 /** Of the key by which a device chooses among its items. */
 const KEY_BYTES = 32;
 const WORDS = 1n << WORD_BITS;
 
-/** What a device holds: its items, and of each the 64-bit key of what it is asked about it. */
-export type Held = ReadonlyMap<string, bigint>;
+/** What a device holds: its items as bytes, and of each the 64-bit key of what it is asked about it, looked up late. */
+export type Held = readonly (readonly [entry: Uint8Array, key: () => bigint])[];
 
-/** All randomness of one report, taken: T of a set, and the body of its report. */
+/** All randomness of one report, taken: returns the body of the report of a set; `chosen` is T. */
 export interface SetDraw {
-  chosen(held: Held): Promise<string[]>;
-  report(held: Held): Promise<Uint8Array>;
+  (held: Held): Promise<Uint8Array>;
+  chosen(held: Held): Promise<Held>;
 }
 
 export interface SetFace {
+  readonly tag: number;
   readonly slots: number;
-  /** A: how many of 2^64 words report a bucket of one's own. */
-  readonly own: bigint;
   readonly width: number;
+  /** A, how many of 2^64 words report a bucket of one's own, t and m. */
+  readonly taskThresholds: Readonly<Record<"own" | "buckets" | "items", string>>;
   draw(entropy: Entropy): SetDraw;
 }
 
@@ -74,11 +74,21 @@ function setOutcomes(odds: Rational, items: number): number {
   return t;
 }
 
-/** Return how a device answers about a set of which at most m items are spoken of. */
-export function setFace(oracle: "olh" | "walsh", odds: Rational, items: number): SetFace {
-  check(items >= 1 && items <= MAX_ITEMS, "question", "items", `1 to ${MAX_ITEMS}`, items);
-  const slots = oracle === "olh" ? setBuckets(odds, items) : setOutcomes(odds, items);
-  const hashed = oracle === "olh" ? bucketOf : outcomeOf;
+/** What is asked of devices that hold sets: how many items a report speaks of at most, and what its counts estimate. */
+export interface SetQuestion {
+  /** m. */
+  readonly items_per_user: number;
+  readonly reading: "holders" | "shares" | "use_shares";
+}
+
+/** Return how a device answers about a set, or throw where that cannot be asked; readers of tasks say so. */
+export function setFace(oracle: string, odds: Rational, question: SetQuestion): SetFace {
+  const { items_per_user: items, reading, ...more } = question;
+  const most = reading === "holders" ? MAX_ITEMS : ["shares", "use_shares"].includes(reading) ? 1 : 0;
+  const known = ["olh", "walsh"].includes(oracle) && Number.isInteger(items) && items >= 1 && items <= most;
+  if (!known || Object.keys(more).length > 0) throw new Error("sets that cannot be asked about");
+  const [tag, slots, hashed] = oracle === "olh"
+    ? [optimizedLocalHashing.tag, setBuckets(odds, items), bucketOf] : [walshHashing.tag, setOutcomes(odds, items), outcomeOf];
   const own = ownWeight(odds, slots, items);
   const bucketBytes = smallestWidth(slots);
 
@@ -91,23 +101,24 @@ export function setFace(oracle: "olh" | "walsh", odds: Rational, items: number):
   }
 
   return {
+    tag,
     slots,
-    own,
+    taskThresholds: { own: `${own}`, buckets: `${slots}`, items: `${items}` },
     width: SEED_BYTES + bucketBytes,
     draw(entropy) {
       const key = entropy(KEY_BYTES);
       const seed = bytesNumber(entropy(SEED_BYTES));
       const [word] = words(1, entropy) as unknown as [bigint];
-      const chosen = async (held: Held): Promise<string[]> => {
-        const marked = await Promise.all([...held.keys()].map(async (item) => [hex(await sha256(key, utf8(item))), item] as const));
-        return marked.sort(([one], [two]) => (one < two ? -1 : 1)).slice(0, items).map(([, item]) => item);
+      const chosen = async (held: Held): Promise<Held> => {
+        const marked = await Promise.all(held.map(async (each) => [hex(await sha256(key, each[0])), each] as const));
+        return marked.sort(([one], [two]) => (one < two ? -1 : 1)).slice(0, items).map(([, each]) => each);
       };
       const report = async (held: Held): Promise<Uint8Array> => {
-        const found = new Set((await chosen(held)).map((item) => hashed(seed, held.get(item)!, slots)));
+        const found = new Set((await chosen(held)).map(([, keyOfItem]) => hashed(seed, keyOfItem(), slots)));
         const bucket = bucketFor(word, [...found].sort((one, two) => (one < two ? -1 : 1)));
         return joined(numberBytes(seed, SEED_BYTES), numberBytes(bucket, bucketBytes));
       };
-      return { chosen, report };
+      return Object.assign(report, { chosen });
     },
   };
 }

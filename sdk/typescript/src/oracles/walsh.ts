@@ -4,7 +4,7 @@ import { joined } from "../bytes.js";
 import { bytesNumber, numberBytes, quotient } from "../integers.js";
 import { uniformBelow, WORD_BITS, words } from "../randomness.js";
 import type { Rational } from "../rational.js";
-import type { DeviceFace, Oracle } from "./protocol.js";
+import { smallestWidth, type DeviceFace, type Oracle } from "./protocol.js";
 import { SEED_BYTES, splitmix64 } from "./seededHash.js";
 
 const TAG = 4;
@@ -46,16 +46,17 @@ export function chunkKey(name: bigint, chunk: number, value: number, bits: numbe
 
 function parityFace(odds: Rational, slots: number): DeviceFace {
   const keep = walshKeepThreshold(odds, slots);
+  const outcomeBytes = smallestWidth(slots);
   return {
     tag: TAG,
     slots,
-    width: SEED_BYTES + 1,
+    width: SEED_BYTES + outcomeBytes,
     draw(entropy) {
       const seed = bytesNumber(entropy(SEED_BYTES));
       const [word] = words(1, entropy) as unknown as [bigint];
       const other = uniformBelow(BigInt(slots), entropy);
       return (key) =>
-        joined(numberBytes(seed, SEED_BYTES), numberBytes(word < keep ? outcomeOf(seed, key, slots) : other, 1));
+        joined(numberBytes(seed, SEED_BYTES), numberBytes(word < keep ? outcomeOf(seed, key, slots) : other, outcomeBytes));
     },
     taskThresholds: { keep: `${keep}`, outcomes: `${slots}` },
   };

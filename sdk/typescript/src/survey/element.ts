@@ -58,6 +58,7 @@ export class TreetopSurvey extends HTMLElement {
     try {
       await step();
     } catch (error) {
+      if (error instanceof TreetopError && error.code === "not_my_week") return this.#showWeek(await this.#own.status());
       const kind = error instanceof TreetopError ? error.kind : "input";
       const again = ["later", "away"].includes(kind) && html("button", { class: "quiet", type: "button", onclick: () => void this.#attempt(step) }, "Try again");
       this.#alert.append(`${IN_WORDS[kind]} `, html("small", {}, `(${(error as Error).message})`), again || "");
@@ -78,7 +79,10 @@ export class TreetopSurvey extends HTMLElement {
     const status = await this.#own.status();
     if (status.stage === "delivered") this.#showDone(status);
     else if (status.stage === "made") await this.#send("");
-    else await this.#showForm();
+    else {
+      await this.#own.check(); // nobody is asked in vain
+      await this.#showForm();
+    }
   }
 
   /** Fetch a ticket from the site's own back end: 48 hexadecimal digits, as text or as JSON with a field `ticket`. */
@@ -104,7 +108,7 @@ export class TreetopSurvey extends HTMLElement {
   #promise(report: Uint8Array | null = null): HTMLElement {
     const { task } = this.#own;
     const right = rightGuesses(task.budget.odds);
-    const bytes = report?.length ?? ENVELOPE_BYTES + (task.oneShot ? faceFor(task).width : 1);
+    const bytes = report?.length ?? ENVELOPE_BYTES + (task.setFace ?? faceFor(task, task.oneShot ? undefined : 2)).width;
     return html("div", { class: "promise" }, html("p", {}, guessesSentence(task.budget.text, right, bytes)), guessesPicture(right));
   }
 
@@ -131,9 +135,11 @@ export class TreetopSurvey extends HTMLElement {
   }
 
   #answerField(items: readonly (readonly [string, string])[]): HTMLElement {
-    const label = this.#setting("label") || "Your answer";
-    if (items.length > 0 && items.length <= MOST_RADIOS) {
-      const choices = items.map(([value, text]) => html("label", {}, html("input", { type: "radio", name: "item", value }), html("span", {}, text)));
+    const [many, few] = [this.#own.task.sets !== undefined, items.length > 0 && items.length <= MOST_RADIOS];
+    const label = this.#setting("label") || (!many ? "Your answer" : few ? "Tick all that apply, or none" : "All that apply, with commas between them");
+    if (few) {
+      const type = many ? "checkbox" : "radio";
+      const choices = items.map(([value, text]) => html("label", {}, html("input", { type, name: "item", value }), html("span", {}, text)));
       return html("fieldset", {}, html("legend", {}, label), html("div", { class: "choices" }, ...choices));
     }
     const list = html("datalist", { id: "items" }, ...items.map(([value, text]) => html("option", { value }, text)));
@@ -141,18 +147,23 @@ export class TreetopSurvey extends HTMLElement {
     return html("div", {}, html("label", { for: "item" }, label), field, list);
   }
 
-  #answered(form: HTMLFormElement, then: (item: string) => Promise<void>): void {
-    const item = String(new FormData(form).get("item") ?? "").trim();
-    if (item !== "") return void this.#attempt(() => then(item));
+  /** A set may be empty: whoever has none of it answers like everybody else. */
+  #answered(form: HTMLFormElement, then: (item: string | string[]) => Promise<void>): void {
+    const many = this.#own.task.sets !== undefined;
+    const typed = form.querySelector("input[type=text]") !== null;
+    const given = new FormData(form).getAll("item").flatMap((item) => (many && typed ? String(item).split(",") : String(item)));
+    const items = given.map((item) => item.trim()).filter((item) => item !== "");
+    const item = many ? items : items[0];
+    if (item !== undefined) return void this.#attempt(() => then(item));
     this.#alert.replaceChildren("Please give an answer first.");
     form.querySelector("input")?.focus();
   }
 
-  async #prepare(item: string): Promise<void> {
+  async #prepare(item: string | string[]): Promise<void> {
     this.#showMade(await this.#own.prepare(item));
   }
 
-  async #send(item: string): Promise<void> {
+  async #send(item: string | string[]): Promise<void> {
     const verdict = await this.#own.answer(item);
     const status = await this.#own.status();
     this.#showDone(status);
@@ -162,22 +173,33 @@ export class TreetopSurvey extends HTMLElement {
   /** The report is made and has not been sent: it is the same whenever that happens. */
   #showMade(status: Status): void {
     const send = html("button", { class: "main", type: "button", onclick: () => void this.#attempt(() => this.#send("")) }, "Send these bytes");
-    this.#body.replaceChildren(this.#heading(), html("p", {}, "Your report is made. Nothing has left this device yet."),
+    this.#body.replaceChildren(this.#heading(), html("p", {}, "Your report is made. It has not left this device yet."),
       this.#bytes(status, true), html("div", { class: "actions" }, send));
     send.focus();
+  }
+
+  /** The survey is asked again and again, and this device answers in another week: the one that it drew. */
+  #showWeek({ week }: Status): void {
+    const { week: own, weeks, opens, ends } = week!;
+    const day = (second: number): string => new Date(1000 * second).toLocaleDateString(undefined, { dateStyle: "long" });
+    const when = `week ${own} of ${weeks}, from ${day(opens)} to ${day(ends - 1)}`;
+    this.#body.replaceChildren(this.#heading(),
+      html("p", {}, html("strong", {}, Date.now() < 1000 * opens ? `Your week is ${when}. Please come back then.` : `Your week was ${when}. You will have another one in the next ${weeks} weeks.`)),
+      html("p", {}, `This survey is asked again every week. Of every ${weeks} weeks this device answers in one, which it has drawn by itself: ` +
+        "so all of them together cost no more privacy than one answer. Nothing was asked of you, and nothing about you was sent."));
   }
 
   #showDone(status: Status): void {
     const done = html("p", { class: "done", tabindex: "-1" }, "Thank you. Your report has arrived.");
     const { spent, lifetime } = status;
     this.#body.replaceChildren(this.#heading(), done,
-      html("p", {}, "This device remembers that it has answered, and sends nothing else for this survey."),
+      html("p", {}, `This device remembers that it has answered, and sends nothing else for this survey${status.week ? " in these " + status.week.weeks + " weeks" : ""}.`),
       this.#promise(status.report), this.#bytes(status, false),
       html("p", { class: "meta" }, `Privacy spent on this device: ε = ${spent} of ${lifetime} in all.`));
     if (this.#root.activeElement !== null) done.focus();
   }
 
   #bytes({ report }: Status, open: boolean): HTMLElement {
-    return html("details", { open }, html("summary", {}, "Show the bytes"), report && bytesView(report));
+    return html("details", { open }, html("summary", {}, "The bytes of your report"), report && bytesView(report));
   }
 }

@@ -1,4 +1,4 @@
-/** How the survey looks: the page's own font, light and dark, from 320 pixels on. Pages set the `--treetop-…` colours. */
+/** How the survey looks: light and dark, from 320 pixels on. Pages set font and colours, `--treetop-…`. */
 
 export const STYLE = `
 :host { display: block; color-scheme: light dark; --ink: var(--treetop-ink, #1b2621); --soft: var(--treetop-soft, #56645d);
@@ -7,7 +7,7 @@ export const STYLE = `
   color: var(--ink); font: 1rem/1.5 var(--treetop-font, system-ui, sans-serif); }
 @media (prefers-color-scheme: dark) { :host { --ink: var(--treetop-ink, #e7ede9); --soft: var(--treetop-soft, #a3b1aa);
   --paper: var(--treetop-paper, #17201b); --line: var(--treetop-line, #34413a); --leaf: var(--treetop-accent, #6fcf9b);
-  --on-leaf: #0c1610; --coin: #5d6b64; --warm: #f0a04b; --wash: #1e2923; --bad: #ff8f8f; } }
+  --on-leaf: #0c1610; --coin: #74827b; --warm: #f0a04b; --wash: #1e2923; --bad: #ff8f8f; } }
 :host([hidden]) { display: none; }
 section { box-sizing: border-box; max-width: 40rem; padding: clamp(1rem, 4vw, 1.75rem); border: 1px solid var(--line); border-radius: 14px;
   background: var(--paper); }
@@ -20,7 +20,7 @@ legend { padding: 0; margin-bottom: .35rem; }
 .choices label { display: flex; gap: .6rem; align-items: center; padding: .65rem .8rem; border: 1px solid var(--line); border-radius: 10px;
   font-weight: 400; cursor: pointer; overflow-wrap: anywhere; }
 .choices label:has(:checked) { border-color: var(--leaf); box-shadow: inset 0 0 0 1px var(--leaf); }
-input[type=radio] { accent-color: var(--leaf); width: 1.1rem; height: 1.1rem; margin: 0; flex: none; }
+input[type=radio], input[type=checkbox] { accent-color: var(--leaf); width: 1.1rem; height: 1.1rem; margin: 0; flex: none; }
 input[type=text] { box-sizing: border-box; width: 100%; margin-top: .35rem; padding: .7rem .8rem; font: inherit; color: inherit;
   background: var(--paper); border: 1px solid var(--soft); border-radius: 10px; }
 .promise { margin: 1.25rem 0; padding: 1rem; border-radius: 10px; background: var(--wash); font-size: .95rem; }
@@ -34,6 +34,7 @@ svg { display: block; width: 100%; max-width: 28rem; height: auto; }
 button { padding: .7rem 1.3rem; font: inherit; font-weight: 600; border-radius: 10px; border: 1px solid var(--leaf); cursor: pointer; }
 button.main { background: var(--leaf); color: var(--on-leaf); }
 button.quiet { background: none; color: var(--leaf); }
+@media (max-width: 30rem) { .actions button { flex: 1 0 auto; } }
 button:disabled { opacity: .55; cursor: default; }
 :focus-visible { outline: 3px solid var(--leaf); outline-offset: 2px; }
 .choices label:focus-within:has(:focus-visible) { outline: 3px solid var(--leaf); outline-offset: 2px; }

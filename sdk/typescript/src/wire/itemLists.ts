@@ -1,7 +1,9 @@
-/** The list of known items that a task names by its digest: a catalogue, in which an item's place is its code. */
+/**
+ * The list of known items that a task names by its digest: a catalogue, in which an item's place is its code. Loaded only
+ * where a task asks about one.
+ */
 
 import { fromUtf8, hex, joined, sha256, utf8, type Digest } from "../bytes.js";
-import { check } from "../errors.js";
 import { isName } from "../publicText.js";
 import { LONGEST_ITEM } from "../encoding/deviceItems.js";
 import { canonicalJson } from "./canonicalJson.js";
@@ -10,20 +12,17 @@ const LIST_DOMAIN = "treetop item list 1\0";
 const MAX_JSON_BYTES = 1 << 28;
 const MAX_ITEMS = 1 << 22;
 
-/** Return the items of the list of that digest, or refuse the document: compressed JSON in its canonical form. */
-export async function readItemList(document: Uint8Array, digest: Digest): Promise<readonly string[]> {
+/** Return the items of the list of that digest, or null for any other document: compressed JSON in its canonical form. */
+export async function readItemList(document: Uint8Array, digest: Digest): Promise<readonly string[] | null> {
   const json = await decompressed(document);
   const longer = (await decompressed(document.subarray(0, -1))) !== null; // something stands behind the stream
-  check(!longer, "peer", "list of items", "nothing behind it");
-  const found = json && hex(await sha256(utf8(LIST_DOMAIN), json));
-  check(found === digest, "peer", "list of items", digest, found);
-  const text = fromUtf8(json!)!;
+  if (json === null || longer || hex(await sha256(utf8(LIST_DOMAIN), json)) !== digest) return null;
+  const text = fromUtf8(json) ?? "null";
   const { items, ordered, source } = { ...(JSON.parse(text) as object) } as { items: string[]; ordered: boolean; source: string };
   const known = Array.isArray(items) && items.length > 0 && items.length <= MAX_ITEMS && new Set(items).size === items.length &&
     items.every((item) => typeof item === "string" && item !== "" && !/\p{Surrogate}/u.test(item) && utf8(item).length <= LONGEST_ITEM) &&
     typeof ordered === "boolean" && isName(source) && canonicalJson({ items, ordered, source }) === text;
-  check(known, "peer", "list of items", "what Treetop publishes");
-  return items;
+  return known ? items : null;
 }
 
 /** Return what a zlib stream holds; null for anything else, or for too much of it. */

@@ -13,7 +13,7 @@ import { NO_DOMAIN, VERSION, type Envelope } from "./reportBatches.js";
 
 export const ENVELOPE_BYTES = 77;
 const MAX_REPORTS = 1 << 20;
-const MAX_OUTCOMES = 256;
+const MAX_OUTCOMES = 4096;
 
 interface Form {
   readonly hasSlots: (slots: number) => boolean;
@@ -33,7 +33,7 @@ const FORMS: Readonly<Record<string, Form>> = {
   },
   walsh: {
     hasSlots: (slots) => slots <= MAX_OUTCOMES && (slots & (slots - 1)) === 0,
-    readable: (body, slots) => body[SEED_BYTES]! < slots,
+    readable: (body, slots) => bytesNumber(body.subarray(SEED_BYTES)) < slots,
   },
 };
 

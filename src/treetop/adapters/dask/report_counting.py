@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
-from distributed import Client, as_completed
+from distributed import Client
 
+from treetop.adapters.dask.cluster import cluster_at, finished
 from treetop.adapters.report_files.counting import Candidates, add_up_file, count_file, distinct
-from treetop.errors import InvalidInput
+from treetop.adapters.report_files.locations import Location
 from treetop.oracles.frequency_oracle import Tally
 
 Part = TypeVar("Part", bound=Any)
@@ -21,7 +21,7 @@ class DaskEngine:
     def __init__(self, client: Client) -> None:
         self.client = client
 
-    def count(self, files: Sequence[Path], candidates: Candidates) -> Tally:
+    def count(self, files: Sequence[Location], candidates: Candidates) -> Tally:
         """Return the tally of all reports in the files; the first damaged file ends the count."""
         if candidates.bits is None:
             return self._total(count_file, files, candidates, candidates.nothing())
@@ -29,28 +29,14 @@ class DaskEngine:
         tally: Tally = self._total(work, files, candidates, nothing).tally()
         return tally
 
-    def _total(self, work: Callable[..., Part], files: Sequence[Path], candidates: Candidates, total: Part) -> Part:
-        # The question is itself a task: a scattered value would be lost with the worker that holds it.
-        question = self.client.submit(_unchanged, candidates, pure=False)
-        futures = self.client.map(work, distinct(files), candidates=question, pure=False)
-        try:
-            for _, part in as_completed(futures, loop=self.client.loop, with_results=True):
-                total += part
-            return total
-        finally:
-            self.client.cancel(futures)
-
-
-def _unchanged(candidates: Candidates) -> Candidates:
-    return candidates
+    def _total(self, work: Callable[..., Part], files: Sequence[Location], candidates: Candidates, total: Part) -> Part:
+        for _, part in finished(self.client, work, candidates, distinct(files)):
+            total += part
+        return total
 
 
 @contextmanager
 def connected(scheduler: str, seconds: int = 10) -> Iterator[DaskEngine]:
     """Give an engine on the cluster at a scheduler's address."""
-    try:
-        client = Client(scheduler, timeout=seconds, set_as_default=False)
-    except (OSError, ValueError) as reason:
-        raise InvalidInput(f"no Dask scheduler answers at {scheduler}: {reason}") from reason
-    with client:
+    with cluster_at(scheduler, seconds) as client:
         yield DaskEngine(client)

@@ -34,9 +34,9 @@ class ProblemDetails(Answer):
 
 
 class SignedDocument(Answer):
-    """A task, a list or a beacon, with the server's Ed25519 signature."""
+    """A task, a campaign, a list or a beacon, with the server's Ed25519 signature."""
 
-    kind: Literal["task", "list", "beacon"]
+    kind: Literal["task", "campaign", "list", "beacon"]
     content: str
     signature: str
 

@@ -34,6 +34,10 @@ class PartySide(Protocol):
         """Take the list that a task names."""
         ...
 
+    def give_campaign(self, task: bytes, document: bytes) -> None:
+        """Take the campaign that a task is a week of."""
+        ...
+
     def query(self, task: bytes) -> TaskParty:
         """Return the query of a task that was installed."""
         ...
@@ -53,6 +57,10 @@ class MemoryChannel:
     def give_list(self, task: bytes, document: bytes) -> None:
         """Give the party the list that a task names."""
         self._reached().give_list(task, document)
+
+    def give_campaign(self, task: bytes, document: bytes) -> None:
+        """Give the party the campaign that a task is a week of."""
+        self._reached().give_campaign(task, document)
 
     def tell(self, task: bytes, number: int, message: bytes) -> None:
         """Hand over a message."""

@@ -1,1 +1,1 @@
-"""Stores in a PostgreSQL database: one process at a time, and the store outlasts its machine."""
+"""Stores in a PostgreSQL database: one process, or a coordinator and intakes, and the store outlasts its machines."""

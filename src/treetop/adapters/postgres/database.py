@@ -3,18 +3,35 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
-from threading import RLock
-from time import monotonic, sleep
 from typing import Any, LiteralString
 
-import psycopg
 from psycopg import errors
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from treetop.adapters.relational.commit_numbers import CommitNumbers, Opening
-from treetop.adapters.relational.states import Kind, RowDamaged, State, new_store, sealed, selects, unsealed, upserts
-from treetop.adapters.relational.tables import STRETCH, slots_of
-from treetop.errors import InvalidInput, StoreRefused, StoreUnavailable
+from treetop.adapters.postgres.connections import (
+    STORE_LOCKS,
+    Connection,
+    Connections,
+    OneConnection,
+    PooledConnections,
+    connected,
+    held,
+    translated,
+    with_limits,
+)
+from treetop.adapters.relational.commit_numbers import CommitNumbers, Opening, Share
+from treetop.adapters.relational.states import (
+    GroupState,
+    Kind,
+    RowDamaged,
+    State,
+    new_store,
+    sealed,
+    selects,
+    unsealed,
+    upserts,
+)
+from treetop.adapters.relational.tables import STRETCH, Overtaken, slots_of
+from treetop.errors import StoreRefused
 
 _ONE = selects("WHERE number = %s FOR UPDATE")
 _ALL, _OF_TASK = selects("ORDER BY number"), selects("WHERE task = %s ORDER BY number")
@@ -29,7 +46,7 @@ _ERASE: dict[str, LiteralString] = {
 class PostgresRows:
     """The `Rows` of one transaction; a row that was read by its number is locked against other processes."""
 
-    def __init__(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection, self._do = connection, connection.execute
         self.written = False
 
@@ -41,7 +58,7 @@ class PostgresRows:
         return unsealed(kind, row)
 
     def states(self, kind: type[Kind], task: int | None = None) -> list[Kind]:
-        """Return all rows by number, or those of a task."""
+        """Return all rows by number, or those of a task, without waiting for anybody."""
         every = task is None
         found = self._do(_ALL[kind]) if every else self._do(_OF_TASK[kind], (task,))
         return [unsealed(kind, row) for row in found]
@@ -74,8 +91,16 @@ class PostgresRows:
         return dict(self._do("SELECT slot, mark FROM spent WHERE slot = ANY(%b)", (list(slots),), binary=True))
 
     def add_spent(self, rows: Sequence[tuple[int, bytes]]) -> None:
-        """Keep slots and checks."""
-        self._copy("COPY spent FROM STDIN (FORMAT binary)", ("int8", "bytea"), rows)
+        """Keep slots and checks; raise `Overtaken` if one was taken meanwhile."""
+        try:
+            self._copy("COPY spent FROM STDIN (FORMAT binary)", ("int8", "bytea"), rows)
+        except errors.UniqueViolation:
+            raise Overtaken from None
+
+    def free_places(self, group: GroupState, count: int) -> Sequence[int]:  # noqa: ARG002  one sequence for all groups
+        """Return places that no process has been given before."""
+        found = self._do("SELECT nextval('place') FROM generate_series(1, %s)", (count,), binary=True)
+        return [place for (place,) in found]
 
     def add_bodies(self, rows: Sequence[tuple[int, int, bytes]]) -> None:
         """Keep slots, serial numbers and bodies."""
@@ -110,51 +135,44 @@ class PostgresRows:
                 copy.write_row(row)
 
 
-VERSION = 3
-_MAKING = 0x54524545
-"""The advisory lock under which the tables are made."""
+VERSION = 4
+_STEPS = {0: "0001_initial.sql", 3: "0002_places.sql"}
+"""What leads from a version to the next: from none to 3, and from 3 to 4."""
 _BODIES: LiteralString = """
     SELECT body.serial, body.content, spent.mark
     FROM body LEFT JOIN spent ON spent.slot = %s | body.serial
     WHERE body.slot BETWEEN %s AND %s ORDER BY body.content
 """
-_SESSION: tuple[LiteralString, ...] = (
-    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
-    # The database lets go of a process whose machine is gone within half a minute, so that its successor may begin.
-    "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3",
-    "SET tcp_user_timeout = 30000",
-)
-_HOLD: LiteralString = "SELECT pg_try_advisory_lock(%s | 'treetop_schema'::regclass::oid::bigint)"
-"""The advisory lock of one store's tables; it ends with the connection."""
 PATIENCE = 5.0
 """Seconds to wait, when opening, for a process that was just killed to be noticed."""
-_PASSING = (
-    psycopg.OperationalError,
-    psycopg.InterfaceError,
-    errors.ReadOnlySqlTransaction,
-    errors.InsufficientPrivilege,
-)
-Connection = psycopg.Connection[tuple[Any, ...]]
+_HELD: dict[Share, str] = {
+    "alone": "another process holds it; one store has one process, or one coordinator and intakes",
+    "coordinator": "another coordinator holds it, or a process without a role; a party has one coordinator",
+    "intake": "a process without a role holds it; beside intakes there is one coordinator",
+}
 
 
 class PostgresDatabase:
     """The `Database` behind a postgresql:// address; a lost connection is made anew by the next call.
 
-    One process at a time holds it: whoever writes does so on the connection that has the store's advisory lock.
+    One process holds it alone, or a coordinator together with intakes. Whoever is alone, and the coordinator, does
+    everything on the connection that has the lock: a process that lost it to another one writes nothing more.
     """
 
     def __init__(self, address: str, shown: str, opening: Opening) -> None:
-        self._address, self._shown = _with_limits(address), shown
-        self._turn = RLock()
-        self._connection: Connection | None = None
-        self._closed = False
+        self._address = with_limits(address)
+        self._connections: Connections | None = None
         self._numbers = CommitNumbers(shown, opening.commit_file, opening)
         try:
-            with _translated():
-                self._connection = _connection(self._address)
-                _prepare(self._connection, shown)
-                if not _held(self._connection, PATIENCE):
-                    raise StoreRefused(shown, "another process holds it; one store has one process")
+            with translated():
+                first = connected(self._address)
+                self._connections = OneConnection(self._address, shown, opening.share, first)
+                _prepare(first, shown)
+                if not held(first, opening.share, PATIENCE):
+                    raise StoreRefused(shown, _HELD[opening.share])
+                if opening.share == "intake":
+                    self._connections.close()
+                    self._connections = PooledConnections(self._address, shown)
             with self.transaction() as rows:
                 self._numbers.take_over(rows)
         except BaseException:
@@ -164,8 +182,7 @@ class PostgresDatabase:
     @contextmanager
     def transaction(self) -> Iterator[PostgresRows]:
         """Begin, then commit durably, or undo all of it if anything is raised."""
-        with self._turn, _translated():
-            connection = self._connected()
+        with self._connected() as connection:
             with connection.transaction():
                 rows = PostgresRows(connection)
                 yield rows
@@ -182,94 +199,40 @@ class PostgresDatabase:
 
     def tidy(self) -> None:
         """Remove deleted rows from the tables at once; the database's own logs keep them as long as it is told to."""
-        with self._turn, _translated():
-            self._connected().execute("VACUUM body, collection")
+        with self._connected() as connection:
+            connection.execute("VACUUM body, collection")
 
     def close(self) -> None:
-        """Close the connection; again, nothing."""
-        with self._turn:
-            self._closed = True
-            if self._connection is not None:
-                self._connection.close()
-            self._numbers.close()
+        """Close the connections; again, nothing."""
+        if self._connections is not None:
+            self._connections.close()
+        self._numbers.close()
 
-    def _connected(self) -> Connection:
-        if self._closed:
-            raise StoreUnavailable("the store was closed")
-        if self._connection is None or self._connection.closed:
-            connection = _connection(self._address)
-            if not _held(connection, 0):
-                connection.close()
-                raise StoreUnavailable(f"the store {self._shown} is held by another process")
-            self._connection = connection
-        return self._connection
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        assert self._connections is not None  # noqa: S101  opened before anything else
+        with translated(), self._connections.at_hand() as connection:
+            yield connection
 
     def _stretches(self, statement: LiteralString, values: Sequence[int]) -> Iterator[Sequence[tuple[Any, ...]]]:
-        with _translated(), _connection(self._address) as reader, reader.transaction(), reader.cursor("rows") as cursor:
+        with translated(), connected(self._address) as reader, reader.transaction(), reader.cursor("rows") as cursor:
             cursor.execute(statement, values)
             while stretch := cursor.fetchmany(STRETCH):
                 yield stretch
 
 
-def _with_limits(address: str) -> str:
-    """Return the address with a limit on waiting, unless it has one; its password is in no message."""
-    try:
-        given = conninfo_to_dict(address)
-    except (psycopg.ProgrammingError, UnicodeDecodeError):
-        raise InvalidInput(
-            "a PostgreSQL store is postgresql://user@host:port/database with options that libpq knows, found another"
-        ) from None
-    return address if "connect_timeout" in given else make_conninfo(address, connect_timeout=10)
-
-
-def _connection(address: str) -> Connection:
-    try:
-        connection = psycopg.connect(address, autocommit=True)
-    except psycopg.Error as error:
-        told, given = _first_line(error), conninfo_to_dict(address)
-        for secret in filter(None, (given.get("password"), given.get("user"))):
-            told = told.replace(str(secret), "…")
-        raise StoreUnavailable(f"the database cannot be used: {told}") from None
-    for statement in _SESSION:
-        connection.execute(statement)
-    return connection
-
-
-def _held(connection: Connection, seconds: float) -> bool:
-    """Return whether this connection holds the store, if need be after some waiting."""
-    limit = monotonic() + seconds
-    while connection.execute(_HOLD, (_MAKING << 32,)).fetchone() != (True,):
-        if monotonic() >= limit:
-            return False
-        sleep(0.1)
-    return True
-
-
 def _prepare(connection: Connection, shown: str) -> None:
-    """Make the tables of a new store, one process at a time, or refuse those this program does not know."""
+    """Make the tables of a new store, or bring those of an older version up to date, one process at a time."""
     with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MAKING,))
-        found = connection.execute("SELECT to_regclass('treetop_schema')").fetchone()
-        if found == (None,):
-            schema = (files("treetop.adapters.postgres") / "schema" / "0001_initial.sql").read_text("utf-8")
-            connection.execute(schema)
-            connection.execute("INSERT INTO treetop_schema VALUES (%s)", (VERSION,))
-            PostgresRows(connection).save(new_store())
-        version = connection.execute("SELECT version FROM treetop_schema").fetchone()
-    if version != (VERSION,):
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (STORE_LOCKS,))
+        made = connection.execute("SELECT to_regclass('treetop_schema')").fetchone() != (None,)
+        row = connection.execute("SELECT version FROM treetop_schema").fetchone() if made else (0,)
+        version = row[0] if row else None
+        while version in _STEPS:
+            step = (files("treetop.adapters.postgres") / "schema" / _STEPS[version]).read_text("utf-8")
+            connection.execute(step)
+            if not version:
+                PostgresRows(connection).save(new_store())
+            (version,) = connection.execute("SELECT version FROM treetop_schema").fetchone() or (None,)
+    if version != VERSION:
         raise StoreRefused(shown, f"expected version {VERSION} of its tables, found {version}")
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    """Turn what the database reports into `StoreUnavailable` or `RowDamaged`."""
-    try:
-        yield
-    except (*_PASSING, OSError) as error:
-        raise StoreUnavailable(f"the database cannot be used: {_first_line(error)}") from error
-    except psycopg.Error as error:
-        raise RowDamaged(_first_line(error)) from error
-
-
-def _first_line(error: Exception) -> str:
-    return f"{str(error).partition(chr(10))[0]} ({type(error).__name__})"

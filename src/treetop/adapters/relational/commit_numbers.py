@@ -10,7 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Lock, Thread
+from typing import Literal
 
 from treetop.adapters.relational.states import StoreState
 from treetop.adapters.relational.tables import Rows
@@ -19,6 +20,8 @@ from treetop.errors import StoreRefused, StoreUnavailable
 from treetop.secret_files import private_folder
 
 FLUSH_SECONDS = 1.0
+Share = Literal["alone", "coordinator", "intake"]
+"""One process alone; or one coordinator and any number of intakes, over PostgreSQL."""
 _RECORD = re.compile(rb"([0-9]{20}) ([0-9a-f]{32})\n")
 
 
@@ -38,6 +41,8 @@ class Opening:
     """Where the last commit's number is kept; beside an SQLite file unless named."""
     say: Callable[..., None] = _say_nothing
     """Told what was accepted."""
+    share: Share = "alone"
+    """Which other processes may have it open."""
 
 
 class CommitFile:
@@ -99,6 +104,7 @@ class CommitNumbers:
 
     def __init__(self, where: str, file: Path | None, opening: Opening) -> None:
         self._where, self._opening, self._last = where, opening, 0
+        self._lock = Lock()
         self._file = CommitFile(where, file) if file else None
 
     def take_over(self, rows: Rows) -> None:
@@ -126,11 +132,12 @@ class CommitNumbers:
         return numbered
 
     def committed(self, store: StoreState | None) -> None:
-        """Remember the number of a transaction, now that it is durable."""
-        if store is not None:
-            self._last = store.commits
-            if self._file:
-                self._file.write(store.commits, store.identity)
+        """Remember the number of a transaction, now that it is durable; threads may come in another order."""
+        with self._lock:
+            if store is not None and store.commits > self._last:
+                self._last = store.commits
+                if self._file:
+                    self._file.write(store.commits, store.identity)
 
     def close(self) -> None:
         """Close the file; again, nothing."""

@@ -1,8 +1,12 @@
-"""The store of a party's reports in tables, whichever database holds them."""
+"""The store of a party's reports in tables, whichever database holds them.
+
+Several processes may write at once where the database lets them. A ticket is used once because its slot is a primary
+key. Rows are locked in one order: tasks by number, then the store's; or the store's, then a book's.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from secrets import token_bytes
 from typing import Any, cast
 
@@ -21,14 +25,16 @@ from treetop.adapters.relational.states import (
     seal_of,
     sum_with,
 )
-from treetop.adapters.relational.tables import LAST_SERIAL, SERIAL_BITS, Database, Rows, slots_of
-from treetop.errors import InvalidInput, UnknownName
+from treetop.adapters.relational.tables import LAST_SERIAL, SERIAL_BITS, Database, Overtaken, Rows, slots_of
+from treetop.errors import InvalidInput, StoreUnavailable, UnknownName
 from treetop.federation.service_ports import SECRET_BYTES, AdmittedReport, ClosedEnrolment
 from treetop.federation.wire.uploads import ReportStatus
 from treetop.trie.user_groups import Group
 
 MAX_GROUPS = 1 << 23
 """A group's number and a serial number make one 63-bit key."""
+ATTEMPTS = 20
+"""How often reports are tried anew when another process was faster; each time at least one of its commits is new."""
 Kept = tuple[int, bytes, bytes]
 """Serial number, check and body of a new report."""
 
@@ -40,6 +46,8 @@ class RelationalReportStore:
         self._database = database
         self._numbers: dict[bytes, int] = {}
         """The row of each task, which never changes."""
+        self._begun: set[tuple[bytes, Group]] = set()
+        """Groups known to have a row."""
 
     def add_task(self, task: bytes, document: bytes) -> None:
         """Keep a signed task under its digest; again, the same document, does nothing."""
@@ -119,12 +127,41 @@ class RelationalReportStore:
         for index, report in enumerate(reports):
             indices[report.task].append(index)
         numbers = sorted((self._number(task), task) for task in indices)
-        statuses: dict[int, ReportStatus] = {}
-        with self._rows(*indices) as rows:
-            for number, task in numbers:
-                found = _take_reports(rows, _locked(rows, number, task), [reports[index] for index in indices[task]])
-                statuses.update(zip(indices[task], found, strict=True))
-        return [statuses[index] for index in range(len(reports))]
+        for _ in range(ATTEMPTS):
+            groups = {task: [reports[index].group for index in indices[task]] for task in indices}
+            forgotten = {task for task in indices if self._begin(task, groups[task])}
+            statuses: dict[int, ReportStatus] = {}
+            with suppress(Overtaken):
+                with self._rows(*indices) as rows:
+                    for number, task in numbers:
+                        if task in forgotten:
+                            found = [ReportStatus.TICKET_SPENT] * len(indices[task])
+                        else:
+                            found = _take_reports(rows, number, task, [reports[index] for index in indices[task]])
+                        statuses.update(zip(indices[task], found, strict=True))
+                return [statuses[index] for index in range(len(reports))]
+            self._begun.clear()
+        raise StoreUnavailable("other processes keep using the same tickets; nothing was kept")
+
+    def _begin(self, task: bytes, groups: Iterable[Group]) -> bool:
+        """See to it that groups have rows, and return whether the task was forgotten."""
+        missing = [group for group in dict.fromkeys(groups) if (task, group) not in self._begun]
+        if not missing:
+            return False
+        with self._task(task) as (rows, state):
+            if state.forgotten:
+                return True
+            known = _groups_of(rows, state)
+            for index, group in enumerate(group for group in missing if group not in known):
+                grown = state._replace(groups=state.groups + index)
+                rows.save(_new_group(rows, grown, group)._replace(secret=token_bytes(SECRET_BYTES)))
+        self._begun.update((task, group) for group in missing)
+        return False
+
+    def digests(self) -> list[bytes]:
+        """Return the digests of all tasks but those forgotten, without waiting for anybody."""
+        with self._rows() as rows:
+            return [state.digest for state in rows.states(TaskState) if not state.forgotten]
 
     def close_group(self, task: bytes, group: Group) -> int:
         """Accept nothing for a group from here on; return its reports; again, the same answer."""
@@ -268,28 +305,32 @@ def _closed_group(rows: Rows, task: TaskState, group: Group) -> GroupState:
     return found
 
 
-def _take_reports(rows: Rows, task: TaskState, reports: Sequence[AdmittedReport]) -> list[ReportStatus]:
-    """Keep what is new and in time, and return a status for each."""
-    if task.forgotten:
-        return [ReportStatus.TICKET_SPENT] * len(reports)
-    base = task.number << SERIAL_BITS
+def _take_reports(rows: Rows, number: int, task: bytes, reports: Sequence[AdmittedReport]) -> list[ReportStatus]:
+    """Keep what is new and in time, and return a status for each.
+
+    The task is locked last, when the rows are written: until then nobody waits for this process, and whatever another
+    one has done in the meantime raises `Overtaken`.
+    """
+    base = number << SERIAL_BITS
+    states = {state.group: state for state in rows.states(GroupState, number)}
+    if not states.keys() >= {report.group for report in reports}:
+        raise Overtaken
+    # After the states: what was accepted before a group closed is seen here, and a repetition of it is `replayed`.
     known = rows.spent([base | report.serial for report in reports])
-    states = _groups_of(rows, task)
-    unseen = {report.group for report in reports} - states.keys()
-    begun = {group: GroupState(0, task.number, 0, 0, secret=token_bytes(SECRET_BYTES)) for group in unseen} | states
     new: dict[Group, list[Kept]] = defaultdict(list)
-    statuses = [_status(report, base, known, begun[report.group], new) for report in reports]
-    for group in (group for group in new if group not in states):
-        states[group] = _new_group(rows, task, group)._replace(secret=begun[group].secret)
-        task = task._replace(groups=task.groups + 1)
+    statuses = [_status(report, base, known, states[report.group], new) for report in reports]
     if new:
-        rows.add_spent([(base | serial, check) for kept in new.values() for serial, check, _ in kept])
-        rows.add_bodies([  # behind those that are there
-            ((states[group].number << SERIAL_BITS | states[group].reports) + index, serial, body)
+        rows.add_spent(sorted((base | serial, check) for kept in new.values() for serial, check, _ in kept))
+        rows.add_bodies([
+            (states[group].number << SERIAL_BITS | place, serial, body)
             for group, kept in new.items()
-            for index, (serial, _, body) in enumerate(kept)
+            for place, (serial, _, body) in zip(rows.free_places(states[group], len(kept)), kept, strict=True)
         ])  # fmt: skip
-        rows.save(*(_grown(states[group], kept) for group, kept in new.items()))
+    locked = _groups_of(rows, _locked(rows, number, task))
+    if any(group not in locked or locked[group].state != OPEN for group in new):
+        raise Overtaken
+    if new:
+        rows.save(*(_grown(locked[group], kept) for group, kept in new.items()))
     return statuses
 
 

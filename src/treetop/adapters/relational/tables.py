@@ -4,13 +4,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from treetop.adapters.relational.states import Kind, State
+from treetop.adapters.relational.states import GroupState, Kind, State
 
 SERIAL_BITS = 40
 """Reports and enrolments are keyed by one integer, a number of task or group before the serial number."""
 LAST_SERIAL = (1 << SERIAL_BITS) - 1
 STRETCH = 4096
 """Rows read at once."""
+
+
+class Overtaken(Exception):
+    """Another process has used a ticket, or closed a group, between what was read and what was written."""
 
 
 def slots_of(number: int) -> tuple[int, int]:
@@ -29,7 +33,7 @@ class Rows(Protocol):
         ...
 
     def states(self, kind: type[Kind], task: int | None = None) -> list[Kind]:
-        """Return all rows by number, or those of a task."""
+        """Return all rows by number, or those of a task, without waiting for anybody."""
         ...
 
     def save(self, *states: State) -> None:
@@ -57,7 +61,11 @@ class Rows(Protocol):
         ...
 
     def add_spent(self, rows: Sequence[tuple[int, bytes]]) -> None:
-        """Keep slots and checks."""
+        """Keep slots and checks; raise `Overtaken` if one was taken meanwhile."""
+        ...
+
+    def free_places(self, group: GroupState, count: int) -> Sequence[int]:
+        """Return so many low bits of slots that no other body of the group has, or will have."""
         ...
 
     def add_bodies(self, rows: Sequence[tuple[int, int, bytes]]) -> None:

@@ -7,10 +7,12 @@ says nothing but how often each was sent.
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 
 from treetop.adapters.report_files.columns import batch_columns
 from treetop.adapters.report_files.counting import Candidates, CountingEngine, EmbeddedEngine
+from treetop.adapters.report_files.locations import Location, StoredObject, check_content, digest_of
 from treetop.adapters.report_files.reader import ReportFile
 from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.adapters.report_files.writer import ReportFileWriter
@@ -26,10 +28,10 @@ from treetop.trie.user_groups import Group, Role
 class CollectedReports:
     """Run by the party: the reports of closed groups."""
 
-    def __init__(self, store: ReportStore, folder: Path, engine: CountingEngine | None = None) -> None:
-        self._store, self._folder = store, Path(folder)
+    def __init__(self, store: ReportStore, folder: Location, engine: CountingEngine | None = None) -> None:
+        self._store, self._folder = store, folder
         self._engine = engine or EmbeddedEngine()
-        self._exported: dict[ReportKind, Path] = {}
+        self._exported: dict[ReportKind, Location] = {}
         self._turn = Lock()
 
     def unlink(self, envelope: Envelope) -> None:
@@ -58,7 +60,7 @@ class CollectedReports:
             reports += len(columns[0])
         return oracle.beyond_chance(found, reports, len(counting.keys))
 
-    def _files(self, envelope: Envelope) -> list[Path]:
+    def _files(self, envelope: Envelope) -> list[Location]:
         """Return the files of a group: one, or none if it has no reports."""
         with self._turn:
             kind = ReportKind.of(envelope)
@@ -69,23 +71,48 @@ class CollectedReports:
                 self._exported[kind] = self._settled(envelope, kind, reports)
             return [self._exported[kind]]
 
-    def _settled(self, envelope: Envelope, kind: ReportKind, reports: int) -> Path:
+    def _settled(self, envelope: Envelope, kind: ReportKind, reports: int) -> Location:
         """Return the file that holds a group's reports now, and make sure that nothing else does."""
-        place = tuple(Role).index(envelope.group.role)
-        path = self._folder / f"{kind.task}_level_{kind.level}_role_{place}.parquet"
-        if not path.exists():
-            self._export(envelope, kind, path)
+        name = f"{kind.task}_level_{kind.level}_role_{tuple(Role).index(envelope.group.role)}"
+        path: Location
+        if isinstance(self._folder, StoredObject):
+            path = self._stored(envelope, kind, self._folder, name)
+        else:
+            path = self._folder / f"{name}.parquet"
+            if not path.exists():
+                self._export(envelope, kind, path)
         found = ReportFile.opened(path, kind).reports
         if found != reports:
             raise StoreDamaged(kind.task, f"{reports} reports of {envelope.group} were kept, {path.name} has {found}")
         self._store.scrub(envelope.task, envelope.group)
         return path
 
+    def _stored(self, envelope: Envelope, kind: ReportKind, folder: StoredObject, name: str) -> StoredObject:
+        """Return the object of a group, whose name ends with the SHA-256 of its content, and check that it is so.
+
+        An upload that was not finished leaves no object. The same reports make the same file, so that a process that
+        goes on after another one, or beside it, writes the same object again.
+        """
+        try:
+            for found in folder.below(f"{name}_sha256_"):
+                check_content(found, found.name.removeprefix(f"{name}_sha256_").removesuffix(".parquet"))
+                return found
+            with TemporaryDirectory(prefix="treetop-") as private:
+                file = Path(private) / f"{name}.parquet"
+                self._export(envelope, kind, file)
+                digest = digest_of(file)
+                stored = folder / f"{name}_sha256_{digest}.parquet"
+                stored.put(file)
+            check_content(stored, digest)  # before the store forgets what was sent
+        except OSError as error:
+            raise StoreUnavailable(f"reports cannot be put into {folder}: {type(error).__name__}") from error
+        return stored
+
     def _export(self, envelope: Envelope, kind: ReportKind, path: Path) -> None:
         stretches = self._store.bodies(envelope.task, envelope.group)
         try:
-            private_folder(self._folder)
-            for half in self._folder.glob(f".{path.name}.*.partial"):
+            private_folder(path.parent)
+            for half in path.parent.glob(f".{path.name}.*.partial"):
                 half.unlink()  # a process was killed while it wrote
             with ReportFileWriter(path, kind) as writer:
                 for bodies in stretches:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from treetop.adapters.report_files.locations import Location, StoredObject
 from treetop.adapters.report_files.reader import ReportFile, refusing
 from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.errors import InvalidInput
@@ -47,7 +48,7 @@ class Candidates:
 class CountingEngine(Protocol):
     """Run by the party: counts whole files, all of them or none."""
 
-    def count(self, files: Sequence[Path], candidates: Candidates) -> Tally:
+    def count(self, files: Sequence[Location], candidates: Candidates) -> Tally:
         """Return the tally of all reports in the files, whatever their order."""
         ...
 
@@ -60,7 +61,7 @@ def count_row_group(file: ReportFile, group: int, candidates: Candidates) -> Tal
         return Tally(support, len(columns[0]))
 
 
-def count_file(path: Path, candidates: Candidates) -> Tally:
+def count_file(path: Location, candidates: Candidates) -> Tally:
     """Run by one worker: the tally of one file, one row group in memory at a time."""
     file = ReportFile.opened(path, candidates.kind)
     tallies = (count_row_group(file, group, candidates) for group in range(len(file.groups)))
@@ -78,14 +79,14 @@ def add_up_files(files: Iterable[ReportFile], candidates: Candidates, bits: int)
     return sums
 
 
-def add_up_file(path: Path, candidates: Candidates, bits: int) -> Any:
+def add_up_file(path: Location, candidates: Candidates, bits: int) -> Any:
     """Run by one worker: the sums of one file."""
     return add_up_files([ReportFile.opened(path, candidates.kind)], candidates, bits)
 
 
-def distinct(files: Sequence[Path]) -> list[Path]:
+def distinct(files: Sequence[Location]) -> list[Location]:
     """Return the files as absolute paths, or refuse one that would be counted twice."""
-    times = Counter(Path(file).resolve() for file in files)
+    times = Counter(file if isinstance(file, StoredObject) else Path(file).resolve() for file in files)
     for path, named in times.items():
         if named > 1:
             raise InvalidInput(f"{path} is named twice and would be counted twice")
@@ -102,7 +103,7 @@ class EmbeddedEngine:
     def __init__(self, workers: int | None = None) -> None:
         self.workers = workers or os.cpu_count() or 1
 
-    def count(self, files: Sequence[Path], candidates: Candidates) -> Tally:
+    def count(self, files: Sequence[Location], candidates: Candidates) -> Tally:
         """Return the tally of all reports in the files; the first damaged file ends the count."""
         opened = [ReportFile.opened(path, candidates.kind) for path in distinct(files)]
         if candidates.bits is not None:

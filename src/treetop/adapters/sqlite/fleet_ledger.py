@@ -5,7 +5,7 @@ commit leaves devices that have said nothing, a crash after it leaves the bytes 
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +18,8 @@ CREATE TABLE IF NOT EXISTS devices (place INTEGER PRIMARY KEY, ledger BLOB NOT N
 CREATE TABLE IF NOT EXISTS reports (task BLOB, place INTEGER, batch BLOB NOT NULL, verdict TEXT,
     PRIMARY KEY (task, place)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS enrolments (task BLOB, place INTEGER, verdict TEXT NOT NULL,
+    PRIMARY KEY (task, place)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS refusals (task BLOB, place INTEGER, code TEXT NOT NULL, told INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (task, place)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
@@ -109,10 +111,31 @@ class FleetLedger:
                 "UPDATE reports SET verdict = ? WHERE task = ? AND place = ?",
                 [(verdict.value, task, record.index) for record, verdict in old],
             )
-            written = [record for record, _ in (*new, *old)]
+            _keep_devices(database, [record for record, _ in (*new, *old)])
+
+    def keep_refusals(self, task: bytes, refused: Mapping[int, str], changed: Sequence[DeviceRecord]) -> None:
+        """Commit which devices may not answer a task, and the ledgers of those that have drawn a week."""
+        rows = [(task, index, code) for index, code in refused.items()]
+        with self._transaction() as database:
+            _keep_devices(database, changed)
+            database.executemany("INSERT OR IGNORE INTO refusals (task, place, code) VALUES (?, ?, ?)", rows)
+
+    def refused(self, task: bytes) -> dict[int, str]:
+        """Return the devices that did not answer a task, and their codes."""
+        return dict(self._database.execute("SELECT place, code FROM refusals WHERE task = ? ORDER BY place", (task,)))
+
+    def untold(self, task: bytes) -> list[tuple[int, str]]:
+        """Return the devices whose party may not know yet that they do not answer a task."""
+        rows = self._database.execute(
+            "SELECT place, code FROM refusals WHERE task = ? AND told = 0 ORDER BY place", (task,)
+        )
+        return rows.fetchall()
+
+    def note_told(self, task: bytes, indices: Iterable[int]) -> None:
+        """Remember that a party was told."""
+        with self._transaction() as database:
             database.executemany(
-                "INSERT OR REPLACE INTO devices VALUES (?, ?, ?)",
-                [(record.index, record.ledger, record.counter) for record in written],
+                "UPDATE refusals SET told = 1 WHERE task = ? AND place = ?", [(task, index) for index in indices]
             )
 
     def answered(self, task: bytes) -> set[int]:
@@ -143,3 +166,10 @@ class FleetLedger:
         """Return the final verdicts on enrolments."""
         rows = self._database.execute("SELECT place, verdict FROM enrolments WHERE task = ? ORDER BY place", (task,))
         return {index: ReportStatus(verdict) for index, verdict in rows}
+
+
+def _keep_devices(database: sqlite3.Connection, records: Sequence[DeviceRecord]) -> None:
+    database.executemany(
+        "INSERT OR REPLACE INTO devices VALUES (?, ?, ?)",
+        [(record.index, record.ledger, record.counter) for record in records],
+    )

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from treetop.adapters.relational.states import Kind, RowDamaged, State, sealed, selects, unsealed, upserts
+from treetop.adapters.relational.states import GroupState, Kind, RowDamaged, State, sealed, selects, unsealed, upserts
 
 _ONE, _ALL, _OF_TASK = (
     selects("WHERE number = ?"),
@@ -66,6 +66,10 @@ class SqliteRows:
     def add_spent(self, rows: Sequence[tuple[int, bytes]]) -> None:
         """Keep slots and checks."""
         self._do_many("INSERT INTO spent VALUES (?, ?)", rows)
+
+    def free_places(self, group: GroupState, count: int) -> Sequence[int]:
+        """Return the places behind those that are taken."""
+        return range(group.reports, group.reports + count)
 
     def add_bodies(self, rows: Sequence[tuple[int, int, bytes]]) -> None:
         """Keep slots, serial numbers and bodies."""

@@ -8,8 +8,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from treetop.adapters.system.host import SystemClock
 from treetop.errors import InvalidInput, LedgerRefused
 from treetop.federation.device.ledger import Caps, Ledger
+from treetop.federation.ports import Clock
 from treetop.secret_files import create_private, flush_folder, open_private, private_folder
 
 
@@ -94,7 +96,7 @@ class CounterFile:
         replace_durably(self._path, str(counter).encode("ascii"))
 
 
-Deed = Literal["enrolled", "sent"]
+Deed = Literal["enrolled", "sent", "refused"]
 
 
 @dataclass(frozen=True)
@@ -111,12 +113,12 @@ class Event:
 class DeviceState:
     """Run by the device: its folder, which one process at a time may hold open."""
 
-    def __init__(self, folder: Path, caps: Caps | None = None) -> None:
+    def __init__(self, folder: Path, caps: Caps | None = None, clock: Clock | None = None) -> None:
         private_folder(folder)
         self._history = folder / "history.jsonl"
         self._file = LedgerFile(folder / "ledger")
         try:
-            self.ledger = Ledger(self._file, CounterFile(folder / "counter"), caps)
+            self.ledger = Ledger(self._file, CounterFile(folder / "counter"), caps, clock or SystemClock())
         except BaseException:
             self._file.close()
             raise
@@ -140,7 +142,14 @@ class DeviceState:
 
     def enrolled(self, task: bytes) -> bool:
         """Return whether the party has said that this device takes part in a task."""
-        return any(event.task == task.hex() and event.deed == "enrolled" for event in self.events())
+        return self._has(task, "enrolled")
+
+    def refused(self, task: bytes) -> bool:
+        """Return whether the party was told that this device may not answer a task."""
+        return self._has(task, "refused")
+
+    def _has(self, task: bytes, deed: Deed) -> bool:
+        return any(event.task == task.hex() and event.deed == deed for event in self.events())
 
 
 def _event(line: bytes) -> Event | None:

@@ -18,6 +18,7 @@ from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.host import SystemEntropy
 from treetop.cli.federation.device_options import (
     STANDARD_INPUT,
+    WINDOW_DAYS,
     Attribute,
     CaFile,
     LeastSlots,
@@ -28,6 +29,8 @@ from treetop.cli.federation.device_options import (
     State,
     Task,
     TaskCap,
+    WindowCap,
+    WindowDays,
     caps_of,
     digest_of,
     given,
@@ -97,6 +100,8 @@ def device(
     max_delay: Annotated[int, typer.Option("--max-delay", min=0, help="Send after so many seconds at most.")] = 0,
     epsilon_cap: TaskCap = "4",
     lifetime_cap: LifetimeCap = "8",
+    window_cap: WindowCap = None,
+    window_days: WindowDays = WINDOW_DAYS,
     attribute: Attribute = None,
     least_slots: LeastSlots = LEAST_SLOTS,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the party is ready.")] = False,
@@ -105,7 +110,7 @@ def device(
     """Answer a task with one user's device: one perturbed report, the same bytes whenever it is sent again."""
     if context.invoked_subcommand is not None:
         return
-    caps = caps_of(epsilon_cap, lifetime_cap, attribute, least_slots)
+    caps = caps_of(epsilon_cap, lifetime_cap, attribute, least_slots, window_cap, window_days)
     with closing(DeviceState(given("--state", state), caps)) as kept:
         if status:
             _show_status(kept)

@@ -8,6 +8,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from treetop.errors import InvalidInput
+from treetop.federation.campaign import DAY
 from treetop.federation.device.attributes import normalised
 from treetop.federation.device.ledger import Caps
 from treetop.federation.device.list_checks import LEAST_SLOTS
@@ -16,6 +17,7 @@ from treetop.secret_files import read_secret
 
 Value = TypeVar("Value")
 STANDARD_INPUT = Path("-")
+WINDOW_DAYS = Caps().window_seconds // DAY
 
 Party = Annotated[str | None, typer.Option("--party", metavar="URL", help="The party's address.", show_default=False)]
 Task = Annotated[str | None, typer.Option("--task", metavar="DIGEST", help="The task's digest.", show_default=False)]
@@ -36,6 +38,14 @@ CaFile = Annotated[
 ]
 TaskCap = Annotated[str, typer.Option("--epsilon-cap", help="The most that one task may cost.")]
 LifetimeCap = Annotated[str, typer.Option("--lifetime-cap", help="The most that all tasks together may ever cost.")]
+WindowCap = Annotated[
+    str | None,
+    typer.Option(
+        "--window-cap", help="The most that all tasks answered and cycles begun within a window may cost.",
+        show_default="4, or the cap of one task where that is more",
+    ),
+]  # fmt: skip
+WindowDays = Annotated[int, typer.Option("--window-days", min=1, help="Days after which what was spent is renewed.")]
 Attribute = Annotated[
     str | None,
     typer.Option(
@@ -56,14 +66,20 @@ def given(option: str, value: Value | None) -> Value:
     return value
 
 
-def caps_of(per_task: str, lifetime: str, attribute: str | None = None, least_slots: int = LEAST_SLOTS) -> Caps:
-    """Read what a device's owner allows."""
+def caps_of(
+    per_task: str, lifetime: str, attribute: str | None = None, least_slots: int = LEAST_SLOTS,
+    window: str | None = None, window_days: int = WINDOW_DAYS,
+) -> Caps:  # fmt: skip
+    """Read what a device's owner allows; what she allows for one task she allows within a window."""
+    given_caps = ", ".join(repr(cap) for cap in (per_task, lifetime, window) if cap is not None)
     try:
-        caps = Caps(Fraction(per_task), Fraction(lifetime), attribute, least_slots)
+        task_cap = Fraction(per_task)
+        window_cap = max(Caps().window, task_cap) if window is None else Fraction(window)
+        caps = Caps(task_cap, Fraction(lifetime), attribute, least_slots, window_cap, window_days * DAY)
     except (ValueError, ZeroDivisionError):
-        raise InvalidInput(f"caps must be decimal numbers, found {per_task!r} and {lifetime!r}") from None
-    if min(caps.per_task, caps.lifetime) <= 0:
-        raise InvalidInput(f"caps must be above 0, found {per_task} and {lifetime}")
+        raise InvalidInput(f"caps must be decimal numbers, found {given_caps}") from None
+    if min(caps.per_task, caps.lifetime, caps.window) <= 0:
+        raise InvalidInput(f"caps must be above 0, found {given_caps}")
     if attribute is not None and not normalised(attribute):
         raise InvalidInput(f"--attribute: expected a name that can be seen, found {attribute!r}")
     return caps

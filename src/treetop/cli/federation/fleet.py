@@ -13,6 +13,7 @@ import typer
 
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.cli.federation.device_options import (
+    WINDOW_DAYS,
     Attribute,
     CaFile,
     LeastSlots,
@@ -23,6 +24,8 @@ from treetop.cli.federation.device_options import (
     State,
     Task,
     TaskCap,
+    WindowCap,
+    WindowDays,
     caps_of,
     digest_of,
     given,
@@ -32,8 +35,10 @@ from treetop.cli.options import RowsAreUsers, UserColumn
 from treetop.cli.screen import out, progress_bar
 from treetop.datasets.loading import federation_named
 from treetop.datasets.party_split import users_of
+from treetop.errors import InvalidInput
 from treetop.federation.device.list_checks import LEAST_SLOTS
 from treetop.services.fleet.fleet import Fleet, FleetPlan, FleetTotals
+from treetop.services.fleet.following import follow
 from treetop.services.fleet.runs import FleetProgress
 
 SECONDS_BETWEEN_LINES = 1.0
@@ -65,26 +70,50 @@ def fleet(
     ca: CaFile = None,
     epsilon_cap: TaskCap = "4",
     lifetime_cap: LifetimeCap = "8",
+    window_cap: WindowCap = None,
+    window_days: WindowDays = WINDOW_DAYS,
     attribute: Attribute = None,
     least_slots: LeastSlots = LEAST_SLOTS,
+    follow_party: Annotated[
+        bool,
+        typer.Option(
+            "--follow",
+            help="Answer one task after the other, as in a campaign; --tickets is a folder of files DIGEST.txt, and "
+            "--data is read again for each.",
+        ),
+    ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print the totals as one line; progress lines go to standard error.")
     ] = False,
 ) -> None:
     """Play many users of one party with the real device code; killed and started again, it goes on."""
-    source, name = given("--data", data), given("--party-name", party_name)
-    federation = federation_named(source, any_items=True, user=user_column, rows_are_users=rows_are_users)
-    held = users_of(federation, name, users, seed)
-    own = [ticket.to_bytes() for ticket in tickets_in("--tickets", given("--tickets", tickets))]
-    plan = FleetPlan(
-        given("--party", party), digest_of(task), name, own,
-        given("--state", state), PinnedKeys(given("--server-key", server_key)), ca, batch, connections,
-        caps_of(epsilon_cap, lifetime_cap, attribute, least_slots),
-    )  # fmt: skip
-    player = Fleet(plan, held, f"{' '.join(source)}, party {name}, {len(held)} users, seed {seed}")
-    with closing(player), _progress_lines() if json else _progress_bar(len(held)) as show:
-        totals = player.run(show)
-    _show(totals, json)
+    source, name, url = given("--data", data), given("--party-name", party_name), given("--party", party)
+    file, kept, keys = (
+        given("--tickets", tickets),
+        given("--state", state),
+        PinnedKeys(given("--server-key", server_key)),
+    )
+    caps = caps_of(epsilon_cap, lifetime_cap, attribute, least_slots, window_cap, window_days)
+
+    def play(digest: bytes, tickets: Path) -> None:
+        """Answer one task with what the users hold now."""
+        federation = federation_named(source, any_items=True, user=user_column, rows_are_users=rows_are_users)
+        held = users_of(federation, name, users, seed)
+        own = [ticket.to_bytes() for ticket in tickets_in("--tickets", tickets)]
+        plan = FleetPlan(url, digest, name, own, kept, keys, ca, batch, connections, caps)
+        player = Fleet(plan, held, f"{' '.join(source)}, party {name}, {len(held)} users, seed {seed}")
+        with closing(player), _progress_lines() if json else _progress_bar(len(held)) as show:
+            totals = player.run(show)
+        _show(totals, json)
+
+    if not follow_party:
+        play(digest_of(task), file)
+    elif task is not None:
+        raise InvalidInput("--follow answers every task that it has tickets for: leave --task out")
+    elif not file.is_dir():
+        raise InvalidInput(f"--follow expects --tickets to be a folder with a file for each task, found {file}")
+    else:
+        follow(url, ca, file, play)
 
 
 @contextmanager
@@ -112,7 +141,7 @@ def _progress_lines() -> Iterator[Callable[[FleetProgress], None]]:
 
 def _show(totals: FleetTotals, json: bool) -> None:
     if json:
-        print(json_text.dumps(asdict(totals)))
+        print(json_text.dumps(asdict(totals)), flush=True)
         return
     reports = ", ".join(f"{count:,} {verdict}" for verdict, count in sorted(totals.verdicts.items())) or "none"
     out.print(f"{totals.devices:,} devices; reports: {reports}; {totals.unanswered:,} without one.")

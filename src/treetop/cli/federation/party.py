@@ -2,6 +2,7 @@
 
 import os
 from datetime import UTC, datetime
+from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,15 +29,34 @@ MaybeSettings = Annotated[
 ]
 
 
+class ProcessRole(StrEnum):
+    """What one of several processes over one PostgreSQL store does."""
+
+    INTAKE = "intake"
+    COORDINATOR = "coordinator"
+
+
+Role = Annotated[
+    ProcessRole | None,
+    typer.Option(
+        "--role",
+        help="One of several processes over one PostgreSQL store: any number of intakes, and one coordinator, which "
+        "works on the server's messages. Each answers every request.",
+        show_default="the party is this process alone",
+    ),
+]
+
+
 @app.callback()
-def party(context: typer.Context, settings: MaybeSettings = None) -> None:
+def party(context: typer.Context, settings: MaybeSettings = None, role: Role = None) -> None:
     """Serve devices, the party's back end and the server until SIGTERM; SIGHUP reads the keys again."""
     if context.invoked_subcommand is not None:
         return
     if settings is None:
         raise InvalidInput("--settings party.toml is missing: the file that says who this party is")
     service, query = _federation("services.party.service"), _federation("federation.party.query")
-    service.serve_party(settings, os.environ, query.PartyQuery, _federation("web.party_pages").party_pages)
+    pages = _federation("web.party_pages").party_pages
+    service.serve_party(settings, os.environ, query.PartyQuery, pages, role.value if role else "alone")
 
 
 @app.command()

@@ -41,7 +41,7 @@ from treetop.cli.options import (
     seconds_of,
 )
 from treetop.cli.qr_code import in_terminal, qr_code
-from treetop.cli.rendering import present
+from treetop.cli.rendering import present, present_campaign
 from treetop.cli.screen import Description, err, note
 from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import steps_named
@@ -50,7 +50,9 @@ from treetop.mechanisms.protocol import MODES
 from treetop.oracles.registry import AUTO, oracle_names
 from treetop.privacy.shuffling import asked_guarantee
 from treetop.query.answer import Answer
-from treetop.query.local_federation import GroundTruth, opened_folder
+from treetop.query.local_campaign import weekly_answers
+from treetop.query.local_federation import GroundTruth, opened_folder, weekly_federations
+from treetop.services.local.campaign import LocalCampaign
 from treetop.services.local.folder import HOST, FederationFolder
 from treetop.services.local.processes import Processes
 from treetop.services.local.run import LocalFederation, Standing
@@ -118,6 +120,23 @@ Origins = Annotated[
     list[str] | None,
     typer.Option("--origin", help="Survey: another site whose pages may report, again for each.", show_default=False),
 ]
+Campaign = Annotated[
+    bool, typer.Option("--campaign", help="Ask the same question every week; weeks are seconds long, and items drift.")
+]
+Weeks = Annotated[
+    int | None, typer.Option("--weeks", min=2, max=100, help="Campaign: how many weeks.", show_default="6")
+]
+Drift = Annotated[
+    float | None,
+    typer.Option("--drift", min=0, help="Campaign: how many of the top k change in a week.", show_default="1.6"),
+]
+Every = Annotated[
+    str | None,
+    typer.Option(
+        "--every", metavar="DURATION", help="Campaign: how long a week lasts.", show_default="what the users need"
+    ),
+]
+DEFAULT_WEEKS = 6
 OpenPage = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
 Stay = Annotated[
     bool, typer.Option("--stay", help="Keep the federation and its page up after the answer, until Ctrl-C.")
@@ -159,6 +178,10 @@ def up(
     collect: Collect = None,
     phones: Phones = True,
     origin: Origins = None,
+    campaign: Campaign = False,
+    weeks: Weeks = None,
+    drift: Drift = None,
+    every: Every = None,
     open_page: OpenPage = False,
     stay: Stay = False,
     json: Json = False,
@@ -171,7 +194,7 @@ def up(
         "settings": read_settings(settings) or None, "strategy": strategy, "text_recovery": text_recovery,
         "normalise": ",".join(steps_named(normalise)) if normalise else None, "central": central and vars(central),
         "user_column": user_column, "rows_are_users": rows_are_users or None, "items_per_user": items_per_user,
-        "reading": reading,
+        "reading": reading, **_campaign_options(campaign, weeks, drift, every, survey=survey, mode=mode),
     }  # fmt: skip
     begun = directory is not None and FederationFolder.is_one(directory)
     if survey and not begun:
@@ -186,6 +209,9 @@ def up(
     users = sum(home.users for home in folder.parties.values())
     note(f"{users:,} users drawn with seed {folder.options.seed}; everything is in {folder.path}")
     note(f"`treetop up --directory {folder.path}` goes on from there")
+    if folder.options.weeks is not None:
+        present_campaign(campaign_answers(folder), json)
+        return
     truth = GroundTruth(folder)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: whatever was started is stopped, too
     with Processes(lambda name: note(f"{name} died and was started again")) as processes:
@@ -195,6 +221,37 @@ def up(
         if stay:
             note(f"still up: {federation.page}; Ctrl-C ends it")
             federation.stay()
+
+
+def _campaign_options(
+    campaign: bool, weeks: int | None, drift: float | None, every: str | None, *, survey: bool, mode: str | None
+) -> dict[str, Any]:
+    """Return what a campaign adds to the options, or refuse options that make none."""
+    if not campaign:
+        if (weeks, drift, every) != (None, None, None):
+            raise InvalidInput("--weeks, --drift and --every are for --campaign")
+        return {}
+    if survey or mode == "rounds":
+        raise InvalidInput("--campaign expects simulated users in one-shot mode, found --survey or --mode rounds")
+    seconds = None if every is None else seconds_of("--every", every)
+    return {"weeks": weeks or DEFAULT_WEEKS, "drift": drift, "every": seconds}
+
+
+def campaign_answers(folder: FederationFolder) -> list[Answer]:
+    """Start every process, play the weeks, and return their answers, scored; show on the way how far it is."""
+    held = weekly_federations(folder.federation(), folder.options)
+    note(f"{len(held)} weeks: every device answers in one of them, which it draws")
+    with Processes(lambda name: note(f"{name} died and was started again")) as processes, Bars() as bars:
+        federation = LocalCampaign(folder, processes, held)
+        bars.say("starting a server and parties")
+        federation.start()
+        weeks = federation.weeks(bars.show)
+        for week in weeks:
+            if week["state"] != "answered":
+                note(f"week {week['number']} has no answer: {week['doing']}")
+        return federation.tried(
+            lambda: weekly_answers(folder, federation.server, weeks, held), "the server gave no answers"
+        )
 
 
 def _survey_plan(

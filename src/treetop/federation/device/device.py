@@ -1,16 +1,19 @@
 """The device's role: one private value or set of them, one perturbed report for each task.
 
 The order is the promise: the question is checked on public data, the group and the cost are written to the ledger,
-all randomness is drawn, the value is read last, the report is written to the ledger, and only then sent. No variable
+all randomness is drawn, the value is read last, the report is written to the ledger, and only then sent. The week in
+which a campaign is answered is drawn and written with its cost when the campaign's cycle is first seen. No variable
 holds the value, its key or its slot: a traceback with variables would show it.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from treetop.errors import PromiseBroken, QuestionRefused, ValueUnavailable
-from treetop.federation.device.group_assignment import Enrolment, assigned_group, drawn_group
-from treetop.federation.device.ledger import Ledger, LedgerEntry
+from treetop.errors import NotMyWeek, PromiseBroken, QuestionRefused, ValueUnavailable
+from treetop.federation.campaign import Campaign
+from treetop.federation.device.group_assignment import Enrolment, assigned_group, drawn_group, drawn_week
+from treetop.federation.device.ledger import Ledger
+from treetop.federation.device.ledger_entries import CycleSlot, LedgerEntry
 from treetop.federation.device.list_checks import check_question
 from treetop.federation.device.private_value import PrivateSet, PrivateValue
 from treetop.federation.ports import Outbox
@@ -35,17 +38,39 @@ class Device:
     def __init__(self, value: ValueSource, entropy: Entropy, ledger: Ledger) -> None:
         self._value, self._entropy, self._ledger = value, entropy, ledger
 
-    def answer_once(self, task: DeviceTask) -> bytes:
+    def check_allowed(self, task: DeviceTask, campaign: Campaign | None = None) -> None:
+        """Refuse a task that costs more than the owner allows, or of another week than the device's own.
+
+        On first sight of a campaign's cycle its week is drawn and written down, whichever week is asked about.
+        """
+        if task.campaign is None:
+            self._ledger.check_allowed(task.attribute, task.budget.amount)
+            return
+        if campaign is None:
+            raise QuestionRefused("campaign of the task", task.campaign.campaign, "none")
+        place = campaign.check_task(task)
+        self._ledger.check_campaign(campaign)
+        own = self._ledger.slot(campaign.digest, place.cycle) or self._drawn_slot(campaign, place.cycle)
+        if place.week != own.slot:
+            raise NotMyWeek("week of the task", f"{own.slot}, which this device drew, from 0 on", place.week)
+
+    def answer_once(self, task: DeviceTask, campaign: Campaign | None = None) -> bytes:
         """Return the one report of a one-shot task, at a level of the device's own drawing."""
         if not task.one_shot:
             raise QuestionRefused("mode of the task", "one-shot", "rounds: it needs a candidate list")
-        entry = self._ledger.entry(task.digest) or self._reserve(task, self._drawn_group(task), NO_DOMAIN)
+        entry = self._ledger.entry(task.digest) or self._reserve(task, self._drawn_group(task, campaign), NO_DOMAIN)
         return entry.sent or self._settle_hashed(task, entry)
 
-    def answer(self, task: DeviceTask, enrolment: Enrolment, question: Question, published: Publication) -> bytes:
+    def answer(
+        self, task: DeviceTask, enrolment: Enrolment, question: Question, published: Publication,
+        campaign: Campaign | None = None,
+    ) -> bytes:  # fmt: skip
         """Return the one report of a task in rounds, or refuse the question."""
         check_question(task, assigned_group(task, enrolment), question, published, self._ledger.caps.least_slots)
-        entry = self._ledger.entry(task.digest) or self._reserve(task, question.group, question.digest)
+        entry = self._ledger.entry(task.digest)
+        if entry is None:
+            self.check_allowed(task, campaign)
+            entry = self._reserve(task, question.group, question.digest)
         if entry.domain != question.digest:
             raise PromiseBroken("this task was answered for another candidate list: a second answer would cost again")
         return entry.sent or self._settle_slot(task, entry, question)
@@ -64,14 +89,23 @@ class Device:
             outbox.send(entry.sent or b"")
             self._ledger.mark_delivered(entry.task)
 
-    def _drawn_group(self, task: DeviceTask) -> Group:
-        self._ledger.check_allowed(task.attribute, task.budget.amount)
+    def _drawn_group(self, task: DeviceTask, campaign: Campaign | None) -> Group:
+        self.check_allowed(task, campaign)
         return drawn_group(task, self._entropy)
 
+    def _drawn_slot(self, campaign: Campaign, cycle: int) -> CycleSlot:
+        epsilon, attribute = campaign.budget.amount, campaign.attribute
+        self._ledger.check_allowed(attribute, epsilon)
+        week = drawn_week(campaign, self._entropy)
+        slot = CycleSlot(campaign.digest, cycle, week, campaign.weeks, epsilon, attribute, campaign.name)
+        return self._ledger.take_slot(slot)
+
     def _reserve(self, task: DeviceTask, group: Group, domain: bytes) -> LedgerEntry:
-        entry = LedgerEntry(task.digest, task.attribute, group, domain, task.budget.amount)
-        self._ledger.reserve(entry)
-        return entry
+        place = task.campaign
+        cycle = None if place is None else (bytes.fromhex(place.campaign), place.cycle)
+        return self._ledger.reserve(
+            LedgerEntry(task.digest, task.attribute, group, domain, task.budget.amount, cycle=cycle)
+        )
 
     def _settle_hashed(self, task: DeviceTask, entry: LedgerEntry) -> bytes:
         """Answer without a list: the key of the first bits, of the name or of a chunk behind it is hashed.

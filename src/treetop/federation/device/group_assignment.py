@@ -1,8 +1,9 @@
-"""Which group a device answers in: settled before its value is read, by public weights alone."""
+"""Which group a device answers in, and in which week of a campaign: settled before its value is read."""
 
 from dataclasses import dataclass
 from hashlib import sha256
 
+from treetop.federation.campaign import Campaign
 from treetop.federation.task import DeviceTask
 from treetop.privacy.randomness import Entropy, uniform_below
 from treetop.trie.user_groups import Group
@@ -16,6 +17,11 @@ def drawn_group(task: DeviceTask, entropy: Entropy) -> Group:
             return entry.group
         ticket -= entry.weight
     raise AssertionError("a ticket belongs to a group")
+
+
+def drawn_week(campaign: Campaign, entropy: Entropy) -> int:
+    """Run by the device: draw the week of a cycle in which it answers, each of W alike, with its own randomness."""
+    return uniform_below(campaign.weeks, entropy)
 
 
 @dataclass(frozen=True)

@@ -1,64 +1,63 @@
 """What a device has answered, written down before anything is sent.
 
 One entry for each task: first its group and its cost, then the bytes of its report, then that they arrived. A task
-that is asked about again gets the same bytes. Every write raises a counter, which a second place remembers, so
-that an older ledger put back in its place is noticed.
+that is asked about again gets the same bytes. One slot for each cycle of a campaign: the week that was drawn, and the
+cost of the cycle. Every write raises a counter, which a second place remembers, so that an older ledger put back in its
+place is noticed.
 """
 
-import json
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from hashlib import sha256
-from typing import Any
 
 from treetop.errors import BudgetExceeded, LedgerRefused, PromiseBroken, QuestionRefused
+from treetop.federation.campaign import DAY, Campaign
 from treetop.federation.device.attributes import normalised
+from treetop.federation.device.ledger_entries import Cycle, CycleSlot, LedgerContent, LedgerEntry
 from treetop.federation.device.list_checks import LEAST_SLOTS
-from treetop.federation.ports import CounterStore, LedgerStore
-from treetop.trie.user_groups import Group, Role
-
-_VERSION = 1
+from treetop.federation.ports import Clock, CounterStore, LedgerStore
 
 
 @dataclass(frozen=True)
 class Caps:
-    """What a device's owner allows; a day, a restart, a new task, name or key renews none of it."""
+    """What a device's owner allows; a day, a restart, a new task, name or key renews none of it but the window."""
 
     per_task: Fraction = Fraction(4)
     lifetime: Fraction = Fraction(8)
-    """For all tasks together, whatever they ask about."""
+    """For all tasks and campaigns together, whatever they ask about."""
     attribute: str | None = None
     """What the device's item is; None takes the word of the first task that it answers."""
     least_slots: int = LEAST_SLOTS
     """The shortest candidate list that is answered, the dummy counted (rounds)."""
-
-
-@dataclass(frozen=True)
-class LedgerEntry:
-    """One task in the ledger."""
-
-    task: bytes
-    attribute: str
-    group: Group
-    domain: bytes
-    epsilon: Fraction
-    sent: bytes | None = field(default=None, repr=False)
-    """The report as it goes out, envelope and all; None until it is made."""
-    delivered: bool = False
+    window: Fraction = Fraction(4)
+    """For all tasks answered and all cycles begun within a window."""
+    window_seconds: int = 84 * DAY
 
 
 class Ledger:
-    """Run by the device: the only way to a report."""
+    """Run by the device: the only way to a report. Without a clock time stands still: no window is ever renewed."""
 
-    def __init__(self, store: LedgerStore, counter: CounterStore, caps: Caps | None = None) -> None:
-        self._store, self._counter_store = store, counter
+    def __init__(
+        self, store: LedgerStore, counter: CounterStore, caps: Caps | None = None, clock: Clock | None = None
+    ) -> None:
+        self._store, self._counter_store, self._clock = store, counter, clock
         self.caps = caps or Caps()
-        self._counter, self._entries = _read(store.load())
+        found = LedgerContent.read(store.load())
+        self._counter = found.counter
+        self._entries = {entry.task: entry for entry in found.entries}
+        self._slots = {(slot.campaign, slot.cycle): slot for slot in found.slots}
         remembered = counter.read()
         if self._counter < remembered:
             raise LedgerRefused("counter", f"{remembered} at least", str(self._counter))
         if self._counter > remembered:  # a crash came between the two writes
             counter.advance(self._counter)
+        if not found.timed and self._entries:  # nobody knows when these were made: now is the safe side
+            self._write(*(replace(entry, time=self.now) for entry in found.entries))
+
+    @property
+    def now(self) -> int:
+        """Return the clock's time, but none before the newest entry: a clock that is set back renews nothing."""
+        return max([0 if self._clock is None else self._clock.now(), *(charge.time for charge in self.charges)])
 
     def entry(self, task: bytes) -> LedgerEntry | None:
         """Return what is known of a task."""
@@ -69,39 +68,84 @@ class Ledger:
         """Return all of them, oldest first."""
         return tuple(self._entries.values())
 
+    def slot(self, campaign: bytes, cycle: int) -> CycleSlot | None:
+        """Return the week that was drawn for a cycle of a campaign."""
+        return self._slots.get((campaign, cycle))
+
+    @property
+    def slots(self) -> tuple[CycleSlot, ...]:
+        """Return all weeks that were drawn, oldest first."""
+        return tuple(self._slots.values())
+
     def undelivered(self) -> list[LedgerEntry]:
         """Return the reports that were made and may not have arrived."""
         return [entry for entry in self._entries.values() if entry.sent is not None and not entry.delivered]
 
     @property
+    def charges(self) -> list[LedgerEntry | CycleSlot]:
+        """Return all that was paid for: tasks outside campaigns, and cycles, whether their week was met or missed."""
+        alone = [entry for entry in self._entries.values() if entry.cycle is None]
+        return [*alone, *self._slots.values()]
+
+    @property
     def spent(self) -> Fraction:
-        """Return the exact sum of all budgets promised to tasks."""
-        return sum((entry.epsilon for entry in self._entries.values()), start=Fraction(0))
+        """Return the exact sum of all budgets promised to tasks and cycles."""
+        return _total(self.charges)
+
+    @property
+    def in_window(self) -> list[LedgerEntry | CycleSlot]:
+        """Return what counts in the window that ends now, in the order in which it will be renewed."""
+        begin = self.now - self.caps.window_seconds
+        return sorted((charge for charge in self.charges if charge.time > begin), key=lambda charge: charge.time)
 
     @property
     def attribute(self) -> str | None:
         """Return what alone this device is asked about: its owner's word, or the first task's; None before that."""
         if self.caps.attribute is not None:
             return self.caps.attribute
-        return next((entry.attribute for entry in self._entries.values()), None)
+        charges = self.charges
+        return min(charges, key=lambda charge: charge.time).attribute if charges else None
 
     def check_allowed(self, attribute: str, epsilon: Fraction) -> None:
         """Refuse a task about something else, or one that would cost more than the owner allows."""
-        own = self.attribute
-        if own is not None and normalised(attribute) != normalised(own):
-            raise QuestionRefused("attribute of the task", repr(own), repr(attribute))
+        self._check_attribute(attribute)
         if epsilon > self.caps.per_task:
             raise BudgetExceeded("task", str(self.caps.per_task), str(epsilon))
-        total = self.spent + epsilon
-        if total > self.caps.lifetime:
+        if (total := self.spent + epsilon) > self.caps.lifetime:
             raise BudgetExceeded("lifetime", str(self.caps.lifetime), str(total))
+        if (total := _total(self.in_window) + epsilon) > self.caps.window:
+            raise BudgetExceeded("window", str(self.caps.window), str(total))
 
-    def reserve(self, entry: LedgerEntry) -> None:
-        """Charge for a task and fix its group and domain, before the value is read."""
+    def check_campaign(self, campaign: Campaign) -> None:
+        """Refuse a campaign that goes by the name of another one which costs something else."""
+        for slot in self._slots.values():
+            expected, found = (slot.epsilon, slot.weeks), (campaign.budget.amount, campaign.weeks)
+            if normalised(slot.name) == normalised(campaign.name) and found != expected:
+                raise QuestionRefused(
+                    f"campaign {campaign.name!r}", _terms(*expected) + ", as it was known here", _terms(*found)
+                )
+
+    def take_slot(self, slot: CycleSlot) -> CycleSlot:
+        """Charge for a cycle and fix its week, before any value is read; it is never drawn again."""
+        if (slot.campaign, slot.cycle) in self._slots:
+            raise PromiseBroken("this cycle has its week already")
+        self.check_allowed(slot.attribute, slot.epsilon)
+        taken = replace(slot, time=self.now)
+        self._write(taken)
+        return taken
+
+    def reserve(self, entry: LedgerEntry) -> LedgerEntry:
+        """Charge for a task and fix its group and domain, before the value is read; a cycle has paid already."""
         if entry.task in self._entries:
             raise PromiseBroken("this task has an entry already")
-        self.check_allowed(entry.attribute, entry.epsilon)
-        self._write(entry)
+        if entry.cycle is None:
+            self.check_allowed(entry.attribute, entry.epsilon)
+        else:
+            self._check_attribute(entry.attribute)
+            self._check_cycle(entry.cycle, entry.epsilon)
+        timed = replace(entry, time=self.now)
+        self._write(timed)
+        return timed
 
     def settle(self, task: bytes, sent: bytes) -> LedgerEntry:
         """Fix the bytes of a task's report, before they are sent."""
@@ -117,52 +161,34 @@ class Ledger:
         if not self._entries[task].delivered:
             self._write(replace(self._entries[task], delivered=True))
 
-    def _write(self, entry: LedgerEntry) -> None:
-        entries = {**self._entries, entry.task: entry}
-        self._store.replace(_written(self._counter + 1, entries))
-        self._entries = entries
+    def _check_attribute(self, attribute: str) -> None:
+        own = self.attribute
+        if own is not None and normalised(attribute) != normalised(own):
+            raise QuestionRefused("attribute of the task", repr(own), repr(attribute))
+
+    def _check_cycle(self, cycle: Cycle, epsilon: Fraction) -> None:
+        slot = self._slots.get(cycle)
+        if slot is None or slot.epsilon != epsilon:
+            raise PromiseBroken("this cycle has no week that pays for the task")
+        if any(entry.cycle == cycle for entry in self._entries.values()):
+            raise PromiseBroken("this cycle was answered already: a second answer would cost again")
+
+    def _write(self, *changed: LedgerEntry | CycleSlot) -> None:
+        entries, slots = dict(self._entries), dict(self._slots)
+        for each in changed:
+            if isinstance(each, CycleSlot):
+                slots[each.campaign, each.cycle] = each
+            else:
+                entries[each.task] = each
+        self._store.replace(LedgerContent(self._counter + 1, tuple(entries.values()), tuple(slots.values())).written())
+        self._entries, self._slots = entries, slots
         self._counter += 1
         self._counter_store.advance(self._counter)
 
 
-def _written(counter: int, entries: dict[bytes, LedgerEntry]) -> bytes:
-    content = {"version": _VERSION, "counter": counter, "entries": [_as_json(entry) for entry in entries.values()]}
-    text = json.dumps(content, sort_keys=True, separators=(",", ":")).encode("ascii")
-    return text + b"\n" + sha256(text).hexdigest().encode("ascii") + b"\n"
+def _total(charges: Iterable[LedgerEntry | CycleSlot]) -> Fraction:
+    return sum((charge.epsilon for charge in charges), start=Fraction(0))
 
 
-def _as_json(entry: LedgerEntry) -> dict[str, object]:
-    return {
-        "task": entry.task.hex(), "attribute": entry.attribute, "group": [entry.group.level, entry.group.role.value],
-        "domain": entry.domain.hex(), "epsilon": str(entry.epsilon),
-        "sent": entry.sent and entry.sent.hex(), "delivered": entry.delivered,
-    }  # fmt: skip
-
-
-def _read(data: bytes | None) -> tuple[int, dict[bytes, LedgerEntry]]:
-    if data is None:
-        return 0, {}
-    text, _, rest = data.partition(b"\n")
-    if rest != sha256(text).hexdigest().encode("ascii") + b"\n":
-        raise LedgerRefused("checksum", "that of its content", "another: the file is damaged")
-    try:
-        return _from_content(json.loads(text))
-    except (ValueError, TypeError, KeyError) as error:
-        raise LedgerRefused("content", "what a ledger writes", type(error).__name__) from None
-
-
-def _from_content(content: dict[str, Any]) -> tuple[int, dict[bytes, LedgerEntry]]:
-    if content["version"] != _VERSION:
-        raise LedgerRefused("version", str(_VERSION), str(content["version"]))
-    entries = [_from_json(entry) for entry in content["entries"]]
-    return content["counter"], {entry.task: entry for entry in entries}
-
-
-def _from_json(entry: dict[str, Any]) -> LedgerEntry:
-    level, role = entry["group"]
-    sent = entry["sent"]
-    return LedgerEntry(
-        task=bytes.fromhex(entry["task"]), attribute=entry["attribute"], group=Group(level, Role(role)),
-        domain=bytes.fromhex(entry["domain"]), epsilon=Fraction(entry["epsilon"]),
-        sent=None if sent is None else bytes.fromhex(sent), delivered=entry["delivered"],
-    )  # fmt: skip
+def _terms(epsilon: Fraction, weeks: int) -> str:
+    return f"epsilon {epsilon} in {weeks} weeks"

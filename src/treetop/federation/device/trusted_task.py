@@ -6,11 +6,12 @@ Everything here is a function of public data and happens before the value is rea
 from dataclasses import dataclass
 
 from treetop.errors import InvalidInput, QuestionRefused
+from treetop.federation.campaign import Campaign
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.device.list_checks import largest_domain
 from treetop.federation.ports import Verifier
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.signed_documents import Beacon, PublishedList, checked, checked_task
+from treetop.federation.wire.signed_documents import Beacon, PublishedList, checked, checked_campaign, checked_task
 from treetop.federation.wire.uploads import SERIAL_BYTES
 from treetop.trie.user_groups import Group
 
@@ -37,6 +38,15 @@ class TrustedTask:
         _require(task.digest == digest, "task", digest.hex(), task.digest.hex())
         _require(party in task.parties, "parties of the task", f"{party!r} among them", ", ".join(task.parties))
         return cls(task, party, verifier)
+
+    def campaign(self, document: bytes) -> Campaign:
+        """Believe a campaign that a pinned key signed and that this task is a week of."""
+        try:
+            campaign = checked_campaign(document, self.verifier)
+        except InvalidInput as malformed:
+            raise QuestionRefused("campaign", "what Treetop writes", malformed) from None
+        campaign.check_task(self.task)
+        return campaign
 
     def check_time(self, now: int) -> None:
         """Refuse a task that has not opened or is over: nothing is spent on a report that nobody takes."""

@@ -9,10 +9,11 @@ from typing import Literal, Protocol
 
 from treetop.errors import InvalidInput, PeerViolation, TreetopError, UnknownName
 from treetop.federation.party.admission import LEEWAY_SECONDS, Screened, TaskAdmission
-from treetop.federation.party.published_documents import CheckedBefore, PublishedDocuments
+from treetop.federation.party.published_documents import CheckedBefore, PublishedDocuments, campaign_document
 from treetop.federation.ports import Clock, Verifier
 from treetop.federation.service_ports import Journal, ReportStore
 from treetop.federation.task import DeviceTask
+from treetop.federation.wire.refusals import decoded_refusals
 from treetop.federation.wire.signed_documents import checked, checked_task
 from treetop.federation.wire.uploads import MAX_ENTRIES, MAX_TICKETS, ReportStatus, TicketKey
 
@@ -76,8 +77,10 @@ class Party:
         self._tasks: dict[bytes, OpenTask] = {}
 
     def take_up(self) -> None:
-        """Go on with every task in the store: after a start."""
-        for document in self._store.tasks().values():
+        """Go on with every task in the store: after a start, or when another process has added one."""
+        for digest, document in self._store.tasks().items():
+            if digest in self._tasks:
+                continue
             self._take(DeviceTask.from_canonical_bytes(checked("task", document, CheckedBefore())), document)
 
     @property
@@ -105,6 +108,14 @@ class Party:
         """Take the list that a task names, or refuse another; again, it does nothing."""
         self.task(digest).published.post_item_list(document)
 
+    def give_campaign(self, digest: bytes, document: bytes) -> None:
+        """Take the campaign that a task is a week of, or refuse another; again, it does nothing."""
+        self.task(digest).published.post_campaign(document, self.verifier)
+
+    def campaign(self, digest: str) -> bytes | None:
+        """Return the signed document of a campaign that a task of this party is a week of."""
+        return campaign_document(self._journal, digest)
+
     def issue(self, digest: bytes, count: int) -> list[str]:
         """Return tickets for the party's own users."""
         opened = self.task(digest)
@@ -123,7 +134,7 @@ class Party:
         opened, now = self.task(digest), self._clock.now()
         if opened.task.one_shot:
             raise TaskClosed("a one-shot task has no enrolment: send the report")
-        found = opened.admission.enrolling(tickets, now)
+        found = opened.admission.serials_of(tickets, now)
         serials = [serial for serial in found if not isinstance(serial, ReportStatus)]
         answers = iter(self._enrolled(opened, serials, now) if serials else ())
         return [verdict if isinstance(verdict, ReportStatus) else next(answers) for verdict in found]
@@ -135,6 +146,24 @@ class Party:
             return [ReportStatus.ENROLMENT_CLOSED] * len(serials)
         return self._store.enrol(opened.task.digest, serials)
 
+    def check_tickets(self, digest: bytes, tickets: bytes) -> list[ReportStatus]:
+        """Say which tickets are the party's own, before devices spend a budget on them; nothing is kept."""
+        opened, now = self.task(digest), self._clock.now()
+        good = opened.admission.in_time(now) or ReportStatus.ACCEPTED
+        found = opened.admission.serials_of(tickets, now)
+        return [verdict if isinstance(verdict, ReportStatus) else good for verdict in found]
+
+    def count_refusals(self, digest: bytes, told: bytes) -> list[ReportStatus]:
+        """Count devices that may not answer a task, by what they tell; without a ticket of its own none is counted."""
+        opened, now = self.task(digest), self._clock.now()
+        untimely, cut = opened.admission.in_time(now), decoded_refusals(told)
+        found = [untimely or opened.admission.serial_of(ticket, now) for ticket, _ in cut]
+        counted = [
+            (serial, code) for serial, (_, code) in zip(found, cut, strict=True) if not isinstance(serial, ReportStatus)
+        ]
+        answers = iter(opened.published.refusals.add(counted) if counted else ())
+        return [verdict if isinstance(verdict, ReportStatus) else next(answers) for verdict in found]
+
     def screened(self, digest: bytes, upload: bytes, most: int = MAX_ENTRIES) -> Screened:
         """Admit or refuse every report of an upload; what was admitted goes to the store next."""
         return self.task(digest).admission.screened(upload, self._clock.now(), most)
@@ -142,15 +171,31 @@ class Party:
     def work(self, digest: bytes) -> bool:
         """Answer the server's next message about a task, and note when it was the last; return False if none waits."""
         opened = self.task(digest)
-        beacon = opened.published.read_beacon
-        if beacon is not None and not opened.admission.group_sizes:  # the first time after a start
-            opened.admission.assign(self._store.enrolled(digest), beacon.beacon)
-            for group in opened.published.lists:
-                opened.admission.open_list(opened.published.read_list(group))
+        self._admit(opened)
         worked = opened.query.work()
         if opened.query.finished and not opened.published.over:
             opened.published.note_over()
         return worked
+
+    def follow(self, digest: bytes) -> None:
+        """Publish and admit what another process of this party has published or closed."""
+        opened = self.task(digest)
+        opened.published.reread()
+        self._admit(opened)
+        for group in (entry.group for entry in opened.task.groups):
+            if opened.published.is_closed(group):
+                opened.admission.note_closed(group)
+
+    def _admit(self, opened: OpenTask) -> None:
+        """Rounds: assign the enrolled and open the lists, unless that was done when they were published."""
+        beacon = opened.published.read_beacon
+        if beacon is None:
+            return
+        if not opened.admission.group_sizes:
+            opened.admission.assign(self._store.enrolled(opened.task.digest), beacon.beacon)
+        for group in opened.published.lists:
+            if not opened.admission.is_open(group):
+                opened.admission.open_list(opened.published.read_list(group))
 
     def _check_ours(self, task: DeviceTask) -> None:
         if self.name not in task.parties:

@@ -1,14 +1,16 @@
-"""What a party publishes to the devices of one task: the beacon and the lists, each posted once and never changed."""
+"""What a party publishes of one task: to devices its documents, each posted once; to the server who may not answer."""
 
 from treetop.errors import PeerViolation
+from treetop.federation.party.refusal_counts import RefusalCounts
+from treetop.federation.ports import Verifier
 from treetop.federation.service_ports import Journal
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.item_lists import ItemList
-from treetop.federation.wire.signed_documents import Beacon, PublishedList, checked
+from treetop.federation.wire.signed_documents import Beacon, PublishedList, checked, checked_campaign
 from treetop.trie.user_groups import Group, Role
 
 _ROLES = tuple(Role)
-_BEACON, _OVER, _LIST = "beacon", "over", "document"
+_BEACON, _OVER, _DOCUMENT = "beacon", "over", "document"
 
 
 class CheckedBefore:
@@ -26,6 +28,11 @@ class PublishedDocuments:
         self._journal, self._task, self._book = journal, task, f"bulletin:{task.digest.hex()}"
         self._entries = dict(journal.read(self._book))
         self._read: dict[Group, PublishedList] = {}
+        self.refusals = RefusalCounts(journal, task)
+
+    def reread(self) -> None:
+        """Take note of what another process of this party has published."""
+        self._entries.update(self._journal.read(self._book))
 
     @property
     def beacon(self) -> bytes | None:
@@ -61,7 +68,7 @@ class PublishedDocuments:
     @property
     def item_list(self) -> bytes | None:
         """Return the document of the list that the task names, once it was given."""
-        return self._journal.read(f"item list:{self._task.item_list}").get(_LIST) if self._task.item_list else None
+        return self._journal.read(f"item list:{self._task.item_list}").get(_DOCUMENT) if self._task.item_list else None
 
     def post_item_list(self, document: bytes) -> None:
         """Publish the list that the task names, or refuse another; however it was compressed, the first one stays."""
@@ -69,7 +76,14 @@ class PublishedDocuments:
             raise PeerViolation("list of items", "none for this task", "one")
         if self.item_list is None:
             ItemList.from_document(document, self._task.item_list)
-            self._journal.write(f"item list:{self._task.item_list}", _LIST, document)
+            self._journal.write(f"item list:{self._task.item_list}", _DOCUMENT, document)
+
+    def post_campaign(self, document: bytes, verifier: Verifier) -> None:
+        """Publish the campaign that the task is a week of, or refuse another; again, it does nothing."""
+        if self._task.campaign is None:
+            raise PeerViolation("campaign", "none for this task", "one")
+        checked_campaign(document, verifier).check_task(self._task)
+        self._journal.write(_campaign_book(self._task.campaign.campaign), _DOCUMENT, document)
 
     def is_closed(self, group: Group) -> bool:
         """Return whether the group's answers are all in."""
@@ -93,6 +107,15 @@ class PublishedDocuments:
         if kept != document:
             raise PeerViolation(f"{name} of a task", "the one that was published", "another")
         self._entries[name] = kept
+
+
+def campaign_document(journal: Journal, digest: str) -> bytes | None:
+    """Return the signed document of a campaign, or None where no task of it was given with it."""
+    return journal.read(_campaign_book(digest)).get(_DOCUMENT)
+
+
+def _campaign_book(digest: str) -> str:
+    return f"campaign:{digest}"
 
 
 def _name(kind: str, group: Group) -> str:

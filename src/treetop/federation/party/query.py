@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from treetop.errors import PeerViolation
+from treetop.errors import PeerViolation, StoreUnavailable
 from treetop.federation.party.session import PartySession, SessionSteps
 from treetop.federation.protocol import PartyReply, ServerMessage
 from treetop.federation.service_ports import Journal, ReportCollection
@@ -16,7 +16,8 @@ class PartyQuery:
     """What the server has told this party about a task, and what came of it.
 
     A message is kept before it is answered, an outcome before it is shown. After a restart the messages are replayed
-    into a fresh conversation, which finds in the journal what its devices said.
+    into a fresh conversation, which finds in the journal what its devices said. Other processes of the party may take
+    messages and show outcomes: what they have written is read before anything is decided.
     """
 
     def __init__(self, task: DeviceTask, party: str, journal: Journal, collection: ReportCollection) -> None:
@@ -28,6 +29,7 @@ class PartyQuery:
     def tell(self, number: int, message: bytes) -> None:
         """Keep message 1, 2, ...; the next one only once this one has its outcome."""
         ServerMessage.from_bytes(message)
+        self._reread()
         known = self._entries.get(f"message:{number}")
         if known is None:
             require(not self.finished, "message", "none after the last outcome", number)
@@ -38,17 +40,22 @@ class PartyQuery:
 
     def outcome(self, number: int) -> bytes | None:
         """Return what came of a message, or None while it is at work."""
+        self._reread()
         require(f"message:{number}" in self._entries, "number of a message", "one that was told", number)
         return self._entries.get(f"outcome:{number}")
 
     def work(self) -> bool:
         """Do the next message and keep its outcome, however long it takes; return False where there is none."""
+        before = self._answered()
+        self._reread()
         number = self._answered() + 1
         if f"message:{number}" not in self._entries:
             return False
+        if number != before + 1:  # another process has answered meanwhile, and may have learned other things
+            self._session = None
         session, self._session = self._session or self._replayed(number - 1), None
         outcome = session.send(self._message(number))
-        self._write(f"outcome:{number}", outcome.to_bytes())
+        self.learn(f"outcome:{number}", outcome.to_bytes())
         self._session = None if outcome.is_last else session  # it may hold the counts of all names there can be
         return True
 
@@ -73,6 +80,14 @@ class PartyQuery:
     def _message(self, number: int) -> ServerMessage:
         return ServerMessage.from_journal(self._entries[f"message:{number}"])
 
+    def learn(self, entry: str, content: bytes) -> None:
+        """Keep what came of something; if another process was faster, what it kept is taken up from the journal."""
+        if self._write(entry, content) != content:
+            raise StoreUnavailable(f"another process has written {entry} of the query; it is read anew")
+
+    def _reread(self) -> None:
+        self._entries.update(self._journal.read(self._book))
+
     def _write(self, entry: str, content: bytes) -> bytes:
         kept = self._entries[entry] = self._journal.write(self._book, entry, content)
         return kept
@@ -91,4 +106,4 @@ class _Kept:
         return json.loads(self._query._entries[entry])
 
     def __setitem__(self, entry: str, value: Any) -> None:
-        self._query._write(entry, canonical_json(value))
+        self._query.learn(entry, canonical_json(value))

@@ -81,9 +81,10 @@ class PartyPoller:
         policy: MissingPolicy,
         progress: Callable[[Progress], None] = lambda _: None,
         listed: bytes | None = None,
+        campaign: bytes | None = None,
     ) -> None:
         self._task, self._document, self._journal, self._channels = task, document, journal, channels
-        self._listed = listed
+        self._listed, self._campaign = listed, campaign
         self._clock, self._policy, self._progress = clock, policy, progress
         self._book = f"server:{task.digest.hex()}"
         self._entries = dict(journal.read(self._book))
@@ -164,6 +165,8 @@ class PartyPoller:
                 channel.install(self._document)
                 if self._listed is not None:
                     channel.give_list(task, self._listed)
+                if self._campaign is not None:
+                    channel.give_campaign(task, self._campaign)
             channel.tell(task, line.number, line.message.to_bytes())
             line.told, line.until = True, self._clock.monotonic() + self._allowance(line.message)
         return channel.outcome(task, line.number)

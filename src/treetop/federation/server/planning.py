@@ -19,6 +19,7 @@ from treetop.federation.protocol import MAX_MESSAGE_BYTES, MAX_REPLY_BYTES
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED, ExpectedUsers
 from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.task import (
+    CampaignWeek,
     Deadlines,
     DeviceTask,
     Encoding,
@@ -96,6 +97,8 @@ class QueryOrder:
     """What was asked for towards everybody but a user's own party; the answer says what came of it."""
     sets: SetQuestion | None = None
     """What is asked of devices that hold sets of items, and stands in the task; None: every device holds one."""
+    campaign: CampaignWeek | None = None
+    """Which week of a campaign this is, which stands in the task, too; None: the query stands alone."""
 
     def __post_init__(self) -> None:
         if self.mechanism is not None:
@@ -220,7 +223,7 @@ class QueryOrder:
             reports="names" if mechanism.reports_names else "prefixes",
             item_list=self.listed.digest if self.listed else "", mechanism=mechanism.name,
             settings=tuple(sorted(texts.items())), parties=self.parties, deadlines=self.deadlines, least=self.least,
-            sets=self.sets,
+            sets=self.sets, campaign=self.campaign,
         )  # fmt: skip
         if self.mode == "rounds":
             _refuse_short_lists(task)

@@ -16,6 +16,7 @@ from treetop.federation.service_ports import Channel, Journal, ServiceClock
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import mechanism_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
+from treetop.federation.wire.refusals import Refusal
 from treetop.federation.wire.signed_documents import Beacon, canonical_json, signed, signed_task
 from treetop.federation.wire.uploads import MAX_TICKETS
 from treetop.mechanisms.dialogue import Member, Roster, Upload, driven
@@ -44,10 +45,12 @@ class ServerQuery:
         policy: MissingPolicy | None = None,
         fakes_needed: FakesNeeded | None = None,
         listed: ItemList | None = None,
+        campaign: bytes | None = None,
     ) -> None:
-        """Take an order, or a task and the list that it names."""
+        """Take an order, or a task and the list that it names; for a week of a campaign its signed document."""
         self.task = planned_task(order) if isinstance(order, QueryOrder) else order
         self._listed = order.listed if isinstance(order, QueryOrder) else listed
+        self._campaign = campaign
         self._choices = order.choices if isinstance(order, QueryOrder) else ()
         self._expected = order.expectations if isinstance(order, QueryOrder) else ExpectedUsers()
         self._central = order.central if isinstance(order, QueryOrder) else None
@@ -79,7 +82,7 @@ class ServerQuery:
         self._letters = PartyPoller(
             self.task, self._journal, self._channels, self._clock,
             document=self.document, policy=self._policy, progress=progress,
-            listed=None if self._listed is None else self._listed.document,
+            listed=None if self._listed is None else self._listed.document, campaign=self._campaign,
         )  # fmt: skip
         if self._letters.has("result"):
             return QueryResult(self._letters.kept("result", bytes))
@@ -99,7 +102,8 @@ class ServerQuery:
         members = [Member(name, entry.users) for name, entry in self._records.items() if entry.users]
         for name, entry in self._records.items():
             if entry.users == 0 and name not in self._letters.left:
-                self._letters.leave_out(name, "has no devices")
+                refused = [code.devices(count) for code, count in entry.refusals.items()]
+                self._letters.leave_out(name, ": ".join(["has no devices", *filter(None, [", ".join(refused)])]))
         self._require_somebody(members)
         roster = Roster(tuple(members))
         for member in members:
@@ -120,6 +124,8 @@ class ServerQuery:
             self._expected.check(party, users)
         entry = self._records[party]
         entry.users, entry.enrolment, entry.groups = users, enrolment, groups
+        entry.refusals = _read_refusals(fields.get("refusals", {}))
+        entry.notes += [code.devices(count) for code, count in entry.refusals.items()]
         entry.notes += self._expected.flags(party, users)
         self._flag(party, groups)
 
@@ -207,3 +213,9 @@ class ServerQuery:
         if not members:
             reasons = "; ".join(f"{name!r} {reason}" for name, reason in self._letters.left.items())
             raise QueryFailed(f"no party is left: {reasons}")
+
+
+def _read_refusals(content: Any) -> dict[Refusal, int]:
+    """Read how many devices may not answer, by code; after a restart of the party some may have been counted twice."""
+    require(type(content) is dict and set(content) <= set(Refusal), "refusals", ", ".join(Refusal), "otherwise")
+    return {code: whole(code, content[code], 1, MAX_TICKETS) for code in Refusal if code in content}

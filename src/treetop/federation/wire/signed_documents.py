@@ -1,4 +1,4 @@
-"""What the server signs: tasks, beacons and candidate lists. One form for all: a kind, a content, a signature."""
+"""What the server signs: tasks, campaigns, beacons, candidate lists. One form for all: kind, content, signature."""
 
 import json
 from dataclasses import dataclass
@@ -7,11 +7,12 @@ from hashlib import sha256
 from typing import Any, Literal
 
 from treetop.errors import PeerViolation
+from treetop.federation.campaign import Campaign
 from treetop.federation.ports import Signer, Verifier
 from treetop.federation.task import DeviceTask
 from treetop.trie.user_groups import Group, Role
 
-Kind = Literal["task", "list", "beacon"]
+Kind = Literal["task", "campaign", "list", "beacon"]
 _SIGNED_DOMAIN = b"treetop signed 1\0"
 
 
@@ -60,6 +61,18 @@ def checked_task(document: bytes, verifier: Verifier) -> DeviceTask:
 def signed_task(task: DeviceTask, signer: Signer) -> bytes:
     """Run by the server."""
     return signed("task", task.canonical_bytes(), signer)
+
+
+def checked_campaign(document: bytes, verifier: Verifier) -> Campaign:
+    """Run by the device and the party: the campaign of a signed document, if people can read its texts."""
+    campaign = Campaign.from_canonical_bytes(checked("campaign", document, verifier))
+    campaign.template.check_texts()
+    return campaign
+
+
+def signed_campaign(campaign: Campaign, signer: Signer) -> bytes:
+    """Run by the server."""
+    return signed("campaign", campaign.canonical_bytes(), signer)
 
 
 def _signed_bytes(kind: Kind, content: bytes) -> bytes:

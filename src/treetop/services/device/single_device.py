@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -9,12 +10,14 @@ from typing import TypeVar
 from treetop.adapters.system.durable_file import DeviceState
 from treetop.encoding.device_items import DeviceSet, device_code, set_entries
 from treetop.encoding.item_codecs import ItemCodec
-from treetop.errors import QuestionRefused, ReportRefused
+from treetop.errors import BudgetExceeded, NotMyWeek, QuestionRefused, ReportRefused, TreetopError
+from treetop.federation.campaign import Campaign
 from treetop.federation.device.device import Device, OwnItems
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_codec import codec_of, needs_list, steps_of
 from treetop.federation.wire.item_lists import ItemList
+from treetop.federation.wire.refusals import Refusal
 from treetop.federation.wire.signed_documents import Beacon
 from treetop.federation.wire.uploads import ReportStatus, Ticket, TicketedReport
 from treetop.oracles.set_question import USE_SHARES
@@ -79,6 +82,13 @@ class SingleDevice:
         try:
             self._answer(device)
             return self._patiently(partial(self._deliver, device))
+        except NotMyWeek as other:
+            self._tell_refusal(Refusal(other.code))
+            self.say(f"Nothing was read or sent: {other}.")
+            return None
+        except BudgetExceeded as exceeded:
+            self._tell_refusal(Refusal(exceeded.code))
+            raise
         except NotYet as reason:
             self.say(f"{reason}: run this again later, or with --wait.")
             return None
@@ -88,14 +98,17 @@ class SingleDevice:
         if entry is not None and entry.sent is not None:
             self.say("The report was made before; the same bytes are sent.")
             return
+        campaign = None if entry is not None else self._campaign()
         if entry is None:
-            self._check()
+            self._check(device, campaign)
         self._codec = self._patiently(self._task_codec)
         self._delay()
         if self.task.one_shot:
-            device.answer_once(self.task)
+            if entry is None:
+                self._check_ticket()
+            device.answer_once(self.task, campaign)
         else:
-            self._answer_list(device)
+            self._answer_list(device, campaign)
         self.say(f"One report was made, for epsilon {self.task.budget.text}, and written to the ledger.")
 
     def _code(self) -> int | OwnItems | None:
@@ -115,17 +128,49 @@ class SingleDevice:
             raise NotYet("The party does not have the task's list of items yet")
         return codec_of(self.task, ItemList.from_document(document, self.task.item_list).items)
 
-    def _check(self) -> None:
-        """Refuse on public grounds what must not or need not be answered, before anything is drawn."""
-        now = int(time.time())
+    def _campaign(self) -> Campaign | None:
+        """Return the campaign that the task is a week of, believed as the task was."""
+        place = self.task.campaign
+        if place is None:
+            return None
+
+        def document() -> bytes:
+            found = self.client.campaign(place.campaign)
+            if found is None:
+                self._refuse_if_over()
+                raise NotYet("The party does not have the task's campaign yet")
+            return found
+
+        return self.trusted.campaign(self._patiently(document))
+
+    def _check(self, device: Device, campaign: Campaign | None) -> None:
+        """Refuse on public grounds what must not or need not be answered, before anything but a week is drawn."""
+        now = self.state.ledger.now
         if self.holds_set and self.task.sets is None:
             raise QuestionRefused("what the task asks about", "sets of items", "single items")
         self.trusted.check_time(now)
         if not self.task.one_shot and not self.state.enrolled(self.task.digest):
             self.trusted.check_enrolment_time(now)
-        ledger = self.state.ledger
-        self.trusted.check_list_lengths(ledger.caps.least_slots)
-        ledger.check_allowed(self.task.attribute, self.task.budget.amount)
+        self.trusted.check_list_lengths(self.state.ledger.caps.least_slots)
+        device.check_allowed(self.task, campaign)
+
+    def _check_ticket(self) -> None:
+        """Refuse a ticket that the party will not take, before anything is spent on it; at the time of the report."""
+        (verdict,) = self.client.check_tickets(self.task.digest, [self.ticket.to_bytes()]) or [ReportStatus.ACCEPTED]
+        if verdict.passing:
+            raise NotYet(f"The party does not take reports yet ({verdict})")
+        if not verdict.counts:
+            raise ReportRefused("ticket", "one that the party takes; nothing was spent", verdict)
+
+    def _tell_refusal(self, code: Refusal) -> None:
+        """Tell the party once that this device may not answer, and nothing but the code; it need not hear it."""
+        if self.state.refused(self.task.digest):
+            return
+        self._delay()
+        with suppress(TreetopError):
+            verdicts = self.client.tell_refusals(self.task.digest, [(self.ticket.to_bytes(), code)])
+            if verdicts and verdicts[0].counts:
+                self.state.note(self.task.digest, self.task.name, "refused", code)
 
     def _delay(self) -> None:
         milliseconds = uniform_below(self.max_delay * MILLISECONDS + 1, self.entropy)
@@ -133,7 +178,7 @@ class SingleDevice:
             self.say(f"Waiting {milliseconds // MILLISECONDS} s, so that the time of sending says nothing.")
             self.sleep(milliseconds / MILLISECONDS)
 
-    def _answer_list(self, device: Device) -> None:
+    def _answer_list(self, device: Device, campaign: Campaign | None) -> None:
         self._enrol()
         beacon = self._patiently(self._beacon)
         enrolment = self.trusted.enrolment(self.ticket.serial, beacon)
@@ -148,7 +193,7 @@ class SingleDevice:
             return found
 
         listed = self.trusted.listed(self._patiently(document), group)
-        device.answer(self.task, enrolment, listed.question, listed.published)
+        device.answer(self.task, enrolment, listed.question, listed.published, campaign)
 
     def _enrol(self) -> None:
         if self.state.enrolled(self.task.digest):

@@ -9,10 +9,13 @@ from queue import SimpleQueue
 from typing import NamedTuple, TypeVar
 
 from treetop.adapters.sqlite.fleet_ledger import DeviceRecord, FleetLedger
-from treetop.adapters.system.host import SystemEntropy
+from treetop.adapters.system.host import SystemClock, SystemEntropy
+from treetop.errors import BudgetExceeded, NotMyWeek
+from treetop.federation.campaign import Campaign
 from treetop.federation.device.device import Device, OwnItems
 from treetop.federation.device.ledger import Caps, Ledger
 from treetop.federation.task import DeviceTask
+from treetop.federation.wire.refusals import Refusal
 from treetop.federation.wire.uploads import ReportStatus, TicketedReport
 from treetop.services.device.party_client import PartyClient
 
@@ -68,6 +71,11 @@ class FleetDelivery:
         """Start to enrol devices."""
         return self._in_batches(tickets, lambda client, some: client.enrol(task, some))
 
+    def tell(self, task: bytes, told: Sequence[tuple[bytes, Refusal]]) -> None:
+        """Tell the party which devices may not answer, and return when it has heard it."""
+        for some in stretches(told, self._batch):
+            self.ask(lambda client, some=some: client.tell_refusals(task, some))  # type: ignore[misc]
+
     def _in_batches(
         self, things: Sequence[Thing], send: Callable[[PartyClient, Sequence[Thing]], Sequence[ReportStatus]]
     ) -> Posted:
@@ -79,6 +87,7 @@ class FleetDelivery:
 
 STRETCH = 1_000
 """Devices whose ledgers are written in one transaction."""
+CLOCK = SystemClock()
 UNDER_WAY = 2
 """Batches of devices whose reports are being sent while the next batch is prepared."""
 
@@ -109,13 +118,43 @@ class FleetDevices:
     delivery: FleetDelivery
     caps: Caps
     entropy: SystemEntropy
+    campaign: Campaign | None = None
+    """What the task is a week of."""
 
-    def check_allowed(self, indices: Sequence[int]) -> None:
-        """Refuse, before anything is sent, a task that any of these devices would refuse."""
-        new = DeviceRecord(-1)  # stands for all devices that have answered nothing yet
-        records = chain.from_iterable(self.ledgers.records(some) for some in stretches(indices, STRETCH))
-        for record in chain([new], (record for record in records if record.ledger is not None)):
-            Ledger(record, record, self.caps).check_allowed(self.task.attribute, self.task.budget.amount)
+    def allowed(self, indices: Sequence[int]) -> list[int]:
+        """Return the devices that may answer; the others, and the weeks that were drawn, are committed.
+
+        A task that every device would refuse, or that is about something else, is refused before anything is written.
+        """
+        if self.campaign is None:
+            self._device(DeviceRecord(-1)).check_allowed(self.task)  # stands for all that have answered nothing yet
+        allowed: list[int] = []
+        refusal: BudgetExceeded | None = None
+        for some in stretches(indices, STRETCH):
+            refused, changed = dict[int, str](), list[DeviceRecord]()
+            for record in self.ledgers.records(some):
+                before = record.counter
+                try:
+                    if self.campaign is not None or record.ledger is not None:
+                        self._device(record).check_allowed(self.task, self.campaign)
+                    allowed.append(record.index)
+                except NotMyWeek as other:
+                    refused[record.index] = other.code
+                except BudgetExceeded as exceeded:
+                    refused[record.index], refusal = exceeded.code, exceeded
+                if record.counter != before:
+                    changed.append(record)
+            self.ledgers.keep_refusals(self.task.digest, refused, changed)
+        self.tell_refusals()
+        if refusal is not None and not allowed and len(indices) == len(self.codes) and self.campaign is None:
+            raise refusal
+        return allowed
+
+    def tell_refusals(self) -> None:
+        """Tell the party of devices that may not answer and that it may not have heard of."""
+        for some in stretches(self.ledgers.untold(self.task.digest), STRETCH):
+            self.delivery.tell(self.task.digest, [(self.tickets[index], Refusal(code)) for index, code in some])
+            self.ledgers.note_told(self.task.digest, [index for index, _ in some])
 
     def answer(self, indices: Sequence[int], answer: Answer, judged_more: Callable[[int], None]) -> None:
         """Let devices answer and send; `judged_more` is called with how many more reports have a verdict."""
@@ -133,14 +172,20 @@ class FleetDevices:
         for some in stretches(self.ledgers.unsettled(self.task.digest), STRETCH):
             records = self.ledgers.records([index for index, _ in some])
             prepared = [
-                _Prepared(record, Ledger(record, record, self.caps), batch)
-                for record, (_, batch) in zip(records, some, strict=True)
+                _Prepared(record, self._ledger(record), batch) for record, (_, batch) in zip(records, some, strict=True)
             ]
             self._settle([self._sent(prepared)], judged_more)
 
     def _prepared(self, record: DeviceRecord, answer: Answer) -> _Prepared:
-        ledger, codes, index = Ledger(record, record, self.caps), self.codes, record.index
-        return _Prepared(record, ledger, answer(Device(lambda: codes[index], self.entropy, ledger), index))
+        ledger = self._ledger(record)
+        return _Prepared(record, ledger, answer(self._device(record, ledger), record.index))
+
+    def _ledger(self, record: DeviceRecord) -> Ledger:
+        return Ledger(record, record, self.caps, CLOCK)
+
+    def _device(self, record: DeviceRecord, ledger: Ledger | None = None) -> Device:
+        codes, index = self.codes, record.index
+        return Device(lambda: codes[index], self.entropy, ledger or self._ledger(record))
 
     def _sent(self, prepared: Sequence[_Prepared]) -> _UnderWay:
         """Start to send what has been committed."""

@@ -1,6 +1,7 @@
 """Many simulated users of one party, each with the real device code, a ledger and a ticket of its own."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,6 +59,8 @@ class FleetTotals:
     refused_lists: list[str]
     """Why devices did not answer a list (rounds)."""
     seconds: float
+    refused: dict[str, int] = field(default_factory=dict)
+    """How many devices may not answer, by public code: it is not their week, or a budget is spent."""
 
 
 class Fleet:
@@ -83,18 +86,28 @@ class Fleet:
         started, task = time.monotonic(), self._plan.task
         document = self._delivery.ask(lambda client: client.task(task))
         trusted = TrustedTask.of(document, task, self._plan.party, self._plan.verifier)
-        listed = ItemList.from_document(self._item_list(), trusted.task.item_list) if needs_list(trusted.task) else None
-        codec = codec_of(trusted.task, () if listed is None else listed.items)
-        codes = self._codes(trusted.task, codec)
+        items: Sequence[str] = ()
+        if needs_list(trusted.task):
+            document = self._published("list", lambda client: client.item_list(task))
+            items = ItemList.from_document(document, trusted.task.item_list).items
+        codes = self._codes(trusted.task, codec_of(trusted.task, items))
+        place, campaign = trusted.task.campaign, None
+        if place is not None:
+            campaign = trusted.campaign(self._published("campaign", lambda client: client.campaign(place.campaign)))
         devices = FleetDevices(
-            trusted.task, codes, self._plan.tickets, self._ledgers, self._delivery, self._plan.caps, SystemEntropy()
-        )
+            trusted.task, codes, self._plan.tickets, self._ledgers, self._delivery, self._plan.caps, SystemEntropy(),
+            campaign,
+        )  # fmt: skip
         run = (OneShotRun if trusted.task.one_shot else RoundsRun)(trusted, devices, progress)
         run.run()
         verdicts = {verdict.value: count for verdict, count in self._ledgers.verdicts(task).items()}
         enrolled = sum(verdict.counts for verdict in self._ledgers.enrolments(task).values())
+        answered = self._ledgers.answered(task)
+        refused = Counter(code for index, code in self._ledgers.refused(task).items() if index not in answered)
         unanswered, seconds = len(self._held) - sum(verdicts.values()), round(time.monotonic() - started, 3)
-        return FleetTotals(task.hex(), len(self._held), enrolled, verdicts, unanswered, run.refused_lists, seconds)
+        return FleetTotals(
+            task.hex(), len(self._held), enrolled, verdicts, unanswered, run.refused_lists, seconds, dict(refused)
+        )
 
     def _codes(self, task: DeviceTask, codec: ItemCodec) -> Sequence[int | None] | Sequence[OwnItems]:
         """Return what every device holds: a code, or its set; a user with one item is asked about it as about a set."""
@@ -107,12 +120,12 @@ class Fleet:
             )
         return held.codes(codec, steps)
 
-    def _item_list(self) -> bytes:
-        """Return the list of items that the task names, once the party has it; without it nobody answers."""
+    def _published(self, what: str, ask: Callable[[PartyClient], bytes | None]) -> bytes:
+        """Return a document that the task names, once the party has it; without it nobody answers."""
         task = self._plan.task
-        while (document := self._delivery.ask(lambda client: client.item_list(task))) is None:
+        while (document := self._delivery.ask(ask)) is None:
             offered = self._delivery.ask(lambda client: client.tasks())
             if not any(each.open for each in offered if each.digest == task):
-                raise QuestionRefused("list of the task", "there while the task is open", "none")
+                raise QuestionRefused(f"{what} of the task", "there while the task is open", "none")
             time.sleep(LIST_POLL_SECONDS)
         return document

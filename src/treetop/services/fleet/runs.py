@@ -92,10 +92,9 @@ class OneShotRun(FleetRun):
         left = [index for index in range(self.of) if index not in answered]
         if left:
             self.trusted.check_time(int(time.time()))
-            self.devices.check_allowed(left)
-            self.devices.answer(
-                left, lambda device, _: device.answer_once(self.devices.task), self.counter("answering")
-            )
+            task, campaign = self.devices.task, self.devices.campaign
+            left = self.devices.allowed(left)
+            self.devices.answer(left, lambda device, _: device.answer_once(task, campaign), self.counter("answering"))
         self.settle()
         self.counter("done")(0)
 
@@ -120,7 +119,7 @@ class RoundsRun(FleetRun):
         if left:
             self.trusted.check_enrolment_time(int(time.time()))
             self.trusted.check_list_lengths(self.devices.caps.least_slots)
-            self.devices.check_allowed(left)
+            left = self.devices.allowed(left)
         self.sent, count = len(known), self.counter("enrolling")
         while left:
             for some in stretches(left, ENROLLED_AT_ONCE):
@@ -180,7 +179,7 @@ class RoundsRun(FleetRun):
             self.refused_lists.append(str(refused))
 
     def _answering(self, beacon: Beacon, listed: PublishedList) -> Answer:
-        task, trusted = self.devices.task, self.trusted
+        task, campaign, trusted = self.devices.task, self.devices.campaign, self.trusted
         return lambda device, index: device.answer(
-            task, trusted.enrolment(self._serial(index), beacon), listed.question, listed.published
+            task, trusted.enrolment(self._serial(index), beacon), listed.question, listed.published, campaign
         )

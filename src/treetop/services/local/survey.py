@@ -24,6 +24,8 @@ from treetop.adapters.system.self_signed import issue_self_signed
 from treetop.errors import InvalidInput, TreetopError
 from treetop.public_text import name_problem
 
+SCRIPTS = ("treetop-survey.js", "campaigns.js", "itemLists.js", "rounds.js", "sets.js", "textCode.js")
+"""The element, and what it loads where a task needs it: files of the package `@treetop/device`."""
 MAX_PEOPLE = 1_000
 """Tickets that the page hands out: the others are the simulated users'."""
 MAX_BODY_BYTES = 64 << 10
@@ -182,7 +184,7 @@ class SurveySite:
         match method, path:
             case "GET", "/":
                 return _Answer(200, survey_page(self._plan, self._task), "text/html; charset=utf-8")
-            case "GET", "/treetop-survey.js" | "/textCode.js":
+            case "GET", _ if path[1:] in SCRIPTS:
                 return _Answer(200, page_file(path[1:]), "text/javascript; charset=utf-8")
             case "POST", "/ticket" if self.handed_out < MAX_PEOPLE and _from_own_page(request):
                 self.handed_out += 1

@@ -28,6 +28,7 @@ _BEARER = HTTPBearer(auto_error=False, description="A key of the server, of the 
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 Digest = Annotated[str, InPath(pattern=f"^{_DIGEST.pattern}$", description="Digest of the task in hexadecimal.")]
+Campaign = Annotated[str, InPath(pattern=f"^{_DIGEST.pattern}$", description="Digest of the campaign in hexadecimal.")]
 Level = Annotated[int, InPath(ge=1, le=256)]
 RoleIndex = Annotated[int, InPath(ge=0, le=2, description="0 estimate, 1 validate infrequent, 2 validate frequent.")]
 Number = Annotated[int, InPath(ge=1, le=1_000_000)]
@@ -55,6 +56,8 @@ class PartyRoutes:
         if self._context.damaged:
             tasks = ", ".join(self._context.damaged)
             raise Problem(503, f"the store is damaged: task {tasks}; restore a backup")
+        if self._context.others is not None and not self._context.others.seen:
+            raise Problem(503, "the database has not answered for a while")
         return _json(schemas.Health(status="ok", party=self._party.name))
 
     def metrics(self) -> Response:
@@ -74,6 +77,28 @@ class PartyRoutes:
         verdicts = self._party.enrol(bytes.fromhex(digest), tickets)
         self._context.metrics.verdicts(bytes.fromhex(digest), verdicts)
         return Response(verdicts_json(verdicts), media_type="application/json")
+
+    def check_tickets(self, digest: Digest, tickets: Body) -> Response:
+        """Say whether tickets are this party's, so that no device spends its budget on another's; nothing is kept."""
+        verdicts = self._party.check_tickets(bytes.fromhex(digest), tickets)
+        return Response(verdicts_json(verdicts), media_type="application/json")
+
+    def refuse(self, digest: Digest, told: Body) -> Response:
+        """Count devices that may not answer, each by the code that it tells with its ticket; a verdict for each."""
+        verdicts = self._party.count_refusals(bytes.fromhex(digest), told)
+        return Response(verdicts_json(verdicts), media_type="application/json")
+
+    def counts(self) -> Response:
+        """Say of every task how many tickets, reports and refusals it has: what is left to ask for."""
+        return _json(schemas.Counts(tasks=[self._counted(opened) for opened in list(self._party.tasks.values())]))
+
+    def _counted(self, opened: OpenTask) -> schemas.CountedTask:
+        digest, store = opened.task.digest, self._context.store
+        reports = sum(store.counts(digest).values())
+        return schemas.CountedTask(
+            **_listed(opened).model_dump(), tickets=store.tickets_issued(digest), reports=reports,
+            refusals=dict(opened.published.refusals.counts),
+        )  # fmt: skip
 
     def beacon(self, digest: Digest) -> Response:
         """Return the signed beacon that fixes every device's group."""
@@ -122,6 +147,18 @@ class PartyRoutes:
     def give_list(self, digest: Digest, document: Body) -> Response:
         """Take the list of items that the task names by its digest."""
         self._party.give_list(bytes.fromhex(digest), document)
+        return Response(status_code=204)
+
+    def campaign(self, campaign: Campaign) -> Response:
+        """Return the signed campaign, as the server wrote it."""
+        document = self._party.campaign(campaign)
+        if document is None:
+            raise come_back(404, "no task of this party is a week of this campaign, or it was not given yet")
+        return Response(document, media_type="application/json")
+
+    def give_campaign(self, digest: Digest, document: Body) -> Response:
+        """Take the signed campaign that the task is a week of."""
+        self._party.give_campaign(bytes.fromhex(digest), document)
         return Response(status_code=204)
 
     def tell(self, digest: Digest, number: Number, message: Body) -> Response:
@@ -197,16 +234,21 @@ def _router(context: PartyContext) -> APIRouter:
     add("GET", "/v1/tasks", routes.tasks, schemas.TASKS)
     add("GET", task, routes.task, schemas.TASK)
     add("POST", task + "/enrolments", routes.enrol, schemas.ENROLMENTS)
+    add("POST", task + "/ticket-checks", routes.check_tickets, schemas.TICKET_CHECKS)
+    add("POST", task + "/refusals", routes.refuse, schemas.REFUSALS)
     add("GET", task + "/beacon", routes.beacon, schemas.BEACON)
     add("GET", task + "/lists", routes.lists, schemas.LISTS)
     add("GET", task + "/lists/{level}/{role}", routes.list_of, schemas.LIST)
     add("GET", task + "/items", routes.item_list, schemas.ITEMS)
+    add("GET", "/v1/campaigns/{campaign}", routes.campaign, schemas.CAMPAIGN)
     add("POST", task + "/reports", _reports, schemas.REPORTS)
     add("POST", task + "/tickets", routes.tickets, schemas.TICKETS, "back_end")
     add("GET", "/v1/standing", routes.standing, schemas.STANDING, "server")
     add("GET", task + "/standing", routes.task_standing, schemas.TASK_STANDING, "server")
+    add("GET", "/v1/counts", routes.counts, schemas.COUNTS, "server")
     add("PUT", task, routes.install, schemas.INSTALL, "server")
     add("PUT", task + "/items", routes.give_list, schemas.GIVE_ITEMS, "server")
+    add("PUT", task + "/campaign", routes.give_campaign, schemas.GIVE_CAMPAIGN, "server")
     add("PUT", task + "/messages/{number}", routes.tell, schemas.TELL, "server")
     add("GET", task + "/messages/{number}/outcome", routes.outcome, schemas.OUTCOME, "server")
     return router

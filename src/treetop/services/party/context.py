@@ -27,6 +27,19 @@ class ReportWriter(Protocol):
         ...
 
 
+class OtherProcesses(Protocol):
+    """Look every so often at what other processes of the party have written."""
+
+    @property
+    def seen(self) -> bool:
+        """Return whether the last look is recent."""
+        ...
+
+    async def next_look(self) -> None:
+        """Return once everything was seen that was written before this call, or too much time is over."""
+        ...
+
+
 class MessageWorkers(Protocol):
     """Answer the server's messages in the background."""
 
@@ -51,6 +64,8 @@ class PartyContext(Collector):
     """What is wrong with the store, by task."""
     allowed_origins: tuple[str, ...] = ()
     """Whose pages may talk to the party as devices do."""
+    others: OtherProcesses | None = None
+    """None where a party is one process."""
     standing: PartyCounts = field(init=False)
 
     def __post_init__(self) -> None:

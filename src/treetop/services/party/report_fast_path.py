@@ -18,6 +18,7 @@ from treetop.services.party.context import PartyContext
 REPORTS_ROUTE = "/v1/tasks/{digest}/reports"
 PAGES_REFUSED = "page of another origin"
 _LISTS_PATH = re.compile(r"/v1/tasks/[0-9a-f]{64}/items")
+_TASK_PATH = re.compile(r"/v1/tasks/([0-9a-f]{64})(?:/.*)?")
 _REPORTS_PATH = re.compile(r"/v1/tasks/([0-9a-f]{64})/reports")
 
 
@@ -27,6 +28,7 @@ class ReportFastPath(RequestGuard):
     def __init__(self, context: PartyContext, routes: ASGIApp, origins: AllowedOrigins) -> None:
         super().__init__(context, routes, problem_of, _LISTS_PATH)
         self._origins = origins
+        self._others = context.others
         self._party, self._writer, self._metrics = context.party, context.writer, context.metrics
         self._max_reports = context.limits.most_reports_per_request
 
@@ -41,6 +43,9 @@ class ReportFastPath(RequestGuard):
             await self._origins.allow(scope, send)
             return
         path: str = scope["path"]
+        asked = _TASK_PATH.fullmatch(path) if self._others is not None else None
+        if self._others is not None and asked is not None and bytes.fromhex(asked[1]) not in self._party.tasks:
+            await self._others.next_look()  # another process may have taken the task on a moment ago
         posted = path.endswith("/reports") and scope["method"] == "POST"
         match = _REPORTS_PATH.fullmatch(path) if posted else None
         if match is None:

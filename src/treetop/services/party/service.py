@@ -10,7 +10,8 @@ from starlette.routing import BaseRoute
 
 from treetop.adapters.http.endpoint_settings import AccessKeys
 from treetop.adapters.http.serving import listening, serve, tls_context
-from treetop.adapters.relational.commit_numbers import Opening
+from treetop.adapters.relational.commit_numbers import Opening, Share
+from treetop.adapters.report_files.locations import ReportFolder
 from treetop.adapters.store_choice import open_stores
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.host import SystemClock
@@ -27,6 +28,7 @@ from treetop.oracles.frequency_oracle import Columns, Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.services.party.app import party_app
 from treetop.services.party.context import PartyContext
+from treetop.services.party.following import Following
 from treetop.services.party.group_commit import GroupCommit
 from treetop.services.party.query_workers import QueryWorkers
 from treetop.services.party.report_collection import DeviceReportCollection, ReportCounter
@@ -43,7 +45,7 @@ PartyPages = Callable[[PartyContext, PartySettings], Sequence[BaseRoute]]
 class LazyCounter:
     """Counts collected reports; the compiler of its loops is loaded when there is something to count."""
 
-    def __init__(self, store: ReportStore, folder: Path) -> None:
+    def __init__(self, store: ReportStore, folder: ReportFolder) -> None:
         self._store, self._folder = store, folder
         self._lock, self._counter = Lock(), None
 
@@ -67,19 +69,26 @@ class LazyCounter:
         with self._lock:
             if self._counter is None:
                 collected = import_module("treetop.adapters.report_files.collected")
-                self._counter = collected.CollectedReports(self._store, self._folder)
+                self._counter = collected.CollectedReports(self._store, self._folder.where)
         return cast(ReportCounter, self._counter)
 
 
 class PartyService:
-    """Run by the party: everything opened and plugged together; `start` takes up the tasks."""
+    """Run by the party: everything opened and plugged together; `start` takes up the tasks.
+
+    Alone, or as one of several processes over one store: then every one answers every request, and the coordinator
+    alone works on the server's messages.
+    """
 
     def __init__(
-        self, settings: PartySettings, make_query: MakeQuery, log: StructuredLog, clock: ServiceClock | None = None
-    ) -> None:
+        self, settings: PartySettings, make_query: MakeQuery, log: StructuredLog, clock: ServiceClock | None = None,
+        share: Share = "alone",
+    ) -> None:  # fmt: skip
         self._settings, self._make_query, self._log, self._clock = settings, make_query, log, clock or SystemClock()
         verifier = PinnedKeys(settings.server_signing_keys)
-        opening = Opening(f"party {settings.name!r}", settings.accept_older_store, settings.commit_file, self._log.say)
+        opening = Opening(
+            f"party {settings.name!r}", settings.accept_older_store, settings.commit_file, self._log.say, share
+        )
         self._store, self._journal = open_stores(settings.store_location.where, opening)
         self._writer = GroupCommit(self._store, settings.limits.queue)
         self._counter = LazyCounter(self._store, settings.reports)
@@ -87,7 +96,11 @@ class PartyService:
             settings.name, self._store, self._journal, clock=self._clock, verifier=verifier,
             key=TicketKey(settings.ticket_secret.reveal()), open_query=self._open_query,
         )  # fmt: skip
-        self._workers = QueryWorkers(self._party.work, self._failed)
+        self._workers = QueryWorkers(self._party.work if share != "intake" else _leave_it, self._failed)
+        self._following: Following | None = None
+        if share != "alone":
+            wake, failed = self._workers.wake, self._look_failed
+            self._following = Following(self._party, self._store, self._journal, wake, failed)
         keys = AccessKeys(settings, self._clock.now)
         self.context = PartyContext(
             self._party,
@@ -98,6 +111,7 @@ class PartyService:
             log,
             settings.limits,
             allowed_origins=settings.allowed_origins,
+            others=self._following,
         )
 
     def start(self) -> None:
@@ -105,9 +119,13 @@ class PartyService:
         self._party.take_up()
         for task in self._party.tasks:
             self._workers.wake(task)
+        if self._following is not None:
+            self._following.start()
 
     def close(self) -> None:
         """Stop waiting, write what was handed over, close the store."""
+        if self._following is not None:
+            self._following.stop()
         self._workers.stop()
         self._writer.close()
         self._store.close()
@@ -130,10 +148,21 @@ class PartyService:
         )  # fmt: skip
         return self._make_query(admission.task, self._settings.name, self._journal, collection)
 
+    def _look_failed(self, error: Exception) -> None:
+        if isinstance(error, TreetopError):
+            self.context.note(error)
+        else:
+            self._log.failure("internal_error", error)
+
     def _failed(self, task: bytes, error: Exception) -> None:
         if isinstance(error, TreetopError):
             self.context.note(error)
         self._log.failure("query_paused", error, task=task.hex())
+
+
+def _leave_it(_task: bytes) -> bool:
+    """Answer no message: the coordinator does."""
+    return False
 
 
 def checked_settings(path: Path, environment: Mapping[str, str]) -> PartySettings:
@@ -146,15 +175,24 @@ def checked_settings(path: Path, environment: Mapping[str, str]) -> PartySetting
     return settings
 
 
-def serve_party(path: Path, environment: Mapping[str, str], make_query: MakeQuery, pages: PartyPages) -> None:
+def serve_party(
+    path: Path, environment: Mapping[str, str], make_query: MakeQuery, pages: PartyPages, share: Share = "alone"
+) -> None:
     """Serve until a signal ends it; SIGHUP reads keys and certificate again."""
     settings, log = checked_settings(path, environment), StructuredLog()
     with listening(settings.listen) as listener:
-        service = PartyService(settings, make_query, log)
+        service = PartyService(settings, make_query, log, share=share)
         try:
             service.start()
             port = listener.getsockname()[1]
-            log.say("listening", party=settings.name, scheme=settings.scheme, host=settings.listen.host, port=port)
+            log.say(
+                "listening",
+                party=settings.name,
+                role=share,
+                scheme=settings.scheme,
+                host=settings.listen.host,
+                port=port,
+            )
             serve(
                 party_app(service.context, pages(service.context, settings)), listener, tls=settings.tls, log=log,
                 renew=lambda: service.renew(path, environment), limits=settings.limits,

@@ -13,6 +13,7 @@ from treetop.adapters.http.endpoint_settings import (
     Tls,
     limit_problems,
 )
+from treetop.adapters.report_files.locations import ReportFolder
 from treetop.adapters.store_choice import StoreLocation, chosen, store_problems
 from treetop.errors import InvalidInput
 from treetop.federation.wire.item_lists import MAX_LIST_BYTES
@@ -53,8 +54,8 @@ class PartySettings:
 
     name: Name
     listen: Address
-    reports: FilePath
-    """Folder of the exported report files."""
+    reports: ReportFolder
+    """Where the exported report files lie: a folder, or s3://bucket/folder."""
     server_signing_keys: tuple[str, ...]
     """Ed25519 public keys whose tasks, beacons and lists are believed: two while they are rotated."""
     ticket_secret: Secret

@@ -23,14 +23,18 @@ from treetop.adapters.http.request_guard import RequestGuard
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import StoreDamaged, StoreUnavailable, TreetopError, UnknownName
 from treetop.services.server import schemas
+from treetop.services.server.campaign_manager import CampaignManager
 from treetop.services.server.event_streams import EventStreams
 from treetop.services.server.party_watch import PartyWatch
-from treetop.services.server.query_manager import QUERY, QueryManager
+from treetop.services.server.query_manager import CAMPAIGN, QUERY, QueryManager
 from treetop.services.server.settings import ServerLimits
 
 _BEARER = HTTPBearer(auto_error=False, description="An admin key of the server, or one for metrics.")
 
 Digest = Annotated[str, InPath(pattern=schemas.DIGEST, description="Digest in hexadecimal.")]
+Named = Annotated[
+    str, InPath(min_length=1, max_length=200, description="Digest of a campaign, or its name: then the newest one.")
+]
 _LISTS_PATH = re.compile("/v1/lists/[0-9a-f]{64}")
 
 
@@ -46,6 +50,7 @@ class ServerContext(Collector):
     """Run by the server: everything its endpoints reach."""
 
     queries: QueryManager
+    campaigns: CampaignManager
     public_key: str
     keys: AccessKeys
     log: StructuredLog
@@ -68,6 +73,9 @@ class ServerContext(Collector):
         states = Counter(query.state for query in self.queries.states())
         phases = [((phase,), states[phase]) for phase in get_args(schemas.QueryPhase)]
         yield gauge("queries", "Queries of this server, by state.", phases, "state")
+        running = Counter(campaign.state for campaign in self.campaigns.states())
+        states_of = [((state,), running[state]) for state in get_args(schemas.CampaignPhase)]
+        yield gauge("campaigns", "Campaigns of this server, by state.", states_of, "state")
         steps = [((query.task,), query.steps) for query in self.queries.states()]
         yield gauge("query_steps", "Replies of parties that a query has taken since the server's start.", steps, "task")
         yield gauge("event_listeners", "Clients that follow a query.", [((), self.streams.listeners)])
@@ -83,6 +91,10 @@ class ServerRoutes:
     @property
     def _queries(self) -> QueryManager:
         return self._context.queries
+
+    @property
+    def _campaigns(self) -> CampaignManager:
+        return self._context.campaigns
 
     def health(self) -> Response:
         """Say that the service does its work."""
@@ -149,6 +161,26 @@ class ServerRoutes:
             raise come_back(404, "there is no answer yet")
         return Response(document, media_type="application/json")
 
+    def start(self, wanted: schemas.CampaignWanted) -> Response:
+        """Start a campaign: the same question is asked every week, from its first week on."""
+        return _json(self._campaigns.take(wanted), 201)
+
+    def campaigns(self) -> Response:
+        """List all campaigns, the oldest one first, without the answers of their weeks."""
+        return _json(schemas.Campaigns(campaigns=self._campaigns.states()))
+
+    def campaign(self, campaign: Named) -> Response:
+        """Say how far a campaign is, and what its weeks answered."""
+        return _json(self._campaigns.state(campaign))
+
+    def stop(self, campaign: Named) -> Response:
+        """Stop a campaign: no further week is asked, ever; the one under way is still answered."""
+        return _json(self._campaigns.end(campaign))
+
+    def campaign_document(self, digest: Digest) -> Response:
+        """Return the signed campaign that the tasks of its weeks name."""
+        return Response(self._campaigns.document(digest), media_type="application/json")
+
 
 def server_app(context: ServerContext, pages: Sequence[BaseRoute] = ()) -> RequestGuard:
     """Return the ASGI application of a server."""
@@ -201,14 +233,19 @@ def _router(context: ServerContext) -> APIRouter:
     add("GET", "/v1/queries/{digest}/prefixes", routes.prefixes, schemas.PREFIXES, "admin")
     add("GET", "/v1/queries/{digest}/events", routes.events, schemas.EVENTS, "admin")
     add("GET", "/v1/queries/{digest}/result", routes.result, schemas.RESULT, "admin")
+    add("POST", "/v1/campaigns", routes.start, schemas.START, "admin")
+    add("GET", "/v1/campaigns", routes.campaigns, schemas.CAMPAIGNS, "admin")
+    add("GET", "/v1/campaigns/{campaign}", routes.campaign, schemas.CAMPAIGN, "admin")
+    add("POST", "/v1/campaigns/{campaign}/stop", routes.stop, schemas.STOP, "admin")
+    add("GET", "/v1/campaigns/{digest}/document", routes.campaign_document, schemas.CAMPAIGN_DOCUMENT)
     return router
 
 
 def refusal(error: TreetopError) -> Problem:
-    """Return the answer to a query that is not there, or to an order that cannot be asked."""
+    """Return the answer to a query or campaign that is not there, or to an order that cannot be asked."""
     if isinstance(error, UnknownName):
-        missing = error.kind == QUERY
-        return Problem(404 if missing else 422, "this server has no such query" if missing else str(error))
+        missing = error.kind in {QUERY, CAMPAIGN}
+        return Problem(404 if missing else 422, f"this server has no such {error.kind}" if missing else str(error))
     return problem_of(error)
 
 

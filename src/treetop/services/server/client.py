@@ -1,6 +1,7 @@
 """What an analyst asks of a server: order a query, follow it, read its result."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from treetop.services.device.party_client import detail_of
 MAX_RESULT_BYTES = 1 << 28
 NOT_YET = 404
 REFUSED = (400, 422)
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 class ServerClient:
@@ -53,6 +55,36 @@ class ServerClient:
         """Return the answer, or None while there is none."""
         reply = self._asked("GET", f"/v1/queries/{task}/result")
         return None if reply.status == NOT_YET else self._read(reply)
+
+    def start_campaign(self, campaign: Mapping[str, Any]) -> dict[str, Any]:
+        """Have the same question asked every week; the same campaign again is the same one. Return what is shown."""
+        found: dict[str, Any] = self._json("POST", "/v1/campaigns", json.dumps(campaign).encode("utf-8"))
+        return found
+
+    def campaigns(self) -> list[dict[str, Any]]:
+        """Return every campaign that the server knows, the oldest one first, without the answers of their weeks."""
+        found: list[dict[str, Any]] = self._json("GET", "/v1/campaigns")["campaigns"]
+        return found
+
+    def campaign(self, named: str) -> dict[str, Any]:
+        """Return how far a campaign is, and what its weeks answered."""
+        found: dict[str, Any] = self._json("GET", f"/v1/campaigns/{self._campaign(named)}")
+        return found
+
+    def stop_campaign(self, named: str) -> dict[str, Any]:
+        """Have no further week of a campaign asked."""
+        found: dict[str, Any] = self._json("POST", f"/v1/campaigns/{self._campaign(named)}/stop", b"")
+        return found
+
+    def _campaign(self, named: str) -> str:
+        """Return the digest of a campaign: a name may hold anything, and is no part of an address."""
+        if _DIGEST.fullmatch(named):
+            return named
+        found = [shown for shown in self.campaigns() if named in (shown["name"], shown["campaign"])]
+        if not found:
+            known = ", ".join(dict.fromkeys(shown["name"] for shown in self.campaigns())) or "none"
+            raise InvalidInput(f"the server has no campaign {named!r}, found {known}")
+        return str(found[-1]["campaign"])
 
     def close(self) -> None:
         """Hang up."""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from treetop.adapters.http.retrying_connection import Reply, Request, RetryingConnection, RetryPolicy
 from treetop.errors import PartyUnreachable, PeerViolation
@@ -29,6 +30,10 @@ class HttpChannel:
         """Give the party the list that a task names."""
         self._asked("PUT", f"/v1/tasks/{task.hex()}/items", {NO_CONTENT}, document)
 
+    def give_campaign(self, task: bytes, document: bytes) -> None:
+        """Give the party the signed campaign that a task is a week of."""
+        self._asked("PUT", f"/v1/tasks/{task.hex()}/campaign", {NO_CONTENT}, document)
+
     def tell(self, task: bytes, number: int, message: bytes) -> None:
         """Hand over a message; the party has kept it when this returns."""
         self._asked("PUT", f"/v1/tasks/{task.hex()}/messages/{number}", {ACCEPTED}, message)
@@ -38,6 +43,11 @@ class HttpChannel:
         path = f"/v1/tasks/{task.hex()}/messages/{number}/outcome"
         reply = self._asked("GET", path, {DONE, ACCEPTED})
         return reply.body if reply.status == DONE else None
+
+    def counts(self) -> list[Any]:
+        """Return how many tickets, reports and refusals by code each task of the party has, as the party says it."""
+        found = json.loads(self._asked("GET", "/v1/counts", {DONE}).body)
+        return list(found["tasks"])
 
     def close(self) -> None:
         """Hang up."""

@@ -1,10 +1,11 @@
 """Run by the server: orders in, every query in a thread of its own, results out; a new start takes all of them up."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from threading import Event, Lock, Thread
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from pydantic import ValidationError
 
@@ -25,10 +26,11 @@ from treetop.federation.wire.signed_documents import canonical_json, signed_task
 from treetop.metrics.poisoning import fakes_needed
 from treetop.privacy.randomness import Entropy
 from treetop.public_text import visible
-from treetop.services.server.schemas import OrderWanted, QueryShown
+from treetop.services.server.schemas import OrderWanted, QueryShown, QuestionWanted
 
-ORDERS, QUERY, LEFT_OUT, DOCUMENT = "orders", "query", "left out", "document"
+ORDERS, QUERY, CAMPAIGN, LEFT_OUT, DOCUMENT = "orders", "query", "campaign", "left out", "document"
 RETRY_SECONDS = 5.0
+Asked = TypeVar("Asked", bound=QuestionWanted)
 
 
 class OpenedChannel(Channel, Protocol):
@@ -40,10 +42,23 @@ class OpenedChannel(Channel, Protocol):
 
 
 @dataclass(frozen=True, eq=False)
+class WeeklyOrder:
+    """A week of a campaign as a query of its own."""
+
+    campaign: str
+    number: int
+    """Counted from 0 through all cycles."""
+    order: QueryOrder
+    document: bytes
+    """The signed campaign, which parties get with the task."""
+
+
+@dataclass(frozen=True, eq=False)
 class _Query:
     order: QueryOrder
     task: DeviceTask
     thread: Thread
+    campaign: bytes | None
 
 
 class QueryManager:
@@ -64,6 +79,8 @@ class QueryManager:
         self._clock, self._entropy, self._log, self._expected = clock, entropy, log, expected or {}
         self._queries: dict[str, _Query] = {}
         self._states: dict[str, QueryShown] = {}
+        self._weeks: dict[tuple[str, int], str] = {}
+        """The tasks of campaigns' weeks."""
         self._events: dict[str, list[QueryEvent]] = {}
         self._grown: dict[str, tuple[int, list[GrownLevel]]] = {}
         self._lock, self._reading, self._stop = Lock(), Lock(), Event()
@@ -75,11 +92,20 @@ class QueryManager:
         """Return the parties that the settings name, in their order."""
         return tuple(self._channels)
 
-    def resume(self) -> None:
-        """Take up every query that was ordered before, but for those whose parties the settings no longer name."""
+    def resume(self, week: Callable[[str, int], WeeklyOrder | None] = lambda *_: None) -> None:
+        """Take up every query that was ordered before, but for those whose parties the settings no longer name.
+
+        `week` says what a campaign asks in a week.
+        """
         for digest, content in self._journal.read(ORDERS).items():
             try:
-                self._begin(OrderWanted.model_validate_json(content).order(self.parties, self._item_list))
+                kept = json.loads(content)
+                if CAMPAIGN not in kept:
+                    self._begin(OrderWanted.model_validate_json(content).order(self.parties, self.item_list))
+                elif (weekly := week(kept[CAMPAIGN], kept["number"])) is None:
+                    self._log.say("order_not_taken_up", task=digest, kind=CAMPAIGN)
+                else:
+                    self.take_week(weekly)
             except (InvalidInput, ValidationError) as refusal:
                 self._log.say("order_not_taken_up", task=digest, kind=type(refusal).__name__)
 
@@ -88,28 +114,52 @@ class QueryManager:
         ItemList.from_document(document, digest)
         self._journal.write(f"item list:{digest}", DOCUMENT, document)
 
-    def _item_list(self, digest: str) -> ItemList:
+    def item_list(self, digest: str) -> ItemList:
         """Return a list that was put before, or refuse."""
         document = self._journal.read(f"item list:{digest}").get(DOCUMENT)
         if document is None:
             raise InvalidInput(f"expected a list that was put to /v1/lists before, found none of digest {digest}")
         return ItemList.from_document(document, digest)
 
-    def take(self, wanted: OrderWanted) -> QueryShown:
-        """Keep an order and begin with it; the same order again is the same query, and goes on if it had failed."""
+    def settled(self, wanted: Asked) -> Asked:
+        """Return what is asked with the parties named and what is expected of them, whatever settings say some day."""
         parties = wanted.parties or list(self.parties)
         expected = {party: users for party, users in self._expected.items() if party in parties} | wanted.expected
-        settled = wanted.model_copy(update={"parties": parties, "expected": expected})  # whatever settings say some day
-        order = settled.order(self.parties, self._item_list)
+        return wanted.model_copy(update={"parties": parties, "expected": expected})
+
+    def take(self, wanted: OrderWanted) -> QueryShown:
+        """Keep an order and begin with it; the same order again is the same query, and goes on if it had failed."""
+        settled = self.settled(wanted)
+        order = settled.order(self.parties, self.item_list)
         if (local := order.local_epsilon) != order.epsilon:  # kept, so that the task stays the same however it is found
             settled = settled.model_copy(update={"epsilon": local})
-            order = settled.order(self.parties, self._item_list)
+            order = settled.order(self.parties, self.item_list)
         task = planned_task(order)
         task.check_texts()
         digest = task.digest.hex()
         self._journal.write(ORDERS, digest, canonical_json(settled.model_dump()))
         self._begin(order)
         return self.state(digest)
+
+    def take_week(self, weekly: WeeklyOrder) -> None:
+        """Begin with a week of a campaign; again, it does nothing. A week that has a task gets no other."""
+        digest, place = planned_task(weekly.order).digest.hex(), (weekly.campaign, weekly.number)
+        entry = canonical_json({CAMPAIGN: weekly.campaign, "number": weekly.number})
+        other = {content: task for task, content in self._journal.read(ORDERS).items()}.get(entry, digest)
+        if other != digest:
+            raise InvalidInput(f"the week was ordered as task {other}, found {digest}")
+        self._journal.write(ORDERS, digest, entry)
+        self._begin(weekly.order, weekly.document)
+        self._weeks[place] = digest  # last: whoever sees it finds the query
+
+    def task_of_week(self, campaign: str, number: int) -> str | None:
+        """Return the task of a week that was begun."""
+        return self._weeks.get((campaign, number))
+
+    def answer(self, task: str) -> Mapping[str, Any] | None:
+        """Return the content of the document of an answered query."""
+        document = self._result(task)
+        return None if document is None else json.loads(document)
 
     def states(self) -> list[QueryShown]:
         """Return all queries, the oldest one first."""
@@ -177,7 +227,7 @@ class QueryManager:
         """Begin nothing more; what is under way goes on from the journal after the next start."""
         self._stop.set()
 
-    def _begin(self, order: QueryOrder) -> None:
+    def _begin(self, order: QueryOrder, campaign: bytes | None = None) -> None:
         task = planned_task(order)
         digest = task.digest.hex()
         answered = self._result(digest) is not None
@@ -189,7 +239,7 @@ class QueryManager:
                 task=digest, name=visible(task.name), mode=mode_of(task), state="running",
                 doing="waiting for devices", steps=0,
             )  # fmt: skip
-            self._queries[digest] = _Query(order, task, thread)
+            self._queries[digest] = _Query(order, task, thread, campaign)
         if answered:
             self._change(digest, state="answered", doing="answered")
             return
@@ -223,7 +273,7 @@ class QueryManager:
             channels = {party: opened.enter_context(closing(self._channels[party]())) for party in task.parties}
             ServerQuery(
                 order, self._signer, self._journal, channels, clock=self._clock, entropy=self._entropy,
-                fakes_needed=fakes_needed,
+                fakes_needed=fakes_needed, campaign=self._queries[digest].campaign,
             ).run(lambda progress: self._note(digest, progress))  # fmt: skip
 
     def _note(self, digest: str, progress: Progress) -> None:

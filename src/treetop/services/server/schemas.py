@@ -1,7 +1,7 @@
 """The server's API: orders and answers, and their description, from which docs/reference/server_openapi.json comes."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,10 +18,12 @@ from treetop.adapters.http.described_app import (
     sends,
 )
 from treetop.errors import UnknownName
+from treetop.federation.campaign import LEAST_WEEKS, WEEK, Campaign
+from treetop.federation.server.campaign_schedule import Cap, campaign_of
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
 from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.server.planning import QueryOrder
-from treetop.federation.task import LAST_SECOND, Deadlines, LeastReports
+from treetop.federation.task import LAST_SECOND, MAX_CYCLES, MAX_WEEKS, Deadlines, LeastReports
 from treetop.federation.wire.item_lists import ItemList
 from treetop.oracles.set_question import SetQuestion
 from treetop.oracles.set_reports import MAX_ITEMS
@@ -66,8 +68,12 @@ class CentralWanted(Wanted):
     delta: float = Field(default=DEFAULT_DELTA, gt=0, lt=1, description="At most 1 / users.")
 
 
-class OrderWanted(Wanted):
-    """A query: what is asked, of whom, how, and until when."""
+Word = Annotated[str, Field(max_length=200)]
+"""A name of something that Treetop knows: longer ones are nothing."""
+
+
+class QuestionWanted(Wanted):
+    """What is asked, of whom and how: what a query and a campaign have in common."""
 
     name: str = Field(min_length=1, max_length=200)
     attribute: str = Field(default="item", min_length=1, max_length=200)
@@ -76,11 +82,11 @@ class OrderWanted(Wanted):
     central: CentralWanted | None = Field(
         default=None, description="Given: epsilon is computed from it and the expected users of the smallest party."
     )
-    mechanism: str | None = Field(default=None, description="None: what suits the rest, Panorama as a rule.")
-    mode: str = "one-shot"
-    oracle: str = "auto"
-    encoding: str | None = Field(default=None, description="None: hashes; with a catalogue places; in a trie words.")
-    strategy: str | None = Field(default=None, description="As --strategy of the commands.")
+    mechanism: Word | None = Field(default=None, description="None: what suits the rest, Panorama as a rule.")
+    mode: Word = "one-shot"
+    oracle: Word = "auto"
+    encoding: Word | None = Field(default=None, description="None: hashes; with a catalogue places; in a trie words.")
+    strategy: Word | None = Field(default=None, description="As --strategy of the commands.")
     catalogue: str | None = Field(default=None, pattern=DIGEST, description="Digest of a list that was put before.")
     word_list: str | None = Field(default=None, pattern=DIGEST, description="The same; names are read as its words.")
     text_recovery: bool | None = Field(
@@ -91,22 +97,21 @@ class OrderWanted(Wanted):
         default=None, ge=1, le=MAX_ITEMS,
         description="Devices hold sets: items that a report speaks of, at most. Neither this nor a reading: one item.",
     )  # fmt: skip
-    reading: str | None = Field(default=None, description="Devices hold sets: what a count is, holders unless told.")
-    settings: dict[str, str] = Field(default_factory=dict, description="As --set of the commands.")
-    parties: list[str] = Field(default_factory=list, description="The largest first; none named: all.")
-    expected: dict[str, int] = Field(
+    reading: Word | None = Field(default=None, description="Devices hold sets: what a count is, holders unless told.")
+    settings: dict[Word, Word] = Field(default_factory=dict, max_length=200, description="As --set of the commands.")
+    parties: list[Word] = Field(default_factory=list, description="The largest first; none named: all.")
+    expected: dict[Word, int] = Field(
         default_factory=dict, description="Users of parties, where they are known; otherwise as the settings say."
     )
     max_times_expected: int = Field(
         default=MAX_TIMES_EXPECTED, ge=1, le=1000,
         description="A party that says it has more than so many times its expected users is refused.",
     )  # fmt: skip
-    deadlines: DeadlinesWanted = DeadlinesWanted()
     least: LeastWanted = LeastWanted()
-    policy: str = Field(default="wait", description="A party that does not answer: wait, or proceed without it.")
+    policy: Word = Field(default="wait", description="A party that does not answer: wait, or proceed without it.")
     patience: int = Field(default=600, ge=1, le=LAST_SECOND, description="Seconds that a party may stay silent.")
 
-    def order(self, known: Sequence[str], list_of: Callable[[str], ItemList]) -> QueryOrder:
+    def asked(self, known: Sequence[str], list_of: Callable[[str], ItemList], deadlines: Deadlines) -> QueryOrder:
         """Return the query that a server with these parties and lists runs, or refuse one that cannot be asked."""
         for party in self.parties:
             if party not in known:
@@ -117,11 +122,38 @@ class OrderWanted(Wanted):
             None if self.catalogue is None else list_of(self.catalogue),
             None if self.word_list is None else list_of(self.word_list), self.text_recovery, self.normalise,
             self.expected, self.max_times_expected,
-            Deadlines(**self.deadlines.model_dump()), LeastReports(**self.least.model_dump()),
+            deadlines, LeastReports(**self.least.model_dump()),
             MissingPolicy(cast(Any, self.policy), float(self.patience)),
             None if self.central is None else CentralGuarantee(**self.central.model_dump()),
             SetQuestion.of(self.items_per_user, self.reading) if self.items_per_user or self.reading else None,
         )  # fmt: skip
+
+
+class OrderWanted(QuestionWanted):
+    """A query: what is asked, of whom, how, and until when."""
+
+    deadlines: DeadlinesWanted = DeadlinesWanted()
+
+    def order(self, known: Sequence[str], list_of: Callable[[str], ItemList]) -> QueryOrder:
+        """Return the query that a server with these parties and lists runs, or refuse one that cannot be asked."""
+        return self.asked(known, list_of, Deadlines(**self.deadlines.model_dump()))
+
+
+class CampaignWanted(QuestionWanted):
+    """The same question every week: a device answers in one week of a cycle, at the whole epsilon."""
+
+    starts: int = Field(ge=0, le=LAST_SECOND, description="Seconds since 1970 at which the first week opens.")
+    every: int = Field(default=WEEK, ge=1, le=LAST_SECOND, description="Seconds of a week.")
+    weeks: int = Field(default=12, ge=LEAST_WEEKS, le=MAX_WEEKS, description="Weeks of a cycle.")
+    cycles: int = Field(default=1, ge=1, le=MAX_CYCLES, description="Cycles; each costs a device one epsilon.")
+
+    def order(self, known: Sequence[str], list_of: Callable[[str], ItemList]) -> QueryOrder:
+        """Return what is asked in every week."""
+        return self.asked(known, list_of, Deadlines())
+
+    def campaign(self, order: QueryOrder) -> Campaign:
+        """Return the campaign that asks it, or refuse one that devices would not follow to its end."""
+        return campaign_of(order, starts=self.starts, every=self.every, weeks=self.weeks, cycles=self.cycles)
 
 
 class ServerHealth(Answer):
@@ -144,6 +176,7 @@ class ListLog(Answer):
 
 
 QueryPhase = Literal["running", "answered", "failed"]
+CampaignPhase = Literal["waiting", "running", "stopped", "over"]
 
 
 class QueryShown(Answer):
@@ -162,6 +195,76 @@ class Queries(Answer):
     """All queries, the oldest one first."""
 
     queries: list[QueryShown]
+
+
+class ItemShown(Answer):
+    """An item in the answer of a week, and what changed since the week that it is compared with."""
+
+    item: str
+    count: float
+    frequency: float
+    stderr: float
+    significant: bool | None
+    source: str | None
+    change: Literal["up", "down", "new"] | None = Field(
+        default=None, description="new: the week before does not count it. None: what differs may be noise."
+    )
+    score: float | None = Field(default=None, description="Standard deviations by which the shares differ.")
+
+
+class WeekShown(Answer):
+    """What became of a week; weeks that have not begun are not listed."""
+
+    number: int = Field(description="From 1 on, through all cycles.")
+    cycle: int
+    week: int
+    opens: int
+    ends: int
+    state: Literal["running", "answered", "failed", "missed"]
+    doing: str
+    task: str | None = Field(description="Digest of its signed task; none where it was missed.")
+    reports: int | None = Field(default=None, description="Devices that answered, once the week is counted.")
+    refusals: dict[str, int] = Field(
+        default_factory=dict, description="Devices that told their party why they do not answer, by public code."
+    )
+    compared_with: int | None = Field(default=None, description="Number of the last week before that has an answer.")
+    items: list[ItemShown] = Field(default_factory=list)
+    gone: list[str] = Field(default_factory=list, description="Items that this answer does not count any more.")
+
+
+class CampaignShown(Answer):
+    """A campaign, how far it is, and what its weeks answered."""
+
+    campaign: str = Field(description="Its digest.")
+    name: str
+    attribute: str
+    epsilon: str = Field(description="Of the one report that a device sends in a cycle.")
+    k: int
+    mechanism: str
+    encoding: str
+    parties: list[str]
+    items_per_user: int | None
+    listed: int = Field(description="Items on the catalogue or word list that was given.")
+    expected: dict[str, int] = Field(description="Users of parties; in a week one in `weeks` of them answers.")
+    expected_reports: int | None = Field(description="In a week, N / W; None: nobody said how many users there are.")
+    starts: int
+    every: int
+    weeks: int
+    cycles: int
+    over: int = Field(description="Seconds since 1970 at which the last week ends.")
+    state: CampaignPhase
+    silent_from: int | None = Field(
+        description="When devices as they are shipped refuse, as their budget is spent; None: not before it is over."
+    )
+    silent_because: Cap | None = Field(description="Which of their caps that is.")
+    week: int | None = Field(description="Number of the week that is now, from 1 on through all cycles.")
+    answers: list[WeekShown] = Field(description="The weeks so far; empty where campaigns are listed.")
+
+
+class Campaigns(Answer):
+    """All campaigns, the oldest one first."""
+
+    campaigns: list[CampaignShown]
 
 
 class PartyShown(Answer):
@@ -243,5 +346,16 @@ EVENTS = described(
 )  # fmt: skip
 EVENTS["responses"][204] = {"description": "The query is answered, and the last event was seen."}
 RESULT = described(_ADMIN, 200, gives("The answer.", JSON, _RESULT), (*KEYED, 404, 422))
-REFERRED = (ProblemDetails, ServerHealth, Keys, ListLog, QueryShown, Queries, Parties, Standing, Prefixes)
+_CAMPAIGN = gives("The campaign.", JSON, refers(CampaignShown))
+START = described(_ADMIN, 201, _CAMPAIGN, (*KEYED, 400, 422))
+CAMPAIGNS = described(_ADMIN, 200, gives("All campaigns.", JSON, refers(Campaigns)), KEYED)
+CAMPAIGN = described(_ADMIN, 200, _CAMPAIGN, (*KEYED, 404, 422))
+STOP = described(_ADMIN, 200, _CAMPAIGN, (*KEYED, 404, 422))
+CAMPAIGN_DOCUMENT = described(
+    _EVERYBODY, 200, gives("The signed campaign.", JSON, refers(SignedDocument)), (404, 422)
+)  # fmt: skip
+REFERRED = (
+    ProblemDetails, ServerHealth, Keys, ListLog, QueryShown, Queries, Parties, Standing, Prefixes,
+    CampaignShown, Campaigns,
+)  # fmt: skip
 """Shapes that the descriptions refer to by name."""

@@ -15,6 +15,7 @@ from treetop.adapters.system.host import SystemClock, SystemEntropy
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import TreetopError
 from treetop.services.server.app import ServerContext, server_app
+from treetop.services.server.campaign_manager import CampaignManager
 from treetop.services.server.party_channel import POLLING, HttpChannel
 from treetop.services.server.party_watch import GLANCE, PartyWatch, WatchedParty
 from treetop.services.server.query_manager import QueryManager
@@ -49,10 +50,12 @@ def serve_server(path: Path, environment: Mapping[str, str], pages: ServerPages)
         queries = QueryManager(
             journal, signing_key, channels, clock=clock, entropy=SystemEntropy(), log=log, expected=expected
         )
+        campaigns = CampaignManager(journal, signing_key, queries, clock=clock, log=log)
         try:
-            queries.resume()
+            campaigns.resume()
+            campaigns.start()
             watch = PartyWatch({party.name: _watched(party) for party in settings.parties})
-            context = ServerContext(queries, signing_key.public, keys, log, settings.limits, watch=watch)
+            context = ServerContext(queries, campaigns, signing_key.public, keys, log, settings.limits, watch=watch)
             log.say("listening", role="server", scheme=settings.scheme, port=listener.getsockname()[1])
             app = server_app(context, pages(context, settings))
             serve(
@@ -60,6 +63,7 @@ def serve_server(path: Path, environment: Mapping[str, str], pages: ServerPages)
                 renew=lambda: _renew(keys, path, environment, log), ending=context.streams.end,
             )  # fmt: skip
         finally:
+            campaigns.stop()
             queries.stop()
             store.close()
             log.say("ended", role="server")

@@ -2,11 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from xml.etree.ElementTree import Element
 
-from markupsafe import Markup
-
-from treetop.web.drawings.svg import drawing, fitted, percent, shape, ticks, whole, written
+from treetop.web.drawings.svg import Element, Picture, drawing, fitted, percent, shape, ticks, whole, written
 
 WIDTH, LABELS, NUMBERS = 540.0, 150.0, 146.0
 ROW, HEAD, FOOT = 30.0, 34.0, 44.0
@@ -55,7 +52,7 @@ class Scale:
         return self.start + (min(max(number, -HUGE), HUGE) - self.low) / (self.high - self.low) * self.width
 
 
-def bars(rows: Sequence[Bar], title: str) -> Markup:
+def bars(rows: Sequence[Bar], title: str) -> Picture:
     """Draw one row for each item: its mark, name, bar, whisker, count and share."""
     height = HEAD + ROW * max(len(rows), 1) + FOOT
     scale = Scale.of(rows, LABELS + 12, WIDTH - LABELS - NUMBERS - 24)
@@ -80,16 +77,15 @@ def bars(rows: Sequence[Bar], title: str) -> Markup:
 def _row(row: Bar, rank: int, y: float, scale: Scale) -> Element:
     middle = y + ROW / 2
     mark, meaning = MARKS[row.significant]
+    said = f"{rank}. {row.label}: {whole(row.count)} ± {whole(row.stderr)} users, {percent(row.share)}"
     parts = [
-        shape("title", f"{rank}. {row.label}: {whole(row.count)} ± {whole(row.stderr)} users, {percent(row.share)}"),
+        shape("title", f"{said}; {meaning}" if mark else said),
         written(f"{rank}", 22, middle + 5, "muted", text_anchor="end"),
+        written(mark, 28, middle + 5, "mark" if row.significant else "mark muted"),
         written(fitted(row.label, LABELS - 44, 14), 44, middle + 5),
         written(f"{whole(row.count)} ± {whole(row.stderr)}", WIDTH - 62, middle + 5, "small", text_anchor="end"),
         written(percent(row.share), WIDTH, middle + 5, "small muted", text_anchor="end"),
     ]
-    if mark:
-        parts.insert(2, written(mark, 28, middle + 5, "mark" if row.significant else "mark muted"))
-        parts[0].text = f"{parts[0].text}; {meaning}"
     return shape("g", *parts, *_bar(row, scale, y + 6, ROW - 12), class_=None if mark != NOISE else "noise")
 
 
@@ -108,7 +104,7 @@ def _bar(row: Bar, scale: Scale, y: float, height: float) -> list[Element]:
     return parts
 
 
-def row_bar(row: Bar, rows: Sequence[Bar]) -> Markup:
+def row_bar(row: Bar, rows: Sequence[Bar]) -> Picture:
     """Draw the bar of one row of a table, on the scale of all its rows; the numbers stand in the table."""
     scale = Scale.of(rows, 4, 192)
     zero = shape("line", x1=scale(0), x2=scale(0), y1=0, y2=20, class_="axis")
@@ -126,7 +122,7 @@ class Home:
     stderr: float
 
 
-def homes(item: str, rows: Sequence[Home], largest: float) -> Markup:
+def homes(item: str, rows: Sequence[Home], largest: float) -> Picture:
     """Draw one small panel: in which parties an item lives, as shares of their users on the scale of all panels."""
     width, head, line = 220.0, 24.0, 20.0
     low = min((row.share - row.stderr for row in rows), default=0.0)

@@ -3,11 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
-from xml.etree.ElementTree import Element
 
-from markupsafe import Markup
-
-from treetop.web.drawings.svg import drawing, fitted, shape, whole, written
+from treetop.web.drawings.svg import Element, Picture, drawing, fitted, shape, whole, written
 
 State = Literal["done", "working", "waiting", "left out"]
 MAX_PRUNED = 4
@@ -27,7 +24,7 @@ class LevelCell:
 SIGNS: dict[State, str] = {"done": "", "working": "…", "waiting": "", "left out": "×"}
 
 
-def matrix(levels: int, rows: Mapping[str, Sequence[LevelCell]]) -> Markup:
+def matrix(levels: int, rows: Mapping[str, Sequence[LevelCell]]) -> Picture:
     """Draw a row for each party and a column for each level; cells that are missing wait."""
     labels, cell, head = 130.0, 30.0, 24.0
     drawn: list[Element] = [
@@ -67,7 +64,7 @@ class Branch:
     """What a person reads instead of bits, where that is known."""
 
 
-def tree(branches: Sequence[Branch], link: Callable[[str], str] | None = None, focus: str = "") -> Markup:
+def tree(branches: Sequence[Branch], link: Callable[[str], str] | None = None, focus: str = "") -> Picture:
     """Draw the prefixes below one of them: kept branches in full, pruned ones as stubs.
 
     `link` gives the address that a click on a kept branch leads to: the same tree with the focus there.
@@ -126,7 +123,8 @@ def tree(branches: Sequence[Branch], link: Callable[[str], str] | None = None, f
     drawn.append(shape("circle", cx=left, cy=root, r=5, class_="node"))
     number = sum(each.kept for each in inside)
     told = f"Tree of prefixes{' below ' + focus if focus else ''}: {number} kept, {len(inside) - number} pruned"
-    return drawing(left + column * (len(lengths) + 1), max(bottom, 2 * line), told, *drawn)
+    role = "img" if link is None else "group"
+    return drawing(left + column * (len(lengths) + 1), max(bottom, 2 * line), told, *drawn, role=role)
 
 
 def _kept(each: Branch, known: int, x: float, y: float, link: Callable[[str], str] | None) -> Element:

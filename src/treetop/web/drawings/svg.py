@@ -1,15 +1,15 @@
 """SVG text from elements, with attributes and classes only: a strict Content-Security-Policy finds nothing to forbid.
 
-Every text goes through `visible` and is escaped by ElementTree. Colours are those of static/drawings.css, so a picture
+Every text goes through `visible` and is escaped. Colours are those of static/drawings.css, so a picture
 follows the page into dark mode; a picture that leaves the page takes the stylesheet along (`standing_alone`).
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
 from importlib.resources import files
 from math import floor, isfinite, log10
 from unicodedata import east_asian_width
-from xml.etree.ElementTree import Element, tostring
-
-from markupsafe import Markup
 
 from treetop.public_text import visible
 
@@ -24,21 +24,41 @@ def text_of(content: object) -> str:
     return visible(str(content)).translate(NOT_IN_XML)
 
 
+class Picture(str):
+    """A whole picture as SVG text, which templates take as it is."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        """Return it: every text in it is escaped."""
+        return self
+
+
+@dataclass(frozen=True)
+class Element:
+    """A part of a picture: its kind, its attributes, and texts and elements within, all of them still unescaped."""
+
+    kind: str
+    attributes: Mapping[str, str]
+    within: "tuple[Element | str, ...]"
+
+    def __str__(self) -> str:
+        """Return it as SVG text."""
+        named = "".join(f' {name}="{escape(value)}"' for name, value in self.attributes.items())
+        inside = "".join(str(part) if isinstance(part, Element) else escape(part) for part in self.within)
+        return f"<{self.kind}{named}>{inside}</{self.kind}>" if inside else f"<{self.kind}{named}/>"
+
+
 def shape(kind: str, *within: Element | str, **attributes: object) -> Element:
     """Return an element; `class_` is class, `text_anchor` is text-anchor, and None is left out."""
-    made = Element(kind)
-    for name, value in attributes.items():
-        if value is not None:
-            spelt = name if name in {"viewBox", "preserveAspectRatio"} else name.rstrip("_").replace("_", "-")
-            made.set(spelt, _number(value) if isinstance(value, float) else text_of(value))
-    for part in within:
-        if isinstance(part, Element):
-            made.append(part)
-        elif len(made):
-            made[-1].tail = (made[-1].tail or "") + text_of(part)
-        else:
-            made.text = (made.text or "") + text_of(part)
-    return made
+    given = {
+        name if name in {"viewBox", "preserveAspectRatio"} else name.rstrip("_").replace("_", "-"): (
+            _number(value) if isinstance(value, float) else text_of(value)
+        )
+        for name, value in attributes.items()
+        if value is not None
+    }
+    return Element(kind, given, tuple(part if isinstance(part, Element) else text_of(part) for part in within))
 
 
 def _number(value: float) -> str:
@@ -50,22 +70,27 @@ def written(content: object, x: float, y: float, class_: str = "", **attributes:
     return shape("text", str(content), x=float(x), y=float(y), class_=class_ or None, **attributes)
 
 
-def drawing(width: float, height: float, title: str, *within: Element, **attributes: object) -> Markup:
-    """Return a whole picture, no larger than it was drawn; its title is what a screen reader says."""
+def drawing(
+    width: float, height: float, title: str, *within: Element, role: str = "img", **attributes: object
+) -> Picture:
+    """Return a whole picture, no larger than it was drawn; its title is what a screen reader says.
+
+    A picture with links in it has the role of a group: what is in an image cannot be reached.
+    """
     box = f"0 0 {_number(float(width))} {_number(float(height))}"
     picture = shape(
-        "svg", shape("title", title), *within, xmlns=NAMESPACE, viewBox=box, width=float(width), role="img",
+        "svg", shape("title", title), *within, xmlns=NAMESPACE, viewBox=box, width=float(width), role=role,
         class_="drawing", **attributes,
     )  # fmt: skip
-    return Markup(tostring(picture, encoding="unicode"))  # noqa: S704  ElementTree has escaped every text
+    return Picture(picture)
 
 
-def standing_alone(picture: Markup) -> bytes:
-    """Return a picture as a file: with its size, its colours, and a background."""
+def standing_alone(picture: Picture) -> bytes:
+    """Return a picture as a file: with its size, its colours, and white behind it."""
     style = files("treetop.web").joinpath("static", "drawings.css").read_text("utf-8")
     head, end, rest = str(picture).partition("</title>")
-    inner = tostring(shape("style", style.replace("\n", " ")), encoding="unicode")
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}{end}{inner}{rest}\n'.encode()
+    inner = shape("style", f"{style} .drawing {{ background: #fff; }}".replace("\n", " "))
+    return f"{head}{end}{inner}{rest}\n".encode()
 
 
 def fitted(text: object, width: float, size: float) -> str:
@@ -87,9 +112,9 @@ def whole(number: float) -> str:
 def percent(share: float) -> str:
     """Return a share in percent with about three digits."""
     if share == 0 or abs(share) >= 0.1:
-        return f"{100 * share:.1f} %"
+        return f"{100 * share:.1f}\u00a0%"
     digits = min(1 - floor(log10(abs(100 * share))), 6) if share else 1
-    return f"{100 * share:.{max(digits, 1)}f} %"
+    return f"{100 * share:.{max(digits, 1)}f}\u00a0%"
 
 
 def ticks(low: float, high: float, about: int = 4) -> list[float]:

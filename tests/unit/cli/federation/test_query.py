@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from treetop.cli.federation.asking import read_expected
 from treetop.cli.federation.known_lists import read_lists
-from treetop.cli.federation.query import read_expected
 from treetop.errors import InvalidInput
 
 

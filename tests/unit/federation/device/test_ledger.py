@@ -3,10 +3,13 @@ from fractions import Fraction
 from hashlib import sha256
 
 import pytest
+from tests.support.campaigns import STARTS, SetClock
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.errors import BudgetExceeded, LedgerRefused, PromiseBroken, QuestionRefused
-from treetop.federation.device.ledger import Caps, Ledger, LedgerEntry
+from treetop.federation.campaign import DAY
+from treetop.federation.device.ledger import Caps, Ledger
+from treetop.federation.device.ledger_entries import LedgerEntry
 from treetop.trie.user_groups import Group, Role
 
 ENTRY = LedgerEntry(b"t" * 32, "favourite", Group(2, Role.VALIDATE_FREQUENT), bytes(32), Fraction(1, 3))
@@ -67,7 +70,7 @@ OLDER = (
 
 def test_a_ledger_from_before_there_was_one_cap_is_read_on() -> None:
     """Written when every attribute had a cap of its own: all of it counts, and the first name stays."""
-    ledger = Ledger(MemoryLedger(OLDER), MemoryCounter(4))
+    ledger = Ledger(MemoryLedger(OLDER), MemoryCounter(4), Caps(window=Fraction(8)))
     assert ledger.spent == Fraction(15, 2)
     assert ledger.attribute == "drink"
     assert [each.sent for each in ledger.undelivered()] == [b"report"]
@@ -79,14 +82,70 @@ def test_a_ledger_from_before_there_was_one_cap_is_read_on() -> None:
 
 
 def test_the_caps_are_kept() -> None:
-    ledger = Ledger(MemoryLedger(), MemoryCounter())
+    clock = SetClock()
+    ledger = Ledger(MemoryLedger(), MemoryCounter(), clock=clock)
     with pytest.raises(BudgetExceeded, match="task cap is epsilon 4"):
         ledger.reserve(entry("dear", "4.1"))
     ledger.reserve(entry("one", "4"))
+    with pytest.raises(BudgetExceeded, match="window cap is epsilon 4, this answer would bring it to 4001/1000"):
+        ledger.reserve(entry("two", "0.001"))
+    clock.time += 84 * DAY
     ledger.reserve(entry("two", "4"))
     with pytest.raises(BudgetExceeded, match="lifetime cap is epsilon 8") as refused:
         ledger.reserve(entry("three", "0.001"))
     assert refused.value.found == "8001/1000"
+
+
+def test_a_window_counts_to_the_second_and_in_exact_rationals() -> None:
+    clock = SetClock()
+    caps = Caps(lifetime=Fraction(100), window=Fraction(1), window_seconds=10)
+    ledger = Ledger(MemoryLedger(), MemoryCounter(), caps, clock)
+    for number in range(3):
+        ledger.reserve(entry(str(number), "1/3"))
+        clock.time += 1
+    assert [charge.time for charge in ledger.in_window] == [STARTS, STARTS + 1, STARTS + 2]
+    for second, free in ((9, "0"), (10, "1/3"), (11, "2/3"), (12, "1")):
+        clock.time = STARTS + second
+        with pytest.raises(BudgetExceeded, match="window"):
+            ledger.check_allowed("favourite", Fraction(free) + Fraction(1, 10**18))
+        ledger.check_allowed("favourite", Fraction(free))
+
+
+def test_a_clock_that_is_set_back_renews_nothing() -> None:
+    store, counter, clock = MemoryLedger(), MemoryCounter(), SetClock()
+    Ledger(store, counter, clock=clock).reserve(entry("one", "4"))
+    clock.time += 84 * DAY
+    Ledger(store, counter, clock=clock).reserve(entry("two", "3"))
+    clock.time = 0
+    again = Ledger(store, counter, Caps(lifetime=Fraction(100)), clock)
+    assert again.now == STARTS + 84 * DAY
+    with pytest.raises(BudgetExceeded, match="window"):
+        again.reserve(entry("three", "2"))
+    again.reserve(entry("three", "1"))
+    assert [each.time for each in again.entries] == [STARTS, STARTS + 84 * DAY, STARTS + 84 * DAY]
+
+
+def test_an_older_ledger_counts_as_made_when_it_is_first_read() -> None:
+    """Version 1 had no times: the window is full for as long as if all of it had been answered now."""
+    store, counter, clock = MemoryLedger(OLDER), MemoryCounter(4), SetClock()
+    ledger = Ledger(store, counter, Caps(lifetime=Fraction(100)), clock)
+    assert {each.time for each in ledger.entries} == {STARTS}
+    assert counter.read() == 5
+    clock.time += 84 * DAY - 1
+    with pytest.raises(BudgetExceeded, match="window"):
+        Ledger(store, counter, Caps(lifetime=Fraction(100)), clock).reserve(entry("more", "1", "drink"))
+    clock.time += 1
+    again = Ledger(store, counter, Caps(lifetime=Fraction(100)), clock)
+    again.reserve(entry("more", "4", "drink"))
+    assert again.spent == Fraction(23, 2)
+    assert counter.read() == 6
+
+
+def test_without_a_clock_no_window_is_renewed() -> None:
+    ledger = Ledger(MemoryLedger(), MemoryCounter())
+    ledger.reserve(entry("one", "4"))
+    with pytest.raises(BudgetExceeded, match="window"):
+        ledger.reserve(entry("two", "1"))
 
 
 def test_a_user_may_set_other_caps() -> None:
@@ -140,7 +199,14 @@ def test_every_damaged_byte_is_noticed(place: int) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [b'{"counter":0,"entries":[],"version":2}', b'{"counter":0,"entries":[{}],"version":1}', b"[]", b"nothing", b"{}"],
+    [
+        b'{"counter":0,"entries":[],"version":3}',
+        b'{"counter":0,"entries":[],"version":2}',
+        b'{"counter":0,"entries":[{}],"version":1}',
+        b"[]",
+        b"nothing",
+        b"{}",
+    ],
 )
 def test_a_ledger_of_another_kind_is_refused(text: bytes) -> None:
     with pytest.raises(LedgerRefused):

@@ -88,7 +88,7 @@ def test_the_ledger_keeps_the_bytes_of_the_report_alone() -> None:
     batch = Device(lambda: canaries, Recording(), Ledger(store, MemoryCounter())).answer_once(TASK)
     content = json.loads((store.ledger or b"").partition(b"\n")[0])
     (entry,) = content["entries"]
-    assert set(entry) == {"task", "attribute", "group", "domain", "epsilon", "sent", "delivered"}
+    assert set(entry) == {"task", "attribute", "group", "domain", "epsilon", "sent", "delivered", "time", "cycle"}
     assert entry["sent"] == batch.hex()
     key = next(read for read in drawn if len(read) == 32)
     for secret in (key, *canaries):

@@ -30,3 +30,4 @@ CREATE TABLE entry (
     PRIMARY KEY (book, number), UNIQUE (book, name)
 );
 CREATE TABLE treetop_schema (version bigint NOT NULL);
+INSERT INTO treetop_schema VALUES (3);

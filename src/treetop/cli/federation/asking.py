@@ -1,0 +1,116 @@
+"""What `treetop query` and `treetop campaign` have in common: whom they ask, and the question."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from treetop.adapters.http.retrying_connection import RetryingConnection
+from treetop.cli.federation.known_lists import read_lists
+from treetop.cli.options import read_settings, seconds_of
+from treetop.encoding.item_codecs import CODECS
+from treetop.errors import InvalidInput
+from treetop.privacy.shuffling import asked_guarantee
+from treetop.secret_files import read_secret
+from treetop.services.server.client import ServerClient
+
+ServerUrl = Annotated[
+    str,
+    typer.Option("--server", envvar="TREETOP_SERVER", help="Address of the server, https://…", show_default=False),
+]
+KeyFile = Annotated[
+    Path, typer.Option("--key-file", envvar="TREETOP_KEY_FILE", help="File with an admin key.", show_default=False)
+]
+CaFile = Annotated[Path | None, typer.Option("--ca", help="Certificates to trust instead of the system's.")]
+Name = Annotated[str, typer.Option("--name", help="What the query is called; devices show it to people.")]
+Attribute = Annotated[
+    str, typer.Option("--attribute", help="What is asked about; a device answers about one attribute only.")
+]
+EpsilonText = Annotated[
+    str | None, typer.Option("--epsilon", help="Privacy budget of every user's one report.", show_default="2")
+]
+OracleOption = Annotated[
+    str,
+    typer.Option(
+        "--oracle",
+        help="auto: walsh for names, olh for a trie in one-shot mode; k-RR or OUE, the better by d, in rounds.",
+    ),
+]
+EncodingOption = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        help=f"How items become bits: {', '.join(CODECS)}.",
+        show_default="hashed; words, where a trie is searched",
+    ),
+]
+Parties = Annotated[
+    str | None, typer.Option("--parties", help="Names separated by commas, the largest first.", show_default="all")
+]
+Expected = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--expected",
+        metavar="NAME=USERS",
+        help="How many users a party should have, again for each.",
+        show_default="as the server's settings say",
+    ),
+]
+MaxTimes = Annotated[
+    int,
+    typer.Option(
+        "--max-times-expected", min=1, help="Refuse a party that has more than so many times its expected users."
+    ),
+]
+Policy = Annotated[str, typer.Option("--policy", help="A party that does not answer: wait, or proceed without it.")]
+Patience = Annotated[str, typer.Option("--patience", metavar="DURATION", help="How long a party may stay silent.")]
+Least = Annotated[int, typer.Option("--least-reports", help="Groups with fewer reports are not used.")]
+LeastValidation = Annotated[int, typer.Option("--least-validation", help="The same for validation sets (TAPS).")]
+
+
+def client_of(server: str, key_file: Path, ca: Path | None) -> ServerClient:
+    """Return a client of the server that a command names, with the key in its file."""
+    try:
+        key = read_secret(key_file).decode("ascii").strip()
+    except OSError as reason:
+        raise InvalidInput(f"--key-file {key_file} cannot be read: {reason.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"--key-file {key_file}: expected a key in ASCII, found something else") from None
+    return ServerClient(RetryingConnection(server, ca), key)
+
+
+def asked_question(client: ServerClient, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the question that options ask, as the server's API takes it; lists that it names are put there first."""
+    central = asked_guarantee(
+        options["trust"], options["central_epsilon"], options["delta"], options["epsilon"]
+    )  # fmt: skip
+    lists = read_lists(
+        options["catalogue"], options["word_list"], options["word_list_order"], options["normalise"]
+    )  # fmt: skip
+    same = (
+        "name", "attribute", "k", "mechanism", "oracle", "encoding", "strategy", "text_recovery", "items_per_user",
+        "reading", "max_times_expected", "policy",
+    )  # fmt: skip
+    return {
+        **{name: options[name] for name in same}, "settings": read_settings(options["settings"]),
+        "normalise": options["normalise"] or "", "central": central and vars(central),
+        **({} if options["epsilon"] is None else {"epsilon": options["epsilon"]}),
+        **{option: client.keep_list(listed) for option, listed in lists.items()},
+        "parties": options["parties"].split(",") if options["parties"] else [],
+        "expected": read_expected(options["expected"] or ()), "patience": seconds_of("--patience", options["patience"]),
+        "least": {"estimate": options["min_reports"], "validation": options["min_validation"]},
+    }  # fmt: skip
+
+
+def read_expected(pairs: Iterable[str]) -> dict[str, int]:
+    """Return the users that `--expected NAME=USERS` names, each party once."""
+    expected: dict[str, int] = {}
+    for pair in pairs:
+        name, _, users = pair.rpartition("=")
+        if not name or not (users.isascii() and users.isdigit()):
+            raise InvalidInput(f"--expected expects NAME=USERS, found {pair!r}")
+        if name in expected:
+            raise InvalidInput(f"--expected names {name!r} twice")
+        expected[name] = int(users)
+    return expected

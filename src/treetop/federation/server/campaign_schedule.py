@@ -1,0 +1,169 @@
+"""Run by the server: which week of a campaign is ordered when, and what is asked in it.
+
+Weeks are decided one after the other, each once: ordered while it lasts, or missed. A decision is in the journal before
+anything is done about it, and says which earlier answers the week builds on; all the rest, down to the bytes of its
+task, follows from the journal. So a server that was killed at any moment goes on to the same tasks, and one whose clock
+was set back orders nothing again.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from treetop.errors import InvalidInput
+from treetop.federation.campaign import DAY, Campaign, template_of
+from treetop.federation.device.ledger import Caps
+from treetop.federation.server.planning import QueryOrder, planned_task
+from treetop.federation.task import Deadlines
+from treetop.federation.wire.item_lists import LONGEST_ITEM, ItemList
+from treetop.federation.wire.signed_documents import canonical_json
+
+LONGEST_WAIT = DAY
+"""A week waits for the answer of the week before so many seconds, half of its own length at most; then it goes without.
+"""
+MAX_SEEDS = 200
+"""Names of earlier answers that a week counts, those of the newest answers first."""
+Cap = Literal["task", "window", "lifetime"]
+"""What a device's owner limits."""
+SEEDED_SOURCE = "answers of earlier weeks"
+
+
+@dataclass(frozen=True)
+class WeekDecision:
+    """What was decided about a week."""
+
+    answers: tuple[str, ...] | None
+    """Digests of the earlier weeks' tasks whose answers it builds on, the newest first; None: it was missed."""
+
+    def to_bytes(self) -> bytes:
+        """Return it as the journal keeps it."""
+        return canonical_json({"answers": self.answers})
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> "WeekDecision":
+        """Read it back."""
+        answers = json.loads(content)["answers"]
+        return cls(None if answers is None else tuple(answers))
+
+
+@dataclass(frozen=True)
+class OrderWeek:
+    """The next week is to be ordered now."""
+
+
+@dataclass(frozen=True)
+class MissWeek:
+    """The next week ended before it was ordered: it is lost, and so are the slots of the devices that drew it."""
+
+
+@dataclass(frozen=True)
+class WaitUntil:
+    """Nothing is to be done before that second."""
+
+    second: int
+
+
+@dataclass(frozen=True)
+class NothingLeft:
+    """All weeks are decided, or the campaign was stopped."""
+
+
+Step = OrderWeek | MissWeek | WaitUntil | NothingLeft
+
+
+def next_step(campaign: Campaign, decided: int, now: int, *, stopped: bool, settled: bool) -> Step:
+    """Return what to do about the first week that is not decided; `settled`: the one before owes no answer any more."""
+    if stopped or decided >= campaign.weeks * campaign.cycles:
+        return NothingLeft()
+    opens, ends = campaign.opens(*place_of(campaign, decided)), campaign.ends(*place_of(campaign, decided))
+    if now < opens:
+        return WaitUntil(opens)
+    if now >= ends:
+        return MissWeek()
+    if not settled and now < (latest := opens + min(campaign.every // 2, LONGEST_WAIT)):
+        return WaitUntil(latest)
+    return OrderWeek()
+
+
+def place_of(campaign: Campaign, number: int) -> tuple[int, int]:
+    """Return cycle and week of the week with that number, counted from 0 through all cycles."""
+    return divmod(number, campaign.weeks)
+
+
+def campaign_of(order: QueryOrder, *, starts: int, every: int, weeks: int, cycles: int) -> Campaign:
+    """Return the campaign that asks an order every week, or refuse one that devices would not follow to its end."""
+    if order.mode != "one-shot":
+        raise InvalidInput(f"a campaign is asked in one-shot mode: devices answer on their own, found {order.mode}")
+    campaign = Campaign(template_of(planned_task(order)), starts, every, weeks, cycles)
+    found = tuple(f"name {index} of an earlier week" for index in range(MAX_SEEDS))
+    for number, seeds in ((0, ()), (weeks * cycles - 1, found)):
+        task = planned_task(week_order(campaign, order, number, seeds))
+        task.check_texts()
+        campaign.check_task(task)
+    return campaign
+
+
+def first_unpaid(campaign: Campaign, caps: Caps) -> tuple[int, Cap] | None:
+    """Return when a device with these caps that follows a campaign from its start refuses first, and by which cap.
+
+    It pays for a cycle when it first sees it.
+    """
+    epsilon, before_renewal = campaign.budget.amount, (caps.window_seconds - 1) // (campaign.every * campaign.weeks)
+    for cycle in range(campaign.cycles):
+        recent, now = min(cycle, before_renewal), campaign.opens(cycle, 0)
+        if epsilon > caps.per_task:
+            return now, "task"
+        if (cycle + 1) * epsilon > caps.lifetime:
+            return now, "lifetime"
+        if (recent + 1) * epsilon > caps.window:
+            return now, "window"
+    return None
+
+
+def week_order(campaign: Campaign, order: QueryOrder, number: int, seeds: Sequence[str]) -> QueryOrder:
+    """Return what is asked in a week, where the seeds are names that earlier weeks found.
+
+    A device answers in one week of a cycle: of the users expected, one in W.
+    """
+    place = place_of(campaign, number)
+    opens, ends = campaign.opens(*place), campaign.ends(*place)
+    return replace(
+        order,
+        name=campaign.task_name(*place),
+        campaign=campaign.week(*place),
+        deadlines=Deadlines(opens, ends, ends, order.deadlines.level_seconds),
+        expected={party: -(-users // campaign.weeks) for party, users in order.expected.items()},
+        word_list=seeded_list(order.word_list, seeds) if takes_seeds(order) else order.word_list,
+    )
+
+
+def takes_seeds(order: QueryOrder) -> bool:
+    """Return whether names of earlier weeks help: where hashes are read, not where all items are known or are ids."""
+    strategy = order.planned.strategy
+    return strategy.mechanism.reports_names and strategy.codec.hashes
+
+
+def seeds_of(answers: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the names in answers, those of the first answer first; a hash that nobody could read is no name."""
+    named = dict.fromkeys(
+        row["item"] for answer in answers for row in answer["items"] if row["source"] in {"listed", "recovered"}
+    )
+    return tuple(name for name in named if _can_be_listed(name))[:MAX_SEEDS]
+
+
+def _can_be_listed(name: str) -> bool:
+    try:
+        return 0 < len(name.encode("utf-8")) <= LONGEST_ITEM
+    except UnicodeEncodeError:
+        return False
+
+
+def seeded_list(known: ItemList | None, seeds: Sequence[str]) -> ItemList | None:
+    """Return the list that a week reads names from: what earlier weeks found, then the list that was given."""
+    if not seeds:
+        return known
+    if known is None:
+        return ItemList(tuple(seeds), ordered=False, source=SEEDED_SOURCE)
+    items = tuple(dict.fromkeys((*seeds, *known.items)))
+    return ItemList(items, known.ordered, f"{known.source[:150]} and {SEEDED_SOURCE}")

@@ -1,0 +1,158 @@
+"""What a campaign could find every week, and how long devices would answer it: `treetop plan --campaign`.
+
+A campaign of T weeks in cycles of W has T / W cycles. Everybody answers in one week of each, so a report may cost the
+lifetime epsilon divided by the cycles, and one in W users answers a week. W = 1 is everybody every week.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from treetop.errors import InvalidInput
+from treetop.federation.device.ledger import Caps
+from treetop.planning.plan import DEFAULT_CATALOGUE, DEFAULT_WORD_LIST, PlanRow, plan
+
+WEEK = 7 * 24 * 60 * 60
+DEFAULT_WEEKS, FEWEST_WEEKS, MOST_WEEKS = 12, 2, 520
+MOST_EPSILON = 100
+Cap = Literal["task", "window", "lifetime"]
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """What devices allow whose owners changed nothing."""
+
+    epsilon: float
+    """The most that a report may cost so that devices answer in all weeks, at most what was asked for."""
+    silent_from: int | None
+    """The week from which on no device answers what was asked for; None where they do to the end."""
+    refused_by: Cap | None
+    """Which cap is reached there."""
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """One length of a cycle."""
+
+    cycle: int
+    """W."""
+    cycles: int
+    epsilon: float
+    """Of a report."""
+    answering: tuple[int, ...]
+    """Users of every party who are expected to answer a week."""
+    shipped: Shipped
+    modes: tuple[PlanRow, ...]
+    """What a week could find."""
+    shipped_modes: tuple[PlanRow, ...]
+    """The same with what devices allow as they are shipped."""
+
+
+@dataclass(frozen=True)
+class CampaignPlan:
+    """Cycles of several lengths side by side."""
+
+    users: tuple[int, ...]
+    k: int
+    weeks: int
+    lifetime_epsilon: Fraction
+    caps: Caps
+    rotations: tuple[Rotation, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that `treetop plan --campaign --json` prints."""
+        shown = ("mode", "found", "marked", "stderr")
+        rotations = [
+            {
+                "cycle": each.cycle, "cycles": each.cycles, "epsilon": each.epsilon,
+                "answering": list(each.answering), "as_shipped": asdict(each.shipped),
+                "modes": [{name: getattr(row, name) for name in shown} for row in each.modes],
+                "modes_as_shipped": [{name: getattr(row, name) for name in shown} for row in each.shipped_modes],
+            }
+            for each in self.rotations
+        ]  # fmt: skip
+        caps = {
+            "per_task": float(self.caps.per_task), "window": float(self.caps.window),
+            "window_days": self.caps.window_seconds / (WEEK / 7), "lifetime": float(self.caps.lifetime),
+        }  # fmt: skip
+        return {
+            "users": list(self.users), "k": self.k, "weeks": self.weeks,
+            "lifetime_epsilon": float(self.lifetime_epsilon), "caps": caps, "rotations": rotations,
+        }  # fmt: skip
+
+
+def plan_campaign(
+    users: Sequence[int],
+    *,
+    weeks: int = DEFAULT_WEEKS,
+    lifetime_epsilon: float | str | Fraction | None = None,
+    k: int = 10,
+    catalogue_size: int = DEFAULT_CATALOGUE,
+    word_list_size: int = DEFAULT_WORD_LIST,
+    items_per_user: int = 1,
+    caps: Caps | None = None,
+) -> CampaignPlan:
+    """Return what a campaign of so many weeks could find, for every length of a cycle that divides them.
+
+    >>> from treetop.planning.campaign import plan_campaign
+    >>> [each.cycle for each in plan_campaign([1_000_000], weeks=12).rotations]
+    [1, 2, 3, 4, 6, 12]
+    """
+    caps = caps or Caps()
+    if isinstance(weeks, bool) or not isinstance(weeks, int) or not FEWEST_WEEKS <= weeks <= MOST_WEEKS:
+        raise InvalidInput(f"a campaign has from {FEWEST_WEEKS} to {MOST_WEEKS} weeks, found {weeks}")
+    lifetime = _epsilon(caps.lifetime if lifetime_epsilon is None else lifetime_epsilon)
+    sizes = plan(users, k=k, catalogue_size=catalogue_size, word_list_size=word_list_size).users
+    if min(sizes) < weeks:
+        raise InvalidInput(f"every party needs one user a week at least, {weeks}, found {min(sizes):,}")
+
+    def found(epsilon: Fraction, answering: tuple[int, ...]) -> tuple[PlanRow, ...]:
+        return plan(
+            answering, k=k, epsilon=float(epsilon), catalogue_size=catalogue_size, word_list_size=word_list_size,
+            items_per_user=items_per_user,
+        ).rows  # fmt: skip
+
+    rotations = []
+    for cycle in (each for each in range(1, weeks + 1) if weeks % each == 0):
+        cycles, answering = weeks // cycle, tuple(size // cycle for size in sizes)
+        epsilon = lifetime / cycles
+        silent = silence(epsilon, cycle, cycles, caps)
+        allowed = min(epsilon, allowed_epsilon(cycle, cycles, caps))
+        modes = found(epsilon, answering)
+        shipped = Shipped(float(allowed), *(silent or (None, None)))
+        within = modes if allowed == epsilon else found(allowed, answering)
+        rotations.append(Rotation(cycle, cycles, float(epsilon), answering, shipped, modes, within))
+    return CampaignPlan(sizes, k, weeks, lifetime, caps, tuple(rotations))
+
+
+def _epsilon(given: float | str | Fraction) -> Fraction:
+    try:
+        found = Fraction(str(given)) if isinstance(given, float) else Fraction(given)
+    except (ValueError, TypeError, ZeroDivisionError, OverflowError):
+        found = Fraction(0)
+    if not 0 < found <= MOST_EPSILON or isinstance(given, bool):
+        raise InvalidInput(f"lifetime_epsilon must be a number above 0, at most {MOST_EPSILON}, found {given}")
+    return found
+
+
+def begun_in_window(cycle: int, cycles: int, caps: Caps) -> int:
+    """Return how many cycles a device pays for within one window, at most: it pays when a cycle begins."""
+    return min(cycles, 1 + (caps.window_seconds - 1) // (cycle * WEEK))
+
+
+def allowed_epsilon(cycle: int, cycles: int, caps: Caps) -> Fraction:
+    """Return the most that a report may cost so that a device answers in every cycle."""
+    return min(caps.per_task, caps.lifetime / cycles, caps.window / begun_in_window(cycle, cycles, caps))
+
+
+def silence(epsilon: Fraction, cycle: int, cycles: int, caps: Caps) -> tuple[int, Cap] | None:
+    """Return the first week of the first cycle that a device does not pay for, and why not."""
+    if epsilon > caps.per_task:
+        return 1, "task"
+    for paid in range(cycles):
+        if (paid + 1) * epsilon > caps.lifetime:
+            return 1 + paid * cycle, "lifetime"
+        if begun_in_window(cycle, paid + 1, caps) * epsilon > caps.window:
+            return 1 + paid * cycle, "window"
+    return None

@@ -1,0 +1,91 @@
+"""A party of several processes: each looks every so often at what the others have written, and takes it up.
+
+Nothing is sent between them: what one has written durably, all others see at their next look.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from threading import Event, Thread
+from time import monotonic
+from typing import Protocol
+
+from treetop.federation.party.party import Party
+
+LOOK_SECONDS = 0.2
+STALE_SECONDS = 10.0
+"""So long after its last look a process says that it is not well, and a balancer asks another one."""
+WAIT_SECONDS = 3.0
+"""How long a request waits for a look."""
+
+
+class SharedStore(Protocol):
+    """Says cheaply what is there."""
+
+    def digests(self) -> list[bytes]:
+        """Return the digests of all tasks."""
+        ...
+
+
+class SharedJournal(Protocol):
+    """Says cheaply what has grown."""
+
+    def lengths(self) -> Mapping[str, int]:
+        """Return how many entries every book has; the name of a task's book ends with the task's digest."""
+        ...
+
+
+class Following:
+    """Run by a process of a party that has others beside it."""
+
+    def __init__(
+        self, party: Party, store: SharedStore, journal: SharedJournal, wake: Callable[[bytes], None],
+        failed: Callable[[Exception], None],
+    ) -> None:  # fmt: skip
+        self._party, self._store, self._journal, self._wake, self._failed = party, store, journal, wake, failed
+        self._lengths: Mapping[str, int] = {}
+        self._begun, self._done, self._last = 0, 0, monotonic()
+        self._stop = Event()
+        self._thread = Thread(target=self._look_on, name="treetop following", daemon=True)
+
+    def start(self) -> None:
+        """Look from now on."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    @property
+    def seen(self) -> bool:
+        """Return whether the last look is recent."""
+        return monotonic() - self._last < STALE_SECONDS
+
+    async def next_look(self) -> None:
+        """Return once everything was seen that was written before this call, or too much time is over."""
+        wanted, end = self._begun + 1, monotonic() + WAIT_SECONDS
+        while self._done < wanted and monotonic() < end:
+            await asyncio.sleep(LOOK_SECONDS / 4)
+
+    def look(self) -> None:
+        """Take up new tasks and what has changed about known ones."""
+        self._begun += 1
+        looking = self._begun
+        if any(digest not in self._party.tasks for digest in self._store.digests()):
+            self._party.take_up()
+        lengths = self._journal.lengths()
+        grown = {name.rpartition(":")[2] for name, length in lengths.items() if length != self._lengths.get(name)}
+        for digest in list(self._party.tasks):
+            if digest.hex() in grown:
+                self._party.follow(digest)
+                self._wake(digest)
+        self._lengths = lengths  # only now: what failed half-way is looked at again
+        self._done, self._last = looking, monotonic()
+
+    def _look_on(self) -> None:
+        while not self._stop.wait(LOOK_SECONDS):
+            try:
+                self.look()
+            except Exception as error:  # whatever it is, the next look may succeed
+                self._failed(error)

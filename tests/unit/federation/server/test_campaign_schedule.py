@@ -1,0 +1,137 @@
+"""When a week is ordered, and what is asked in it."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.support.federations import order
+
+from treetop.errors import InvalidInput
+from treetop.federation.campaign import DAY, WEEK, Campaign
+from treetop.federation.server.campaign_schedule import (
+    MAX_SEEDS,
+    SEEDED_SOURCE,
+    MissWeek,
+    NothingLeft,
+    OrderWeek,
+    Step,
+    WaitUntil,
+    WeekDecision,
+    campaign_of,
+    next_step,
+    seeded_list,
+    seeds_of,
+    week_order,
+)
+from treetop.federation.server.planning import QueryOrder, planned_task
+from treetop.federation.wire.item_lists import ItemList
+
+STARTS = 1_800_000_000
+NAMES = QueryOrder("drinks", ("north", "south"), k=3, epsilon="4", expected={"north": 100, "south": 50})
+
+
+def asked(wanted: QueryOrder = NAMES, **changes: Any) -> Campaign:
+    return campaign_of(wanted, **{"starts": STARTS, "every": WEEK, "weeks": 3, "cycles": 2, **changes})
+
+
+@pytest.mark.parametrize(
+    ("decided", "now", "stopped", "settled", "expected"),
+    [
+        (0, STARTS - 1, False, True, WaitUntil(STARTS)),
+        (0, STARTS, False, True, OrderWeek()),
+        (0, STARTS + WEEK - 1, False, True, OrderWeek()),
+        (0, STARTS + WEEK, False, True, MissWeek()),
+        (1, STARTS + WEEK - 1, False, True, WaitUntil(STARTS + WEEK)),
+        (1, STARTS + WEEK, False, False, WaitUntil(STARTS + WEEK + DAY)),
+        (1, STARTS + WEEK + DAY, False, False, OrderWeek()),
+        (1, STARTS, False, True, WaitUntil(STARTS + WEEK)),  # the clock was set back: nothing again
+        (1, STARTS + 6 * WEEK, False, False, MissWeek()),
+        (5, STARTS + 5 * WEEK, False, True, OrderWeek()),
+        (6, STARTS + 5 * WEEK, False, True, NothingLeft()),
+        (2, STARTS + 2 * WEEK, True, True, NothingLeft()),
+    ],
+)
+def test_the_next_step(decided: int, now: int, stopped: bool, settled: bool, expected: Step) -> None:
+    assert next_step(asked(), decided, now, stopped=stopped, settled=settled) == expected
+
+
+def test_a_short_week_waits_for_half_of_its_length() -> None:
+    step = next_step(asked(every=10), 1, STARTS + 10, stopped=False, settled=False)
+    assert step == WaitUntil(STARTS + 15)
+
+
+def test_a_decision_is_read_as_it_was_written() -> None:
+    for decision in (WeekDecision(None), WeekDecision(()), WeekDecision(("ab", "cd"))):
+        assert WeekDecision.from_bytes(decision.to_bytes()) == decision
+
+
+def test_every_week_is_one_of_the_campaign_and_no_two_share_a_key() -> None:
+    campaign = asked()
+    tasks = [planned_task(week_order(campaign, NAMES, number, ("tea",) * (number % 2))) for number in range(6)]
+    for number, task in enumerate(tasks):
+        place = campaign.check_task(task)
+        assert (place.cycle, place.week) == divmod(number, 3)
+        assert (task.deadlines.opens, task.deadlines.reports) == (STARTS + number * WEEK, STARTS + (number + 1) * WEEK)
+    assert len({task.encoding.hash_key for task in tasks}) == 6
+    assert len({task.digest for task in tasks}) == 6
+
+
+def test_of_the_users_expected_one_in_w_answers_in_a_week() -> None:
+    assert week_order(asked(), NAMES, 0, ()).expected == {"north": 34, "south": 17}
+
+
+def test_names_of_earlier_weeks_stand_before_the_list_that_was_given() -> None:
+    known = ItemList(("tea", "rum"), ordered=True, source="drinks.txt")
+    listed = seeded_list(known, ("beer", "tea"))
+    assert listed is not None
+    assert listed.items == ("beer", "tea", "rum")
+    assert (listed.ordered, listed.source) == (True, f"drinks.txt and {SEEDED_SOURCE}")
+    assert seeded_list(known, ()) is known
+    assert seeded_list(None, ()) is None
+    alone = seeded_list(None, ("beer",))
+    assert alone is not None
+    assert (alone.items, alone.source) == (("beer",), SEEDED_SOURCE)
+
+
+def test_only_names_that_were_read_are_carried_on() -> None:
+    def answer(*rows: tuple[str, str | None]) -> dict[str, Any]:
+        return {"items": [{"item": item, "source": source} for item, source in rows]}
+
+    answers = [
+        answer(("milk", "listed"), ("#0f", "unknown"), ("tea", "recovered")),
+        answer(("rum", "recovered"), ("tea", "listed")),
+        answer(("\ud800", "recovered"), ("x" * 5000, "recovered"), ("17", None)),
+    ]  # fmt: skip
+    assert seeds_of(answers) == ("milk", "tea", "rum")
+    many = [answer(*((f"{week} {place}", "listed") for place in range(150))) for week in range(3)]
+    assert len(seeds_of(many)) == MAX_SEEDS
+    assert seeds_of(many)[0] == "0 0"
+
+
+def test_a_catalogue_stays_as_it_is() -> None:
+    """All items are known: there is nothing to learn from earlier weeks, and their places must not change."""
+    catalogue = replace(NAMES, catalogue=ItemList(("milk", "tea", "rum")))
+    assert week_order(asked(catalogue), catalogue, 1, ("beer",)).listed == catalogue.catalogue
+
+
+def test_a_trie_is_asked_every_week_alike() -> None:
+    searching = order("canopy", "one-shot", "ab")
+    campaign = asked(searching)
+    task = planned_task(week_order(campaign, searching, 4, ("beer",)))
+    assert campaign.check_task(task).week == 1
+    assert task.item_list == ""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "changes", "told"),
+    [
+        (order("taps", "rounds", "ab"), {}, "one-shot mode"),
+        (NAMES, {"weeks": 1}, "weeks must be a whole number from 2"),
+        (NAMES, {"cycles": 0}, "cycles must be"),
+        (NAMES, {"every": 0}, "every must be"),
+        (replace(NAMES, name="x" * 200), {}, "name"),
+    ],
+)
+def test_what_no_device_would_follow_is_refused_at_once(wanted: QueryOrder, changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        asked(wanted, **changes)
