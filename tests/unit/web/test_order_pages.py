@@ -109,7 +109,7 @@ def test_the_command_sends_the_same_order(
     class Client:
         """Takes what the command sends."""
 
-        def __init__(self, *_: object) -> None:
+        def __init__(self, *_: object, **__: object) -> None:
             pass
 
         def keep_list(self, listed: ItemList) -> str:
