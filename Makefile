@@ -11,7 +11,7 @@ SCIENCE := src/treetop/encoding/*,src/treetop/privacy/*,src/treetop/oracles/*,sr
 LONG := tests/statistical tests/equivalence tests/end_to_end tests/faults tests/browser $(addprefix tests/unit/,adapters audit cli datasets evaluation planning reproduction services web)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11
 
-.PHONY: help demo test lint sdk unit check-slow bench lock docs dist sbom audit-dependencies promises sign-promises verify-promises clean
+.PHONY: help demo test lint sdk unit check-slow bench lock docs site dist sbom audit-dependencies promises sign-promises verify-promises clean
 
 help:  ## list the tasks
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -51,7 +51,7 @@ ifeq ($(NODE_IS_NEW),yes)
 sdk: $(SDK)/node_modules/.installed  ## build and test the device for browsers and Node
 	cd $(SDK) && npm run --silent check && npm run --silent build
 	cp $(SDK)/dist/survey.js $(SURVEY)/treetop-survey.js
-	cp $(SDK)/dist/textCode.js $(SDK)/dist/itemLists.js $(SDK)/dist/sets.js $(SURVEY)
+	cp $(foreach name,campaigns itemLists rounds sets textCode,$(SDK)/dist/$(name).js) $(SURVEY)
 	cd $(SDK) && node --no-warnings --test --test-reporter=dot build/tests/
 else
 sdk:
@@ -90,6 +90,10 @@ lock: $(VENV)/.dev  ## pin every dependency with its hashes, without addresses
 	$(COMPILE) --group audit --output-file requirements/audit.txt
 
 	cd $(SDK) && node lock.mjs
+
+site: $(VENV)/.dev  ## build the documentation as a site in build/site; every link must lead somewhere
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
+	@echo "build/site/index.html"
 
 dist: $(VENV)/.runtime  ## build wheel and sdist; the same commit gives the same bytes
 	rm -rf dist

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-SCRIPTS = {"/treetop-survey.js", "/textCode.js", "/itemLists.js", "/sets.js"}
+SCRIPTS = {f"/{name}.js" for name in ("treetop-survey", "campaigns", "itemLists", "rounds", "sets", "textCode")}
 """Files of the package `@treetop/device`, as Treetop ships them."""
 
 

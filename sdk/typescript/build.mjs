@@ -9,13 +9,16 @@ const sources = ["src", "tests"].flatMap((folder) =>
   readdirSync(folder, { recursive: true }).filter((name) => name.endsWith(".ts")).map((name) => `${folder}/${name}`),
 );
 for (const folder of ["dist", "build"]) rmSync(folder, { recursive: true, force: true });
-// What few tasks need is a file of its own, loaded by those: the public code of texts, catalogues, and reports of sets. Each is whole,
-// with its own copy of the few lines that it shares, so that a page that needs none of it loads one file.
-const APART = { textCode: "src/encoding/textCode.ts", itemLists: "src/wire/itemLists.ts", sets: "src/sets.ts" };
+// What only some tasks need is a file of its own, loaded by those: the public code of texts, catalogues, reports of sets, campaigns, rounds.
+// Each is whole, with its own copy of the few lines that it shares, so that a page that needs none of it loads one file.
+const APART = {
+  textCode: "src/encoding/textCode.ts", itemLists: "src/wire/itemLists.ts", sets: "src/sets.ts", campaigns: "src/device/campaigns.ts",
+  rounds: "src/device/rounds.ts",
+};
 const apart = {
   name: "apart",
   setup: ({ onResolve }) =>
-    onResolve({ filter: /\/(textCode|itemLists|sets)\.js$/ }, ({ path, kind }) =>
+    onResolve({ filter: /\/(textCode|itemLists|sets|campaigns|rounds)\.js$/ }, ({ path, kind }) =>
       kind === "dynamic-import" ? { path: `./${path.split("/").at(-1)}`, external: true } : undefined),
 };
 const shipped = { ...shared, plugins: [apart], outdir: "dist" };

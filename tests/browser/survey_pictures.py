@@ -40,7 +40,7 @@ def pictures(tab: Tab, url: str, name: str, folder: Path) -> None:
     tab.run(f"{IN_SURVEY}.querySelector('input[value=plum]').click()")
     keep(tab, folder / f"survey_{name}.png")
     tab.run(f"{IN_SURVEY}.querySelector('button.quiet').click()")
-    shown(tab, "Nothing has left this device yet")
+    shown(tab, "It has not left this device yet")
     keep(tab, folder / f"survey_bytes_{name}.png")
     tab.run(f"{IN_SURVEY}.querySelector('button.main').click()")
     shown(tab, "Your report has arrived")

@@ -79,7 +79,7 @@ def test_a_person_answers_with_the_keyboard_alone(site: Site, browser: Chromium,
     tab.press("Tab")
     assert focused(tab) == "Show me the bytes first"
     tab.press("Enter", "\r")
-    made = shown(tab, "Nothing has left this device yet")
+    made = shown(tab, "It has not left this device yet")
     assert party.stored == before
     assert focused(tab) == "Send these bytes"
     tab.press("Enter", "\r")

@@ -10,10 +10,20 @@ from threading import Lock, Thread
 from typing import Any
 
 from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
+from treetop.federation.campaign import Campaign
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.task import DeviceTask
+from treetop.federation.wire.refusals import decoded_refusals
 from treetop.federation.wire.report_batches import decoded_batch
-from treetop.federation.wire.signed_documents import Beacon, Publication, PublishedList, Question, signed, signed_task
+from treetop.federation.wire.signed_documents import (
+    Beacon,
+    Publication,
+    PublishedList,
+    Question,
+    signed,
+    signed_campaign,
+    signed_task,
+)
 from treetop.federation.wire.uploads import TICKET_BYTES, ReportStatus, TicketKey, decoded_upload
 from treetop.trie.user_groups import Group, Role
 
@@ -47,6 +57,8 @@ class FakeParty:
     distinct: dict[int, set[bytes]] = field(default_factory=dict)
     """The different reports of every ticket: never more than one."""
     lock: Any = field(default_factory=Lock)
+    campaign: Campaign | None = None
+    """What the task is a week of."""
 
     @property
     def tickets(self) -> TicketKey:
@@ -88,6 +100,13 @@ class FakeParty:
                 return 200, signed("list", listed.to_bytes(self.task), KEY), {}
             case ("GET", "items") if known and self.items is not None:
                 return 200, self.items, {}
+            case ("GET",) if parts[1:2] == ["campaigns"] and self.campaign is not None:
+                return 200, signed_campaign(self.campaign, KEY), {}
+            case ("POST", "ticket-checks") if known:
+                good = self.tickets.wrote(self.task.digest, body)
+                return as_json({"verdicts": [ReportStatus.ACCEPTED if good else ReportStatus.TICKET_FORGED]})
+            case ("POST", "refusals") if known:
+                return as_json({"verdicts": [ReportStatus.ACCEPTED for _ in decoded_refusals(body)]})
             case ("POST", "tickets") if known:
                 return as_json({"tickets": [ticket.hex() for ticket in self.write_tickets(json.loads(body)["count"])]})
         return as_json({"type": "about:blank", "title": "not found", "status": 404, "detail": "not here"}, 404)

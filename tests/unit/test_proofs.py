@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from treetop.audit import long_lists, oracle_laws, set_laws, shuffled_reports, transcripts
+from treetop.audit import campaign_cycles, long_lists, oracle_laws, set_laws, shuffled_reports, transcripts
 from treetop.audit.audit_report import Check
 from treetop.audit.empirical_epsilon import device_check
 from treetop.audit.exact_ratios import Odds
@@ -30,7 +30,8 @@ PROOFS = {
     "Walsh": "a4b8eeba4696bac9",
     "The central guarantee": "a67182574f316bca",
     "Sets": "06068f7ef3945bc3",
-    "Whole runs": "a7b2602fbcf8cb11",
+    "Campaigns": "9dbd1cf01ac9dd1d",
+    "Whole runs": "4cccef39a1e7b311",
     "FedPEM": "e09f6f00e3203b8a",
     "GTF": "c658ee933d809e94",
     "TAP": "abe2f49979ee93df",
@@ -48,7 +49,8 @@ PROVED_CODE = {
     "oracles/olh/device.py": "8c0fb146d6c76a4f",
     "oracles/set_reports.py": "fae8f566d407d21f",
     "oracles/walsh/device.py": "7b4716648c614676",
-    "federation/device/device.py": "29366bb9f7702aee",
+    "federation/device/device.py": "4db4e72eef724e2c",
+    "federation/device/ledger.py": "b736f1b5c0ae88b0",
     "federation/device/private_value.py": "fb8020ccd6f1e897",
 }
 
@@ -64,6 +66,8 @@ def section(title: str) -> str:
 
 
 def checks_of(name: str) -> list[Check]:
+    if name == "campaign":
+        return campaign_cycles.campaign_checks(quick=True)
     if name == "sets":
         return set_laws.set_checks(quick=True)
     if name in ORACLES:
@@ -73,7 +77,7 @@ def checks_of(name: str) -> list[Check]:
     return transcripts.end_to_end_checks(audited_mechanisms()[name], quick=True, called=name)
 
 
-@pytest.mark.parametrize("name", [*ORACLES, "sets", *audited_mechanisms()])
+@pytest.mark.parametrize("name", [*ORACLES, "sets", "campaign", *audited_mechanisms()])
 def test_every_oracle_and_mechanism_has_a_proof_and_checks_that_show_it(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,6 +88,8 @@ def test_every_oracle_and_mechanism_has_a_proof_and_checks_that_show_it(
     monkeypatch.setattr(
         set_laws, "empirical_set_check", lambda form, _: Check(f"empirical_{form.name}_sets", True, "", 0, 0)
     )
+    monkeypatch.setattr(campaign_cycles, "worst_odds", lambda *_: Odds(1, 1))
+    monkeypatch.setattr(campaign_cycles, "cycle_loss_check", lambda _: Check("longitudinal_campaign", True, "", 0, 0))
     monkeypatch.setattr(long_lists, "worst_odds", lambda *_: Odds(1, 1))
     monkeypatch.setattr(transcripts, "worst_odds", lambda *_: (Odds(1, 1), 1))
     row = re.search(rf"^\| `{name}` \| .*? is ε-LDP: \[(.+?)\]\(#(.+?)\) \| (.+) \| (.+) \|$", GUARANTEE, re.MULTILINE)

@@ -19,12 +19,22 @@ import { visible } from "./publicText.js";
 export type Kind =
   | "input" | "peer" | "question" | "budget" | "promise" | "ledger" | "value" | "refused" | "later" | "away";
 
+/** What a device that may not answer tells its party: public facts and its own history, nothing of a value. */
+export type Code = "not_my_week" | "budget_task" | "budget_window" | "budget_lifetime";
+
 const LONGEST_SHOWN = 400;
 
-export class TreetopError extends Error {
-  override readonly name = "TreetopError";
+const NAME = "TreetopError";
 
-  constructor(readonly kind: Kind, message: string) {
+export class TreetopError extends Error {
+  override readonly name = NAME;
+
+  /** Files that are loaded when a task needs them have a copy of this class: an error of theirs is one, too. */
+  static override [Symbol.hasInstance](error: unknown): boolean {
+    return (error as Error | null)?.name === NAME;
+  }
+
+  constructor(readonly kind: Kind, message: string, readonly code?: Code) {
     super(visible(message.slice(0, LONGEST_SHOWN)));
   }
 }

@@ -5,11 +5,13 @@ import { createPublicKey, verify } from "node:crypto";
 import { test } from "node:test";
 import { systemEntropy } from "../src/adapters/systemEntropy.js";
 import { fromHex } from "../src/bytes.js";
-import { enrolmentOf, listOf, trustedTask } from "../src/device/trustedTask.js";
+import { enrolmentOf, listOf } from "../src/device/rounds.js";
+import { campaignOf, trustedTask } from "../src/device/trustedTask.js";
 import { TreetopError } from "../src/errors.js";
 import { partyClient } from "../src/services/partyClient.js";
 import type { Verifier } from "../src/wire/signedDocuments.js";
-import { FakeParty, TICKET } from "./support/fakeParty.js";
+import { listTerms } from "../src/wire/task.js";
+import { campaignText, FakeParty, TICKET, weekOf } from "./support/fakeParty.js";
 import { memoryState } from "./support/memoryDevice.js";
 import { Player } from "./support/player.js";
 
@@ -68,11 +70,16 @@ async function readyParty(oracle: string): Promise<FakeParty> {
   return Object.assign(await FakeParty.of({ oracle }), { beaconOut: true, listsOut: true });
 }
 
+async function partyOfWeek(oracle: string): Promise<FakeParty> {
+  const campaign = campaignText({}, { oracle });
+  return Object.assign(await FakeParty.of(await weekOf(campaign, 0, 0)), { beaconOut: true, listsOut: true, campaign });
+}
+
 test("two thousand whole devices survive a malformed answer", async () => {
   const next = numbers(20_260_101);
   const outcomes = new Set<string>();
   for (let answered = 0; answered < WHOLE_DEVICES; answered += PER_DEVICE) {
-    const party = await readyParty(next(2) === 0 ? "olh" : "listed");
+    const party = await [readyParty, partyOfWeek][next(2)]!(next(2) === 0 ? "olh" : "listed");
     const [state, verifies, honest] = [memoryState(), atOnce(party.publicKey), party.fetch];
     for (let left = PER_DEVICE; left > 0; ) {
       let untouched = next(5);
@@ -93,7 +100,7 @@ test("two thousand whole devices survive a malformed answer", async () => {
 
 test("eight thousand malformed answers to every request are refused or read", async () => {
   const next = numbers(20_260_102);
-  const party = await readyParty("listed");
+  const party = await partyOfWeek("listed");
   const [verifies, ticket, group] = [atOnce(party.publicKey), fromHex(TICKET)!, await party.group()];
   const trusted = { task: party.task, party: "north", verifies };
   const client = partyClient("https://party.example", party.task.digest, systemEntropy(), 0);
@@ -101,7 +108,8 @@ test("eight thousand malformed answers to every request are refused or read", as
   const requests: readonly (() => Promise<unknown>)[] = [
     async () => trustedTask(await client.task(), party.task.digest, "north", verifies),
     async () => enrolmentOf(trusted, document(await client.beacon()), ticket),
-    async () => listOf(trusted, document(await client.candidateList(group)), group),
+    async () => listOf(trusted, document(await client.candidateList(group)), group, listTerms(party.task)),
+    async () => campaignOf(trusted, document(await client.campaign("00"))),
     () => client.enrol(ticket), () => client.submit(ticket, ticket), () => client.isOpen(),
   ];
   const bodies: Uint8Array<ArrayBuffer>[] = [];

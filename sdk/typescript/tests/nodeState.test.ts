@@ -9,7 +9,8 @@ import { test } from "node:test";
 import { nodeState } from "../src/adapters/nodeState.js";
 import { systemEntropy } from "../src/adapters/systemEntropy.js";
 import { openDevice } from "../src/node.js";
-import { FakeParty, TICKET } from "./support/fakeParty.js";
+import type { Entropy } from "../src/randomness.js";
+import { campaignText, FakeParty, TICKET, weekOf } from "./support/fakeParty.js";
 import { stepping } from "./support/killedDevice.js";
 import { Player } from "./support/player.js";
 
@@ -54,9 +55,15 @@ test("files are for their owner alone, and nothing is left lying about", async (
 
 class PowerCut extends Error {}
 
-for (const oracle of ["olh", "krr"]) {
-  test(`a device with ${oracle} that ends at any step sends one report, and it arrives after a restart`, async () => {
-    const ready = async (): Promise<FakeParty> => Object.assign(await FakeParty.of({ oracle }), { beaconOut: true, listsOut: true });
+/** The system's bytes, but single ones are zero: the own week is the first. */
+function ofFirstWeek(read: Entropy): Entropy {
+  return (count) => (count === 1 ? new Uint8Array(1) : read(count));
+}
+
+for (const [oracle, campaign] of [["olh", null], ["krr", null], ["olh", campaignText()]] as const) {
+  test(`a device with ${oracle}${campaign ? " in its week of a campaign" : ""} that ends at any step sends one report, and it arrives after a restart`, async () => {
+    const changes = campaign ? await weekOf(campaign, 0, 0) : { oracle };
+    const ready = async (): Promise<FakeParty> => Object.assign(await FakeParty.of(changes), { beaconOut: true, listsOut: true, campaign });
     for (let fatal = 0, finished = false; !finished; fatal++) {
       const [party, where] = [await ready(), folder()];
       let left = fatal;
@@ -64,14 +71,16 @@ for (const oracle of ["olh", "krr"]) {
         if (left-- === 0) throw new PowerCut();
       };
       party.fault = () => (step(), null);
-      const entropy = ((read) => (count: number) => (step(), read(count)))(systemEntropy());
+      const system = ofFirstWeek(systemEntropy());
+      const entropy = (count: number): Uint8Array => (step(), system(count));
       const item = (): string => (step(), "77");
       const player = new Player(party, stepping(nodeState(where), step));
       const ended = await player.run(item, { platform: { entropy } }).then(() => true, () => false);
       finished = ended && left > 0;
       assert.ok(party.reports.size <= 1);
       party.fault = () => null;
-      assert.match(await new Player(party, nodeState(where)).run(() => "12"), /accepted|replayed/);
+      const again = await new Player(party, nodeState(where)).run(() => "12", { platform: { entropy: system } });
+      assert.match(again, /accepted|replayed/);
       assert.equal(party.reports.size, 1, `ended before step ${fatal}`);
       const status = await (await new Player(party, nodeState(where)).open()).status();
       assert.deepEqual([status.stage, status.spent], ["delivered", "1"]);

@@ -92,8 +92,21 @@ for (const [what, task, options, kind] of REFUSALS) {
     const player = new Player(await FakeParty.of(task), (use) => use(state));
     assert.equal(await kindOf(player.run(undefined, { options })), kind);
     assert.deepEqual([player.read.length, player.drawn], [0, 0]);
-    assert.deepEqual(player.party.requests.filter(({ method }) => method === "POST"), []);
+    const sent = player.party.requests.filter(({ method }) => method === "POST").map(({ path }) => path.split("/").at(-1));
+    assert.deepEqual(sent, kind === "budget" ? ["refusals"] : []); // a code, which the party may count
     assert.equal(await state.ledger.load(), null);
+  });
+}
+
+for (const [verdict, kind] of [["ticket_forged", "refused"], ["ticket_spent", "refused"], ["too_early", "later"]] as const) {
+  test(`a ticket that is ${verdict} is noticed before anything is spent on it`, async () => {
+    const state = memoryState();
+    const player = new Player(await FakeParty.of(), (use) => use(state));
+    player.party.ticketVerdict = verdict;
+    assert.equal(await kindOf(player.run()), kind);
+    assert.deepEqual([player.read.length, await state.ledger.load(), player.party.reports.size], [0, null, 0]);
+    player.party.ticketVerdict = "accepted";
+    assert.equal(await player.run(), "accepted");
   });
 }
 
@@ -257,7 +270,7 @@ test("tasks add up to the lifetime cap, in exact rationals, whoever names them",
   const kinds: string[] = [];
   for (let number = 0; number < 81; number++) {
     const party = await FakeParty.of({ name: `task ${number}`, epsilon: "0.1", attribute: number === 3 ? "FAVOURITE " : "favourite" });
-    kinds.push(await kindOf(new Player(party, (use) => use(state)).run()));
+    kinds.push(await kindOf(new Player(party, (use) => use(state)).run(undefined, { options: { caps: { window: "8" } } })));
   }
   assert.deepEqual([kinds.filter((kind) => kind === "done").length, kinds.at(-1)], [80, "budget"]);
   const other = new Player(await FakeParty.of({ name: "other", epsilon: "0.001", attribute: "weight" }), (use) => use(state));
@@ -314,8 +327,8 @@ test("a device with a set answers once, and speaks of the same items", () => {
 async function asksAgain(changes: Record<string, Json>, own: bigint | OwnItems): Promise<void> {
   const { ledger, counter } = memoryState();
   const { task } = await FakeParty.of(changes);
-  const caps = { perTask: rational(4n), lifetime: rational(8n), attribute: undefined, leastSlots: 5 };
-  const opened = async (): Promise<Device> => new Device(() => Promise.resolve(own), systemEntropy(), await Ledger.open(ledger, counter, caps));
+  const caps = { perTask: rational(4n), lifetime: rational(8n), window: rational(8n), windowSeconds: 1, attribute: undefined, leastSlots: 5 };
+  const opened = async (): Promise<Device> => new Device(() => Promise.resolve(own), systemEntropy(), await Ledger.open(ledger, counter, caps, () => 0));
   const device = await opened();
   const reports = [await device.answerOnce(task), await device.answerOnce(task), await (await opened()).answerOnce(task)];
   assert.equal(new Set(reports.map(hex)).size, 1);

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treetop.audit.audit_report import AuditReport, Check
+from treetop.audit.campaign_cycles import campaign_checks
 from treetop.audit.device_conduct import conduct_checks, oracle_conduct_checks
 from treetop.audit.device_laws import device_law_check
 from treetop.audit.empirical_epsilon import device_check, vectorised_checks
@@ -12,6 +13,7 @@ from treetop.audit.long_lists import long_list_checks
 from treetop.audit.longitudinal import longitudinal_check
 from treetop.audit.oracle_laws import oracle_checks
 from treetop.audit.set_laws import set_checks
+from treetop.audit.shipped.campaign_checks import campaign_device_checks
 from treetop.audit.shipped.device_checks import device_checks
 from treetop.audit.shipped.fleet_checks import fleet_checks
 from treetop.audit.shuffled_reports import shuffled_check
@@ -55,11 +57,14 @@ def parts(quick: bool, mechanism: str | Mechanism[Any] | None = None, oracle: st
     if everything:
         found.append(Part("sets", 5 if quick else 90, lambda: set_checks(quick)))
         found.append(Part("exact device", 1, lambda: [device_law_check()]))
+        found.append(Part("campaigns", 6 if quick else 90, lambda: campaign_checks(quick)))
     found += [_end_to_end(name, each, quick) for name, each in mechanisms.items()]
     if deployable:
         found.append(Part("conduct by oracle", 1 if quick else 3, lambda: oracle_conduct_checks(deployable, quick)))
         rules = [each.name for each in deployable] + [LISTED] * everything
         found.append(Part("shipped device", 5 if quick else 15, lambda: device_checks(rules, quick)))
+        campaign_seeds = 1 if quick else 5
+        found.append(Part("campaigns of a device", 2, lambda: campaign_device_checks(rules, campaign_seeds)))
         found.append(Part("shipped fleet", 1 if quick else 4, lambda: fleet_checks(rules, quick)))
     if everything:
         found.append(Part("conduct", 1, lambda: conduct_checks(quick)))

@@ -8,15 +8,29 @@ from rich.table import Table
 from rich.text import Text
 
 from treetop.cli.options import CentralEpsilon, Delta, Json, K, MaybeEpsilon, Trust, read_list
-from treetop.cli.screen import note, out, print_json
+from treetop.cli.rendering import fitted
+from treetop.cli.screen import note, out, plain
+from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target, deliver
 from treetop.errors import InvalidInput
 from treetop.oracles.set_reports import MAX_ITEMS
 from treetop.planning.campaign import DEFAULT_WEEKS, WEEK, CampaignPlan, Rotation, plan_campaign
-from treetop.planning.plan import DEFAULT_CATALOGUE, DEFAULT_WORD_LIST, LARGEST_EPSILON, Plan, PlanRow, checked_plot
+from treetop.planning.plan import (
+    DEFAULT_CATALOGUE,
+    DEFAULT_WORD_LIST,
+    LARGEST_EPSILON,
+    MEANINGS,
+    Plan,
+    PlanRow,
+    checked_plot,
+    written_share,
+)
 from treetop.planning.plan import plan as plan_query
 from treetop.privacy.shuffling import CentralGuarantee
 
 DAY = WEEK // 7
+SHOWN_OF_WEEKS = ("word list", "ids", "texts", "canopy")
+"""Modes whose shares a campaign shows; its JSON has all."""
+CAP_NAMES = {"task": "a report costs too much", "window": "the window is spent", "lifetime": "the lifetime is spent"}
 Users = Annotated[str, typer.Option("--users", help="Users of every party, separated by commas.", show_default=False)]
 CatalogueSize = Annotated[int, typer.Option("--catalogue-size", help="Items of a catalogue, were there one.")]
 WordListSize = Annotated[int, typer.Option("--word-list-size", help="Words of a word list, were there one.")]
@@ -70,10 +84,12 @@ def plan(
     campaign: Campaign = False,
     weeks: Weeks = None,
     lifetime_epsilon: LifetimeEpsilon = None,
+    output: OutputFile = None,
     json: Json = False,
 ) -> None:
     """Say what could be found and what it would cost, before any data are collected."""
     sizes = read_list("--users", users, int, "whole numbers")
+    written = checked_target(output, PLAIN_FORMATS if campaign else FORMATS)
     if campaign:
         unused = {
             "--epsilon": epsilon, "--frequency": frequency, "--trust": trust, "--central-epsilon": central_epsilon,
@@ -85,10 +101,8 @@ def plan(
             sizes, weeks=DEFAULT_WEEKS if weeks is None else weeks, lifetime_epsilon=lifetime_epsilon, k=k,
             catalogue_size=catalogue_size, word_list_size=word_list_size, items_per_user=items_per_user,
         )  # fmt: skip
-        if json:
-            print_json(planned_campaign.to_json())
-        else:
-            _show_campaign(planned_campaign)
+        content = planned_campaign.to_json()
+        deliver(content, lambda: _show_campaign(planned_campaign), json_only=json, output=written)
         return
     if weeks is not None or lifetime_epsilon is not None:
         raise InvalidInput("--weeks and --lifetime-epsilon are for campaigns: expected --campaign, found none")
@@ -105,10 +119,7 @@ def plan(
         central_epsilon=central_epsilon,
         delta=delta,
     )
-    if json:
-        print_json(planned.to_json())
-    else:
-        _show(planned)
+    deliver(planned.to_json(), lambda: _show(planned), json_only=json, output=written, result=planned)
     if target is not None:
         from treetop.planning.plot import draw_plan  # noqa: PLC0415  matplotlib is an extra
 
@@ -122,47 +133,46 @@ def _show_campaign(planned: CampaignPlan) -> None:
     asked = f"{everybody:,} users in {parties}, {planned.weeks} weeks, lifetime ε = {float(planned.lifetime_epsilon):g}"
     out.print(Text.assemble((asked, "bold"), f", k = {planned.k}; the smallest share of users found every week:\n"))
     table = Table(box=None, pad_edge=False)
-    table.add_column("answers", no_wrap=True)
-    names = [row.mode for row in planned.rotations[0].modes]
-    for name in ("users a week", "ε", *names, "devices as shipped"):
-        table.add_column(name, justify="right" if name != "devices as shipped" else "left", no_wrap=True)
+    table.add_column("everybody answers", no_wrap=True)
+    for name in ("users a week", "ε", *SHOWN_OF_WEEKS):
+        table.add_column(name, justify="right", no_wrap=True)
     for each in planned.rotations:
-        once = "every week" if each.cycle == 1 else f"once in {each.cycle}"
-        shares = (_share(row.found) for row in each.modes)
-        table.add_row(once, f"{sum(each.answering):,}", f"{each.epsilon:.3g}", *shares, _as_shipped(each))
+        found = {row.mode: written_share(row.found) for row in each.modes}
+        shares = (found[mode] for mode in SHOWN_OF_WEEKS)
+        table.add_row(_how_often(each), f"{sum(each.answering):,}", f"{each.epsilon:.3g}", *shares)
     out.print(table)
     out.print(
-        "Everybody answers in one week of a cycle, drawn uniformly. Names of earlier weeks are found from the share of "
-        f"a word list on. Devices as shipped pay {float(caps.per_task):g} a task, {float(caps.window):g} in "
-        f"{caps.window_seconds // DAY} days and {float(caps.lifetime):g} in a lifetime.",
+        "The week is drawn uniformly by every device. A name of an earlier week is found from the share under word "
+        "list on, a new one from that under texts or canopy, as a query is asked.",
         style="dim",
         soft_wrap=True,
     )
+    pays = f"{float(caps.per_task):g} a report, {float(caps.window):g} in {caps.window_seconds // DAY} days"
+    out.print(Text(f"\nDevices as shipped pay {pays} and {float(caps.lifetime):g} in a lifetime", style="bold"))
+    for each in planned.rotations:
+        out.print(f"  {_how_often(each):<18} {_as_shipped(each)}", soft_wrap=True)
+
+
+def _how_often(rotation: Rotation) -> str:
+    return "every week" if rotation.cycle == 1 else f"once in {rotation.cycle} weeks"
 
 
 def _as_shipped(rotation: Rotation) -> str:
     shipped = rotation.shipped
-    if shipped.silent_from is None:
-        return "answer all weeks"
-    found = ", ".join(f"{row.mode} {_share(row.found)}" for row in rotation.shipped_modes[1:2])
-    when = "never answer" if shipped.silent_from == 1 else f"silent from week {shipped.silent_from}"
-    return f"{when} ({shipped.refused_by}); at ε {shipped.epsilon:.3g} all weeks: {found}"
+    if shipped.silent_from is None or shipped.refused_by is None:
+        return "they answer in all weeks"
+    found = {row.mode: written_share(row.found) for row in rotation.shipped_modes}
+    instead = ", ".join(f"{mode} {found[mode]}" for mode in SHOWN_OF_WEEKS)
+    when = "they never answer" if shipped.silent_from == 1 else f"silent from week {shipped.silent_from} on"
+    return f"{when} ({CAP_NAMES[shipped.refused_by]}); in all weeks at ε {shipped.epsilon:.3g}: {instead}"
 
 
 def _show(planned: Plan) -> None:
     p = planned.parameters
-    parties = "1 party" if len(planned.users) == 1 else f"{len(planned.users)} parties"
-    asked = f"{planned.all_users:,} users in {parties}, ε = {p.epsilon:g}, k = {p.k}"
     bits = max(row.report_bits for row in planned.rows)
-    out.print(Text.assemble((asked, "bold"), f"; everybody gives one report of about {bits} bits.\n"))
-    out.print(_table(planned))
-    out.print(
-        "found: an item that this share of users hold, in every party, is among the k found in 9 of 10 runs, even as "
-        "the k-th most popular, if all after it are rare. marked: it is also marked as more than noise. ±: standard "
-        "error of a count just found.",
-        style="dim",
-        soft_wrap=True,
-    )
+    out.print(Text.assemble((plain(planned.title), "bold"), f"; everybody gives one report of about {bits} bits.\n"))
+    out.print(fitted(_table(planned)))
+    out.print(MEANINGS, style="dim")
     out.print(Text(f"\nUsers of the smallest party ({min(planned.users):,}, half taken for fakes)", style="bold"))
     for central in dict.fromkeys(row.central_epsilon for row in planned.rows):
         modes = ", ".join(row.mode for row in planned.rows if row.central_epsilon == central)
@@ -192,20 +202,16 @@ def _table(planned: Plan) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for row in planned.rows:
         error = "-" if row.stderr is None else f"{row.stderr:,.0f}"
-        shares = (_share(row.found), _share(row.marked), error)
+        shares = (written_share(row.found), written_share(row.marked), error)
         table.add_row(row.mode, row.what, *shares, f"{row.uplink_bits / 1000:,.0f}")
     return table
-
-
-def _share(frequency: float | None) -> str:
-    return "never" if frequency is None else "always" if frequency == 0 else f"{frequency:.3%}"
 
 
 def _needs(row: PlanRow, planned: Plan) -> str:
     if row.epsilon_needed == 0:
         return "is always listed: any epsilon and any users do"
     if row.epsilon_needed is None:
-        epsilon = f"no epsilon up to {LARGEST_EPSILON:g} would do with these users"
+        epsilon = f"no epsilon up to {LARGEST_EPSILON:g}, the most that devices accept, would do with these users"
     else:
         epsilon = f"epsilon {row.epsilon_needed:.2f} with these users"
     if row.users_needed is None:

@@ -41,6 +41,8 @@ class ReplyRule:
     parts: tuple[str, ...]
     means: str
     rounds_only: bool = False
+    at_times: tuple[str, ...] = ()
+    """Parts that are there only where there is something to say."""
 
 
 MAX_MESSAGE_BYTES, MAX_REPLY_BYTES = 4 << 20, 1 << 28
@@ -62,7 +64,9 @@ MESSAGES: dict[MessageKind, MessageRule] = {
 }  # fmt: skip
 REPLIES: dict[ReplyKind, ReplyRule] = {
     "closed": ReplyRule(
-        ("devices", "tickets", "digest", "groups"), "devices, tickets, digest of the enrolled, reports by group"
+        ("devices", "tickets", "digest", "groups"),
+        "devices, tickets, digest of the enrolled, reports by group; devices that may not answer, by code",
+        at_times=("refusals",),
     ),
     "list": ReplyRule(("list", *LEVEL_REPORT), "a candidate list to be signed before devices see it", rounds_only=True),
     "upload": ReplyRule(
@@ -131,7 +135,9 @@ class PartyReply:
         """Run by the server: its parts, if it may answer this message."""
         known = [kind for kind in MESSAGES[message].replies if not (one_shot and REPLIES[kind].rounds_only)]
         require(self.kind in known, f"kind of the reply to {message}", " or ".join(known), self.kind)
-        return record(self.kind, self.content, set(REPLIES[self.kind].parts))
+        rule = REPLIES[self.kind]
+        told = {part for part in rule.at_times if isinstance(self.content, dict) and part in self.content}
+        return record(self.kind, self.content, {*rule.parts, *told})
 
 
 def _arrived(data: bytes, kinds: tuple[str, ...]) -> tuple[Any, Any]:

@@ -6,6 +6,7 @@ from hashlib import blake2b, sha256
 from typing import Protocol
 
 from treetop.federation.ports import Clock
+from treetop.federation.wire.refusals import Refusal
 from treetop.federation.wire.signed_documents import PublishedList
 from treetop.federation.wire.uploads import ReportStatus
 from treetop.oracles.frequency_oracle import Columns, Keys, Tally
@@ -198,6 +199,8 @@ class Collected:
     """Of the enrolled serial numbers; 32 zero bytes in one-shot mode."""
     groups: Mapping[Group, int]
     """Reports of every group; empty in rounds, where nobody has answered yet."""
+    refusals: Mapping[Refusal, int] = field(default_factory=dict)
+    """Devices that told that they may not answer, by code."""
 
 
 @dataclass(frozen=True, eq=False)

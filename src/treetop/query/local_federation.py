@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from treetop.datasets.drift import DRIFT, moved, weekly_places
 from treetop.datasets.federation import Federation
-from treetop.datasets.loading import federation_named
+from treetop.datasets.loading import AS_IT_IS, federation_named
 from treetop.datasets.party_split import first_parties, with_users
+from treetop.datasets.table_files.options import ReadOptions
 from treetop.encoding.item_codecs import Hashed
 from treetop.encoding.listed_items import ListedItems
 from treetop.errors import InvalidInput
 from treetop.federation.server.planning import planned_task
+from treetop.federation.task import DeviceTask
 from treetop.federation.task_codec import codec_of, steps_of
 from treetop.federation.task_parameters import known_items
 from treetop.federation.wire.item_lists import ItemList
@@ -29,16 +32,22 @@ from treetop.simulation.population import Population
 
 DEFAULTS = LocalOptions()
 KEY_BYTES = 8
+DRIFTING = 1
+"""Sets the randomness of the drift apart from that of the choice of users."""
 SET_OPTIONS = ("user_column", "items_per_user", "reading")
 
 
 def opened_folder(
-    directory: Path | None, wanted: Mapping[str, Any], lists: Mapping[str, ItemList] | None = None
+    directory: Path | None,
+    wanted: Mapping[str, Any],
+    lists: Mapping[str, ItemList] | None = None,
+    read: ReadOptions = AS_IT_IS,
 ) -> FederationFolder:
     """Return the folder of a federation: the one that is there, or a new one with these options.
 
     An option that is None was not given: a new federation takes the default, one that is there keeps its own. `lists`
-    has a `catalogue` or a `word_list`, put through the same steps of normalising as the items will be.
+    has a `catalogue` or a `word_list`, put through the same steps of normalising as the items will be; `read` says
+    how the data are to be read.
     """
     given = {name: value for name, value in wanted.items() if value is not None}
     given |= {name: listed.digest for name, listed in (lists or {}).items()}
@@ -46,19 +55,23 @@ def opened_folder(
         folder = FederationFolder(directory)
         checked_same(folder.options, given)
         return folder
-    drawn, options = _begun(given, lists or {})
+    drawn, options = _begun(given, lists or {}, read)
     listed = next(iter((lists or {}).values()), None)
     order = order_of(options, {party.name: party.total for party in drawn.parties}, listed)
     planned_task(order).check_texts()
     options = replace(options, epsilon=order.local_epsilon)
+    weekly_federations(drawn, options)
     return FederationFolder.begin(directory or Path(tempfile.mkdtemp(prefix="treetop-up-")), options, drawn, listed)
 
 
-def _begun(given: Mapping[str, Any], lists: Mapping[str, ItemList]) -> tuple[Federation, LocalOptions]:
+def _begun(
+    given: Mapping[str, Any], lists: Mapping[str, ItemList], read: ReadOptions
+) -> tuple[Federation, LocalOptions]:
     """Draw the users, and settle what was left open: the strategy that suits the items, as `find` does."""
     data, seed = given.get("data", DEFAULTS.data), checked_seed(given.get("seed"))
     federation = federation_named(
-        [data], user=given.get("user_column"), rows_are_users=given.get("rows_are_users", DEFAULTS.rows_are_users)
+        [data],
+        replace(read, user=given.get("user_column"), rows_are_users=given.get("rows_are_users", False)),
     )
     sets = LocalOptions(**{name: given[name] for name in SET_OPTIONS if name in given}).sets
     if sets is None and (wrong := [name for name in ("items_per_user", "reading") if name in given]):
@@ -84,6 +97,8 @@ def _begun(given: Mapping[str, Any], lists: Mapping[str, ItemList]) -> tuple[Fed
         names = ("bits", "hash_key", "text_chunks") if encoding == Hashed.name else ("bits",)
         known = chosen.parameters.settings()
         settings = {name: str(getattr(chosen.parameters, name)) for name in names if name in known} | settings
+    if "weeks" in given:
+        given = {"drift": DRIFT, **given}
     settled = {
         **given, "seed": seed, "mechanism": chosen.mechanism.name, "encoding": encoding, "settings": settings,
         "parties": len(drawn.parties), "users": given.get("users", drawn.users),
@@ -91,13 +106,27 @@ def _begun(given: Mapping[str, Any], lists: Mapping[str, ItemList]) -> tuple[Fed
     return drawn, LocalOptions(**settled)
 
 
+def weekly_federations(drawn: Federation, options: LocalOptions) -> tuple[Federation, ...]:
+    """Return what the users of a campaign hold in each of its weeks; none without a campaign."""
+    if options.weeks is None:
+        return ()
+    places = weekly_places(
+        drawn, drift=options.drift or 0.0, k=options.k, randomness=np.random.default_rng((options.seed, DRIFTING))
+    )
+    return tuple(moved(drawn, next(places)) for _ in range(options.weeks))
+
+
 class GroundTruth:
     """What a federation on this machine should find."""
 
-    def __init__(self, folder: FederationFolder) -> None:
+    def __init__(
+        self, folder: FederationFolder, task: DeviceTask | None = None, federation: Federation | None = None
+    ) -> None:
+        """Take what users hold and are asked: in a campaign that of a week, otherwise that of the folder."""
         expected = {name: home.users for name, home in folder.parties.items()}
         self._options, listed = folder.options, folder.listed
-        task, federation = planned_task(order_of(folder.options, expected, listed)), folder.federation()
+        task = task or planned_task(order_of(folder.options, expected, listed))
+        federation = federation or folder.federation()
         federation = federation if task.sets is None else federation.asking(task.sets)
         steps, codec = steps_of(task), codec_of(task, () if listed is None else listed.items)
         self.population = Population(federation.normalised(steps) if steps else federation, codec)

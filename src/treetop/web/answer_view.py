@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import CentralGuarantee
 from treetop.query.answer import SIMULATION, Answer, AnswerItem
@@ -12,7 +10,7 @@ from treetop.web.drawings.bars import MARKS, Bar, Home, bars, homes, row_bar
 from treetop.web.drawings.data_flow import Station, data_flow
 from treetop.web.drawings.people import guesses_sentence, people, right_guesses
 from treetop.web.drawings.shares import shares
-from treetop.web.drawings.svg import percent, whole
+from treetop.web.drawings.svg import Picture, percent, whole
 
 SOURCES = {
     "listed": "from the list", "recovered": "read from reports", "unknown": "hash, not read",
@@ -29,7 +27,7 @@ class ItemRow:
 
     rank: int
     item: str
-    bar: Markup
+    bar: Picture
     mark: str
     meaning: str
     users: str
@@ -54,11 +52,11 @@ class AnswerView:
     name: str
     rows: tuple[ItemRow, ...]
     marked: str
-    strip: Markup
+    strip: Picture
     covered: str
-    homes: tuple[Markup, ...]
+    homes: tuple[Picture, ...]
     promises: tuple[Promise, ...]
-    people: Markup
+    people: Picture
     facts: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
@@ -96,7 +94,7 @@ def bars_of(answer: Answer) -> list[Bar]:
     ]
 
 
-def chart(answer: Answer) -> Markup:
+def chart(answer: Answer) -> Picture:
     """Return the whole answer as one picture, for a file or a printed page."""
     return bars(bars_of(answer), answer.title)
 
@@ -110,7 +108,7 @@ def _row(rank: int, row: AnswerItem, drawn: Sequence[Bar]) -> ItemRow:
     )  # fmt: skip
 
 
-def _strip(answer: Answer) -> Markup:
+def _strip(answer: Answer) -> Picture:
     """Draw whose users were counted, as shares of all that are known of."""
     covered = 1.0 if answer.covered.share is None else min(answer.covered.share, 1.0)
     largest = sorted(answer.parties, key=lambda party: -party.share)
@@ -129,7 +127,7 @@ def coverage(answer: Answer) -> str:
     return f"{counted}: {percent(covered.share)} of the {covered.known:,} users {covered.of}."
 
 
-def homes_of(answer: Answer) -> tuple[Markup, ...]:
+def homes_of(answer: Answer) -> tuple[Picture, ...]:
     """Draw of every item in which parties it lives, on one scale, where parties' own counts are known."""
     users = {party.name: party.users for party in answer.parties}
     largest = sorted(users, key=lambda name: -users[name])[:MAX_PARTIES]
@@ -179,7 +177,7 @@ def weakest_central(answer: Answer) -> CentralGuarantee | None:
     return max(known, key=lambda central: central.epsilon) if known and len(known) == len(found) else None
 
 
-def flow_of(answer: Answer) -> Markup:
+def flow_of(answer: Answer) -> Picture:
     """Draw who sends what to whom."""
     epsilon, worst = Epsilon(answer.privacy.epsilon), weakest_central(answer)
     held = "one item" if answer.items_per_user is None else f"a set of items, {answer.items_per_user} of them asked for"

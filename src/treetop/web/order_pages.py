@@ -1,36 +1,29 @@
-"""The form of a new query at a server, with its plan beside it, and the files and the page to sign of every answer.
+"""The form of a new query at a server, with its plan beside it.
 
 What is sent is an order as the API takes it, and the query manager takes it as it takes the API's.
 """
 
-import json
 import shlex
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cached_property
+from html import escape
 from typing import Any
 
-from markupsafe import escape
 from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
-from treetop.adapters.http.problem_details import Problem
 from treetop.errors import InvalidInput, TreetopError
 from treetop.federation.server.planning import QueryOrder
-from treetop.federation.task import LAST_SECOND
 from treetop.federation.wire.item_lists import ItemList
 from treetop.public_text import name_problem
-from treetop.query.answer import Answer
 from treetop.services.server.app import ServerContext
 from treetop.services.server.query_manager import QueryManager
 from treetop.services.server.schemas import OrderWanted
 from treetop.services.server.settings import ServerSettings
-from treetop.web.answer_pages import Digests, add_answers
 from treetop.web.plan_view import mode_of, plan_view
 from treetop.web.question_form import LIST_KINDS, STRATEGIES_IN_WORDS, AskedQuestion, chosen, number
-from treetop.web.sign_off import NOT_RUN, read_audit
 from treetop.web.site import Site, Visit, address
 
 DURATIONS = {"15m": 900, "1h": 3600, "6h": 6 * 3600, "24h": 86400, "3d": 3 * 86400, "7d": 7 * 86400}
@@ -41,6 +34,16 @@ FORM_SECONDS = 3600
 """A form is sent so soon after it was opened. That second stands in the order, so a form sent twice is one query."""
 KEY_FILE = "admin.key"
 """Stands in the command line for the file of the reader's own key."""
+
+
+class Lines(str):
+    """A text of several lines, which a template writes as they are."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        """Return it escaped, but for its line ends."""
+        return escape(self)
 
 
 @dataclass(frozen=True)
@@ -122,19 +125,16 @@ class AskedOrder:
 
 
 class OrderPages:
-    """The form of a new query, its plan, and what answers are exported as."""
+    """The form of a new query and its plan."""
 
     def __init__(
         self, context: ServerContext, settings: ServerSettings, site: Site, clock: Callable[[], float] = time.time
     ) -> None:
-        self._context, self._site, self._clock, self._audit_report = context, site, clock, settings.audit_report
+        self._context, self._site, self._clock = context, site, clock
         self._expected = {party.name: party.expected_users or 0 for party in settings.parties}
         site.add("GET", "/new", self.form)
         site.add("POST", "/new", self.order)
         site.add("POST", "/new/plan", self.plan)
-        add_answers(
-            site, "/queries/{task}", self._answer, digests_of=self._digests, audit=self._audit,
-        )  # fmt: skip
 
     @property
     def _queries(self) -> QueryManager:
@@ -174,7 +174,7 @@ class OrderPages:
         asked: dict[str, str] = {
             name: visit.field(name, str(default or "")) for name, default in vars(AskedQuestion()).items()
         }
-        asked["listed"] = escape(asked["listed"])  # line ends stay line ends
+        asked["listed"] = Lines(asked["listed"])
         form = {
             name: visit.field(name, getattr(AskedOrder, name)) for name in ("name", "attribute", "collect", "policy")
         }
@@ -196,28 +196,6 @@ class OrderPages:
         if unknown := [party for party in order.parties if party not in asked.expected]:
             raise InvalidInput(f"a plan needs the users of every party that is asked, found none for {unknown[0]!r}")
         return plan_view(asked.question, tuple(asked.expected[party] for party in order.parties), mode_of(strategy))
-
-    def _answer(self, visit: Visit) -> Answer:
-        document = self._queries.result(visit.request.path_params["task"])
-        if document is None:
-            raise Problem(404, "there is no answer yet")
-        return Answer.from_json(json.loads(document))
-
-    def _digests(self, visit: Visit) -> Digests:
-        """Return what only the server knows: its key, the list, and until when devices could report."""
-        task = self._queries.task(visit.request.path_params["task"])
-        listed = [("List of items", task.item_list)] if task.item_list else []
-        last = task.deadlines.reports
-        end = f"{datetime.fromtimestamp(last, UTC):%Y-%m-%d %H:%M} UTC" if last < LAST_SECOND else "no date was set"
-        return [*listed, ("The server's key", self._context.public_key), ("Reports until", end)]
-
-    def _audit(self) -> str:
-        if self._audit_report is None:
-            return NOT_RUN
-        try:
-            return str(read_audit(self._audit_report))
-        except InvalidInput as refusal:
-            return f"not known: {refusal}"
 
 
 def _known(listed: ItemList | None) -> ItemList:

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from markupsafe import Markup
-
 from treetop.encoding.item_codecs import Ids
 from treetop.encoding.listed_items import ListedItems
 from treetop.mechanisms.strategy import Strategy
@@ -13,7 +11,7 @@ from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import CentralGuarantee
 from treetop.web.drawings.people import guesses_sentence, people, right_guesses
 from treetop.web.drawings.shares import FoundShare, found_shares
-from treetop.web.drawings.svg import percent, whole
+from treetop.web.drawings.svg import Picture, percent, whole
 from treetop.web.question_form import AskedQuestion
 
 IN_WORDS = (
@@ -33,10 +31,10 @@ class PlanView:
     epsilon: str
     in_words: str
     sentence: str
-    people: Markup
+    people: Picture
     mode: str
     facts: tuple[tuple[str, str], ...]
-    shares: Markup
+    shares: Picture
 
 
 def mode_of(strategy: Strategy) -> str:

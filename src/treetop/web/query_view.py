@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
 from treetop.federation.server.grown_prefixes import GrownLevel
 from treetop.federation.server.query_events import LEFT_OUT, QueryEvent
 from treetop.federation.task import DeviceTask
@@ -13,6 +11,7 @@ from treetop.federation.wire.item_lists import ItemList
 from treetop.mechanisms.dialogue import LevelTrace
 from treetop.services.server.schemas import QueryPhase, TaskAtParty
 from treetop.web.drawings.levels import Branch, LevelCell, matrix, tree
+from treetop.web.drawings.svg import Picture
 
 LAST_LINES = 8
 MOST_PRUNED = 4000
@@ -48,7 +47,7 @@ class Progress:
     waiting: str
     steps: int
     levels: int
-    matrix: Markup | None
+    matrix: Picture | None
     log: Sequence[QueryEvent]
 
 
@@ -138,7 +137,7 @@ def _kinds(verdicts: Mapping[str, int]) -> dict[str, int]:
     return kinds
 
 
-def drawn_tree(levels: Sequence[GrownLevel], address: str, focus: str) -> Markup | None:
+def drawn_tree(levels: Sequence[GrownLevel], address: str, focus: str) -> Picture | None:
     """Draw the trie below a prefix (bits); nothing, if there is none."""
     if not any(level.kept or level.asked for level in levels):
         return None

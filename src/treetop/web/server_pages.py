@@ -5,15 +5,16 @@ They call what the endpoints call, so a page can do nothing that the API cannot.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from treetop.adapters.http.problem_details import Problem, come_back
 from treetop.errors import TreetopError
+from treetop.federation.task import LAST_SECOND
 from treetop.query.answer import Answer
 from treetop.services.server.app import ServerContext, refusal
 from treetop.services.server.query_manager import QueryManager
@@ -23,11 +24,15 @@ from treetop.web.answer_view import AnswerView, view_of
 from treetop.web.order_pages import OrderPages
 from treetop.web.query_view import VERDICT_KINDS, drawn_tree, party_rows, progress_of
 from treetop.web.sessions import Sessions
+from treetop.web.sign_off import recorded_audit
 from treetop.web.site import Link, Site, Visit, address
 
 TITLE = "Treetop server"
 LINKS = (Link("/", "Overview"), Link("/new", "New query"), Link("/log", "Log"))
 NEWEST = 50
+MAX_VIEWS = 200
+"""Pictures and answers that are kept as they were made."""
+Made = TypeVar("Made")
 SOON_DAYS = 14
 """A certificate that ends within so many days is marked."""
 _DIGEST, _BITS = re.compile("[0-9a-f]{64}"), re.compile("[01]{0,256}")
@@ -36,8 +41,9 @@ _DIGEST, _BITS = re.compile("[0-9a-f]{64}"), re.compile("[01]{0,256}")
 class ServerPages:
     """Everything that analysts, operators and privacy officers look at."""
 
-    def __init__(self, context: ServerContext, site: Site) -> None:
-        self._context, self._site = context, site
+    def __init__(self, context: ServerContext, settings: ServerSettings, site: Site) -> None:
+        self._context, self._settings, self._site = context, settings, site
+        self._views: dict[Hashable, Any] = {}
 
     @property
     def _queries(self) -> QueryManager:
@@ -53,7 +59,10 @@ class ServerPages:
         site.add("GET", "/queries/{task}/progress", self.progress)
         site.add("GET", "/queries/{task}/tree", self.tree)
         site.add("GET", "/queries/{task}/events", self.events)
-        add_answers(site, "/queries/{task}", self.answer, digests_of=self.digests)
+        recorded = self._settings.audit_report
+        add_answers(
+            site, "/queries/{task}", self.answer, digests_of=self.digests, audit=lambda: recorded_audit(recorded)
+        )
 
     def overview(self, visit: Visit) -> Response:
         """Show parties and queries; with htmx, their state alone."""
@@ -133,23 +142,39 @@ class ServerPages:
         return Answer.from_json(json.loads(document))
 
     def digests(self, visit: Visit) -> Digests:
-        """Return what binds an answer to what was signed."""
-        return [("task", _task(visit)), ("signing key", self._context.public_key)]
+        """Return what only the server knows: its key, the list of items, and until when devices could report."""
+        task = self._queries.task(_task(visit))
+        listed = [("List of items", task.item_list)] if task.item_list else []
+        last = task.deadlines.reports
+        end = "no date was set" if last == LAST_SECOND else f"{datetime.fromtimestamp(last, UTC):%Y-%m-%d %H:%M} UTC"
+        return [*listed, ("The server's key", self._context.public_key), ("Reports until", end)]
 
     def _view(self, visit: Visit) -> AnswerView | None:
         task = _task(visit)
         if self._queries.result(task) is None:
             return None
-        return view_of(self.answer(visit), address(f"/queries/{task}/answer"))
+        return self._kept(("answer", task), lambda: view_of(self.answer(visit), address(f"/queries/{task}/answer")))
 
     def _progress(self, task: str) -> Mapping[str, Any]:
         state = self._queries.state(task)
-        told, listed = self._queries.task(task), self._queries.order(task).listed
-        return {"query": state, "progress": progress_of(told, listed, self._queries.events(task), state.state)}
+        told, listed, events = self._queries.task(task), self._queries.order(task).listed, self._queries.events(task)
+        about = "progress", task, len(events), state.state
+        return {
+            "query": state, "progress": self._kept(about, lambda: progress_of(told, listed, events, state.state)),
+        }  # fmt: skip
 
     def _tree(self, task: str, focus: str) -> Mapping[str, Any]:
-        levels = self._queries.grown(task)
-        return {"tree": drawn_tree(levels, address(f"/queries/{task}/tree"), focus), "levels": levels}
+        levels, about = self._queries.grown(task), ("tree", task, len(self._queries.events(task)), focus)
+        drawn = self._kept(about, lambda: drawn_tree(levels, address(f"/queries/{task}/tree"), focus))
+        return {"tree": drawn, "levels": levels}
+
+    def _kept(self, about: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what was made before of the same facts, for however many look."""
+        if about not in self._views:
+            if len(self._views) >= MAX_VIEWS:
+                self._views.clear()
+            self._views[about] = make()
+        return cast(Made, self._views[about])
 
 
 def server_pages(context: ServerContext, settings: ServerSettings) -> Sequence[BaseRoute]:
@@ -165,7 +190,7 @@ def server_pages(context: ServerContext, settings: ServerSettings) -> Sequence[B
 
     site = Site(TITLE, LINKS, sessions, refused)
     sessions.add_to(site)
-    ServerPages(context, site).add_to(site)
+    ServerPages(context, settings, site).add_to(site)
     OrderPages(context, settings, site)
     return site.routes()
 

@@ -7,14 +7,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 import treetop
 from treetop.audit.audit_report import AuditReport
 from treetop.audit.documents import Circumstances
 from treetop.errors import InvalidInput
 from treetop.query.answer import SCHEMA, SIMULATION, Answer
 from treetop.web.answer_view import Promise, chart, coverage, flow_of, promises
+from treetop.web.drawings.svg import Picture
 from treetop.web.exports import json_of
 
 MAX_BARS = 10
@@ -76,6 +75,16 @@ def read_audit(path: Path) -> AuditRecord:
     return AuditRecord(passed=sum(checks), claims=len(checks), **told)
 
 
+def recorded_audit(path: Path | None) -> str:
+    """Say what a recorded audit found; a file that cannot be read is no reason to show nothing else."""
+    if path is None:
+        return NOT_RUN
+    try:
+        return str(read_audit(path))
+    except InvalidInput as refusal:
+        return f"not known: {refusal}"
+
+
 @dataclass(frozen=True)
 class SignOff:
     """Everything that the template of the page writes."""
@@ -85,8 +94,8 @@ class SignOff:
     covered: str
     more: str
     simulated: bool
-    bars: Markup
-    flow: Markup
+    bars: Picture
+    flow: Picture
     promises: tuple[Promise, ...]
     retention: tuple[tuple[str, str, str], ...]
     missing: tuple[str, ...]

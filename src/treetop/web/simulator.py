@@ -12,7 +12,6 @@ from secrets import token_urlsafe
 from threading import Lock
 from typing import Any
 
-from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -34,6 +33,7 @@ from treetop.query.find import simulated_answer
 from treetop.web.answer_pages import add_answers
 from treetop.web.answer_view import view_of
 from treetop.web.drawings.curves import Point, curves
+from treetop.web.drawings.svg import Picture
 from treetop.web.plan_view import mode_of, plan_view
 from treetop.web.question_form import LIST_KINDS, STRATEGIES_IN_WORDS, AskedQuestion, chosen, number
 from treetop.web.sign_off import NOT_RUN
@@ -256,7 +256,7 @@ def _carried_out(run: Run, work: Any) -> None:
         run.error, run.state = f"the simulator failed with {type(error).__name__}", "failed"
 
 
-def _curves(rows: Sequence[Row]) -> Markup:
+def _curves(rows: Sequence[Row]) -> Picture:
     series: dict[str, list[Point]] = {}
     for row in rows:
         series.setdefault(row.mechanism, []).append(Point(row.epsilon, row.f1, row.f1_se))

@@ -27,7 +27,7 @@ def test_a_hopeless_plan_says_never() -> None:
     shown = RUNNER.invoke(app, ["plan", "--users", "5", "--epsilon", "0.1", "--frequency", "0.001"])
     assert "never" in shown.output
     assert "1 party" in shown.output
-    assert "no epsilon up to 20" in shown.output
+    assert "no epsilon up to 4, the most that devices accept" in shown.output
 
 
 def test_a_catalogue_of_k_items_is_said_to_be_listed_whole() -> None:
@@ -42,6 +42,28 @@ def test_a_plan_as_json_and_as_a_plot(tmp_path: Path) -> None:
     planned = json.loads(shown.stdout)
     assert planned["power"] == 0.9
     assert target.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_a_campaign_is_planned_by_cycles() -> None:
+    shown = RUNNER.invoke(app, ["plan", "--campaign", "--users", "100000,50000", "--weeks", "24"])
+    assert shown.exit_code == 0
+    for words in (
+        "150,000 users in 2 parties, 24 weeks, lifetime ε = 8", "once in 12 weeks", "every week", "12,499",
+        "they answer in all weeks", "they never answer (a report costs too much); in all weeks at ε 4",
+        "Devices as shipped pay 4 a report, 4 in 84 days and 8 in a lifetime",
+    ):  # fmt: skip
+        assert words in shown.output
+    windows = RUNNER.invoke(app, ["plan", "--campaign", "--users", "100000", "--lifetime-epsilon", "8", "--weeks", "6"])
+    assert "silent from week 4 on (the window is spent)" in windows.output
+    told = RUNNER.invoke(app, ["plan", "--campaign", "--users", "100000", "--lifetime-epsilon", "4", "--json"])
+    assert json.loads(told.stdout)["rotations"][-1]["as_shipped"]["silent_from"] is None
+
+
+def test_options_of_one_query_are_refused_beside_those_of_a_campaign() -> None:
+    refused = RUNNER.invoke(app, ["plan", "--campaign", "--users", "1000", "--epsilon", "2"])
+    assert "planned by --weeks and --lifetime-epsilon, found --epsilon" in str(refused.exception)
+    refused = RUNNER.invoke(app, ["plan", "--users", "1000", "--weeks", "2"])
+    assert "expected --campaign" in str(refused.exception)
 
 
 def test_bad_users_are_refused() -> None:

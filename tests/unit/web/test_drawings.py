@@ -7,7 +7,6 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from markupsafe import Markup
 from tests.support.hostile_texts import BEYOND_THE_BMP, HIDDEN, MARKUP
 
 from treetop.privacy.epsilon import Epsilon
@@ -17,13 +16,13 @@ from treetop.web.drawings.data_flow import Station, data_flow
 from treetop.web.drawings.levels import Branch, LevelCell, matrix, tree
 from treetop.web.drawings.people import guesses_sentence, people, right_guesses
 from treetop.web.drawings.shares import FoundShare, found_shares, shares
-from treetop.web.drawings.svg import NAMESPACE, fitted, percent, shape, standing_alone, ticks, whole
+from treetop.web.drawings.svg import NAMESPACE, Picture, fitted, percent, shape, standing_alone, ticks, whole
 
 SVG = f"{{{NAMESPACE}}}"
 NUMBERS = (0.0, -3.5, 1.0, 97_004.0, 1e18, -1e300, 5e-324)
 
 
-def read(picture: Markup) -> ElementTree.Element:
+def read(picture: Picture) -> ElementTree.Element:
     """Parse a picture, and check what all pictures have in common."""
     root = ElementTree.fromstring(picture)  # noqa: S314  our own
     assert root.tag == f"{SVG}svg"
@@ -46,7 +45,7 @@ def texts(root: ElementTree.Element) -> str:
     return "\n".join(root.itertext())
 
 
-def of_a_text(text: str) -> list[Markup]:
+def of_a_text(text: str) -> list[Picture]:
     """Return every picture, with a text wherever it takes one."""
     row = Bar(text, 5.0, 1.0, 0.1, True, 4.0)
     return [
@@ -57,7 +56,7 @@ def of_a_text(text: str) -> list[Markup]:
     ]  # fmt: skip
 
 
-def of_a_number(number: float) -> list[Markup]:
+def of_a_number(number: float) -> list[Picture]:
     """Return every picture, with a number wherever it takes one."""
     row = Bar("tea", number, abs(number), number, None, number)
     return [
@@ -113,7 +112,7 @@ def test_none_one_and_many(many: int) -> None:
         read(picture)
 
 
-def lengths_of(picture: Markup, kind: str) -> list[float]:
+def lengths_of(picture: Picture, kind: str) -> list[float]:
     return [float(each.get("width", "0")) for each in read(picture).iter(f"{SVG}rect") if each.get("class") == kind]
 
 
@@ -146,7 +145,7 @@ def test_shares_fill_the_strip() -> None:
     root = read(shares([("a", 0.6), ("b", 0.2)], "t", 0.2))
     widths = [float(each.get("width", "")) for each in root.iter(f"{SVG}rect") if each.get("height") == "28"]
     assert sum(widths) == pytest.approx(460 - 3)
-    assert "not covered 20.0 %" in texts(root)
+    assert "not covered 20.0\u00a0%" in texts(root)
 
 
 def test_what_is_never_found_is_said() -> None:
@@ -212,8 +211,9 @@ def test_a_picture_alone_takes_its_colours_along() -> None:
     [
         (lambda: fitted("short", 100, 14), "short"), (lambda: fitted("a" * 50, 58, 10), "a" * 9 + "…"),
         (lambda: fitted("茶" * 50, 58, 10), "茶" * 4 + "…"), (lambda: whole(1234567.8), "1,234,568"),
-        (lambda: whole(1e15), "1e+15"), (lambda: percent(0.5), "50.0 %"), (lambda: percent(0.00012), "0.012 %"),
-        (lambda: percent(0.0), "0.0 %"), (lambda: percent(1e-12), "0.000000 %"),
+        (lambda: whole(1e15), "1e+15"), (lambda: percent(0.5), "50.0\u00a0%"),
+        (lambda: percent(0.00012), "0.012\u00a0%"),
+        (lambda: percent(0.0), "0.0\u00a0%"), (lambda: percent(1e-12), "0.000000\u00a0%"),
     ],
 )  # fmt: skip
 def test_words_and_numbers(written: Callable[[], str], expected: str) -> None:

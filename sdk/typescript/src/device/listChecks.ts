@@ -7,7 +7,7 @@
 import { check } from "../errors.js";
 import { bitLength } from "../integers.js";
 import { groupText, type Group } from "../wire/groups.js";
-import type { Publication, Question } from "../wire/signedDocuments.js";
+import type { Publication, Question } from "../wire/lists.js";
 import type { DeviceTask } from "../wire/task.js";
 
 /** The longest floor that every mechanism's default task meets: four candidates of two bits, and the dummy. */

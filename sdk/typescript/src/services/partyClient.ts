@@ -1,13 +1,14 @@
 /** What a device asks of its party over HTTP; it tries again, always with the same bytes, and checks every answer. */
 
 import { fromUtf8, joined, type Digest } from "../bytes.js";
-import { check, TreetopError } from "../errors.js";
+import { check, TreetopError, type Code } from "../errors.js";
 import { uniformBelow, type Entropy } from "../randomness.js";
 import { ROLES, type Group } from "../wire/groups.js";
-import { encodedUpload, type Verdict } from "../wire/uploads.js";
+import { encodedRefusal, encodedUpload, type Verdict } from "../wire/uploads.js";
 
 /** Answers after which the same request may be taken later. */
 const AGAIN = [408, 429, 502, 503, 504];
+const UNKNOWN_ROUTE = [404, 405];
 const MAX_DOCUMENT_BYTES = 1 << 26;
 const RETRY_FOR = 120_000;
 const FIRST_PAUSE = 100;
@@ -34,12 +35,18 @@ export interface PartyClient {
   isOpen(): Promise<boolean>;
   /** Enrol the device by its ticket (rounds). */
   enrol(ticket: Uint8Array): Promise<Verdict>;
+  /** Ask whether a ticket is the party's own; null from a party of an earlier version, which cannot say. */
+  checkTicket(ticket: Uint8Array): Promise<Verdict | null>;
+  /** Tell that the device may not answer; null from a party of an earlier version. */
+  tellRefusal(ticket: Uint8Array, code: Code): Promise<Verdict | null>;
   /** Return the signed beacon, or null while there is none. */
   beacon(): Promise<Uint8Array | null>;
   /** Return the signed list of a group, or null while there is none. */
   candidateList(group: Group): Promise<Uint8Array | null>;
   /** Return the list of items that the task names, or null while the party has none; nobody has checked it. */
   itemList(): Promise<Uint8Array | null>;
+  /** Return the signed campaign that the task is a week of, or null while the party has none; nobody has checked it. */
+  campaign(campaign: Digest): Promise<Uint8Array | null>;
   /** Send a report with its ticket. */
   submit(ticket: Uint8Array, batch: Uint8Array): Promise<Verdict>;
 }
@@ -48,7 +55,8 @@ export interface PartyClient {
 export function partyClient(address: string, digest: Digest, entropy: Entropy, retryFor = RETRY_FOR): PartyClient {
   const usable = /^(https:\/\/[^/?#@\s]+|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?)(\/[^?#\s]*)?$/i.test(address);
   check(usable, "input", "address of the party", "https://…, or http:// on this machine", address);
-  const tasks = `${address.replace(/\/+$/, "")}/v1/tasks`;
+  const api = `${address.replace(/\/+$/, "")}/v1`;
+  const tasks = `${api}/tasks`;
 
   async function ask(url: string, body?: Uint8Array): Promise<Reply> {
     const end = performance.now() + retryFor;
@@ -63,12 +71,21 @@ export function partyClient(address: string, digest: Digest, entropy: Entropy, r
   }
 
   async function documentIfAny(...path: unknown[]): Promise<Uint8Array | null> {
-    const reply = await ask([tasks, digest, ...path].join("/"));
+    const reply = await ask([api, ...path].join("/"));
     return reply.status === 404 ? null : expected(reply).body;
   }
 
+  async function verdictIfAny(path: string, body: Uint8Array): Promise<Verdict | null> {
+    const reply = await ask(`${tasks}/${digest}/${path}`, body);
+    return UNKNOWN_ROUTE.includes(reply.status) ? null : verdictIn(reply);
+  }
+
   async function verdictOf(path: string, body: Uint8Array): Promise<Verdict> {
-    const [verdict, ...more] = members(await ask(`${tasks}/${digest}/${path}`, body), "verdicts");
+    return verdictIn(await ask(`${tasks}/${digest}/${path}`, body));
+  }
+
+  function verdictIn(reply: Reply): Verdict {
+    const [verdict, ...more] = members(reply, "verdicts");
     const known = more.length === 0 && typeof verdict === "string" && /^[a-z_]+$/.test(verdict);
     check(known, "peer", "answer of the party", "one verdict");
     return verdict as Verdict;
@@ -81,9 +98,12 @@ export function partyClient(address: string, digest: Digest, entropy: Entropy, r
       return listed.some((task) => fieldOf(task, "digest") === digest && fieldOf(task, "state") === "open");
     },
     enrol: (ticket) => verdictOf("enrolments", ticket),
-    beacon: () => documentIfAny("beacon"),
-    candidateList: ([level, role]) => documentIfAny("lists", level, ROLES.indexOf(role)),
-    itemList: () => documentIfAny("items"),
+    checkTicket: (ticket) => verdictIfAny("ticket-checks", ticket),
+    tellRefusal: (ticket, code) => verdictIfAny("refusals", encodedRefusal(ticket, code)),
+    beacon: () => documentIfAny("tasks", digest, "beacon"),
+    candidateList: ([level, role]) => documentIfAny("tasks", digest, "lists", level, ROLES.indexOf(role)),
+    itemList: () => documentIfAny("tasks", digest, "items"),
+    campaign: (campaign) => documentIfAny("campaigns", campaign),
     submit: (ticket, batch) => verdictOf("reports", encodedUpload(ticket, batch)),
   };
 }

@@ -1,19 +1,20 @@
 /** One user's device and its party: checks, one report, the same bytes whenever it is sent again. */
 
 import { digestBytes, fromHex, hex } from "../bytes.js";
+import type { Campaign } from "../device/campaigns.js";
 import { Device } from "../device/device.js";
-import { assignedGroup } from "../device/groupAssignment.js";
 import { Ledger, type LedgerEntry } from "../device/ledger.js";
 import { LEAST_SLOTS } from "../device/listChecks.js";
-import { checkListLengths, checkTime, enrolmentOf, listOf, trustedTask } from "../device/trustedTask.js";
+import { campaignOf, checkTime, trustedTask } from "../device/trustedTask.js";
 import { deviceCode } from "../encoding/deviceItems.js";
 import { codecNamed, listedItems, type ItemCodec } from "../encoding/itemCodecs.js";
-import { check, TreetopError } from "../errors.js";
+import { check, TreetopError, type Code } from "../errors.js";
 import { uniformBelow, type Entropy } from "../randomness.js";
-import { parsedRational, rationalText } from "../rational.js";
+import { isAbove, parsedRational, rationalText } from "../rational.js";
 import type { OwnItems } from "../sets.js";
 import { groupText } from "../wire/groups.js";
 import type { Verifier } from "../wire/signedDocuments.js";
+import { listTerms } from "../wire/task.js";
 import { counts, passing, readTicket, type Verdict } from "../wire/uploads.js";
 import type { DeviceState, WithState } from "./deviceState.js";
 import { partyClient } from "./partyClient.js";
@@ -34,8 +35,11 @@ export interface DeviceOptions {
   readonly serverKeys: readonly string[];
   /** The ticket, 48 hexadecimal digits, or who fetches one; it is asked for once and then kept. */
   readonly ticket: string | (() => string | Promise<string>);
-  /** What the device's owner allows: epsilon as text, "4" for a task and "8" in a lifetime unless said otherwise. */
-  readonly caps?: { perTask?: string; lifetime?: string; attribute?: string; leastSlots?: number };
+  /**
+   * What the device's owner allows: epsilon as text, "4" for a task, "8" in a lifetime and "4" in a window of 84 days
+   * unless said otherwise; what is allowed for one task is allowed in a window.
+   */
+  readonly caps?: { perTask?: string; lifetime?: string; window?: string; windowDays?: number; attribute?: string; leastSlots?: number };
   /** Milliseconds: a delay up to it is drawn, and waited for, before the value is read. */
   readonly maxDelay?: number;
   /** The owner holds a set, however many items that are: tasks about single items are refused. */
@@ -66,6 +70,10 @@ export interface Status {
   /** Epsilon of all tasks together, and the most that the owner allows. */
   readonly spent: string;
   readonly lifetime: string;
+  /** Epsilon of what counts in the window that ends now, the most that the owner allows, and when some of it is renewed. */
+  readonly window: { readonly spent: string; readonly most: string; readonly renews: number | null };
+  /** Of a campaign: the week of this cycle that the device drew, counted from 1, and its time; null before that. */
+  readonly week: { readonly week: number; readonly weeks: number; readonly opens: number; readonly ends: number } | null;
 }
 
 /** A device that believes a task and may answer it. */
@@ -79,6 +87,11 @@ export interface SingleDevice {
     readonly oneShot: boolean;
   };
   status(): Promise<Status>;
+  /**
+   * Refuse now what this device may not answer, so that nobody is asked in vain; on first sight of a campaign's cycle this
+   * draws and pays for the week in which it answers.
+   */
+  check(): Promise<Status>;
   /** Make the report and send nothing yet: its very bytes are in the status that is returned. */
   prepare(item: Item): Promise<Status>;
   /**
@@ -89,14 +102,20 @@ export interface SingleDevice {
 }
 
 const POLL_MILLISECONDS = 2000;
+const DAY = 86_400;
+const WINDOW_DAYS = 84;
 
 /** Fetch a task and believe it, or refuse it; nothing is drawn or read before it is answered. */
 export async function openSingleDevice(options: DeviceOptions, platform: Platform): Promise<SingleDevice> {
   const { task: digest, party, partyName, ticket: givenTicket, maxDelay = 0, wait, say = () => {} } = options;
-  const { perTask = "4", lifetime = "8", attribute, leastSlots = LEAST_SLOTS } = options.caps ?? {};
+  const { perTask = "4", lifetime = "8", window, windowDays = WINDOW_DAYS, attribute, leastSlots = LEAST_SLOTS } = options.caps ?? {};
   const { withState, entropy, verifies, now } = platform;
   check(digestBytes(digest) !== null, "input", "digest of the task", "64 hexadecimal digits", digest);
-  const caps = { perTask: parsedRational(perTask), lifetime: parsedRational(lifetime), attribute, leastSlots };
+  const taskCap = parsedRational(perTask);
+  const usual = parsedRational("4");
+  const windowCap = window === undefined ? (isAbove(taskCap, usual) ? taskCap : usual) : parsedRational(window);
+  check(Number.isInteger(windowDays) && windowDays > 0, "input", "days of the window", "a whole number above 0", windowDays);
+  const caps = { perTask: taskCap, lifetime: parsedRational(lifetime), window: windowCap, windowSeconds: DAY * windowDays, attribute, leastSlots };
   const client = partyClient(party, digest, entropy, options.retryFor);
   const trusted = await trustedTask(await client.task(), digest, partyName, verifies);
   const { task } = trusted;
@@ -104,10 +123,10 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
   const nameBits = task.reports === "names" ? task.lengths[1]! : task.bits;
   const unlistedCodec = encoding !== "catalogue" ? await codecNamed(encoding, nameBits, hash_key, (task.bits - nameBits) >> 3) : null;
   let codec: ItemCodec;
-  const [ticketNote, enrolledNote] = [`ticket-${digest}`, `enrolled-${digest}`];
+  const [ticketNote, enrolledNote, refusedNote] = [`ticket-${digest}`, `enrolled-${digest}`, `refused-${digest}`];
 
   function openLedger({ ledger, counter }: DeviceState): Promise<Ledger> {
-    return Ledger.open(ledger, counter, caps);
+    return Ledger.open(ledger, counter, caps, now);
   }
 
   /** Return the device's ticket: the one that was kept, or the one given, which is kept from then on. */
@@ -140,6 +159,8 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
     });
   }
 
+  const campaign = task.campaign ? await campaignOf(trusted, await published(() => client.campaign(task.campaign!.campaign), "The campaign is not published yet")) : null;
+
   async function delay(): Promise<void> {
     const milliseconds = Number(uniformBelow(BigInt(maxDelay + 1), entropy));
     if (milliseconds === 0) return;
@@ -163,34 +184,69 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
       await notes.write(enrolledNote, verdict);
       say("Enrolled.");
     }
+    const { assignedGroup, enrolmentOf, listOf } = await import("../device/rounds.js");
     const enrolment = await enrolmentOf(trusted, await published(client.beacon, "Enrolment has not closed yet"), ticket);
     const group = await assignedGroup(task, enrolment);
     say(`This device answers at ${groupText(group)}.`);
     const document = await published(() => client.candidateList(group), "The list of candidates is not published yet");
-    const list = await listOf(trusted, document, group);
-    await device.answer(task, enrolment, list.question, list.published);
+    const list = await listOf(trusted, document, group, listTerms(task));
+    await device.answer(task, enrolment, list.question, list.published, campaign);
   }
 
-  /** Make the report, unless it is there; refuse on public grounds, before anything is drawn, what must not be answered. */
+  /** Refuse on public grounds, before anything but a week is drawn, what must not be answered. */
+  async function checkAllowed(device: Device, ledger: Ledger, { notes }: DeviceState): Promise<void> {
+    if (ledger.entry(digest) !== undefined) return;
+    check(!options.holdsSet || task.setFace !== null, "question", "task", "one about sets of items");
+    checkTime(task, !task.oneShot && (await notes.read(enrolledNote)) === null, ledger.now);
+    if (!task.oneShot) (await import("../device/rounds.js")).checkListLengths(trusted, leastSlots);
+    await device.checkAllowed(task, campaign);
+  }
+
+  /** Tell the party once that this device may not answer, and nothing but the code; it need not hear it. */
+  async function tell(code: Code, state: DeviceState): Promise<void> {
+    const { notes } = state;
+    if ((await notes.read(refusedNote)) !== null) return;
+    const ticket = await ownTicket(state);
+    await delay();
+    const verdict = await client.tellRefusal(ticket, code);
+    if (verdict !== null && counts(verdict)) await notes.write(refusedNote, code);
+  }
+
+  async function telling(state: DeviceState, step: () => Promise<void>): Promise<void> {
+    try {
+      await step();
+    } catch (error) {
+      if (error instanceof TreetopError && error.code) await tell(error.code, state).catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Make the report, unless it is there. */
   async function make(device: Device, ledger: Ledger, state: DeviceState): Promise<void> {
     const entry = ledger.entry(digest);
     if (entry?.sent) return say("The report was made before; the same bytes are sent.");
-    if (entry === undefined) {
-      check(!options.holdsSet || task.setFace !== null, "question", "task", "one about sets of items");
-      checkTime(task, !task.oneShot && (await state.notes.read(enrolledNote)) === null, now());
-      checkListLengths(trusted, leastSlots);
-      ledger.checkAllowed(task.attribute, task.budget.amount);
-    }
+    await checkAllowed(device, ledger, state);
     const ticket = await ownTicket(state);
     codec = await taskCodec();
     await delay();
-    await (task.oneShot ? device.answerOnce(task) : answerList(device, state, ticket));
+    if (entry === undefined && task.oneShot) taken((await client.checkTicket(ticket)) ?? "accepted", "ticket: nothing was spent");
+    await (task.oneShot ? device.answerOnce(task, campaign) : answerList(device, state, ticket));
     say(`One report was made, for epsilon ${task.budget.text}, and written to the ledger.`);
   }
 
   function statusOf(ledger: Ledger): Status {
     const entry = ledger.entry(digest);
-    return { stage: stageOf(entry), report: fromHex(entry?.sent), spent: rationalText(ledger.spent), lifetime };
+    const { spent, renews } = ledger.window;
+    return {
+      stage: stageOf(entry), report: fromHex(entry?.sent), spent: rationalText(ledger.spent), lifetime,
+      window: { spent: rationalText(spent), most: rationalText(windowCap), renews }, week: campaign && ownWeek(campaign, ledger),
+    };
+  }
+
+  function ownWeek({ digest: name, weeks, opens }: Campaign, { slots }: Ledger): Status["week"] {
+    const { cycle } = task.campaign!;
+    const drawn = slots.find((each) => each.campaign === name && each.cycle === cycle);
+    return drawn ? { week: drawn.slot + 1, weeks, opens: opens(cycle, drawn.slot), ends: opens(cycle, drawn.slot + 1) } : null;
   }
 
   async function made(item: Item, ledger: Ledger, state: DeviceState): Promise<Device> {
@@ -200,13 +256,19 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
       return (await import("../sets.js")).deviceSet(codec, held, steps, task.sets);
     };
     const device = new Device(value, entropy, ledger);
-    await make(device, ledger, state);
+    await telling(state, () => make(device, ledger, state));
     return device;
   }
 
   return {
     task,
     status: () => withState(async (state) => statusOf(await openLedger(state))),
+    check: () =>
+      withState(async (state) => {
+        const ledger = await openLedger(state);
+        await telling(state, () => checkAllowed(new Device(() => Promise.resolve(null), entropy, ledger), ledger, state));
+        return statusOf(ledger);
+      }),
     prepare: (item) =>
       withState(async (state) => {
         const ledger = await openLedger(state);
@@ -220,13 +282,17 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
         let verdict = "malformed" as Verdict;
         await patiently(() => device.deliver(task, async (batch) => {
           verdict = await client.submit(ticket, batch);
-          if (passing(verdict)) throw new TreetopError("later", `The party does not take reports yet (${verdict})`);
-          if (!counts(verdict)) throw new TreetopError("refused", `the party does not take the report: ${verdict}`);
+          taken(verdict, "report");
         }));
         say(`Delivered: the party ${verdict === "replayed" ? "had it already" : "has it"}.`);
         return verdict;
       }),
   };
+}
+
+function taken(verdict: Verdict, what: string): void {
+  if (passing(verdict)) throw new TreetopError("later", `The party does not take reports yet (${verdict})`);
+  if (!counts(verdict)) throw new TreetopError("refused", `the party does not take the ${what} (${verdict})`);
 }
 
 function stageOf(entry: LedgerEntry | undefined): Status["stage"] {

@@ -58,6 +58,7 @@ export class TreetopSurvey extends HTMLElement {
     try {
       await step();
     } catch (error) {
+      if (error instanceof TreetopError && error.code === "not_my_week") return this.#showWeek(await this.#own.status());
       const kind = error instanceof TreetopError ? error.kind : "input";
       const again = ["later", "away"].includes(kind) && html("button", { class: "quiet", type: "button", onclick: () => void this.#attempt(step) }, "Try again");
       this.#alert.append(`${IN_WORDS[kind]} `, html("small", {}, `(${(error as Error).message})`), again || "");
@@ -78,7 +79,10 @@ export class TreetopSurvey extends HTMLElement {
     const status = await this.#own.status();
     if (status.stage === "delivered") this.#showDone(status);
     else if (status.stage === "made") await this.#send("");
-    else await this.#showForm();
+    else {
+      await this.#own.check(); // nobody is asked in vain
+      await this.#showForm();
+    }
   }
 
   /** Fetch a ticket from the site's own back end: 48 hexadecimal digits, as text or as JSON with a field `ticket`. */
@@ -169,16 +173,27 @@ export class TreetopSurvey extends HTMLElement {
   /** The report is made and has not been sent: it is the same whenever that happens. */
   #showMade(status: Status): void {
     const send = html("button", { class: "main", type: "button", onclick: () => void this.#attempt(() => this.#send("")) }, "Send these bytes");
-    this.#body.replaceChildren(this.#heading(), html("p", {}, "Your report is made. Nothing has left this device yet."),
+    this.#body.replaceChildren(this.#heading(), html("p", {}, "Your report is made. It has not left this device yet."),
       this.#bytes(status, true), html("div", { class: "actions" }, send));
     send.focus();
+  }
+
+  /** The survey is asked again and again, and this device answers in another week: the one that it drew. */
+  #showWeek({ week }: Status): void {
+    const { week: own, weeks, opens, ends } = week!;
+    const day = (second: number): string => new Date(1000 * second).toLocaleDateString(undefined, { dateStyle: "long" });
+    const when = `week ${own} of ${weeks}, from ${day(opens)} to ${day(ends - 1)}`;
+    this.#body.replaceChildren(this.#heading(),
+      html("p", {}, html("strong", {}, Date.now() < 1000 * opens ? `Your week is ${when}. Please come back then.` : `Your week was ${when}. You will have another one in the next ${weeks} weeks.`)),
+      html("p", {}, `This survey is asked again and again. Of every ${weeks} weeks this device answers in one, which it has drawn by itself: ` +
+        "so all of them together cost no more privacy than one answer. The survey was told that this is not your week, and nothing else."));
   }
 
   #showDone(status: Status): void {
     const done = html("p", { class: "done", tabindex: "-1" }, "Thank you. Your report has arrived.");
     const { spent, lifetime } = status;
     this.#body.replaceChildren(this.#heading(), done,
-      html("p", {}, "This device remembers that it has answered, and sends nothing else for this survey."),
+      html("p", {}, `This device remembers that it has answered, and sends nothing else for this survey${status.week ? " in these " + status.week.weeks + " weeks" : ""}.`),
       this.#promise(status.report), this.#bytes(status, false),
       html("p", { class: "meta" }, `Privacy spent on this device: ε = ${spent} of ${lifetime} in all.`));
     if (this.#root.activeElement !== null) done.focus();

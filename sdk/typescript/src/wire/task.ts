@@ -18,6 +18,8 @@ const LONGEST_NAME = 32;
 const LONGEST_TEXT = LONGEST_NAME + 512;
 const LAST_SECOND = Number.MAX_SAFE_INTEGER;
 const MAX_WEIGHT = 4294967296;
+/** Of a cycle, and cycles of a campaign. */
+const MAX_WEEKS = 1024;
 
 /** The content of a task, named as its JSON names it. */
 interface TaskContent {
@@ -38,6 +40,8 @@ interface TaskContent {
   readonly item_list?: Digest;
   /** What is asked of devices that hold sets of items; otherwise every device holds one. */
   readonly sets?: SetQuestion;
+  /** Which week of which campaign this is, cycles and weeks counted from 0; otherwise it stands alone. */
+  readonly campaign?: { readonly campaign: Digest; readonly cycle: number; readonly week: number };
   readonly mechanism: string;
   readonly settings: Readonly<Record<string, string>>;
   /** The first one validates nothing: its validation groups estimate like the others. */
@@ -92,6 +96,11 @@ export function faceFor({ oracle, budget: { odds } }: DeviceTask, slots?: number
   return chosen.device(odds, slots ?? chosen.slotsFor(odds));
 }
 
+/** Return what a list of d slots says of the oracle: its name, and thresholds that depend on d. */
+export function listTerms(task: DeviceTask): (slots: number) => Readonly<Record<string, string>> {
+  return (slots) => ({ oracle: oracleFor(task.oracle, task.budget.odds, slots).name, ...faceFor(task, slots).listThresholds });
+}
+
 /** Return the group that a device of a party is in: at the first party validation sets estimate. */
 export function groupAt({ parties }: DeviceTask, party: string, [level, role]: Group): Group {
   return [level, party === parties[0] ? "estimate" : role];
@@ -114,14 +123,14 @@ const FIELDS =
 
 /** Throw unless the content has the fields of a task, and says what can be asked. */
 function checkContent(content: TaskContent): void {
-  const { name, attribute, lengths, groups, encoding, settings, parties, deadlines, least, reports, item_list } = content;
+  const { name, attribute, lengths, groups, encoding, settings, parties, deadlines, least, reports, item_list, campaign } = content;
   const names = reports === "names";
   const { normalise = STEPS[0] } = encoding;
   const texts = [
     name, attribute, content.oracle, content.mechanism, ...Object.values(encoding), ...parties, ...Object.values(settings),
   ];
   const asked = {
-    fields: hasFields(content, FIELDS, "reports", "item_list", "sets") && hasFields(encoding, "hash_key,name", "normalise") &&
+    fields: hasFields(content, FIELDS, "reports", "item_list", "sets", "campaign") && hasFields(encoding, "hash_key,name", "normalise") &&
       hasFields(least, "estimate,validation") && hasFields(deadlines, "enrolment,level_seconds,opens,reports"),
     texts: texts.every((text) => typeof text === "string") && name !== "" && attribute !== "",
     k: whole(content.k, 1, MAX_SLOTS),
@@ -132,6 +141,8 @@ function checkContent(content: TaskContent): void {
     ),
     reports: reports === undefined || (names && !taskOracles(content.oracle)[0].listed),
     item_list: item_list === undefined || digestBytes(item_list) !== null,
+    campaign: campaign === undefined || (hasFields(campaign, "campaign,cycle,week") && digestBytes(campaign.campaign) !== null &&
+      whole(campaign.cycle, 0, MAX_WEEKS - 1) && whole(campaign.week, 0, MAX_WEEKS - 1)),
     normalise: normalise !== "" && STEPS.filter((step) => `${normalise}`.split(",").includes(step)).join() === normalise,
     groups: Array.isArray(groups) && groups.length > 0 && distinct(groups.map(([level, role]) => `${level} ${role}`)) && groups.every(
       ([level, role, weight, ...more]: readonly unknown[]) =>

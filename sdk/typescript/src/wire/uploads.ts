@@ -1,7 +1,7 @@
 /** A report on its way to its party: with its ticket, and the verdict that comes back. */
 
 import { fromHex, joined } from "../bytes.js";
-import { check } from "../errors.js";
+import { check, type Code } from "../errors.js";
 import { numberBytes } from "../integers.js";
 
 const VERSION = 1;
@@ -31,4 +31,11 @@ export function readTicket(text: unknown): Uint8Array {
 
 export function encodedUpload(ticket: Uint8Array, batch: Uint8Array): Uint8Array<ArrayBuffer> {
   return joined(Uint8Array.of(VERSION), ticket, numberBytes(batch.length, 4), batch);
+}
+
+const CODES: readonly Code[] = ["not_my_week", "budget_window", "budget_lifetime", "budget_task"];
+
+/** What a device that may not answer tells its party: its ticket and a code, nothing else. */
+export function encodedRefusal(ticket: Uint8Array, code: Code): Uint8Array<ArrayBuffer> {
+  return joined(Uint8Array.of(VERSION), ticket, Uint8Array.of(CODES.indexOf(code)));
 }

@@ -1,6 +1,6 @@
 /** A party in memory behind `fetch`: signs its task, beacon and lists, and remembers every report that comes. */
 
-import { fromHex, hex, utf8 } from "../../src/bytes.js";
+import { fromHex, hex, sha256, utf8 } from "../../src/bytes.js";
 import { assignedGroup } from "../../src/device/groupAssignment.js";
 import { bytesNumber } from "../../src/integers.js";
 import { canonicalJson, type Json } from "../../src/wire/canonicalJson.js";
@@ -31,6 +31,26 @@ export function taskText(changes: Readonly<Record<string, Json>> = {}): string {
   });
 }
 
+/** The one campaign of these tests: two cycles of three weeks, unless a test says otherwise. */
+export const STARTS = 1_800_000_000;
+export const WEEK = 604_800;
+
+export function campaignText(changes: Readonly<Record<string, Json>> = {}, template: Readonly<Record<string, Json>> = {}): string {
+  const groups = [[1, "estimate", 1], [2, "estimate", 1], [3, "estimate", 1]];
+  return canonicalJson({ cycles: 2, every: WEEK, starts: STARTS, template: JSON.parse(taskText({ groups, ...template })) as Json, weeks: 3, ...changes });
+}
+
+/** Return what makes a task the one of a week of that campaign. */
+export async function weekOf(campaign: string, cycle: number, week: number): Promise<Record<string, Json>> {
+  const { weeks, starts, every, template } = JSON.parse(campaign) as { weeks: number; starts: number; every: number; template: { name: string } };
+  const opens = starts + every * (weeks * cycle + week);
+  return {
+    ...template, name: `${template.name} week ${weeks * cycle + week + 1}`,
+    campaign: { campaign: hex(await sha256(utf8("treetop campaign 1\0"), utf8(campaign))), cycle, week },
+    deadlines: { opens, enrolment: opens + every, reports: opens + every, level_seconds: 3600 },
+  };
+}
+
 export interface Request {
   readonly method: string;
   readonly path: string;
@@ -43,11 +63,16 @@ export class FakeParty {
   /** Different reports that came, whatever they were answered. */
   readonly reports = new Set<string>();
   enrolled = 0;
+  /** What devices that may not answer have told. */
+  readonly refusals: string[] = [];
+  ticketVerdict = "accepted";
   beaconOut = false;
   listsOut = false;
   closed = false;
   /** The list that its task names. */
   items: Uint8Array | null = null;
+  /** The campaign that its task is a week of. */
+  campaign: string | null = null;
   /** Candidates that its lists leave out openly. */
   pruned = 0;
   /** Says something else than accepted or replayed. */
@@ -87,11 +112,14 @@ export class FakeParty {
 
   async #answer({ method, path, body }: Request): Promise<Response> {
     const [, , , , what, level, role] = path.split("/");
+    if (path.startsWith("/v1/campaigns/") && this.campaign !== null) return new Response(await this.signed("campaign", this.campaign));
     if (path === "/v1/tasks") {
       return Response.json({ tasks: [{ digest: this.task.digest, name: "fruit", mode: "rounds", state: this.closed ? "closed" : "open" }] });
     }
-    if (what === undefined) return new Response(await this.signed("task", this.text));
+    if (path.startsWith("/v1/tasks/") && what === undefined) return new Response(await this.signed("task", this.text));
     if (method === "POST" && what === "enrolments") return Response.json({ verdicts: [this.enrolled++ === 0 ? "accepted" : "replayed"] });
+    if (method === "POST" && what === "ticket-checks") return Response.json({ verdicts: [this.ticketVerdict] });
+    if (method === "POST" && what === "refusals") return Response.json({ verdicts: [this.refusals.push(hex(body)) === 1 ? "accepted" : "replayed"] });
     if (method === "POST" && what === "reports") return Response.json({ verdicts: [this.#judge(body)] });
     if (what === "beacon" && this.beaconOut) {
       const beacon = canonicalJson({ task: this.task.digest, party: "north", devices: 1, enrolment: "00".repeat(32), beacon: BEACON });

@@ -27,8 +27,9 @@ import { pinnedKeys } from "../../src/adapters/ed25519.js";
 import type { Group, Role } from "../../src/wire/groups.js";
 import { decodedBatch } from "../../src/wire/readBatches.js";
 import { encodedBatch } from "../../src/wire/reportBatches.js";
-import { checkedContent, checkedTask, listDigest, readBeacon, readList, type Question } from "../../src/wire/signedDocuments.js";
-import { readTask, type DeviceTask } from "../../src/wire/task.js";
+import { checkedContent, checkedTask } from "../../src/wire/signedDocuments.js";
+import { listDigest, readBeacon, readList, type Question } from "../../src/wire/lists.js";
+import { listTerms, readTask, type DeviceTask } from "../../src/wire/task.js";
 import { encodedUpload, readTicket } from "../../src/wire/uploads.js";
 import { memoryState, scripted } from "./memoryDevice.js";
 
@@ -160,9 +161,9 @@ export const CHECKS: readonly Check[] = [
       const codes = own.map(([, code]) => code()?.toString(16) ?? null);
       equal([own.map(([entry]) => hex(entry)), codes], [vector.entries, vector.codes], vector.items);
       const state = memoryState();
-      const caps = { perTask: parsedRational("4"), lifetime: parsedRational("8"), attribute: undefined, leastSlots: 5 };
+      const caps = { perTask: parsedRational("4"), lifetime: parsedRational("8"), window: parsedRational("8"), windowSeconds: 1, attribute: undefined, leastSlots: 5 };
       const entropy = scripted(bytes(vector.randomness));
-      const device = new Device(() => Promise.resolve(own), entropy, await Ledger.open(state.ledger, state.counter, caps));
+      const device = new Device(() => Promise.resolve(own), entropy, await Ledger.open(state.ledger, state.counter, caps, () => 0));
       equal([hex(await device.answerOnce(asked)), entropy.taken()], [vector.batch, vector.bytes_taken], vector.items);
     }
   }],
@@ -249,7 +250,7 @@ export const CHECKS: readonly Check[] = [
     for (const { kind, document } of good.slice(1)) {
       const content = await checkedContent(kind, utf8(document), verifies);
       if (kind === "beacon") equal(readBeacon(content).task, trusted.digest, kind);
-      else equal(readList(content, trusted).question.task, trusted.digest, kind);
+      else equal(readList(content, listTerms(trusted)).question.task, trusted.digest, kind);
       oracles.add(JSON.parse(new TextDecoder().decode(content)).oracle);
     }
     equal([...oracles], [null, "krr", "oue"], "oracles");
@@ -269,11 +270,11 @@ export const CHECKS: readonly Check[] = [
   ["answers.json", async (read) => {
     for (const vector of await read("answers.json")) {
       const state = memoryState();
-      const caps = { perTask: parsedRational("5/2"), lifetime: parsedRational("7"), attribute: undefined, leastSlots: 5 };
+      const caps = { perTask: parsedRational("5/2"), lifetime: parsedRational("7"), window: parsedRational("7"), windowSeconds: 1, attribute: undefined, leastSlots: 5 };
       const entropy = scripted(bytes(vector.randomness));
       const asked = await task(vector.task);
       const codec = await codecNamed(asked.encoding.name, asked.bits, asked.encoding.hash_key);
-      const device = new Device(() => Promise.resolve(deviceCode(codec, vector.item)), entropy, await Ledger.open(state.ledger, state.counter, caps));
+      const device = new Device(() => Promise.resolve(deviceCode(codec, vector.item)), entropy, await Ledger.open(state.ledger, state.counter, caps, () => 0));
       const report = "own" in vector
         ? await device.answer(
             asked, { identifier: utf8("somebody"), beacon: utf8("beacon"), party: "" }, questionOf(vector, vector.of_task),
@@ -282,7 +283,7 @@ export const CHECKS: readonly Check[] = [
         : await device.answerOnce(asked);
       equal([hex(report), entropy.taken(), asked.digest], [vector.report, vector.bytes_taken, vector.digest], vector.task);
       equal([new TextDecoder().decode((await state.ledger.load())!), await state.counter.read()], [vector.ledger, vector.counter], vector.task);
-      await Ledger.open(state.ledger, state.counter, caps);
+      await Ledger.open(state.ledger, state.counter, caps, () => 0);
     }
   }],
   ["BLAKE2b of RFC 7693", async () => {

@@ -96,7 +96,7 @@ class CounterFile:
         replace_durably(self._path, str(counter).encode("ascii"))
 
 
-Deed = Literal["enrolled", "sent"]
+Deed = Literal["enrolled", "sent", "refused"]
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,14 @@ class DeviceState:
 
     def enrolled(self, task: bytes) -> bool:
         """Return whether the party has said that this device takes part in a task."""
-        return any(event.task == task.hex() and event.deed == "enrolled" for event in self.events())
+        return self._has(task, "enrolled")
+
+    def refused(self, task: bytes) -> bool:
+        """Return whether the party was told that this device may not answer a task."""
+        return self._has(task, "refused")
+
+    def _has(self, task: bytes, deed: Deed) -> bool:
+        return any(event.task == task.hex() and event.deed == deed for event in self.events())
 
 
 def _event(line: bytes) -> Event | None:

@@ -15,6 +15,7 @@ from treetop.audit.shipped.scenes import Scene, as_text
 from treetop.audit.shipped.watched_machine import Disk, FlushedFolder, WatchedMachine
 from treetop.federation.device.group_assignment import drawn_group
 from treetop.federation.device.trusted_task import TrustedTask
+from treetop.federation.ports import Clock
 from treetop.federation.wire.report_batches import decoded_batch
 from treetop.federation.wire.uploads import ReportStatus
 from treetop.privacy.randomness import uniform_below
@@ -98,13 +99,14 @@ class DeviceRuns:
         faults: Sequence[Fault] = (),
         retry: RetryPolicy = ONE_TRY,
         max_delay: int = MAX_DELAY,
+        clock: Clock | None = None,
     ) -> Seen:
         """Run a device once, as `treetop device` does, with an item or a set; in its old folder it starts again."""
         home = folder or self.new_folder()
         home.mkdir(parents=True, exist_ok=True)
         disk = self._disks.setdefault(home, FlushedFolder(home))
         machine = WatchedMachine(disk, seed, script)
-        party = RecordingParty(scene.task, scene.lists, scene.items, list(faults), disk.after_power_cut)
+        party = RecordingParty(scene.task, scene.lists, scene.items, list(faults), disk.after_power_cut, scene.campaign)
         self._server.party = party
         at_reading: list[Disk] = []
 
@@ -116,7 +118,7 @@ class DeviceRuns:
         digest = scene.task.digest
         with machine.watching(), closing(PartyClient(connection)) as client:
             try:
-                with closing(DeviceState(home)) as state:
+                with closing(DeviceState(home, clock=clock)) as state:
                     outcome: object = SingleDevice(
                         client=client, trusted=TrustedTask.of(client.task(digest), digest, PARTY, KEY),
                         ticket=party.ticket(SERIAL), state=state, items=own_items, entropy=SystemEntropy(),

@@ -12,10 +12,12 @@ from typing import Literal, NamedTuple
 
 from treetop.audit.shipped.watched_machine import Disk
 from treetop.errors import InvalidInput
+from treetop.federation.campaign import Campaign
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.item_lists import ItemList
-from treetop.federation.wire.signed_documents import Beacon, PublishedList, signed, signed_task
+from treetop.federation.wire.refusals import decoded_refusals
+from treetop.federation.wire.signed_documents import Beacon, PublishedList, signed, signed_campaign, signed_task
 from treetop.federation.wire.uploads import (
     SERIAL_BYTES,
     TICKET_BYTES,
@@ -83,6 +85,8 @@ class RecordingParty:
     """Of the next uploads, one after the other."""
     disk: Callable[[], Disk] = dict
     """Asked when a request has arrived and nothing was answered: what would outlast the device now."""
+    campaign: Campaign | None = None
+    """What the task is a week of."""
     arrivals: list[Arrival] = field(default_factory=list)
     _seen: dict[bytes, bytes] = field(default_factory=dict)
 
@@ -120,8 +124,12 @@ class RecordingParty:
                 mode = "one-shot" if self.task.one_shot else "rounds"
                 told = {"digest": self.task.digest.hex(), "name": self.task.name, "mode": mode, "state": "open"}
                 return _as_json({"tasks": [told]})
-            case ("POST", "enrolments"):
+            case ("POST", "enrolments" | "ticket-checks"):
                 return _as_json({"verdicts": [ReportStatus.ACCEPTED] * (len(arrival.body) // TICKET_BYTES)})
+            case ("GET", "v1", "campaigns", _) if self.campaign is not None:
+                return 200, signed_campaign(self.campaign, KEY)
+            case ("POST", "refusals"):
+                return _as_json({"verdicts": [ReportStatus.ACCEPTED] * len(decoded_refusals(arrival.body))})
             case ("GET", "beacon"):
                 beacon = Beacon(self.task.digest, PARTY, 1, bytes(32), BEACON)
                 return 200, signed("beacon", beacon.to_bytes(), KEY)

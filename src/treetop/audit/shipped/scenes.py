@@ -10,6 +10,7 @@ from treetop.encoding.device_items import LONGEST_ITEM
 from treetop.encoding.item_codecs import CODECS, codec_named
 from treetop.encoding.normalisation import normalised
 from treetop.encoding.text_code import chunks_of
+from treetop.federation.campaign import Campaign
 from treetop.federation.task import DeviceTask, Encoding, WeightedGroup
 from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_batch
@@ -61,6 +62,8 @@ class Scene:
     lists: Mapping[Group, PublishedList] = field(default_factory=dict)
     items: ItemList | None = None
     """The list that the task names."""
+    campaign: Campaign | None = None
+    """What the task is a week of."""
 
     def code(self, item: str) -> int | None:
         """Return the code of an item, by the public encoding of the task."""

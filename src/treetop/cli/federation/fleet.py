@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -31,12 +31,15 @@ from treetop.cli.federation.device_options import (
     given,
     tickets_in,
 )
-from treetop.cli.options import RowsAreUsers, UserColumn
 from treetop.cli.screen import out, progress_bar
+from treetop.cli.shared.file_options import reads_files
 from treetop.datasets.loading import federation_named
 from treetop.datasets.party_split import users_of
+from treetop.datasets.table_files.options import ReadOptions
+from treetop.errors import InvalidInput
 from treetop.federation.device.list_checks import LEAST_SLOTS
 from treetop.services.fleet.fleet import Fleet, FleetPlan, FleetTotals
+from treetop.services.fleet.following import follow
 from treetop.services.fleet.runs import FleetProgress
 
 SECONDS_BETWEEN_LINES = 1.0
@@ -51,7 +54,9 @@ Tickets = Annotated[
 ]
 
 
+@reads_files(sets=True)
 def fleet(
+    *,
     party: Party = None,
     task: Task = None,
     data: Data = None,
@@ -60,8 +65,6 @@ def fleet(
     server_key: ServerKey = None,
     state: State = None,
     users: Annotated[int | None, typer.Option("--users", help="So many of them.", show_default="all")] = None,
-    user_column: UserColumn = None,
-    rows_are_users: RowsAreUsers = False,
     seed: Annotated[int, typer.Option("--seed", help="Who holds what; never what a device says.")] = 0,
     batch: Annotated[int, typer.Option("--batch", min=1, max=10_000, help="Reports in a request.")] = 100,
     connections: Annotated[int, typer.Option("--connections", min=1, max=64, help="Kept connections.")] = 2,
@@ -72,24 +75,47 @@ def fleet(
     window_days: WindowDays = WINDOW_DAYS,
     attribute: Attribute = None,
     least_slots: LeastSlots = LEAST_SLOTS,
+    follow_party: Annotated[
+        bool,
+        typer.Option(
+            "--follow",
+            help="Answer one task after the other, as in a campaign; --tickets is a folder of files DIGEST.txt, and "
+            "--data is read again for each.",
+        ),
+    ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print the totals as one line; progress lines go to standard error.")
     ] = False,
+    read: ReadOptions,
 ) -> None:
     """Play many users of one party with the real device code; killed and started again, it goes on."""
-    source, name = given("--data", data), given("--party-name", party_name)
-    federation = federation_named(source, any_items=True, user=user_column, rows_are_users=rows_are_users)
-    held = users_of(federation, name, users, seed)
-    own = [ticket.to_bytes() for ticket in tickets_in("--tickets", given("--tickets", tickets))]
-    plan = FleetPlan(
-        given("--party", party), digest_of(task), name, own,
-        given("--state", state), PinnedKeys(given("--server-key", server_key)), ca, batch, connections,
-        caps_of(epsilon_cap, lifetime_cap, attribute, least_slots, window_cap, window_days),
-    )  # fmt: skip
-    player = Fleet(plan, held, f"{' '.join(source)}, party {name}, {len(held)} users, seed {seed}")
-    with closing(player), _progress_lines() if json else _progress_bar(len(held)) as show:
-        totals = player.run(show)
-    _show(totals, json)
+    source, name, url = given("--data", data), given("--party-name", party_name), given("--party", party)
+    file, kept, keys = (
+        given("--tickets", tickets),
+        given("--state", state),
+        PinnedKeys(given("--server-key", server_key)),
+    )
+    caps = caps_of(epsilon_cap, lifetime_cap, attribute, least_slots, window_cap, window_days)
+
+    def play(digest: bytes, tickets: Path) -> None:
+        """Answer one task with what the users hold now."""
+        federation = federation_named(source, replace(read, any_items=True))
+        held = users_of(federation, name, users, seed)
+        own = [ticket.to_bytes() for ticket in tickets_in("--tickets", tickets)]
+        plan = FleetPlan(url, digest, name, own, kept, keys, ca, batch, connections, caps)
+        player = Fleet(plan, held, f"{' '.join(source)}, party {name}, {len(held)} users, seed {seed}")
+        with closing(player), _progress_lines() if json else _progress_bar(len(held)) as show:
+            totals = player.run(show)
+        _show(totals, json)
+
+    if not follow_party:
+        play(digest_of(task), file)
+    elif task is not None:
+        raise InvalidInput("--follow answers every task that it has tickets for: leave --task out")
+    elif not file.is_dir():
+        raise InvalidInput(f"--follow expects --tickets to be a folder with a file for each task, found {file}")
+    else:
+        follow(url, ca, file, play)
 
 
 @contextmanager
@@ -117,7 +143,7 @@ def _progress_lines() -> Iterator[Callable[[FleetProgress], None]]:
 
 def _show(totals: FleetTotals, json: bool) -> None:
     if json:
-        print(json_text.dumps(asdict(totals)))
+        print(json_text.dumps(asdict(totals)), flush=True)
         return
     reports = ", ".join(f"{count:,} {verdict}" for verdict, count in sorted(totals.verdicts.items())) or "none"
     out.print(f"{totals.devices:,} devices; reports: {reports}; {totals.unanswered:,} without one.")

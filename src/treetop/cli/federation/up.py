@@ -1,5 +1,6 @@
 """`treetop up`: a whole federation on this machine."""
 
+import signal
 import webbrowser
 from contextlib import ExitStack
 from importlib.resources import files
@@ -18,6 +19,7 @@ from rich.progress import (
 
 from treetop.adapters.system.durable_file import replace_durably
 from treetop.cli.federation.known_lists import read_lists
+from treetop.cli.federation.qr_code import in_terminal, qr_code
 from treetop.cli.options import (
     CatalogueFile,
     CentralEpsilon,
@@ -27,21 +29,21 @@ from treetop.cli.options import (
     MaybeMechanism,
     Normalise,
     Reading,
-    RowsAreUsers,
     Set,
     Strategy,
     TextRecovery,
     Trust,
-    UserColumn,
     WordList,
     WordListOrder,
     completing,
     read_settings,
     seconds_of,
 )
-from treetop.cli.qr_code import in_terminal, qr_code
-from treetop.cli.rendering import present
+from treetop.cli.rendering import present, present_campaign
 from treetop.cli.screen import Description, err, note
+from treetop.cli.shared.file_options import reads_files
+from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target
+from treetop.datasets.table_files.options import ReadOptions
 from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import steps_named
 from treetop.errors import InvalidInput
@@ -49,7 +51,9 @@ from treetop.mechanisms.protocol import MODES
 from treetop.oracles.registry import AUTO, oracle_names
 from treetop.privacy.shuffling import asked_guarantee
 from treetop.query.answer import Answer
-from treetop.query.local_federation import GroundTruth, opened_folder
+from treetop.query.local_campaign import weekly_answers
+from treetop.query.local_federation import GroundTruth, opened_folder, weekly_federations
+from treetop.services.local.campaign import LocalCampaign
 from treetop.services.local.folder import HOST, FederationFolder
 from treetop.services.local.processes import Processes
 from treetop.services.local.run import LocalFederation, Standing
@@ -72,7 +76,13 @@ MaybeEpsilon = Annotated[
     str | None, typer.Option("--epsilon", help="Privacy budget of every user's one report.", show_default="4")
 ]
 Mode = Annotated[
-    str | None, typer.Option("--mode", help=f"How devices are asked: {', '.join(MODES)}.", show_default="one-shot")
+    str | None,
+    typer.Option(
+        "--mode",
+        help=f"How devices are asked: {', '.join(MODES)}.",
+        show_default="one-shot",
+        autocompletion=completing(MODES),
+    ),
 ]
 MaybeOracle = Annotated[
     str | None,
@@ -88,7 +98,12 @@ Data = Annotated[
 ]
 EncodingOption = Annotated[
     str | None,
-    typer.Option("--encoding", help=f"How items become bits: {', '.join(CODECS)}.", show_default="what suits the data"),
+    typer.Option(
+        "--encoding",
+        help=f"How items become bits: {', '.join(CODECS)}.",
+        show_default="what suits the data",
+        autocompletion=completing(list(CODECS)),
+    ),
 ]
 UsersSeed = Annotated[
     int | None,
@@ -117,6 +132,23 @@ Origins = Annotated[
     list[str] | None,
     typer.Option("--origin", help="Survey: another site whose pages may report, again for each.", show_default=False),
 ]
+Campaign = Annotated[
+    bool, typer.Option("--campaign", help="Ask the same question every week; weeks are seconds long, and items drift.")
+]
+Weeks = Annotated[
+    int | None, typer.Option("--weeks", min=2, max=100, help="Campaign: how many weeks.", show_default="6")
+]
+Drift = Annotated[
+    float | None,
+    typer.Option("--drift", min=0, help="Campaign: how many of the top k change in a week.", show_default="1.6"),
+]
+Every = Annotated[
+    str | None,
+    typer.Option(
+        "--every", metavar="DURATION", help="Campaign: how long a week lasts.", show_default="what the users need"
+    ),
+]
+DEFAULT_WEEKS = 6
 OpenPage = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
 Stay = Annotated[
     bool, typer.Option("--stay", help="Keep the federation and its page up after the answer, until Ctrl-C.")
@@ -127,7 +159,9 @@ FOR_PEOPLE = {"data": FRUIT, "k": 5, "epsilon": "2", "users": 20_000, "mode": "o
 """What a survey asks unless told otherwise."""
 
 
+@reads_files(sets=True)
 def up(
+    *,
     parties: Parties = None,
     users: Users = None,
     k: MaybeK = None,
@@ -137,8 +171,6 @@ def up(
     oracle: MaybeOracle = None,
     settings: Set = None,
     data: Data = None,
-    user_column: UserColumn = None,
-    rows_are_users: RowsAreUsers = False,
     items_per_user: ItemsAtMost = None,
     reading: Reading = None,
     encoding: EncodingOption = None,
@@ -158,26 +190,33 @@ def up(
     collect: Collect = None,
     phones: Phones = True,
     origin: Origins = None,
+    campaign: Campaign = False,
+    weeks: Weeks = None,
+    drift: Drift = None,
+    every: Every = None,
+    output: OutputFile = None,
     open_page: OpenPage = False,
     stay: Stay = False,
     json: Json = False,
+    read: ReadOptions,
 ) -> None:
     """Run a federation on this machine: a server, parties, devices that report over HTTP, a query, its answer."""
+    target = checked_target(output, PLAIN_FORMATS if campaign else FORMATS)
     central = asked_guarantee(trust, central_epsilon, delta, epsilon)
     wanted: dict[str, Any] = {
         "data": data, "parties": parties, "users": users, "k": k, "epsilon": epsilon, "mode": mode,
         "mechanism": mechanism, "oracle": oracle, "encoding": encoding, "seed": seed,
         "settings": read_settings(settings) or None, "strategy": strategy, "text_recovery": text_recovery,
         "normalise": ",".join(steps_named(normalise)) if normalise else None, "central": central and vars(central),
-        "user_column": user_column, "rows_are_users": rows_are_users or None, "items_per_user": items_per_user,
-        "reading": reading,
+        "user_column": read.user, "rows_are_users": read.rows_are_users or None, "items_per_user": items_per_user,
+        "reading": reading, **_campaign_options(campaign, weeks, drift, every, survey=survey, mode=mode),
     }  # fmt: skip
     begun = directory is not None and FederationFolder.is_one(directory)
     if survey and not begun:
         wanted = FOR_PEOPLE | {name: value for name, value in wanted.items() if value is not None}
         catalogue = Path(FRUIT) if wanted["data"] == FRUIT and word_list is None else catalogue
     plan = _survey_plan(survey, wanted["mode"], question, collect, origin)
-    folder = opened_folder(directory, wanted, read_lists(catalogue, word_list, word_list_order, normalise))
+    folder = opened_folder(directory, wanted, read_lists(catalogue, word_list, word_list_order, normalise), read)
     if plan is not None and not begun:
         plan.save(folder.path)
     if plan is not None and SurveyPlan.load(folder.path) is None:
@@ -185,14 +224,49 @@ def up(
     users = sum(home.users for home in folder.parties.values())
     note(f"{users:,} users drawn with seed {folder.options.seed}; everything is in {folder.path}")
     note(f"`treetop up --directory {folder.path}` goes on from there")
+    if folder.options.weeks is not None:
+        present_campaign(campaign_answers(folder), json, target)
+        return
     truth = GroundTruth(folder)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: whatever was started is stopped, too
     with Processes(lambda name: note(f"{name} died and was started again")) as processes:
         federation = LocalFederation(folder, processes, SurveyPlan.load(folder.path))
         found = answered(folder, federation, phones=phones, open_page=open_page)
-        present(truth.scored(Answer.from_json(found)), json)
+        present(truth.scored(Answer.from_json(found)), json, target)
         if stay:
             note(f"still up: {federation.page}; Ctrl-C ends it")
             federation.stay()
+
+
+def _campaign_options(
+    campaign: bool, weeks: int | None, drift: float | None, every: str | None, *, survey: bool, mode: str | None
+) -> dict[str, Any]:
+    """Return what a campaign adds to the options, or refuse options that make none."""
+    if not campaign:
+        if (weeks, drift, every) != (None, None, None):
+            raise InvalidInput("--weeks, --drift and --every are for --campaign")
+        return {}
+    if survey or mode == "rounds":
+        raise InvalidInput("--campaign expects simulated users in one-shot mode, found --survey or --mode rounds")
+    seconds = None if every is None else seconds_of("--every", every)
+    return {"weeks": weeks or DEFAULT_WEEKS, "drift": drift, "every": seconds}
+
+
+def campaign_answers(folder: FederationFolder) -> list[Answer]:
+    """Start every process, play the weeks, and return their answers, scored; show on the way how far it is."""
+    held = weekly_federations(folder.federation(), folder.options)
+    note(f"{len(held)} weeks: every device answers in one of them, which it draws")
+    with Processes(lambda name: note(f"{name} died and was started again")) as processes, Bars() as bars:
+        federation = LocalCampaign(folder, processes, held)
+        bars.say("starting a server and parties")
+        federation.start()
+        weeks = federation.weeks(bars.show)
+        for week in weeks:
+            if week["state"] != "answered":
+                note(f"week {week['number']} has no answer: {week['doing']}")
+        return federation.tried(
+            lambda: weekly_answers(folder, federation.server, weeks, held), "the server gave no answers"
+        )
 
 
 def _survey_plan(

@@ -138,16 +138,17 @@ class TaskAdmission:
                 found.admitted.append(report)
         return found
 
-    def enrolling(self, tickets: bytes, now: int) -> list[int | ReportStatus]:
-        """Rounds: return for every ticket its serial number, or why it does not enrol."""
+    def serials_of(self, tickets: bytes, now: int) -> list[int | ReportStatus]:
+        """Return for every ticket its serial number, or why nothing is taken with it."""
         if len(tickets) % TICKET_BYTES or not 1 <= len(tickets) // TICKET_BYTES <= MAX_ENTRIES:
             raise PeerViolation(
                 "bytes of tickets", f"a multiple of {TICKET_BYTES}, {MAX_ENTRIES} at most", len(tickets)
             )
         cut = (tickets[start : start + TICKET_BYTES] for start in range(0, len(tickets), TICKET_BYTES))
-        return [self._enrolling(ticket, now) for ticket in cut]
+        return [self.serial_of(ticket, now) for ticket in cut]
 
-    def _enrolling(self, ticket: bytes, now: int) -> int | ReportStatus:
+    def serial_of(self, ticket: bytes, now: int) -> int | ReportStatus:
+        """Return the serial number of a ticket, or why nothing is taken with it."""
         if not self._key.wrote(self.task.digest, ticket):
             return ReportStatus.TICKET_FORGED
         if now < self.task.deadlines.opens - LEEWAY_SECONDS:

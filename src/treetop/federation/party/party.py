@@ -13,6 +13,7 @@ from treetop.federation.party.published_documents import CheckedBefore, Publishe
 from treetop.federation.ports import Clock, Verifier
 from treetop.federation.service_ports import Journal, ReportStore
 from treetop.federation.task import DeviceTask
+from treetop.federation.wire.refusals import decoded_refusals
 from treetop.federation.wire.signed_documents import checked, checked_task
 from treetop.federation.wire.uploads import MAX_ENTRIES, MAX_TICKETS, ReportStatus, TicketKey
 
@@ -133,7 +134,7 @@ class Party:
         opened, now = self.task(digest), self._clock.now()
         if opened.task.one_shot:
             raise TaskClosed("a one-shot task has no enrolment: send the report")
-        found = opened.admission.enrolling(tickets, now)
+        found = opened.admission.serials_of(tickets, now)
         serials = [serial for serial in found if not isinstance(serial, ReportStatus)]
         answers = iter(self._enrolled(opened, serials, now) if serials else ())
         return [verdict if isinstance(verdict, ReportStatus) else next(answers) for verdict in found]
@@ -144,6 +145,24 @@ class Party:
         if late and opened.published.beacon is None:
             return [ReportStatus.ENROLMENT_CLOSED] * len(serials)
         return self._store.enrol(opened.task.digest, serials)
+
+    def check_tickets(self, digest: bytes, tickets: bytes) -> list[ReportStatus]:
+        """Say which tickets are the party's own, before devices spend a budget on them; nothing is kept."""
+        opened, now = self.task(digest), self._clock.now()
+        good = opened.admission.in_time(now) or ReportStatus.ACCEPTED
+        found = opened.admission.serials_of(tickets, now)
+        return [verdict if isinstance(verdict, ReportStatus) else good for verdict in found]
+
+    def count_refusals(self, digest: bytes, told: bytes) -> list[ReportStatus]:
+        """Count devices that may not answer a task, by what they tell; without a ticket of its own none is counted."""
+        opened, now = self.task(digest), self._clock.now()
+        untimely, cut = opened.admission.in_time(now), decoded_refusals(told)
+        found = [untimely or opened.admission.serial_of(ticket, now) for ticket, _ in cut]
+        counted = [
+            (serial, code) for serial, (_, code) in zip(found, cut, strict=True) if not isinstance(serial, ReportStatus)
+        ]
+        answers = iter(opened.published.refusals.add(counted) if counted else ())
+        return [verdict if isinstance(verdict, ReportStatus) else next(answers) for verdict in found]
 
     def screened(self, digest: bytes, upload: bytes, most: int = MAX_ENTRIES) -> Screened:
         """Admit or refuse every report of an upload; what was admitted goes to the store next."""

@@ -1,6 +1,7 @@
-"""What a party publishes to the devices of one task: each document is posted once and never changed."""
+"""What a party publishes of one task: to devices its documents, each posted once; to the server who may not answer."""
 
 from treetop.errors import PeerViolation
+from treetop.federation.party.refusal_counts import RefusalCounts
 from treetop.federation.ports import Verifier
 from treetop.federation.service_ports import Journal
 from treetop.federation.task import DeviceTask
@@ -27,6 +28,7 @@ class PublishedDocuments:
         self._journal, self._task, self._book = journal, task, f"bulletin:{task.digest.hex()}"
         self._entries = dict(journal.read(self._book))
         self._read: dict[Group, PublishedList] = {}
+        self.refusals = RefusalCounts(journal, task)
 
     def reread(self) -> None:
         """Take note of what another process of this party has published."""

@@ -265,10 +265,11 @@ def _entry(group: Group) -> str:
 
 
 def _written_collected(collected: Collected) -> Any:
-    return {
+    written = {
         "devices": collected.devices, "tickets": collected.tickets, "digest": collected.digest.hex(),
         "groups": written_groups(collected.groups),
     }  # fmt: skip
+    return {**written, "refusals": dict(collected.refusals)} if collected.refusals else written
 
 
 def _read_roster(content: Any, party: str, devices: int) -> tuple[Roster, Member]:

@@ -16,6 +16,7 @@ from treetop.federation.service_ports import Channel, Journal, ServiceClock
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import mechanism_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
+from treetop.federation.wire.refusals import Refusal
 from treetop.federation.wire.signed_documents import Beacon, canonical_json, signed, signed_task
 from treetop.federation.wire.uploads import MAX_TICKETS
 from treetop.mechanisms.dialogue import Member, Roster, Upload, driven
@@ -26,6 +27,8 @@ from treetop.privacy.randomness import Entropy
 from treetop.trie.user_groups import Group
 
 BEACON_BYTES = 32
+SEEDS = "seeds"
+"""The entry of the journal that says what the next week of a campaign should count again."""
 _BIASED = "its groups are not what the weights of the task give (p < 1e-9)"
 
 
@@ -93,6 +96,8 @@ class ServerQuery:
             listed=self._listed, choices=self._choices, expected=self._expected, notes=self._notes,
             fakes_needed=self._fakes_needed, central=self._central,
         )  # fmt: skip
+        if self.task.campaign is not None:  # kept first: the next week may ask for it as soon as there is an answer
+            self._letters.kept(SEEDS, lambda: str(ranking.seeds).encode("ascii"))
         return QueryResult(self._letters.kept("result", lambda: canonical_json(content)))
 
     def _closed_roster(self) -> Roster:
@@ -101,7 +106,8 @@ class ServerQuery:
         members = [Member(name, entry.users) for name, entry in self._records.items() if entry.users]
         for name, entry in self._records.items():
             if entry.users == 0 and name not in self._letters.left:
-                self._letters.leave_out(name, "has no devices")
+                refused = [code.devices(count) for code, count in entry.refusals.items()]
+                self._letters.leave_out(name, ": ".join(["has no devices", *filter(None, [", ".join(refused)])]))
         self._require_somebody(members)
         roster = Roster(tuple(members))
         for member in members:
@@ -122,6 +128,8 @@ class ServerQuery:
             self._expected.check(party, users)
         entry = self._records[party]
         entry.users, entry.enrolment, entry.groups = users, enrolment, groups
+        entry.refusals = _read_refusals(fields.get("refusals", {}))
+        entry.notes += [code.devices(count) for code, count in entry.refusals.items()]
         entry.notes += self._expected.flags(party, users)
         self._flag(party, groups)
 
@@ -209,3 +217,9 @@ class ServerQuery:
         if not members:
             reasons = "; ".join(f"{name!r} {reason}" for name, reason in self._letters.left.items())
             raise QueryFailed(f"no party is left: {reasons}")
+
+
+def _read_refusals(content: Any) -> dict[Refusal, int]:
+    """Read how many devices may not answer, by code; after a restart of the party some may have been counted twice."""
+    require(type(content) is dict and set(content) <= set(Refusal), "refusals", ", ".join(Refusal), "otherwise")
+    return {code: whole(code, content[code], 1, MAX_TICKETS) for code in Refusal if code in content}

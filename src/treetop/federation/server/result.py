@@ -13,6 +13,7 @@ from treetop.federation.task import DeviceTask
 from treetop.federation.task_codec import codec_of, needs_list
 from treetop.federation.task_parameters import mode_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
+from treetop.federation.wire.refusals import Refusal
 from treetop.mechanisms.dialogue import LevelTrace
 from treetop.mechanisms.protocol import Mechanism
 from treetop.metrics.poisoning import choices_of_sets
@@ -37,6 +38,8 @@ class PartyRecord:
     users: int = 0
     enrolment: bytes = bytes(32)
     groups: dict[Group, int] = field(default_factory=dict)
+    refusals: dict[Refusal, int] = field(default_factory=dict)
+    """Devices that told their party that they may not answer, by code."""
     uplink_bits: int = 0
     implausible: int = 0
     """Reports that no honest device sends."""
@@ -131,8 +134,19 @@ def result_content(
         },
         "fakes_needed": _fakes(task, ranking, present, fakes_needed), "outside": _outside(task, ranking, users),
         "items_per_user": None if task.sets is None else task.sets.items_per_user,
-        "reading": HOLDERS if task.sets is None else task.sets.reading,
+        "reading": HOLDERS if task.sets is None else task.sets.reading, **_campaign(task, records),
     }  # fmt: skip
+
+
+def _campaign(task: DeviceTask, records: Sequence[PartyRecord]) -> dict[str, Any]:
+    """Return which week of a campaign an answer is of; what changed is said where two answers are read."""
+    if (place := task.campaign) is None:
+        return {}
+    refusals = {code.value: sum(entry.refusals.get(code, 0) for entry in records) for code in Refusal}
+    return {"campaign": {
+        "campaign": place.campaign, "cycle": place.cycle + 1, "week": place.week + 1, "refusals": refusals,
+        "compared_with": None, "changes": [],
+    }}  # fmt: skip
 
 
 def _crowds(task: DeviceTask, entry: PartyRecord) -> tuple[Crowd, ...]:

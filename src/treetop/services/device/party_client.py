@@ -7,12 +7,15 @@ from typing import Any
 
 from treetop.adapters.http.retrying_connection import Reply, Request, RetryingConnection
 from treetop.errors import PeerViolation
+from treetop.federation.wire.refusals import Refusal, encoded_refusals
 from treetop.federation.wire.uploads import TICKET_BYTES, ReportStatus, Ticket, TicketedReport, encoded_upload
 from treetop.trie.user_groups import Group, Role
 
 MAX_DOCUMENT_BYTES = 1 << 26
 MAX_DETAIL = 300
 _ROLES = tuple(Role)
+_UNKNOWN_ROUTE = {404, 405}
+"""Of a party of an earlier version."""
 _BYTES = {"Content-Type": "application/octet-stream"}
 
 
@@ -59,6 +62,22 @@ class PartyClient:
         request = Request("POST", _path(digest, "enrolments"), b"".join(tickets), _BYTES)
         return _verdicts(self._json(request), len(tickets))
 
+    def check_tickets(self, digest: bytes, tickets: Sequence[bytes]) -> list[ReportStatus] | None:
+        """Ask whether tickets are the party's own; a verdict for each, or None from a party that cannot say."""
+        reply = self._connection.ask(Request("POST", _path(digest, "ticket-checks"), b"".join(tickets), _BYTES))
+        if reply.status in _UNKNOWN_ROUTE:
+            return None
+        return _verdicts(_parsed(self._expected(reply)), len(tickets))
+
+    def tell_refusals(self, digest: bytes, told: Sequence[tuple[bytes, Refusal]]) -> list[ReportStatus] | None:
+        """Tell that devices may not answer, by their tickets; a verdict for each, or None from a party that does not
+        count them.
+        """
+        reply = self._connection.ask(Request("POST", _path(digest, "refusals"), encoded_refusals(told), _BYTES))
+        if reply.status in _UNKNOWN_ROUTE:
+            return None
+        return _verdicts(_parsed(self._expected(reply)), len(told))
+
     def beacon(self, digest: bytes) -> bytes | None:
         """Return the signed beacon of a task, or None while there is none."""
         return self._document_if_any(_path(digest, "beacon"))
@@ -99,17 +118,20 @@ class PartyClient:
         return None if reply.status == 404 else self._expected(reply).body
 
     def _json(self, request: Request) -> Any:
-        reply = self._expected(self._connection.ask(request))
-        try:
-            return json.loads(reply.body)
-        except (ValueError, RecursionError):
-            raise PeerViolation("answer of the party", "JSON", "something else") from None
+        return _parsed(self._expected(self._connection.ask(request)))
 
     @staticmethod
     def _expected(reply: Reply) -> Reply:
         found = f"{reply.status}{detail_of(reply.body)}"
         _require(200 <= reply.status < 300, "answer of the party", "status 200", found)
         return reply
+
+
+def _parsed(reply: Reply) -> Any:
+    try:
+        return json.loads(reply.body)
+    except (ValueError, RecursionError):
+        raise PeerViolation("answer of the party", "JSON", "something else") from None
 
 
 def _path(digest: bytes, *parts: str) -> str:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -9,13 +10,14 @@ from typing import TypeVar
 from treetop.adapters.system.durable_file import DeviceState
 from treetop.encoding.device_items import DeviceSet, device_code, set_entries
 from treetop.encoding.item_codecs import ItemCodec
-from treetop.errors import QuestionRefused, ReportRefused
+from treetop.errors import BudgetExceeded, NotMyWeek, QuestionRefused, ReportRefused, TreetopError
 from treetop.federation.campaign import Campaign
 from treetop.federation.device.device import Device, OwnItems
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_codec import codec_of, needs_list, steps_of
 from treetop.federation.wire.item_lists import ItemList
+from treetop.federation.wire.refusals import Refusal
 from treetop.federation.wire.signed_documents import Beacon
 from treetop.federation.wire.uploads import ReportStatus, Ticket, TicketedReport
 from treetop.oracles.set_question import USE_SHARES
@@ -80,6 +82,13 @@ class SingleDevice:
         try:
             self._answer(device)
             return self._patiently(partial(self._deliver, device))
+        except NotMyWeek as other:
+            self._tell_refusal(Refusal(other.code))
+            self.say(f"Nothing was read or sent: {other}.")
+            return None
+        except BudgetExceeded as exceeded:
+            self._tell_refusal(Refusal(exceeded.code))
+            raise
         except NotYet as reason:
             self.say(f"{reason}: run this again later, or with --wait.")
             return None
@@ -95,6 +104,8 @@ class SingleDevice:
         self._codec = self._patiently(self._task_codec)
         self._delay()
         if self.task.one_shot:
+            if entry is None:
+                self._check_ticket()
             device.answer_once(self.task, campaign)
         else:
             self._answer_list(device, campaign)
@@ -142,6 +153,24 @@ class SingleDevice:
             self.trusted.check_enrolment_time(now)
         self.trusted.check_list_lengths(self.state.ledger.caps.least_slots)
         device.check_allowed(self.task, campaign)
+
+    def _check_ticket(self) -> None:
+        """Refuse a ticket that the party will not take, before anything is spent on it; at the time of the report."""
+        (verdict,) = self.client.check_tickets(self.task.digest, [self.ticket.to_bytes()]) or [ReportStatus.ACCEPTED]
+        if verdict.passing:
+            raise NotYet(f"The party does not take reports yet ({verdict})")
+        if not verdict.counts:
+            raise ReportRefused("ticket", "one that the party takes; nothing was spent", verdict)
+
+    def _tell_refusal(self, code: Refusal) -> None:
+        """Tell the party once that this device may not answer, and nothing but the code; it need not hear it."""
+        if self.state.refused(self.task.digest):
+            return
+        self._delay()
+        with suppress(TreetopError):
+            verdicts = self.client.tell_refusals(self.task.digest, [(self.ticket.to_bytes(), code)])
+            if verdicts and verdicts[0].counts:
+                self.state.note(self.task.digest, self.task.name, "refused", code)
 
     def _delay(self) -> None:
         milliseconds = uniform_below(self.max_delay * MILLISECONDS + 1, self.entropy)

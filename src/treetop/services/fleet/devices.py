@@ -15,6 +15,7 @@ from treetop.federation.campaign import Campaign
 from treetop.federation.device.device import Device, OwnItems
 from treetop.federation.device.ledger import Caps, Ledger
 from treetop.federation.task import DeviceTask
+from treetop.federation.wire.refusals import Refusal
 from treetop.federation.wire.uploads import ReportStatus, TicketedReport
 from treetop.services.device.party_client import PartyClient
 
@@ -69,6 +70,11 @@ class FleetDelivery:
     def enrol(self, task: bytes, tickets: Sequence[bytes]) -> Posted:
         """Start to enrol devices."""
         return self._in_batches(tickets, lambda client, some: client.enrol(task, some))
+
+    def tell(self, task: bytes, told: Sequence[tuple[bytes, Refusal]]) -> None:
+        """Tell the party which devices may not answer, and return when it has heard it."""
+        for some in stretches(told, self._batch):
+            self.ask(lambda client, some=some: client.tell_refusals(task, some))  # type: ignore[misc]
 
     def _in_batches(
         self, things: Sequence[Thing], send: Callable[[PartyClient, Sequence[Thing]], Sequence[ReportStatus]]
@@ -139,9 +145,16 @@ class FleetDevices:
                 if record.counter != before:
                     changed.append(record)
             self.ledgers.keep_refusals(self.task.digest, refused, changed)
-        if refusal is not None and not allowed and self.campaign is None:
+        self.tell_refusals()
+        if refusal is not None and not allowed and len(indices) == len(self.codes) and self.campaign is None:
             raise refusal
         return allowed
+
+    def tell_refusals(self) -> None:
+        """Tell the party of devices that may not answer and that it may not have heard of."""
+        for some in stretches(self.ledgers.untold(self.task.digest), STRETCH):
+            self.delivery.tell(self.task.digest, [(self.tickets[index], Refusal(code)) for index, code in some])
+            self.ledgers.note_told(self.task.digest, [index for index, _ in some])
 
     def answer(self, indices: Sequence[int], answer: Answer, judged_more: Callable[[int], None]) -> None:
         """Let devices answer and send; `judged_more` is called with how many more reports have a verdict."""

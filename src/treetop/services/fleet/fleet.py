@@ -102,10 +102,11 @@ class Fleet:
         run.run()
         verdicts = {verdict.value: count for verdict, count in self._ledgers.verdicts(task).items()}
         enrolled = sum(verdict.counts for verdict in self._ledgers.enrolments(task).values())
-        refused = dict(Counter(self._ledgers.refused(task).values()))
+        answered = self._ledgers.answered(task)
+        refused = Counter(code for index, code in self._ledgers.refused(task).items() if index not in answered)
         unanswered, seconds = len(self._held) - sum(verdicts.values()), round(time.monotonic() - started, 3)
         return FleetTotals(
-            task.hex(), len(self._held), enrolled, verdicts, unanswered, run.refused_lists, seconds, refused
+            task.hex(), len(self._held), enrolled, verdicts, unanswered, run.refused_lists, seconds, dict(refused)
         )
 
     def _codes(self, task: DeviceTask, codec: ItemCodec) -> Sequence[int | None] | Sequence[OwnItems]:

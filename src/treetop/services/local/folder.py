@@ -13,7 +13,8 @@ from treetop.adapters.system.durable_file import content_of, replace_durably
 from treetop.adapters.system.ed25519 import SigningKey
 from treetop.datasets.federation import Federation
 from treetop.datasets.loading import histogram_file, histogram_rows, load
-from treetop.datasets.set_rows import USER, set_rows
+from treetop.datasets.set_rows import set_rows
+from treetop.datasets.table_files.named_columns import USER
 from treetop.errors import InvalidInput
 from treetop.federation.wire.item_lists import ItemList
 from treetop.mechanisms.registry import DEFAULT_MECHANISM
@@ -25,7 +26,7 @@ HOST = "127.0.0.1"
 VERSION = 1
 NEWER = {
     "oracle", "strategy", "catalogue", "word_list", "text_recovery", "normalise", "central", "user_column",
-    "rows_are_users", "items_per_user", "reading",
+    "rows_are_users", "items_per_user", "reading", "weeks", "every", "drift",
 }  # fmt: skip
 """Options that folders of version 1 may be older than."""
 LIST_FILE = "items.list"
@@ -63,6 +64,12 @@ class LocalOptions:
     rows_are_users: bool = False
     items_per_user: int | None = None
     reading: str | None = None
+    weeks: int | None = None
+    """A campaign: the weeks of its one cycle; None: one question."""
+    every: int | None = None
+    """A campaign: seconds of a week; None: what this machine needs."""
+    drift: float | None = None
+    """A campaign: how many of the k most popular items change from week to week."""
 
     @property
     def sets(self) -> SetQuestion | None:
@@ -78,7 +85,7 @@ class FederationFolder:
         state = _read_state(path)
         self.options = LocalOptions(**state["options"])
         self.task: str | None = state["task"]
-        """The digest of the signed task, once the server has it."""
+        """The digest of the signed task, or campaign, once the server has it."""
 
     @classmethod
     def begin(
@@ -107,7 +114,7 @@ class FederationFolder:
         return (path / "federation.json").exists()
 
     def remember_task(self, digest: str) -> None:
-        """Keep the task that the server has signed."""
+        """Keep the task, or the campaign, that the server has signed."""
         _write_state(self.path, self.options, digest)
         self.task = digest
 
@@ -120,6 +127,16 @@ class FederationFolder:
     def federation(self) -> Federation:
         """Return the users, as they were drawn."""
         return load(self.path / "data.parquet", user=None if self.options.sets is None else USER)
+
+    def hand_out(self, federation: Federation) -> None:
+        """Write down what the users of a campaign hold from now on."""
+        rows = set_rows(federation) if federation.holds_sets else histogram_rows(federation)
+        replace_durably(self.holdings, histogram_file(rows))
+
+    @property
+    def holdings(self) -> Path:
+        """Return the file that says what users hold: as they were drawn, or in a campaign what they hold this week."""
+        return self.path / ("data.parquet" if self.options.weeks is None else "this_week.parquet")
 
     def write_settings(
         self, ports: Mapping[str, int], server_port: int, *, to_deadline: bool = False, origins: Sequence[str] = ()

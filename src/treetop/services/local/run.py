@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 from treetop.adapters.http.retrying_connection import Request, RetryingConnection, RetryPolicy
 from treetop.adapters.system.durable_file import content_of, replace_durably
-from treetop.datasets.set_rows import USER
+from treetop.datasets.table_files.named_columns import USER
 from treetop.errors import PartyUnreachable, QueryFailed
 from treetop.federation.device.ledger import Caps
 from treetop.federation.server.planning import QueryOrder
@@ -106,7 +106,7 @@ class LocalFederation:
     """Processes of one folder."""
 
     def __init__(self, folder: FederationFolder, processes: Processes, survey: SurveyPlan | None = None) -> None:
-        self._folder, self._processes, self._survey = folder, processes, survey
+        self.folder, self.processes, self._survey = folder, processes, survey
         names = list(folder.parties)
         server_port, *ports = free_ports(1 + len(names))
         self._urls = {name: f"http://{HOST}:{port}" for name, port in zip(names, ports, strict=True)}
@@ -115,7 +115,7 @@ class LocalFederation:
         folder.write_settings(
             dict(zip(names, ports, strict=True)), server_port, to_deadline=survey is not None, origins=origins
         )
-        self._fleets: dict[str, Supervised] = {}
+        self.fleets: dict[str, Supervised] = {}
         self._played: set[str] = set()
         """Tasks that users of this machine answer."""
 
@@ -126,49 +126,49 @@ class LocalFederation:
 
     def start(self) -> None:
         """Start the server and every party, and wait until they listen."""
-        self._serve("server", self._folder.path / "server" / "server.toml")
-        for home in self._folder.parties.values():
+        self._serve("server", self.folder.path / "server" / "server.toml")
+        for home in self.folder.parties.values():
             self._serve("party", home.path / "party.toml")
         for url in (self._server_url, *self._urls.values()):
             self._wait_for(url)
-        key = secret_in(self._folder.path / "server", "admin")
-        self._server = ServerClient(RetryingConnection(self._server_url, retry=SHORT), key)
+        key = secret_in(self.folder.path / "server", "admin")
+        self.server = ServerClient(RetryingConnection(self._server_url, retry=SHORT), key)
 
     def ask(self) -> str:
         """Order the query, unless that was done before; return the digest of its task."""
-        if self._folder.task is None:
-            users = {name: home.users for name, home in self._folder.parties.items()}
-            listed = self._folder.listed
+        if self.folder.task is None:
+            users = {name: home.users for name, home in self.folder.parties.items()}
+            listed = self.folder.listed
             collect = self._survey.seconds if self._survey else DAYS_30
-            order = ordered_now(self._folder.options, users, listed, collect)
+            order = ordered_now(self.folder.options, users, listed, collect)
             if listed is not None:
-                self._tried(lambda: self._server.keep_list(listed), "the server took no list")
-            self._folder.remember_task(self._tried(lambda: self._server.order(order), "the server took no order"))
-        return self._folder.task or ""
+                self.tried(lambda: self.server.keep_list(listed), "the server took no list")
+            self.folder.remember_task(self.tried(lambda: self.server.order(order), "the server took no order"))
+        return self.folder.task or ""
 
     def play(self) -> None:
         """Let every party's users report, each with a ticket of her own."""
-        task = self._folder.task or ""
+        task = self.folder.task or ""
         self._played.add(task)
-        for name, home in self._folder.parties.items():
-            self._fleets[name] = self._fleet(name, home, task, self._folder.options.epsilon, home.path / "fleet")
+        for name, home in self.folder.parties.items():
+            self.fleets[name] = self._fleet(name, home, task, self.folder.options.epsilon, home.path / "fleet")
 
     def follow(self, progress: Callable[[Standing], None]) -> dict[str, Any]:
         """Return the answer once it is there; start again what dies on the way."""
-        task = self._folder.task or ""
+        task = self.folder.task or ""
         while True:
-            standing, found = self._tried(lambda: self._standing(task), "the server did not answer")
+            standing, found = self.tried(lambda: self._standing(task), "the server did not answer")
             progress(standing)
             if found is not None:
                 return found
-            self._processes.revive()
+            self.processes.revive()
             time.sleep(POLL_SECONDS)
 
     def stay(self, pause: Callable[[float], None] = time.sleep) -> None:
         """Go on until Ctrl-C; another query that somebody orders is answered by users drawn anew from the same data."""
         try:
             while True:
-                known = self._tried(self._server.queries, "the server did not answer")
+                known = self.tried(self.server.queries, "the server did not answer")
                 for task in (query["task"] for query in known if query["state"] == "running"):
                     if task not in self._played:
                         self._play_also(task)
@@ -179,35 +179,38 @@ class LocalFederation:
     def _play_also(self, task: str) -> None:
         """Let fresh users report for a task that was ordered on the page."""
         self._played.add(task)
-        ordered = self._tried(lambda: self._server.task(task), "the server gave no task")
-        for name, home in self._folder.parties.items():
+        ordered = self.tried(lambda: self.server.task(task), "the server gave no task")
+        for name, home in self.folder.parties.items():
             if name in ordered.parties:
                 state = home.path / f"fleet_{task[:16]}"
                 private_folder(state)
                 self._fleet(name, home, task, ordered.budget.text, state)
 
     def _standing(self, task: str) -> tuple[Standing, dict[str, Any] | None]:
-        found, query = self._server.result(task), self._server.state(task)
+        found, query = self.server.result(task), self.server.state(task)
         if query["state"] == "failed":
             raise QueryFailed(query["doing"])
-        users = {name: home.users for name, home in self._folder.parties.items()}
-        reported = {name: _progress(fleet, users[name]) for name, fleet in self._fleets.items()}
-        return Standing(reported, query), found
+        return Standing(self.reported(), query), found
+
+    def reported(self) -> dict[str, tuple[int, int]]:
+        """Return for every party that has devices at work how many have reported, and how many it has."""
+        homes = self.folder.parties
+        return {name: _progress(fleet, homes[name].users) for name, fleet in self.fleets.items()}
 
     def _serve(self, role: str, settings: Path) -> None:
         log = settings.with_name("log.jsonl")
-        self._processes.start(settings.parent.name, [role, "--settings", str(settings)], log)
+        self.processes.start(settings.parent.name, [role, "--settings", str(settings)], log)
 
     def _wait_for(self, url: str) -> None:
         connection = RetryingConnection(url, retry=SHORT)
-        self._tried(lambda: connection.ask(Request("GET", "/v1/health")), f"{url} did not listen")
+        self.tried(lambda: connection.ask(Request("GET", "/v1/health")), f"{url} did not listen")
         connection.close()
 
-    def _tried(self, call: Callable[[], Found], otherwise: str) -> Found:
+    def tried(self, call: Callable[[], Found], otherwise: str) -> Found:
         """Return what a call returns once somebody answers; start again what dies meanwhile."""
         end = time.monotonic() + WAITING_SECONDS
         while True:
-            self._processes.revive()
+            self.processes.revive()
             try:
                 return call()
             except PartyUnreachable as away:
@@ -215,42 +218,50 @@ class LocalFederation:
                     raise QueryFailed(f"{otherwise} within {WAITING_SECONDS:.0f} s: {away.reason}") from None
             time.sleep(POLL_SECONDS)
 
+    def keep_tickets(self, name: str, home: PartyHome, task: str, file: Path) -> None:
+        """Write a ticket of a task for every user of a party to a file, unless that was done before."""
+        if content_of(file) is None:
+            replace_durably(file, self._tickets(name, home, task))
+
     def _fleet(self, name: str, home: PartyHome, task: str, epsilon: str, state: Path) -> Supervised:
         tickets = state / "tickets.txt"
-        if content_of(tickets) is None:
-            replace_durably(tickets, self._tickets(name, home, task))
+        self.keep_tickets(name, home, task, tickets)
+        return self.fleet(name, home, state, epsilon, "--task", task, "--tickets", str(tickets))
+
+    def fleet(self, name: str, home: PartyHome, state: Path, epsilon: str, *what: str) -> Supervised:
+        """Start the devices of a party: `what` says for which task, and where their tickets are."""
         arguments = [
-            "device", "fleet", "--party", self._urls[name], "--task", task,
-            "--data", str(self._folder.path / "data.parquet"), "--party-name", name, "--tickets", str(tickets),
-            "--server-key", self._folder.signing_key.public, "--state", str(state), "--json",
+            "device", "fleet", "--party", self._urls[name], *what,
+            "--data", str(self.folder.holdings), "--party-name", name,
+            "--server-key", self.folder.signing_key.public, "--state", str(state), "--json",
             "--epsilon-cap", epsilon, "--lifetime-cap", epsilon,
-            *(() if self._folder.options.sets is None else ("--user-column", USER)),
+            *(() if self.folder.options.sets is None else ("--user-column", USER)),
         ]  # fmt: skip
-        return self._processes.start(f"{home.path.name} {state.name}", arguments, state / "log.jsonl")
+        return self.processes.start(f"{home.path.name} {state.name}", arguments, state / "log.jsonl")
 
     def asked_people(self) -> SurveyTask:
         """Return what the page of a survey must know: people answer at the first party."""
-        name, home = next(iter(self._folder.parties.items()))
-        self._wait_for_task(name, self._folder.task or "")
-        items, key = sorted(self._folder.federation().items), self._folder.signing_key.public
+        name, home = next(iter(self.folder.parties.items()))
+        self._wait_for_task(name, self.folder.task or "")
+        items, key = sorted(self.folder.federation().items), self.folder.signing_key.public
         return SurveyTask(
-            self._folder.task or "", name, self._urls[name], key, tuple(items), (home.path / "back_end.key").absolute()
+            self.folder.task or "", name, self._urls[name], key, tuple(items), (home.path / "back_end.key").absolute()
         )
 
     def one_ticket(self) -> str:
         """Return a ticket for a person; any thread may ask."""
-        name, home = next(iter(self._folder.parties.items()))
+        name, home = next(iter(self.folder.parties.items()))
         client = PartyClient(RetryingConnection(self._urls[name], retry=SHORT))
         try:
             key = secret_in(home.path, "back_end")
-            (ticket,) = client.tickets(bytes.fromhex(self._folder.task or ""), 1, key)
+            (ticket,) = client.tickets(bytes.fromhex(self.folder.task or ""), 1, key)
         finally:
             client.close()
         return ticket.text
 
     def _wait_for_task(self, name: str, task: str) -> None:
         client = PartyClient(RetryingConnection(self._urls[name], retry=SHORT))
-        while task not in {offered.digest.hex() for offered in self._tried(client.tasks, f"{name} did not answer")}:
+        while task not in {offered.digest.hex() for offered in self.tried(client.tasks, f"{name} did not answer")}:
             time.sleep(POLL_SECONDS)
         client.close()
 
@@ -262,7 +273,7 @@ class LocalFederation:
         tickets: list[str] = []
         while len(tickets) < home.users:
             count = min(TICKETS_AT_ONCE, home.users - len(tickets))
-            tickets += [ticket.text for ticket in self._tried(lambda: client.tickets(digest, count, key), otherwise)]  # noqa: B023
+            tickets += [ticket.text for ticket in self.tried(lambda: client.tickets(digest, count, key), otherwise)]  # noqa: B023
         client.close()
         return "\n".join(tickets).encode("ascii") + b"\n"
 
@@ -272,8 +283,9 @@ def _progress(fleet: Supervised, users: int) -> tuple[int, int]:
     if fleet.finished:
         return users, users
     try:
-        return int(json.loads(fleet.last_words())["sent"]), users
-    except (ValueError, TypeError, KeyError):
+        said = json.loads(fleet.last_words())
+        return int(said["sent"] if "sent" in said else sum(said["verdicts"].values())), users
+    except (ValueError, TypeError, KeyError, AttributeError):
         return 0, users
 
 

@@ -24,7 +24,7 @@ from treetop.adapters.system.self_signed import issue_self_signed
 from treetop.errors import InvalidInput, TreetopError
 from treetop.public_text import name_problem
 
-SCRIPTS = ("treetop-survey.js", "textCode.js", "itemLists.js", "sets.js")
+SCRIPTS = ("treetop-survey.js", "campaigns.js", "itemLists.js", "rounds.js", "sets.js", "textCode.js")
 """The element, and what it loads where a task needs it: files of the package `@treetop/device`."""
 MAX_PEOPLE = 1_000
 """Tickets that the page hands out: the others are the simulated users'."""

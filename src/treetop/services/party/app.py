@@ -78,6 +78,28 @@ class PartyRoutes:
         self._context.metrics.verdicts(bytes.fromhex(digest), verdicts)
         return Response(verdicts_json(verdicts), media_type="application/json")
 
+    def check_tickets(self, digest: Digest, tickets: Body) -> Response:
+        """Say whether tickets are this party's, so that no device spends its budget on another's; nothing is kept."""
+        verdicts = self._party.check_tickets(bytes.fromhex(digest), tickets)
+        return Response(verdicts_json(verdicts), media_type="application/json")
+
+    def refuse(self, digest: Digest, told: Body) -> Response:
+        """Count devices that may not answer, each by the code that it tells with its ticket; a verdict for each."""
+        verdicts = self._party.count_refusals(bytes.fromhex(digest), told)
+        return Response(verdicts_json(verdicts), media_type="application/json")
+
+    def counts(self) -> Response:
+        """Say of every task how many tickets, reports and refusals it has: what is left to ask for."""
+        return _json(schemas.Counts(tasks=[self._counted(opened) for opened in list(self._party.tasks.values())]))
+
+    def _counted(self, opened: OpenTask) -> schemas.CountedTask:
+        digest, store = opened.task.digest, self._context.store
+        reports = sum(store.counts(digest).values())
+        return schemas.CountedTask(
+            **_listed(opened).model_dump(), tickets=store.tickets_issued(digest), reports=reports,
+            refusals=dict(opened.published.refusals.counts),
+        )  # fmt: skip
+
     def beacon(self, digest: Digest) -> Response:
         """Return the signed beacon that fixes every device's group."""
         document = self._opened(digest).published.beacon
@@ -212,6 +234,8 @@ def _router(context: PartyContext) -> APIRouter:
     add("GET", "/v1/tasks", routes.tasks, schemas.TASKS)
     add("GET", task, routes.task, schemas.TASK)
     add("POST", task + "/enrolments", routes.enrol, schemas.ENROLMENTS)
+    add("POST", task + "/ticket-checks", routes.check_tickets, schemas.TICKET_CHECKS)
+    add("POST", task + "/refusals", routes.refuse, schemas.REFUSALS)
     add("GET", task + "/beacon", routes.beacon, schemas.BEACON)
     add("GET", task + "/lists", routes.lists, schemas.LISTS)
     add("GET", task + "/lists/{level}/{role}", routes.list_of, schemas.LIST)
@@ -221,6 +245,7 @@ def _router(context: PartyContext) -> APIRouter:
     add("POST", task + "/tickets", routes.tickets, schemas.TICKETS, "back_end")
     add("GET", "/v1/standing", routes.standing, schemas.STANDING, "server")
     add("GET", task + "/standing", routes.task_standing, schemas.TASK_STANDING, "server")
+    add("GET", "/v1/counts", routes.counts, schemas.COUNTS, "server")
     add("PUT", task, routes.install, schemas.INSTALL, "server")
     add("PUT", task + "/items", routes.give_list, schemas.GIVE_ITEMS, "server")
     add("PUT", task + "/campaign", routes.give_campaign, schemas.GIVE_CAMPAIGN, "server")

@@ -64,10 +64,14 @@ class DeviceReportCollection:
         task, store = self._task.digest, self._store
         if not one_shot:
             enrolment = store.close_enrolment(task)
-            return Collected(enrolment.devices, store.tickets_issued(task), enrolment.digest, {})
+            return Collected(
+                enrolment.devices, store.tickets_issued(task), enrolment.digest, {}, self._published.refusals.counts
+            )
         groups = {entry.group: self._closed(entry.group) for entry in self._task.groups}
         self._published.note_over()
-        return Collected(sum(groups.values()), store.tickets_issued(task), bytes(32), groups)
+        return Collected(
+            sum(groups.values()), store.tickets_issued(task), bytes(32), groups, self._published.refusals.counts
+        )
 
     def publish_beacon(self, document: bytes) -> Mapping[Group, int]:
         """Rounds: publish a signed beacon; return how many of the enrolled are in each group."""
@@ -126,10 +130,10 @@ class DeviceReportCollection:
             now = self._clock.monotonic()
 
     def _complete(self) -> bool:
-        """Return whether every ticket that was issued has reported (one-shot) or enrolled (rounds)."""
+        """Return whether every ticket that was issued has reported (one-shot) or enrolled (rounds), or never will."""
         task, store = self._task.digest, self._store
         used = sum(store.counts(task).values()) if self._task.one_shot else sum(1 for _ in store.enrolled(task))
-        return 0 < store.tickets_issued(task) <= used
+        return 0 < store.tickets_issued(task) <= used + sum(self._published.refusals.counts.values())
 
     def _closed(self, group: Group) -> int:
         """Close a group, and unlink its reports at once: whoever asks again is still told that she was counted."""

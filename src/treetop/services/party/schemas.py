@@ -18,6 +18,7 @@ from treetop.adapters.http.described_app import (
     sends,
 )
 from treetop.federation.party.party import MAX_TICKETS_AT_ONCE
+from treetop.federation.wire.refusals import Refusal
 from treetop.federation.wire.uploads import ReportStatus
 
 ABOUT = """What a party of a Treetop federation answers to devices, to its own back end and to the server.
@@ -46,6 +47,21 @@ class Tasks(Answer):
     """All tasks of this party."""
 
     tasks: list[ListedTask]
+
+
+class CountedTask(ListedTask):
+    """One task of this party in numbers."""
+
+    tickets: int
+    reports: int
+    refusals: dict[Refusal, int]
+    """Devices that told that they may not answer, by code; codes that none told are left out."""
+
+
+class Counts(Answer):
+    """All tasks of this party in numbers."""
+
+    tasks: list[CountedTask]
 
 
 class Verdicts(Answer):
@@ -116,10 +132,13 @@ LIST = described(DEVICES, 200, _DOCUMENT, (404, 422))
 ITEMS = described(DEVICES, 200, gives("The list, compressed JSON.", OCTETS, _BYTES), (404, 422))
 CAMPAIGN = described(DEVICES, 200, _DOCUMENT, (404, 422))
 ENROLMENTS = described(DEVICES, 200, _VERDICTS, (400, 404, 409, 422), sends(OCTETS, _BYTES))
+TICKET_CHECKS = described(DEVICES, 200, _VERDICTS, (400, 404, 422), sends(OCTETS, _BYTES))
+REFUSALS = described(DEVICES, 200, _VERDICTS, (400, 404, 422), sends(OCTETS, _BYTES))
 REPORTS = described(DEVICES, 200, _VERDICTS, (400, 404, 422, 429), sends(OCTETS, _BYTES))
 TICKETS = described(_BACK_END, 200, gives("Fresh tickets.", JSON, refers(Tickets)), (*KEYED, 400, 404, 409, 422))
 STANDING = described(_SERVER, 200, gives("Numbers alone.", JSON, refers(PartyStanding)), KEYED)
 TASK_STANDING = described(_SERVER, 200, gives("Numbers alone.", JSON, refers(TaskStanding)), (*KEYED, 404, 422))
+COUNTS = described(_SERVER, 200, gives("All tasks in numbers.", JSON, refers(Counts)), KEYED)
 INSTALL = described(
     _SERVER, 204, {"description": "It is kept."}, (*KEYED, 400, 422), sends(JSON, refers(SignedDocument))
 )
@@ -132,5 +151,7 @@ _AT_WORK = {"description": "Not answered yet.", "headers": AGAIN}
 _OUTCOME = gives("The outcome.", OCTETS, _BYTES)
 OUTCOME = described(_SERVER, 200, _OUTCOME, (*KEYED, 400, 404, 422))
 OUTCOME["responses"] = {202: _AT_WORK} | OUTCOME["responses"]
-REFERRED = (ProblemDetails, Health, Tasks, Verdicts, Lists, Tickets, SignedDocument, PartyStanding, TaskStanding)
+REFERRED = (
+    ProblemDetails, Health, Tasks, Counts, Verdicts, Lists, Tickets, SignedDocument, PartyStanding, TaskStanding,
+)  # fmt: skip
 """Shapes that the descriptions refer to by name."""

@@ -1,6 +1,7 @@
 """What an analyst asks of a server: order a query, follow it, read its result."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from treetop.services.device.party_client import detail_of
 MAX_RESULT_BYTES = 1 << 28
 NOT_YET = 404
 REFUSED = (400, 422)
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 class ServerClient:
@@ -76,6 +78,8 @@ class ServerClient:
 
     def _campaign(self, named: str) -> str:
         """Return the digest of a campaign: a name may hold anything, and is no part of an address."""
+        if _DIGEST.fullmatch(named):
+            return named
         found = [shown for shown in self.campaigns() if named in (shown["name"], shown["campaign"])]
         if not found:
             known = ", ".join(dict.fromkeys(shown["name"] for shown in self.campaigns())) or "none"

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
-from treetop.web.drawings.svg import Element, drawing, fitted, percent, shape, ticks, whole, written
+from treetop.web.drawings.svg import Element, Picture, drawing, fitted, percent, shape, ticks, whole, written
 
 WIDTH, LABELS, NUMBERS = 540.0, 150.0, 146.0
 ROW, HEAD, FOOT = 30.0, 34.0, 44.0
@@ -54,7 +52,7 @@ class Scale:
         return self.start + (min(max(number, -HUGE), HUGE) - self.low) / (self.high - self.low) * self.width
 
 
-def bars(rows: Sequence[Bar], title: str) -> Markup:
+def bars(rows: Sequence[Bar], title: str) -> Picture:
     """Draw one row for each item: its mark, name, bar, whisker, count and share."""
     height = HEAD + ROW * max(len(rows), 1) + FOOT
     scale = Scale.of(rows, LABELS + 12, WIDTH - LABELS - NUMBERS - 24)
@@ -106,7 +104,7 @@ def _bar(row: Bar, scale: Scale, y: float, height: float) -> list[Element]:
     return parts
 
 
-def row_bar(row: Bar, rows: Sequence[Bar]) -> Markup:
+def row_bar(row: Bar, rows: Sequence[Bar]) -> Picture:
     """Draw the bar of one row of a table, on the scale of all its rows; the numbers stand in the table."""
     scale = Scale.of(rows, 4, 192)
     zero = shape("line", x1=scale(0), x2=scale(0), y1=0, y2=20, class_="axis")
@@ -124,7 +122,7 @@ class Home:
     stderr: float
 
 
-def homes(item: str, rows: Sequence[Home], largest: float) -> Markup:
+def homes(item: str, rows: Sequence[Home], largest: float) -> Picture:
     """Draw one small panel: in which parties an item lives, as shares of their users on the scale of all panels."""
     width, head, line = 220.0, 24.0, 20.0
     low = min((row.share - row.stderr for row in rows), default=0.0)

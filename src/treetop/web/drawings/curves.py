@@ -4,9 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 
-from markupsafe import Markup
-
-from treetop.web.drawings.svg import Element, drawing, fitted, shape, written
+from treetop.web.drawings.svg import Element, Picture, drawing, fitted, shape, written
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640.0, 300.0, 40.0, 140.0, 34.0, 262.0
 SERIES = 6
@@ -21,7 +19,7 @@ class Point:
     error: float | None = None
 
 
-def curves(series: Mapping[str, Sequence[Point]], title: str, x_label: str) -> Markup:
+def curves(series: Mapping[str, Sequence[Point]], title: str, x_label: str) -> Picture:
     """Draw a curve for each name; x is positive and drawn on a logarithmic scale, y goes from 0 to 1."""
     places = sorted({point.x for points in series.values() for point in points})
     low, high = (log(places[0]), log(places[-1])) if places else (0.0, 1.0)

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
-from treetop.web.drawings.svg import CHARACTER, Element, drawing, shape, text_of, written
+from treetop.web.drawings.svg import CHARACTER, Element, Picture, drawing, shape, text_of, written
 
 WIDTH, BOX, GAP, SIZE = 460.0, 54.0, 58.0, 13.0
 
@@ -20,7 +18,7 @@ class Station:
     promise: str = ""
 
 
-def data_flow(stations: Sequence[Station]) -> Markup:
+def data_flow(stations: Sequence[Station]) -> Picture:
     """Draw the stations from top to bottom, and beside every arrow what passes there."""
     drawn: list[Element] = []
     y = 2.0

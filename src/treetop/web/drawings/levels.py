@@ -4,9 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from markupsafe import Markup
-
-from treetop.web.drawings.svg import Element, drawing, fitted, shape, whole, written
+from treetop.web.drawings.svg import Element, Picture, drawing, fitted, shape, whole, written
 
 State = Literal["done", "working", "waiting", "left out"]
 MAX_PRUNED = 4
@@ -26,7 +24,7 @@ class LevelCell:
 SIGNS: dict[State, str] = {"done": "", "working": "…", "waiting": "", "left out": "×"}
 
 
-def matrix(levels: int, rows: Mapping[str, Sequence[LevelCell]]) -> Markup:
+def matrix(levels: int, rows: Mapping[str, Sequence[LevelCell]]) -> Picture:
     """Draw a row for each party and a column for each level; cells that are missing wait."""
     labels, cell, head = 130.0, 30.0, 24.0
     drawn: list[Element] = [
@@ -66,7 +64,7 @@ class Branch:
     """What a person reads instead of bits, where that is known."""
 
 
-def tree(branches: Sequence[Branch], link: Callable[[str], str] | None = None, focus: str = "") -> Markup:
+def tree(branches: Sequence[Branch], link: Callable[[str], str] | None = None, focus: str = "") -> Picture:
     """Draw the prefixes below one of them: kept branches in full, pruned ones as stubs.
 
     `link` gives the address that a click on a kept branch leads to: the same tree with the focus there.

@@ -3,10 +3,8 @@
 from fractions import Fraction
 from math import ceil
 
-from markupsafe import Markup
-
 from treetop.privacy.epsilon import Epsilon
-from treetop.web.drawings.svg import Element, drawing, shape
+from treetop.web.drawings.svg import Element, Picture, drawing, shape
 
 PEOPLE, PER_ROW = 100, 20
 WIDTH, HEIGHT = 15, 24
@@ -29,7 +27,7 @@ def guesses_sentence(epsilon: Epsilon) -> str:
     )
 
 
-def people(right: int) -> Markup:
+def people(right: int) -> Picture:
     """Draw a hundred guesses: 50 right by chance, some more by the report, and the others wrong."""
 
     def person(place: int) -> Element:

@@ -4,16 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite, log10
 
-from markupsafe import Markup
-
-from treetop.web.drawings.svg import Element, drawing, fitted, percent, shape, written
+from treetop.web.drawings.svg import Element, Picture, drawing, fitted, percent, shape, written
 
 WIDTH = 460.0
 SHADES = 6
 """Classes shade-0 to shade-5 of the stylesheet, again from the first for more parts."""
 
 
-def shares(parts: Sequence[tuple[str, float]], title: str, missing: float = 0.0) -> Markup:
+def shares(parts: Sequence[tuple[str, float]], title: str, missing: float = 0.0) -> Picture:
     """Draw parts of a whole as one strip, and hatched what is missing of it; every part is named below."""
     total = sum(max(share, 0.0) for _, share in parts) + max(missing, 0.0)
     named = [(label, max(share, 0.0), f"shade-{place % SHADES}") for place, (label, share) in enumerate(parts)]
@@ -48,7 +46,7 @@ class FoundShare:
     marked: float | None
 
 
-def found_shares(rows: Sequence[FoundShare], chosen: str | None, title: str) -> Markup:
+def found_shares(rows: Sequence[FoundShare], chosen: str | None, title: str) -> Picture:
     """Draw on a logarithmic scale from which share on each way finds an item; further left is better."""
     head, line, labels = 30.0, 26.0, 122.0
     numbers = [share for row in rows for share in (row.found, row.marked) if share is not None and share > 0]

@@ -6,11 +6,10 @@ follows the page into dark mode; a picture that leaves the page takes the styles
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from importlib.resources import files
 from math import floor, isfinite, log10
 from unicodedata import east_asian_width
-
-from markupsafe import Markup, escape
 
 from treetop.public_text import visible
 
@@ -23,6 +22,16 @@ CHARACTER = 0.58
 def text_of(content: object) -> str:
     """Return a text that a person sees and XML can hold."""
     return visible(str(content)).translate(NOT_IN_XML)
+
+
+class Picture(str):
+    """A whole picture as SVG text, which templates take as it is."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        """Return it: every text in it is escaped."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -61,22 +70,22 @@ def written(content: object, x: float, y: float, class_: str = "", **attributes:
     return shape("text", str(content), x=float(x), y=float(y), class_=class_ or None, **attributes)
 
 
-def drawing(width: float, height: float, title: str, *within: Element, **attributes: object) -> Markup:
+def drawing(width: float, height: float, title: str, *within: Element, **attributes: object) -> Picture:
     """Return a whole picture, no larger than it was drawn; its title is what a screen reader says."""
     box = f"0 0 {_number(float(width))} {_number(float(height))}"
     picture = shape(
         "svg", shape("title", title), *within, xmlns=NAMESPACE, viewBox=box, width=float(width), role="img",
         class_="drawing", **attributes,
     )  # fmt: skip
-    return Markup(picture)  # noqa: S704  every text in it was escaped
+    return Picture(picture)
 
 
-def standing_alone(picture: Markup) -> bytes:
-    """Return a picture as a file: with its size, its colours, and a background."""
+def standing_alone(picture: Picture) -> bytes:
+    """Return a picture as a file: with its size, its colours, and white behind it."""
     style = files("treetop.web").joinpath("static", "drawings.css").read_text("utf-8")
     head, end, rest = str(picture).partition("</title>")
-    inner = shape("style", style.replace("\n", " "))
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}{end}{inner}{rest}\n'.encode()
+    inner = shape("style", f"{style} .drawing {{ background: #fff; }}".replace("\n", " "))
+    return f"{head}{end}{inner}{rest}\n".encode()
 
 
 def fitted(text: object, width: float, size: float) -> str:
@@ -98,9 +107,9 @@ def whole(number: float) -> str:
 def percent(share: float) -> str:
     """Return a share in percent with about three digits."""
     if share == 0 or abs(share) >= 0.1:
-        return f"{100 * share:.1f} %"
+        return f"{100 * share:.1f}\u00a0%"
     digits = min(1 - floor(log10(abs(100 * share))), 6) if share else 1
-    return f"{100 * share:.{max(digits, 1)}f} %"
+    return f"{100 * share:.{max(digits, 1)}f}\u00a0%"
 
 
 def ticks(low: float, high: float, about: int = 4) -> list[float]:

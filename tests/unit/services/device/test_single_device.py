@@ -1,5 +1,6 @@
 """One device and its party: T4, T13, and what a person is told; the value is never shown."""
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -25,10 +26,12 @@ from treetop.errors import (
     UnknownName,
     ValueUnavailable,
 )
+from treetop.federation.campaign import Campaign, template_of
 from treetop.federation.device.ledger import Caps
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.task import Deadlines, DeviceTask, Encoding, WeightedGroup
 from treetop.federation.wire.item_lists import ItemList
+from treetop.federation.wire.refusals import Refusal, decoded_refusals
 from treetop.federation.wire.report_batches import decoded_batch
 from treetop.federation.wire.uploads import ReportStatus, Ticket
 from treetop.services.device.party_client import PartyClient
@@ -173,7 +176,8 @@ def test_refusals_come_before_the_value_is_read(tmp_path: Path, given: dict[str,
         Player(party, url, tmp_path).run(lambda: read.append("it") or "77", entropy=entropy, **given)  # type: ignore[func-returns-value]
     assert read == []
     assert entropy.total == 0
-    assert not [path for path, _ in party.requests if not path.endswith(task.digest.hex())]
+    others = [path for path, _ in party.requests if not path.endswith(task.digest.hex())]
+    assert [path.rpartition("/")[2] for path in others] == ["refusals"] * (error is BudgetExceeded)
 
 
 def test_rounds_go_on_from_run_to_run(tmp_path: Path) -> None:
@@ -280,3 +284,78 @@ def test_an_old_ledger_put_back_is_refused(tmp_path: Path) -> None:
             with pytest.raises(LedgerRefused, match="counter"):
                 Player(party, url, tmp_path).run()
     assert len(party.received) == 1
+
+
+def weekly_party(weeks: int = 2) -> FakeParty:
+    """A party in the first week of a campaign."""
+    opened = Campaign(template_of(replace(fleet_task(), name="weekly")), int(time.time()) - 100, weeks=weeks)
+    ends = opened.ends(0, 0)
+    week = replace(
+        fleet_task(), name=opened.task_name(0, 0), campaign=opened.week(0, 0),
+        deadlines=Deadlines(opened.opens(0, 0), ends, ends),
+    )  # fmt: skip
+    return FakeParty(week, campaign=opened)
+
+
+def test_a_device_answers_in_its_own_week_and_tells_a_code_in_another(tmp_path: Path) -> None:
+    party, seen = weekly_party(), set[object]()
+    with serving(party) as url:
+        for number in range(20):
+            party.requests.clear()
+            party.distinct.clear()
+            player = Player(party, url, tmp_path / str(number))
+            read: list[str] = []
+            verdict = player.run(lambda read=read: read.append("it") or "77")  # type: ignore[misc]
+            told = [decoded_refusals(body)[0][1] for path, body in party.requests if path.endswith("refusals")]
+            assert (told, len(read)) == (([], 1) if verdict else ([Refusal.NOT_MY_WEEK], 0))
+            assert player.run() is (ReportStatus.REPLAYED if verdict else None)
+            assert len([path for path, _ in party.requests if path.endswith("refusals")]) == len(told)
+            seen.add(verdict)
+    assert seen == {ReportStatus.ACCEPTED, None}
+
+
+def test_a_campaign_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
+    party = weekly_party()
+    campaign, party.campaign = party.campaign, None
+    with serving(party) as url:
+        player = Player(party, url, tmp_path)
+        assert player.run() is None
+        assert "does not have the task's campaign yet" in player.told[-1]
+        assert not (tmp_path / "ledger").exists()
+        party.closed = True
+        with pytest.raises(QuestionRefused, match="state of the task"):
+            player.run()
+        party.closed, party.campaign = False, replace(campaign, weeks=3)  # type: ignore[type-var]
+        with pytest.raises(PeerViolation, match="campaign of the task"):
+            player.run()
+    assert not (tmp_path / "ledger").exists()
+
+
+def test_a_forged_ticket_is_noticed_before_anything_is_spent(tmp_path: Path) -> None:
+    party = FakeParty(fleet_task())
+    party.fault = lambda path, body: (200, b'{"verdicts":["ticket_forged"]}', {}) if "ticket-checks" in path else None
+    with serving(party) as url:
+        with pytest.raises(ReportRefused, match="nothing was spent, found ticket_forged"):
+            Player(party, url, tmp_path).run()
+        assert not (tmp_path / "ledger").exists()
+        party.fault = lambda path, body: (404, b"", {}) if "ticket-checks" in path else None
+        assert Player(party, url, tmp_path).run() is ReportStatus.ACCEPTED
+
+
+def test_a_spent_budget_is_told_once_and_a_party_that_does_not_listen_changes_nothing(tmp_path: Path) -> None:
+    party = FakeParty(fleet_task())
+    caps = Caps(Fraction(4), Fraction(1, 2))
+    with serving(party) as url:
+        player = Player(party, url, tmp_path)
+        party.fault = lambda path, body: (500, b"", {}) if "refusals" in path else None
+        for _ in range(2):
+            with pytest.raises(BudgetExceeded, match="lifetime"):
+                player.run(caps=caps)
+            party.fault = lambda path, body: None
+        with pytest.raises(BudgetExceeded, match="lifetime"):
+            player.run(caps=caps)
+    told = [decoded_refusals(body)[0][1] for path, body in party.requests if path.endswith("refusals")]
+    assert set(told) == {Refusal.BUDGET_LIFETIME}
+    state = DeviceState(tmp_path)
+    assert [(event.deed, event.verdict) for event in state.events()] == [("refused", "budget_lifetime")]
+    state.close()

@@ -1,12 +1,15 @@
 """A fleet: every device answers once with the real device code, whatever happens on the way."""
 
 import sqlite3
+import time
 from collections import Counter
 from contextlib import closing
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -25,13 +28,18 @@ from treetop.errors import (
     QuestionRefused,
     TreetopError,
 )
+from treetop.federation.campaign import Campaign, template_of
+from treetop.federation.device import trusted_task
 from treetop.federation.device.device import Device
+from treetop.federation.device.ledger import Caps
 from treetop.federation.task import Deadlines, Encoding
 from treetop.federation.wire.item_lists import ItemList
+from treetop.federation.wire.refusals import decoded_refusals
 from treetop.federation.wire.report_batches import decoded_batch
 from treetop.federation.wire.uploads import ReportStatus
 from treetop.oracles.set_question import SetQuestion
 from treetop.privacy.budget import Budget
+from treetop.services.fleet import runs
 from treetop.services.fleet.fleet import Fleet, FleetPlan
 from treetop.services.fleet.runs import FleetProgress
 from treetop.trie.user_groups import Group
@@ -232,8 +240,8 @@ def test_a_device_is_asked_through_the_real_code(tmp_path: Path, monkeypatch: py
     party, returned = FakeParty(fleet_task()), list[bytes]()
     honest = Device.answer_once
 
-    def watched(self: Device, task: Any) -> bytes:
-        returned.append(honest(self, task))
+    def watched(self: Device, task: Any, campaign: Any) -> bytes:
+        returned.append(honest(self, task, campaign))
         return returned[-1]
 
     monkeypatch.setattr(Device, "answer_once", watched)
@@ -243,26 +251,61 @@ def test_a_device_is_asked_through_the_real_code(tmp_path: Path, monkeypatch: py
 
 
 def test_a_second_task_is_charged_to_the_same_ledgers(tmp_path: Path) -> None:
-    from dataclasses import replace
-
+    caps = Caps(window=Fraction(8))
     for number in range(9):
         party = FakeParty(replace(fleet_task(), name=f"task {number}"))
         with serving(party) as url:
             if number < 8:
-                assert run(party, url, tmp_path, 20).verdicts == {"accepted": 20}
+                assert run(party, url, tmp_path, 20, caps=caps).verdicts == {"accepted": 20}
             else:
                 with pytest.raises(BudgetExceeded, match="lifetime cap is epsilon 8"):
-                    run(party, url, tmp_path, 20)
+                    run(party, url, tmp_path, 20, caps=caps)
+
+
+def test_a_device_whose_budget_is_spent_tells_its_party_and_the_others_answer(tmp_path: Path) -> None:
+    first, second = FakeParty(fleet_task(epsilon="4")), FakeParty(replace(fleet_task(epsilon="4"), name="second"))
+    with serving(first) as url:
+        run(first, url, tmp_path, 60)
+    database = sqlite3.connect(tmp_path / "fleet.sqlite")
+    database.execute("DELETE FROM devices WHERE place >= 20")
+    database.commit()
+    database.close()
+    with serving(second) as url:
+        for _ in range(2):
+            totals = run(second, url, tmp_path, 60)
+            assert (totals.verdicts, totals.refused) == ({"accepted": 40}, {"budget_window": 20})
+    (told,) = [body for path, body in second.requests if path.endswith("refusals")]
+    assert [(ticket, code.value) for ticket, code in decoded_refusals(told)] == [
+        (ticket, "budget_window") for ticket in second.write_tickets(20)
+    ]
+
+
+def test_a_campaign_is_answered_by_each_device_in_its_own_week(tmp_path: Path) -> None:
+    """Two weeks in two runs of the fleet over the same ledgers: every device answers in one of them."""
+    now = int(time.time())
+    opened = Campaign(template_of(replace(fleet_task(), name="weekly")), now - 100, every=1_000, weeks=2)
+    answered: list[set[int]] = []
+    for week in range(2):
+        ends = opened.ends(0, week)
+        week_task = replace(
+            fleet_task(), name=opened.task_name(0, week), campaign=opened.week(0, week),
+            deadlines=Deadlines(opened.opens(0, week), ends, ends),
+        )  # fmt: skip
+        party = FakeParty(week_task, campaign=opened)
+        with serving(party) as url, patch.object(runs, "LEEWAY", 10_000), patch.object(trusted_task, "LEEWAY", 10_000):
+            totals = run(party, url, tmp_path, 300)
+            again = run(party, url, tmp_path, 300)
+        answered.append({serial for serial, _ in party.received})
+        assert totals.refused == {"not_my_week": 300 - len(answered[-1])} == again.refused
+        assert totals.verdicts == {"accepted": len(answered[-1])}
+    assert answered[0] | answered[1] == set(range(300))
+    assert not answered[0] & answered[1]
+    assert 100 < len(answered[0]) < 200
 
 
 @pytest.mark.parametrize("oracle", ["olh", "krr"])
 def test_a_hostile_task_gets_nothing_of_any_device(tmp_path: Path, oracle: str) -> None:
-    """Refused before the first enrolment or report, though only the last device has spent its budget or has a pin."""
-    from dataclasses import replace
-    from fractions import Fraction
-
-    from treetop.federation.device.ledger import Caps
-
+    """Refused before the first enrolment or report, though only the last device has a pin."""
     first = FakeParty(fleet_task(epsilon="4"))
     with serving(first) as url:
         run(first, url, tmp_path, 1_100)
@@ -272,7 +315,7 @@ def test_a_hostile_task_gets_nothing_of_any_device(tmp_path: Path, oracle: str) 
     database.close()
     hostile = [
         (replace(fleet_task(oracle), attribute="favour\u0456te"), Caps(), "attribute of the task"),
-        (replace(fleet_task(oracle, "4"), attribute="Favourite "), Caps(lifetime=Fraction(7)), "lifetime"),
+        (replace(fleet_task(oracle, "4.5"), attribute="Favourite "), Caps(), "task cap"),
     ]
     if oracle == "krr":
         hostile.append((replace(fleet_task(oracle), lengths=(0, 1, 4, 8)), Caps(), "slots at level 1"))

@@ -1,0 +1,51 @@
+"""The documentation as a site: `make site`. Everything is in the pages; nothing is fetched when one is read."""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "src"))
+_PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+project, author = "Treetop", _PROJECT["authors"][0]["name"]
+release = version = _PROJECT["version"]
+project_copyright = f"{author}, Apache License 2.0"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.doctest"]
+myst_enable_extensions = ["attrs_inline"]
+myst_heading_anchors = 4
+autodoc_typehints = "description"
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "show-inheritance": False}
+default_role = "code"  # docstrings write code between single backticks
+html_theme = "furo"
+html_title = f"Treetop {release}"
+html_show_sphinx = False
+html_copy_source = False
+html_theme_options = {"sidebar_hide_name": False}
+html_static_path = ["site_static"]
+html_css_files = ["site.css"]
+linkcheck_ignore = [".*"]  # links inside the site are checked by every build; nothing outside is ever asked
+BESIDE = ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY")
+"""Files beside docs/ that the site shows among the pages of the project."""
+_EXAMPLE = re.compile(r"\[([^\]]+)\]\((?:\.\./)*(examples/[^)]+)\)")
+
+
+def _link_inside(_: Sphinx, page: str, source: list[str]) -> None:
+    """Show what lies beside docs/, point links to it at the site's own pages, and name examples instead of linking."""
+    up, text = "../" * page.count("/"), source[0]
+    beside = page.removeprefix("project/").upper()
+    if beside in BESIDE:
+        text = (ROOT / f"{beside}.md").read_text("utf-8").replace("](docs/", "](../")
+    for name in BESIDE:
+        inside = f"{up}project/{name.lower()}.md"
+        text = text.replace(f"]({up}../{name}.md", f"]({inside}").replace(f"]({name}.md", f"]({inside}")
+    source[0] = _EXAMPLE.sub(r"\1 (`\2`)", text)
+
+
+def setup(app: Sphinx) -> None:
+    """Register what is done to every page before it is read."""
+    app.connect("source-read", _link_inside)

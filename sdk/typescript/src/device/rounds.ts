@@ -1,0 +1,53 @@
+/**
+ * What a device believes and checks in rounds, where it answers a candidate list: a file of its own, loaded by tasks in
+ * rounds. Everything here is a function of public data and happens before the value is read.
+ */
+
+import type { Digest } from "../bytes.js";
+import { check } from "../errors.js";
+import { groupText, type Group } from "../wire/groups.js";
+import { readBeacon, readList, type PublishedList } from "../wire/lists.js";
+import { checkedContent } from "../wire/signedDocuments.js";
+import { groupAt, type listTerms } from "../wire/task.js";
+import { SERIAL_BYTES } from "../wire/uploads.js";
+import type { Enrolment } from "./groupAssignment.js";
+import { largestDomain } from "./listChecks.js";
+import type { TrustedTask } from "./trustedTask.js";
+
+export { listDigest, slotOf } from "../wire/lists.js";
+export { assignedGroup } from "./groupAssignment.js";
+export { checkQuestion } from "./listChecks.js";
+
+const MIN_BEACON_BYTES = 16;
+
+/** Refuse a task with a level whose lists are all shorter than the device answers: the level is not its choice. */
+export function checkListLengths({ task, party }: TrustedTask, leastSlots: number): void {
+  for (const [level, role] of task.groups) {
+    const group = groupAt(task, party, [level, role]);
+    const found = largestDomain(task, group) + 1n;
+    check(found >= leastSlots, "question", `slots at ${groupText(group)}`, `${leastSlots} at least`, `${found} at most`);
+  }
+}
+
+/** Refuse a document of another task or party. */
+function checkOwn({ task, party }: TrustedTask, found: { readonly task: Digest; readonly party: string }): void {
+  check(found.task === task.digest && found.party === party, "question", "task and party", "the device's own");
+}
+
+/** Believe a beacon that a pinned key signed for this task and party; return what settles the group of a ticket. */
+export async function enrolmentOf(trusted: TrustedTask, document: Uint8Array, ticket: Uint8Array): Promise<Enrolment> {
+  const found = readBeacon(await checkedContent("beacon", document, trusted.verifies));
+  const { beacon, party } = found;
+  checkOwn(trusted, found);
+  check(beacon.length >= MIN_BEACON_BYTES, "question", "bytes of the beacon", `${MIN_BEACON_BYTES} at least`, beacon.length);
+  return { identifier: ticket.subarray(0, SERIAL_BYTES), beacon, party };
+}
+
+/** Believe a candidate list that a pinned key signed for this task, party and group (rounds). */
+export async function listOf(trusted: TrustedTask, document: Uint8Array, group: Group, terms: ReturnType<typeof listTerms>): Promise<PublishedList> {
+  const list = readList(await checkedContent("list", document, trusted.verifies), terms);
+  const { party, question } = list;
+  checkOwn(trusted, { task: question.task, party });
+  check(groupText(question.group) === groupText(group), "question", "group of the list", groupText(group), groupText(question.group));
+  return list;
+}

@@ -1,0 +1,227 @@
+"""A whole cycle of a campaign: what its weeks show together, whatever values a device holds in them.
+
+The law of two weeks is enumerated through the whole device: every sequence of values, every week that may be drawn,
+every random word. What a device does around it (one week for each cycle, a window that no clock resets) is driven.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+
+from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
+from treetop.adapters.system.host import SystemEntropy
+from treetop.audit.audit_report import Check
+from treetop.audit.empirical_epsilon import Counts, epsilon_bound
+from treetop.audit.exact_ratios import Odds, largest_odds, within
+from treetop.audit.neighbouring_inputs import ENROLMENT, FIRST, SECOND, Audited, DeviceFactory, audited
+from treetop.audit.oracle_laws import edges
+from treetop.audit.scripted_entropy import word
+from treetop.errors import BudgetExceeded, NotMyWeek, TreetopError
+from treetop.federation.campaign import DAY, Campaign, template_of
+from treetop.federation.device.device import Device
+from treetop.federation.device.ledger import Caps, Ledger
+from treetop.federation.ports import Clock, CounterStore, LedgerStore
+from treetop.federation.task import Deadlines
+from treetop.federation.wire.report_batches import decoded_batch
+from treetop.oracles.krr import KRandomizedResponse
+from treetop.privacy.budget import Budget
+from treetop.privacy.randomness import WORD_BYTES, WORDS, Entropy
+
+STARTS = 1_700_000_000
+BUDGETS = Budget("1"), Budget("4")
+LedgerFactory = Callable[[LedgerStore, CounterStore, Caps, Clock], Ledger]
+
+
+@dataclass
+class AuditClock:
+    """A clock that the auditor sets."""
+
+    time: int = STARTS
+
+    def now(self) -> int:
+        """Return what it was set to."""
+        return self.time
+
+
+def campaign_of(budget: Budget, weeks: int = 2, cycles: int = 1) -> Campaign:
+    """Return a campaign over two candidates and the dummy, in rounds: a level of one bit."""
+    return Campaign(template_of(audited(KRandomizedResponse(), budget, 1).task), STARTS, weeks=weeks, cycles=cycles)
+
+
+def week_of(campaign: Campaign, cycle: int, week: int) -> Audited:
+    """Return the one question of a week."""
+    asked = audited(KRandomizedResponse(), campaign.budget, 1)
+    opens, ends = campaign.opens(cycle, week), campaign.ends(cycle, week)
+    task = replace(
+        campaign.template, name=campaign.task_name(cycle, week), campaign=campaign.week(cycle, week),
+        deadlines=Deadlines(opens, ends, ends),
+    )  # fmt: skip
+    return Audited(task, replace(asked.question, task=task.digest), asked.published)
+
+
+class CampaignDevice:
+    """A device that is started anew for every question, and whose owner's value may be another every week."""
+
+    def __init__(
+        self, entropy: Entropy, caps: Caps, factory: DeviceFactory = Device, ledger: LedgerFactory = Ledger
+    ) -> None:
+        self._entropy, self._caps, self._factory, self._open = entropy, caps, factory, ledger
+        self._store, self._counter, self.clock = MemoryLedger(), MemoryCounter(), AuditClock()
+
+    @property
+    def ledger(self) -> Ledger:
+        """Return the ledger, as after a restart."""
+        return self._open(self._store, self._counter, self._caps, self.clock)
+
+    def answer(self, campaign: Campaign, cycle: int, week: int, value: int | None) -> Hashable:
+        """Return what the party sees of a week: the bytes of a report, a public code, or nothing."""
+        asked, device = week_of(campaign, cycle, week), self._factory(lambda: value, self._entropy, self.ledger)
+        self.clock.time = campaign.opens(cycle, week)
+        try:
+            return device.answer(asked.task, ENROLMENT, asked.question, asked.published, campaign)
+        except (NotMyWeek, BudgetExceeded) as refused:
+            return refused.code
+        except TreetopError:
+            return "nothing"
+
+    def look(self, campaign: Campaign, cycle: int, week: int) -> None:
+        """See a week's task and be gone before it is answered."""
+        self.clock.time = campaign.opens(cycle, week)
+        try:
+            device = self._factory(lambda: FIRST, self._entropy, self.ledger)
+            device.check_allowed(week_of(campaign, cycle, week).task, campaign)
+        except TreetopError:
+            return
+
+
+def _caps(budget: Budget, cycles: int = 1) -> Caps:
+    total = budget.amount * cycles
+    return Caps(budget.amount, total, least_slots=3, window=total)
+
+
+class _Branch(Exception):
+    """The device wants so many more random bytes."""
+
+
+class _Branching:
+    def __init__(self, script: bytes) -> None:
+        self._script = script
+
+    def read(self, count: int) -> bytes:
+        if len(self._script) < count:
+            raise _Branch(count)
+        taken, self._script = self._script[:count], self._script[count:]
+        return taken
+
+
+def cycle_law(
+    campaign: Campaign, values: Sequence[int | None], factory: DeviceFactory = Device
+) -> dict[Hashable, Fraction]:
+    """Return the probability of everything that a party may see in a cycle, when the weeks have these values.
+
+    A single byte is a choice among two, of the week or of the lie, and its last bit makes it; eight are the word that
+    is compared with the threshold.
+    """
+    law: dict[Hashable, Fraction] = {}
+    whole = [(word(first), Fraction(end - first, WORDS)) for first, end in edges(week_of(campaign, 0, 0).face)]
+    choices = {1: [(bytes([last]), Fraction(1, 2)) for last in range(2)], WORD_BYTES: whole}
+    waiting = [(b"", Fraction(1))]
+    while waiting:
+        script, chance = waiting.pop()
+        device = CampaignDevice(_Branching(script), _caps(campaign.budget), factory)
+        try:
+            seen = tuple(device.answer(campaign, 0, week, value) for week, value in enumerate(values))
+        except _Branch as more:
+            waiting += [(script + taken, chance * part) for taken, part in choices[more.args[0]]]
+        else:
+            law[seen] = law.get(seen, Fraction(0)) + chance
+    return law
+
+
+def worst_odds(campaign: Campaign, factory: DeviceFactory = Device) -> Odds:
+    """Return the largest ratio over every two sequences of values and everything that a party may see of a cycle."""
+    values = week_of(campaign, 0, 0).values
+    laws = [cycle_law(campaign, sequence, factory) for sequence in product(values, repeat=campaign.weeks)]
+    seen = {output for law in laws for output in law}
+    return largest_odds([law.get(output, Fraction(0)) for law in laws] for output in seen)
+
+
+def cycle_law_check(factory: DeviceFactory = Device) -> Check:
+    """Check the law of a cycle of two weeks, for all sequences of values."""
+    cases = [(budget, worst_odds(campaign_of(budget), factory)) for budget in BUDGETS]
+    claim = (
+        "reports and codes of both weeks of a cycle are never more than e^epsilon likelier for one sequence of values"
+    )
+    return within("exact_campaign", claim, cases)
+
+
+def one_week_check(devices: int, factory: DeviceFactory = Device, ledger: LedgerFactory = Ledger) -> Check:
+    """Check that a cycle has one week, whatever is missed and asked again, and that it costs once."""
+    campaign, wrong = campaign_of(Budget("1"), weeks=3, cycles=2), 0
+    for _ in range(devices):
+        device = CampaignDevice(SystemEntropy(), _caps(campaign.budget, campaign.cycles), factory, ledger)
+        for cycle in range(campaign.cycles):
+            drawn, reports = set[int](), set[Hashable]()
+            for week in range(campaign.weeks):
+                device.look(campaign, cycle, week)
+                drawn |= {slot.slot for slot in device.ledger.slots if slot.cycle == cycle}
+                if week % 2:  # the first and the last week are missed
+                    reports |= {device.answer(campaign, cycle, week, FIRST) for _ in range(2)}
+            answered = [seen for seen in reports if isinstance(seen, bytes)]
+            wrong += len(drawn) != 1 or len(answered) != (drawn == {1})
+        wrong += device.ledger.spent != campaign.budget.amount * campaign.cycles
+    claim = f"{devices:,} devices, weeks missed and asked about again: a week for each cycle, never drawn anew"
+    return Check("campaign_one_week", wrong == 0, claim, wrong, 0)
+
+
+def window_check(ledger: LedgerFactory = Ledger) -> Check:
+    """Check that a clock which is set back, and forth again, gives back nothing of a window."""
+    campaign, wrong = campaign_of(Budget("2")), 0
+    caps = Caps(Fraction(2), Fraction(100), least_slots=3, window=Fraction(4))
+    for back in (1, DAY, caps.window_seconds, 2 * caps.window_seconds):
+        device = CampaignDevice(SystemEntropy(), caps, ledger=ledger)
+        now = STARTS + caps.window_seconds
+        for place, time in enumerate((now, now - back, now, now - back, now + caps.window_seconds - 1)):
+            device.clock.time = time
+            try:
+                taken = audited(KRandomizedResponse(), campaign.budget, 1).named(f"task {place}")
+                taken.answer(Device(lambda: FIRST, SystemEntropy(), device.ledger))
+            except BudgetExceeded:
+                wrong += place < 2
+            else:
+                wrong += place >= 2
+    claim = "within a window nothing more is spent after the clock was set back, and forth again"
+    return Check("campaign_window", wrong == 0, claim, wrong, 0)
+
+
+def cycle_loss_check(trials: int, factory: DeviceFactory = Device) -> Check:
+    """Check that what many devices show in a cycle, when all of their values change, is bounded by one epsilon."""
+    budget, entropy = BUDGETS[0], SystemEntropy()
+    campaign, costs = campaign_of(budget), set[Fraction]()
+    counts: list[Counts] = []
+    for values in ((FIRST, SECOND << 1), (SECOND << 1, FIRST)):
+        seen: Counts = Counter()
+        for _ in range(trials):
+            device = CampaignDevice(entropy, _caps(budget), factory)
+            seen[tuple(_shown(device.answer(campaign, 0, week, value)) for week, value in enumerate(values))] += 1
+            costs.add(device.ledger.spent)
+        counts.append(seen)
+    bound = epsilon_bound(counts[0], counts[1], trials)
+    claim = f"{2 * trials:,} devices through a cycle of two weeks, with two values in either order; each ledger says 1"
+    return Check(
+        "longitudinal_campaign", costs == {budget.amount} and bound <= budget.amount, claim, bound, float(budget.amount)
+    )
+
+
+def _shown(seen: Hashable) -> Hashable:
+    return decoded_batch(seen).reports()[0] if isinstance(seen, bytes) else seen
+
+
+def campaign_checks(quick: bool) -> list[Check]:
+    """Check whole cycles."""
+    return [
+        cycle_law_check(), one_week_check(50 if quick else 500), window_check(),
+        cycle_loss_check(3_000 if quick else 50_000),
+    ]  # fmt: skip
