@@ -1,13 +1,16 @@
 """How many devices of a task told their party that they may not answer, by code.
 
 What lasts are counts alone. Which tickets they came with is known while the process runs, so that a device that tells
-again counts once; after a restart of the party it would count twice, which devices avoid by remembering that they told.
+again counts once; after a restart of the party, or at another of its processes, it would count twice, which devices
+avoid by remembering that they told.
 """
 
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from threading import Lock
+from uuid import uuid4
 
 from treetop.federation.service_ports import Journal
 from treetop.federation.task import DeviceTask
@@ -21,11 +24,20 @@ class RefusalCounts:
 
     def __init__(self, journal: Journal, task: DeviceTask) -> None:
         self._journal, self._book, self._turn = journal, f"refusals:{task.digest.hex()}", Lock()
+        self._reading = Lock()
         self._counts: Counter[str] = Counter()
-        entries = journal.read(self._book)
-        for content in entries.values():
-            self._counts.update(json.loads(content))
-        self._entries, self._told = len(entries), bytearray()
+        self._read, self._told = 0, bytearray()
+        self._writer, self._written = uuid4().hex, 0
+        """Several processes of a party write into one book, each under names of its own."""
+        self.reread()
+
+    def reread(self) -> None:
+        """Take note of what other processes of this party have counted."""
+        with self._reading:
+            entries = self._journal.read(self._book)
+            for content in islice(entries.values(), self._read, None):
+                self._counts.update(json.loads(content))
+            self._read = len(entries)
 
     @property
     def counts(self) -> Mapping[Refusal, int]:
@@ -43,8 +55,8 @@ class RefusalCounts:
                 new[code.value] += not seen[serial]
                 seen[serial] = 1
             if new := +new:
-                self._journal.write(self._book, str(self._entries + 1), canonical_json(new))
-                self._entries += 1
-                self._counts.update(new)
+                self._journal.write(self._book, f"{self._writer}:{self._written + 1}", canonical_json(new))
+                self._written += 1
             self._told = seen
+            self.reread()
             return statuses
