@@ -40,10 +40,12 @@ from treetop.cli.options import (
     Trust,
     WordList,
     WordListOrder,
+    completing,
     seconds_of,
 )
 from treetop.cli.rendering import present
 from treetop.cli.screen import note, out, print_json, waiting
+from treetop.cli.shared.output import OutputFile, checked_target
 from treetop.errors import QueryFailed
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
 from treetop.mechanisms.protocol import MODES
@@ -55,7 +57,9 @@ POLL_SECONDS = 1.0
 TaskDigest = Annotated[
     str | None, typer.Option("--task", help="Follow a query that was asked before.", show_default=False)
 ]
-Mode = Annotated[str, typer.Option("--mode", help=f"How devices are asked: {', '.join(MODES)}.")]
+Mode = Annotated[
+    str, typer.Option("--mode", help=f"How devices are asked: {', '.join(MODES)}.", autocompletion=completing(MODES))
+]
 Collect = Annotated[
     str, typer.Option("--collect", metavar="DURATION", help="How long devices may report; in rounds, after enrolment.")
 ]
@@ -103,10 +107,11 @@ def query(
     min_validation: LeastValidation = 100,
     ca: CaFile = None,
     wait: Wait = True,
+    output: OutputFile = None,
     json: Json = False,
 ) -> None:
     """Ask a running server for the k most popular items of its federation."""
-    options = dict(locals())
+    options, target = dict(locals()), checked_target(output)
     client = client_of(server, key_file, ca)
     if task is None:
         now, span = int(time.time()), seconds_of("--collect", collect)
@@ -122,9 +127,10 @@ def query(
         task = client.order(order)
         note(f"task {task}")
     if not wait:
-        print_json(client.state(task)) if json else out.print(f"asked: treetop query --server {server} --task {task}")
+        asked = f"asked: treetop query --server {server} --task {task}"
+        print_json(client.state(task)) if json else out.print(asked, soft_wrap=True)
         return
-    present(Answer.from_json(followed(client, task)), json)
+    present(Answer.from_json(followed(client, task)), json, target)
 
 
 def followed(client: ServerClient, task: str) -> dict[str, Any]:
