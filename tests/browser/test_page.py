@@ -45,13 +45,14 @@ class Up:
         return f"http://{listen[1]}", (home / "back_end.key").read_text().strip(), home
 
     def process_of(self, settings: Path) -> int:
-        """Return the process that serves a settings file."""
+        """Return the process of this federation that serves a settings file."""
         for entry in Path("/proc").glob("[0-9]*"):
             try:
                 command = (entry / "cmdline").read_bytes().split(b"\0")
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             except OSError:
                 continue
-            if str(settings).encode() in command:
+            if str(settings).encode() in command and parent == self.process.pid:
                 return int(entry.name)
         raise AssertionError(settings)
 
@@ -78,7 +79,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
             time.sleep(0.1)
         yield Up(process, folder / "up", said[1])
     finally:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         process.wait(60)
         log.close()
     assert process.returncode == 0, (folder / "log.txt").read_text()
@@ -125,15 +126,18 @@ def test_a_person_follows_a_query_through_the_death_of_a_party_to_its_answer(bro
     shown(tab, "drinks.csv on this machine")
     shown(tab, "reachable")
     stand(tab, up.base, figures(), "overview")
-    task = order(up)
-    tab.go(f"{up.base}/page/queries/{task}")
+    shown(tab, "answered")
     _, _, home = up.party("north")
     north = up.process_of(home / "party.toml")
-    shown(tab, "Waiting for")
     os.kill(north, signal.SIGSTOP)
-    shown(tab, "does not answer (TimeoutError)")
-    stand(tab, up.base, figures(), "query_running")
-    os.kill(north, signal.SIGKILL)
+    try:
+        task = order(up)
+        tab.go(f"{up.base}/page/queries/{task}")
+        shown(tab, "Waiting for reports of the devices of north and south.")
+        shown(tab, "does not answer (TimeoutError)")
+        stand(tab, up.base, figures(), "query_running")
+    finally:
+        os.kill(north, signal.SIGKILL)
     tab.wait_for("document.querySelector('main').innerText.includes('Take it along')", START_SECONDS)  # by itself
     shown(tab, "of 1,200")
     stand(tab, up.base, figures(), "query_answered")

@@ -41,7 +41,8 @@ def stand(tab: Tab, base: str, folder: Path | None = None, name: str = "") -> No
     for width in WIDTHS:
         for dark in (False, True):
             tab.look(width, 900, dark=dark)
-            assert violations(tab) == []
+            found = violations(tab)
+            assert not found, found
             wide = tab.run("document.documentElement.scrollWidth")
             assert wide <= width, f"{name} is {wide} wide on a screen of {width}"
             if folder is not None:
@@ -50,5 +51,6 @@ def stand(tab: Tab, base: str, folder: Path | None = None, name: str = "") -> No
                 )
                 (folder / f"page_{name}_{width}_{'dark' if dark else 'light'}.png").write_bytes(tab.picture())
     tab.look(1280, 900)
-    assert other_hosts(tab, base) == set()
-    assert tab.complaints() == []
+    others, complaints = other_hosts(tab, base), tab.complaints()
+    assert not others, others
+    assert not complaints, complaints

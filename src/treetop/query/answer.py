@@ -1,7 +1,7 @@
 """An answer to "which items are most popular across all of us?", its JSON form and its plot."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from sys import float_info
 from typing import TYPE_CHECKING, Any, get_args
@@ -155,6 +155,16 @@ class ItemChange:
 
 
 @dataclass(frozen=True)
+class Refusals:
+    """Devices that may not answer, by the public code that they tell."""
+
+    not_my_week: int = 0
+    budget_window: int = 0
+    budget_lifetime: int = 0
+    budget_task: int = 0
+
+
+@dataclass(frozen=True)
 class CampaignPlace:
     """Which week of a campaign the answer is of, and what changed."""
 
@@ -163,6 +173,8 @@ class CampaignPlace:
     cycle: int
     """From 1 on, as are weeks."""
     week: int
+    refusals: Refusals
+    """How many devices told their party why they do not answer."""
     compared_with: int | None = None
     """Number of the week that it is compared with, counted through all cycles; None: none before has an answer."""
     changes: tuple[ItemChange, ...] = ()
@@ -414,9 +426,11 @@ SHAPES: Mapping[type, Mapping[str, Reader]] = {
         "campaign": _or_null(_object(CampaignPlace)),
     },
     CampaignPlace: {
-        "campaign": _text, "cycle": _whole, "week": _whole, "compared_with": _or_null(_whole),
+        "campaign": _text, "cycle": _whole, "week": _whole, "refusals": _object(Refusals),
+        "compared_with": _or_null(_whole),
         "changes": _list(_object(ItemChange)),
     },
+    Refusals: dict.fromkeys((each.name for each in fields(Refusals)), _whole),
     ItemChange: {"item": _text, "mark": _or_null(_one_of(*get_args(Mark))), "score": _or_null(_number)},
     AnswerItem: {
         "item": _text, "count": _number, "frequency": _number, "stderr": _number,

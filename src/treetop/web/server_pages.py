@@ -5,9 +5,9 @@ They call what the endpoints call, so a page can do nothing that the API cannot.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from starlette.responses import Response
 from starlette.routing import BaseRoute
@@ -30,6 +30,9 @@ from treetop.web.site import Link, Site, Visit, address
 TITLE = "Treetop server"
 LINKS = (Link("/", "Overview"), Link("/new", "New query"), Link("/log", "Log"))
 NEWEST = 50
+MAX_VIEWS = 200
+"""Pictures and answers that are kept as they were made."""
+Made = TypeVar("Made")
 SOON_DAYS = 14
 """A certificate that ends within so many days is marked."""
 _DIGEST, _BITS = re.compile("[0-9a-f]{64}"), re.compile("[01]{0,256}")
@@ -40,6 +43,7 @@ class ServerPages:
 
     def __init__(self, context: ServerContext, settings: ServerSettings, site: Site) -> None:
         self._context, self._settings, self._site = context, settings, site
+        self._views: dict[Hashable, Any] = {}
 
     @property
     def _queries(self) -> QueryManager:
@@ -149,16 +153,28 @@ class ServerPages:
         task = _task(visit)
         if self._queries.result(task) is None:
             return None
-        return view_of(self.answer(visit), address(f"/queries/{task}/answer"))
+        return self._kept(("answer", task), lambda: view_of(self.answer(visit), address(f"/queries/{task}/answer")))
 
     def _progress(self, task: str) -> Mapping[str, Any]:
         state = self._queries.state(task)
-        told, listed = self._queries.task(task), self._queries.order(task).listed
-        return {"query": state, "progress": progress_of(told, listed, self._queries.events(task), state.state)}
+        told, listed, events = self._queries.task(task), self._queries.order(task).listed, self._queries.events(task)
+        about = "progress", task, len(events), state.state
+        return {
+            "query": state, "progress": self._kept(about, lambda: progress_of(told, listed, events, state.state)),
+        }  # fmt: skip
 
     def _tree(self, task: str, focus: str) -> Mapping[str, Any]:
-        levels = self._queries.grown(task)
-        return {"tree": drawn_tree(levels, address(f"/queries/{task}/tree"), focus), "levels": levels}
+        levels, about = self._queries.grown(task), ("tree", task, len(self._queries.events(task)), focus)
+        drawn = self._kept(about, lambda: drawn_tree(levels, address(f"/queries/{task}/tree"), focus))
+        return {"tree": drawn, "levels": levels}
+
+    def _kept(self, about: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what was made before of the same facts, for however many look."""
+        if about not in self._views:
+            if len(self._views) >= MAX_VIEWS:
+                self._views.clear()
+            self._views[about] = make()
+        return cast(Made, self._views[about])
 
 
 def server_pages(context: ServerContext, settings: ServerSettings) -> Sequence[BaseRoute]:

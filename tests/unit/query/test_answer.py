@@ -18,11 +18,14 @@ from treetop.query.answer import (
     Answer,
     AnswerItem,
     AnswerParty,
+    CampaignPlace,
     Covered,
+    ItemChange,
     MissingParty,
     OutsideShare,
     PartyCount,
     Privacy,
+    Refusals,
     Truth,
 )
 
@@ -133,6 +136,7 @@ def test_every_key_is_described() -> None:
         "missing[]": MissingParty, "covered": Covered,
         "privacy": Privacy, "outside": OutsideShare,
         "truth": Truth, "parties[].central": CentralGuarantee, "items[].by_party[]": PartyCount,
+        "campaign": CampaignPlace, "campaign.changes[]": ItemChange, "campaign.refusals": Refusals,
     }  # fmt: skip
     keys |= {f"{name}.{key}" for name, kind in nested.items() for key in SHAPES[kind]}
     assert described == keys

@@ -83,6 +83,10 @@ def test_a_query_shows_its_answer_levels_tree_and_steps(site: Open, mode: str) -
     page = text(site.person.get(f"/queries/{task}"))
     for said in ("answered", "All steps are done.", "200", "Levels by party", "4 bits: "):
         assert said in page
+    by = {"authorization": f"Bearer {ADMIN_KEY}"}
+    levels = site.person.ask("GET", f"/v1/queries/{task}/prefixes", **by).json["levels"]
+    assert levels[0]["length"] == 4
+    assert {"c", "4", "0"} <= set(levels[0]["kept"])  # of 200, 77 and 9, in 8 bits
     tree = site.person.get(f"/queries/{task}/tree").body.decode()
     (focus, *_) = re.findall(rf"/page/queries/{task}/tree\?focus=([01]+)", tree)
     below = site.person.get(f"/queries/{task}/tree?focus={focus}", hx_request="true").body.decode()

@@ -51,6 +51,7 @@ from treetop.cli.screen import note, out, print_json
 from treetop.errors import InvalidInput
 from treetop.federation.campaign import DAY, WEEK
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
+from treetop.federation.wire.refusals import Refusal
 from treetop.mechanisms.summed_level import SummedParameters
 from treetop.planning.modes import Lists, modes_of
 from treetop.planning.plan import detectable
@@ -60,13 +61,12 @@ from treetop.query.answer import MARKS
 app = typer.Typer(help="Ask the same question every week: each device answers in one week of a cycle.")
 
 SPANS = {"week": WEEK, "day": DAY, "hour": 3600}
-CODES = {
-    "not_my_week": "it was not their week",
-    "budget_window": "their budget of these months is spent",
-    "budget_lifetime": "their lifetime budget is spent",
-    "budget_task": "they do not allow this epsilon",
+CAPS = {
+    "task": "their owners allow less for one task",
+    "window": "their budget is spent until their window is renewed",
+    "lifetime": "their lifetime budget is spent",
 }
-"""What devices tell their party, in words."""
+"""Why devices fall silent."""
 
 Every = Annotated[
     str, typer.Option("--every", metavar="SPAN", help="Length of a week: week, day, hour, or a duration such as 90s.")
@@ -203,7 +203,7 @@ def _present(shown: dict[str, Any], json: bool) -> None:
     if shown["smallest_share"] is not None:
         out.print(f"The smallest share that a week finds with 90 % power: {shown['smallest_share']:.3%}.")
     if shown["silent_from"] is not None:
-        why = CODES[f"budget_{shown['silent_because']}"]
+        why = CAPS[shown["silent_because"]]
         out.print(f"Silence from {_date(shown['silent_from'])}: devices as they are shipped refuse then, {why}.")
     for week in shown["answers"]:
         _show_week(shown, week)
@@ -221,7 +221,8 @@ def _show_week(shown: dict[str, Any], week: dict[str, Any]) -> None:
     out.print()
     out.print(f"Week {week['number']}, from {_date(week['opens'])}: {week['state']}{reason}{counted}", style="bold")
     for code, devices in week["refusals"].items():
-        out.print(f"{devices:,} devices could not answer: {CODES.get(code, code)}.")
+        if devices:
+            out.print(f"{Refusal(code).devices(devices)}.")
     table = Table(box=None, pad_edge=False, show_header=False)
     for rank, row in enumerate(week["items"], start=1):
         mark = MARKS[True] if row["significant"] else ""

@@ -1,5 +1,6 @@
 """`treetop up`: a whole federation on this machine."""
 
+import signal
 import webbrowser
 from contextlib import ExitStack
 from importlib.resources import files
@@ -227,6 +228,7 @@ def up(
         present_campaign(campaign_answers(folder), json, target)
         return
     truth = GroundTruth(folder)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: whatever was started is stopped, too
     with Processes(lambda name: note(f"{name} died and was started again")) as processes:
         federation = LocalFederation(folder, processes, SurveyPlan.load(folder.path))
         found = answered(folder, federation, phones=phones, open_page=open_page)

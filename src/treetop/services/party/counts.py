@@ -29,14 +29,14 @@ class PartyCounts:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         self._party, self._store, self._metrics, self._damaged = party, store, metrics, damaged
-        self._monotonic = monotonic
+        self._monotonic, self._version = monotonic, version(DISTRIBUTION)  # read from a file: once
         self._known: dict[Hashable, tuple[float, Any]] = {}
 
     def of_party(self) -> PartyStanding:
         """Return the party's own numbers."""
         issued = self._again("tickets", lambda: [self._store.tickets_issued(task) for task in list(self._party.tasks)])
         return PartyStanding(
-            party=self._party.name, version=version(DISTRIBUTION), tickets=max(issued, default=0),
+            party=self._party.name, version=self._version, tickets=max(issued, default=0),
             reports_today=self.today, damaged=list(self._damaged),
         )  # fmt: skip
 

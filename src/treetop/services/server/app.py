@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, cast, get_args
 
@@ -142,6 +142,14 @@ class ServerRoutes:
         """Say how far a query's task is at each of its parties: reports, tickets, verdicts by kind."""
         return _json(schemas.Standing(parties=self._context.watch.standing(self._queries.order(digest), digest)))
 
+    def prefixes(self, digest: Digest) -> Response:
+        """Return the trie of a query as far as it has grown, where the server knows it."""
+        levels = [
+            schemas.PrefixesOfLevel(length=level.length, kept=_hex(level.kept), asked=_hex(level.asked))
+            for level in self._queries.grown(digest)
+        ]
+        return _json(schemas.Prefixes(levels=levels))
+
     def events(self, digest: Digest, request: Request) -> Response:
         """Follow a query: every fact of its journal as a server-sent event, behind Last-Event-ID if there is one."""
         return self._context.streams.response(digest, request.headers.get("last-event-id"))
@@ -222,6 +230,7 @@ def _router(context: ServerContext) -> APIRouter:
     add("GET", "/v1/queries/{digest}", routes.query, schemas.QUERY, "admin")
     add("GET", "/v1/parties", routes.parties, schemas.PARTIES, "admin")
     add("GET", "/v1/queries/{digest}/standing", routes.standing, schemas.STANDING, "admin")
+    add("GET", "/v1/queries/{digest}/prefixes", routes.prefixes, schemas.PREFIXES, "admin")
     add("GET", "/v1/queries/{digest}/events", routes.events, schemas.EVENTS, "admin")
     add("GET", "/v1/queries/{digest}/result", routes.result, schemas.RESULT, "admin")
     add("POST", "/v1/campaigns", routes.start, schemas.START, "admin")
@@ -238,6 +247,10 @@ def refusal(error: TreetopError) -> Problem:
         missing = error.kind in {QUERY, CAMPAIGN}
         return Problem(404 if missing else 422, f"this server has no such {error.kind}" if missing else str(error))
     return problem_of(error)
+
+
+def _hex(prefixes: Iterable[int]) -> list[str]:
+    return [f"{prefix:x}" for prefix in sorted(prefixes)]
 
 
 def _json(model: Answer, status: int = 200) -> Response:

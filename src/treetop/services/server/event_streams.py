@@ -36,7 +36,8 @@ class EventStreams:
             return Response(status_code=204)  # a browser asks no more
         if self.listeners >= self._most:
             raise come_back(503, "too many follow queries at the moment", BUSY_SECONDS)
-        return StreamingResponse(self._stream(task, seen), media_type="text/event-stream")
+        unbuffered = {"x-accel-buffering": "no", "cache-control": "no-store"}  # the first is for proxies
+        return StreamingResponse(self._stream(task, seen), headers=unbuffered, media_type="text/event-stream")
 
     async def _stream(self, task: str, seen: int) -> AsyncIterator[bytes]:
         self.listeners += 1

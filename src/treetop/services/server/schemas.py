@@ -304,6 +304,20 @@ class Standing(Answer):
     parties: list[TaskAtParty]
 
 
+class PrefixesOfLevel(Answer):
+    """One level of the trie as far as it has grown."""
+
+    length: int = Field(description="Bits of a prefix.")
+    kept: list[str] = Field(description="Prefixes that the next level grew from, in hexadecimal digits.")
+    asked: list[str] = Field(description="What devices were asked about, where a list says so (rounds).")
+
+
+class Prefixes(Answer):
+    """The trie of a query as the server knows it, the shortest prefixes first."""
+
+    levels: list[PrefixesOfLevel]
+
+
 _RESULT: dict[str, Any] = {
     "type": "object",
     "description": "Items with counts and errors, parties, who is missing, share of users covered, privacy facts.",
@@ -325,6 +339,7 @@ QUERIES = described(_ADMIN, 200, gives("All queries.", JSON, refers(Queries)), K
 QUERY = described(_ADMIN, 200, _SHOWN, (*KEYED, 404, 422))
 PARTIES = described(_ADMIN, 200, gives("All parties.", JSON, refers(Parties)), KEYED)
 STANDING = described(_ADMIN, 200, gives("Every party of the query.", JSON, refers(Standing)), (*KEYED, 404, 422))
+PREFIXES = described(_ADMIN, 200, gives("The trie so far.", JSON, refers(Prefixes)), (*KEYED, 404, 422))
 EVENTS = described(
     _ADMIN, 200, gives("Server-sent events: docs/reference/events.md.", "text/event-stream", {"type": "string"}),
     (*KEYED, 400, 404, 422),
@@ -341,5 +356,6 @@ CAMPAIGN_DOCUMENT = described(
 )  # fmt: skip
 REFERRED = (
     ProblemDetails, ServerHealth, Keys, ListLog, QueryShown, Queries, Parties, Standing, CampaignShown, Campaigns,
+    Prefixes,
 )  # fmt: skip
 """Shapes that the descriptions refer to by name."""
