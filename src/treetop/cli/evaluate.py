@@ -10,13 +10,16 @@ from treetop.cli.options import (
     DaskCluster,
     Encoding,
     Files,
+    ItemsPerUser,
     Json,
     Normalise,
+    Reading,
     RowsAreUsers,
     Seed,
     Set,
     Simulator,
     TextRecovery,
+    UserColumn,
     WordList,
     WordListOrder,
     Workers,
@@ -31,21 +34,23 @@ from treetop.datasets.loading import federation_named
 from treetop.datasets.word_list import word_list_of
 from treetop.evaluation.campaign_runs import WEEKS, Calendar
 from treetop.evaluation.campaigns import SEEDABLE, CampaignEvaluation, CampaignExperiment, CampaignRow
-from treetop.evaluation.evaluate import Experiment, Given
+from treetop.evaluation.evaluate import Experiment, Given, default_mechanisms
 from treetop.evaluation.grid import Grid, cells_of
 from treetop.evaluation.results import Row, checked_output
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.oracles.registry import AUTO
 from treetop.query.find import checked_seed
+from treetop.query.sets import settled_sets
 
 ALL_MECHANISMS = ",".join(MECHANISMS)
 
 Mechanisms = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--mechanisms",
         help="Mechanisms, separated by commas; of Panorama also panorama:list (the word list alone), panorama:texts "
         "(texts alone) and panorama:catalogue (all items known: the limit).",
+        show_default=f"{ALL_MECHANISMS}; for sets and campaigns {','.join(SEEDABLE)}",
     ),
 ]
 Epsilons = Annotated[str, typer.Option("--epsilons", help="Privacy budgets, separated by commas.")]
@@ -71,7 +76,7 @@ Output = Annotated[Path | None, typer.Option("--output", help="Parquet or CSV fi
 
 def evaluate(
     files: Files,
-    mechanisms: Mechanisms = ALL_MECHANISMS,
+    mechanisms: Mechanisms = None,
     epsilons: Epsilons = "4",
     ks: Ks = "10",
     oracles: Oracles = AUTO,
@@ -81,7 +86,10 @@ def evaluate(
     word_list_order: WordListOrder = None,
     text_recovery: TextRecovery = None,
     normalise: Normalise = None,
+    user_column: UserColumn = None,
     rows_are_users: RowsAreUsers = False,
+    items_per_user: ItemsPerUser = None,
+    reading: Reading = None,
     settings: Set = None,
     repeats: Repeats = 50,
     workers: Workers = 1,
@@ -96,17 +104,21 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Run mechanisms many times over a grid and average; rows finished before Ctrl-C are kept in --output."""
-    chosen = read_settings(settings)
-    if campaign and mechanisms == ALL_MECHANISMS:
-        mechanisms = ",".join(SEEDABLE)
+    target = checked_output(output) if output else None
+    with waiting("reading"):
+        federation, of_sets = settled_sets(
+            federation_named(files, user=user_column, rows_are_users=rows_are_users), items_per_user=items_per_user,
+            reading=reading,
+        )  # fmt: skip
+    chosen = read_settings(settings) | of_sets
+    usual = SEEDABLE if campaign else default_mechanisms(federation)
     cells = cells_of(
-        read_list("--mechanisms", mechanisms, str, "names"),
+        usual if mechanisms is None else read_list("--mechanisms", mechanisms, str, "names"),
         read_list("--oracles", oracles, str, "names"),
         read_list("--epsilons", epsilons, float, "numbers"),
         read_list("--ks", ks, int, "whole numbers"),
         chosen,
     )
-    target = checked_output(output) if output else None
     with waiting("reading"):
         given = Given(
             encoding,
@@ -116,7 +128,6 @@ def evaluate(
             () if normalise is None else normalise,
             chosen,
         )
-        federation = federation_named(files, rows_are_users=rows_are_users)
         if campaign:
             calendar = Calendar(weeks, weeks if cycle is None else cycle, drift)
             grid = Grid(cells, repeats, checked_seed(seed), simulator)

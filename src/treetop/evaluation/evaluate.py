@@ -17,10 +17,11 @@ from treetop.mechanisms.panorama.mechanism import Panorama
 from treetop.mechanisms.panorama.plan import MAX_NAME_BITS
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import MECHANISMS
-from treetop.mechanisms.strategy import Question
+from treetop.mechanisms.strategy import Question, check_takes_sets
 from treetop.oracles.registry import AUTO
 from treetop.query.find import checked_seed, warn_of
 from treetop.query.preparation import Populations, Prepared, prepared
+from treetop.query.sets import settled_sets, whole_items
 from treetop.simulation.population import Population
 
 
@@ -91,6 +92,9 @@ class Experiment:
         if not names_items and (given.catalogue or given.word_list or given.text_recovery is not None):
             raise InvalidInput("catalogue, word list and text recovery are for panorama, found other mechanisms only")
         federation, encoded, others = as_federation(data), Populations(), tuple(cell.mechanism for cell in cells)
+        if (items := given.settings.get("items_per_user")) is not None and federation.holds_sets:
+            for cell in cells:
+                check_takes_sets(cell.mechanism, whole_items(items))
         ready: dict[tuple[str, int], Prepared] = {}
         for cell in cells:
             if (what := _named_alike(cell)) not in ready:
@@ -135,10 +139,20 @@ def _unasked(cells: Iterable[Cell]) -> tuple[str, ...]:
     return (f"panorama counts every name and is not run with {', '.join(missing)}",) if missing else ()
 
 
+def default_mechanisms(federation: Federation) -> tuple[str, ...]:
+    """Return all mechanisms, or, where users hold sets, those that take them."""
+    known = MECHANISMS.items()
+    return tuple(
+        name
+        for name, mechanism in known
+        if not federation.holds_sets or "items_per_user" in mechanism.parameters.settings()
+    )
+
+
 def evaluate(
     data: Any,
     *,
-    mechanisms: Sequence[str | Mechanism[Any]] = tuple(MECHANISMS),
+    mechanisms: Sequence[str | Mechanism[Any]] | None = None,
     epsilons: Sequence[float] = (4.0,),
     ks: Sequence[int] = (10,),
     oracles: Sequence[Any] = (AUTO,),
@@ -148,6 +162,10 @@ def evaluate(
     word_list_order: str | None = None,
     text_recovery: bool | None = None,
     normalise: str | Sequence[str] = (),
+    user: str | None = None,
+    rows_are_users: bool = False,
+    items_per_user: int | None = None,
+    reading: str | None = None,
     repeats: int = 50,
     workers: int = 1,
     dask: str | None = None,
@@ -159,7 +177,8 @@ def evaluate(
     """Return mean and standard error of every cell of a grid, one row each.
 
     `data` is what `find` takes; mechanisms, oracles and the encoding are names or objects. Panorama takes lists and
-    texts as `find` does, and is also `panorama:list` (the word list alone), `panorama:texts` (texts alone) and
+    texts as `find` does; where users hold many items, so do `user`, `items_per_user` and `reading`, and mechanisms are
+    those that take sets. Panorama is also `panorama:list` (the word list alone), `panorama:texts` (texts alone) and
     `panorama:catalogue` (all items known: the limit). `progress` is called with the number of runs that were finished
     since the last call. `dask` is the address of a scheduler, tcp://HOST:PORT: its cluster runs the grid, with the same
     numbers. With several workers a program of its own needs the usual `if __name__ == "__main__":`. What a reader
@@ -173,10 +192,17 @@ def evaluate(
     >>> evaluation.table.num_rows, evaluation.seed
     (2, 1)
     """
-    cells = cells_of(mechanisms, oracles, epsilons, ks, settings, encoding=encoding)
+    federation, of_sets = settled_sets(
+        as_federation(data, user=user, rows_are_users=rows_are_users), items_per_user=items_per_user, reading=reading
+    )
+    settings |= of_sets
+    cells = cells_of(
+        default_mechanisms(federation) if mechanisms is None else mechanisms, oracles, epsilons, ks, settings,
+        encoding=encoding,
+    )  # fmt: skip
     known = catalogue if catalogue is None or isinstance(catalogue, ItemCatalogue) else ItemCatalogue.of(catalogue)
     words = word_list_of(word_list, word_list_order)
     given = Given(encoding, known, words, text_recovery, normalise, settings)
-    experiment = Experiment.of(data, cells, given, repeats=repeats, seed=seed, simulator=simulator)
+    experiment = Experiment.of(federation, cells, given, repeats=repeats, seed=seed, simulator=simulator)
     warn_of(experiment.notes)
     return experiment.evaluation(dict(experiment.rows(workers, progress, dask)))
