@@ -46,7 +46,7 @@ from treetop.cli.options import (
     WordListOrder,
     seconds_of,
 )
-from treetop.cli.rendering import CHANGES, DOWN, NEW, STANDS_OUT, UP, rounded
+from treetop.cli.rendering import CHANGES, DOWN, NEW, UP, rounded
 from treetop.cli.screen import note, out, print_json
 from treetop.errors import InvalidInput
 from treetop.federation.campaign import DAY, WEEK
@@ -56,6 +56,7 @@ from treetop.mechanisms.summed_level import SummedParameters
 from treetop.planning.modes import Lists, modes_of
 from treetop.planning.plan import detectable
 from treetop.privacy.epsilon import Epsilon
+from treetop.query.answer import MARKS
 
 app = typer.Typer(help="Ask the same question every week: each device answers in one week of a cycle.")
 
@@ -217,13 +218,14 @@ def _show_week(shown: dict[str, Any], week: dict[str, Any]) -> None:
     if week["reports"] is not None and shown["expected_reports"]:
         counted += f" ({week['reports'] / shown['expected_reports']:.0%} of those expected)"
     reason = f": {week['doing']}" if week["state"] in {"failed", "missed", "running"} else ""
-    out.print(f"\nWeek {week['number']}, from {_date(week['opens'])}: {week['state']}{reason}{counted}", style="bold")
+    out.print()
+    out.print(f"Week {week['number']}, from {_date(week['opens'])}: {week['state']}{reason}{counted}", style="bold")
     for code, devices in week["refusals"].items():
         if devices:
             out.print(f"{Refusal(code).devices(devices)}.")
     table = Table(box=None, pad_edge=False, show_header=False)
     for rank, row in enumerate(week["items"], start=1):
-        mark = STANDS_OUT if row["significant"] else ""
+        mark = MARKS[True] if row["significant"] else ""
         table.add_row(
             str(rank), row["item"], rounded(row["count"], row["stderr"]), f"{row['frequency']:.2%}", mark,
             CHANGES.get(row["change"], ""),
