@@ -10,22 +10,14 @@ from treetop.cli.options import (
     CatalogueFile,
     DaskCluster,
     Encoding,
-<<<<<<< HEAD
-    Files,
     ItemsPerUser,
     Json,
     Normalise,
     Reading,
-    RowsAreUsers,
-=======
-    Json,
-    Normalise,
->>>>>>> main
     Seed,
     Set,
     Simulator,
     TextRecovery,
-    UserColumn,
     WordList,
     WordListOrder,
     Workers,
@@ -44,15 +36,9 @@ from treetop.datasets.table_files.options import ReadOptions
 from treetop.datasets.word_list import word_list_of
 from treetop.evaluation.campaign_runs import WEEKS, Calendar
 from treetop.evaluation.campaigns import SEEDABLE, CampaignEvaluation, CampaignExperiment, CampaignRow
-<<<<<<< HEAD
 from treetop.evaluation.evaluate import Experiment, Given, default_mechanisms
-from treetop.evaluation.grid import Grid, cells_of
-from treetop.evaluation.results import Row, checked_output
-=======
-from treetop.evaluation.evaluate import Experiment, Given
 from treetop.evaluation.grid import VARIANTS, Grid, cells_of
 from treetop.evaluation.results import MEANINGS, Evaluation, Row
->>>>>>> main
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.oracles.registry import AUTO, oracle_names
 from treetop.query.find import checked_seed
@@ -66,11 +52,8 @@ Mechanisms = Annotated[
         "--mechanisms",
         help="Mechanisms, separated by commas; of Panorama also panorama:list (the word list alone), panorama:texts "
         "(texts alone) and panorama:catalogue (all items known: the limit).",
-<<<<<<< HEAD
-        show_default=f"{ALL_MECHANISMS}; for sets and campaigns {','.join(SEEDABLE)}",
-=======
         autocompletion=completing([*MECHANISMS, *(f"panorama:{variant}" for variant in VARIANTS)]),
->>>>>>> main
+        show_default=f"{ALL_MECHANISMS}; for sets and campaigns {', '.join(SEEDABLE)}",
     ),
 ]
 Epsilons = Annotated[str, typer.Option("--epsilons", help="Privacy budgets, separated by commas.")]
@@ -98,15 +81,11 @@ Cycle = Annotated[
 Drift = Annotated[float, typer.Option("--drift", help="Campaigns: items among the first k that change every week.")]
 
 
-@reads_files(sets=False)
+@reads_files(sets=True)
 def evaluate(
     files: Files,
-<<<<<<< HEAD
-    mechanisms: Mechanisms = None,
-=======
     *,
-    mechanisms: Mechanisms = ALL_MECHANISMS,
->>>>>>> main
+    mechanisms: Mechanisms = None,
     epsilons: Epsilons = "4",
     ks: Ks = "10",
     oracles: Oracles = AUTO,
@@ -116,13 +95,8 @@ def evaluate(
     word_list_order: WordListOrder = None,
     text_recovery: TextRecovery = None,
     normalise: Normalise = None,
-<<<<<<< HEAD
-    user_column: UserColumn = None,
-    rows_are_users: RowsAreUsers = False,
     items_per_user: ItemsPerUser = None,
     reading: Reading = None,
-=======
->>>>>>> main
     settings: Set = None,
     repeats: Repeats = 50,
     workers: Workers = 1,
@@ -138,12 +112,11 @@ def evaluate(
     read: ReadOptions,
 ) -> None:
     """Run mechanisms many times over a grid and average; rows finished before Ctrl-C are kept in --output."""
-    target = checked_output(output) if output else None
-    with waiting("reading"):
+    target = checked_target(output)
+    with reading_bar() as progress:
         federation, of_sets = settled_sets(
-            federation_named(files, user=user_column, rows_are_users=rows_are_users), items_per_user=items_per_user,
-            reading=reading,
-        )  # fmt: skip
+            federation_named(files, replace(read, progress=progress)), items_per_user=items_per_user, reading=reading
+        )
     chosen = read_settings(settings) | of_sets
     usual = SEEDABLE if campaign else default_mechanisms(federation)
     cells = cells_of(
@@ -153,14 +126,7 @@ def evaluate(
         read_list("--ks", ks, int, "whole numbers"),
         chosen,
     )
-<<<<<<< HEAD
-    with waiting("reading"):
-=======
-    target = checked_target(output)
-    with reading_bar() as progress:
-        federation = federation_named(files, replace(read, progress=progress))
     with waiting("preparing"):
->>>>>>> main
         given = Given(
             encoding,
             None if catalogue is None else load_catalogue(catalogue),
