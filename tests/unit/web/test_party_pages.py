@@ -89,6 +89,6 @@ def test_the_server_is_told_numbers_alone(person: VisitorOf) -> None:
         "party": "north", "version": "", "tickets": 0, "reports_today": 5, "damaged": [],
     }  # fmt: skip
     one = person.ask("GET", f"/v1/tasks/{TASK.digest.hex()}/standing", **by).json
-    assert one == {"tickets": 0, "enrolled": None, "reports": 5, "verdicts": {"accepted": 5}}
+    assert one == {"tickets": 0, "enrolled": None, "reports": 5, "verdicts": {"accepted": 5}, "refusals": {}}
     assert person.ask("GET", "/v1/standing").status == 401
     assert person.ask("GET", "/v1/standing", authorization=f"Bearer {BACK_END_KEY}").status == 403

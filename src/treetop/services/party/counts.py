@@ -53,8 +53,9 @@ class PartyCounts:
             self._store.tickets_issued(task), self._enrolled(opened), dict(self._store.counts(task)),
         ))  # fmt: skip
         return TaskStanding(
-            tickets=tickets, enrolled=enrolled, reports=sum(groups.values()), verdicts=self._metrics.verdicts_of(task)
-        )
+            tickets=tickets, enrolled=enrolled, reports=sum(groups.values()), verdicts=self._metrics.verdicts_of(task),
+            refusals=dict(opened.published.refusals.counts),
+        )  # fmt: skip
 
     def groups(self, opened: OpenTask) -> Mapping[Group, int]:
         """Return the reports of a task by group."""

@@ -109,6 +109,7 @@ class TaskStanding(Answer):
     enrolled: int | None = Field(description="Rounds: devices so far.")
     reports: int = Field(description="In the store.")
     verdicts: dict[str, int] = Field(description="By kind, since the start of the service.")
+    refusals: dict[Refusal, int] = Field(description="Devices that may not answer, by their reason.")
 
 
 class Tickets(Answer):

@@ -102,7 +102,7 @@ class PartyWatch:
             told, _ = self._told(name, f"/v1/tasks/{task}/standing")
             return TaskAtParty(
                 party=name, expected=expected, problem="", tickets=told["tickets"], enrolled=told["enrolled"],
-                reports=told["reports"], verdicts=told["verdicts"],
+                reports=told["reports"], verdicts=told["verdicts"], refusals=told["refusals"],
             )  # fmt: skip
         except PartyUnreachable as away:
             return TaskAtParty(party=name, expected=expected, problem=_silence(away))

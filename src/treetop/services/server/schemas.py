@@ -296,6 +296,7 @@ class TaskAtParty(Answer):
     enrolled: int | None = None
     reports: int | None = None
     verdicts: dict[str, int] = Field(default_factory=dict)
+    refusals: dict[str, int] = Field(default_factory=dict, description="Devices that may not answer, by their reason.")
 
 
 class Standing(Answer):
