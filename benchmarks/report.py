@@ -20,6 +20,7 @@ from benchmarks import (
     heavy_hitters,
     page_load,
     party_intake,
+    reading,
     report_files,
     several_intakes,
     simulation,
@@ -29,7 +30,7 @@ from benchmarks import (
 from benchmarks.measuring import Failed, Row
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
-SCIENCE = (counting, report_files, clients, device_perturbation, heavy_hitters, simulation, evaluation)
+SCIENCE = (counting, report_files, clients, device_perturbation, heavy_hitters, simulation, evaluation, reading)
 FEDERATION = (store, party_intake, tls_intake, several_intakes, federation, page_load)
 MODULES: dict[str, ModuleType] = {module.__name__.rpartition(".")[2]: module for module in (*SCIENCE, *FEDERATION)}
 INTRODUCTION = """# Benchmarks

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from typer import Typer
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from treetop.cli.app import app
@@ -18,6 +20,9 @@ from treetop.services.server import app as server_app
 REFERENCE = Path(__file__).parent / "reference"
 SBOM = Path(__file__).parents[1] / "requirements" / "sbom.json"
 FEDERATION = Path(__file__).parent / "explanation" / "federation.md"
+COMPLETION = Path(__file__).parents[1] / "src" / "treetop" / "cli" / "shared" / "completion.json"
+SHELL_OPTIONS = ("install_completion", "show_completion", "help")
+OWN_ORACLES, OWN_CODECS = ("krr", "oue", "olh", "walsh"), ("words", "ids", "text", "hashed")
 BEGIN, END = "<!-- printed from federation/protocol.py: begin -->\n", "<!-- end -->\n"
 
 
@@ -113,6 +118,42 @@ def _licence(stated: dict[str, Any]) -> str:
     return str(stated.get("expression") or stated["license"]["name"]).replace("|", "/")
 
 
+def completion_table() -> str:
+    """Return all commands, their options and choices, as the shell completes them."""
+    group: Any = get_command(app)
+    return json.dumps(_completed(group, "treetop"), indent=1, ensure_ascii=False) + "\n"
+
+
+def _completed(command: Any, name: str) -> dict[str, Any]:
+    context = command.make_context(name, [], resilient_parsing=True)
+    options = [each for each in command.params if each.param_type_name == "option" and not each.hidden]
+    return {
+        "name": name,
+        "help": (command.help or "").partition("\n")[0],
+        "options": [_completed_option(each, context) for each in options if each.name not in SHELL_OPTIONS],
+        "commands": [_completed(each, known) for known, each in getattr(command, "commands", {}).items()],
+    }
+
+
+def _completed_option(option: Any, context: Any) -> dict[str, Any]:
+    choices = [item.value for item in option.shell_complete(context, "") if item.value]
+    kinds = {"treetop.mechanisms": OWN, "treetop.oracles": OWN_ORACLES, "treetop.encodings": OWN_CODECS}
+    plugins = next((group for group, own in kinds.items() if choices and set(own) <= set(choices)), None)
+    own = set().union(*kinds.values())
+    return {
+        "names": [*option.opts, *option.secondary_opts] if not option.secondary_opts else
+        ["/".join((option.opts[0], option.secondary_opts[0]))],
+        "takes": not option.is_flag,
+        "help": option.help or "",
+        "choices": [name for name in choices if plugins is None or name in own or name not in _plugged(plugins)],
+        "plugins": plugins,
+    }  # fmt: skip
+
+
+def _plugged(group: str) -> set[str]:
+    return {point.name for point in entry_points(group=group)}
+
+
 def pages() -> dict[Path, str]:
     """Return what every generated page must say."""
     return {
@@ -120,6 +161,7 @@ def pages() -> dict[Path, str]:
         REFERENCE / "commands.md": command_page(),
         REFERENCE / "licences.md": licences_page(),
         FEDERATION: federation_page(),
+        COMPLETION: completion_table(),
         REFERENCE / "party_openapi.json": openapi_page(party_app.description()),
         REFERENCE / "server_openapi.json": openapi_page(server_app.description()),
     }

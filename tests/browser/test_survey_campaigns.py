@@ -59,7 +59,7 @@ def test_a_visitor_is_asked_in_her_own_week_and_otherwise_told_which_it_is(
             later += 1
             text = shown(tab, "Your week is week 2 of 2, from ")
             assert "Please come back then." in text
-            assert "nothing about you was sent" in text
+            assert "The survey was told that this is not your week, and nothing else." in text
             tab.go(f"{site.origin}/survey")
             assert shown(tab, "Your week is week 2 of 2") == text
         found = status(tab, this_week.options("00" * 24))

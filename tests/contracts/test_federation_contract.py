@@ -50,6 +50,19 @@ def test_the_obvious_items_are_found(mechanism: str, mode: str) -> None:
     assert (content["mode"], content["seed"], content["fakes_needed"]) == (mode, None, None)
 
 
+def test_seeds_are_part_of_the_task_and_are_counted_again() -> None:
+    """One prefix is kept, and 9 lies below another one: only as a seed can it be found."""
+    kept = {"kept": 1, "step_bits": 4}
+    alone = federation("canopy", "one-shot", settings=kept).query().run().content
+    assert "9" not in items(alone)
+    seeded = federation("canopy", "one-shot", settings={**kept, "seeds": "9=0.180000,c8=0.450000"})
+    assert dict(seeded.task.settings)["seeds"] == "9=0.180000,c8=0.450000"
+    assert str(parameters_of(seeded.task).seeds) == "9=0.180000,c8=0.450000"  # type: ignore[attr-defined]
+    weights = [entry.weight for entry in seeded.task.groups]
+    assert 20 * weights[-1] == 13 * sum(weights)
+    assert items(seeded.query().run().content) == ["200", "77", "9"]
+
+
 @ASKED
 @pytest.mark.parametrize("k", [1, 2, 12])
 def test_every_k_and_a_low_epsilon_do(mechanism: str, mode: str, k: int) -> None:

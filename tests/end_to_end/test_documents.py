@@ -61,3 +61,23 @@ def test_every_test_that_the_promises_name_is_there() -> None:
     known = {str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")}
     assert len(names) > 15
     assert {name for name in names if not any(path.endswith(name) for path in known)} == set()
+
+
+def test_the_readmes_commands_on_files_run_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import shlex
+
+    from typer.testing import CliRunner
+
+    from treetop.cli.app import app
+
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    block = (ROOT / "README.md").read_text().partition("## On your own files")[2].split("```")[1]
+    lines = [shlex.split(line, comments=True) for line in block.strip().splitlines()]
+    assert len(lines) >= 8
+    for program, *words in lines:
+        assert program == ".venv/bin/treetop"
+        workers = ["1" if before == "--workers" else word for before, word in zip(["", *words], words, strict=False)]
+        done = CliRunner().invoke(app, workers)  # one process: the numbers are the same
+        assert done.exit_code == 0, (words, done.output, done.exception)
+    assert (tmp_path / "rows.parquet").exists()

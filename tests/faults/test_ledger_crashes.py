@@ -12,15 +12,17 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from tests.support.campaigns import campaign, weekly
 from tests.support.crashing_device import TASK
 from tests.support.fixed_entropy import FixedEntropy
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.adapters.system.durable_file import CounterFile, LedgerFile
-from treetop.errors import LedgerRefused
+from treetop.errors import LedgerRefused, NotMyWeek
 from treetop.federation.device.device import Device
 from treetop.federation.device.ledger import Ledger
 
+ROTATED = campaign()
 ROOT = Path(__file__).parents[2]
 
 
@@ -134,6 +136,37 @@ def test_before_a_report_is_sent_both_places_know_it() -> None:
             for old in [None, *versions[:settled]]:
                 with pytest.raises(LedgerRefused):
                     Ledger(MemoryLedger(old), world.counter)
+
+
+class Weeks(World):
+    """A device that is asked in every week of a cycle."""
+
+    def run(self, fuse: int) -> int:
+        self.fuse = fuse
+        for week in range(ROTATED.weeks):
+            of, device = weekly(ROTATED, 0, week), Device(self.value, self, Ledger(self, Counting(self)))
+            device.resume(self)
+            try:
+                device.answer_once(of, ROTATED)
+            except NotMyWeek:
+                continue
+            device.deliver(of, self)
+        return self.fuse
+
+
+def test_a_crash_at_any_step_of_a_cycle_leaves_one_week_and_one_report() -> None:
+    """The week that stood on the disk stays; a crash before the last week of a cycle may cost the report, never two."""
+    for fuse in range(1_000 - Weeks().run(1_000)):
+        world = Weeks()
+        crashed(world, fuse)
+        before = Ledger(world.store, world.counter).slots
+        for _ in range(2):
+            world.run(1_000)
+        ledger = Ledger(world.store, world.counter)
+        assert len(ledger.slots) == 1
+        assert not before or ledger.slots == before
+        assert len(set(world.received)) == 1
+        assert ledger.spent == 1
 
 
 def killed_and_restarted(folder: Path, step: int) -> None:

@@ -11,7 +11,7 @@ from treetop.federation.device.ledger import Caps, Ledger
 from treetop.federation.device.ledger_entries import LedgerEntry
 from treetop.trie.user_groups import Group
 
-CAPS = Caps(Fraction(2), Fraction(5))
+CAPS = Caps(Fraction(2), Fraction(5), window=Fraction(5))
 COSTS = tuple(Fraction(text) for text in ("0.1", "1/3", "1", "2", "2.5"))
 
 

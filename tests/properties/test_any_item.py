@@ -25,6 +25,7 @@ from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.cli.federation.device import item_source
 from treetop.datasets.loading import federation_named
 from treetop.datasets.party_split import HeldItems, users_of
+from treetop.datasets.table_files.options import ReadOptions
 from treetop.encoding import item_codecs
 from treetop.encoding.device_items import LONGEST_ITEM, device_code, device_codes
 from treetop.encoding.item_codecs import EncodedItems, Hashed, ItemCodec, codec_named
@@ -256,7 +257,7 @@ def test_a_fleet_answers_for_every_line_of_its_file(tmp_path: Path, oracle: str,
         (tmp_path / "data.csv").write_bytes(b"party,item\n" + b"".join(b"north," + item + b"\n" for item in items))
     else:
         pq.write_table(pa.table({"party": ["north"] * len(items), "item": items}), tmp_path / "data.parquet")
-    held = users_of(federation_named([str(tmp_path / f"data.{ending}")], any_items=True), "north", None, 1)
+    held = users_of(federation_named([str(tmp_path / f"data.{ending}")], ReadOptions(any_items=True)), "north", None, 1)
     party = FakeParty(replace(fleet_task(oracle), encoding=Encoding("hashed", "public")), enrol_until=len(items))
     for level in (1, 2, 3):
         publish_level(party, level)
@@ -283,6 +284,6 @@ def test_items_of_any_type_are_read_as_they_are_written(tmp_path: Path, column: 
     pq.write_table(pa.table({"item": column}), tmp_path / "data.parquet")
     if isinstance(read, str):
         with pytest.raises(InvalidInput, match=read):
-            federation_named([str(tmp_path / "data.parquet")], any_items=True)
+            federation_named([str(tmp_path / "data.parquet")], ReadOptions(any_items=True))
     else:
-        assert federation_named([str(tmp_path / "data.parquet")], any_items=True).items == read
+        assert federation_named([str(tmp_path / "data.parquet")], ReadOptions(any_items=True)).items == read

@@ -127,7 +127,7 @@ class RunningFederation:
         plan = FleetPlan(
             self.url(port or self.ports[name]), bytes.fromhex(task), name, self.tickets(name, task),
             self.folder / name / "fleet", PinnedKeys([self.signing.public]), self.ca, batch=batch, retry=EAGER,
-            caps=Caps(Fraction(8), Fraction(8)),
+            caps=Caps(Fraction(8), Fraction(8), window=Fraction(8)),
         )  # fmt: skip
         with closing(Fleet(plan, held, name)) as fleet:
             return fleet.run()

@@ -10,6 +10,7 @@ from treetop.cli.build_data import build_data
 from treetop.cli.count import count
 from treetop.cli.demo import demo
 from treetop.cli.evaluate import evaluate
+from treetop.cli.explain import explain
 from treetop.cli.federation.campaign import app as campaign_app
 from treetop.cli.federation.device import app as device_app
 from treetop.cli.federation.party import app as party
@@ -31,6 +32,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(find)
 app.command()(plan)
+app.command()(explain)
 app.command()(page)
 app.command()(evaluate)
 app.command()(reproduce)

@@ -10,19 +10,29 @@ from rich.text import Text
 from treetop.audit.audit_report import NOT_SEEN, AuditReport
 from treetop.audit.documents import Circumstances, checked_document, write_document
 from treetop.audit.run import parts, run_audit
-from treetop.cli.options import Json
+from treetop.cli.options import Json, completing
 from treetop.cli.screen import Description, err, note, out, print_json
+from treetop.mechanisms.registry import MECHANISMS
+from treetop.oracles.registry import ORACLES
 
 
 def audit(
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes and samples: under a minute.")] = False,
     mechanism: Annotated[
         str | None,
-        typer.Option(help="Audit this mechanism alone, or with --oracle both of them.", show_default="all"),
+        typer.Option(
+            help="Audit this mechanism alone, or with --oracle both of them.",
+            show_default="all",
+            autocompletion=completing(list(MECHANISMS)),
+        ),
     ] = None,
     oracle: Annotated[
         str | None,
-        typer.Option(help="Audit this oracle alone, or with --mechanism both of them.", show_default="all"),
+        typer.Option(
+            help="Audit this oracle alone, or with --mechanism both of them.",
+            show_default="all",
+            autocompletion=completing(list(ORACLES)),
+        ),
     ] = None,
     output: Annotated[
         Path | None,

@@ -11,7 +11,7 @@ from treetop.cli.options import Json
 from treetop.cli.screen import note, out, print_json, progress_bar
 from treetop.datasets.build import Builder, built_parties, histogram_table, read_recipe
 from treetop.datasets.loading import write_histograms
-from treetop.evaluation.results import checked_output
+from treetop.query.result_files import checked_output
 
 RecipeFile = Annotated[
     Path,
@@ -31,7 +31,7 @@ def build_data(
     json: Json = False,
 ) -> None:
     """Count items in corpora: one random word of every record, or one random item of every user of a click log."""
-    read, target = read_recipe(recipe), checked_output(output)
+    read, target = read_recipe(recipe), checked_output(output, (".parquet",))
     with progress_bar("records", None) as bar:
         builder = Builder(
             read,

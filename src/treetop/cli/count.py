@@ -12,8 +12,9 @@ import typer
 from rich.table import Table
 
 from treetop.adapters.report_files.locations import located
-from treetop.cli.options import Json
-from treetop.cli.screen import out, print_json, waiting
+from treetop.cli.options import Json, completing
+from treetop.cli.screen import out, waiting
+from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.errors import InvalidInput, UnknownName
 from treetop.extras import needed_for
 
@@ -34,7 +35,9 @@ Bits = Annotated[
 Above = Annotated[
     float, typer.Option("--above", help="With --bits: standard deviations above a name that nobody holds.")
 ]
-Engine = Annotated[str, typer.Option("--engine", help=f"Who counts: {', '.join(ENGINES)}.")]
+Engine = Annotated[
+    str, typer.Option("--engine", help=f"Who counts: {', '.join(ENGINES)}.", autocompletion=completing(ENGINES))
+]
 Scheduler = Annotated[
     str | None,
     typer.Option("--scheduler", envvar="TREETOP_SCHEDULER", help="Address of the Dask scheduler, tcp://HOST:PORT."),
@@ -50,9 +53,11 @@ def count(
     engine: Engine = "embedded",
     scheduler: Scheduler = None,
     threads: Threads = None,
+    output: PlainOutputFile = None,
     json: Json = False,
 ) -> None:
     """Count the support of every slot, candidate or name in report files; a damaged or foreign file ends the count."""
+    target = checked_target(output, PLAIN_FORMATS)
     # Loaded here because it brings the compiler of the loops, which no other command needs.
     counting = import_module("treetop.adapters.report_files.counting")
     reader = import_module("treetop.adapters.report_files.reader")
@@ -68,10 +73,8 @@ def count(
         names = names[np.argsort(-tally.support[names], kind="stable")]
         support = tally.support[names]
     counted = dict(zip(map(str, names.tolist()), support.tolist(), strict=True))
-    if json:
-        print_json(asdict(kind) | {"engine": engine, "reports": tally.reports, "support": counted})
-    else:
-        out.print(_table(counted, tally.reports))
+    content = asdict(kind) | {"engine": engine, "reports": tally.reports, "support": counted}
+    deliver(content, lambda: out.print(_table(counted, tally.reports)), json_only=json, output=target)
 
 
 def _keys(path: Path | None) -> Any:

@@ -7,12 +7,13 @@ from rich.table import Table
 from rich.text import Text
 
 from treetop.cli.options import EpsilonOption, Json, K, Oracle, Seed, Workers
-from treetop.cli.rendering import evaluation_table, privacy_line
-from treetop.cli.screen import out, print_json, progress_bar
+from treetop.cli.rendering import evaluation_table, fitted, privacy_line
+from treetop.cli.screen import out, progress_bar
+from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.datasets.synthetic import synthetic
 from treetop.evaluation.evaluate import Experiment
 from treetop.evaluation.grid import cells_of
-from treetop.evaluation.results import Evaluation
+from treetop.evaluation.results import MEANINGS, Evaluation
 from treetop.mechanisms.registry import OWN
 from treetop.mechanisms.strategy import Question
 from treetop.oracles.registry import AUTO
@@ -30,9 +31,11 @@ def demo(
     oracle: Oracle = AUTO,
     seed: Seed = None,
     workers: Workers = 2,
+    output: PlainOutputFile = None,
     json: Json = False,
 ) -> None:
     """Let all mechanisms compete on the built-in federation SYN: 8 parties, 780,000 users."""
+    target = checked_target(output, PLAIN_FORMATS)
     cells = cells_of(tuple(OWN), oracles=[oracle], epsilons=[epsilon], ks=[k])
     experiment = Experiment.of(synthetic(), cells, repeats=REPEATS, seed=seed)
     population, seed = experiment.populations[0], experiment.grid.seed
@@ -44,11 +47,8 @@ def demo(
         evaluation = experiment.evaluation(dict(experiment.rows(workers, lambda done: bar.advance(task, done))))
     names, users = population.show(population.truth.codes[:k]), population.truth.users[:k].tolist()
     truth = [{"item": item, "count": count} for item, count in zip(names, users, strict=True)]
-    if json:
-        shown = [answer.to_json() for answer in answers]
-        print_json({"truth": truth, "answers": shown, "rows": evaluation.to_json()})
-    else:
-        _show(truth, answers, evaluation, population)
+    content = {"truth": truth, "answers": [answer.to_json() for answer in answers], "rows": evaluation.to_json()}
+    deliver(content, lambda: _show(truth, answers, evaluation, population), json_only=json, output=target)
 
 
 def _show(
@@ -59,11 +59,12 @@ def _show(
     out.print(f"SYN: {parties} hold {items:,} different items.", style="bold")
     out.print(privacy_line(first))
     out.print()
-    out.print(_answers_table(truth, answers))
+    out.print(fitted(_answers_table(truth, answers)))
     out.print("✓ is in the true top k, ✗ is not; estimates with one standard error.", style="dim")
     out.print()
     out.print(f"Means of {REPEATS} runs ± standard error, seed {first.seed}", style="bold")
-    out.print(evaluation_table(evaluation.rows))
+    out.print(fitted(evaluation_table(evaluation.rows)))
+    out.print(MEANINGS, style="dim")
 
 
 def _answers_table(truth: list[dict[str, Any]], answers: Sequence[Answer]) -> Table:

@@ -1,5 +1,6 @@
 """`treetop evaluate`: a grid of runs."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,10 +10,8 @@ from treetop.cli.options import (
     CatalogueFile,
     DaskCluster,
     Encoding,
-    Files,
     Json,
     Normalise,
-    RowsAreUsers,
     Seed,
     Set,
     Simulator,
@@ -20,22 +19,26 @@ from treetop.cli.options import (
     WordList,
     WordListOrder,
     Workers,
+    completing,
     read_list,
     read_settings,
 )
-from treetop.cli.rendering import campaign_table, evaluation_table
-from treetop.cli.screen import note, out, print_json, progress_bar, waiting
+from treetop.cli.rendering import campaign_table, evaluation_table, fitted
+from treetop.cli.screen import note, out, print_json, progress_bar, reading_bar, waiting
+from treetop.cli.shared.file_options import Files, reads_files
+from treetop.cli.shared.output import OutputFile, checked_target, write_output
 from treetop.datasets.drift import DRIFT
 from treetop.datasets.item_catalogue import load_catalogue
 from treetop.datasets.loading import federation_named
+from treetop.datasets.table_files.options import ReadOptions
 from treetop.datasets.word_list import word_list_of
 from treetop.evaluation.campaign_runs import WEEKS, Calendar
 from treetop.evaluation.campaigns import SEEDABLE, CampaignEvaluation, CampaignExperiment, CampaignRow
 from treetop.evaluation.evaluate import Experiment, Given
-from treetop.evaluation.grid import Grid, cells_of
-from treetop.evaluation.results import Row, checked_output
+from treetop.evaluation.grid import VARIANTS, Grid, cells_of
+from treetop.evaluation.results import MEANINGS, Evaluation, Row
 from treetop.mechanisms.registry import MECHANISMS
-from treetop.oracles.registry import AUTO
+from treetop.oracles.registry import AUTO, oracle_names
 from treetop.query.find import checked_seed
 
 ALL_MECHANISMS = ",".join(MECHANISMS)
@@ -46,11 +49,17 @@ Mechanisms = Annotated[
         "--mechanisms",
         help="Mechanisms, separated by commas; of Panorama also panorama:list (the word list alone), panorama:texts "
         "(texts alone) and panorama:catalogue (all items known: the limit).",
+        autocompletion=completing([*MECHANISMS, *(f"panorama:{variant}" for variant in VARIANTS)]),
     ),
 ]
 Epsilons = Annotated[str, typer.Option("--epsilons", help="Privacy budgets, separated by commas.")]
 Ks = Annotated[str, typer.Option("--ks", help="Numbers of items, separated by commas.")]
-Oracles = Annotated[str, typer.Option("--oracles", help="Frequency oracles, separated by commas.")]
+Oracles = Annotated[
+    str,
+    typer.Option(
+        "--oracles", help="Frequency oracles, separated by commas.", autocompletion=completing(oracle_names())
+    ),
+]
 Repeats = Annotated[int, typer.Option("--repeats", help="Runs of every cell.")]
 Campaign = Annotated[
     bool,
@@ -66,11 +75,12 @@ Cycle = Annotated[
     typer.Option("--cycle", help="Campaigns: weeks in which everybody answers once, all of them unless told."),
 ]
 Drift = Annotated[float, typer.Option("--drift", help="Campaigns: items among the first k that change every week.")]
-Output = Annotated[Path | None, typer.Option("--output", help="Parquet or CSV file for the rows.", show_default=False)]
 
 
+@reads_files(sets=False)
 def evaluate(
     files: Files,
+    *,
     mechanisms: Mechanisms = ALL_MECHANISMS,
     epsilons: Epsilons = "4",
     ks: Ks = "10",
@@ -81,7 +91,6 @@ def evaluate(
     word_list_order: WordListOrder = None,
     text_recovery: TextRecovery = None,
     normalise: Normalise = None,
-    rows_are_users: RowsAreUsers = False,
     settings: Set = None,
     repeats: Repeats = 50,
     workers: Workers = 1,
@@ -92,8 +101,9 @@ def evaluate(
     weeks: Weeks = WEEKS,
     cycle: Cycle = None,
     drift: Drift = DRIFT,
-    output: Output = None,
+    output: OutputFile = None,
     json: Json = False,
+    read: ReadOptions,
 ) -> None:
     """Run mechanisms many times over a grid and average; rows finished before Ctrl-C are kept in --output."""
     chosen = read_settings(settings)
@@ -106,8 +116,10 @@ def evaluate(
         read_list("--ks", ks, int, "whole numbers"),
         chosen,
     )
-    target = checked_output(output) if output else None
-    with waiting("reading"):
+    target = checked_target(output)
+    with reading_bar() as progress:
+        federation = federation_named(files, replace(read, progress=progress))
+    with waiting("preparing"):
         given = Given(
             encoding,
             None if catalogue is None else load_catalogue(catalogue),
@@ -116,7 +128,6 @@ def evaluate(
             () if normalise is None else normalise,
             chosen,
         )
-        federation = federation_named(files, rows_are_users=rows_are_users)
         if campaign:
             calendar = Calendar(weeks, weeks if cycle is None else cycle, drift)
             grid = Grid(cells, repeats, checked_seed(seed), simulator)
@@ -136,12 +147,17 @@ def evaluate(
     finally:  # whatever happens, the rows that are finished are written
         evaluation = experiment.evaluation(rows)
         if target is not None:
-            evaluation.write(target)
+            write_output(target, evaluation.to_json(), lambda: _show(evaluation), evaluation)
             note(f"{len(rows)} of {len(cells)} rows are in {target}")
     if json:
         print_json(evaluation.to_json())
     else:
-        out.print(evaluation_table(evaluation.rows))
+        _show(evaluation)
+
+
+def _show(evaluation: Evaluation) -> None:
+    out.print(fitted(evaluation_table(evaluation.rows)))
+    out.print(MEANINGS, style="dim")
 
 
 def _run_campaigns(
@@ -157,9 +173,9 @@ def _run_campaigns(
     finally:
         evaluation = CampaignEvaluation(tuple(rows), campaigns.grid.seed)
         if target is not None:
-            evaluation.write(target)
+            write_output(target, evaluation.to_json(), lambda: out.print(fitted(campaign_table(rows))), evaluation)
             note(f"{len(rows)} of {len(campaigns.designs) * len(campaigns.grid.cells)} rows are in {target}")
     if json:
         print_json(evaluation.to_json())
     else:
-        out.print(campaign_table(rows))
+        out.print(fitted(campaign_table(rows)))

@@ -1,5 +1,6 @@
 """`treetop find`: one answer."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -9,7 +10,6 @@ from treetop.cli.options import (
     CentralEpsilon,
     Delta,
     Encoding,
-    Files,
     ItemsPerUser,
     Json,
     K,
@@ -18,22 +18,23 @@ from treetop.cli.options import (
     Normalise,
     Oracle,
     Reading,
-    RowsAreUsers,
     Seed,
     Set,
     Simulator,
     Strategy,
     TextRecovery,
     Trust,
-    UserColumn,
     WordList,
     WordListOrder,
     read_settings,
 )
 from treetop.cli.rendering import present
-from treetop.cli.screen import waiting
+from treetop.cli.screen import reading_bar, waiting
+from treetop.cli.shared.file_options import Files, reads_files
+from treetop.cli.shared.output import OutputFile, checked_target
 from treetop.datasets.item_catalogue import load_catalogue
 from treetop.datasets.loading import federation_named
+from treetop.datasets.table_files.options import ReadOptions
 from treetop.datasets.word_list import word_list_of
 from treetop.mechanisms.strategy import DEFAULT_EPSILON, Question
 from treetop.oracles.registry import AUTO
@@ -41,8 +42,10 @@ from treetop.privacy.shuffling import asked_guarantee
 from treetop.query.find import simulated_answer
 
 
+@reads_files(sets=True)
 def find(
     files: Files,
+    *,
     k: K = 10,
     epsilon: MaybeEpsilon = None,
     mechanism: MaybeMechanism = None,
@@ -55,8 +58,6 @@ def find(
     word_list_order: WordListOrder = None,
     text_recovery: TextRecovery = None,
     normalise: Normalise = None,
-    user_column: UserColumn = None,
-    rows_are_users: RowsAreUsers = False,
     items_per_user: ItemsPerUser = None,
     reading: Reading = None,
     trust: Trust = None,
@@ -65,11 +66,16 @@ def find(
     seed: Seed = None,
     settings: Set = None,
     simulator: Simulator = "exact",
+    output: OutputFile = None,
     json: Json = False,
+    read: ReadOptions,
 ) -> None:
     """Find the k most popular items of a federation in one simulated run."""
+    target = checked_target(output)
     chosen, central = read_settings(settings), asked_guarantee(trust, central_epsilon, delta, epsilon)
-    with waiting("reading and running"):
+    with reading_bar() as progress:
+        federation = federation_named(files, replace(read, progress=progress))
+    with waiting("running"):
         question = Question(
             k,
             DEFAULT_EPSILON if epsilon is None else epsilon,
@@ -83,9 +89,8 @@ def find(
             normalise=() if normalise is None else normalise,
             settings=chosen,
         )
-        federation = federation_named(files, user=user_column, rows_are_users=rows_are_users)
         answer = simulated_answer(
             federation, question, seed=seed, simulator=simulator, items_per_user=items_per_user, reading=reading,
             central=central,
         )  # fmt: skip
-    present(answer, json)
+    present(answer, json, target)

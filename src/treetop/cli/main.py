@@ -1,16 +1,19 @@
 """The command `treetop`: whatever is wrong with its input, or with an installed plug-in, is said in one line."""
 
+import os
 import sys
 from io import TextIOWrapper
 from typing import NoReturn
 
 import typer
 
-from treetop.cli.screen import err
 from treetop.errors import TreetopError
 from treetop.extras import MissingExtra, extra_with
 
+PROGRAM = "treetop"
 INTERRUPTED = 130
+COMPLETING = "_TREETOP_COMPLETE"
+"""Set by a shell that wants to know what may follow."""
 
 
 def main() -> None:
@@ -19,9 +22,7 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):  # a terminal that cannot show a character gets its escape
             stream.reconfigure(errors="backslashreplace")
     try:
-        from treetop.cli.app import app  # noqa: PLC0415  its options name what plug-ins add, and refuse a taken name
-
-        code = app(standalone_mode=False)
+        code = _app()(standalone_mode=False, prog_name=PROGRAM)
     except ModuleNotFoundError as missing:
         if (extra := extra_with(missing.name)) is None:
             raise
@@ -29,10 +30,25 @@ def main() -> None:
     except (TreetopError, typer.TyperException) as refusal:
         _refuse(refusal.format_message() if isinstance(refusal, typer.TyperException) else str(refusal))
     if code == INTERRUPTED:
+        from treetop.cli.screen import err  # noqa: PLC0415
+
         err.print("interrupted")
     sys.exit(code)
 
 
+def _app() -> typer.Typer:
+    """Return the commands, or what a shell completes, which takes no time to load."""
+    if COMPLETING in os.environ:
+        from treetop.cli.shared.completion import completing_app  # noqa: PLC0415
+
+        return completing_app()
+    from treetop.cli.app import app  # noqa: PLC0415  its options name what plug-ins add, and refuse a taken name
+
+    return app
+
+
 def _refuse(reason: str) -> NoReturn:
+    from treetop.cli.screen import err  # noqa: PLC0415
+
     err.print(f"error: {' '.join(reason.split())}", style="red", soft_wrap=True)
     sys.exit(2)

@@ -35,32 +35,6 @@ def completing(names: Sequence[str]) -> Callable[[str], list[str]]:
     return complete
 
 
-Files = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="FILE...",
-        help="Parquet or CSV with the columns party, item and optionally users; or one file per party; or the word "
-        "syn (syn:SEED) for the built-in federation.",
-        show_default=False,
-    ),
-]
-UserColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--user-column",
-        metavar="NAME",
-        help="Users hold many items: the column that says whose a row is. The columns are then party, this one, item "
-        "and optionally count.",
-        show_default=False,
-    ),
-]
-RowsAreUsers = Annotated[
-    bool,
-    typer.Option(
-        "--rows-are-users",
-        help="Every row is a user of her own, although a column looks like users' ids: it is ignored.",
-    ),
-]
 ItemsPerUser = Annotated[
     str | None,
     typer.Option(
@@ -153,7 +127,7 @@ CatalogueFile = Annotated[
     typer.Option(
         "--catalogue",
         metavar="FILE",
-        help="The items are known: one per line (.txt), or the column item of a CSV or Parquet file. Nothing else is "
+        help="The items are known: one per line (.txt), or the column item of a table. Nothing else is "
         "counted but how many users hold none of them.",
         show_default=False,
     ),
@@ -163,8 +137,8 @@ WordList = Annotated[
     typer.Option(
         "--word-list",
         metavar="FILE",
-        help="Names are hashed, and read back from this list: one per line (.txt), or the column word or item of a CSV "
-        "or Parquet file, ranked by its column frequency, users or count; or wordfreq:en (wordfreq:en:50000), a public "
+        help="Names are hashed, and read back from this list: one per line (.txt), or the column word or item of a "
+        "table, ranked by its column frequency, users or count; or wordfreq:en (wordfreq:en:50000), a public "
         "list.",
         show_default=False,
     ),

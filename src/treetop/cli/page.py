@@ -1,21 +1,23 @@
 """`treetop page`: play with a question in the browser, over a file and without any federation."""
 
 import webbrowser
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from treetop.cli.options import RowsAreUsers, UserColumn
-from treetop.cli.screen import out, waiting
+from treetop.cli.screen import out, reading_bar
+from treetop.cli.shared.file_options import FILES, reads_files, written_options
 from treetop.datasets.loading import federation_named
+from treetop.datasets.table_files.options import ReadOptions
 from treetop.extras import needed_for
 
 Files = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[FILE...]",
-        help="What `treetop find` takes: Parquet or CSV files, or the word syn (syn:SEED) for the built-in federation.",
+        help=FILES,
         show_default="syn",
     ),
 ]
@@ -35,13 +37,14 @@ Audit = Annotated[
 HOST = "127.0.0.1"
 
 
+@reads_files(sets=True)
 def page(
     files: Files = None,
-    user_column: UserColumn = None,
-    rows_are_users: RowsAreUsers = False,
+    *,
     port: Port = 0,
     open_page: Open = False,
     audit: Audit = None,
+    read: ReadOptions,
 ) -> None:
     """Serve a page, to this machine only, on which you ask simulated users of a file and play with epsilon."""
     with needed_for("the page", "federation"):
@@ -54,9 +57,9 @@ def page(
 
     words = files or ["syn"]
     recorded = NOT_RUN if audit is None else str(read_audit(audit))
-    with waiting("reading"):
-        federation = federation_named(words, user=user_column, rows_are_users=rows_are_users)
-    source = [*words, *(["--user-column", user_column] if user_column else []), *["--rows-are-users"] * rows_are_users]
+    with reading_bar() as progress:
+        federation = federation_named(words, replace(read, progress=progress))
+    source = [*words, *written_options(read)]
     log = StructuredLog()
     with listening(Address(HOST, port)) as listener:
         url = f"http://{HOST}:{listener.getsockname()[1]}/page/"

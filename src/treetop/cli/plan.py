@@ -8,11 +8,22 @@ from rich.table import Table
 from rich.text import Text
 
 from treetop.cli.options import CentralEpsilon, Delta, Json, K, MaybeEpsilon, Trust, read_list
-from treetop.cli.screen import note, out, print_json
+from treetop.cli.rendering import fitted
+from treetop.cli.screen import note, out, plain
+from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target, deliver
 from treetop.errors import InvalidInput
 from treetop.oracles.set_reports import MAX_ITEMS
 from treetop.planning.campaign import DEFAULT_WEEKS, WEEK, CampaignPlan, Rotation, plan_campaign
-from treetop.planning.plan import DEFAULT_CATALOGUE, DEFAULT_WORD_LIST, LARGEST_EPSILON, Plan, PlanRow, checked_plot
+from treetop.planning.plan import (
+    DEFAULT_CATALOGUE,
+    DEFAULT_WORD_LIST,
+    LARGEST_EPSILON,
+    MEANINGS,
+    Plan,
+    PlanRow,
+    checked_plot,
+    written_share,
+)
 from treetop.planning.plan import plan as plan_query
 from treetop.privacy.shuffling import CentralGuarantee
 
@@ -73,10 +84,12 @@ def plan(
     campaign: Campaign = False,
     weeks: Weeks = None,
     lifetime_epsilon: LifetimeEpsilon = None,
+    output: OutputFile = None,
     json: Json = False,
 ) -> None:
     """Say what could be found and what it would cost, before any data are collected."""
     sizes = read_list("--users", users, int, "whole numbers")
+    written = checked_target(output, PLAIN_FORMATS if campaign else FORMATS)
     if campaign:
         unused = {
             "--epsilon": epsilon, "--frequency": frequency, "--trust": trust, "--central-epsilon": central_epsilon,
@@ -88,10 +101,8 @@ def plan(
             sizes, weeks=DEFAULT_WEEKS if weeks is None else weeks, lifetime_epsilon=lifetime_epsilon, k=k,
             catalogue_size=catalogue_size, word_list_size=word_list_size, items_per_user=items_per_user,
         )  # fmt: skip
-        if json:
-            print_json(planned_campaign.to_json())
-        else:
-            _show_campaign(planned_campaign)
+        content = planned_campaign.to_json()
+        deliver(content, lambda: _show_campaign(planned_campaign), json_only=json, output=written)
         return
     if weeks is not None or lifetime_epsilon is not None:
         raise InvalidInput("--weeks and --lifetime-epsilon are for campaigns: expected --campaign, found none")
@@ -108,10 +119,7 @@ def plan(
         central_epsilon=central_epsilon,
         delta=delta,
     )
-    if json:
-        print_json(planned.to_json())
-    else:
-        _show(planned)
+    deliver(planned.to_json(), lambda: _show(planned), json_only=json, output=written, result=planned)
     if target is not None:
         from treetop.planning.plot import draw_plan  # noqa: PLC0415  matplotlib is an extra
 
@@ -129,7 +137,7 @@ def _show_campaign(planned: CampaignPlan) -> None:
     for name in ("users a week", "ε", *SHOWN_OF_WEEKS):
         table.add_column(name, justify="right", no_wrap=True)
     for each in planned.rotations:
-        found = {row.mode: _share(row.found) for row in each.modes}
+        found = {row.mode: written_share(row.found) for row in each.modes}
         shares = (found[mode] for mode in SHOWN_OF_WEEKS)
         table.add_row(_how_often(each), f"{sum(each.answering):,}", f"{each.epsilon:.3g}", *shares)
     out.print(table)
@@ -153,7 +161,7 @@ def _as_shipped(rotation: Rotation) -> str:
     shipped = rotation.shipped
     if shipped.silent_from is None or shipped.refused_by is None:
         return "they answer in all weeks"
-    found = {row.mode: _share(row.found) for row in rotation.shipped_modes}
+    found = {row.mode: written_share(row.found) for row in rotation.shipped_modes}
     instead = ", ".join(f"{mode} {found[mode]}" for mode in SHOWN_OF_WEEKS)
     when = "they never answer" if shipped.silent_from == 1 else f"silent from week {shipped.silent_from} on"
     return f"{when} ({CAP_NAMES[shipped.refused_by]}); in all weeks at ε {shipped.epsilon:.3g}: {instead}"
@@ -161,18 +169,10 @@ def _as_shipped(rotation: Rotation) -> str:
 
 def _show(planned: Plan) -> None:
     p = planned.parameters
-    parties = "1 party" if len(planned.users) == 1 else f"{len(planned.users)} parties"
-    asked = f"{planned.all_users:,} users in {parties}, ε = {p.epsilon:g}, k = {p.k}"
     bits = max(row.report_bits for row in planned.rows)
-    out.print(Text.assemble((asked, "bold"), f"; everybody gives one report of about {bits} bits.\n"))
-    out.print(_table(planned))
-    out.print(
-        "found: an item that this share of users hold, in every party, is among the k found in 9 of 10 runs, even as "
-        "the k-th most popular, if all after it are rare. marked: it is also marked as more than noise. ±: standard "
-        "error of a count just found.",
-        style="dim",
-        soft_wrap=True,
-    )
+    out.print(Text.assemble((plain(planned.title), "bold"), f"; everybody gives one report of about {bits} bits.\n"))
+    out.print(fitted(_table(planned)))
+    out.print(MEANINGS, style="dim")
     out.print(Text(f"\nUsers of the smallest party ({min(planned.users):,}, half taken for fakes)", style="bold"))
     for central in dict.fromkeys(row.central_epsilon for row in planned.rows):
         modes = ", ".join(row.mode for row in planned.rows if row.central_epsilon == central)
@@ -202,20 +202,16 @@ def _table(planned: Plan) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for row in planned.rows:
         error = "-" if row.stderr is None else f"{row.stderr:,.0f}"
-        shares = (_share(row.found), _share(row.marked), error)
+        shares = (written_share(row.found), written_share(row.marked), error)
         table.add_row(row.mode, row.what, *shares, f"{row.uplink_bits / 1000:,.0f}")
     return table
-
-
-def _share(frequency: float | None) -> str:
-    return "never" if frequency is None else "always" if frequency == 0 else f"{frequency:.3%}"
 
 
 def _needs(row: PlanRow, planned: Plan) -> str:
     if row.epsilon_needed == 0:
         return "is always listed: any epsilon and any users do"
     if row.epsilon_needed is None:
-        epsilon = f"no epsilon up to {LARGEST_EPSILON:g} would do with these users"
+        epsilon = f"no epsilon up to {LARGEST_EPSILON:g}, the most that devices accept, would do with these users"
     else:
         epsilon = f"epsilon {row.epsilon_needed:.2f} with these users"
     if row.users_needed is None:

@@ -1,47 +1,49 @@
 """Answers and evaluations for a person to read: bars, marks, tables, and what to know before using them."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
+from rich.console import Group, RenderableType
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from treetop.cli.screen import note, out, print_json
+from treetop.cli.screen import note, out, plain
+from treetop.cli.shared.output import deliver
 from treetop.evaluation.campaigns import CampaignRow
 from treetop.evaluation.results import Row
+from treetop.federation.device.ledger import Caps
 from treetop.metrics.noise_advice import Advice
 from treetop.privacy.epsilon import Epsilon
-from treetop.query.answer import Answer
+from treetop.public_text import visible
+from treetop.query.answer import MARKS, SIMULATED, SIMULATION, Answer
 
 WIDE_NAME = 10
 WIDTH, NARROW = 20, 8
 """Of a bar, and of one that stands beside long names."""
-STANDS_OUT, NOISE = "●", "○"
+PEOPLE_ON_EARTH = 8_000_000_000
 MAX_NAMED = 8
 """Parties whose share and coverage are listed, the largest first."""
 UP, DOWN, NEW = "▲", "▼", "+"
 CHANGES = {"up": UP, "down": DOWN, "new": NEW}
-MARKS = {True: f" {STANDS_OUT}", False: f" {NOISE}", None: ""}
 
 
-def present(answer: Answer, json: bool) -> None:
+def present(answer: Answer, json: bool, output: Path | None = None) -> None:
     """Print an answer as JSON alone or for a person; its notes go to standard error either way."""
-    for text in answer.notes:
+    for text in (*answer.notes, *([f"{answer.mechanism}: {text}" for text in answer.choices] if json else [])):
         note(text)
-    if not json:
-        show(answer)
-        return
-    for text in answer.choices:
-        note(f"{answer.mechanism}: {text}")
-    print_json(answer.to_json())
+    deliver(answer.to_json(), lambda: show(answer), json_only=json, output=output, result=answer)
 
 
-def present_campaign(answers: Sequence[Answer], json: bool) -> None:
+def present_campaign(answers: Sequence[Answer], json: bool, output: Path | None = None) -> None:
     """Print the answers of a campaign's weeks: as a JSON list alone, or for a person a line for each."""
     for text in dict.fromkeys(text for answer in answers for text in answer.notes):
         note(text)
-    if json:
-        print_json([answer.to_json() for answer in answers])
-        return
+    content = [answer.to_json() for answer in answers]
+    deliver(content, lambda: _show_campaign(answers), json_only=json, output=output)
+
+
+def _show_campaign(answers: Sequence[Answer]) -> None:
     if not answers:
         out.print("No week has an answer.")
         return
@@ -55,7 +57,7 @@ def present_campaign(answers: Sequence[Answer], json: bool) -> None:
         truth = "" if answer.truth is None else f"{answer.truth.f1:.2f}"
         week = "" if answer.campaign is None else str(answer.campaign.week)
         table.add_row(week, f"{answer.users:,}", truth, _marked_items(answer), ", ".join(_gone(answer)))
-    out.print(table)
+    out.print(fitted(table))
     out.print(f"{UP} {DOWN} changed beyond noise since the week before; {NEW} that week does not count it.")
     out.print(f"Privacy of a user's items in all weeks together: {answers[0].privacy}.")
 
@@ -74,18 +76,21 @@ def _gone(answer: Answer) -> list[str]:
 def show(answer: Answer) -> None:
     """Print the items with their error bars, who took part, and what the answer is worth."""
     out.print(answer.title, style="bold")
-    out.print(_items_table(answer))
-    marks = [row.significant for row in answer.items if row.significant is not None]
-    if marks:
-        others = f"; {NOISE} may be noise" if not all(marks) else ""
-        out.print(f"{STANDS_OUT} {sum(marks)} of {len(marks)} items stand out from noise{others}.")
+    tables = [_items_table(answer, bars=bars, parties=parties) for bars, parties in ((True, True), (False, True))]
+    out.print(next(filter(fits, tables), None) or fitted(_items_table(answer, bars=False, parties=False)))
+    if any(row.significant is not None for row in answer.items):
+        out.print(answer.marks_line)
     if answer.outside is not None:
         outside = answer.outside
         true = "" if outside.true_share is None else f" (true: {outside.true_share:.2%})"
-        share = f"{outside.share:.2%} ± {outside.stderr:.2%}"
-        out.print(f"{share} of users hold an item that is not in the catalogue{true}.")
+        out.print(
+            f"{share(outside.share)} ± {outside.stderr:.2%} of users hold an item that is not in the catalogue{true}."
+        )
     if answer.truth is not None:
-        out.print(f"F1 {answer.truth.f1:.2f}, NCR {answer.truth.ncr:.2f} against the true top {answer.k}.")
+        scores = f"F1 {answer.truth.f1:.2f}, NCR {answer.truth.ncr:.2f} against the true top {answer.k}"
+        out.print(f"{scores} (1 is the best; in NCR the most popular weigh most).")
+    if answer.mode == SIMULATION:
+        out.print(SIMULATED, style="bold")
     _show_parties(answer)
     out.print(privacy_line(answer))
     for line in central_lines(answer):
@@ -116,24 +121,50 @@ def central_lines(answer: Answer) -> list[str]:
     return lines
 
 
-def _items_table(answer: Answer) -> Table:
+def fits(table: Table) -> bool:
+    """Return whether a table can be printed without breaking a name or a number."""
+    return Measurement.get(out, out.options.update(width=10_000), table).maximum <= out.width
+
+
+def fitted(table: Table) -> RenderableType:
+    """Return a table, or on a screen too narrow for it every row as lines of a name and its number."""
+    if fits(table):
+        return table
+    titles = [str(column.header) for column in table.columns]
+    lines: list[RenderableType] = []
+    for cells in zip(*(column.cells for column in table.columns), strict=True):
+        first = 2 if titles[0] == "" else 1  # a rank, and what has it
+        lines.append(Text(" ".join(_written(cell) for cell in cells[:first]), style="bold", overflow="fold"))
+        for title, cell in zip(titles[first:], cells[first:], strict=True):
+            if written := _written(cell):
+                lines.append(Text(f"  {title}: {written}", overflow="fold"))
+    return Group(*lines)
+
+
+def _written(cell: RenderableType) -> str:
+    return plain(visible(cell.plain.replace("\n", " ") if isinstance(cell, Text) else str(cell))).strip()
+
+
+def _items_table(answer: Answer, *, bars: bool, parties: bool) -> Table:
     """Lay the items out with a column for everything that is known of one of them."""
     counted, true, sourced = (
         any(getattr(row, name) is not None for row in answer.items) for name in ("parties", "true_count", "source")
     )
-    width = NARROW if sourced else WIDTH
+    width, counted = NARROW if sourced else WIDTH, counted and parties
     table = Table(box=None, pad_edge=False)
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("item", overflow="fold")
-    table.add_column("", no_wrap=True, min_width=width)
+    if bars:
+        table.add_column("", no_wrap=True, min_width=width)
     for name in ("users", "share", *(["true"] if true else []), *(["parties"] if counted else [])):
         table.add_column(name, justify="right", no_wrap=True)
     if sourced:
         table.add_column("name", no_wrap=True)
     largest = max((row.count + row.stderr for row in answer.items), default=0.0)
     for rank, row in enumerate(answer.items, start=1):
-        cells: list[str | Text] = [f"{rank}{MARKS[row.significant]}", row.item]
-        cells += [bar(row.count, row.stderr, largest, width), rounded(row.count, row.stderr), f"{row.frequency:.2%}"]
+        cells: list[str | Text] = [f"{rank} {MARKS[row.significant]}".rstrip(), row.item]
+        cells += [bar(row.count, row.stderr, largest, width)] if bars else []
+        cells += [rounded(row.count, row.stderr), share(row.frequency)]
         cells += [f"{row.true_count:,}"] if true else []
         cells += [f"{row.parties}/{len(answer.parties)}"] if counted else []
         cells += [str(row.source)] if sourced else []
@@ -150,6 +181,11 @@ def bar(count: float, stderr: float, largest: float, width: int = WIDTH) -> Text
     drawn.append("░" * (high - middle), style="blue")
     drawn.append(" " * (width - high))
     return drawn
+
+
+def share(frequency: float) -> str:
+    """Write an estimated share; noise may lift an estimate above all users, or below none."""
+    return f"{min(max(frequency, 0.0), 1.0):.2%}"
 
 
 def rounded(count: float, stderr: float) -> str:
@@ -194,13 +230,20 @@ def coverage_line(answer: Answer) -> str:
 
 
 def _advice_line(answer: Answer, advice: Advice) -> str:
-    """Say how many users, or which epsilon, would lift the last item out of the noise."""
-    users = int(float(f"{answer.users * advice.users_factor:.1e}"))
-    epsilon = "no epsilon up to 10 would" if advice.epsilon is None else f"epsilon {advice.epsilon:g} would, too"
-    return (
-        f"Noise swamps item {len(answer.items)}: its estimate is below {advice.clear:.2g} standard errors. "
-        f"About {users:,} users like these would show it; {epsilon}."
-    )
+    """Say how many users, or which epsilon, would lift the last item out of the noise, if anybody holds it."""
+    swamped = f"Noise swamps item {len(answer.items)}: its estimate is below {advice.clear:.2g} standard errors"
+    if advice.users_factor is None:
+        return f"{swamped}, and nobody holds it: noise put it there. Ask for fewer items (--k)."
+    users, most = int(float(f"{answer.users * advice.users_factor:.1e}")), float(Caps.per_task)
+    if advice.epsilon is not None:
+        epsilon = f"epsilon {advice.epsilon:g} would, too"
+    elif answer.epsilon >= most:
+        epsilon = f"devices accept no epsilon above {most:g}"
+    else:
+        epsilon = f"no epsilon up to {most:g}, the most that devices accept, would"
+    if users > PEOPLE_ON_EARTH:
+        return f"{swamped}. More users than there are people would be needed to show it; {epsilon}."
+    return f"{swamped}. About {users:,} users like these would show it; {epsilon}."
 
 
 def evaluation_table(rows: Iterable[Row]) -> Table:
@@ -213,12 +256,7 @@ def evaluation_table(rows: Iterable[Row]) -> Table:
     for name in ("ε", "k", "F1", "NCR", "recall", "kbit up", "ms"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
-        f1, ncr = (
-            f"{mean:.3f}" if error is None else f"{mean:.3f} ± {error:.3f}"
-            for mean, error in ((row.f1, row.f1_se), (row.ncr, row.ncr_se))
-        )
-        costs = (f"{row.local_recall:.3f}", f"{row.uplink_bits / 1000:.1f}", f"{row.seconds * 1000:.0f}")
-        table.add_row(row.mechanism, row.oracle, f"{row.epsilon:g}", str(row.k), f1, ncr, *costs)
+        table.add_row(*row.cells)
     return table
 
 

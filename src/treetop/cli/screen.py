@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import monotonic
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -26,6 +27,15 @@ from rich.text import Text
 
 from treetop.public_text import HIDDEN, visible
 
+IN_ASCII = {
+    "●": "*", "○": "o", "▲": "^", "▼": "v", "█": "#", "▓": "=", "░": "-", "✓": "v", "✗": "x", "±": "+/-",
+    "ε": "epsilon", "…": "...",
+    "→": "->", "≤": "<=", "≥": ">=", "×": "x", "–": "-", "−": "-", "’": "'", "“": '"', "”": '"', "·": "-", "━": "-",
+}  # fmt: skip
+"""For terminals without Unicode."""
+PATIENCE = 2.0
+"""Seconds before a bar is shown for what may be over at once."""
+
 
 class Screen(Console):
     """A console on which every string is one line that means itself."""
@@ -35,12 +45,12 @@ class Screen(Console):
 
     def render_str(self, text: str, **how: Any) -> Text:
         """Return what every string becomes before it is printed or measured."""
-        return super().render_str(visible(text), **how)
+        return super().render_str(plain(visible(text)), **how)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         """Return the pieces of what is printed: a `Text` may have several lines, but nothing else that is hidden."""
         for piece in super().render(renderable, options):
-            shown = "\n".join(map(visible, piece.text.split("\n")))
+            shown = plain("\n".join(map(visible, piece.text.split("\n"))))
             yield piece if piece.control or shown == piece.text else Segment(shown, piece.style)
 
 
@@ -56,6 +66,30 @@ def print_json(value: object) -> None:
         sys.stdout.write(HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], line) + "\n")
 
 
+def plain(text: str) -> str:
+    """Return a text as this terminal can print it: ASCII instead of the marks that it has no character for."""
+    try:
+        text.encode(out.encoding)
+    except (UnicodeEncodeError, LookupError):
+        return "".join(letter if _has(letter) else IN_ASCII.get(letter, letter) for letter in text)
+    return text
+
+
+def _has(letter: str) -> bool:
+    try:
+        letter.encode(out.encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def text_of(show: Callable[[], None]) -> str:
+    """Return what is printed on standard output, without colours, instead of printing it."""
+    with out.capture() as captured:
+        show()
+    return Text.from_ansi(captured.get()).plain + "\n"
+
+
 def note(text: str) -> None:
     """Tell the user something on standard error."""
     err.print(f"note: {text}", style="yellow", soft_wrap=True)
@@ -69,6 +103,14 @@ class Description(ProgressColumn):
         return Text(visible(task.description))
 
 
+class Rows(ProgressColumn):
+    """How many rows were read."""
+
+    def render(self, task: Task) -> Text:
+        """Return it as it is shown."""
+        return Text(f"{task.fields['rows']:,} rows")
+
+
 @contextmanager
 def progress_bar(what: str, total: int | None) -> Iterator[Progress]:
     """Show a bar with the remaining time on standard error while something runs; `advance` its only task."""
@@ -79,7 +121,30 @@ def progress_bar(what: str, total: int | None) -> Iterator[Progress]:
 
 
 @contextmanager
+def reading_bar(what: str = "reading") -> Iterator[Callable[[int, float], None]]:
+    """Show rows and the remaining time on standard error, once reading takes two seconds; call what is yielded."""
+    begin, shown = monotonic(), False
+    columns = (Description(), BarColumn(), Rows(), TimeElapsedColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=err, transient=True)
+    task = bar.add_task(what, total=1.0, rows=0)
+
+    def progress(rows: int, share: float) -> None:
+        nonlocal shown
+        if not shown and monotonic() - begin >= PATIENCE:
+            shown = True
+            bar.start()
+        bar.update(task, completed=share, total=1.0 if share else None, rows=rows)
+
+    try:
+        yield progress
+    finally:
+        if shown:
+            bar.stop()
+
+
+@contextmanager
 def waiting(what: str) -> Iterator[Callable[[str], None]]:
     """Show that something is being done; call what is yielded to say how far it is."""
-    with err.status(Text(visible(what))) as status:
+    spinner = "dots" if plain("⠋●") == "⠋●" else "line"
+    with err.status(Text(visible(what)), spinner=spinner) as status:
         yield lambda text: status.update(Text(visible(text)))

@@ -1,4 +1,4 @@
-"""Federations: for every party, how many of its users hold which item; and what columns and mappings must hold."""
+"""Federations: for every party, how many of its users hold which item; from rows and from mappings."""
 
 import re
 from collections import Counter
@@ -9,16 +9,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from treetop.datasets.columns import CodedTexts, Codes
 from treetop.datasets.user_sets import UserSets
 from treetop.encoding.normalisation import normalised
 from treetop.errors import InvalidInput
 from treetop.oracles.set_question import SetQuestion
 
 DEFAULT_ENCODING = "words"
-MAX_COUNT = (1 << 53) - 1
+CELLS_PER_ROW = 4
+"""Tables of all parties and items may have so many cells for each row of the data."""
+EXACT_BELOW = 2.0**53
 USER_NAMES = re.compile(
     r"(user|customer|device|client|account|member|person|visitor|subscriber|patient|household|cookie|player|employee|"
     r"student)(id|uid|uuid|guid|key|no|nr|number|hash|name|code)?|uid|uuid|email|emailaddress|imei|msisdn"
@@ -92,7 +94,7 @@ class Federation:
     def normalised(self, steps: Collection[str]) -> "Federation":
         """Return the federation with every item normalised; items that become the same are counted together."""
         names = [normalised(item, steps) for item in self.items]
-        places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+        places = {name: place for place, name in enumerate(sorted(set(names)))}
         moved = np.array([places[name] for name in names], dtype=np.int64)
         merged = len(names) - len(places)
         note = f"items were normalised ({', '.join(steps)}): {merged:,} were merged with others"
@@ -105,35 +107,59 @@ class Federation:
 
 
 def federation_from_rows(
-    name: str, parties: pa.ChunkedArray, items: pa.ChunkedArray, users: pa.ChunkedArray | None
+    name: str, parties: CodedTexts, items: CodedTexts, users: NDArray[np.int64] | None
 ) -> Federation:
-    """Build a federation of rows (party, item, users); without users every row is one."""
-    counted = users is not None
-    column = users if users is not None else pa.array(np.ones(len(items), dtype=np.int64))
-    rows = pa.table({"party": parties, "item": items, "users": column})
-    summed = rows.group_by(["party", "item"], use_threads=False).aggregate([("users", "sum")])
-    repeated = len(rows) - len(summed)
-    notes = (f"{repeated:,} repeated (party, item) rows were added up",) if counted and repeated else ()
-    summed = summed.filter(pc.greater(summed["users_sum"], 0))
-    encoded = pc.dictionary_encode(summed["item"]).combine_chunks()
-    names = encoded.dictionary.to_pylist()
-    if pa.types.is_binary(encoded.dictionary.type):
+    """Build a federation of rows (party, item, users); without users every row is one.
+
+    Parties and items are in the order of their names, so that rows in another order are the same federation.
+    """
+    parties, items = parties.in_order(), items.in_order()
+    owners, held, counts = _summed(parties.codes, items.codes, len(items.texts), users)
+    repeated = len(items.codes) - len(counts)
+    notes = (f"{repeated:,} repeated (party, item) rows were added up",) if users is not None and repeated else ()
+    order = np.flatnonzero(counts > 0)
+    places = np.zeros(len(items.texts), dtype=np.int64)  # of the items that somebody holds
+    kept = np.bincount(held[order], minlength=len(places)) > 0
+    places[kept] = np.arange(np.count_nonzero(kept))
+    found = _parties(parties.texts.to_pylist(), owners[order], places[held[order]], counts[order])
+    names = items.texts.filter(pa.array(kept)).to_pylist()
+    if pa.types.is_binary(items.texts.type):
         names = [item.decode("utf-8", "surrogateescape") for item in names]
-    return Federation(name, names, _parties(rows, summed, encoded.indices), notes)
+    return Federation(name, names, found, notes)
 
 
-def _parties(rows: pa.Table, summed: pa.Table, indices: pa.Array) -> tuple[PartyItems, ...]:
-    """Split the summed rows by party, in the order in which the parties are first named."""
-    names = pc.unique(rows["party"])
-    owners = np.asarray(pc.index_in(summed["party"], names)).astype(np.int64)
-    order = np.argsort(owners, kind="stable")
+def _summed(
+    parties: Codes, items: Codes, number: int, users: NDArray[np.int64] | None
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
+    """Add up the rows of every party and item that occurs, sorted by both."""
+    pairs = parties.astype(np.int64) * number + items
+    cells = int(pairs.max()) + 1
+    exact = users is None or float(users.sum(dtype=np.float64)) < EXACT_BELOW  # sums of floats are those of integers
+    if exact and cells <= CELLS_PER_ROW * len(pairs):
+        occurring = np.bincount(pairs)
+        found = np.flatnonzero(occurring)
+        sums = occurring if users is None else np.bincount(pairs, users)
+        return found // number, found % number, sums[found].astype(np.int64)
+    column = np.ones(len(pairs), dtype=np.int64) if users is None else users
+    summed = (
+        pa.table({"pair": pairs, "users": column}).group_by("pair", use_threads=False).aggregate([("users", "sum")])
+    )
+    found, sums = np.asarray(summed["pair"]), np.asarray(summed["users_sum"])
+    order = np.argsort(found)
+    return found[order] // number, found[order] % number, sums[order]
+
+
+def _parties(
+    names: list[str], owners: NDArray[Any], items: NDArray[np.int64], users: NDArray[np.int64]
+) -> tuple[PartyItems, ...]:
+    """Split rows that are sorted by party."""
     ends = np.cumsum(np.bincount(owners, minlength=len(names)))[:-1]
-    items = np.split(np.asarray(indices).astype(np.int64)[order], ends)
-    users = np.split(np.asarray(summed["users_sum"]).astype(np.int64)[order], ends)
-    for party, held in zip(names.to_pylist(), items, strict=True):
-        if not len(held):
-            raise InvalidInput(f"party {party!r} is empty: expected one user at least, found none")
-    return tuple(map(PartyItems, names.to_pylist(), items, users))
+    parts = zip(names, np.split(items, ends), np.split(users.astype(np.int64), ends), strict=True)
+    found = tuple(PartyItems(*part) for part in parts)
+    for party in found:
+        if not len(party.items):
+            raise InvalidInput(f"party {party.name!r} is empty: expected one user at least, found none")
+    return found
 
 
 def federation_from_mapping(data: Mapping[Any, Any], name: str = "data") -> Federation:
@@ -149,11 +175,12 @@ def federation_from_mapping(data: Mapping[Any, Any], name: str = "data") -> Fede
     if not parties:
         raise InvalidInput("a federation needs one party at least, found none")
     try:
-        owners, held_items = (pa.chunked_array([pa.array(column, pa.string())]) for column in (parties, items))
+        owners, held_items = (pa.array(column, pa.string()).dictionary_encode() for column in (parties, items))
     except UnicodeEncodeError as reason:
         found = reason.object[reason.start : reason.end]
         raise InvalidInput(f"parties and items must be text in Unicode, found half a character: {found!r}") from None
-    return federation_from_rows(name, owners, held_items, pa.chunked_array([pa.array(users, pa.int64())]))
+    parties_of, items_of = (CodedTexts(np.asarray(each.indices), each.dictionary) for each in (owners, held_items))
+    return federation_from_rows(name, parties_of, items_of, np.array(users, dtype=np.int64))
 
 
 def _histogram(party: str, held: object) -> dict[Any, int]:
@@ -166,75 +193,6 @@ def _histogram(party: str, held: object) -> dict[Any, int]:
     if not counts:
         raise InvalidInput(f"party {party!r} is empty: expected one user at least, found none")
     return {item: int(users) for item, users in counts.items()}
-
-
-def any_bytes(source: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return items as they are written, UTF-8 or not, and nothing where there is none."""
-    written = column.cast(pa.string()) if pa.types.is_integer(column.type) else column
-    try:
-        return pc.fill_null(written.cast(pa.binary()), b"")
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise InvalidInput(f"{source}: column 'item' must hold text or integers, found {column.type}") from None
-
-
-def text_of(source: str, name: str, column: Any) -> Any:
-    """Return an array as text, integers in their digits."""
-    if pa.types.is_floating(column.type):
-        raise InvalidInput(f"{source}: column {name!r} must hold text or integers, found {column.type}")
-    try:
-        return column.cast(pa.string())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
-        raise InvalidInput(f"{source}: column {name!r} does not read as text: {reason}") from None
-
-
-def text_column(source: str, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column as text; every row must have some."""
-    text = text_of(source, name, column)
-    missing = pc.or_kleene(pc.is_null(text), pc.equal(pc.utf8_length(text), 0))
-    row = pc.index(pc.fill_null(missing, True), True).as_py()
-    if row >= 0:
-        raise InvalidInput(f"{source}: row {row + 1}: expected a value for {name!r}, found none")
-    return text
-
-
-def whole_numbers(source: str, name: str, column: pa.ChunkedArray, least: int = 0) -> Any:
-    """Return a column as integers; text such as `3` or `3.0` and floats without a fraction will do."""
-    try:
-        numbers = pc.utf8_trim_whitespace(column) if pa.types.is_string(column.type) else column
-        missing = pc.is_null(numbers) if numbers is column else pc.equal(numbers, "")
-        _refuse_first(source, name, column, missing, least)
-        numbers = numbers.cast(pa.int64() if pa.types.is_integer(numbers.type) else pa.float64())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
-        raise InvalidInput(f"{source}: expected whole numbers in {name!r}, found other values: {reason}") from None
-    values = np.asarray(numbers)
-    wrong = ~(np.isfinite(values) & (values >= least) & (values <= MAX_COUNT) & (values == np.floor(values)))
-    _refuse_first(source, name, column, pa.chunked_array([pa.array(wrong)]), least)
-    return values.astype(np.int64)
-
-
-def popularities(source: str, name: str, column: pa.ChunkedArray) -> list[float]:
-    """Return a column as numbers from 0: of how many users, or how often, or any other measure of popularity."""
-    try:
-        numbers = pc.utf8_trim_whitespace(column) if pa.types.is_string(column.type) else column
-        values = np.asarray(numbers.cast(pa.float64()).fill_null(np.nan))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
-        raise InvalidInput(f"{source}: expected numbers in {name!r}, found other values: {reason}") from None
-    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
-    if len(wrong):
-        found = column[int(wrong[0])].as_py()
-        raise InvalidInput(f"{source}: row {wrong[0] + 1}: expected a number from 0 in {name!r}, found {found}")
-    return [float(value) for value in values]
-
-
-def _refuse_first(source: str, name: str, column: pa.ChunkedArray, wrong: pa.ChunkedArray, least: int) -> None:
-    row = pc.index(wrong, True).as_py()
-    if row >= 0:
-        found = column[row].as_py()
-        what = (
-            f"a whole number of users from {least}" if name == "users" else f"a whole number from {least} in {name!r}"
-        )
-        found = "none" if found is None or not str(found).strip() else found
-        raise InvalidInput(f"{source}: row {row + 1}: expected {what}, found {found}")
 
 
 def looks_like_users(column: str) -> bool:

@@ -1,43 +1,43 @@
-"""Federations from what a user has: Parquet and CSV files, tables in memory, mappings, or the word `syn`.
+"""Federations from what a user has: files, databases, tables in memory, mappings, or the word `syn`.
 
-Everything ends as a table with the columns `party`, `item` and optionally `users`, checked once, here.
+Everything ends as columns `party`, `item` and optionally `users`, checked once, here.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
+from treetop.datasets.columns import CodedTexts
 from treetop.datasets.federation import (
     Federation,
-    any_bytes,
     federation_from_mapping,
     federation_from_rows,
     refuse_unnamed_users,
-    text_column,
-    whole_numbers,
 )
 from treetop.datasets.set_rows import federation_of_sets
 from treetop.datasets.synthetic import synthetic
+from treetop.datasets.table_files.named_columns import ITEM, PARTY, USERS, NamedColumns
+from treetop.datasets.table_files.options import ReadOptions
+from treetop.datasets.table_files.reader import ReadTable, read_table
 from treetop.errors import InvalidInput
-from treetop.public_text import writable
 
-KNOWN_COLUMNS = ("party", "item", "users")
-PARQUET_MARK = b"PAR1"
+AS_IT_IS = ReadOptions()
 
 
 def as_federation(
     data: Any, name: str = "data", *, user: str | None = None, rows_are_users: bool = False
 ) -> Federation:
-    """Take a Federation, a path, {party: items}, or a pandas, polars or pyarrow table."""
+    """Take a Federation, a path, {party: items}, or a pandas, polars, pyarrow or DuckDB table."""
+    options = ReadOptions(user=user, rows_are_users=rows_are_users)
     if isinstance(data, str | Path):
-        return federation_named([str(data)], user=user, rows_are_users=rows_are_users)
+        return federation_named([str(data)], options)
     if hasattr(data, "__arrow_c_stream__"):
-        return federation_from_tables(name, [(name, pa.table(data))], user=user, rows_are_users=rows_are_users)
+        return federation_from_tables(name, [ReadTable(name, name, pa.table(data))], options)
     if user is not None:
         raise InvalidInput(f"a user column is one of a file or a table, found {user!r} with {type(data).__name__}")
     if isinstance(data, Federation):
@@ -45,23 +45,17 @@ def as_federation(
     if hasattr(data, "items"):
         return federation_from_mapping(data, name)
     raise InvalidInput(
-        "expected a Federation, a path, a {party: items} mapping or a pandas, polars or pyarrow table, "
+        "expected a Federation, a path, a {party: items} mapping or a pandas, polars, pyarrow or DuckDB table, "
         f"found {type(data).__name__}"
     )
 
 
-def federation_named(
-    words: Sequence[str], *, any_items: bool = False, user: str | None = None, rows_are_users: bool = False
-) -> Federation:
-    """Return the federation of some files, or SYN for `syn`, `syn:SEED` and `syn:SEED:CONCENTRATION`.
-
-    `user` and `rows_are_users` are those of `load`. With `any_items` an item may be any bytes, none included, as
-    devices hold them: what is not UTF-8 has surrogates.
-    """
+def federation_named(words: Sequence[str], options: ReadOptions = AS_IT_IS) -> Federation:
+    """Return the federation of some files, or SYN for `syn`, `syn:SEED` and `syn:SEED:CONCENTRATION`."""
     if not any(word == "syn" or word.startswith("syn:") for word in words):
-        return _loaded(words, any_items, user, rows_are_users)
-    if user is not None:
-        raise InvalidInput(f"'syn' has one item for each user, found the user column {user!r}")
+        return _loaded(words, options)
+    if options.user is not None:
+        raise InvalidInput(f"'syn' has one item for each user, found the user column {options.user!r}")
     if len(words) > 1:
         raise InvalidInput(f"'syn' is a whole federation of its own, found it among {', '.join(words)}")
     if words[0] == "syn":
@@ -77,63 +71,54 @@ def federation_named(
         raise InvalidInput(f"expected syn:SEED:CONCENTRATION with a number above 0, found {words[0]!r}") from None
 
 
-def load(*paths: str | Path, user: str | None = None, rows_are_users: bool = False) -> Federation:
+def load(
+    *paths: str | Path,
+    user: str | None = None,
+    rows_are_users: bool = False,
+    item_column: str | None = None,
+    party_column: str | None = None,
+    users_column: str | None = None,
+    drop_missing: bool = False,
+    delimiter: str | None = None,
+    file_encoding: str | None = None,
+    query: str | None = None,
+) -> Federation:
     """Read one federation from files with columns `party,item[,users]`, or from one file per party.
 
-    With `user`, the column of users' ids, a user holds all items of her rows, and the columns are `party`, that one,
-    `item` and optionally `count`. A column that looks like one must be named, unless `rows_are_users`.
+    Files are CSV (with any delimiter), TSV or JSON lines, also in .gz or .zst, Parquet or a folder of it, Arrow,
+    Feather or Excel; or one is the URL of a database such as "sqlite:///shop.db", and `query` what it is asked. Columns
+    of other names are named. A row without a value is refused, or left out and counted if `drop_missing`. With `user`,
+    the column of users' ids, a user holds all items of her rows, and the columns are `party`, that one, `item` and
+    optionally `count`. A column that looks like one must be named, unless `rows_are_users`.
 
     >>> import treetop
     >>> treetop.load("examples/coffee_shops.csv")
     Federation('coffee_shops': 4 parties, 97,004 users, 25 items)
     """
-    return _loaded(paths, any_items=False, user=user, rows_are_users=rows_are_users)
+    options = ReadOptions(
+        item_column, party_column, users_column, user, rows_are_users, drop_missing, delimiter, file_encoding, query
+    )
+    return _loaded(paths, options)
 
 
-def _loaded(paths: Sequence[str | Path], any_items: bool, user: str | None, rows_are_users: bool) -> Federation:
-    if not paths:
+def _loaded(words: Sequence[str | Path], options: ReadOptions) -> Federation:
+    if not words:
         raise InvalidInput("expected one file at least, found none")
-    files = [Path(path) for path in paths]
-    tables = [(path.stem, read_table(path, any_items=any_items)) for path in files]
-    stems = [stem for stem, table in tables if "party" not in table.column_names]
+    tables = [
+        read_table(word, replace(options, progress=_part_of(options, number, len(words))))
+        for number, word in enumerate(words)
+    ]
+    stems = [each.stem for each in tables if options.column("party", each.table.column_names) is None]
     for stem in stems:  # two files of one name would silently become one party
         if stems.count(stem) > 1:
-            names = ", ".join(str(path) for path in files if path.stem == stem)
+            names = ", ".join(str(word) for word, each in zip(words, tables, strict=True) if each.stem == stem)
             raise InvalidInput(f"files without a 'party' column need different names, found {names}")
-    name = "+".join(path.stem for path in files)
-    return federation_from_tables(name, tables, any_items=any_items, user=user, rows_are_users=rows_are_users)
+    return federation_from_tables("+".join(each.stem for each in tables), tables, options)
 
 
-def read_table(path: Path, *, any_items: bool = False) -> pa.Table:
-    """Read a Parquet or CSV file by its ending, and refuse one that is something else."""
-    if not path.is_file():
-        what = "a folder" if path.is_dir() else "nothing there"
-        raise InvalidInput(f"{path}: expected a .parquet or .csv file, found {what}")
-    if writable(str(path)) != str(path):
-        raise InvalidInput(f"{path}: expected a path in UTF-8, found other bytes in it")
-    ending = path.suffix.lower()
-    if ending not in (".parquet", ".csv"):
-        raise InvalidInput(f"{path}: expected a .parquet or .csv file, found the ending {ending or '(none)'!r}")
-    with path.open("rb") as file:
-        is_parquet = file.read(len(PARQUET_MARK)) == PARQUET_MARK
-    if is_parquet != (ending == ".parquet"):
-        found = "a Parquet file" if is_parquet else "no Parquet file"
-        raise InvalidInput(f"{path}: ends in {ending}, but is {found}")
-    try:
-        return pa.parquet.read_table(path, partitioning=None) if is_parquet else _read_csv(path, any_items)
-    except (pa.ArrowException, OSError) as reason:
-        wrong = "is a damaged Parquet file" if is_parquet else "does not read as CSV"
-        raise InvalidInput(f"{path}: {wrong}: {' '.join(str(reason).split())[:200]}") from None
-
-
-def _read_csv(path: Path, any_items: bool) -> pa.Table:
-    """Read every column as text: `007` and `null` are items like any other."""
-    with pa.csv.open_csv(path) as reader:
-        types = dict.fromkeys(reader.schema.names, pa.string())
-    if any_items:
-        types["item"] = pa.binary()
-    options = pa.csv.ConvertOptions(column_types=types, strings_can_be_null=False)
-    return pa.csv.read_csv(path, convert_options=options)
+def _part_of(options: ReadOptions, number: int, files: int) -> Any:
+    """Return who is told how far one of several files is."""
+    return lambda rows, share: options.progress(rows, (number + share) / files)
 
 
 def histogram_rows(federation: Federation) -> pa.Table:
@@ -165,42 +150,18 @@ def write_histograms(table: pa.Table, path: Path) -> None:
     partial.replace(path)
 
 
-def federation_from_tables(
-    name: str,
-    tables: list[tuple[str, pa.Table]],
-    *,
-    any_items: bool = False,
-    user: str | None = None,
-    rows_are_users: bool = False,
-) -> Federation:
+def federation_from_tables(name: str, tables: list[ReadTable], options: ReadOptions = AS_IT_IS) -> Federation:
     """Join tables into one federation; a table without `party` is one party named after it."""
-    if user is not None and rows_are_users:
-        raise InvalidInput(f"expected a user column or rows that are users, found both: {user!r} and rows_are_users")
-    if user is not None:
-        return federation_of_sets(name, tables, user)
-    for source, table in tables if not rows_are_users else ():
-        refuse_unnamed_users(source, table.column_names)
-    checked = [checked_table(source, table, any_items) for source, table in tables]
-    rows = pa.concat_tables(table for table, _ in checked)
+    if options.user is not None:
+        return federation_of_sets(name, tables, options)
+    for read in tables if not options.rows_are_users else ():
+        refuse_unnamed_users(read.source, [each for each in read.table.column_names if each != options.item])
+    columns = [NamedColumns.of(read, options) for read in tables]
+    parties = CodedTexts.joined([each.texts(PARTY) for each in columns])
+    items = CodedTexts.joined([each.texts(ITEM, any_bytes=options.any_items) for each in columns])
     # Where no table counts users, repeated rows are no surprise and need no note.
-    counted = any("users" in table.column_names for _, table in tables)
-    federation = federation_from_rows(name, rows["party"], rows["item"], rows["users"] if counted else None)
-    ignored = tuple(note for _, notes in checked for note in notes)
-    return Federation(name, federation.items, federation.parties, ignored + federation.notes)
-
-
-def checked_table(source: str, table: pa.Table, any_items: bool = False) -> tuple[pa.Table, list[str]]:
-    """Return the three columns of a table as text, text (or bytes) and integers, and notes on what was ignored."""
-    if "item" not in table.column_names:
-        found = ", ".join(table.column_names) or "no columns"
-        raise InvalidInput(f"{source}: expected the column 'item' (and 'party', 'users'), found {found}")
-    if table.num_rows == 0:
-        raise InvalidInput(f"{source}: expected one row at least, found an empty table")
-    items = any_bytes(source, table["item"]) if any_items else text_column(source, "item", table["item"])
-    named, counted = ("party" in table.column_names, "users" in table.column_names)
-    parties = text_column(source, "party", table["party"]) if named else pa.chunked_array([[source] * len(items)])
-    users = whole_numbers(source, "users", table["users"]) if counted else np.ones(len(items), dtype=np.int64)
-    ignored = [column for column in table.column_names if column not in KNOWN_COLUMNS]
-    notes = [f"{source}: ignored the columns {', '.join(ignored)}"] if ignored else []
-    schema = pa.schema([("party", pa.string()), ("item", items.type), ("users", pa.int64())])
-    return pa.table({"party": parties, "item": items, "users": pa.array(users)}, schema=schema), notes
+    counted = any(USERS in each.names for each in columns)
+    users = np.concatenate([each.numbers(USERS, 0) for each in columns]) if counted else None
+    federation = federation_from_rows(name, parties, items, users)
+    notes = tuple(note for each in columns for note in each.notes)
+    return replace(federation, notes=notes + federation.notes)

@@ -2,112 +2,50 @@
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from treetop.datasets.federation import Federation, PartyItems, party_of_sets, text_of, whole_numbers
+from treetop.datasets.columns import CodedTexts, Codes
+from treetop.datasets.federation import Federation, PartyItems, party_of_sets
+from treetop.datasets.table_files.named_columns import COUNT, ITEM, PARTY, USER, NamedColumns
+from treetop.datasets.table_files.options import ReadOptions
+from treetop.datasets.table_files.reader import ReadTable
 from treetop.datasets.user_sets import UserSets
 from treetop.errors import InvalidInput
 
-Codes = NDArray[np.int32]
-USER = "user"
-"""The column of users in the rows that are written here."""
 
-
-def federation_of_sets(name: str, tables: list[tuple[str, pa.Table]], user: str) -> Federation:
+def federation_of_sets(name: str, tables: list[ReadTable], options: ReadOptions) -> Federation:
     """Gather the rows of tables by user; the tables are taken out of the list as they are read, to free their memory.
 
-    A table without `party` is one party named after it.
+    A table without `party` is one party named after it. Parties, items and users are in the order of their names, so
+    that rows in another order are the same federation.
     """
     notes: list[str] = []
-    parts: list[tuple[Codes, Codes, Codes]] = []
-    dictionaries: list[tuple[pa.Array, pa.Array, pa.Array]] = []
+    parts: list[tuple[CodedTexts, CodedTexts, CodedTexts]] = []
     counts: list[NDArray[np.int64]] = []
-    counted = any("count" in table.column_names for _, table in tables)
+    counted = any(COUNT in read.table.column_names for read in tables)
     while tables:
-        source, table = tables.pop(0)
-        _check_columns(source, table, user)
-        if ignored := [column for column in table.column_names if column not in ("party", "item", "count", user)]:
-            notes.append(f"{source}: ignored the columns {', '.join(ignored)}")
-        named = "party" in table.column_names
-        party = coded_text(source, "party", table["party"]) if named else _one_party(source, table.num_rows)
-        columns = party, coded_text(source, user, table[user]), coded_text(source, "item", table["item"])
-        parts.append((columns[0][0], columns[1][0], columns[2][0]))
-        dictionaries.append((columns[0][1], columns[1][1], columns[2][1]))
-        if "count" in table.column_names:
-            counts.append(whole_numbers(source, "count", table["count"], 1))
-        elif counted:
-            counts.append(np.ones(table.num_rows, dtype=np.int64))
-        del table
-    (parties_of, user_of, item_of), (party_names, user_names, item_names) = _joined(parts, dictionaries)
-    del parts, dictionaries, columns
+        columns = NamedColumns.of(tables.pop(0), options)
+        notes += columns.notes
+        parts.append((columns.texts(PARTY), columns.texts(USER), columns.texts(ITEM)))
+        if counted:
+            counts.append(columns.numbers(COUNT, 1))
+        del columns
+    of_parties, of_users, of_items = (CodedTexts.joined([part[place] for part in parts]) for place in range(3))
+    del parts
     pa.default_memory_pool().release_unused()  # the columns of the files
-    home = _homes(parties_of, user_of, party_names, user_names)
+    of_parties, of_items = of_parties.in_order(), of_items.in_order()
+    of_users = of_users.in_order(shorter_first=True)
+    home = _homes(of_parties.codes, of_users.codes, of_parties.texts, of_users.texts)
     uses = np.concatenate(counts) if counted else None
-    sets = UserSets.grouped(_by_party(home, user_of), len(home), item_of, uses)
-    if repeated := len(item_of) - len(sets.items):
+    sets = UserSets.grouped(_by_party(home, of_users.codes), len(home), of_items.codes, uses)
+    if repeated := len(of_items.codes) - len(sets.items):
         notes.append(f"{repeated:,} repeated (party, user, item) rows were merged, and their counts added up")
-    ends = np.cumsum(np.bincount(home, minlength=len(party_names)))
+    ends = np.cumsum(np.bincount(home, minlength=len(of_parties.texts)))
     parties = tuple(
         _party(party_name, sets, first, end)
-        for party_name, first, end in zip(party_names.to_pylist(), np.append(0, ends[:-1]), ends, strict=True)
+        for party_name, first, end in zip(of_parties.texts.to_pylist(), np.append(0, ends[:-1]), ends, strict=True)
     )
-    return Federation(name, item_names.to_pylist(), parties, tuple(notes))
-
-
-def coded_text(source: str, name: str, column: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
-    """Return a column as numbers of its distinct texts, and these; far less memory than the texts of all rows."""
-    if column.null_count:
-        row = pc.index(pc.is_null(column), True).as_py()
-        raise InvalidInput(f"{source}: row {row + 1}: expected a value for {name!r}, found none")
-    is_coded = pa.types.is_dictionary(column.type)  # chunk by chunk, as in a file; our own has one dictionary for all
-    encoded = column.unify_dictionaries() if is_coded else column.dictionary_encode()
-    chunks = [np.asarray(chunk.indices) for chunk in encoded.chunks]
-    codes = chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
-    texts = text_of(source, name, encoded.chunk(0).dictionary)
-    if (empty := pc.index(texts, "").as_py()) >= 0:
-        row = int(np.argmax(codes == empty))
-        raise InvalidInput(f"{source}: row {row + 1}: expected a value for {name!r}, found none")
-    return codes.astype(np.int32, copy=False), texts
-
-
-def _check_columns(source: str, table: pa.Table, user: str) -> None:
-    found = ", ".join(table.column_names) or "no columns"
-    if user in ("party", "item", "count", "users"):
-        raise InvalidInput(f"expected a column of user ids beside party, item and count, found {user!r} named as one")
-    if user not in table.column_names or "item" not in table.column_names:
-        raise InvalidInput(f"{source}: expected the columns {user!r} and 'item' (and 'party', 'count'), found {found}")
-    if "users" in table.column_names:
-        raise InvalidInput(
-            f"{source}: expected rows of one user each, found the column 'users' beside {user!r}: leave one of them out"
-        )
-    if table.num_rows == 0:
-        raise InvalidInput(f"{source}: expected one row at least, found an empty table")
-
-
-def _one_party(source: str, rows: int) -> tuple[Codes, pa.Array]:
-    return np.zeros(rows, dtype=np.int32), pa.array([source])
-
-
-def _joined(
-    parts: list[tuple[Codes, Codes, Codes]], dictionaries: list[tuple[pa.Array, pa.Array, pa.Array]]
-) -> tuple[list[Codes], list[pa.Array]]:
-    """Return the columns of all tables under one dictionary for each."""
-    columns, names = [], []
-    for place in range(3):
-        if len(parts) == 1:
-            columns.append(parts[0][place])
-            names.append(dictionaries[0][place])
-            continue
-        encoded = pa.concat_arrays([each[place] for each in dictionaries]).dictionary_encode()
-        moved, first = np.asarray(encoded.indices), 0
-        found: list[Codes] = []
-        for part, texts in zip(parts, dictionaries, strict=True):
-            found.append(moved[first : first + len(texts[place])][part[place]])
-            first += len(texts[place])
-        columns.append(np.concatenate(found).astype(np.int32))
-        names.append(encoded.dictionary)
-    return columns, names
+    return Federation(name, of_items.texts.to_pylist(), parties, tuple(notes))
 
 
 def _homes(parties_of: Codes, user_of: Codes, party_names: pa.Array, user_names: pa.Array) -> Codes:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from treetop.datasets.federation import popularities
+from treetop.datasets.columns import popularities, text_column
 from treetop.datasets.item_catalogue import lines_of
-from treetop.datasets.loading import checked_table, read_table
+from treetop.datasets.table_files.reader import read_table
 from treetop.encoding.listed_items import ItemCatalogue
 from treetop.errors import InvalidInput, UnknownName
 from treetop.extras import needed_for
@@ -63,21 +63,18 @@ def _mapped(given: Mapping[str, float]) -> ItemCatalogue:
 
 def _read(path: Path, in_order: bool) -> ItemCatalogue:
     """Read words, one per line in a .txt file, or the column `word` or `item` of a table, ranked if it says by what."""
-    ending = path.suffix.lower()
-    if ending not in (".txt", ".csv", ".parquet"):
-        raise InvalidInput(
-            "a word list must be a list of items, a .txt, .csv or .parquet file, or wordfreq:LANGUAGE, "
-            f"found {str(path)!r}"
-        )
     try:
-        if ending == ".txt":
+        if path.suffix.lower() == ".txt":
             words, ranks = lines_of(path), None
         else:
-            words, ranks = _columns(path.name, read_table(path))
+            words, ranks = _columns(path.name, read_table(path).table)
         if ranks is not None:
             return _ranked(words, ranks[1], f"{path.name}, ranked by its column {ranks[0]!r}")
         return replace(ItemCatalogue.of(words), notes=(), ordered=in_order, source=path.name)
     except InvalidInput as refusal:
+        if not path.exists():
+            expected = "a word list must be a list of items, a .txt file, a table or wordfreq:LANGUAGE"
+            raise InvalidInput(f"{expected}, found {str(path)!r}: {refusal}") from None
         raise InvalidInput(f"{path}: {refusal}" if str(path) not in str(refusal) else str(refusal)) from None
 
 
@@ -87,8 +84,7 @@ def _columns(source: str, table: pa.Table) -> tuple[list[str], tuple[str, list[f
     if not named:
         found = ", ".join(table.column_names) or "no columns"
         raise InvalidInput(f"{source}: expected the column 'word' or 'item', found {found}")
-    checked, _ = checked_table(source, table.select(named[:1]).rename_columns(["item"]))
-    words: list[str] = checked["item"].to_pylist()
+    words = text_column(source, named[0], table[named[0]])
     for column in POPULARITY_COLUMNS:
         if column in table.column_names:
             return words, (column, popularities(source, column, table[column]))

@@ -15,10 +15,11 @@ from treetop.evaluation.campaign_runs import DESIGNS, EVERYBODY, SEEDED, Calenda
 from treetop.evaluation.evaluate import Given
 from treetop.evaluation.execute import Progress, finished_jobs
 from treetop.evaluation.grid import Cell, Grid
-from treetop.evaluation.results import mean, standard_error, write_table
+from treetop.evaluation.results import mean, standard_error
 from treetop.mechanisms.canopy import Canopy
 from treetop.mechanisms.panorama.mechanism import Panorama
 from treetop.mechanisms.strategy import Question
+from treetop.query.result_files import html_table, html_text, write_result
 
 SEEDABLE = (Panorama.name, Canopy.name)
 
@@ -125,11 +126,14 @@ class CampaignEvaluation:
         """Return the rows as `treetop evaluate --campaign --json` prints them."""
         return [asdict(row) | {"f1_of_weeks": list(row.f1_of_weeks)} for row in self.rows]
 
-    def write(self, path: Path) -> None:
-        """Write the rows to Parquet or CSV, with a column for every week."""
+    def write(self, path: str | Path) -> None:
+        """Write the rows to .parquet, .csv, .json or .html, with a column for every week."""
         flat = [
             {name: value for name, value in row.items() if name != "f1_of_weeks"}
             | {f"f1_week_{week}": f1 for week, f1 in enumerate(row["f1_of_weeks"], start=1)}
             for row in self.to_json()
         ]
-        write_table(pa.Table.from_pylist(flat).replace_schema_metadata({"seed": str(self.seed)}), path)
+        table = pa.Table.from_pylist(flat).replace_schema_metadata({"seed": str(self.seed)})
+        cells = [[html_text(str(value)) for value in row.values()] for row in flat]
+        html = html_table(f"Campaigns, seed {self.seed}", table.column_names, cells, 2, [])
+        write_result(path, table, self.to_json(), html)

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from treetop.datasets.federation import Federation
+from treetop.datasets.item_catalogue import catalogue_of
 from treetop.datasets.loading import as_federation
 from treetop.datasets.word_list import Words, word_list_of
 from treetop.encoding.item_codecs import Hashed, ItemCodec
@@ -135,15 +137,22 @@ def _unasked(cells: Iterable[Cell]) -> tuple[str, ...]:
     return (f"panorama counts every name and is not run with {', '.join(missing)}",) if missing else ()
 
 
+def _listed(values: Any) -> tuple[Any, ...]:
+    """Return one value, several, or the names in a text such as `taps,canopy`."""
+    if isinstance(values, str):
+        return tuple(name.strip() for name in values.split(","))
+    return tuple(values) if isinstance(values, Iterable) else (values,)
+
+
 def evaluate(
     data: Any,
     *,
-    mechanisms: Sequence[str | Mechanism[Any]] = tuple(MECHANISMS),
-    epsilons: Sequence[float] = (4.0,),
-    ks: Sequence[int] = (10,),
-    oracles: Sequence[Any] = (AUTO,),
+    mechanisms: str | Mechanism[Any] | Sequence[str | Mechanism[Any]] = tuple(MECHANISMS),
+    epsilons: float | Sequence[float] = (4.0,),
+    ks: int | Sequence[int] = (10,),
+    oracles: Any = (AUTO,),
     encoding: str | ItemCodec | None = None,
-    catalogue: ItemCatalogue | Iterable[object] | None = None,
+    catalogue: ItemCatalogue | Iterable[object] | str | Path | None = None,
     word_list: Words | None = None,
     word_list_order: str | None = None,
     text_recovery: bool | None = None,
@@ -158,12 +167,13 @@ def evaluate(
 ) -> Evaluation:
     """Return mean and standard error of every cell of a grid, one row each.
 
-    `data` is what `find` takes; mechanisms, oracles and the encoding are names or objects. Panorama takes lists and
-    texts as `find` does, and is also `panorama:list` (the word list alone), `panorama:texts` (texts alone) and
-    `panorama:catalogue` (all items known: the limit). `progress` is called with the number of runs that were finished
-    since the last call. `dask` is the address of a scheduler, tcp://HOST:PORT: its cluster runs the grid, with the same
-    numbers. With several workers a program of its own needs the usual `if __name__ == "__main__":`. What a reader
-    should know is in `notes`, and a warning each.
+    `data` is what `find` takes; mechanisms, oracles and the encoding are names or objects, one or several of them.
+    Panorama takes lists and texts as `find` does, and is also `panorama:list` (the word list alone), `panorama:texts`
+    (texts alone) and `panorama:catalogue` (all items known: the limit). `progress` is called with the number of runs
+    that were finished since the last call. `dask` is the address of a scheduler, tcp://HOST:PORT: its cluster runs the
+    grid, with the same numbers. Several workers find a mechanism or oracle that is defined in the program itself only
+    behind the usual `if __name__ == "__main__":`; nothing else needs it. What a reader should know is in `notes`, and a
+    warning each.
 
     >>> import treetop
     >>> drinks = {"harbour": {"chai": 9000, "cocoa": 2000}, "market": {"chai": 5000, "latte": 3000}}
@@ -173,8 +183,10 @@ def evaluate(
     >>> evaluation.table.num_rows, evaluation.seed
     (2, 1)
     """
-    cells = cells_of(mechanisms, oracles, epsilons, ks, settings, encoding=encoding)
-    known = catalogue if catalogue is None or isinstance(catalogue, ItemCatalogue) else ItemCatalogue.of(catalogue)
+    cells = cells_of(
+        _listed(mechanisms), _listed(oracles), _listed(epsilons), _listed(ks), settings, encoding=encoding
+    )  # fmt: skip
+    known = catalogue_of(catalogue)
     words = word_list_of(word_list, word_list_order)
     given = Given(encoding, known, words, text_recovery, normalise, settings)
     experiment = Experiment.of(data, cells, given, repeats=repeats, seed=seed, simulator=simulator)

@@ -2,11 +2,14 @@
 
 import multiprocessing
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from functools import partial
 from multiprocessing.connection import wait
+from multiprocessing.reduction import ForkingPickler
 from os import _exit
 from typing import Any, TypeVar
 
@@ -77,7 +80,8 @@ def in_processes(work: Callable[[Job], Done], jobs: Iterable[Job], workers: int)
     spawn = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, spawn, initializer=_begin_worker, initargs=(work,))
     try:
-        futures: dict[Future[Done], Job] = {pool.submit(_work, job): job for job in jobs}
+        with _not_run_again(work):
+            futures: dict[Future[Done], Job] = {pool.submit(_work, job): job for job in jobs}
         for future in as_completed(futures):
             yield futures[future], future.result()
     except BaseException:
@@ -86,6 +90,26 @@ def in_processes(work: Callable[[Job], Done], jobs: Iterable[Job], workers: int)
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _not_run_again(sent: object) -> Iterator[None]:
+    """Let fresh processes start without the program that started them, unless what they are sent is defined there.
+
+    They would run it once more, and a program or notebook without a guard would start itself again.
+    """
+    main = sys.modules["__main__"]
+    if b"__main__" in bytes(ForkingPickler.dumps(sent)):
+        yield
+        return
+    known = {name: getattr(main, name) for name in ("__spec__", "__file__") if hasattr(main, name)}
+    try:
+        for name in known:
+            setattr(main, name, None)
+        yield
+    finally:
+        for name, value in known.items():
+            setattr(main, name, value)
 
 
 def _on_cluster(work: Callable[[Job], Done], jobs: Iterable[Job], scheduler: str) -> Iterator[tuple[Job, Done]]:

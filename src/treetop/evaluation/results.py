@@ -1,6 +1,5 @@
 """An evaluation: rows of means with standard errors, as a table and in a file."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -10,17 +9,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
-import pyarrow.csv
-import pyarrow.parquet
 
-from treetop.errors import InvalidInput
 from treetop.evaluation.grid import Cell
 from treetop.extras import needed_for
 from treetop.query.find import Score
+from treetop.query.result_files import html_table, html_text, write_result
 from treetop.simulation.population import Population
 
-ENDINGS = (".parquet", ".csv")
+MEANINGS = (
+    "F1: how well the k items found match the true top k, 1 at best. NCR: the same, the most popular weighing most. "
+    "recall: the share of the true top k that is in a party's own top k, on average; where parties are unlike each "
+    "other it is low, however good the common answer is. kbit up: what a party sends. ms: time of one run."
+)
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,16 @@ class Row:
     local_recall: float
     uplink_bits: float
     seconds: float
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Return the row as people read it: mechanism, oracle, epsilon, k, F1, NCR, recall, kilobits, milliseconds."""
+        f1, ncr = (
+            f"{mean:.3f}" if error is None else f"{mean:.3f} ± {error:.3f}"
+            for mean, error in ((self.f1, self.f1_se), (self.ncr, self.ncr_se))
+        )
+        costs = (f"{self.local_recall:.3f}", f"{self.uplink_bits / 1000:.1f}", f"{self.seconds * 1000:.0f}")
+        return (self.mechanism, self.oracle, f"{self.epsilon:g}", str(self.k), f1, ncr, *costs)
 
 
 def row_of(population: Population, cell: Cell, scores: Sequence[Score]) -> Row:
@@ -99,39 +109,19 @@ class Evaluation:
         with needed_for("a DataFrame", "pandas"):
             return self.table.to_pandas()
 
-    def write(self, path: Path) -> None:
-        """Write the rows to Parquet or CSV, whole or not at all."""
-        write_table(self.table, path)
+    def write(self, path: str | Path) -> None:
+        """Write the rows to .parquet, .csv, .json or .html, whole or not at all."""
+        write_result(path, self.table, self.to_json(), self._repr_html_())
+
+    def _repr_html_(self) -> str:
+        """Return the rows as notebooks show them."""
+        names = ["mechanism", "oracle", "ε", "k", "F1", "NCR", "recall", "kbit up", "ms"]
+        rows = [[html_text(cell) for cell in row.cells] for row in self.rows]
+        repeats = self.rows[0].repeats if self.rows else 0
+        title = f"Means of {repeats} runs ± standard error, seed {self.seed}"
+        return html_table(title, names, rows, 2, [MEANINGS, *self.notes])
 
     def __repr__(self) -> str:
         best = max(self.rows, key=lambda row: row.f1, default=None)
         found = "" if best is None else f"; best F1 {best.f1:.2f} by {best.mechanism}"
         return f"Evaluation({len(self.rows)} rows, seed {self.seed}{found})"
-
-
-def write_table(table: pa.Table, path: Path) -> None:
-    """Write a table to Parquet or CSV, whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    if path.suffix.lower() == ".csv":
-        pa.csv.write_csv(without_formulas(table), partial)
-    else:
-        pa.parquet.write_table(table, partial)
-    os.replace(partial, path)
-
-
-def without_formulas(table: pa.Table) -> pa.Table:
-    """Put an apostrophe before texts that a spreadsheet would take for a formula; numbers stay as they are."""
-    for place, column in enumerate(table.schema):
-        if pa.types.is_string(column.type):
-            texts = pa.compute.replace_substring_regex(table[column.name], r"\A([=+\-@\t\r])", r"'\1")
-            table = table.set_column(place, column, texts)
-    return table
-
-
-def checked_output(path: Path) -> Path:
-    """Refuse, before anything is run, a file that could not be written."""
-    if path.suffix.lower() not in ENDINGS:
-        raise InvalidInput(f"{path}: expected an output ending in {' or '.join(ENDINGS)}")
-    if path.is_dir() or not path.parent.is_dir():
-        raise InvalidInput(f"{path}: expected a file in a folder that exists")
-    return path

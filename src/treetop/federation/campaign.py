@@ -16,7 +16,8 @@ from treetop.privacy.budget import Budget
 DAY = 24 * 60 * 60
 WEEK = 7 * DAY
 LEAST_WEEKS = 2
-_HASH_KEY = "hash_key"
+_OF_A_WEEK = {"hash_key", "seeds"}
+"""Settings that a week decides for itself: the key of hashed names, and what earlier weeks found."""
 _CAMPAIGN_DOMAIN = b"treetop campaign 1\0"
 _FIELDS = {"cycles", "every", "starts", "template", "weeks"}
 
@@ -50,7 +51,8 @@ class Campaign:
             problems.append(f"the last week must end by second {LAST_SECOND:,}, found {self.over:,}")
         if self.template != template_of(self.template):
             problems.append(
-                "template must be without what a week decides for itself: week, deadlines, item_list, hash_key, weights"
+                "template must be without what a week decides for itself: week, deadlines, item_list, hash_key, seeds, "
+                "weights"
             )
         if problems:
             raise InvalidInput("a campaign cannot be asked: " + "; ".join(problems))
@@ -108,8 +110,8 @@ class Campaign:
         """Run by the device and the party: refuse a task that is not one of this campaign's weeks; return which it is.
 
         Free are, within the week: the deadlines. Free from week to week, as answers of earlier weeks may be used: the
-        list of known items, the key of hashed names and how many devices each group gets. None of it changes what a
-        report costs.
+        list of known items, the key of hashed names, what earlier weeks found and how many devices each group gets.
+        None of it changes what a report costs.
         """
         if task.digest in self._checked:
             return self._checked[task.digest]
@@ -179,6 +181,6 @@ def template_of(task: DeviceTask) -> DeviceTask:
         deadlines=Deadlines(level_seconds=task.deadlines.level_seconds),
         item_list="",
         encoding=replace(task.encoding, hash_key=""),
-        settings=tuple((name, text) for name, text in task.settings if name != _HASH_KEY),
+        settings=tuple((name, text) for name, text in task.settings if name not in _OF_A_WEEK),
         groups=tuple(replace(entry, weight=1) for entry in task.groups),
     )

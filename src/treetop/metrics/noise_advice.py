@@ -9,7 +9,6 @@ from treetop.privacy.epsilon import Epsilon
 
 CLEAR = 3.0
 """An item of fewer standard errors is hard to tell from the best of what noise alone would show."""
-LARGEST_EPSILON = 10.0
 STEP = 0.25
 
 
@@ -26,9 +25,10 @@ class LastLevel:
 class Advice:
     """How many times the users, or which epsilon, would lift an item to so many standard errors."""
 
-    users_factor: float
+    users_factor: float | None
+    """None where nobody holds the item: noise invented it, and nothing would show it."""
     epsilon: float | None
-    """None where even a very large epsilon would not do."""
+    """None where no epsilon that devices accept would do."""
     clear: float = CLEAR
     """The standard errors it takes."""
 
@@ -40,23 +40,30 @@ def advice(
     oracle: str | Oracle,
     epsilon: Epsilon,
     *,
+    true_count: float,
+    largest: float,
     clear: float = CLEAR,
 ) -> Advice | None:
-    """Return what would do, or None where the item is clear already.
+    """Return what would do for an item of that true count, or None where its estimate is clear already.
 
-    Frequencies stay as they are when users are added, so standard errors shrink with the square root of the users.
+    Frequencies stay as they are when users are added, so standard errors shrink with the square root of the users. No
+    epsilon above the `largest` is named: devices would refuse it.
     """
     if count >= clear * stderr:
         return None
-    factor = (clear * stderr / max(count, stderr / clear)) ** 2
-    return Advice(factor, _epsilon_for(factor, levels, oracle, epsilon), clear)
+    if true_count <= 0:
+        return Advice(None, None, clear)
+    factor = max((clear * stderr / true_count) ** 2, 1.0)
+    return Advice(factor, _epsilon_for(factor, levels, oracle, epsilon, largest), clear)
 
 
-def _epsilon_for(factor: float, levels: Sequence[LastLevel], oracle: str | Oracle, epsilon: Epsilon) -> float | None:
+def _epsilon_for(
+    factor: float, levels: Sequence[LastLevel], oracle: str | Oracle, epsilon: Epsilon, largest: float
+) -> float | None:
     """Return the smallest larger epsilon, in steps, whose noise is that many times smaller in variance."""
     wanted = _noise(levels, oracle, epsilon) / factor
     tried = epsilon + STEP - epsilon % STEP
-    while tried <= LARGEST_EPSILON:
+    while tried <= largest:
         if _noise(levels, oracle, Epsilon(tried)) <= wanted:
             return tried
         tried += STEP

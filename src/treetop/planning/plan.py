@@ -8,6 +8,8 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from treetop.errors import InvalidInput
 from treetop.extras import needed_for
 from treetop.federation.device.ledger import Caps
@@ -27,15 +29,29 @@ from treetop.privacy.shuffling import (
     refuse_large_delta,
     usual_delta,
 )
+from treetop.query.result_files import html_table, html_text, write_result
 
 DEFAULT_CATALOGUE, DEFAULT_WORD_LIST = 10_000, 50_000
-LARGEST_EPSILON = 20.0
+LARGEST_EPSILON = float(Caps.per_task)
+"""What devices accept for one task."""
 LARGEST_FACTOR = 1e9
 MOST_USERS = 10**12
 """Of a party."""
 MOST_ITEMS = (1 << MAX_NAME_BITS) - 1
 """Of a catalogue or word list: so many places can be counted at once."""
 PLOT_ENDINGS = (".png", ".svg")
+
+
+MEANINGS = (
+    "found: an item that this share of users hold, in every party, is among the k found in 9 of 10 runs, even as the "
+    "k-th most popular, if all after it are rare. marked: it is also marked as more than noise. ± users: standard "
+    "error of a count just found. kbit up: what a party sends to the server, in thousands of bits."
+)
+
+
+def written_share(frequency: float | None) -> str:
+    """Write the smallest share of users that is found: none is, or any."""
+    return "never" if frequency is None else "always" if frequency == 0 else f"{frequency:.3%}"
 
 
 @dataclass(frozen=True)
@@ -58,7 +74,7 @@ class PlanRow:
     central_epsilon: float
     """Of the smallest party, towards everybody but itself, if it is honest."""
     epsilon_needed: float | None = None
-    """For the wished frequency; None where none was wished, or no epsilon up to 20 would do; 0 where any does."""
+    """For the wished frequency; None where none was wished, or none that devices accept would do; 0 where any does."""
     users_needed: int | None = None
     """In all, at the given epsilon, for the wished frequency."""
 
@@ -86,8 +102,33 @@ class Plan:
         """Return the users of all parties together; each gives one report."""
         return sum(self.users)
 
+    @property
+    def title(self) -> str:
+        """Return in one line what is planned."""
+        parties, p = "1 party" if len(self.users) == 1 else f"{len(self.users)} parties", self.parameters
+        return f"{self.all_users:,} users in {parties}, ε = {p.epsilon:g}, k = {p.k}"
+
+    def _repr_html_(self) -> str:
+        """Return the plan as notebooks show it."""
+        names = ["mode", "an item is named by", "found", "marked", "± users", "kbit up"]
+        rows = [
+            [html_text(row.mode), html_text(row.what), written_share(row.found), written_share(row.marked),
+             "-" if row.stderr is None else f"{row.stderr:,.0f}", f"{row.uplink_bits / 1000:,.0f}"]
+            for row in self.rows
+        ]  # fmt: skip
+        return html_table(self.title, names, rows, 2, [MEANINGS])
+
+    @property
+    def table(self) -> pa.Table:
+        """Return the modes as a pyarrow table, as `--output` writes them."""
+        return pa.Table.from_pylist([asdict(row) for row in self.rows])
+
+    def write(self, path: str | Path) -> None:
+        """Write the plan to .json or .html, or its modes to .csv or .parquet, whole or not at all."""
+        write_result(path, self.table, self.to_json(), self._repr_html_())
+
     def __repr__(self) -> str:
-        found = ", ".join(f"{row.mode} {'never' if row.found is None else f'{row.found:.3%}'}" for row in self.rows)
+        found = ", ".join(f"{row.mode} {written_share(row.found)}" for row in self.rows)
         p = self.parameters
         return f"Plan({self.all_users:,} users, k = {p.k}, ε = {p.epsilon:g}; found from {found})"
 

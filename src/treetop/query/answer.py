@@ -1,7 +1,8 @@
 """An answer to "which items are most popular across all of us?", its JSON form and its plot."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from pathlib import Path
 from sys import float_info
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -18,6 +19,7 @@ from treetop.privacy.epsilon import LARGEST, Epsilon
 from treetop.privacy.guarantee import Guarantee
 from treetop.privacy.shuffling import CentralGuarantee
 from treetop.public_text import visible, writable
+from treetop.query.result_files import html_bar, html_table, html_text, write_result
 from treetop.trie.global_ranking import Source
 
 if TYPE_CHECKING:
@@ -29,6 +31,11 @@ BAR, TRUE = "#0072B2", "#D55E00"
 SCHEMA = 1
 """Of the JSON form that docs/reference/answer_json.md describes; it changes when a key goes or changes its meaning."""
 SIMULATION = "simulation"
+SIMULATED = "This was a simulation on data you hold: no device was asked."
+MARKS: Mapping[bool | None, str] = {True: "●", False: "○", None: ""}
+"""What stands out from noise, and what may be noise."""
+SHOWN_ITEMS, SHOWN_TEXT = 10, 40
+"""Of the short form: items, and characters of each."""
 SOMETIMES = ("truth", "campaign")
 """Keys that are there only where they apply."""
 MAX_NUMBER, MAX_ROWS, MAX_TEXT = 1 << 64, 1 << 22, 1 << 16
@@ -148,6 +155,16 @@ class ItemChange:
 
 
 @dataclass(frozen=True)
+class Refusals:
+    """Devices that may not answer, by the public code that they tell."""
+
+    not_my_week: int = 0
+    budget_window: int = 0
+    budget_lifetime: int = 0
+    budget_task: int = 0
+
+
+@dataclass(frozen=True)
 class CampaignPlace:
     """Which week of a campaign the answer is of, and what changed."""
 
@@ -156,6 +173,8 @@ class CampaignPlace:
     cycle: int
     """From 1 on, as are weeks."""
     week: int
+    refusals: Refusals
+    """How many devices told their party why they do not answer."""
     compared_with: int | None = None
     """Number of the week that it is compared with, counted through all cycles; None: none before has an answer."""
     changes: tuple[ItemChange, ...] = ()
@@ -226,7 +245,39 @@ class Answer:
         return f"{how}, k = {self.k}, ε = {self.epsilon:g}{seed}"
 
     def __repr__(self) -> str:
-        return visible(f"Answer({self.title}: {', '.join(row.item for row in self.items) or 'no items'})")
+        named = [row.item if len(row.item) <= SHOWN_TEXT else row.item[: SHOWN_TEXT - 1] + "…" for row in self.items]
+        if (more := len(named) - SHOWN_ITEMS) > 0:
+            named[SHOWN_ITEMS:] = [f"and {more:,} more"]
+        return visible(f"Answer({self.title}: {', '.join(named) or 'no items'})")
+
+    def _repr_html_(self) -> str:
+        """Return the answer as notebooks show it."""
+        largest = max((row.count for row in self.items), default=0.0) or 1.0
+        known = any(row.true_count is not None for row in self.items)
+        rows = [
+            [
+                f"{rank} {MARKS[row.significant]}", html_text(row.item), html_bar(row.count / largest, BAR),
+                f"{row.count:,.0f} ± {row.stderr:,.0f}", f"{row.frequency:.2%}",
+                *([f"{row.true_count:,}"] if known else []),
+            ]
+            for rank, row in enumerate(self.items, start=1)
+        ]  # fmt: skip
+        below = [self.marks_line] if any(row.significant is not None for row in self.items) else []
+        if self.truth is not None:
+            below.append(f"F1 {self.truth.f1:.2f}, NCR {self.truth.ncr:.2f} against the true top {self.k}.")
+        below += [f"Privacy: {self.privacy}.", *([SIMULATED] if self.mode == SIMULATION else []), *self.notes]
+        return html_table(self.title, ["", "item", "", "users", "share", *(["true"] if known else [])], rows, 3, below)
+
+    @property
+    def marks_line(self) -> str:
+        """Say how many items stand out from noise."""
+        marks = [row.significant for row in self.items if row.significant is not None]
+        others = f"; {MARKS[False]} may be noise" if not all(marks) else ""
+        return f"{MARKS[True]} {sum(marks)} of {len(marks)} items stand out from noise{others}."
+
+    def write(self, path: str | Path) -> None:
+        """Write the answer to .json or .html, or its items to .csv or .parquet, whole or not at all."""
+        write_result(path, self.to_arrow(), self.to_json(), self._repr_html_())
 
     def to_json(self) -> dict[str, Any]:
         """Return what `find`, `query` and `up` print with `--json`.
@@ -264,6 +315,9 @@ class Answer:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw a bar with its error bar for each item; needs the extra `plot`."""
+        with needed_for("a plot", "plot"):
+            from treetop.query.plot_fonts import drawable  # noqa: PLC0415  an extra, loaded by those who plot
+
         items, title = self.to_arrow(), self.title
         rows, ranks = items.to_pydict(), range(len(items))
         if axes is None:
@@ -276,7 +330,8 @@ class Answer:
         if known:
             true = [rows["true_count"][rank] for rank in known]
             axes.scatter(true, known, color=TRUE, marker="D", s=28, zorder=3, label="true count")
-        axes.set_yticks(ranks, [visible(item) for item in rows["item"]], parse_math=False)
+        names, families = drawable(visible(item) for item in rows["item"])
+        axes.set_yticks(ranks, names, parse_math=False, fontfamily=families)
         axes.invert_yaxis()
         axes.set_xlabel("users")
         axes.set_title(title, loc="left", fontsize=10)
@@ -371,9 +426,11 @@ SHAPES: Mapping[type, Mapping[str, Reader]] = {
         "campaign": _or_null(_object(CampaignPlace)),
     },
     CampaignPlace: {
-        "campaign": _text, "cycle": _whole, "week": _whole, "compared_with": _or_null(_whole),
+        "campaign": _text, "cycle": _whole, "week": _whole, "refusals": _object(Refusals),
+        "compared_with": _or_null(_whole),
         "changes": _list(_object(ItemChange)),
     },
+    Refusals: dict.fromkeys((each.name for each in fields(Refusals)), _whole),
     ItemChange: {"item": _text, "mark": _or_null(_one_of(*get_args(Mark))), "score": _or_null(_number)},
     AnswerItem: {
         "item": _text, "count": _number, "frequency": _number, "stderr": _number,

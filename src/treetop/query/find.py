@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from secrets import randbelow
 from typing import Any
 from warnings import warn
 
 from treetop.datasets.federation import Federation
+from treetop.datasets.item_catalogue import catalogue_of
 from treetop.datasets.loading import as_federation
 from treetop.datasets.word_list import Words, word_list_of
 from treetop.encoding.bit_strings import Codes
@@ -92,7 +94,7 @@ def find(
     seed: int | None = None,
     simulator: str = "exact",
     strategy: str | None = None,
-    catalogue: ItemCatalogue | Iterable[object] | None = None,
+    catalogue: ItemCatalogue | Iterable[object] | str | Path | None = None,
     word_list: Words | None = None,
     word_list_order: str | None = None,
     text_recovery: bool | None = None,
@@ -133,7 +135,7 @@ def find(
     """
     if "way" in settings:
         raise InvalidInput(f"expected strategy=, one of {', '.join(STRATEGIES)}, found the old name 'way'")
-    known = catalogue if catalogue is None or isinstance(catalogue, ItemCatalogue) else ItemCatalogue.of(catalogue)
+    known = catalogue_of(catalogue)
     words = word_list_of(word_list, word_list_order)
     central = asked_guarantee(trust, central_epsilon, delta, epsilon)
     reported = DEFAULT_EPSILON if epsilon is None else epsilon
@@ -332,4 +334,8 @@ def _advice(outcome: RunResult, population: Population, parameters: Parameters) 
         if outcome.findings[party.name].reports
     ]
     clear = CLEAR if outcome.ranking.z is None else outcome.ranking.z
-    return advice(count, variance**0.5, levels, parameters.asked_oracle, parameters.epsilon, clear=clear)
+    return advice(
+        count, variance**0.5, levels, parameters.asked_oracle, parameters.epsilon,
+        true_count=population.true_counts(outcome.ranking.prefixes[-1:])[0],
+        largest=float(Caps.per_task), clear=clear,
+    )  # fmt: skip

@@ -11,8 +11,9 @@ import numpy as np
 
 from treetop.datasets.drift import DRIFT, moved, weekly_places
 from treetop.datasets.federation import Federation
-from treetop.datasets.loading import federation_named
+from treetop.datasets.loading import AS_IT_IS, federation_named
 from treetop.datasets.party_split import first_parties, with_users
+from treetop.datasets.table_files.options import ReadOptions
 from treetop.encoding.item_codecs import Hashed
 from treetop.encoding.listed_items import ListedItems
 from treetop.errors import InvalidInput
@@ -37,12 +38,16 @@ SET_OPTIONS = ("user_column", "items_per_user", "reading")
 
 
 def opened_folder(
-    directory: Path | None, wanted: Mapping[str, Any], lists: Mapping[str, ItemList] | None = None
+    directory: Path | None,
+    wanted: Mapping[str, Any],
+    lists: Mapping[str, ItemList] | None = None,
+    read: ReadOptions = AS_IT_IS,
 ) -> FederationFolder:
     """Return the folder of a federation: the one that is there, or a new one with these options.
 
     An option that is None was not given: a new federation takes the default, one that is there keeps its own. `lists`
-    has a `catalogue` or a `word_list`, put through the same steps of normalising as the items will be.
+    has a `catalogue` or a `word_list`, put through the same steps of normalising as the items will be; `read` says
+    how the data are to be read.
     """
     given = {name: value for name, value in wanted.items() if value is not None}
     given |= {name: listed.digest for name, listed in (lists or {}).items()}
@@ -50,7 +55,7 @@ def opened_folder(
         folder = FederationFolder(directory)
         checked_same(folder.options, given)
         return folder
-    drawn, options = _begun(given, lists or {})
+    drawn, options = _begun(given, lists or {}, read)
     listed = next(iter((lists or {}).values()), None)
     order = order_of(options, {party.name: party.total for party in drawn.parties}, listed)
     planned_task(order).check_texts()
@@ -59,11 +64,14 @@ def opened_folder(
     return FederationFolder.begin(directory or Path(tempfile.mkdtemp(prefix="treetop-up-")), options, drawn, listed)
 
 
-def _begun(given: Mapping[str, Any], lists: Mapping[str, ItemList]) -> tuple[Federation, LocalOptions]:
+def _begun(
+    given: Mapping[str, Any], lists: Mapping[str, ItemList], read: ReadOptions
+) -> tuple[Federation, LocalOptions]:
     """Draw the users, and settle what was left open: the strategy that suits the items, as `find` does."""
     data, seed = given.get("data", DEFAULTS.data), checked_seed(given.get("seed"))
     federation = federation_named(
-        [data], user=given.get("user_column"), rows_are_users=given.get("rows_are_users", DEFAULTS.rows_are_users)
+        [data],
+        replace(read, user=given.get("user_column"), rows_are_users=given.get("rows_are_users", False)),
     )
     sets = LocalOptions(**{name: given[name] for name in SET_OPTIONS if name in given}).sets
     if sets is None and (wrong := [name for name in ("items_per_user", "reading") if name in given]):

@@ -221,8 +221,11 @@ class Population:
 
     def check_k(self, k: int) -> None:
         """Refuse to look for more items than there are."""
-        if k > len(self.truth.codes):
-            raise InvalidInput(f"k must be at most the {len(self.truth.codes):,} distinct items, found {k}")
+        if k <= (distinct := len(self.truth.codes)):
+            return
+        unfit = int(np.count_nonzero(~self._encoded.fits))
+        others = f": {unfit:,} other items have no code in {self.codec.title}" if unfit else ""
+        raise InvalidInput(f"k must be at most the {distinct:,} distinct items{others}, found {k}")
 
     def shown(self, code: int) -> str:
         """Return the item that a code stands for, read back from the federation's own items if need be."""

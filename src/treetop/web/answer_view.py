@@ -20,6 +20,10 @@ CHANGES = {
     "new": ("+", "the week before does not count it"),
 }  # fmt: skip
 """Marks of a campaign's weeks, and what they say."""
+REFUSALS = {
+    "not_my_week": "have another week", "budget_window": "have spent this window's budget",
+    "budget_lifetime": "have spent all of theirs", "budget_task": "do not spend so much at once",
+}  # fmt: skip
 MAX_PARTIES = 12
 """That a strip or a panel names, the largest first; the others are one more."""
 MAX_HOMES = 12
@@ -125,6 +129,9 @@ def _week(answer: Answer) -> str:
     if place is None:
         return ""
     said = f"Cycle {place.cycle}, week {place.week} of a campaign."
+    told = [f"{vars(place.refusals)[code]:,} {why}" for code, why in REFUSALS.items() if vars(place.refusals)[code]]
+    if told:
+        said += f" Devices that told why they do not answer: {', '.join(told)}."
     if place.compared_with is None:
         return f"{said} There is no earlier answer to compare it with."
     gone = [each.item for each in place.changes if each.mark == "gone"]

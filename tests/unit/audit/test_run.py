@@ -62,7 +62,14 @@ def test_a_mechanism_of_ones_own() -> None:
 @pytest.mark.parametrize("oracle", ["olh", ORACLES["olh"]])
 def test_one_oracle(oracle: object) -> None:
     found = titles(parts(True, oracle=oracle))  # type: ignore[arg-type]
-    assert found == ["exact olh", "conduct by oracle", "shipped device", "shipped fleet", "empirical olh"]
+    assert found == [
+        "exact olh",
+        "conduct by oracle",
+        "shipped device",
+        "campaigns of a device",
+        "shipped fleet",
+        "empirical olh",
+    ]
 
 
 def test_an_oracle_of_ones_own_is_audited_as_far_as_no_task_must_name_it() -> None:
@@ -72,7 +79,7 @@ def test_an_oracle_of_ones_own_is_audited_as_far_as_no_task_must_name_it() -> No
 def test_one_of_each() -> None:
     found = titles(parts(True, "catalogue", "krr"))
     assert found[:3] == ["exact krr", "end to end catalogue", "conduct by oracle"]
-    assert found[3:] == ["shipped device", "shipped fleet", "empirical krr"]
+    assert found[3:] == ["shipped device", "campaigns of a device", "shipped fleet", "empirical krr"]
 
 
 def test_conduct_is_checked_for_the_oracle_that_was_named() -> None:

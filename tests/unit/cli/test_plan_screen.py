@@ -27,7 +27,7 @@ def test_a_hopeless_plan_says_never() -> None:
     shown = RUNNER.invoke(app, ["plan", "--users", "5", "--epsilon", "0.1", "--frequency", "0.001"])
     assert "never" in shown.output
     assert "1 party" in shown.output
-    assert "no epsilon up to 20" in shown.output
+    assert "no epsilon up to 4, the most that devices accept" in shown.output
 
 
 def test_a_catalogue_of_k_items_is_said_to_be_listed_whole() -> None:

@@ -4,7 +4,16 @@ from hashlib import sha256
 
 import pytest
 
-from treetop.cli.qr_code import CHECK_WORDS, DATA_WORDS, MASKS, Matrix, _power, _product, in_terminal, qr_code
+from treetop.cli.federation.qr_code import (
+    CHECK_WORDS,
+    DATA_WORDS,
+    MASKS,
+    Matrix,
+    _power,
+    _product,
+    in_terminal,
+    qr_code,
+)
 from treetop.errors import InvalidInput
 
 URL = "https://192.168.1.23:8443/"

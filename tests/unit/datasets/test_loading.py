@@ -91,7 +91,7 @@ def test_repeated_rows_are_added_up_and_that_is_said(tmp_path: Path) -> None:
 
 def test_other_columns_are_ignored_and_that_is_said(tmp_path: Path) -> None:
     federation = load(csv(tmp_path, "party,item,day\na,x,1\n"))
-    assert federation.notes == ("data: ignored the columns day",)
+    assert federation.notes == ("data.csv: ignored the columns day",)
 
 
 def test_rows_of_zero_users_hold_nothing(tmp_path: Path) -> None:
@@ -107,13 +107,13 @@ def test_rows_of_zero_users_hold_nothing(tmp_path: Path) -> None:
         ("party,item,users\na,x,1.5\n", "row 1: expected a whole number of users from 0, found 1.5"),
         ("party,item,users\na,x,nan\n", "row 1: expected a whole number of users from 0, found nan"),
         ("party,item,users\na,x,1e30\n", "row 1: expected a whole number of users from 0, found 1e30"),
-        ("party,item,users\na,x,many\n", "expected whole numbers in 'users', found other values"),
+        ("party,item,users\na,x,many\n", "row 1: expected a whole number of users from 0, found many"),
         ("party,item,users\n,x,1\n", "row 1: expected a value for 'party', found none"),
         ("party,item,users\na,x,1\na,,1\n", "row 2: expected a value for 'item', found none"),
         ("party,item,users\na,x,1\nb,x,0\n", "party 'b' is empty: expected one user at least, found none"),
         ("party,item,users\n", "expected one row at least, found an empty table"),
         ("", "does not read as CSV: Empty CSV file"),
-        ("party,item,users\na,x\n", "does not read as CSV"),
+        ("party,item,users\na,x\n", "row 1: expected 3 values, found 2"),
     ],
 )
 def test_bad_tables_are_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
@@ -130,7 +130,9 @@ def test_files_that_are_not_what_their_ending_says(tmp_path: Path) -> None:
     cut = tmp_path / "cut.parquet"
     cut.write_bytes(good.read_bytes()[:100])
     assert "is a damaged Parquet file" in refusal(cut)
-    assert "does not read as CSV" in refusal(_bytes(tmp_path, b"party,item\na,\xff\xfe\n"))
+    assert "line 3: expected text in utf-8, found the byte 0xff" in refusal(
+        _bytes(tmp_path, b"party,item\na,\xc3\xa9\na,\xff\xfe\n")
+    )
 
 
 def _bytes(folder: Path, content: bytes) -> Path:
@@ -227,3 +229,16 @@ def test_half_a_character_is_refused_in_one_line(tmp_path: Path) -> None:
     path.write_text("party,item\nnorth,tea\n")
     with pytest.raises(InvalidInput, match=r"udcff.csv: expected a path in UTF-8, found other bytes"):
         load(path)
+
+
+def test_rows_are_added_up_exactly_whatever_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {"party": ["b", "a", "b", "a"], "item": ["y", "x", "y", "z"], "users": [2**53 - 1, 5, 2**53 - 1, 0]}
+    expected = {"a": {"x": 5}, "b": {"y": 2**54 - 2}}
+    assert contents(as_federation(pa.table(rows))) == expected  # too many for sums of floats
+    small = pa.table(rows | {"users": [3, 5, 4, 0]})
+    for cells in (4, 0):  # a table of all cells, and groups
+        monkeypatch.setattr("treetop.datasets.federation.CELLS_PER_ROW", cells)
+        federation = as_federation(small)
+        assert contents(federation) == {"a": {"x": 5}, "b": {"y": 7}}
+        assert (federation.items, federation.notes) == (["x", "y"], ("1 repeated (party, item) rows were added up",))
+        assert contents(as_federation(small.drop_columns(["users"]))) == {"a": {"x": 1, "z": 1}, "b": {"y": 2}}

@@ -11,7 +11,9 @@ from treetop.datasets import set_kernels
 from treetop.datasets.federation import Federation, looks_like_users
 from treetop.datasets.loading import as_federation, federation_named, histogram_file, load
 from treetop.datasets.party_split import with_users
-from treetop.datasets.set_rows import USER, set_rows
+from treetop.datasets.set_rows import set_rows
+from treetop.datasets.table_files.named_columns import USER
+from treetop.datasets.table_files.options import ReadOptions
 from treetop.datasets.user_sets import UserSets
 from treetop.errors import InvalidInput, UnknownName
 from treetop.oracles.set_question import SetQuestion
@@ -53,7 +55,7 @@ def test_rows_are_gathered_by_user_and_repeated_ones_merged(tmp_path: Path) -> N
     assert (federation.users, federation.holds_sets, len(federation.items)) == (3, True, 3)
     assert [party.total for party in federation.parties] == [2, 1]
     assert [dict(zip(party.items.tolist(), party.users.tolist(), strict=True)) for party in federation.parties] == [
-        {0: 1, 1: 2}, {0: 1, 2: 1},
+        {1: 2, 2: 1}, {0: 1, 2: 1},
     ]  # fmt: skip
 
 
@@ -76,7 +78,7 @@ def test_several_files_are_one_federation(tmp_path: Path) -> None:
     two = csv(tmp_path, "uid,item\n3,rum\n3,gin\n", "south.csv")
     federation = load(one, two, user="uid")
     assert held(federation) == {"north": [{"tea": 4}, {"rum": 1}], "south": [{"rum": 1, "gin": 1}]}
-    assert federation.notes == ("north: ignored the columns shoe",)
+    assert federation.notes == ("north.csv: ignored the columns shoe",)
     again = csv(tmp_path, "uid,item\n1,x\n", "again.csv")
     with pytest.raises(InvalidInput, match="user '1' is in two parties, 'north' and 'again'"):
         load(one, again, user="uid")
@@ -101,7 +103,7 @@ def test_tables_and_integers_and_categories_will_do() -> None:
         ("user_id,item,count\n1,x,0\n", "row 1: expected a whole number from 1 in 'count', found 0"),
         ("user_id,item,count\n1,x,\n", "row 1: expected a whole number from 1 in 'count', found none"),
         ("user_id,item,count\n1,x,1.5\n", "row 1: expected a whole number from 1 in 'count', found 1.5"),
-        ("user_id,item,count\n1,x,two\n", "expected whole numbers in 'count', found other values"),
+        ("user_id,item,count\n1,x,two\n", "row 1: expected a whole number from 1 in 'count', found two"),
         ("user_id,item\n", "expected one row at least, found an empty table"),
         ("user,item\n1,x\n", "expected the columns 'user_id' and 'item' (and 'party', 'count'), found user, item"),
         ("user_id,thing\n1,x\n", "expected the columns 'user_id' and 'item'"),
@@ -125,7 +127,7 @@ def test_a_column_that_looks_like_users_must_be_named(tmp_path: Path, name: str)
     assert f"the column {name!r} looks like a user's id" in message
     assert f"--user-column {name}" in message
     assert "--rows-are-users" in message
-    assert load(path, rows_are_users=True).notes == (f"events: ignored the columns {name}",)
+    assert load(path, rows_are_users=True).notes == (f"events.csv: ignored the columns {name}",)
     assert load(path, rows_are_users=True).users == 6
     assert load(path, user=name).users == 3
 
@@ -142,7 +144,7 @@ def test_options_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="found 'item' named as one"):
         load(path, user="item")
     with pytest.raises(InvalidInput, match="'syn' has one item for each user"):
-        federation_named(["syn"], user="uid")
+        federation_named(["syn"], ReadOptions(user="uid"))
     with pytest.raises(InvalidInput, match="a user column is one of a file or a table, found 'uid' with dict"):
         as_federation({"a": ["x"]}, user="uid")
 

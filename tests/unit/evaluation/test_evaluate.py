@@ -1,3 +1,6 @@
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +15,10 @@ from treetop.errors import InvalidInput, TreetopWarning, UnknownName
 from treetop.evaluation.evaluate import Experiment
 from treetop.evaluation.execute import execute_cells, run_some
 from treetop.evaluation.grid import Grid, cells_of
-from treetop.evaluation.results import Evaluation, checked_output
+from treetop.evaluation.results import Evaluation
 from treetop.mechanisms.gtf import Gtf
 from treetop.oracles.krr import KRandomizedResponse
+from treetop.query.result_files import checked_output
 
 DATA = {"a": zipf(6000, 40), "b": zipf(3000, 30)}
 SMALL: dict[str, Any] = {"encoding": "ids", "bits": 8, "levels": 4}
@@ -198,13 +202,15 @@ def test_rows_are_written_whole_and_in_the_order_of_the_grid(tmp_path: Path) -> 
     assert [(row.mechanism, row.epsilon) for row in evaluation.rows] == [
         ("tap", 1.0), ("tap", 3.0), ("fedpem", 1.0), ("fedpem", 3.0),
     ]  # fmt: skip
-    for name in ("rows.parquet", "rows.csv"):
+    for name in ("rows.parquet", "rows.csv", "rows.json", "rows.html"):
         evaluation.write(tmp_path / name)
     read = pa.parquet.read_table(tmp_path / "rows.parquet")
     assert read.equals(evaluation.table)
     assert read.schema.metadata[b"seed"] == b"5"
     assert (tmp_path / "rows.csv").read_text().splitlines()[0].replace('"', "").split(",") == COLUMNS
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.csv", "rows.parquet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.csv", "rows.html", "rows.json", "rows.parquet"]
+    assert json.loads((tmp_path / "rows.json").read_text()) == evaluation.to_json()
+    assert (tmp_path / "rows.html").read_text().count("<tr>") == 5
 
 
 def test_outputs_that_could_not_be_written_are_refused_first(tmp_path: Path) -> None:
@@ -212,3 +218,20 @@ def test_outputs_that_could_not_be_written_are_refused_first(tmp_path: Path) -> 
         with pytest.raises(InvalidInput):
             checked_output(path)
     assert checked_output(tmp_path / "x.csv") == tmp_path / "x.csv"
+
+
+UNGUARDED = """
+import sys, treetop
+print("begun", __name__)
+found = treetop.evaluate(
+    {"a": {"x": 900, "y": 90}, "b": {"x": 500}}, mechanisms="fedpem", ks=1, oracles="krr", repeats=6, workers=2, seed=1
+)
+print([row.f1 for row in found.rows], __file__ == sys.argv[0])
+"""
+
+
+def test_several_workers_need_no_guard(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(UNGUARDED)
+    done = subprocess.run([sys.executable, "-W", "ignore", program], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["begun __main__", "[1.0] True"], done.stderr

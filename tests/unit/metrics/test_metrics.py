@@ -1,6 +1,6 @@
 import pytest
 
-from treetop.metrics.noise_advice import LARGEST_EPSILON, LastLevel, advice
+from treetop.metrics.noise_advice import LastLevel, advice
 from treetop.metrics.retrieval import f1, local_recall, ncr
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
@@ -30,11 +30,13 @@ def noise(epsilon: float) -> float:
 
 
 def test_a_clear_item_needs_no_advice() -> None:
-    assert advice(3 * 500, 500, LEVELS, "krr", Epsilon(1)) is None
+    assert advice(3 * 500, 500, LEVELS, "krr", Epsilon(1), true_count=1500, largest=10) is None
 
 
 def test_advice_by_hand() -> None:
-    given = advice(1000, 1000, LEVELS, "krr", Epsilon(1))  # one standard error where three are wanted
+    given = advice(
+        900, 1000, LEVELS, "krr", Epsilon(1), true_count=1000, largest=10
+    )  # one standard error where three are wanted
     assert given is not None
     assert given.users_factor == pytest.approx(9)
     assert given.epsilon is not None
@@ -42,7 +44,27 @@ def test_advice_by_hand() -> None:
 
 
 def test_some_items_no_epsilon_will_show() -> None:
-    given = advice(1, 1000, LEVELS, "krr", Epsilon(LARGEST_EPSILON))
+    given = advice(1, 1000, LEVELS, "krr", Epsilon(4), true_count=100, largest=4)
     assert given is not None
     assert given.epsilon is None
-    assert given.users_factor == pytest.approx(81)
+    assert given.users_factor == pytest.approx(900)
+
+
+def test_no_epsilon_beyond_the_largest_is_named() -> None:
+    for largest in (1.9, 10.0):
+        given = advice(900, 1000, LEVELS, "krr", Epsilon(1), true_count=1000, largest=largest)
+        assert given is not None
+        assert (given.epsilon is None) == (largest == 1.9)
+        assert given.epsilon is None or given.epsilon <= largest
+
+
+def test_nothing_is_promised_about_an_item_that_noise_invented() -> None:
+    given = advice(900, 1000, LEVELS, "krr", Epsilon(1), true_count=0, largest=10)
+    assert given is not None
+    assert (given.users_factor, given.epsilon) == (None, None)
+
+
+def test_an_item_whose_estimate_came_out_too_low_needs_no_fewer_users() -> None:
+    given = advice(900, 1000, LEVELS, "krr", Epsilon(1), true_count=90_000, largest=10)
+    assert given is not None
+    assert given.users_factor == 1

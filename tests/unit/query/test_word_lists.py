@@ -160,7 +160,7 @@ def test_the_command_takes_lists_orders_and_steps(tmp_path: Path) -> None:
         assert [row["item"] for row in json.loads(shown.stdout)["items"]] == [expected, "chai"]
     for extra, reason in (
         (["--word-list-order", "popularity"], "expected a word list"),
-        (["--word-list", "words.json"], "must be a list of items, a .txt, .csv or .parquet file"),
+        (["--word-list", "words.json"], "must be a list of items, a .txt file, a table"),
         (["--normalise", ""], "unknown step of normalisation"),
     ):
         refused = CliRunner().invoke(app, [*common, *extra])

@@ -9,13 +9,13 @@ import pytest
 from starlette.requests import Request
 from tests.support.answers import DEPLOYED
 
-from treetop.query.answer import CampaignPlace, ItemChange
+from treetop.query.answer import CampaignPlace, ItemChange, Refusals
 from treetop.services.server.schemas import ItemShown, WeekShown
 from treetop.web.server_pages import ServerPages
 from treetop.web.site import Visit
 
 TASK = "ab" * 32
-STORED = replace(DEPLOYED, campaign=CampaignPlace("cd" * 32, 1, 2))
+STORED = replace(DEPLOYED, campaign=CampaignPlace("cd" * 32, 1, 2, Refusals()))
 
 
 def week(task: str) -> WeekShown:

@@ -185,8 +185,8 @@ export class TreetopSurvey extends HTMLElement {
     const when = `week ${own} of ${weeks}, from ${day(opens)} to ${day(ends - 1)}`;
     this.#body.replaceChildren(this.#heading(),
       html("p", {}, html("strong", {}, Date.now() < 1000 * opens ? `Your week is ${when}. Please come back then.` : `Your week was ${when}. You will have another one in the next ${weeks} weeks.`)),
-      html("p", {}, `This survey is asked again every week. Of every ${weeks} weeks this device answers in one, which it has drawn by itself: ` +
-        "so all of them together cost no more privacy than one answer. Nothing was asked of you, and nothing about you was sent."));
+      html("p", {}, `This survey is asked again and again. Of every ${weeks} weeks this device answers in one, which it has drawn by itself: ` +
+        "so all of them together cost no more privacy than one answer. The survey was told that this is not your week, and nothing else."));
   }
 
   #showDone(status: Status): void {

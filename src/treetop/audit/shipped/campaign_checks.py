@@ -61,8 +61,8 @@ def through_a_cycle(
 
 def _knew_its_week(seen: Seen) -> bool:
     """Return whether the week, with its cost, would have outlasted a power cut whenever the item was read."""
-    ledgers = [json.loads(disk["ledger"].partition(b"\n")[0]) for disk in seen.at_reading]
-    return all(len(ledger["slots"]) == 1 for ledger in ledgers)
+    ledgers = [disk.get("ledger", b'{"slots":[]}') for disk in seen.at_reading]
+    return all(len(json.loads(ledger.partition(b"\n")[0])["slots"]) == 1 for ledger in ledgers)
 
 
 def campaign_device_checks(rules: Iterable[str], seeds: int) -> list[Check]:

@@ -8,13 +8,15 @@ import typer
 
 from treetop.adapters.http.retrying_connection import RetryingConnection
 from treetop.cli.federation.known_lists import read_lists
-from treetop.cli.options import read_settings, seconds_of
+from treetop.cli.options import completing, read_settings, seconds_of
 from treetop.encoding.item_codecs import CODECS
 from treetop.errors import InvalidInput
+from treetop.oracles.registry import oracle_names
 from treetop.privacy.shuffling import asked_guarantee
 from treetop.secret_files import read_secret
 from treetop.services.server.client import ServerClient
 
+POLICIES = ("wait", "proceed")
 ServerUrl = Annotated[
     str,
     typer.Option("--server", envvar="TREETOP_SERVER", help="Address of the server, https://…", show_default=False),
@@ -35,6 +37,7 @@ OracleOption = Annotated[
     typer.Option(
         "--oracle",
         help="auto: walsh for names, olh for a trie in one-shot mode; k-RR or OUE, the better by d, in rounds.",
+        autocompletion=completing(oracle_names()),
     ),
 ]
 EncodingOption = Annotated[
@@ -42,6 +45,7 @@ EncodingOption = Annotated[
     typer.Option(
         "--encoding",
         help=f"How items become bits: {', '.join(CODECS)}.",
+        autocompletion=completing(list(CODECS)),
         show_default="hashed; words, where a trie is searched",
     ),
 ]
@@ -63,7 +67,14 @@ MaxTimes = Annotated[
         "--max-times-expected", min=1, help="Refuse a party that has more than so many times its expected users."
     ),
 ]
-Policy = Annotated[str, typer.Option("--policy", help="A party that does not answer: wait, or proceed without it.")]
+Policy = Annotated[
+    str,
+    typer.Option(
+        "--policy",
+        help="A party that does not answer: wait, or proceed without it.",
+        autocompletion=completing(POLICIES),
+    ),
+]
 Patience = Annotated[str, typer.Option("--patience", metavar="DURATION", help="How long a party may stay silent.")]
 Least = Annotated[int, typer.Option("--least-reports", help="Groups with fewer reports are not used.")]
 LeastValidation = Annotated[int, typer.Option("--least-validation", help="The same for validation sets (TAPS).")]

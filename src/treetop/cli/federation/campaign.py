@@ -46,26 +46,27 @@ from treetop.cli.options import (
     WordListOrder,
     seconds_of,
 )
-from treetop.cli.rendering import CHANGES, DOWN, NEW, STANDS_OUT, UP, rounded
+from treetop.cli.rendering import CHANGES, DOWN, NEW, UP, rounded
 from treetop.cli.screen import note, out, print_json
 from treetop.errors import InvalidInput
 from treetop.federation.campaign import DAY, WEEK
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
+from treetop.federation.wire.refusals import Refusal
 from treetop.mechanisms.summed_level import SummedParameters
 from treetop.planning.modes import Lists, modes_of
 from treetop.planning.plan import detectable
 from treetop.privacy.epsilon import Epsilon
+from treetop.query.answer import MARKS
 
 app = typer.Typer(help="Ask the same question every week: each device answers in one week of a cycle.")
 
 SPANS = {"week": WEEK, "day": DAY, "hour": 3600}
-CODES = {
-    "not_my_week": "it was not their week",
-    "budget_window": "their budget of these months is spent",
-    "budget_lifetime": "their lifetime budget is spent",
-    "budget_task": "they do not allow this epsilon",
+CAPS = {
+    "task": "their owners allow less for one task",
+    "window": "their budget is spent until their window is renewed",
+    "lifetime": "their lifetime budget is spent",
 }
-"""What devices tell their party, in words."""
+"""Why devices fall silent."""
 
 Every = Annotated[
     str, typer.Option("--every", metavar="SPAN", help="Length of a week: week, day, hour, or a duration such as 90s.")
@@ -202,7 +203,7 @@ def _present(shown: dict[str, Any], json: bool) -> None:
     if shown["smallest_share"] is not None:
         out.print(f"The smallest share that a week finds with 90 % power: {shown['smallest_share']:.3%}.")
     if shown["silent_from"] is not None:
-        why = CODES[f"budget_{shown['silent_because']}"]
+        why = CAPS[shown["silent_because"]]
         out.print(f"Silence from {_date(shown['silent_from'])}: devices as they are shipped refuse then, {why}.")
     for week in shown["answers"]:
         _show_week(shown, week)
@@ -217,12 +218,14 @@ def _show_week(shown: dict[str, Any], week: dict[str, Any]) -> None:
     if week["reports"] is not None and shown["expected_reports"]:
         counted += f" ({week['reports'] / shown['expected_reports']:.0%} of those expected)"
     reason = f": {week['doing']}" if week["state"] in {"failed", "missed", "running"} else ""
-    out.print(f"\nWeek {week['number']}, from {_date(week['opens'])}: {week['state']}{reason}{counted}", style="bold")
+    out.print()
+    out.print(f"Week {week['number']}, from {_date(week['opens'])}: {week['state']}{reason}{counted}", style="bold")
     for code, devices in week["refusals"].items():
-        out.print(f"{devices:,} devices could not answer: {CODES.get(code, code)}.")
+        if devices:
+            out.print(f"{Refusal(code).devices(devices)}.")
     table = Table(box=None, pad_edge=False, show_header=False)
     for rank, row in enumerate(week["items"], start=1):
-        mark = STANDS_OUT if row["significant"] else ""
+        mark = MARKS[True] if row["significant"] else ""
         table.add_row(
             str(rank), row["item"], rounded(row["count"], row["stderr"]), f"{row['frequency']:.2%}", mark,
             CHANGES.get(row["change"], ""),

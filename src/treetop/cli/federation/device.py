@@ -16,6 +16,7 @@ from treetop.adapters.http.retrying_connection import RetryingConnection
 from treetop.adapters.system.durable_file import DeviceState
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.host import SystemEntropy
+from treetop.cli.federation.budget_status import budget_lines
 from treetop.cli.federation.device_options import (
     STANDARD_INPUT,
     WINDOW_DAYS,
@@ -186,11 +187,10 @@ def _first_bytes(path: Path) -> bytes:
 def _show_status(state: DeviceState) -> None:
     """Print what has been spent in all, about what, and what was sent when, without any value."""
     ledger, events = state.ledger, state.events()
+    for line in budget_lines(ledger):
+        out.print(line, soft_wrap=True)
     if not ledger.entries:
-        out.print("Nothing was answered yet, nothing was spent.")
         return
-    spent, cap = float(ledger.spent), float(ledger.caps.lifetime)
-    out.print(f"Epsilon {spent:g} of {cap:g} spent in all; asked about {ledger.attribute!r} only.")
     names = {event.task: event.name for event in events}
     sent = {event.task: datetime.fromtimestamp(event.time, UTC) for event in events if event.deed == "sent"}
     table = Table(box=None, pad_edge=False)

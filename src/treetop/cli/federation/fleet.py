@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -31,10 +31,11 @@ from treetop.cli.federation.device_options import (
     given,
     tickets_in,
 )
-from treetop.cli.options import RowsAreUsers, UserColumn
 from treetop.cli.screen import out, progress_bar
+from treetop.cli.shared.file_options import reads_files
 from treetop.datasets.loading import federation_named
 from treetop.datasets.party_split import users_of
+from treetop.datasets.table_files.options import ReadOptions
 from treetop.errors import InvalidInput
 from treetop.federation.device.list_checks import LEAST_SLOTS
 from treetop.services.fleet.fleet import Fleet, FleetPlan, FleetTotals
@@ -53,7 +54,9 @@ Tickets = Annotated[
 ]
 
 
+@reads_files(sets=True)
 def fleet(
+    *,
     party: Party = None,
     task: Task = None,
     data: Data = None,
@@ -62,8 +65,6 @@ def fleet(
     server_key: ServerKey = None,
     state: State = None,
     users: Annotated[int | None, typer.Option("--users", help="So many of them.", show_default="all")] = None,
-    user_column: UserColumn = None,
-    rows_are_users: RowsAreUsers = False,
     seed: Annotated[int, typer.Option("--seed", help="Who holds what; never what a device says.")] = 0,
     batch: Annotated[int, typer.Option("--batch", min=1, max=10_000, help="Reports in a request.")] = 100,
     connections: Annotated[int, typer.Option("--connections", min=1, max=64, help="Kept connections.")] = 2,
@@ -85,6 +86,7 @@ def fleet(
     json: Annotated[
         bool, typer.Option("--json", help="Print the totals as one line; progress lines go to standard error.")
     ] = False,
+    read: ReadOptions,
 ) -> None:
     """Play many users of one party with the real device code; killed and started again, it goes on."""
     source, name, url = given("--data", data), given("--party-name", party_name), given("--party", party)
@@ -97,7 +99,7 @@ def fleet(
 
     def play(digest: bytes, tickets: Path) -> None:
         """Answer one task with what the users hold now."""
-        federation = federation_named(source, any_items=True, user=user_column, rows_are_users=rows_are_users)
+        federation = federation_named(source, replace(read, any_items=True))
         held = users_of(federation, name, users, seed)
         own = [ticket.to_bytes() for ticket in tickets_in("--tickets", tickets)]
         plan = FleetPlan(url, digest, name, own, kept, keys, ca, batch, connections, caps)

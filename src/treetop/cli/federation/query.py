@@ -1,6 +1,7 @@
 """`treetop query`: ask a running server, and follow the answer."""
 
 import time
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -40,12 +41,15 @@ from treetop.cli.options import (
     Trust,
     WordList,
     WordListOrder,
+    completing,
     seconds_of,
 )
 from treetop.cli.rendering import present
 from treetop.cli.screen import note, out, print_json, waiting
-from treetop.errors import QueryFailed
+from treetop.cli.shared.output import OutputFile, checked_target
+from treetop.errors import PeerViolation, QueryFailed
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
+from treetop.federation.wire.refusals import Refusal
 from treetop.mechanisms.protocol import MODES
 from treetop.query.answer import Answer
 from treetop.services.server.client import ServerClient
@@ -55,7 +59,9 @@ POLL_SECONDS = 1.0
 TaskDigest = Annotated[
     str | None, typer.Option("--task", help="Follow a query that was asked before.", show_default=False)
 ]
-Mode = Annotated[str, typer.Option("--mode", help=f"How devices are asked: {', '.join(MODES)}.")]
+Mode = Annotated[
+    str, typer.Option("--mode", help=f"How devices are asked: {', '.join(MODES)}.", autocompletion=completing(MODES))
+]
 Collect = Annotated[
     str, typer.Option("--collect", metavar="DURATION", help="How long devices may report; in rounds, after enrolment.")
 ]
@@ -103,10 +109,11 @@ def query(
     min_validation: LeastValidation = 100,
     ca: CaFile = None,
     wait: Wait = True,
+    output: OutputFile = None,
     json: Json = False,
 ) -> None:
     """Ask a running server for the k most popular items of its federation."""
-    options = dict(locals())
+    options, target = dict(locals()), checked_target(output)
     client = client_of(server, key_file, ca)
     if task is None:
         now, span = int(time.time()), seconds_of("--collect", collect)
@@ -119,12 +126,27 @@ def query(
                 "level_seconds": seconds_of("--level-time", level_time),
             },
         }  # fmt: skip
+        for line in spent_budgets(client):
+            note(line)
         task = client.order(order)
         note(f"task {task}")
     if not wait:
-        print_json(client.state(task)) if json else out.print(f"asked: treetop query --server {server} --task {task}")
+        asked = f"asked: treetop query --server {server} --task {task}"
+        print_json(client.state(task)) if json else out.print(asked, soft_wrap=True)
         return
-    present(Answer.from_json(followed(client, task)), json)
+    present(Answer.from_json(followed(client, task)), json, target)
+
+
+def spent_budgets(client: ServerClient) -> Iterator[str]:
+    """Yield, before anything is asked, how many devices of which party had no budget left the last time."""
+    try:
+        parties = client.parties()
+    except PeerViolation:  # a server of an earlier version cannot say
+        return
+    for party in parties:
+        for code in Refusal:
+            if code is not Refusal.NOT_MY_WEEK and (count := party["refusals"].get(code)):
+                yield f"party {party['name']!r}, the last time: {code.devices(count)}"
 
 
 def followed(client: ServerClient, task: str) -> dict[str, Any]:

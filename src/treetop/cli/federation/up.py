@@ -3,6 +3,7 @@
 import signal
 import webbrowser
 from contextlib import ExitStack
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -19,6 +20,7 @@ from rich.progress import (
 
 from treetop.adapters.system.durable_file import replace_durably
 from treetop.cli.federation.known_lists import read_lists
+from treetop.cli.federation.qr_code import in_terminal, qr_code
 from treetop.cli.options import (
     CatalogueFile,
     CentralEpsilon,
@@ -28,21 +30,21 @@ from treetop.cli.options import (
     MaybeMechanism,
     Normalise,
     Reading,
-    RowsAreUsers,
     Set,
     Strategy,
     TextRecovery,
     Trust,
-    UserColumn,
     WordList,
     WordListOrder,
     completing,
     read_settings,
     seconds_of,
 )
-from treetop.cli.qr_code import in_terminal, qr_code
 from treetop.cli.rendering import present, present_campaign
-from treetop.cli.screen import Description, err, note
+from treetop.cli.screen import Description, err, note, reading_bar
+from treetop.cli.shared.file_options import reads_files
+from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target
+from treetop.datasets.table_files.options import ReadOptions
 from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import steps_named
 from treetop.errors import InvalidInput
@@ -75,7 +77,13 @@ MaybeEpsilon = Annotated[
     str | None, typer.Option("--epsilon", help="Privacy budget of every user's one report.", show_default="4")
 ]
 Mode = Annotated[
-    str | None, typer.Option("--mode", help=f"How devices are asked: {', '.join(MODES)}.", show_default="one-shot")
+    str | None,
+    typer.Option(
+        "--mode",
+        help=f"How devices are asked: {', '.join(MODES)}.",
+        show_default="one-shot",
+        autocompletion=completing(MODES),
+    ),
 ]
 MaybeOracle = Annotated[
     str | None,
@@ -91,7 +99,12 @@ Data = Annotated[
 ]
 EncodingOption = Annotated[
     str | None,
-    typer.Option("--encoding", help=f"How items become bits: {', '.join(CODECS)}.", show_default="what suits the data"),
+    typer.Option(
+        "--encoding",
+        help=f"How items become bits: {', '.join(CODECS)}.",
+        show_default="what suits the data",
+        autocompletion=completing(list(CODECS)),
+    ),
 ]
 UsersSeed = Annotated[
     int | None,
@@ -147,7 +160,9 @@ FOR_PEOPLE = {"data": FRUIT, "k": 5, "epsilon": "2", "users": 20_000, "mode": "o
 """What a survey asks unless told otherwise."""
 
 
+@reads_files(sets=True)
 def up(
+    *,
     parties: Parties = None,
     users: Users = None,
     k: MaybeK = None,
@@ -157,8 +172,6 @@ def up(
     oracle: MaybeOracle = None,
     settings: Set = None,
     data: Data = None,
-    user_column: UserColumn = None,
-    rows_are_users: RowsAreUsers = False,
     items_per_user: ItemsAtMost = None,
     reading: Reading = None,
     encoding: EncodingOption = None,
@@ -182,18 +195,21 @@ def up(
     weeks: Weeks = None,
     drift: Drift = None,
     every: Every = None,
+    output: OutputFile = None,
     open_page: OpenPage = False,
     stay: Stay = False,
     json: Json = False,
+    read: ReadOptions,
 ) -> None:
     """Run a federation on this machine: a server, parties, devices that report over HTTP, a query, its answer."""
+    target = checked_target(output, PLAIN_FORMATS if campaign else FORMATS)
     central = asked_guarantee(trust, central_epsilon, delta, epsilon)
     wanted: dict[str, Any] = {
         "data": data, "parties": parties, "users": users, "k": k, "epsilon": epsilon, "mode": mode,
         "mechanism": mechanism, "oracle": oracle, "encoding": encoding, "seed": seed,
         "settings": read_settings(settings) or None, "strategy": strategy, "text_recovery": text_recovery,
         "normalise": ",".join(steps_named(normalise)) if normalise else None, "central": central and vars(central),
-        "user_column": user_column, "rows_are_users": rows_are_users or None, "items_per_user": items_per_user,
+        "user_column": read.user, "rows_are_users": read.rows_are_users or None, "items_per_user": items_per_user,
         "reading": reading, **_campaign_options(campaign, weeks, drift, every, survey=survey, mode=mode),
     }  # fmt: skip
     begun = directory is not None and FederationFolder.is_one(directory)
@@ -201,7 +217,9 @@ def up(
         wanted = FOR_PEOPLE | {name: value for name, value in wanted.items() if value is not None}
         catalogue = Path(FRUIT) if wanted["data"] == FRUIT and word_list is None else catalogue
     plan = _survey_plan(survey, wanted["mode"], question, collect, origin)
-    folder = opened_folder(directory, wanted, read_lists(catalogue, word_list, word_list_order, normalise))
+    lists = read_lists(catalogue, word_list, word_list_order, normalise)
+    with reading_bar() as progress:
+        folder = opened_folder(directory, wanted, lists, replace(read, progress=progress))
     if plan is not None and not begun:
         plan.save(folder.path)
     if plan is not None and SurveyPlan.load(folder.path) is None:
@@ -210,14 +228,14 @@ def up(
     note(f"{users:,} users drawn with seed {folder.options.seed}; everything is in {folder.path}")
     note(f"`treetop up --directory {folder.path}` goes on from there")
     if folder.options.weeks is not None:
-        present_campaign(campaign_answers(folder), json)
+        present_campaign(campaign_answers(folder), json, target)
         return
     truth = GroundTruth(folder)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: whatever was started is stopped, too
     with Processes(lambda name: note(f"{name} died and was started again")) as processes:
         federation = LocalFederation(folder, processes, SurveyPlan.load(folder.path))
         found = answered(folder, federation, phones=phones, open_page=open_page)
-        present(truth.scored(Answer.from_json(found)), json)
+        present(truth.scored(Answer.from_json(found)), json, target)
         if stay:
             note(f"still up: {federation.page}; Ctrl-C ends it")
             federation.stay()

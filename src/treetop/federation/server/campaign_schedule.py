@@ -16,17 +16,17 @@ from treetop.federation.campaign import DAY, Campaign, template_of
 from treetop.federation.device.ledger import Caps
 from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.task import Deadlines
-from treetop.federation.wire.item_lists import LONGEST_ITEM, ItemList
+from treetop.federation.task_parameters import known_items
+from treetop.federation.wire.item_lists import LONGEST_ITEM, LONGEST_SOURCE, ItemList
 from treetop.federation.wire.signed_documents import canonical_json
+from treetop.mechanisms.earlier_weeks import EarlierWeeks
+from treetop.trie.seeds import SEEDS, Seeds
 
 LONGEST_WAIT = DAY
 """A week waits for the answer of the week before so many seconds, half of its own length at most; then it goes without.
 """
-MAX_SEEDS = 200
-"""Names of earlier answers that a week counts, those of the newest answers first."""
 Cap = Literal["task", "window", "lifetime"]
 """What a device's owner limits."""
-SEEDED_SOURCE = "answers of earlier weeks"
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,8 @@ def campaign_of(order: QueryOrder, *, starts: int, every: int, weeks: int, cycle
     if order.mode != "one-shot":
         raise InvalidInput(f"a campaign is asked in one-shot mode: devices answer on their own, found {order.mode}")
     campaign = Campaign(template_of(planned_task(order)), starts, every, weeks, cycles)
-    found = tuple(f"name {index} of an earlier week" for index in range(MAX_SEEDS))
-    for number, seeds in ((0, ()), (weeks * cycles - 1, found)):
-        task = planned_task(week_order(campaign, order, number, seeds))
+    for number, earlier in ((0, EarlierWeeks()), (weeks * cycles - 1, _longest_ago(order))):
+        task = planned_task(week_order(campaign, order, number, earlier))
         task.check_texts()
         campaign.check_task(task)
     return campaign
@@ -121,35 +120,49 @@ def first_unpaid(campaign: Campaign, caps: Caps) -> tuple[int, Cap] | None:
     return None
 
 
-def week_order(campaign: Campaign, order: QueryOrder, number: int, seeds: Sequence[str]) -> QueryOrder:
-    """Return what is asked in a week, where the seeds are names that earlier weeks found.
+def week_order(campaign: Campaign, order: QueryOrder, number: int, earlier: EarlierWeeks) -> QueryOrder:
+    """Return what is asked in a week after others.
 
     A device answers in one week of a cycle: of the users expected, one in W.
     """
     place = place_of(campaign, number)
     opens, ends = campaign.opens(*place), campaign.ends(*place)
-    return replace(
+    week = replace(
         order,
         name=campaign.task_name(*place),
         campaign=campaign.week(*place),
         deadlines=Deadlines(opens, ends, ends, order.deadlines.level_seconds),
         expected={party: -(-users // campaign.weeks) for party, users in order.expected.items()},
-        word_list=seeded_list(order.word_list, seeds) if takes_seeds(order) else order.word_list,
     )
+    learns = what_helps(order)
+    if learns == "names" and earlier.names:
+        listed = earlier.joined_to(known_items(order.word_list))
+        return replace(week, word_list=ItemList(tuple(listed.items), listed.ordered, listed.source[:LONGEST_SOURCE]))
+    if learns == "codes" and earlier.seeds:
+        return replace(week, settings={**order.settings, "seeds": str(earlier.seeds)})
+    return week
 
 
-def takes_seeds(order: QueryOrder) -> bool:
-    """Return whether names of earlier weeks help: where hashes are read, not where all items are known or are ids."""
+def what_helps(order: QueryOrder) -> Literal["names", "codes"] | None:
+    """Return what a week takes from earlier answers: names of hashes, or codes that stay the same from week to week.
+
+    Where all items are known, or every id is counted anyway, nothing helps.
+    """
     strategy = order.planned.strategy
-    return strategy.mechanism.reports_names and strategy.codec.hashes
+    if strategy.mechanism.reports_names:
+        return "names" if strategy.codec.hashes else None
+    return "codes" if "seeds" in strategy.parameters.settings() and not strategy.codec.hashes else None
 
 
-def seeds_of(answers: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return the names in answers, those of the first answer first; a hash that nobody could read is no name."""
+def earlier_weeks(answers: Sequence[Mapping[str, Any]], seeds: str) -> EarlierWeeks:
+    """Return what answers give to the next week, the newest answer first; a hash that nobody could read is no name.
+
+    `seeds` are those that the newest answer's ranking named.
+    """
     named = dict.fromkeys(
         row["item"] for answer in answers for row in answer["items"] if row["source"] in {"listed", "recovered"}
     )
-    return tuple(name for name in named if _can_be_listed(name))[:MAX_SEEDS]
+    return EarlierWeeks(tuple(name for name in named if _can_be_listed(name))[:SEEDS], Seeds.read(seeds))
 
 
 def _can_be_listed(name: str) -> bool:
@@ -159,11 +172,8 @@ def _can_be_listed(name: str) -> bool:
         return False
 
 
-def seeded_list(known: ItemList | None, seeds: Sequence[str]) -> ItemList | None:
-    """Return the list that a week reads names from: what earlier weeks found, then the list that was given."""
-    if not seeds:
-        return known
-    if known is None:
-        return ItemList(tuple(seeds), ordered=False, source=SEEDED_SOURCE)
-    items = tuple(dict.fromkeys((*seeds, *known.items)))
-    return ItemList(items, known.ordered, f"{known.source[:150]} and {SEEDED_SOURCE}")
+def _longest_ago(order: QueryOrder) -> EarlierWeeks:
+    """Return as much as earlier weeks can give, to see whether a week would still be one of the campaign."""
+    codes = range(min(SEEDS, 1 << order.planned.strategy.parameters.bits))
+    names = tuple(f"name {index} of an earlier week" for index in range(SEEDS))
+    return EarlierWeeks(names, Seeds(tuple(codes), (0.0,) * len(codes)))

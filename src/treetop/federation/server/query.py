@@ -27,6 +27,8 @@ from treetop.privacy.randomness import Entropy
 from treetop.trie.user_groups import Group
 
 BEACON_BYTES = 32
+SEEDS = "seeds"
+"""The entry of the journal that says what the next week of a campaign should count again."""
 _BIASED = "its groups are not what the weights of the task give (p < 1e-9)"
 
 
@@ -94,6 +96,8 @@ class ServerQuery:
             listed=self._listed, choices=self._choices, expected=self._expected, notes=self._notes,
             fakes_needed=self._fakes_needed, central=self._central,
         )  # fmt: skip
+        if self.task.campaign is not None:  # kept first: the next week may ask for it as soon as there is an answer
+            self._letters.kept(SEEDS, lambda: str(ranking.seeds).encode("ascii"))
         return QueryResult(self._letters.kept("result", lambda: canonical_json(content)))
 
     def _closed_roster(self) -> Roster:

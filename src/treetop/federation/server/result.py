@@ -134,16 +134,19 @@ def result_content(
         },
         "fakes_needed": _fakes(task, ranking, present, fakes_needed), "outside": _outside(task, ranking, users),
         "items_per_user": None if task.sets is None else task.sets.items_per_user,
-        "reading": HOLDERS if task.sets is None else task.sets.reading, **_campaign(task),
+        "reading": HOLDERS if task.sets is None else task.sets.reading, **_campaign(task, records),
     }  # fmt: skip
 
 
-def _campaign(task: DeviceTask) -> dict[str, Any]:
+def _campaign(task: DeviceTask, records: Sequence[PartyRecord]) -> dict[str, Any]:
     """Return which week of a campaign an answer is of; what changed is said where two answers are read."""
     if (place := task.campaign) is None:
         return {}
-    week = {"campaign": place.campaign, "cycle": place.cycle + 1, "week": place.week + 1}
-    return {"campaign": {**week, "compared_with": None, "changes": []}}
+    refusals = {code.value: sum(entry.refusals.get(code, 0) for entry in records) for code in Refusal}
+    return {"campaign": {
+        "campaign": place.campaign, "cycle": place.cycle + 1, "week": place.week + 1, "refusals": refusals,
+        "compared_with": None, "changes": [],
+    }}  # fmt: skip
 
 
 def _crowds(task: DeviceTask, entry: PartyRecord) -> tuple[Crowd, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from threading import Condition, Thread
 from typing import Any, TypeVar
 
+from treetop.adapters.system.tracing import span
 from treetop.errors import InvalidInput, StoreBusy, StoreUnavailable
 from treetop.federation.service_ports import AdmittedReport, ReportStore
 from treetop.federation.wire.uploads import ReportStatus
@@ -110,8 +111,10 @@ class GroupCommit:
     def _commit(self, taken: list[_Submission]) -> None:
         """Write what has not been cancelled meanwhile; from here on nothing can be."""
         wanted = [submission for submission in taken if submission.future.set_running_or_notify_cancel()]
+        reports = [report for submission in wanted for report in submission.reports]
         try:
-            verdicts = self._store.submit([report for submission in wanted for report in submission.reports])
+            with span("commit reports", reports=len(reports), uploads=len(wanted)):
+                verdicts = self._store.submit(reports)
         except InvalidInput as error:
             self._apart(wanted, error)
         except BaseException as error:

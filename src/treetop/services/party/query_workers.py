@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from threading import Event, Lock, Thread
 
+from treetop.adapters.system.tracing import span
 from treetop.services.party.report_collection import Stopped
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
@@ -42,7 +43,7 @@ class QueryWorkers:
         pause = FIRST_PAUSE
         while self._has_news(task):
             try:
-                while not self.stopping() and self._work(task):
+                while not self.stopping() and self._worked(task):
                     pause = FIRST_PAUSE
             except Stopped:
                 self._stop.wait()
@@ -51,6 +52,10 @@ class QueryWorkers:
                 self._stop.wait(pause)
                 self._news.add(task)
                 pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _worked(self, task: bytes) -> bool:
+        with span("answer the server", task=task.hex()):
+            return self._work(task)
 
     def _has_news(self, task: bytes) -> bool:
         """Return whether to look again; a thread that gets a no is gone for good."""

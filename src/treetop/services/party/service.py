@@ -16,6 +16,7 @@ from treetop.adapters.store_choice import open_stores
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.host import SystemClock
 from treetop.adapters.system.structured_log import StructuredLog
+from treetop.adapters.system.tracing import begin_tracing
 from treetop.errors import TreetopError
 from treetop.federation.party.admission import TaskAdmission
 from treetop.federation.party.party import Party, Query
@@ -180,6 +181,7 @@ def serve_party(
 ) -> None:
     """Serve until a signal ends it; SIGHUP reads keys and certificate again."""
     settings, log = checked_settings(path, environment), StructuredLog()
+    begin_tracing(f"treetop party {settings.name}", environment)
     with listening(settings.listen) as listener:
         service = PartyService(settings, make_query, log, share=share)
         try:

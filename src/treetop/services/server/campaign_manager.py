@@ -18,16 +18,17 @@ from treetop.federation.server.campaign_schedule import (
     OrderWeek,
     WaitUntil,
     WeekDecision,
+    earlier_weeks,
     first_unpaid,
     next_step,
     place_of,
-    seeds_of,
-    takes_seeds,
     week_order,
+    what_helps,
 )
 from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.service_ports import Journal, ServiceClock
 from treetop.federation.wire.signed_documents import canonical_json, signed_campaign, unverified_content
+from treetop.mechanisms.earlier_weeks import EarlierWeeks
 from treetop.metrics.changes import WeeklyCount, changes
 from treetop.public_text import visible
 from treetop.services.server.query_manager import CAMPAIGN, RETRY_SECONDS, QueryManager, WeeklyOrder
@@ -91,7 +92,7 @@ class CampaignManager:
             settled = self._queries.settled(wanted)
             order = settled.order(self._queries.parties, self._queries.item_list)
             campaign = settled.campaign(order)
-            if (local := week_order(campaign, order, 0, ()).local_epsilon) != order.epsilon:
+            if (local := week_order(campaign, order, 0, EarlierWeeks()).local_epsilon) != order.epsilon:
                 settled = settled.model_copy(update={"epsilon": local})
                 campaign = settled.campaign(settled.order(self._queries.parties, self._queries.item_list))
             digest, now = campaign.digest.hex(), self._clock.now()
@@ -180,7 +181,7 @@ class CampaignManager:
     def _settled(self, asked: _Asked, number: int) -> bool:
         """Return whether nobody waits for a week's answer any more: it has one, failed, was missed, or helps nobody."""
         task = self._task(asked, number)
-        return task is None or not takes_seeds(asked.order) or self._queries.state(task).state != "running"
+        return task is None or what_helps(asked.order) is None or self._queries.state(task).state != "running"
 
     def _task(self, asked: _Asked, number: int) -> str | None:
         return self._queries.task_of_week(asked.digest, number)
@@ -196,8 +197,10 @@ class CampaignManager:
         if asked is None:
             return None
         decision = WeekDecision.from_bytes(self._journal.read(asked.book)[f"week:{number}"])
-        answers = [self._queries.answer(task) or {"items": []} for task in decision.answers or ()]
-        order = week_order(asked.campaign, asked.order, number, seeds_of(answers))
+        tasks = decision.answers or ()
+        answers = [self._queries.answer(task) or {"items": []} for task in tasks]
+        earlier = earlier_weeks(answers, self._queries.seeds(tasks[0]) if tasks else "")
+        order = week_order(asked.campaign, asked.order, number, earlier)
         return WeeklyOrder(campaign, number, order, asked.document)
 
     def _keep(self, digest: str, wanted: CampaignWanted, planned: Campaign | None = None) -> None:
@@ -298,7 +301,8 @@ def _facts_of(answer: Mapping[str, Any], before: tuple[int, Mapping[str, Any]] |
     names = ("item", "count", "frequency", "stderr", "significant", "source")
     shown = [{name: row[name] for name in names} | marks.get(row["item"], {}) for row in answer["items"]]
     return {
-        "reports": answer["covered"]["users"], "items": list(map(ItemShown.model_validate, shown)),
+        "reports": answer["covered"]["users"], "refusals": answer["campaign"]["refusals"],
+        "items": list(map(ItemShown.model_validate, shown)),
         "compared_with": None if before is None else before[0],
         "gone": [each.item for each in found if each.mark == "gone"],
     }  # fmt: skip

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from treetop.adapters.http.retrying_connection import Reply, Request, RetryingConnection, RetryPolicy
+from treetop.adapters.system.tracing import span
 from treetop.errors import PartyUnreachable, PeerViolation
 from treetop.federation.protocol import MAX_REPLY_BYTES
 from treetop.federation.task import DeviceTask
@@ -44,11 +44,6 @@ class HttpChannel:
         reply = self._asked("GET", path, {DONE, ACCEPTED})
         return reply.body if reply.status == DONE else None
 
-    def counts(self) -> list[Any]:
-        """Return how many tickets, reports and refusals by code each task of the party has, as the party says it."""
-        found = json.loads(self._asked("GET", "/v1/counts", {DONE}).body)
-        return list(found["tasks"])
-
     def close(self) -> None:
         """Hang up."""
         self._connection.close()
@@ -56,7 +51,8 @@ class HttpChannel:
     def _asked(self, method: str, path: str, expected: set[int], body: bytes | None = None) -> Reply:
         request = Request(method, path, body, self._headers(body), MAX_REPLY_BYTES)
         try:
-            reply = self._connection.ask(request)
+            with span("ask a party", party=self._party, method=method):
+                reply = self._connection.ask(request)
         except PartyUnreachable as away:
             raise PartyUnreachable(self._party, away.reason) from None
         if reply.status not in expected:

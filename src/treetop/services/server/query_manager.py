@@ -16,7 +16,7 @@ from treetop.federation.server.grown_prefixes import GrownLevel, grown_prefixes
 from treetop.federation.server.list_log import ListLog
 from treetop.federation.server.party_poller import Progress
 from treetop.federation.server.planning import QueryOrder, planned_task
-from treetop.federation.server.query import ServerQuery
+from treetop.federation.server.query import SEEDS, ServerQuery
 from treetop.federation.server.query_events import QueryEvent, events_behind
 from treetop.federation.service_ports import Channel, Journal, ServiceClock
 from treetop.federation.task import DeviceTask
@@ -155,6 +155,10 @@ class QueryManager:
     def task_of_week(self, campaign: str, number: int) -> str | None:
         """Return the task of a week that was begun."""
         return self._weeks.get((campaign, number))
+
+    def seeds(self, task: str) -> str:
+        """Return what an answered week of a campaign gives to the next one."""
+        return self._journal.read(f"server:{task}").get(SEEDS, b"").decode("ascii")
 
     def answer(self, task: str) -> Mapping[str, Any] | None:
         """Return the content of the document of an answered query."""

@@ -278,6 +278,9 @@ class PartyShown(Answer):
     expected_users: int | None = Field(default=None, description="As the settings say.")
     reports_today: int | None = None
     certificate_end: int | None = Field(default=None, description="Seconds since 1970; none without TLS.")
+    refusals: dict[str, int] = Field(
+        default_factory=dict, description="Devices that could not answer its newest task, by public code."
+    )
 
 
 class Parties(Answer):
@@ -296,7 +299,7 @@ class TaskAtParty(Answer):
     enrolled: int | None = None
     reports: int | None = None
     verdicts: dict[str, int] = Field(default_factory=dict)
-    refusals: dict[str, int] = Field(default_factory=dict, description="Devices that may not answer, by their reason.")
+    refusals: dict[str, int] = Field(default_factory=dict, description="Devices that may not answer, by public code.")
 
 
 class Standing(Answer):
@@ -356,7 +359,7 @@ CAMPAIGN_DOCUMENT = described(
     _EVERYBODY, 200, gives("The signed campaign.", JSON, refers(SignedDocument)), (404, 422)
 )  # fmt: skip
 REFERRED = (
-    ProblemDetails, ServerHealth, Keys, ListLog, QueryShown, Queries, Parties, Standing, Prefixes,
-    CampaignShown, Campaigns,
+    ProblemDetails, ServerHealth, Keys, ListLog, QueryShown, Queries, Parties, Standing, CampaignShown, Campaigns,
+    Prefixes,
 )  # fmt: skip
 """Shapes that the descriptions refer to by name."""

@@ -13,6 +13,7 @@ from treetop.adapters.store_choice import open_stores
 from treetop.adapters.system.ed25519 import SigningKey
 from treetop.adapters.system.host import SystemClock, SystemEntropy
 from treetop.adapters.system.structured_log import StructuredLog
+from treetop.adapters.system.tracing import begin_tracing
 from treetop.errors import TreetopError
 from treetop.services.server.app import ServerContext, server_app
 from treetop.services.server.campaign_manager import CampaignManager
@@ -40,6 +41,7 @@ def checked_settings(path: Path, environment: Mapping[str, str]) -> tuple[Server
 def serve_server(path: Path, environment: Mapping[str, str], pages: ServerPages) -> None:
     """Serve endpoints and pages until a signal ends it; queries go on from the journal."""
     settings, signing_key = checked_settings(path, environment)
+    begin_tracing("treetop server", environment)
     log, clock = StructuredLog(), SystemClock()
     keys = AccessKeys(settings, clock.now)
     with listening(settings.listen) as listener:

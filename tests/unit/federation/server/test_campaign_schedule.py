@@ -8,9 +8,8 @@ from tests.support.federations import order
 
 from treetop.errors import InvalidInput
 from treetop.federation.campaign import DAY, WEEK, Campaign
+from treetop.federation.device.ledger import Caps
 from treetop.federation.server.campaign_schedule import (
-    MAX_SEEDS,
-    SEEDED_SOURCE,
     MissWeek,
     NothingLeft,
     OrderWeek,
@@ -18,13 +17,15 @@ from treetop.federation.server.campaign_schedule import (
     WaitUntil,
     WeekDecision,
     campaign_of,
+    earlier_weeks,
+    first_unpaid,
     next_step,
-    seeded_list,
-    seeds_of,
     week_order,
 )
 from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.wire.item_lists import ItemList
+from treetop.mechanisms.earlier_weeks import EarlierWeeks
+from treetop.trie.seeds import SEEDS, Seeds
 
 STARTS = 1_800_000_000
 NAMES = QueryOrder("drinks", ("north", "south"), k=3, epsilon="4", expected={"north": 100, "south": 50})
@@ -67,7 +68,9 @@ def test_a_decision_is_read_as_it_was_written() -> None:
 
 def test_every_week_is_one_of_the_campaign_and_no_two_share_a_key() -> None:
     campaign = asked()
-    tasks = [planned_task(week_order(campaign, NAMES, number, ("tea",) * (number % 2))) for number in range(6)]
+    tasks = [
+        planned_task(week_order(campaign, NAMES, number, EarlierWeeks(("tea",) * (number % 2)))) for number in range(6)
+    ]
     for number, task in enumerate(tasks):
         place = campaign.check_task(task)
         assert (place.cycle, place.week) == divmod(number, 3)
@@ -77,20 +80,19 @@ def test_every_week_is_one_of_the_campaign_and_no_two_share_a_key() -> None:
 
 
 def test_of_the_users_expected_one_in_w_answers_in_a_week() -> None:
-    assert week_order(asked(), NAMES, 0, ()).expected == {"north": 34, "south": 17}
+    assert week_order(asked(), NAMES, 0, EarlierWeeks()).expected == {"north": 34, "south": 17}
 
 
 def test_names_of_earlier_weeks_stand_before_the_list_that_was_given() -> None:
-    known = ItemList(("tea", "rum"), ordered=True, source="drinks.txt")
-    listed = seeded_list(known, ("beer", "tea"))
+    known = replace(NAMES, word_list=ItemList(("tea", "rum"), ordered=True, source="drinks.txt"))
+    listed = week_order(asked(known), known, 1, EarlierWeeks(("beer", "tea"))).word_list
     assert listed is not None
-    assert listed.items == ("beer", "tea", "rum")
-    assert (listed.ordered, listed.source) == (True, f"drinks.txt and {SEEDED_SOURCE}")
-    assert seeded_list(known, ()) is known
-    assert seeded_list(None, ()) is None
-    alone = seeded_list(None, ("beer",))
+    assert (listed.items, listed.ordered) == (("beer", "tea", "rum"), True)
+    assert "earlier weeks and drinks.txt" in listed.source
+    assert week_order(asked(known), known, 1, EarlierWeeks()).word_list == known.word_list
+    alone = week_order(asked(), NAMES, 1, EarlierWeeks(("beer",))).word_list
     assert alone is not None
-    assert (alone.items, alone.source) == (("beer",), SEEDED_SOURCE)
+    assert alone.items == ("beer",)
 
 
 def test_only_names_that_were_read_are_carried_on() -> None:
@@ -102,24 +104,55 @@ def test_only_names_that_were_read_are_carried_on() -> None:
         answer(("rum", "recovered"), ("tea", "listed")),
         answer(("\ud800", "recovered"), ("x" * 5000, "recovered"), ("17", None)),
     ]  # fmt: skip
-    assert seeds_of(answers) == ("milk", "tea", "rum")
+    assert earlier_weeks(answers, "") == EarlierWeeks(("milk", "tea", "rum"))
     many = [answer(*((f"{week} {place}", "listed") for place in range(150))) for week in range(3)]
-    assert len(seeds_of(many)) == MAX_SEEDS
-    assert seeds_of(many)[0] == "0 0"
+    assert len(earlier_weeks(many, "").names) == SEEDS
+    assert earlier_weeks(many, "").names[0] == "0 0"
+    assert earlier_weeks([], "1f=0.25,2a").seeds == Seeds((0x1F, 0x2A), (0.25, 0.0))
 
 
 def test_a_catalogue_stays_as_it_is() -> None:
     """All items are known: there is nothing to learn from earlier weeks, and their places must not change."""
     catalogue = replace(NAMES, catalogue=ItemList(("milk", "tea", "rum")))
-    assert week_order(asked(catalogue), catalogue, 1, ("beer",)).listed == catalogue.catalogue
+    assert week_order(asked(catalogue), catalogue, 1, EarlierWeeks(("beer",))).listed == catalogue.catalogue
 
 
-def test_a_trie_is_asked_every_week_alike() -> None:
+def test_a_trie_counts_the_codes_of_earlier_weeks_again() -> None:
     searching = order("canopy", "one-shot", "ab")
     campaign = asked(searching)
-    task = planned_task(week_order(campaign, searching, 4, ("beer",)))
-    assert campaign.check_task(task).week == 1
-    assert task.item_list == ""
+    first, seeded = (
+        planned_task(week_order(campaign, searching, 4, earlier))
+        for earlier in (EarlierWeeks(("beer",)), EarlierWeeks(("beer",), Seeds((7, 9), (0.5, 0.0))))
+    )
+    assert "seeds" not in dict(first.settings)
+    assert dict(seeded.settings)["seeds"] == "7=0.500000,9"
+    assert seeded.groups != first.groups  # most users answer the last level
+    for task in (first, seeded):
+        assert campaign.check_task(task).week == 1
+        assert task.item_list == ""
+    hashed = replace(searching, encoding="hashed")
+    assert week_order(asked(hashed), hashed, 1, EarlierWeeks((), Seeds((7,), (0.5,)))).settings == hashed.settings
+
+
+CAPS = Caps()
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "changes", "expected"),
+    [
+        ("4", {"weeks": 12, "cycles": 2}, None),
+        ("4", {"weeks": 12, "cycles": 3}, (STARTS + 24 * WEEK, "lifetime")),
+        ("4", {"weeks": 11, "cycles": 2}, (STARTS + 11 * WEEK, "window")),
+        ("2", {"weeks": 6, "cycles": 4}, None),
+        ("2", {"weeks": 6, "cycles": 5}, (STARTS + 24 * WEEK, "lifetime")),
+        ("2", {"weeks": 5, "cycles": 3}, (STARTS + 10 * WEEK, "window")),
+        ("5", {"weeks": 12, "cycles": 1}, (STARTS, "task")),
+    ],
+)
+def test_when_devices_as_they_are_shipped_fall_silent(
+    epsilon: str, changes: dict[str, int], expected: tuple[int, str] | None
+) -> None:
+    assert first_unpaid(asked(replace(NAMES, epsilon=epsilon), **changes), CAPS) == expected
 
 
 @pytest.mark.parametrize(

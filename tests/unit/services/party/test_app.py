@@ -33,6 +33,7 @@ from treetop.adapters.memory.report_store import MemoryReportStore
 from treetop.errors import StoreBusy, StoreDamaged, StoreUnavailable
 from treetop.federation.protocol import ServerMessage
 from treetop.federation.wire.item_lists import ItemList
+from treetop.federation.wire.refusals import Refusal, encoded_refusals
 from treetop.federation.wire.signed_documents import Publication, PublishedList, Question, signed
 from treetop.federation.wire.uploads import ReportStatus, encoded_upload
 from treetop.services.party.settings import Limits
@@ -84,6 +85,10 @@ CALLS: list[tuple[str, str, bytes | None, str | None, int]] = [
     ("GET", PATH + "/lists/1/0", None, None, 404),
     ("GET", PATH + "/items", None, None, 404),
     ("PUT", PATH + "/items", DRINKS.document, "server", 400),
+    ("POST", PATH + "/ticket-checks", KEY.write(ONE_SHOT.digest, 0).to_bytes(), None, 200),
+    ("POST", PATH + "/refusals", encoded_refusals([(bytes(24), Refusal.NOT_MY_WEEK)]), None, 200),
+    ("GET", "/v1/campaigns/" + "0" * 64, None, None, 404),
+    ("PUT", PATH + "/campaign", b"{}", "server", 400),
     ("POST", PATH + "/reports", encoded_upload([honest_entry(ONE_SHOT, 77)]), None, 200),
     ("POST", PATH + "/tickets", b'{"count": 2}', "back_end", 200),
     ("PUT", PATH, document(ONE_SHOT), "server", 204),
@@ -121,6 +126,21 @@ def test_tasks_and_documents(port: int) -> None:
         {"digest": ROUNDS.digest.hex(), "name": "fruit", "mode": "rounds", "state": "open"},
     ]
     assert ask(port, "GET", PATH).body == document(ONE_SHOT)
+
+
+def test_refusals_are_among_the_numbers_of_a_task_and_of_the_party() -> None:
+    made = Hosted()
+    digest = made.party.install(document(ONE_SHOT))
+    tickets = [bytes.fromhex(text) for text in made.party.issue(digest, 4)]
+    told = encoded_refusals([(tickets[0], Refusal.BUDGET_WINDOW), (bytes(24), Refusal.BUDGET_WINDOW)])
+    with live(made.context) as at:
+        assert ask(at, "POST", PATH + "/refusals", told).json == {"verdicts": ["accepted", "ticket_forged"]}
+        assert ask(at, "POST", PATH + "/reports", encoded_upload([honest_entry(ONE_SHOT, 1)])).status == 200
+        made.party.install(document(ROUNDS))  # nobody has answered or refused it yet
+        whole = ask(at, "GET", "/v1/standing", key=SERVER_KEY).json
+        one = ask(at, "GET", PATH + "/standing", key=SERVER_KEY).json
+    assert (one["tickets"], one["reports"]) == (4, 1)
+    assert whole["refusals"] == one["refusals"] == {"budget_window": 1}
 
 
 def test_reports_get_a_verdict_each_and_the_same_again(port: int, hosted: Hosted) -> None:

@@ -1,0 +1,84 @@
+"""The options of every command that reads tables."""
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+
+from treetop.cli.options import completing
+from treetop.datasets.table_files.options import DELIMITERS, ENCODINGS, ReadOptions
+
+FILES = (
+    "CSV, TSV, JSON lines (also .gz or .zst), Parquet or a folder of it, Arrow, Feather or Excel, with the columns "
+    "party, item and optionally users; or one file per party; or the URL of a database with --query; or the word syn "
+    "(syn:SEED) for the built-in federation."
+)
+Files = Annotated[list[str], typer.Argument(metavar="FILE...", help=FILES, show_default=False)]
+
+Column = str | None
+OPTIONS: dict[str, tuple[str, Any, Any]] = {
+    "item_column": ("item", Column, typer.Option(
+        "--item-column", metavar="NAME", help="The column of items.", show_default="item")),
+    "party_column": ("party", Column, typer.Option(
+        "--party-column", metavar="NAME", help="The column of parties.", show_default="party, if there is one")),
+    "users_column": ("users", Column, typer.Option(
+        "--users-column", metavar="NAME", help="The column that says how many users a row stands for.",
+        show_default="users, if there is one")),
+    "user_column": ("user", Column, typer.Option(
+        "--user-column", metavar="NAME",
+        help="Users hold many items: the column that says whose a row is. The columns are then party, this one, item "
+        "and optionally count.", show_default=False)),
+    "rows_are_users": ("rows_are_users", bool, typer.Option(
+        "--rows-are-users",
+        help="Every row is a user of her own, although a column looks like users' ids: it is ignored.")),
+    "drop_missing": ("drop_missing", bool, typer.Option(
+        "--drop-missing", help="Leave out rows without a value, and say how many; otherwise one is refused.")),
+    "delimiter": ("delimiter", Column, typer.Option(
+        "--delimiter", metavar="CHARACTER",
+        help=f"Between two values of a CSV: a character, or {', '.join(DELIMITERS)}.",
+        show_default="what its first line shows", autocompletion=completing(list(DELIMITERS)))),
+    "file_encoding": ("encoding", Column, typer.Option(
+        "--file-encoding", metavar="NAME", help=f"How a CSV is written: {', '.join(ENCODINGS)} or another.",
+        show_default="what the file shows", autocompletion=completing(ENCODINGS))),
+    "query": ("query", Column, typer.Option(
+        "--query", metavar="SQL", help="What to ask the database whose URL is the FILE.", show_default=False)),
+}  # fmt: skip
+"""The name of each parameter, what it is called in `ReadOptions`, its type, and how it is explained."""
+
+
+def reads_files(*, sets: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of tables, which it takes as one `read`; `sets`: also users with many items."""
+    names = [name for name in OPTIONS if sets or name != "user_column"]
+
+    def with_options(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def called(**given: Any) -> None:
+            read = ReadOptions(**{OPTIONS[name][0]: given.pop(name) for name in names})
+            command(**given, read=read)
+
+        own = [each for name, each in inspect.signature(command, eval_str=True).parameters.items() if name != "read"]
+        added = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=False if OPTIONS[name][1] is bool else None,
+                annotation=Annotated[OPTIONS[name][1], OPTIONS[name][2]],
+            )
+            for name in names
+        ]
+        last = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
+        called.__signature__ = inspect.Signature([*last, *added])  # type: ignore[attr-defined]
+        return called
+
+    return with_options
+
+
+def written_options(read: ReadOptions) -> list[str]:
+    """Return the options that say the same on a command line."""
+    words: list[str] = []
+    for known_as, kind, option in OPTIONS.values():
+        if given := getattr(read, known_as):
+            words += [option.default] if kind is bool else [option.default, given]
+    return words

@@ -1,0 +1,218 @@
+"""Tables in text: CSV with any delimiter, in UTF-8, UTF-16 or another encoding, compressed or not."""
+
+import codecs
+import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import StringIO, TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+
+from treetop.datasets.table_files.options import TAB, Progress, ReadOptions
+from treetop.errors import InvalidInput
+
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+BLOCK = 8 << 20
+HEAD = 1 << 16
+COMMON_DELIMITERS = (",", ";", TAB, "|")
+BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32", codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}  # fmt: skip
+WESTERN = "cp1252"
+"""Latin-1 with letters where that has control characters: what is usually meant by it."""
+
+
+class CountedFile:
+    """A file that knows which share of it was read."""
+
+    def __init__(self, path: Path) -> None:
+        self._file, self._size, self._read = path.open("rb"), max(path.stat().st_size, 1), 0
+        self.closed = False
+
+    def read(self, size: int = -1) -> bytes:
+        """Read some bytes."""
+        content = self._file.read(size)
+        self._read += len(content)
+        return content
+
+    @property
+    def share(self) -> float:
+        """Return the share of the file that was read."""
+        return self._read / self._size
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        self.closed = True
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def writable(self) -> bool:
+        """Say that it cannot be written."""
+        return False
+
+    def seekable(self) -> bool:
+        """Say that it is read from its beginning."""
+        return False
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[tuple[Any, CountedFile]]:
+    """Open a file for reading, decompressed if its ending says so."""
+    counted = CountedFile(path)
+    try:
+        compression = COMPRESSIONS.get(path.suffix.lower())
+        raw = pa.PythonFile(counted, "r")
+        yield (raw if compression is None else pa.CompressedInputStream(raw, compression)), counted
+    finally:
+        counted.close()
+
+
+def head_of(path: Path) -> bytes:
+    """Return the beginning of a file."""
+    with opened(path) as (stream, _):
+        content: bytes = stream.read(HEAD)
+        return content
+
+
+def content_of(path: Path) -> bytes:
+    """Return the whole of a file."""
+    with opened(path) as (stream, _):
+        return b"".join(iter(lambda: stream.read(BLOCK), b""))
+
+
+def encoding_of(head: bytes) -> str:
+    """Return the encoding that the beginning of a text shows: UTF-16 or UTF-32 by its mark or its zeros, else UTF-8."""
+    for mark, name in BYTE_ORDER_MARKS.items():
+        if head.startswith(mark):
+            return name
+    even, odd = head[0::2].count(0), head[1::2].count(0)
+    for zeros, others, name in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
+        if zeros > len(head) / 8 and others < zeros / 8:
+            return name
+    return "utf-8"
+
+
+def decoded_lines(path: Path, encoding: str | None = None) -> list[str]:
+    """Read the lines of a text file, in the encoding that is named or that it shows."""
+    content = content_of(path)
+    name = encoding or encoding_of(content[:HEAD])
+    try:
+        return content.decode("utf-8-sig" if name == "utf-8" else name).removeprefix("\ufeff").splitlines()
+    except UnicodeDecodeError as reason:
+        if encoding is None and name == "utf-8" and is_western(content):
+            return content.decode(WESTERN).splitlines()
+        line = content.count(b"\n", 0, reason.start) + 1
+        raise InvalidInput(
+            f"{path}: line {line}: expected text in {name}, found the byte 0x{content[reason.start]:02x}"
+        ) from None
+
+
+def is_western(content: bytes) -> bool:
+    """Return whether bytes that are not UTF-8 read as Western letters: none of them is half of something in UTF-8."""
+    try:
+        content.decode(WESTERN)
+    except UnicodeDecodeError:
+        return False
+    return not any(ord(letter) > 0x7F for letter in content.decode("utf-8", errors="ignore"))
+
+
+def read_delimited(path: Path, options: ReadOptions, usual: str | None = None) -> tuple[pa.Table, list[str]]:
+    """Read every column as text: `007` and `null` are items like any other; and say what was guessed."""
+    head = head_of(path)
+    encoding = options.encoding or encoding_of(head)
+    delimiter = options.separator or usual or _delimiter(head.decode(encoding, errors="replace"), options)
+    try:
+        return _table(path, encoding, delimiter, options), []
+    except (pa.ArrowInvalid, UnicodeDecodeError) as reason:
+        if not isinstance(reason, UnicodeDecodeError) and "invalid UTF8" not in str(reason):
+            raise
+    content = content_of(path)
+    if options.encoding is None and encoding == "utf-8" and is_western(content):
+        note = f"{path.name} is not UTF-8 and was read as {WESTERN} (latin-1): --file-encoding names another encoding"
+        return _table(path, WESTERN, delimiter, options), [note]
+    raise _wrong_bytes(path, content, encoding)
+
+
+def _wrong_bytes(path: Path, content: bytes, encoding: str) -> InvalidInput:
+    try:
+        content.decode(encoding)
+    except UnicodeDecodeError as wrong:
+        line = content.count(b"\n", 0, wrong.start) + 1
+        return InvalidInput(
+            f"{path}: line {line}: expected text in {encoding}, found the byte 0x{content[wrong.start]:02x}; "
+            "--file-encoding names another encoding"
+        )
+    return InvalidInput(f"{path}: expected text in {encoding}, found other bytes; --file-encoding names another")
+
+
+def _delimiter(head: str, options: ReadOptions) -> str:
+    """Return the delimiter by which the first line names the item's column, or by which it has most columns."""
+    rows = {each: _header(head, each) for each in COMMON_DELIMITERS}
+    for delimiter, names in rows.items():
+        if (options.item or "item") in names:
+            return delimiter
+    return max(COMMON_DELIMITERS, key=lambda each: len(rows[each]))
+
+
+def _header(head: str, delimiter: str) -> list[str]:
+    """Return the names of the columns: the first line that is not empty."""
+    lines = csv.reader(StringIO(head.removeprefix("\ufeff"), newline=""), delimiter=delimiter)
+    try:
+        return next(filter(None, lines), [])
+    except csv.Error:
+        return []
+
+
+def _table(path: Path, encoding: str, delimiter: str, options: ReadOptions) -> pa.Table:
+    wrong: list[Any] = []
+
+    def refuse(row: Any) -> str:
+        wrong.append(row)
+        return "error"
+
+    reading = pa.csv.ReadOptions(block_size=BLOCK, encoding="utf8" if encoding == "utf-8" else encoding)
+    parsing = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse)
+    try:
+        types = dict.fromkeys(_header(head_of(path).decode(encoding, errors="replace"), delimiter), pa.string())
+        if options.any_items and encoding == "utf-8" and options.encoding is None:
+            types[options.item or "item"] = pa.binary()
+        converting = pa.csv.ConvertOptions(column_types=types, strings_can_be_null=False)
+        with opened(path) as (stream, counted), pa.csv.open_csv(stream, reading, parsing, converting) as reader:
+            return gathered(reader, reader.schema, counted, options.progress)
+    except pa.ArrowInvalid:
+        if wrong:
+            raise _ragged(path, encoding, delimiter, wrong[0]) from None
+        raise
+
+
+def gathered(batches: Any, schema: pa.Schema, counted: CountedFile, progress: Progress) -> pa.Table:
+    """Read all batches of a file, and say how far it is."""
+    read, rows = [], 0
+    for batch in batches:
+        read.append(batch)
+        rows += batch.num_rows
+        progress(rows, counted.share)
+    return pa.Table.from_batches(read, schema)
+
+
+def _ragged(path: Path, encoding: str, delimiter: str, wrong: Any) -> InvalidInput:
+    """Say which row has too many or too few values: it is looked for only now."""
+    row = None
+    with opened(path) as (stream, _):
+        lines = csv.reader(TextIOWrapper(stream, encoding=encoding, errors="replace", newline=""), delimiter=delimiter)
+        for number, values in enumerate(line for line in lines if line):
+            if number and len(values) != wrong.expected_columns:
+                row = number
+                break
+    where = "" if row is None else f"row {row}: "
+    return InvalidInput(
+        f"{path}: {where}expected {wrong.expected_columns} values, found {wrong.actual_columns}: {wrong.text[:80]!r} "
+        f"(values are separated by {delimiter!r}; --delimiter names another)"
+    )

@@ -1,0 +1,61 @@
+"""Tables in JSON lines: one object on each line, the columns are its keys."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.json
+
+from treetop.datasets.table_files.delimited import BLOCK, content_of, encoding_of, gathered, head_of, opened
+from treetop.datasets.table_files.options import ReadOptions
+from treetop.errors import InvalidInput
+
+
+def read_json_lines(path: Path, options: ReadOptions) -> pa.Table:
+    """Read texts as they are written, also those that look like a date, and numbers as numbers."""
+    head = head_of(path)
+    if (found := options.encoding or encoding_of(head)) not in ("utf-8", "utf8"):
+        raise InvalidInput(f"{path}: JSON lines are in UTF-8, found {found}")
+    first = _first_object(path, head)
+    texts = pa.schema([(name, pa.string()) for name, value in first.items() if isinstance(value, str)])
+    parsing = pa.json.ParseOptions(explicit_schema=texts)
+    reading = pa.json.ReadOptions(block_size=BLOCK)
+    try:
+        with opened(path) as (stream, counted), pa.json.open_json(stream, reading, parsing) as reader:
+            return gathered(reader, reader.schema, counted, options.progress)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
+        raise _first_wrong(path, first, str(reason)) from None
+
+
+def _first_object(path: Path, head: bytes) -> dict[str, Any]:
+    line = next((line for line in head.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()), b"")
+    try:
+        first = json.loads(line)
+    except ValueError:
+        first = None
+    if not isinstance(first, dict):
+        found = line[:80].decode("utf-8", errors="replace") or "nothing"
+        raise InvalidInput(f"{path}: row 1: expected a JSON object on each line, found {found}")
+    return first
+
+
+def _first_wrong(path: Path, first: dict[str, Any], reason: str) -> InvalidInput:
+    """Look for the row that does not read, or that has another kind of value than the first."""
+    lines = [line for line in content_of(path).splitlines() if line.strip()]
+    for row, line in enumerate(lines, start=1):
+        try:
+            found = json.loads(line)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            shown = line[:80].decode("utf-8", errors="replace")
+            return InvalidInput(f"{path}: row {row}: expected a JSON object on each line, found {shown}")
+        for name, value in found.items():
+            known = first.get(name)
+            if known is not None and value is not None and isinstance(known, str) != isinstance(value, str):
+                kind = "a text" if isinstance(known, str) else "a number"
+                return InvalidInput(
+                    f"{path}: row {row}: expected {kind} in {name!r}, as in row 1, found {json.dumps(value)[:80]}"
+                )
+    return InvalidInput(f"{path}: does not read as JSON lines: {' '.join(reason.split())[:200]}")

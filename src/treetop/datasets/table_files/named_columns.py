@@ -1,0 +1,91 @@
+"""Which column of a table is what, and its rows, with or without those that have a gap."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from treetop.datasets.columns import CodedTexts, whole_numbers, without_missing
+from treetop.datasets.table_files.options import ReadOptions
+from treetop.datasets.table_files.reader import ReadTable
+from treetop.errors import InvalidInput
+
+ITEM, PARTY, USERS, USER, COUNT = "item", "party", "users", "user", "count"
+
+
+@dataclass(frozen=True, eq=False)
+class NamedColumns:
+    """A table and the names by which it calls what is asked for."""
+
+    source: str
+    stem: str
+    table: pa.Table
+    names: dict[str, str]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, read: ReadTable, options: ReadOptions) -> "NamedColumns":
+        """Look for the columns, say which are ignored, and leave out rows with gaps if that is asked for."""
+        table, found = read.table, read.table.column_names
+        kinds = (ITEM, PARTY, USERS) if options.user is None else (ITEM, PARTY, USER)
+        names = {kind: name for kind in kinds if (name := options.column(kind, found)) is not None}
+        names.setdefault(ITEM, ITEM)
+        if options.user is not None and COUNT in found:
+            names[COUNT] = COUNT
+        _check_names(read.source, found, names, options)
+        if table.num_rows == 0:
+            raise InvalidInput(f"{read.source}: expected one row at least, found an empty table")
+        notes = list(read.notes)
+        if ignored := [column for column in found if column not in names.values()]:
+            notes.append(f"{read.source}: ignored the columns {', '.join(ignored)}")
+        table = table.select(list(names.values()))
+        if options.drop_missing:
+            kept = without_missing(table, list(names.values()))
+            if left_out := table.num_rows - kept.num_rows:
+                notes.append(
+                    f"{read.source}: {left_out:,} of {table.num_rows:,} rows have no value in "
+                    f"{' or '.join(map(repr, names.values()))} and were left out"
+                )
+            if kept.num_rows == 0:
+                raise InvalidInput(f"{read.source}: expected one whole row at least, found a gap in every one")
+            table = kept
+        return cls(read.source, read.stem, table, names, tuple(notes))
+
+    def texts(self, kind: str, *, any_bytes: bool = False) -> CodedTexts:
+        """Return a column of texts; where no party is named, the table is one, named after its file."""
+        if kind not in self.names:
+            return CodedTexts.same(self.stem, self.table.num_rows)
+        name = self.names[kind]
+        return CodedTexts.of(self.source, name, self.table[name], any_bytes=any_bytes)
+
+    def numbers(self, kind: str, least: int) -> NDArray[np.int64]:
+        """Return a column of whole numbers; where there is none, every row counts once."""
+        if kind not in self.names:
+            return np.ones(self.table.num_rows, dtype=np.int64)
+        name, what = self.names[kind], f"a whole number of users from {least}" if kind == USERS else ""
+        numbers: NDArray[np.int64] = whole_numbers(self.source, name, self.table[name], least, what)
+        return numbers
+
+
+def _check_names(source: str, found: list[str], names: dict[str, str], options: ReadOptions) -> None:
+    shown = ", ".join(found) or "no columns"
+    user = options.user
+    if user in (ITEM, PARTY, COUNT, USERS):
+        raise InvalidInput(f"expected a column of user ids beside party, item and count, found {user!r} named as one")
+    for name in names.values():
+        if found.count(name) > 1:
+            raise InvalidInput(f"{source}: expected one column {name!r}, found {found.count(name)}")
+    if missing := [name for name in names.values() if name not in found]:
+        if user is not None:
+            wanted = f"the columns {user!r} and {names[ITEM]!r} (and 'party', 'count')"
+        elif missing == [ITEM]:
+            wanted = "the column 'item' (and 'party', 'users')"
+        else:
+            wanted = f"the column {missing[0]!r}"
+        hint = "; --item-column (item_column=) names another" if ITEM in missing else ""
+        raise InvalidInput(f"{source}: expected {wanted}, found {shown}{hint}")
+    if user is not None and USERS in found and USERS not in names.values():
+        raise InvalidInput(
+            f"{source}: expected rows of one user each, found the column 'users' beside {user!r}: leave one of them out"
+        )

@@ -1,0 +1,69 @@
+"""How a table is to be read: which columns it has, how its text is written, and what is done with gaps."""
+
+import codecs
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from treetop.errors import InvalidInput
+
+Progress = Callable[[int, float], None]
+"""Called with the rows that were read of a file, and the share of it that they are."""
+TAB = "\t"
+DELIMITERS = {"tab": TAB, "\\t": TAB, "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
+ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1252")
+"""Those that are offered; Python knows more."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What people say of their tables; a column that is None has its usual name, if it is there at all."""
+
+    item: str | None = None
+    party: str | None = None
+    users: str | None = None
+    user: str | None = None
+    """The column of users' ids, where a user holds all items of her rows."""
+    rows_are_users: bool = False
+    drop_missing: bool = False
+    delimiter: str | None = None
+    encoding: str | None = None
+    query: str | None = None
+    """What a database is asked."""
+    any_items: bool = False
+    """An item may be any bytes, none included, as devices hold them: what is not UTF-8 has surrogates."""
+    progress: Progress = lambda *_: None
+
+    def __post_init__(self) -> None:
+        if self.user is not None and self.rows_are_users:
+            raise InvalidInput(
+                f"expected a user column or rows that are users, found both: {self.user!r} and rows_are_users"
+            )
+        named = [name for name in (self.item, self.party, self.users, self.user) if name is not None]
+        if len(set(named)) < len(named):
+            raise InvalidInput(f"expected a column for each of item, party and users, found {', '.join(named)}")
+        if self.delimiter is not None and len(self.separator or "") != 1:
+            raise InvalidInput(f"a delimiter is one character, or {', '.join(DELIMITERS)}, found {self.delimiter!r}")
+        if self.encoding is not None and not _is_text_encoding(self.encoding):
+            raise InvalidInput(
+                f"unknown file encoding {self.encoding!r}, expected {', '.join(ENCODINGS)} or another name that "
+                "Python knows"
+            )
+
+    @property
+    def separator(self) -> str | None:
+        """Return the character between two values, if one was named."""
+        return None if self.delimiter is None else DELIMITERS.get(self.delimiter, self.delimiter)
+
+    def column(self, kind: str, names: Iterable[str]) -> str | None:
+        """Return which of a table's columns is the `item`, `party`, `users` or `user`; None: it has none."""
+        wanted: str | None = getattr(self, kind)
+        if wanted is not None:
+            return wanted
+        return kind if kind in names and kind != "user" else None
+
+
+def _is_text_encoding(name: str) -> bool:
+    try:
+        return bool(codecs.lookup(name)._is_text_encoding)
+    except (LookupError, AttributeError, ValueError):
+        return False

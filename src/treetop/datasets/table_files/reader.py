@@ -1,0 +1,144 @@
+"""Any table that can be named: by the ending of its file, as a folder of Parquet files, or in a database."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.ipc
+import pyarrow.parquet
+
+from treetop.datasets.table_files.database import read_query, shown_url
+from treetop.datasets.table_files.delimited import COMPRESSIONS, read_delimited
+from treetop.datasets.table_files.json_lines import read_json_lines
+from treetop.datasets.table_files.options import TAB, ReadOptions
+from treetop.datasets.table_files.workbook import read_workbook
+from treetop.errors import InvalidInput
+from treetop.public_text import writable
+
+DATABASE = re.compile(r"[a-z][a-z0-9_]*(\+[a-z0-9_]+)?://.*", re.DOTALL)
+"""The URL of one, as SQLAlchemy writes it."""
+PARQUET, EXCEL, ARROW = (".parquet",), (".xlsx",), (".arrow", ".feather", ".ipc")
+TEXT = (".csv", ".tsv", ".jsonl", ".ndjson")
+ENDINGS = (*PARQUET, *TEXT, *EXCEL, *ARROW)
+EXPECTED = f"a file ending in {', '.join(ENDINGS)} (text also in .gz or .zst), or a folder of Parquet files"
+MARKS = {
+    b"PAR1": ("a Parquet file", PARQUET),
+    b"ARROW1": ("an Arrow file", ARROW),
+    b"PK\x03\x04": ("an Excel or zip file", EXCEL),
+    b"\x1f\x8b": ("a gzip file", (".gz",)),
+    b"\x28\xb5\x2f\xfd": ("a zstd file", (".zst",)),
+}
+"""How files of these formats begin, and the endings they have."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReadTable:
+    """A table as it was found."""
+
+    source: str
+    """Its file with the ending, for messages."""
+    stem: str
+    """Its name without one: of the party, if it names none."""
+    table: pa.Table
+    notes: tuple[str, ...] = ()
+    """What was guessed."""
+
+
+def read_table(word: str | Path, options: ReadOptions = ReadOptions()) -> ReadTable:  # noqa: B008  frozen
+    """Read a table, and refuse a file that is not what its ending says."""
+    if isinstance(word, str) and DATABASE.fullmatch(word):
+        shown = shown_url(word)
+        return ReadTable(shown, Path(shown.partition("?")[0]).stem or "database", read_query(word, options))
+    if options.query is not None:
+        raise InvalidInput(f"a query is for a database such as sqlite:///shop.db, found {str(word)!r}")
+    path = Path(word)
+    if writable(str(path)) != str(path):
+        raise InvalidInput(f"{path}: expected a path in UTF-8, found other bytes in it")
+    if path.is_dir():
+        return ReadTable(path.name, path.stem, _read_folder(path, options))
+    if not path.is_file():
+        raise InvalidInput(f"{path}: expected {EXPECTED}, found nothing there")
+    ending = _ending(path)
+    _check_mark(path)
+    stem = path.name[: -len("".join(ending))]
+    notes: list[str] = []
+    try:
+        if ending[0] in PARQUET:
+            table = _read_parquet(path, options)
+        elif ending[0] in ARROW:
+            table = _read_arrow(path)
+        elif ending[0] in EXCEL:
+            table, notes = read_workbook(path, options)
+        elif ending[0] in (".jsonl", ".ndjson"):
+            table = read_json_lines(path, options)
+        else:
+            table, notes = read_delimited(path, options, TAB if ending[0] == ".tsv" else None)
+    except (pa.ArrowException, OSError) as reason:
+        kind = {".parquet": "is a damaged Parquet file", ".csv": "does not read as CSV"}
+        wrong = kind.get(ending[0], f"does not read as {ending[0]}")
+        raise InvalidInput(f"{path}: {wrong}: {' '.join(str(reason).split())[:200]}") from None
+    return ReadTable(path.name, stem, table, tuple(notes))
+
+
+def _ending(path: Path) -> tuple[str, ...]:
+    """Return the ending of a file that can be read, and that of its compression."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSIONS and suffixes[-2:-1] and suffixes[-2] in TEXT:
+        return suffixes[-2], suffixes[-1]
+    if not suffixes or suffixes[-1] not in ENDINGS:
+        raise InvalidInput(f"{path}: expected {EXPECTED}, found the ending {(suffixes or ['(none)'])[-1]!r}")
+    return (suffixes[-1],)
+
+
+def _check_mark(path: Path) -> None:
+    ending = path.suffix.lower()
+    with path.open("rb") as file:
+        begins = file.read(8)
+    found = next((known for mark, known in MARKS.items() if begins.startswith(mark)), None)
+    if found is not None and ending not in found[1]:
+        raise InvalidInput(f"{path}: ends in {ending}, but is {found[0]}")
+    expected = next((what for what, endings in MARKS.values() if ending in endings and ending not in ARROW), None)
+    if found is None and expected is not None:
+        raise InvalidInput(f"{path}: ends in {ending}, but is {expected.replace('a ', 'no ', 1).replace('an ', 'no ')}")
+
+
+def _read_parquet(path: Path, options: ReadOptions) -> pa.Table:
+    file, parts, rows = pa.parquet.ParquetFile(path), [], 0
+    for group in range(file.num_row_groups):
+        parts.append(file.read_row_group(group))
+        rows += parts[-1].num_rows
+        options.progress(rows, rows / max(file.metadata.num_rows, 1))
+    return pa.concat_tables(parts) if parts else file.schema_arrow.empty_table()
+
+
+def _read_folder(path: Path, options: ReadOptions) -> pa.Table:
+    """Read all Parquet files of a folder; folders such as `party=north` inside it are a column."""
+    names = sorted(str(each) for each in path.rglob("*.parquet") if each.is_file() and not each.name.startswith("."))
+    if not names:
+        raise InvalidInput(f"{path}: expected {EXPECTED}, found a folder without Parquet files")
+    from pyarrow.dataset import dataset  # noqa: PLC0415  it loads pandas where that is installed
+
+    try:
+        found = dataset(names, format="parquet", partitioning="hive", partition_base_dir=str(path))
+        parts, rows = [], 0
+        for number, fragment in enumerate(found.get_fragments(), start=1):
+            parts.append(fragment.to_table(schema=found.schema))
+            rows += parts[-1].num_rows
+            options.progress(rows, number / len(names))
+        return pa.concat_tables(parts)
+    except (pa.ArrowException, OSError) as reason:
+        raise InvalidInput(
+            f"{path}: its Parquet files do not read as one table: {' '.join(str(reason).split())[:200]}"
+        ) from None
+
+
+def _read_arrow(path: Path) -> pa.Table:
+    """Read Arrow's file format, which Feather is, or its stream."""
+    with path.open("rb") as file:
+        begins = file.read(6)
+    if begins.startswith((b"ARROW1", b"FEA1")):
+        return pa.feather.read_table(path)
+    with pa.OSFile(str(path)) as stream, pa.ipc.open_stream(stream) as reader:
+        return reader.read_all()
