@@ -33,7 +33,6 @@ class PublishedDocuments:
     def reread(self) -> None:
         """Take note of what another process of this party has published."""
         self._entries.update(self._journal.read(self._book))
-        self.refusals.reread()
 
     @property
     def beacon(self) -> bytes | None:
