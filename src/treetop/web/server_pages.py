@@ -6,6 +6,7 @@ They call what the endpoints call, so a page can do nothing that the API cannot.
 import json
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar, cast
 
@@ -15,7 +16,7 @@ from starlette.routing import BaseRoute
 from treetop.adapters.http.problem_details import Problem, come_back
 from treetop.errors import TreetopError
 from treetop.federation.task import LAST_SECOND
-from treetop.query.answer import Answer
+from treetop.query.answer import Answer, CampaignPlace, ItemChange
 from treetop.services.server.app import ServerContext, refusal
 from treetop.services.server.query_manager import QueryManager
 from treetop.services.server.settings import ServerSettings
@@ -136,10 +137,22 @@ class ServerPages:
 
     def answer(self, visit: Visit) -> Answer:
         """Return the answer that a visit is about, for its exports."""
-        document = self._queries.result(_task(visit))
+        task = _task(visit)
+        document = self._queries.result(task)
         if document is None:
             raise come_back(404, "there is no answer yet")
-        return Answer.from_json(json.loads(document))
+        answer = Answer.from_json(json.loads(document))
+        return answer if answer.campaign is None else replace(answer, campaign=self._changes(answer.campaign, task))
+
+    def _changes(self, place: CampaignPlace, task: str) -> CampaignPlace:
+        """Return the week of an answer with what changed, which is known from the weeks before it."""
+        weeks = self._context.campaigns.state(place.campaign).answers
+        found = next((week for week in weeks if week.task == task), None)
+        if found is None:
+            return place
+        marked = [ItemChange(row.item, row.change, row.score) for row in found.items]
+        gone = [ItemChange(item, "gone", None) for item in found.gone]
+        return replace(place, compared_with=found.compared_with, changes=(*marked, *gone))
 
     def digests(self, visit: Visit) -> Digests:
         """Return what only the server knows: its key, the list of items, and until when devices could report."""

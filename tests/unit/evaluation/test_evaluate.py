@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -216,3 +218,20 @@ def test_outputs_that_could_not_be_written_are_refused_first(tmp_path: Path) -> 
         with pytest.raises(InvalidInput):
             checked_output(path)
     assert checked_output(tmp_path / "x.csv") == tmp_path / "x.csv"
+
+
+UNGUARDED = """
+import sys, treetop
+print("begun", __name__)
+found = treetop.evaluate(
+    {"a": {"x": 900, "y": 90}, "b": {"x": 500}}, mechanisms="fedpem", ks=1, oracles="krr", repeats=6, workers=2, seed=1
+)
+print([row.f1 for row in found.rows], __file__ == sys.argv[0])
+"""
+
+
+def test_several_workers_need_no_guard(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(UNGUARDED)
+    done = subprocess.run([sys.executable, "-W", "ignore", program], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["begun __main__", "[1.0] True"], done.stderr

@@ -100,15 +100,6 @@ def test_refusals_out_of_time_count_nothing() -> None:
     assert not party.task(digest).published.refusals.counts
 
 
-def test_processes_of_one_party_count_beside_each_other() -> None:
-    journal = MemoryJournal()
-    one, two = RefusalCounts(journal, ONE_SHOT), RefusalCounts(journal, ONE_SHOT)
-    one.add([(1, Refusal.NOT_MY_WEEK)])
-    two.add([(2, Refusal.NOT_MY_WEEK)])
-    one.add([(3, Refusal.NOT_MY_WEEK)])
-    assert one.counts == two.counts == {Refusal.NOT_MY_WEEK: 3}
-
-
 def test_refusals_of_many_at_once_are_all_counted() -> None:
     counts = RefusalCounts(MemoryJournal(), ONE_SHOT)
     threads = [
