@@ -237,6 +237,10 @@ async function read(data: Uint8Array): Promise<Content> {
   const [text = ""] = whole.split("\n");
   check(whole === (await checksummed(text)), "ledger", "checksum of the ledger", "that of its content", "another: it is damaged");
   const content = JSON.parse(text) as Content;
-  check(content.version > 0 && content.version <= VERSION, "ledger", "version of the ledger", `1 or ${VERSION}`, content.version);
+  const { version, counter, entries, slots } = content;
+  const older = version === 1;
+  const charges: readonly Charge[] | null = older ? entries : version === VERSION && entries && slots ? [...entries, ...slots] : null;
+  const known = Number.isInteger(counter) && charges?.every(({ attribute, epsilon, time }) => attribute && epsilon && (older || time >= 0));
+  check(known === true, "ledger", "content of the ledger", `version 1 or ${VERSION}`, `version ${version}`);
   return content;
 }

@@ -10,7 +10,7 @@ import { readBeacon, readList, type PublishedList } from "../wire/lists.js";
 import { checkedContent } from "../wire/signedDocuments.js";
 import { groupAt, type listTerms } from "../wire/task.js";
 import { SERIAL_BYTES } from "../wire/uploads.js";
-import type { Enrolment } from "./groupAssignment.js";
+import { assignedGroup, type Enrolment } from "./groupAssignment.js";
 import { largestDomain } from "./listChecks.js";
 import type { TrustedTask } from "./trustedTask.js";
 
@@ -50,4 +50,15 @@ export async function listOf(trusted: TrustedTask, document: Uint8Array, group: 
   checkOwn(trusted, { task: question.task, party });
   check(groupText(question.group) === groupText(group), "question", "group of the list", groupText(group), groupText(question.group));
   return list;
+}
+
+/** Return what settles the device's group, and the list that this group is asked about, once both are published. */
+export async function ownList(
+  trusted: TrustedTask, ticket: Uint8Array, terms: ReturnType<typeof listTerms>, say: (text: string) => void,
+  published: { readonly beacon: () => Promise<Uint8Array>; readonly list: (group: Group) => Promise<Uint8Array> },
+): Promise<{ readonly enrolment: Enrolment; readonly list: PublishedList }> {
+  const enrolment = await enrolmentOf(trusted, await published.beacon(), ticket);
+  const group = await assignedGroup(trusted.task, enrolment);
+  say(`This device answers at ${groupText(group)}.`);
+  return { enrolment, list: await listOf(trusted, await published.list(group), group, terms) };
 }

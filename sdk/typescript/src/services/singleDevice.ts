@@ -12,7 +12,6 @@ import { check, TreetopError, type Code } from "../errors.js";
 import { uniformBelow, type Entropy } from "../randomness.js";
 import { isAbove, parsedRational, rationalText } from "../rational.js";
 import type { OwnItems } from "../sets.js";
-import { groupText } from "../wire/groups.js";
 import type { Verifier } from "../wire/signedDocuments.js";
 import { listTerms } from "../wire/task.js";
 import { counts, passing, readTicket, type Verdict } from "../wire/uploads.js";
@@ -184,12 +183,11 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
       await notes.write(enrolledNote, verdict);
       say("Enrolled.");
     }
-    const { assignedGroup, enrolmentOf, listOf } = await import("../device/rounds.js");
-    const enrolment = await enrolmentOf(trusted, await published(client.beacon, "Enrolment has not closed yet"), ticket);
-    const group = await assignedGroup(task, enrolment);
-    say(`This device answers at ${groupText(group)}.`);
-    const document = await published(() => client.candidateList(group), "The list of candidates is not published yet");
-    const list = await listOf(trusted, document, group, listTerms(task));
+    const { ownList } = await import("../device/rounds.js");
+    const { enrolment, list } = await ownList(trusted, ticket, listTerms(task), say, {
+      beacon: () => published(client.beacon, "Enrolment has not closed yet"),
+      list: (group) => published(() => client.candidateList(group), "The list of candidates is not published yet"),
+    });
     await device.answer(task, enrolment, list.question, list.published, campaign);
   }
 

@@ -4,8 +4,10 @@ import type { Entropy } from "../../src/randomness.js";
 import type { DeviceState } from "../../src/services/deviceState.js";
 import { TreetopError } from "../../src/errors.js";
 
-export function memoryState(): DeviceState {
-  let [ledger, counter, last]: [Uint8Array | null, number, number] = [null, 0, 0];
+/** Return a new device's state, or one with a ledger in it. */
+export function memoryState(written: Uint8Array | null = null): DeviceState {
+  let [ledger, counter]: [Uint8Array | null, number] = [written, 0];
+  let last = written === null ? 0 : Number(/"counter":(\d+)/.exec(new TextDecoder().decode(written))?.[1]);
   const notes = new Map<string, string>();
   return {
     ledger: {

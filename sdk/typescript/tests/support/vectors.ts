@@ -4,6 +4,7 @@ import { blake2b } from "../../src/encoding/blake2b.js";
 import { readBudget } from "../../src/budget.js";
 import { fromHex, hex, sha256, utf8 } from "../../src/bytes.js";
 import { normalised } from "../../src/device/attributes.js";
+import { readCampaign, type Campaign } from "../../src/device/campaigns.js";
 import { Device } from "../../src/device/device.js";
 import { assignedGroup, drawnGroup } from "../../src/device/groupAssignment.js";
 import { Ledger } from "../../src/device/ledger.js";
@@ -22,15 +23,15 @@ import { oracleFor, taskOracles } from "../../src/oracles/registry.js";
 import { setFace } from "../../src/oracles/setReports.js";
 import { splitmix64 } from "../../src/oracles/seededHash.js";
 import { chunkKey, outcomeCount, outcomeOf, walshKeepThreshold } from "../../src/oracles/walsh.js";
-import { parsedRational } from "../../src/rational.js";
+import { parsedRational, rational, rationalText } from "../../src/rational.js";
 import { pinnedKeys } from "../../src/adapters/ed25519.js";
 import type { Group, Role } from "../../src/wire/groups.js";
 import { decodedBatch } from "../../src/wire/readBatches.js";
 import { encodedBatch } from "../../src/wire/reportBatches.js";
-import { checkedContent, checkedTask } from "../../src/wire/signedDocuments.js";
+import { checkedContent, checkedTask, readableTask } from "../../src/wire/signedDocuments.js";
 import { listDigest, readBeacon, readList, type Question } from "../../src/wire/lists.js";
 import { listTerms, readTask, type DeviceTask } from "../../src/wire/task.js";
-import { encodedUpload, readTicket } from "../../src/wire/uploads.js";
+import { encodedRefusal, encodedUpload, readTicket } from "../../src/wire/uploads.js";
 import { memoryState, scripted } from "./memoryDevice.js";
 
 /** Reads a file of tests/vectors. */
@@ -55,6 +56,15 @@ async function refused(run: () => unknown, about: unknown): Promise<void> {
 
 function numbers(texts: readonly string[]): bigint[] {
   return texts.map(BigInt);
+}
+
+/** What an owner allows who has said nothing. */
+const OWNERS_CAPS = {
+  perTask: rational(4n), lifetime: rational(8n), window: rational(4n), windowSeconds: 84 * 86_400, attribute: undefined, leastSlots: 5,
+};
+
+function campaign(text: string): Promise<Campaign> {
+  return readCampaign(utf8(text), { readTask: readableTask, normalised });
 }
 
 function questionOf(vector: any, task: string): Question {
@@ -284,6 +294,72 @@ export const CHECKS: readonly Check[] = [
       equal([hex(report), entropy.taken(), asked.digest], [vector.report, vector.bytes_taken, vector.digest], vector.task);
       equal([new TextDecoder().decode((await state.ledger.load())!), await state.counter.read()], [vector.ledger, vector.counter], vector.task);
       await Ledger.open(state.ledger, state.counter, caps, () => 0);
+    }
+  }],
+  ["campaigns.json", async (read) => {
+    const { signing_key, good, bad, weeks, places } = await read("campaigns.json");
+    const verifies = pinnedKeys([signing_key]);
+    for (const each of good) {
+      const found = await campaign(each.canonical);
+      const [last, end] = [found.opens(each.cycles - 1, each.weeks - 1), found.opens(each.cycles, 0)];
+      equal([found.digest, found.name, found.weeks, found.cycles], [each.digest, each.name, each.weeks, each.cycles], each.canonical);
+      equal([found.opens(0, 0), end, end - last], [each.starts, each.over, each.every], each.canonical);
+      equal(new TextDecoder().decode(await checkedContent("campaign", utf8(each.signed), verifies)), each.canonical, each.signed);
+    }
+    for (const text of bad) await refused(() => campaign(text), text);
+    const asked = await campaign(weeks.campaign);
+    for (const text of weeks.good) asked.checkTask(await task(text));
+    for (const text of weeks.bad) await refused(async () => asked.checkTask(await task(text)), text);
+    for (const { time, place } of places) {
+      const all = Array.from({ length: asked.weeks }, (_, week) => [0, week] as const);
+      equal(all.find(([cycle, week]) => time >= asked.opens(cycle, week) && time < asked.opens(cycle, week + 1)) ?? null, place, time);
+    }
+  }],
+  ["cycles.json", async (read) => {
+    for (const vector of await read("cycles.json")) {
+      const [asked, state, entropy] = [await campaign(vector.campaign), memoryState(), scripted(bytes(vector.randomness))];
+      for (const step of vector.steps) {
+        const of = await task(step.task);
+        const codec = await codecNamed(of.encoding.name, of.bits, of.encoding.hash_key);
+        const ledger = await Ledger.open(state.ledger, state.counter, OWNERS_CAPS, () => step.time);
+        const device = new Device(() => Promise.resolve(deviceCode(codec, vector.item)), entropy, ledger);
+        const seen = await device.answerOnce(of, asked).then(hex, (error: TreetopError) => error.code);
+        equal([seen, entropy.taken()], [step.seen, step.taken], step.task);
+      }
+      equal([new TextDecoder().decode((await state.ledger.load())!), await state.counter.read()], [vector.ledger, vector.counter], vector.campaign);
+    }
+  }],
+  ["ledgers.json", async (read) => {
+    const { good, bad } = await read("ledgers.json");
+    for (const { ledger, first_read, counter, kept, attribute, moments } of good) {
+      const state = memoryState(utf8(ledger));
+      const first = await Ledger.open(state.ledger, state.counter, OWNERS_CAPS, () => first_read);
+      equal([new TextDecoder().decode((await state.ledger.load())!), await state.counter.read()], [kept, counter], ledger);
+      first.checkAllowed(attribute, rational(0n));
+      await refused(() => Promise.resolve(first.checkAllowed("something else", rational(0n))), attribute);
+      for (const { time, now, spent, in_window, refused: codes } of moments) {
+        const found = await Ledger.open(state.ledger, state.counter, OWNERS_CAPS, () => time);
+        equal([found.now, rationalText(found.spent), rationalText(found.window.spent)], [now, spent, in_window], { ledger, time });
+        for (const [epsilon, code] of Object.entries(codes)) {
+          let told: string | null = null;
+          try {
+            found.checkAllowed(attribute, parsedRational(epsilon));
+          } catch (error) {
+            told = (error as TreetopError).code!;
+          }
+          equal(told, code, { ledger, time, epsilon });
+        }
+      }
+    }
+    for (const ledger of bad) {
+      const state = memoryState(utf8(ledger));
+      await refused(() => Ledger.open(state.ledger, state.counter, OWNERS_CAPS, () => 0), ledger);
+    }
+  }],
+  ["refusals.json", async (read) => {
+    const { good } = await read("refusals.json"); // a device writes one; its party alone reads them
+    for (const { tickets, codes, bytes: told } of good) {
+      equal(tickets.map((ticket: string, place: number) => hex(encodedRefusal(bytes(ticket), codes[place])).slice(2)).join(""), told.slice(2), told);
     }
   }],
   ["BLAKE2b of RFC 7693", async () => {
