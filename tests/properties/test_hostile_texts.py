@@ -359,9 +359,12 @@ def reads(reader: Any) -> bool:
     return False
 
 
-OWNERS = {"items": "AnswerItem", "parties": "AnswerParty", "missing": "MissingParty", "privacy": "Privacy"}
+OWNERS = {
+    ("items",): "AnswerItem", ("parties",): "AnswerParty", ("missing",): "MissingParty", ("privacy",): "Privacy",
+    ("items", "by_party"): "PartyCount", ("campaign",): "CampaignPlace", ("campaign", "changes"): "ItemChange",
+}  # fmt: skip
 
 
 def owner(place: tuple[Any, ...]) -> str:
     names = [part for part in place if isinstance(part, str)]
-    return f"Answer.{names[0]}" if len(names) == 1 else f"{OWNERS.get(names[0], names[0])}.{names[1]}"
+    return f"Answer.{names[0]}" if len(names) == 1 else f"{OWNERS.get(tuple(names[:-1]), names[0])}.{names[-1]}"

@@ -5,11 +5,14 @@ from treetop.query.answer import (
     Answer,
     AnswerItem,
     AnswerParty,
+    CampaignPlace,
     Covered,
+    ItemChange,
     MissingParty,
     OutsideShare,
     PartyCount,
     Privacy,
+    Refusals,
     Truth,
 )
 
@@ -56,4 +59,7 @@ DEPLOYED = Answer(
     fakes_needed=120,
     outside=OutsideShare(0.25, 0.01),
     truth=Truth(0.5, 0.75),
+    campaign=CampaignPlace(
+        "cd" * 32, 1, 3, Refusals(not_my_week=7), 2, (ItemChange("chai", "up", 4.5), ItemChange("#0f", None, None))
+    ),
 )

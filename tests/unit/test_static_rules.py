@@ -91,9 +91,9 @@ SAFE_KIND = re.compile(r"^(Secret|AccessKeys|Ticket|FilePath|int)( \| None)?$")
 """Kinds whose text shows nothing; a path and a number are no secret."""
 PUBLIC = {
     "Candidates.keys", "Counting.keys", "Encoding.hash_key", "PartySettings.server_signing_keys",
-    "ServerContext.public_key",
+    "ServerContext.public_key", "StoredObject.key",
 }  # fmt: skip
-"""What is asked about, the key of a public encoding, and the public halves of keys."""
+"""What is asked about, the key of a public encoding, public halves of keys, and names of objects in a bucket."""
 
 
 def shown_secrets(source: str) -> Iterator[str]:
@@ -151,5 +151,5 @@ def test_every_kept_file_has_a_plain_name() -> None:
         pytest.skip("not a checkout: nothing says which files are kept")
     listed = subprocess.run([git, "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     names = listed.decode("utf-8").rstrip("\0").split("\0")
-    assert not [name for name in names if not re.fullmatch(r"[A-Za-z0-9_.][A-Za-z0-9_./-]*", name)]
+    assert not [name for name in names if not re.fullmatch(r"[A-Za-z0-9_.][A-Za-z0-9_./@-]*", name)]
     assert not [name for name in names if name.endswith(".lock")]

@@ -15,6 +15,15 @@ from treetop.web.drawings.svg import Picture, percent, whole
 SOURCES = {
     "listed": "from the list", "recovered": "read from reports", "unknown": "hash, not read",
 }  # fmt: skip
+CHANGES = {
+    "up": ("▲", "more than the week before, beyond noise"), "down": ("▼", "less than the week before, beyond noise"),
+    "new": ("+", "the week before does not count it"),
+}  # fmt: skip
+"""Marks of a campaign's weeks, and what they say."""
+REFUSALS = {
+    "not_my_week": "have another week", "budget_window": "have spent this window's budget",
+    "budget_lifetime": "have spent all of theirs", "budget_task": "do not spend so much at once",
+}  # fmt: skip
 MAX_PARTIES = 12
 """That a strip or a panel names, the largest first; the others are one more."""
 MAX_HOMES = 12
@@ -34,6 +43,9 @@ class ItemRow:
     share: str
     source: str
     true_count: str
+    change: str
+    changed: str
+    """What the mark of a change says."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +69,8 @@ class AnswerView:
     homes: tuple[Picture, ...]
     promises: tuple[Promise, ...]
     people: Picture
+    week: str
+    """In a campaign: which week it is, and what is gone since the one that it is compared with."""
     facts: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
@@ -68,17 +82,19 @@ class AnswerView:
 def view_of(answer: Answer, exports: str) -> AnswerView:
     """Return what is shown of an answer whose exports have this address."""
     drawn = bars_of(answer)
+    changes = {} if answer.campaign is None else {each.item: each.mark for each in answer.campaign.changes}
     marks = [row.significant for row in answer.items if row.significant is not None]
     return AnswerView(
         title=answer.title,
         name=answer.name or ("Simulated answer" if answer.mode == SIMULATION else "Answer"),
-        rows=tuple(_row(rank, row, drawn) for rank, row in enumerate(answer.items, start=1)),
+        rows=tuple(_row(rank, row, drawn, changes.get(row.item)) for rank, row in enumerate(answer.items, start=1)),
         marked=f"{sum(marks)} of {len(marks)} items stand out from noise" if marks else "",
         strip=_strip(answer),
         covered=coverage(answer),
         homes=homes_of(answer),
         promises=promises(answer),
         people=people(right_guesses(Epsilon(answer.privacy.epsilon))),
+        week=_week(answer),
         facts=_facts(answer),
         warnings=_warnings(answer),
         notes=answer.notes,
@@ -99,13 +115,27 @@ def chart(answer: Answer) -> Picture:
     return bars(bars_of(answer), answer.title)
 
 
-def _row(rank: int, row: AnswerItem, drawn: Sequence[Bar]) -> ItemRow:
+def _row(rank: int, row: AnswerItem, drawn: Sequence[Bar], change: str | None) -> ItemRow:
     mark, meaning = MARKS[row.significant]
     return ItemRow(
         rank, row.item, row_bar(drawn[rank - 1], drawn), mark, meaning, f"{whole(row.count)} ± {whole(row.stderr)}",
         percent(row.frequency), "" if row.source is None else SOURCES[row.source],
-        "" if row.true_count is None else whole(row.true_count),
+        "" if row.true_count is None else whole(row.true_count), *CHANGES.get(change or "", ("", "")),
     )  # fmt: skip
+
+
+def _week(answer: Answer) -> str:
+    place = answer.campaign
+    if place is None:
+        return ""
+    said = f"Cycle {place.cycle}, week {place.week} of a campaign."
+    told = [f"{vars(place.refusals)[code]:,} {why}" for code, why in REFUSALS.items() if vars(place.refusals)[code]]
+    if told:
+        said += f" Devices that told why they do not answer: {', '.join(told)}."
+    if place.compared_with is None:
+        return f"{said} There is no earlier answer to compare it with."
+    gone = [each.item for each in place.changes if each.mark == "gone"]
+    return f"{said} Compared with week {place.compared_with}." + (f" Gone: {', '.join(gone)}." if gone else "")
 
 
 def _strip(answer: Answer) -> Picture:
@@ -150,6 +180,8 @@ def promises(answer: Answer) -> tuple[Promise, ...]:
     epsilon, once = Epsilon(answer.privacy.epsilon), answer.privacy.reports_per_user == 1
     what = "item" if answer.items_per_user is None else "whole set of items"
     times = "one randomised report, once" if once else f"{answer.privacy.reports_per_user} randomised reports"
+    if once and answer.campaign is not None:
+        times = "one randomised report in one week of the cycle, and none in the others"
     worst = weakest_central(answer)
     central = f"{epsilon:g}-LDP holds, whatever the parties do"
     if worst is not None and worst.epsilon < epsilon:

@@ -6,6 +6,7 @@ They call what the endpoints call, so a page can do nothing that the API cannot.
 import json
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar, cast
 
@@ -15,14 +16,14 @@ from starlette.routing import BaseRoute
 from treetop.adapters.http.problem_details import Problem, come_back
 from treetop.errors import TreetopError
 from treetop.federation.task import LAST_SECOND
-from treetop.query.answer import Answer
+from treetop.query.answer import Answer, CampaignPlace, ItemChange
 from treetop.services.server.app import ServerContext, refusal
 from treetop.services.server.query_manager import QueryManager
 from treetop.services.server.settings import ServerSettings
 from treetop.web.answer_pages import Digests, add_answers
 from treetop.web.answer_view import AnswerView, view_of
 from treetop.web.order_pages import OrderPages
-from treetop.web.query_view import VERDICT_KINDS, drawn_tree, party_rows, progress_of
+from treetop.web.query_view import REFUSAL_KINDS, VERDICT_KINDS, drawn_tree, party_rows, progress_of
 from treetop.web.sessions import Sessions
 from treetop.web.sign_off import recorded_audit
 from treetop.web.site import Link, Site, Visit, address
@@ -76,6 +77,7 @@ class ServerPages:
         return self._site.shown(
             visit, "overview_parts.html.jinja" if visit.part_only else "overview.html.jinja", parties=parties,
             queries=queries[-NEWEST:][::-1], older=max(0, len(queries) - NEWEST),
+            campaigns=[(each, _day(each.over)) for each in self._context.campaigns.states()[::-1]],
         )  # fmt: skip
 
     def query(self, visit: Visit) -> Response:
@@ -91,7 +93,9 @@ class ServerPages:
         task = _task(visit)
         order, told = self._queries.order(task), self._queries.task(task)
         rows = party_rows(told, self._queries.events(task), self._context.watch.standing(order, task))
-        return self._site.shown(visit, "query_parties.html.jinja", rows=rows, task=told, kinds=VERDICT_KINDS)
+        refused = [kind for kind in REFUSAL_KINDS if any(row.verdicts.get(kind) for row in rows)]
+        kinds = (*VERDICT_KINDS, *refused)
+        return self._site.shown(visit, "query_parties.html.jinja", rows=rows, task=told, kinds=kinds)
 
     def progress(self, visit: Visit) -> Response:
         """Show steps, levels and the last lines of the log; a query that has ended since is shown anew."""
@@ -136,10 +140,22 @@ class ServerPages:
 
     def answer(self, visit: Visit) -> Answer:
         """Return the answer that a visit is about, for its exports."""
-        document = self._queries.result(_task(visit))
+        task = _task(visit)
+        document = self._queries.result(task)
         if document is None:
             raise come_back(404, "there is no answer yet")
-        return Answer.from_json(json.loads(document))
+        answer = Answer.from_json(json.loads(document))
+        return answer if answer.campaign is None else replace(answer, campaign=self._changes(answer.campaign, task))
+
+    def _changes(self, place: CampaignPlace, task: str) -> CampaignPlace:
+        """Return the week of an answer with what changed, which is known from the weeks before it."""
+        weeks = self._context.campaigns.state(place.campaign).answers
+        found = next((week for week in weeks if week.task == task), None)
+        if found is None:
+            return place
+        marked = [ItemChange(row.item, row.change, row.score) for row in found.items]
+        gone = [ItemChange(item, "gone", None) for item in found.gone]
+        return replace(place, compared_with=found.compared_with, changes=(*marked, *gone))
 
     def digests(self, visit: Visit) -> Digests:
         """Return what only the server knows: its key, the list of items, and until when devices could report."""

@@ -27,7 +27,7 @@ from treetop.errors import InvalidInput
 from treetop.privacy.shuffling import CentralGuarantee
 from treetop.public_text import HIDDEN as HIDDEN_CHARACTERS
 from treetop.public_text import writable
-from treetop.query.answer import Answer, AnswerItem, AnswerParty, PartyCount
+from treetop.query.answer import Answer, AnswerItem, AnswerParty, CampaignPlace, ItemChange, PartyCount, Refusals
 from treetop.web.answer_view import promises, view_of, weakest_central
 from treetop.web.exports import exported
 from treetop.web.sign_off import MAX_BARS, NOT_RUN, AuditRecord, read_audit, sign_off
@@ -125,6 +125,24 @@ def test_no_more_is_promised_than_the_weakest_party_keeps(central: CentralGuaran
     answer = replace(DEPLOYED, parties=parties)
     assert weakest_central(answer) == central
     assert "0.5-LDP holds, whatever the parties do" in promised(answer)["To readers"]
+
+
+def test_what_changed_since_the_week_before() -> None:
+    changes = (ItemChange("chai", "up", 4.0), ItemChange("#0f", "new", None), ItemChange("<rum>", "gone", None))
+    place = CampaignPlace("ab" * 32, 2, 3, Refusals(not_my_week=1200, budget_lifetime=4), 5, changes)
+    page = shown(replace(DEPLOYED, campaign=place))
+    text = text_of(page)
+    assert "do not answer: 1,200 have another week, 4 have spent all of theirs. Compared with week 5." in text
+    assert "Cycle 2, week 3 of a campaign." in text
+    assert "Gone: <rum>." in text
+    assert "▲ chai" in text
+    assert "+ #0f" in text
+    assert 'aria-label="more than the week before, beyond noise"' in page
+    assert "one randomised report in one week of the cycle" in text
+    first = text_of(shown(replace(DEPLOYED, campaign=CampaignPlace("ab" * 32, 1, 1, Refusals()))))
+    assert "no earlier answer to compare it with" in first
+    assert "do not answer" not in first
+    assert "▲" not in first
 
 
 def test_where_items_live_is_on_one_scale() -> None:

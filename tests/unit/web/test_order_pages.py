@@ -109,7 +109,7 @@ def test_the_command_sends_the_same_order(
     class Client:
         """Takes what the command sends."""
 
-        def __init__(self, *_: object) -> None:
+        def __init__(self, *_: object, **__: object) -> None:
             pass
 
         def keep_list(self, listed: ItemList) -> str:
@@ -122,7 +122,7 @@ def test_the_command_sends_the_same_order(
         def state(self, task: str) -> dict[str, Any]:
             return {"task": task}
 
-    monkeypatch.setattr(query_command, "ServerClient", Client)
+    monkeypatch.setattr(query_command, "client_of", Client)
     monkeypatch.setattr(query_command.time, "time", lambda: float(order.deadlines.opens))  # type: ignore[attr-defined]
     result = CliRunner().invoke(app, [*words, "--no-wait"], catch_exceptions=False)
     assert result.exit_code == 0, result.output

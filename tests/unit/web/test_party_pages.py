@@ -86,9 +86,9 @@ def test_the_server_is_told_numbers_alone(person: VisitorOf) -> None:
     by = {"authorization": f"Bearer {SERVER_KEY}"}
     whole = person.ask("GET", "/v1/standing", **by).json
     assert {**whole, "version": ""} == {
-        "party": "north", "version": "", "tickets": 0, "reports_today": 5, "damaged": [],
+        "party": "north", "version": "", "tickets": 0, "reports_today": 5, "damaged": [], "refusals": {},
     }  # fmt: skip
     one = person.ask("GET", f"/v1/tasks/{TASK.digest.hex()}/standing", **by).json
-    assert one == {"tickets": 0, "enrolled": None, "reports": 5, "verdicts": {"accepted": 5}}
+    assert one == {"tickets": 0, "enrolled": None, "reports": 5, "verdicts": {"accepted": 5}, "refusals": {}}
     assert person.ask("GET", "/v1/standing").status == 401
     assert person.ask("GET", "/v1/standing", authorization=f"Bearer {BACK_END_KEY}").status == 403

@@ -31,7 +31,7 @@ from treetop.adapters.relational.states import (
     upserts,
 )
 from treetop.adapters.relational.tables import STRETCH, Overtaken, slots_of
-from treetop.errors import StoreRefused
+from treetop.errors import StoreRefused, StoreUnavailable
 
 _ONE = selects("WHERE number = %s FOR UPDATE")
 _ALL, _OF_TASK = selects("ORDER BY number"), selects("WHERE task = %s ORDER BY number")
@@ -210,7 +210,8 @@ class PostgresDatabase:
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
-        assert self._connections is not None  # noqa: S101  opened before anything else
+        if self._connections is None:
+            raise StoreUnavailable("the store was never opened")
         with translated(), self._connections.at_hand() as connection:
             yield connection
 

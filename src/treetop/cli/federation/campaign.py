@@ -218,7 +218,8 @@ def _show_week(shown: dict[str, Any], week: dict[str, Any]) -> None:
     if week["reports"] is not None and shown["expected_reports"]:
         counted += f" ({week['reports'] / shown['expected_reports']:.0%} of those expected)"
     reason = f": {week['doing']}" if week["state"] in {"failed", "missed", "running"} else ""
-    out.print(f"\nWeek {week['number']}, from {_date(week['opens'])}: {week['state']}{reason}{counted}", style="bold")
+    out.print()
+    out.print(f"Week {week['number']}, from {_date(week['opens'])}: {week['state']}{reason}{counted}", style="bold")
     for code, devices in week["refusals"].items():
         if devices:
             out.print(f"{Refusal(code).devices(devices)}.")

@@ -1,6 +1,7 @@
 """`treetop query`: ask a running server, and follow the answer."""
 
 import time
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -46,8 +47,9 @@ from treetop.cli.options import (
 from treetop.cli.rendering import present
 from treetop.cli.screen import note, out, print_json, waiting
 from treetop.cli.shared.output import OutputFile, checked_target
-from treetop.errors import QueryFailed
+from treetop.errors import PeerViolation, QueryFailed
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
+from treetop.federation.wire.refusals import Refusal
 from treetop.mechanisms.protocol import MODES
 from treetop.query.answer import Answer
 from treetop.services.server.client import ServerClient
@@ -124,6 +126,8 @@ def query(
                 "level_seconds": seconds_of("--level-time", level_time),
             },
         }  # fmt: skip
+        for line in spent_budgets(client):
+            note(line)
         task = client.order(order)
         note(f"task {task}")
     if not wait:
@@ -131,6 +135,18 @@ def query(
         print_json(client.state(task)) if json else out.print(asked, soft_wrap=True)
         return
     present(Answer.from_json(followed(client, task)), json, target)
+
+
+def spent_budgets(client: ServerClient) -> Iterator[str]:
+    """Yield, before anything is asked, how many devices of which party had no budget left the last time."""
+    try:
+        parties = client.parties()
+    except PeerViolation:  # a server of an earlier version cannot say
+        return
+    for party in parties:
+        for code in Refusal:
+            if code is not Refusal.NOT_MY_WEEK and (count := party["refusals"].get(code)):
+                yield f"party {party['name']!r}, the last time: {code.devices(count)}"
 
 
 def followed(client: ServerClient, task: str) -> dict[str, Any]:

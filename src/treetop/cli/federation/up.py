@@ -3,6 +3,7 @@
 import signal
 import webbrowser
 from contextlib import ExitStack
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -40,7 +41,7 @@ from treetop.cli.options import (
     seconds_of,
 )
 from treetop.cli.rendering import present, present_campaign
-from treetop.cli.screen import Description, err, note
+from treetop.cli.screen import Description, err, note, reading_bar
 from treetop.cli.shared.file_options import reads_files
 from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target
 from treetop.datasets.table_files.options import ReadOptions
@@ -216,7 +217,9 @@ def up(
         wanted = FOR_PEOPLE | {name: value for name, value in wanted.items() if value is not None}
         catalogue = Path(FRUIT) if wanted["data"] == FRUIT and word_list is None else catalogue
     plan = _survey_plan(survey, wanted["mode"], question, collect, origin)
-    folder = opened_folder(directory, wanted, read_lists(catalogue, word_list, word_list_order, normalise), read)
+    lists = read_lists(catalogue, word_list, word_list_order, normalise)
+    with reading_bar() as progress:
+        folder = opened_folder(directory, wanted, lists, replace(read, progress=progress))
     if plan is not None and not begun:
         plan.save(folder.path)
     if plan is not None and SurveyPlan.load(folder.path) is None:

@@ -88,18 +88,6 @@ class PartyRoutes:
         verdicts = self._party.count_refusals(bytes.fromhex(digest), told)
         return Response(verdicts_json(verdicts), media_type="application/json")
 
-    def counts(self) -> Response:
-        """Say of every task how many tickets, reports and refusals it has: what is left to ask for."""
-        return _json(schemas.Counts(tasks=[self._counted(opened) for opened in list(self._party.tasks.values())]))
-
-    def _counted(self, opened: OpenTask) -> schemas.CountedTask:
-        digest, store = opened.task.digest, self._context.store
-        reports = sum(store.counts(digest).values())
-        return schemas.CountedTask(
-            **_listed(opened).model_dump(), tickets=store.tickets_issued(digest), reports=reports,
-            refusals=dict(opened.published.refusals.counts),
-        )  # fmt: skip
-
     def beacon(self, digest: Digest) -> Response:
         """Return the signed beacon that fixes every device's group."""
         document = self._opened(digest).published.beacon
@@ -245,7 +233,6 @@ def _router(context: PartyContext) -> APIRouter:
     add("POST", task + "/tickets", routes.tickets, schemas.TICKETS, "back_end")
     add("GET", "/v1/standing", routes.standing, schemas.STANDING, "server")
     add("GET", task + "/standing", routes.task_standing, schemas.TASK_STANDING, "server")
-    add("GET", "/v1/counts", routes.counts, schemas.COUNTS, "server")
     add("PUT", task, routes.install, schemas.INSTALL, "server")
     add("PUT", task + "/items", routes.give_list, schemas.GIVE_ITEMS, "server")
     add("PUT", task + "/campaign", routes.give_campaign, schemas.GIVE_CAMPAIGN, "server")

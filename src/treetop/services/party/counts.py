@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 from treetop.adapters.http.metrics import PartyMetrics
 from treetop.federation.party.party import OpenTask, Party
 from treetop.federation.service_ports import ReportStore
+from treetop.federation.wire.refusals import Refusal
 from treetop.services.party.schemas import PartyStanding, TaskStanding
 from treetop.trie.user_groups import Group
 
@@ -38,7 +39,15 @@ class PartyCounts:
         return PartyStanding(
             party=self._party.name, version=self._version, tickets=max(issued, default=0),
             reports_today=self.today, damaged=list(self._damaged),
+            refusals=self._again("refusals", self._newest_refusals),
         )  # fmt: skip
+
+    def _newest_refusals(self) -> dict[Refusal, int]:
+        for opened in reversed(list(self._party.tasks.values())):
+            refusals = dict(opened.published.refusals.counts)
+            if refusals or any(self._store.counts(opened.task.digest).values()):
+                return refusals
+        return {}
 
     @property
     def today(self) -> int:
@@ -53,7 +62,11 @@ class PartyCounts:
             self._store.tickets_issued(task), self._enrolled(opened), dict(self._store.counts(task)),
         ))  # fmt: skip
         return TaskStanding(
-            tickets=tickets, enrolled=enrolled, reports=sum(groups.values()), verdicts=self._metrics.verdicts_of(task)
+            tickets=tickets,
+            enrolled=enrolled,
+            reports=sum(groups.values()),
+            verdicts=self._metrics.verdicts_of(task),
+            refusals=dict(opened.published.refusals.counts),
         )
 
     def groups(self, opened: OpenTask) -> Mapping[Group, int]:

@@ -49,21 +49,6 @@ class Tasks(Answer):
     tasks: list[ListedTask]
 
 
-class CountedTask(ListedTask):
-    """One task of this party in numbers."""
-
-    tickets: int
-    reports: int
-    refusals: dict[Refusal, int]
-    """Devices that told that they may not answer, by code; codes that none told are left out."""
-
-
-class Counts(Answer):
-    """All tasks of this party in numbers."""
-
-    tasks: list[CountedTask]
-
-
 class Verdicts(Answer):
     """What became of every report or ticket, in the order they came."""
 
@@ -100,6 +85,9 @@ class PartyStanding(Answer):
     tickets: int = Field(description="Issued for the task that has most: so many devices at least.")
     reports_today: int = Field(description="Accepted since midnight (UTC) or the start of the service.")
     damaged: list[str] = Field(description="Tasks whose part of the store is damaged.")
+    refusals: dict[Refusal, int] = Field(
+        description="Devices that could not answer the newest task which any device answered or refused, by code."
+    )
 
 
 class TaskStanding(Answer):
@@ -109,6 +97,7 @@ class TaskStanding(Answer):
     enrolled: int | None = Field(description="Rounds: devices so far.")
     reports: int = Field(description="In the store.")
     verdicts: dict[str, int] = Field(description="By kind, since the start of the service.")
+    refusals: dict[Refusal, int] = Field(description="Devices that told that they may not answer, by code.")
 
 
 class Tickets(Answer):
@@ -138,7 +127,6 @@ REPORTS = described(DEVICES, 200, _VERDICTS, (400, 404, 422, 429), sends(OCTETS,
 TICKETS = described(_BACK_END, 200, gives("Fresh tickets.", JSON, refers(Tickets)), (*KEYED, 400, 404, 409, 422))
 STANDING = described(_SERVER, 200, gives("Numbers alone.", JSON, refers(PartyStanding)), KEYED)
 TASK_STANDING = described(_SERVER, 200, gives("Numbers alone.", JSON, refers(TaskStanding)), (*KEYED, 404, 422))
-COUNTS = described(_SERVER, 200, gives("All tasks in numbers.", JSON, refers(Counts)), KEYED)
 INSTALL = described(
     _SERVER, 204, {"description": "It is kept."}, (*KEYED, 400, 422), sends(JSON, refers(SignedDocument))
 )
@@ -152,6 +140,6 @@ _OUTCOME = gives("The outcome.", OCTETS, _BYTES)
 OUTCOME = described(_SERVER, 200, _OUTCOME, (*KEYED, 400, 404, 422))
 OUTCOME["responses"] = {202: _AT_WORK} | OUTCOME["responses"]
 REFERRED = (
-    ProblemDetails, Health, Tasks, Counts, Verdicts, Lists, Tickets, SignedDocument, PartyStanding, TaskStanding,
+    ProblemDetails, Health, Tasks, Verdicts, Lists, Tickets, SignedDocument, PartyStanding, TaskStanding,
 )  # fmt: skip
 """Shapes that the descriptions refer to by name."""

@@ -41,6 +41,11 @@ class ServerClient:
         found: list[dict[str, Any]] = self._json("GET", "/v1/queries")["queries"]
         return found
 
+    def parties(self) -> list[dict[str, Any]]:
+        """Return how every party is, as the server sees it."""
+        found: list[dict[str, Any]] = self._json("GET", "/v1/parties")["parties"]
+        return found
+
     def state(self, task: str) -> dict[str, Any]:
         """Return how far a query is."""
         found: dict[str, Any] = self._json("GET", f"/v1/queries/{task}")

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from treetop.adapters.http.retrying_connection import Reply, Request, RetryingConnection, RetryPolicy
 from treetop.adapters.system.tracing import span
@@ -44,11 +43,6 @@ class HttpChannel:
         path = f"/v1/tasks/{task.hex()}/messages/{number}/outcome"
         reply = self._asked("GET", path, {DONE, ACCEPTED})
         return reply.body if reply.status == DONE else None
-
-    def counts(self) -> list[Any]:
-        """Return how many tickets, reports and refusals by code each task of the party has, as the party says it."""
-        found = json.loads(self._asked("GET", "/v1/counts", {DONE}).body)
-        return list(found["tasks"])
 
     def close(self) -> None:
         """Hang up."""

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from treetop.adapters.http.retrying_connection import Request, RetryingConnection, RetryPolicy
 from treetop.errors import PartyUnreachable, PeerViolation
 from treetop.federation.server.planning import QueryOrder
+from treetop.federation.wire.refusals import Refusal
 from treetop.public_text import visible
 from treetop.services.server.schemas import PartyShown, TaskAtParty
 from treetop.toml_files import Secret
@@ -88,7 +89,7 @@ class PartyWatch:
             return PartyShown(
                 name=name, reachable=True, problem="; ".join(f"task {task}: store damaged" for task in told["damaged"]),
                 version=visible(told["version"]), devices=told["tickets"], reports_today=told["reports_today"],
-                certificate_end=end, expected_users=expected,
+                certificate_end=end, expected_users=expected, refusals=_refusals(told),
             )  # fmt: skip
         except PartyUnreachable as away:
             return PartyShown(name=name, reachable=False, problem=_silence(away), expected_users=expected)
@@ -102,7 +103,7 @@ class PartyWatch:
             told, _ = self._told(name, f"/v1/tasks/{task}/standing")
             return TaskAtParty(
                 party=name, expected=expected, problem="", tickets=told["tickets"], enrolled=told["enrolled"],
-                reports=told["reports"], verdicts=told["verdicts"],
+                reports=told["reports"], verdicts=told["verdicts"], refusals=_refusals(told),
             )  # fmt: skip
         except PartyUnreachable as away:
             return TaskAtParty(party=name, expected=expected, problem=_silence(away))
@@ -129,3 +130,8 @@ class PartyWatch:
 
 def _silence(away: PartyUnreachable) -> str:
     return visible(f"does not answer ({away.reason})")
+
+
+def _refusals(told: Mapping[str, Any]) -> dict[str, int]:
+    """Return refusals by the codes that are known; a party of an earlier version tells none."""
+    return {code.value: told["refusals"][code] for code in Refusal if code in told.get("refusals", {})}

@@ -278,6 +278,9 @@ class PartyShown(Answer):
     expected_users: int | None = Field(default=None, description="As the settings say.")
     reports_today: int | None = None
     certificate_end: int | None = Field(default=None, description="Seconds since 1970; none without TLS.")
+    refusals: dict[str, int] = Field(
+        default_factory=dict, description="Devices that could not answer its newest task, by public code."
+    )
 
 
 class Parties(Answer):
@@ -296,6 +299,7 @@ class TaskAtParty(Answer):
     enrolled: int | None = None
     reports: int | None = None
     verdicts: dict[str, int] = Field(default_factory=dict)
+    refusals: dict[str, int] = Field(default_factory=dict, description="Devices that may not answer, by public code.")
 
 
 class Standing(Answer):

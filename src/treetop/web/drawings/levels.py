@@ -123,7 +123,8 @@ def tree(branches: Sequence[Branch], link: Callable[[str], str] | None = None, f
     drawn.append(shape("circle", cx=left, cy=root, r=5, class_="node"))
     number = sum(each.kept for each in inside)
     told = f"Tree of prefixes{' below ' + focus if focus else ''}: {number} kept, {len(inside) - number} pruned"
-    return drawing(left + column * (len(lengths) + 1), max(bottom, 2 * line), told, *drawn)
+    role = "img" if link is None else "group"
+    return drawing(left + column * (len(lengths) + 1), max(bottom, 2 * line), told, *drawn, role=role)
 
 
 def _kept(each: Branch, known: int, x: float, y: float, link: Callable[[str], str] | None) -> Element:

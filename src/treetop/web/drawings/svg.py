@@ -70,11 +70,16 @@ def written(content: object, x: float, y: float, class_: str = "", **attributes:
     return shape("text", str(content), x=float(x), y=float(y), class_=class_ or None, **attributes)
 
 
-def drawing(width: float, height: float, title: str, *within: Element, **attributes: object) -> Picture:
-    """Return a whole picture, no larger than it was drawn; its title is what a screen reader says."""
+def drawing(
+    width: float, height: float, title: str, *within: Element, role: str = "img", **attributes: object
+) -> Picture:
+    """Return a whole picture, no larger than it was drawn; its title is what a screen reader says.
+
+    A picture with links in it has the role of a group: what is in an image cannot be reached.
+    """
     box = f"0 0 {_number(float(width))} {_number(float(height))}"
     picture = shape(
-        "svg", shape("title", title), *within, xmlns=NAMESPACE, viewBox=box, width=float(width), role="img",
+        "svg", shape("title", title), *within, xmlns=NAMESPACE, viewBox=box, width=float(width), role=role,
         class_="drawing", **attributes,
     )  # fmt: skip
     return Picture(picture)

@@ -1,6 +1,7 @@
 """`treetop campaign` against a server in memory."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,16 @@ WEEK_KEYS = [
 ]  # fmt: skip
 
 
+ITEM_KEYS = ["item", "count", "frequency", "stderr", "significant", "source", "change", "score"]
+PAGE = Path(__file__).parents[4] / "docs" / "reference" / "campaign_json.md"
+
+
+def test_every_key_is_described() -> None:
+    described = re.findall(r"^\| `([a-z_.\[\]]+)` \|", PAGE.read_text(), re.MULTILINE)
+    nested = [f"answers[].{key}" for key in WEEK_KEYS] + [f"answers[].items[].{key}" for key in ITEM_KEYS]
+    assert sorted(described) == sorted([*KEYS, *nested])
+
+
 def test_a_campaign_from_its_start_to_its_stop(hosted: HostedServer, options: tuple[str, ...]) -> None:
     shown = start(options)
     assert list(shown) == KEYS
@@ -77,6 +88,7 @@ def test_a_campaign_from_its_start_to_its_stop(hosted: HostedServer, options: tu
         advance(hosted, NOW + week * EVERY)
     found = json.loads(run("status", "fruit", *options, "--json").stdout)
     assert [list(week) for week in found["answers"]] == [WEEK_KEYS] * 2
+    assert {tuple(row) for week in found["answers"] for row in week["items"]} == {tuple(ITEM_KEYS)}
     assert [week["compared_with"] for week in found["answers"]] == [None, 1]
     text = run("status", shown["campaign"], *options).stdout
     assert "week 2 of 6" in text

@@ -1,10 +1,12 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from treetop.cli.federation.asking import read_expected
 from treetop.cli.federation.known_lists import read_lists
-from treetop.errors import InvalidInput
+from treetop.cli.federation.query import spent_budgets
+from treetop.errors import InvalidInput, PeerViolation
 
 
 def test_expected_users_are_read() -> None:
@@ -42,3 +44,19 @@ def test_there_is_one_list_at_most(tmp_path: Path) -> None:
         read_lists(tmp_path / "words.txt", str(tmp_path / "words.txt"), None, None)
     with pytest.raises(InvalidInput, match="expected a word list to stand in the order"):
         read_lists(None, None, "popularity", None)
+
+
+def test_spent_budgets_are_said_before_anything_is_asked() -> None:
+    class Told:
+        def parties(self) -> list[dict[str, Any]]:
+            refused = {"budget_lifetime": 1200, "not_my_week": 1}
+            return [{"name": "north", "refusals": refused}, {"name": "south", "refusals": {}}]
+
+    class Older:
+        def parties(self) -> list[dict[str, Any]]:
+            raise PeerViolation("answer of the server", "status 200", 404)
+
+    assert list(spent_budgets(Told())) == [  # type: ignore[arg-type]
+        "party 'north', the last time: 1,200 devices could not answer: their lifetime budget is spent",
+    ]
+    assert list(spent_budgets(Older())) == []  # type: ignore[arg-type]

@@ -89,7 +89,6 @@ CALLS: list[tuple[str, str, bytes | None, str | None, int]] = [
     ("POST", PATH + "/refusals", encoded_refusals([(bytes(24), Refusal.NOT_MY_WEEK)]), None, 200),
     ("GET", "/v1/campaigns/" + "0" * 64, None, None, 404),
     ("PUT", PATH + "/campaign", b"{}", "server", 400),
-    ("GET", "/v1/counts", None, "server", 200),
     ("POST", PATH + "/reports", encoded_upload([honest_entry(ONE_SHOT, 77)]), None, 200),
     ("POST", PATH + "/tickets", b'{"count": 2}', "back_end", 200),
     ("PUT", PATH, document(ONE_SHOT), "server", 204),
@@ -129,7 +128,7 @@ def test_tasks_and_documents(port: int) -> None:
     assert ask(port, "GET", PATH).body == document(ONE_SHOT)
 
 
-def test_counts_are_of_every_task_and_refusals_are_among_them() -> None:
+def test_refusals_are_among_the_numbers_of_a_task_and_of_the_party() -> None:
     made = Hosted()
     digest = made.party.install(document(ONE_SHOT))
     tickets = [bytes.fromhex(text) for text in made.party.issue(digest, 4)]
@@ -137,11 +136,11 @@ def test_counts_are_of_every_task_and_refusals_are_among_them() -> None:
     with live(made.context) as at:
         assert ask(at, "POST", PATH + "/refusals", told).json == {"verdicts": ["accepted", "ticket_forged"]}
         assert ask(at, "POST", PATH + "/reports", encoded_upload([honest_entry(ONE_SHOT, 1)])).status == 200
-        (found,) = ask(at, "GET", "/v1/counts", key=SERVER_KEY).json["tasks"]
-    assert found == {
-        "digest": digest.hex(), "name": "fruit", "mode": "one-shot", "state": "open", "tickets": 4, "reports": 1,
-        "refusals": {"budget_window": 1},
-    }  # fmt: skip
+        made.party.install(document(ROUNDS))  # nobody has answered or refused it yet
+        whole = ask(at, "GET", "/v1/standing", key=SERVER_KEY).json
+        one = ask(at, "GET", PATH + "/standing", key=SERVER_KEY).json
+    assert (one["tickets"], one["reports"]) == (4, 1)
+    assert whole["refusals"] == one["refusals"] == {"budget_window": 1}
 
 
 def test_reports_get_a_verdict_each_and_the_same_again(port: int, hosted: Hosted) -> None:
