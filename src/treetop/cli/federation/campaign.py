@@ -1,6 +1,7 @@
 """`treetop campaign`: the same question every week, under one epsilon for each cycle."""
 
 import time
+from collections import Counter
 from contextlib import closing
 from datetime import UTC, datetime
 from math import isfinite
@@ -138,6 +139,8 @@ def status(
     """Say how far a campaign is: its week, who answered, what is left, and what every week found."""
     with closing(client_of(server, key_file, ca)) as client:
         found = client.campaigns() if campaign is None else [client.campaign(campaign)]
+        for week in (week for shown in found for week in shown["answers"] if week["state"] == "running"):
+            _add_counts_so_far(week, client.standing(week["task"]))
     if campaign is not None:
         _present(found[0], json)
         return
@@ -167,6 +170,15 @@ def _second_of(starts: str) -> int:
     except ValueError:
         raise InvalidInput(f"--starts expects now, or a time such as 2027-01-04T00:00Z, found {starts!r}") from None
     return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
+
+
+def _add_counts_so_far(week: dict[str, Any], parties: list[dict[str, Any]]) -> None:
+    """Add to a week that is under way what the parties that answer have counted."""
+    counted = [party for party in parties if party["reports"] is not None]
+    if counted:
+        week["reports"] = sum(party["reports"] for party in counted)
+    for party in counted:
+        week["refusals"] = dict(Counter(week["refusals"]) + Counter(party["refusals"]))
 
 
 def smallest_share(shown: dict[str, Any]) -> float | None:

@@ -56,6 +56,11 @@ class ServerClient:
         content = unverified_content(json.dumps(self._json("GET", f"/v1/tasks/{task}")).encode())
         return DeviceTask.from_canonical_bytes(content.encode("ascii"))
 
+    def standing(self, task: str) -> list[dict[str, Any]]:
+        """Return how far a query's task is at each of its parties, as they say now."""
+        found: list[dict[str, Any]] = self._json("GET", f"/v1/queries/{task}/standing")["parties"]
+        return found
+
     def result(self, task: str) -> dict[str, Any] | None:
         """Return the answer, or None while there is none."""
         reply = self._asked("GET", f"/v1/queries/{task}/result")

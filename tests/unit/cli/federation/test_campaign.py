@@ -13,7 +13,7 @@ from tests.support.servers import ADMIN_KEY, HostedServer
 from typer.testing import CliRunner
 
 from treetop.cli.app import app
-from treetop.cli.federation.campaign import smallest_share
+from treetop.cli.federation.campaign import _add_counts_so_far, smallest_share
 from treetop.errors import InvalidInput
 from treetop.services.server.app import server_app
 
@@ -118,6 +118,16 @@ def test_what_is_wrong_is_said(options: tuple[str, ...], arguments: tuple[str, .
     done = CliRunner().invoke(app, ["campaign", *arguments, *options])
     assert isinstance(done.exception, InvalidInput)
     assert told in str(done.exception)
+
+
+def test_a_week_under_way_shows_what_parties_have_counted() -> None:
+    week: dict[str, Any] = {"reports": None, "refusals": {}}
+    silent: dict[str, Any] = {"reports": None, "refusals": {}}
+    _add_counts_so_far(week, [silent])
+    assert week == {"reports": None, "refusals": {}}
+    told = [{"reports": 30, "refusals": {"not_my_week": 70}}, {"reports": 12, "refusals": {"not_my_week": 5}}]
+    _add_counts_so_far(week, [*told, silent])
+    assert week == {"reports": 42, "refusals": {"not_my_week": 75}}
 
 
 def test_the_smallest_share_grows_with_the_weeks() -> None:
