@@ -17,6 +17,7 @@ PATH = f"/v1/tasks/{ONE_SHOT.digest.hex()}"
 FOR_PAGES = [
     ("GET", "/v1/health"), ("GET", "/v1/tasks"), ("GET", PATH), ("GET", f"{PATH}/beacon"), ("GET", f"{PATH}/lists"),
     ("GET", f"{PATH}/lists/1/0"), ("GET", f"{PATH}/items"), ("POST", f"{PATH}/reports"), ("POST", f"{PATH}/enrolments"),
+    ("POST", f"{PATH}/ticket-checks"), ("POST", f"{PATH}/refusals"), ("GET", f"/v1/campaigns/{'ab' * 32}"),
 ]  # fmt: skip
 NOT_FOR_PAGES = [
     ("POST", f"{PATH}/tickets"), ("PUT", PATH), ("PUT", f"{PATH}/messages/1"), ("GET", f"{PATH}/messages/1/outcome"),

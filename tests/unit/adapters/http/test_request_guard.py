@@ -15,6 +15,7 @@ from tests.support.journals import ScriptedJournal
 from tests.support.parties import SIGNING, served
 from tests.support.servers import (
     ADMIN_KEY,
+    CAMPAIGN,
     METRICS_KEY,
     ORDER,
     PARTY_KEY,
@@ -60,6 +61,12 @@ def answered(port: int, order: dict[str, Any] = ORDER) -> str:
     return task
 
 
+def begun(port: int) -> str:
+    """Have a campaign begun, and return its digest."""
+    campaign: str = ask(port, "POST", "/v1/campaigns", CAMPAIGN, ADMIN_KEY).json["campaign"]
+    return campaign
+
+
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
     old = AccessKey(Secret(OLD_KEY.encode()), not_after=LONG_AGO)
@@ -80,6 +87,15 @@ CALLS: list[tuple[str, str, Any, str | None, int]] = [
     ("GET", "/v1/queries", None, "admin", 200),
     ("GET", "/v1/queries/{task}", None, "admin", 200),
     ("GET", "/v1/queries/{task}/result", None, "admin", 200),
+    ("GET", "/v1/queries/{task}/standing", None, "admin", 200),
+    ("GET", "/v1/queries/{task}/prefixes", None, "admin", 200),
+    ("GET", "/v1/queries/{task}/events", None, "admin", 200),
+    ("GET", "/v1/parties", None, "admin", 200),
+    ("GET", "/v1/campaigns", None, "admin", 200),
+    ("POST", "/v1/campaigns", CAMPAIGN, "admin", 201),
+    ("GET", "/v1/campaigns/{campaign}", None, "admin", 200),
+    ("GET", "/v1/campaigns/{campaign}/document", None, None, 200),
+    ("POST", "/v1/campaigns/{campaign}/stop", None, "admin", 200),
 ]
 SHOWN = {
     "admin": ADMIN_KEY, "monitor": METRICS_KEY, "nobody": None, "wrong": "x" * 40, "party": PARTY_KEY,
@@ -92,7 +108,8 @@ SHOWN = {
 def test_who_may_call_what(port: int, call: tuple[str, str, Any, str | None, int], shown: str) -> None:
     """R15: every role at every endpoint."""
     method, path, body, caller, status = call
-    found = ask(port, method, path.format(task=answered(port)), body, SHOWN[shown])
+    task, campaign = answered(port), begun(port) if "{campaign}" in path else ""
+    found = ask(port, method, path.format(task=task, campaign=campaign), body, SHOWN[shown])
     if caller is None or caller == shown:
         assert found.status == status
     elif shown in {"admin", "monitor"}:
@@ -106,8 +123,9 @@ def test_the_matrix_has_every_endpoint() -> None:
     from treetop.services.server.app import description
 
     described = {(m.upper(), path) for path, methods in description()["paths"].items() for m in methods}
-    called = {(method, path.format(task="{digest}").replace(LISTED.digest, "{digest}")) for method, path, *_ in CALLS}
-    assert described == called
+    named = [(method, path.replace(LISTED.digest, "{digest}")) for method, path, *_ in CALLS]
+    called = {(method, path.replace("{task}", "{digest}")) for method, path in named}
+    assert {(method, path.replace("{digest}/document", "{campaign}/document")) for method, path in described} == called
 
 
 @pytest.mark.parametrize("failure", [StoreUnavailable("disk full"), StoreDamaged("ab12", "a page")])
@@ -142,7 +160,7 @@ def test_nothing_that_is_said_tells_a_secret_or_an_address() -> None:
         task = answered(port, {**ORDER, "policy": "proceed", "patience": 1})
         for key in (ADMIN_KEY, PARTY_KEY, METRICS_KEY, "canary-wrong-key-" + "x" * 32):
             for method, path, body, *_ in CALLS:
-                seen.append(ask(port, method, path.format(task=task), body, key).body)
+                seen.append(ask(port, method, path.format(task=task, campaign=begun(port)), body, key).body)
     log = hosted.log.getvalue()
     seen += [log.encode(), repr(hosted.context).encode(), repr(hosted.keys).encode(), repr(vars(hosted.keys)).encode()]
     seen.append(repr(hosted.settings).encode().replace(b"https://canary-address.example:8443", b""))
