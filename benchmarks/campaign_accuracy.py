@@ -18,7 +18,7 @@ from treetop.evaluation.evaluate import Given
 from treetop.evaluation.grid import Grid, cells_of
 
 DATA, USERS, SEED = "ycm", 1_000_000, 1
-REPEATS = {"canopy": 20, "panorama": 12}
+REPEATS = {"canopy": 20, "panorama": 4}
 TARGETS = {4.0: 0.85, 8.0: 0.93}
 """Of the seeded rotation, by what everybody spends in 12 weeks."""
 CALENDARS = ((4.0, Calendar()), (8.0, Calendar()), (4.0, Calendar(cycle=6)))

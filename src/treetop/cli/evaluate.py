@@ -10,8 +10,10 @@ from treetop.cli.options import (
     CatalogueFile,
     DaskCluster,
     Encoding,
+    ItemsPerUser,
     Json,
     Normalise,
+    Reading,
     Seed,
     Set,
     Simulator,
@@ -34,22 +36,24 @@ from treetop.datasets.table_files.options import ReadOptions
 from treetop.datasets.word_list import word_list_of
 from treetop.evaluation.campaign_runs import WEEKS, Calendar
 from treetop.evaluation.campaigns import SEEDABLE, CampaignEvaluation, CampaignExperiment, CampaignRow
-from treetop.evaluation.evaluate import Experiment, Given
+from treetop.evaluation.evaluate import Experiment, Given, default_mechanisms
 from treetop.evaluation.grid import VARIANTS, Grid, cells_of
 from treetop.evaluation.results import MEANINGS, Evaluation, Row
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.oracles.registry import AUTO, oracle_names
 from treetop.query.find import checked_seed
+from treetop.query.sets import settled_sets
 
 ALL_MECHANISMS = ",".join(MECHANISMS)
 
 Mechanisms = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--mechanisms",
         help="Mechanisms, separated by commas; of Panorama also panorama:list (the word list alone), panorama:texts "
         "(texts alone) and panorama:catalogue (all items known: the limit).",
         autocompletion=completing([*MECHANISMS, *(f"panorama:{variant}" for variant in VARIANTS)]),
+        show_default=f"{ALL_MECHANISMS}; for sets and campaigns {', '.join(SEEDABLE)}",
     ),
 ]
 Epsilons = Annotated[str, typer.Option("--epsilons", help="Privacy budgets, separated by commas.")]
@@ -77,11 +81,11 @@ Cycle = Annotated[
 Drift = Annotated[float, typer.Option("--drift", help="Campaigns: items among the first k that change every week.")]
 
 
-@reads_files(sets=False)
+@reads_files(sets=True)
 def evaluate(
     files: Files,
     *,
-    mechanisms: Mechanisms = ALL_MECHANISMS,
+    mechanisms: Mechanisms = None,
     epsilons: Epsilons = "4",
     ks: Ks = "10",
     oracles: Oracles = AUTO,
@@ -91,6 +95,8 @@ def evaluate(
     word_list_order: WordListOrder = None,
     text_recovery: TextRecovery = None,
     normalise: Normalise = None,
+    items_per_user: ItemsPerUser = None,
+    reading: Reading = None,
     settings: Set = None,
     repeats: Repeats = 50,
     workers: Workers = 1,
@@ -106,19 +112,20 @@ def evaluate(
     read: ReadOptions,
 ) -> None:
     """Run mechanisms many times over a grid and average; rows finished before Ctrl-C are kept in --output."""
-    chosen = read_settings(settings)
-    if campaign and mechanisms == ALL_MECHANISMS:
-        mechanisms = ",".join(SEEDABLE)
+    target = checked_target(output)
+    with reading_bar() as progress:
+        federation, of_sets = settled_sets(
+            federation_named(files, replace(read, progress=progress)), items_per_user=items_per_user, reading=reading
+        )
+    chosen = read_settings(settings) | of_sets
+    usual = SEEDABLE if campaign else default_mechanisms(federation)
     cells = cells_of(
-        read_list("--mechanisms", mechanisms, str, "names"),
+        usual if mechanisms is None else read_list("--mechanisms", mechanisms, str, "names"),
         read_list("--oracles", oracles, str, "names"),
         read_list("--epsilons", epsilons, float, "numbers"),
         read_list("--ks", ks, int, "whole numbers"),
         chosen,
     )
-    target = checked_target(output)
-    with reading_bar() as progress:
-        federation = federation_named(files, replace(read, progress=progress))
     with waiting("preparing"):
         given = Given(
             encoding,

@@ -19,10 +19,11 @@ from treetop.mechanisms.panorama.mechanism import Panorama
 from treetop.mechanisms.panorama.plan import MAX_NAME_BITS
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import MECHANISMS
-from treetop.mechanisms.strategy import Question
+from treetop.mechanisms.strategy import Question, check_takes_sets
 from treetop.oracles.registry import AUTO
 from treetop.query.find import checked_seed, warn_of
 from treetop.query.preparation import Populations, Prepared, prepared
+from treetop.query.sets import settled_sets, whole_items
 from treetop.simulation.population import Population
 
 
@@ -93,6 +94,9 @@ class Experiment:
         if not names_items and (given.catalogue or given.word_list or given.text_recovery is not None):
             raise InvalidInput("catalogue, word list and text recovery are for panorama, found other mechanisms only")
         federation, encoded, others = as_federation(data), Populations(), tuple(cell.mechanism for cell in cells)
+        if (items := given.settings.get("items_per_user")) is not None and federation.holds_sets:
+            for cell in cells:
+                check_takes_sets(cell.mechanism, whole_items(items))
         ready: dict[tuple[str, int], Prepared] = {}
         for cell in cells:
             if (what := _named_alike(cell)) not in ready:
@@ -137,6 +141,16 @@ def _unasked(cells: Iterable[Cell]) -> tuple[str, ...]:
     return (f"panorama counts every name and is not run with {', '.join(missing)}",) if missing else ()
 
 
+def default_mechanisms(federation: Federation) -> tuple[str, ...]:
+    """Return all mechanisms, or, where users hold sets, those that take them."""
+    known = MECHANISMS.items()
+    return tuple(
+        name
+        for name, mechanism in known
+        if not federation.holds_sets or "items_per_user" in mechanism.parameters.settings()
+    )
+
+
 def _listed(values: Any) -> tuple[Any, ...]:
     """Return one value, several, or the names in a text such as `taps,canopy`."""
     if isinstance(values, str):
@@ -147,7 +161,7 @@ def _listed(values: Any) -> tuple[Any, ...]:
 def evaluate(
     data: Any,
     *,
-    mechanisms: str | Mechanism[Any] | Sequence[str | Mechanism[Any]] = tuple(MECHANISMS),
+    mechanisms: str | Mechanism[Any] | Sequence[str | Mechanism[Any]] | None = None,
     epsilons: float | Sequence[float] = (4.0,),
     ks: int | Sequence[int] = (10,),
     oracles: Any = (AUTO,),
@@ -157,6 +171,10 @@ def evaluate(
     word_list_order: str | None = None,
     text_recovery: bool | None = None,
     normalise: str | Sequence[str] = (),
+    user: str | None = None,
+    rows_are_users: bool = False,
+    items_per_user: int | None = None,
+    reading: str | None = None,
     repeats: int = 50,
     workers: int = 1,
     dask: str | None = None,
@@ -169,11 +187,12 @@ def evaluate(
 
     `data` is what `find` takes; mechanisms, oracles and the encoding are names or objects, one or several of them.
     Panorama takes lists and texts as `find` does, and is also `panorama:list` (the word list alone), `panorama:texts`
-    (texts alone) and `panorama:catalogue` (all items known: the limit). `progress` is called with the number of runs
-    that were finished since the last call. `dask` is the address of a scheduler, tcp://HOST:PORT: its cluster runs the
-    grid, with the same numbers. Several workers find a mechanism or oracle that is defined in the program itself only
-    behind the usual `if __name__ == "__main__":`; nothing else needs it. What a reader should know is in `notes`, and a
-    warning each.
+    (texts alone) and `panorama:catalogue` (all items known: the limit). Where users hold many items, `user`,
+    `items_per_user` and `reading` are those of `find`, and mechanisms those that take sets, unless told. `progress` is
+    called with the number of runs that were finished since the last call. `dask` is the address of a scheduler,
+    tcp://HOST:PORT: its cluster runs the grid, with the same numbers. Several workers find a mechanism or oracle that
+    is defined in the program itself only behind the usual `if __name__ == "__main__":`; nothing else needs it. What a
+    reader should know is in `notes`, and a warning each.
 
     >>> import treetop
     >>> drinks = {"harbour": {"chai": 9000, "cocoa": 2000}, "market": {"chai": 5000, "latte": 3000}}
@@ -183,12 +202,15 @@ def evaluate(
     >>> evaluation.table.num_rows, evaluation.seed
     (2, 1)
     """
-    cells = cells_of(
-        _listed(mechanisms), _listed(oracles), _listed(epsilons), _listed(ks), settings, encoding=encoding
-    )  # fmt: skip
+    federation, of_sets = settled_sets(
+        as_federation(data, user=user, rows_are_users=rows_are_users), items_per_user=items_per_user, reading=reading
+    )
+    settings |= of_sets
+    chosen = default_mechanisms(federation) if mechanisms is None else mechanisms
+    cells = cells_of(_listed(chosen), _listed(oracles), _listed(epsilons), _listed(ks), settings, encoding=encoding)
     known = catalogue_of(catalogue)
     words = word_list_of(word_list, word_list_order)
     given = Given(encoding, known, words, text_recovery, normalise, settings)
-    experiment = Experiment.of(data, cells, given, repeats=repeats, seed=seed, simulator=simulator)
+    experiment = Experiment.of(federation, cells, given, repeats=repeats, seed=seed, simulator=simulator)
     warn_of(experiment.notes)
     return experiment.evaluation(dict(experiment.rows(workers, progress, dask)))

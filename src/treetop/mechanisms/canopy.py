@@ -51,7 +51,7 @@ from treetop.mechanisms.summed_level import (
     record_level,
     upload_budget,
 )
-from treetop.oracles.registry import AUTO, oracle_named
+from treetop.oracles.registry import AUTO, oracle_named, set_form
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import COUNT_BITS, GlobalRanking
 from treetop.trie.lower_confidence import cover_cut, scored, uncovered_share
@@ -170,7 +170,8 @@ class Canopy(Mechanism[CanopyParameters]):
     def notes(self, parameters: CanopyParameters) -> tuple[str, ...]:
         """Say so where an oracle was asked for that is bad at so many slots."""
         widest = max(CanopyPlan.of(parameters).max_candidates)
-        oracle, best = parameters.oracle_for(widest), oracle_named(AUTO, parameters.epsilon, widest)
+        best = oracle_named(set_form(AUTO, parameters.items_per_user), parameters.epsilon, widest)
+        oracle = parameters.oracle_for(widest)
         if oracle.variance(0.0, 1) < NOISIER * best.variance(0.0, 1):
             return ()
         return (

@@ -61,6 +61,18 @@ def asked_of_sets(
     return federation.asking(asked), replace(question, settings=settings)
 
 
+def settled_sets(
+    federation: Federation, *, items_per_user: object, reading: str | None
+) -> tuple[Federation, dict[str, object]]:
+    """Settle what many runs ask about a user's set, whatever their epsilon; return it, and the setting that says so."""
+    if items_per_user == AUTO_ITEMS:
+        raise InvalidInput(
+            f"items_per_user = {AUTO_ITEMS} is settled anew by every run: expected a whole number, which `find` says"
+        )
+    asked, question = asked_of_sets(federation, Question(), items_per_user=items_per_user, reading=reading, seed=0)
+    return asked, dict(question.settings)
+
+
 def whole_items(given: object) -> int:
     """Return the number of items asked for; whether it is in range is for the question to say."""
     number = int(given) if isinstance(given, str) and given.isascii() and given.isdigit() else given

@@ -235,3 +235,36 @@ def test_several_workers_need_no_guard(tmp_path: Path) -> None:
     program.write_text(UNGUARDED)
     done = subprocess.run([sys.executable, "-W", "ignore", program], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == ["begun __main__", "[1.0] True"], done.stderr
+
+
+class TestSets:
+    """Users who hold several items are asked as `find` asks them."""
+
+    def rows(self) -> pa.Table:
+        users = range(3000)
+        items = [["chai", "latte"] if user % 3 else ["cocoa", "chai", "mocha"] for user in users]
+        columns = [("a" if user % 2 else "b", f"u{user}", item) for user in users for item in items[user]]
+        return pa.table({name: [row[place] for row in columns] for place, name in enumerate(("party", "user", "item"))})
+
+    def test_mechanisms_that_take_sets_are_run(self) -> None:
+        asked = {"user": "user", "seed": 1, "items_per_user": 4}
+        evaluation = treetop.evaluate(self.rows(), ks=[2], epsilons=[6], repeats=1, **asked)  # type: ignore[arg-type]
+        assert [row.mechanism for row in evaluation.rows] == ["canopy", "panorama"]
+        for row in evaluation.rows:  # the first repetition is what `find` gives
+            answer = treetop.find(self.rows(), k=2, epsilon=6, mechanism=row.mechanism, **asked)  # type: ignore[arg-type]
+            assert answer.truth is not None
+            assert row.f1 == answer.truth.f1
+        assert evaluation.rows[0].f1 == 1.0
+
+    def test_one_item_of_a_set_is_for_every_mechanism(self) -> None:
+        asked = {"user": "user", "ks": [1], "epsilons": [6], "repeats": 1, "seed": 1, "items_per_user": 1}
+        (row,) = treetop.evaluate(self.rows(), mechanisms=["gtf"], **asked).rows  # type: ignore[arg-type]
+        assert row.f1 == 1.0
+
+    def test_what_cannot_be_asked_is_refused(self) -> None:
+        with pytest.raises(InvalidInput, match="taps asks every user for the one item that she holds"):
+            treetop.evaluate(self.rows(), user="user", mechanisms=["taps"], repeats=1)
+        with pytest.raises(InvalidInput, match="items_per_user = auto is settled anew by every run"):
+            treetop.evaluate(self.rows(), user="user", items_per_user="auto")  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput, match="every user holds one item here"):
+            treetop.evaluate({"a": {"chai": 5}}, items_per_user=3)
