@@ -119,6 +119,9 @@ def test_the_command_sends_the_same_order(
             sent.update(content)
             return "ab" * 32
 
+        def parties(self) -> list[dict[str, Any]]:
+            return []
+
         def state(self, task: str) -> dict[str, Any]:
             return {"task": task}
 
