@@ -71,7 +71,7 @@ def test_bad_input_is_refused(slots: Path, arguments: list[str], error: type[Tre
 
 def test_an_engine_that_is_not_installed_is_named(slots: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "treetop.adapters.cupy.report_counting", None)
-    with pytest.raises(InvalidInput, match=r"treetop\[gpu\]"):
+    with pytest.raises(InvalidInput, match=r"treetop-ldp\[gpu\]"):
         ran(slots, "--engine", "gpu")
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -178,8 +179,8 @@ def test_the_page_needs_nothing_beside_it(reproduction: Reproduction, output: Pa
 
 def test_plots_need_their_library(monkeypatch: pytest.MonkeyPatch) -> None:
     require_plots()
-    monkeypatch.setattr(report, "find_spec", lambda _name: None)
-    with pytest.raises(InvalidInput, match=r"pip install 'treetop\[plot\]'"):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(InvalidInput, match=r'pip install "treetop-ldp\[plot\]"'):
         require_plots()
 
 
