@@ -19,7 +19,7 @@ FIND_KEYS = [
     "items_per_user", "reading",
 ]  # fmt: skip
 PARTY_KEYS = ["name", "users", "uplink_bits", "implausible", "share", "expected", "coverage", "central"]
-ITEM_KEYS = ["item", "count", "frequency", "stderr", "significant", "source"]
+ITEM_KEYS = ["item", "count", "frequency", "stderr", "significant", "source", "by_party"]
 ROW_KEYS = [
     "data", "mechanism", "oracle", "encoding", "epsilon", "k", "levels", "repeats", "f1", "f1_se", "ncr", "ncr_se",
     "local_recall", "uplink_bits", "seconds",
@@ -156,13 +156,13 @@ def test_demo_shows_truth_estimates_and_means() -> None:
     [
         (
             ["find", "syn", "--catalogue", "nowhere.txt"],
-            "nowhere.txt: expected a .txt, .csv or .parquet file, found none",
+            "nowhere.txt: expected a .txt file or a file ending in .parquet, .csv, ",
         ),
         (["find", "syn", "--catalogue", EXAMPLE, "--mechanism", "tap"], "with a catalogue nothing is searched"),
         (["find", "syn", "--strategy", "catalog"], "did you mean 'catalogue'?"),
         (["find", "syn", "--way", "tries"], "unknown strategy 'tries'"),
         (["find", "syn", "--set", "upload_budget=10"], "upload_budget must be at least"),
-        (["find", "nowhere.csv"], "nowhere.csv: expected a .parquet or .csv file, found nothing there"),
+        (["find", "nowhere.csv"], "nowhere.csv: expected a file ending in .parquet, .csv, "),
         (["find"], "Missing argument"),
         (["find", "syn", "--epsilon", "inf"], "epsilon must be a finite number"),
         (["find", "syn", "--epsilon", "much"], "--epsilon"),
@@ -177,7 +177,7 @@ def test_demo_shows_truth_estimates_and_means() -> None:
         (["find", "syn", "--mechanism", "tap", "--set", "levels=2"], "ask for more levels"),
         (["evaluate", "syn", "--repeats", "0"], "repeats must be"),
         (["evaluate", "syn", "--workers", "0"], "workers must be"),
-        (["evaluate", "syn", "--output", "rows.json"], "expected an output ending in .parquet or .csv"),
+        (["evaluate", "syn", "--output", "rows.xml"], "expected an output ending in .parquet or .csv or .json"),
         (["evaluate", "syn", "--ks", "ten"], "--ks expects whole numbers separated by commas, found 'ten'"),
         (["demo", "--k", "-3"], "k must be a whole number of at least 1, found -3"),
         (["fnid", "syn"], "No such command 'fnid'"),

@@ -18,6 +18,6 @@ def test_a_notebook_runs_and_its_comparison_is_one(path: Path, capsys: pytest.Ca
             assert cell["outputs"] == []
             assert cell["execution_count"] is None
             exec("".join(cell["source"]), names)  # noqa: S102  our own notebook
-    assert names["answer"].f1 > 0
+    assert names["answer"].truth.f1 > 0
     assert "<table" in names["answer"]._repr_html_()
     assert len(capsys.readouterr().out.splitlines()) == len(names["rows"]) > 1

@@ -44,6 +44,7 @@ def test_a_grid_on_a_cluster_is_the_grid_here(scheduler: str, tmp_path: Path) ->
     assert (tmp_path / "there.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_worker_killed_in_the_middle_changes_nothing(scheduler: str) -> None:
     with ThreadPoolExecutor(1) as pool, Client(scheduler, set_as_default=False) as client:
         under_way = pool.submit(evaluated, scheduler, repeats=150)

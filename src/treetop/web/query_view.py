@@ -8,6 +8,7 @@ from treetop.federation.server.query_events import LEFT_OUT, QueryEvent
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import mechanism_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
+from treetop.federation.wire.refusals import Refusal
 from treetop.mechanisms.dialogue import LevelTrace
 from treetop.services.server.schemas import QueryPhase, TaskAtParty
 from treetop.web.drawings.levels import Branch, LevelCell, matrix, tree
@@ -17,6 +18,8 @@ LAST_LINES = 8
 MOST_PRUNED = 4000
 """Branches of a tree that were pruned, for a drawing; of more, none is drawn."""
 VERDICT_KINDS = ACCEPTED, REPEATED, LATE, MALFORMED, REFUSED = "accepted", "repeated", "late", "malformed", "refused"
+REFUSAL_KINDS = BY_BUDGET, OTHER_WEEK = "refused by budget", "not their week"
+"""What devices say that may not answer."""
 KINDS = {
     "accepted": ACCEPTED, "replayed": REPEATED, "too_late": LATE, "level_closed": LATE, "enrolment_closed": LATE,
     "malformed": MALFORMED,
@@ -115,7 +118,7 @@ def party_rows(task: DeviceTask, events: Sequence[QueryEvent], standing: Sequenc
         plan = at.expected or (closed.tickets if closed else at.tickets)
         away = at.problem and not (last and last.kind in ("done", "withdrawn", LEFT_OUT))
         shown = ("away", "bad") if away and at.problem.startswith("does not answer") else (step, badge)
-        verdicts = {} if at.problem else _kinds(at.verdicts)
+        verdicts = {} if at.problem else _kinds(at.verdicts) | _refusals(at.refusals)
         rows.append(PartyRow(at.party, shown[0], came, plan, verdicts, at.problem, shown[1]))
     return rows
 
@@ -135,6 +138,12 @@ def _kinds(verdicts: Mapping[str, int]) -> dict[str, int]:
     for verdict, number in verdicts.items():
         kinds[KINDS.get(verdict, REFUSED)] += number
     return kinds
+
+
+def _refusals(refusals: Mapping[str, int]) -> dict[str, int]:
+    """Return the refusals of devices in two kinds."""
+    weeks = refusals.get(Refusal.NOT_MY_WEEK, 0)
+    return {BY_BUDGET: sum(refusals.values()) - weeks, OTHER_WEEK: weeks}
 
 
 def drawn_tree(levels: Sequence[GrownLevel], address: str, focus: str) -> Picture | None:

@@ -23,7 +23,7 @@ from treetop.services.server.settings import ServerSettings
 from treetop.web.answer_pages import Digests, add_answers
 from treetop.web.answer_view import AnswerView, view_of
 from treetop.web.order_pages import OrderPages
-from treetop.web.query_view import VERDICT_KINDS, drawn_tree, party_rows, progress_of
+from treetop.web.query_view import REFUSAL_KINDS, VERDICT_KINDS, drawn_tree, party_rows, progress_of
 from treetop.web.sessions import Sessions
 from treetop.web.sign_off import recorded_audit
 from treetop.web.site import Link, Site, Visit, address
@@ -77,6 +77,7 @@ class ServerPages:
         return self._site.shown(
             visit, "overview_parts.html.jinja" if visit.part_only else "overview.html.jinja", parties=parties,
             queries=queries[-NEWEST:][::-1], older=max(0, len(queries) - NEWEST),
+            campaigns=[(each, _day(each.over)) for each in self._context.campaigns.states()[::-1]],
         )  # fmt: skip
 
     def query(self, visit: Visit) -> Response:
@@ -92,7 +93,9 @@ class ServerPages:
         task = _task(visit)
         order, told = self._queries.order(task), self._queries.task(task)
         rows = party_rows(told, self._queries.events(task), self._context.watch.standing(order, task))
-        return self._site.shown(visit, "query_parties.html.jinja", rows=rows, task=told, kinds=VERDICT_KINDS)
+        refused = [kind for kind in REFUSAL_KINDS if any(row.verdicts.get(kind) for row in rows)]
+        kinds = (*VERDICT_KINDS, *refused)
+        return self._site.shown(visit, "query_parties.html.jinja", rows=rows, task=told, kinds=kinds)
 
     def progress(self, visit: Visit) -> Response:
         """Show steps, levels and the last lines of the log; a query that has ended since is shown anew."""

@@ -13,9 +13,11 @@ from tests.support.servers import ADMIN_KEY, SIZES, Away, HostedServer, channels
 from tests.support.visitors import VisitorOf
 
 from treetop.errors import PeerViolation
+from treetop.federation.server.planning import planned_task
 from treetop.services.server.app import server_app
 from treetop.services.server.log_check import checked_log
-from treetop.services.server.schemas import OrderWanted
+from treetop.services.server.schemas import OrderWanted, TaskAtParty
+from treetop.web.query_view import party_rows
 from treetop.web.server_pages import server_pages
 
 HOSTILE = "<script>alert(1)</script>"
@@ -151,3 +153,16 @@ def test_requests_of_pages_are_counted_by_route(site: Open) -> None:
     routes = {sample.labels["route"] for sample in families["treetop_requests"].samples}
     assert "/page/log" in routes
     assert not any(re.search("[0-9a-f]{16}", route) for route in routes)
+
+
+def test_devices_that_may_not_answer_are_counted_where_there_are_some() -> None:
+    task = planned_task(wanted(parties=["north"]).order(("north",), lambda _: pytest.fail("there is no list")))
+    at = TaskAtParty(party="north", expected=None, problem="", tickets=9, enrolled=None, reports=2, verdicts={
+        "accepted": 2, "replayed": 1, "level_closed": 3, "ticket_spent": 4,
+    }, refusals={"budget_window": 2, "budget_task": 1, "not_my_week": 5})  # fmt: skip
+    (row,) = party_rows(task, [], [at])
+    assert dict(row.verdicts) == {
+        "accepted": 2, "repeated": 1, "late": 3, "malformed": 0, "refused": 4, "refused by budget": 3,
+        "not their week": 5,
+    }  # fmt: skip
+    assert (row.step, row.came, row.plan) == ("collects reports", 2, 9)

@@ -61,7 +61,6 @@ class DeviceReportCollection:
         one_shot = self._task.one_shot
         deadline = self._task.deadlines.reports if one_shot else self._task.deadlines.enrolment
         self._wait(deadline - self._clock.now(), lambda: self._close_when_complete and self._complete())
-        self._published.reread()
         task, store = self._task.digest, self._store
         if not one_shot:
             enrolment = store.close_enrolment(task)
