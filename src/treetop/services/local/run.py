@@ -46,6 +46,11 @@ def local_notes(options: LocalOptions, users: int) -> list[str]:
     return notes
 
 
+def _label(data: str) -> str:
+    """Return what everybody may read of where the data are: a file's name, without folders, or a database's."""
+    return data.partition("?")[0].rstrip("/").rpartition("/")[2] or "data"
+
+
 def order_of(
     options: LocalOptions,
     users: Mapping[str, int],
@@ -55,7 +60,7 @@ def order_of(
 ) -> QueryOrder:
     """Return the order: the largest party first, a deadline that nobody reaches unless a survey has one."""
     return QueryOrder(
-        name=f"{options.data} on this machine", attribute=options.data, k=options.k, epsilon=options.epsilon,
+        name=f"{_label(options.data)} on this machine", attribute=_label(options.data), k=options.k, epsilon=options.epsilon,
         mechanism=options.mechanism, mode=cast(Any, options.mode), oracle=options.oracle, encoding=options.encoding,
         settings=options.settings, expected=users, strategy=options.strategy,
         catalogue=listed if options.catalogue else None, word_list=listed if options.word_list else None,

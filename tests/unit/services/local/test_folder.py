@@ -12,7 +12,7 @@ from treetop.federation.wire.item_lists import ItemList
 from treetop.oracles.set_question import SetQuestion
 from treetop.query.local_federation import opened_folder
 from treetop.services.local.folder import FederationFolder, LocalOptions, checked_same
-from treetop.services.local.run import free_ports, ordered_now
+from treetop.services.local.run import free_ports, order_of, ordered_now
 from treetop.services.party.settings import PartySettings
 from treetop.services.server.schemas import OrderWanted
 from treetop.services.server.settings import ServerSettings
@@ -146,3 +146,18 @@ def test_sets_that_cannot_be_asked_about_are_refused(tmp_path: Path, wanted: dic
     with pytest.raises(InvalidInput, match=told):
         opened_folder(tmp_path / "up", {"data": str(tmp_path / "events.csv"), **wanted})
     assert not FederationFolder.is_one(tmp_path / "up")
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        ("syn", "syn"),
+        ("/home/ada/secret project/drinks.csv", "drinks.csv"),
+        ("postgresql://ada:hunter2@host/shop?sslmode=require", "shop"),
+        ("reports/", "reports"),
+        ("/", "data"),
+    ],
+)
+def test_a_task_names_the_data_without_folders_and_credentials(data: str, shown: str) -> None:
+    order = order_of(LocalOptions(data=data, encoding="words"), {"north": 2000})
+    assert (order.name, order.attribute) == (f"{shown} on this machine", shown)
