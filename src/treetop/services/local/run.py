@@ -60,9 +60,9 @@ def order_of(
 ) -> QueryOrder:
     """Return the order: the largest party first, a deadline that nobody reaches unless a survey has one."""
     return QueryOrder(
-        name=f"{_label(options.data)} on this machine", attribute=_label(options.data), k=options.k, epsilon=options.epsilon,
-        mechanism=options.mechanism, mode=cast(Any, options.mode), oracle=options.oracle, encoding=options.encoding,
-        settings=options.settings, expected=users, strategy=options.strategy,
+        name=f"{_label(options.data)} on this machine", attribute=_label(options.data), k=options.k,
+        epsilon=options.epsilon, mechanism=options.mechanism, mode=cast(Any, options.mode), oracle=options.oracle,
+        encoding=options.encoding, settings=options.settings, expected=users, strategy=options.strategy,
         catalogue=listed if options.catalogue else None, word_list=listed if options.word_list else None,
         text_recovery=options.text_recovery, normalise=options.normalise,
         parties=tuple(sorted(users, key=lambda name: (-users[name], name))),
