@@ -276,7 +276,7 @@ def test_a_fleet_answers_for_every_line_of_its_file(tmp_path: Path, oracle: str,
 
 
 @pytest.mark.parametrize(("column", "read"), [
-    (pa.array([7, 12, None]), ["7", "12", ""]), (pa.array(["a", "ß"], pa.large_string()), ["a", "ß"]),
+    (pa.array([7, 12, None]), ["", "12", "7"]), (pa.array(["a", "ß"], pa.large_string()), ["a", "ß"]),
     (pa.array([b"\xff"], pa.large_binary()), ["\udcff"]), (pa.array(["a", "a", "b"]).dictionary_encode(), ["a", "b"]),
     (pa.array([1.5]), "column 'item' must hold text or integers, found double"),
 ])  # fmt: skip

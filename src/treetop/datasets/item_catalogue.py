@@ -15,7 +15,7 @@ def load_catalogue(path: str | Path) -> ItemCatalogue:
     """Read a catalogue: one item per line in a .txt file, or the column `item` of a table."""
     path = Path(path)
     try:
-        items = lines_of(path) if path.suffix.lower() == ".txt" else _column(path)
+        items = lines_of(path) if path.suffix.lower() == ".txt" or not path.exists() else _column(path)
         return replace(ItemCatalogue.of(items), source=path.name)
     except InvalidInput as refusal:
         raise InvalidInput(f"{path}: {refusal}" if str(path) not in str(refusal) else str(refusal)) from None

@@ -99,7 +99,7 @@ def test_what_makes_no_sense_is_refused() -> None:
             treetop.find(DATA, catalogue=ITEMS, **unused)
     with pytest.raises(InvalidInput, match="needs one item at least"):
         treetop.find(DATA, catalogue=[])
-    with pytest.raises(InvalidInput, match="must be a list of items, found the text 'abc'"):
+    with pytest.raises(InvalidInput, match="abc: expected a .txt file or a file ending in .parquet, .*, found none"):
         treetop.find(DATA, catalogue="abc")
     with pytest.raises(InvalidInput, match="no item fits the catalogue of 1 items, found for example 'item 0'"):
         treetop.find(DATA, catalogue=["tea"])
@@ -135,7 +135,7 @@ class TestFiles:
             ("c.txt", "\n \n", "needs one item at least"),
             ("c.csv", "name\ntea\n", "expected the column 'item'"),
             ("c.csv", "item\n", "empty table"),
-            ("c.json", "[]", "expected a .txt, .csv or .parquet file, found the ending '.json'"),
+            ("c.json", "[]", "expected a file ending in .parquet, .csv, .*, found the ending '.json'"),
             ("c", "tea", "found the ending '\\(none\\)'"),
         ],
     )
@@ -153,7 +153,7 @@ class TestFiles:
         with pytest.raises(InvalidInput, match="found a folder"):
             load_catalogue(tmp_path / "d.txt")
         (tmp_path / "e.txt").write_bytes(b"\xff\xfe\x00")
-        with pytest.raises(InvalidInput, match="expected text in UTF-8"):
+        with pytest.raises(InvalidInput, match="line 1: expected text in utf-16, found the byte 0x00"):
             load_catalogue(tmp_path / "e.txt")
 
     def test_numbers_are_items_too(self) -> None:
