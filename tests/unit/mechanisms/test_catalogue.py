@@ -158,3 +158,8 @@ class TestFiles:
 
     def test_numbers_are_items_too(self) -> None:
         assert ItemCatalogue.of(np.array([3, 1, 3])).items == ("3", "1")
+
+
+def test_one_text_is_no_list_of_items() -> None:
+    with pytest.raises(InvalidInput, match="must be a list of items, found the text 'abc'"):
+        ItemCatalogue.of("abc")
