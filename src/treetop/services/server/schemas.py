@@ -344,8 +344,12 @@ QUERY = described(_ADMIN, 200, _SHOWN, (*KEYED, 404, 422))
 PARTIES = described(_ADMIN, 200, gives("All parties.", JSON, refers(Parties)), KEYED)
 STANDING = described(_ADMIN, 200, gives("Every party of the query.", JSON, refers(Standing)), (*KEYED, 404, 422))
 PREFIXES = described(_ADMIN, 200, gives("The trie so far.", JSON, refers(Prefixes)), (*KEYED, 404, 422))
+_EVENT: dict[str, Any] = {
+    "type": "object", "properties": {"id": {"type": "string"}, "data": {"type": "string"}}, "required": ["data"],
+    "description": "One of the stream; its data are JSON.",
+}  # fmt: skip
 EVENTS = described(
-    _ADMIN, 200, gives("Server-sent events: docs/reference/events.md.", "text/event-stream", {"type": "string"}),
+    _ADMIN, 200, gives("Server-sent events: docs/reference/events.md.", "text/event-stream", _EVENT),
     (*KEYED, 400, 404, 422),
 )  # fmt: skip
 EVENTS["responses"][204] = {"description": "The query is answered, and the last event was seen."}
