@@ -141,6 +141,7 @@ def test_evaluate_prints_a_table_for_a_person() -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
+@pytest.mark.slow  # what it prints is compared with the README in every run
 def test_demo_shows_truth_estimates_and_means() -> None:
     done = treetop("demo", "--seed", "1")
     for word in ("truth", "fedpem", "gtf", "tap", "taps", "canopy", "panorama", "±", "F1", "NCR", "✓", "seed 1"):

@@ -33,7 +33,7 @@ def told_to_others(pid: int) -> bytes:
         return b""
 
 
-@pytest.mark.parametrize("umask", [0o000, 0o022])
+@pytest.mark.parametrize("umask", [0o000, pytest.param(0o022, marks=pytest.mark.slow)])
 def test_all_that_up_writes_is_for_its_owner_alone(tmp_path: Path, umask: int) -> None:
     data, home, lines = tmp_path / "drinks.csv", tmp_path / "new" / "up", set[bytes]()
     data.write_text(SHARES)
