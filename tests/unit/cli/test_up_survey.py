@@ -1,4 +1,4 @@
-"""Options of `treetop up --survey` that make no survey."""
+"""Options of `treetop up` that make no survey, or no campaign."""
 
 from pathlib import Path
 
@@ -25,6 +25,10 @@ def refusal(*options: str) -> str:
         (["--survey", "--origin", "http://survey.example"], "plain http is for this machine alone"),
         (["--survey", "--collect", "soon"], "--collect expects a duration"),
         (["--survey", "--question", "a\nb"], "--question must be without control"),
+        (["--weeks", "3"], "--weeks, --drift and --every are for --campaign"),
+        (["--campaign", "--mode", "rounds"], "--campaign expects simulated users in one-shot mode"),
+        (["--campaign", "--stay"], "--open and --stay are for a single query"),
+        (["--campaign", "--open"], "--open and --stay are for a single query"),
     ],
 )
 def test_what_is_refused(options: list[str], told: str) -> None:

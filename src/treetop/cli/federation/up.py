@@ -204,6 +204,8 @@ def up(
     """Run a federation on this machine: a server, parties, devices that report over HTTP, a query, its answer."""
     target = checked_target(output, PLAIN_FORMATS if campaign else FORMATS)
     central = asked_guarantee(trust, central_epsilon, delta, epsilon)
+    if campaign and (open_page or stay):
+        raise InvalidInput("--open and --stay are for a single query: leave them out with --campaign")
     wanted: dict[str, Any] = {
         "data": data, "parties": parties, "users": users, "k": k, "epsilon": epsilon, "mode": mode,
         "mechanism": mechanism, "oracle": oracle, "encoding": encoding, "seed": seed,
