@@ -11,7 +11,7 @@ PEOPLE = 100
 PRIORS = (0.001, 0.01, 0.1, 0.5)
 STRENGTHS = (
     (1.0, "strong: a report hardly changes what anybody can believe about one person"),
-    (2.0, "good: a report is a hint at most, and every single one can be denied"),
+    (2.0, "fair: a report says something about its sender, and every single one can be denied"),
     (4.0, "usual where people are asked one by one, and weaker than it looks: a report is often the truth"),
     (8.0, "weak: whoever sees a report of a short list nearly knows the answer; do not ask twice"),
 )

@@ -94,7 +94,7 @@ def test_plans_and_explanations_in_files(tmp_path: Path) -> None:
 def test_an_epsilon_in_words_and_odds() -> None:
     text = " ".join(run("explain", "2").split())
     for words in (
-        "ε = 2 is good", "e^2 = 7.39 times likelier", "88 tell the truth (●) and 12 say the opposite (○)",
+        "ε = 2 is fair", "e^2 = 7.39 times likelier", "88 tell the truth (●) and 12 say the opposite (○)",
         "1.0% 6.9%", "Apple", "US Census 2020", "accepts 4 for one task and 8 in its lifetime",
     ):  # fmt: skip
         assert words in text
