@@ -1,7 +1,10 @@
 """Whole cycles of a campaign: the shipped device passes, and every way to break the promise is caught by its check."""
 
+import os
+import time
 from collections.abc import Callable
 from math import inf
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -128,3 +131,24 @@ def test_the_shipped_device_is_driven_through_a_cycle(
     monkeypatch.setattr("treetop.services.device.single_device.Device", mutant)
     found = {check.name: check.passed for check in campaign_device_checks(["olh"], 1)}
     assert not found[caught_by]
+
+
+def test_other_threads_of_the_process_are_not_taken_for_the_device() -> None:
+    """A service that another part of the process has left running sleeps and reads random bytes, too."""
+    over, turns = Event(), 0
+
+    def sleeps() -> None:
+        nonlocal turns
+        while not over.is_set():
+            time.sleep(0.001)
+            os.urandom(8)
+            turns += 1
+
+    thread = Thread(target=sleeps)
+    thread.start()
+    try:
+        assert [check for check in campaign_device_checks(["olh"], 1) if not check.passed] == []
+    finally:
+        over.set()
+        thread.join()
+    assert turns > 10

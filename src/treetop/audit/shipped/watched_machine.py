@@ -6,13 +6,15 @@ Nobody waits, and nothing is flushed in truth: what a power cut would leave is k
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import ExitStack, contextmanager
 from hashlib import shake_256
 from io import IOBase
 from pathlib import Path
 from stat import S_ISDIR
-from typing import TypeVar
+from threading import Thread, current_thread
+from threading import enumerate as enumerate_threads
+from typing import Any, TypeVar
 
 from treetop.adapters.system.host import SystemEntropy
 
@@ -60,6 +62,13 @@ class FlushedFolder:
         return self.history[-1]
 
 
+def _for_all_but(others: Set[Thread], stand_in: Callable[..., Any], shipped: Callable[..., Any]) -> Callable[..., Any]:
+    def called(*given: Any) -> Any:
+        return (shipped if current_thread() in others else stand_in)(*given)
+
+    return called
+
+
 class WatchedMachine:
     """Records what one device, or one fleet, asks of the operating system; its random bytes are chosen beforehand."""
 
@@ -85,8 +94,11 @@ class WatchedMachine:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Stand between this process and its operating system while the block lasts."""
-        shipped_read = SystemEntropy.read
+        """Stand between the device and its operating system while the block lasts.
+
+        Threads that were there before are none of the device's, and are left alone.
+        """
+        others, shipped_read = set(enumerate_threads()) - {current_thread()}, SystemEntropy.read
 
         def read(entropy: SystemEntropy, count: int) -> bytes:
             _append(self.reads, shipped_read(entropy, count))
@@ -99,7 +111,7 @@ class WatchedMachine:
         with ExitStack() as undo:
             for owner, name, stand_in in stand_ins:
                 undo.callback(setattr, owner, name, getattr(owner, name))
-                setattr(owner, name, stand_in)
+                setattr(owner, name, _for_all_but(others, stand_in, getattr(owner, name)))
             yield
 
     @property
