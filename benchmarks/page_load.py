@@ -3,6 +3,7 @@
 A real `treetop server` and `treetop party` on loopback, with a query that was answered and one that runs.
 """
 
+import os
 import re
 import time
 from collections.abc import Iterator, Mapping
@@ -100,6 +101,7 @@ def cost(what: str, pid: int, port: int, key: str, *, polls: Mapping[str, float]
 
 
 def measure() -> Iterator[Row]:
+    os.umask(0o077)  # secrets in open files are refused
     with TemporaryDirectory() as name:
         running = RunningFederation(Path(name), SIZES)
         with running.processes:
