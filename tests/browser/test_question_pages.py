@@ -71,7 +71,7 @@ def test_a_newcomer_plays_with_epsilon(browser: Chromium, simulator: str, tmp_pa
     shown(tab, "Simulated answer")  # at the end of a move, without a button
     shown(tab, "Where the items live")
     stand(tab, simulator, figures(), "simulator")
-    tab.run("document.querySelector('.exports .button').click()")
+    tab.click(".exports .button")
     tab.wait_for("document.querySelector('.sheet')")
     shown(tab, "Nobody was asked")
     stand(tab, simulator, figures(), "simulated_sign_off")
@@ -101,12 +101,12 @@ def test_mechanisms_stand_side_by_side(browser: Chromium, simulator: str) -> Non
     tab.run(
         "document.querySelectorAll('[name=mechanisms]').forEach((box) => { box.checked = box.value !== 'panorama'; })"
     )
-    tab.run("document.querySelector('button[value=compare]').click()")
+    tab.click("button[value=compare]")
     shown(tab, "Mechanisms side by side")
     shown(tab, "treetop evaluate drinks.csv")
     stand(tab, simulator, figures(), "comparison")
     fill(tab, k="99")
-    tab.run("document.querySelector('button[value=find]').click()")
+    tab.click("button[value=find]")
     tab.wait_for("document.querySelector('#outcome .notice.bad')")
     stand(tab, simulator)
     browser.forget(tab.profile)
@@ -115,14 +115,14 @@ def test_mechanisms_stand_side_by_side(browser: Chromium, simulator: str) -> Non
 def test_an_analyst_orders_a_query(browser: Chromium, server: tuple[HostedServer, str]) -> None:
     hosted, base = server
     tab = logged_in(browser, base, ADMIN_KEY)
-    tab.run("document.querySelector('nav a[href$=\"/new\"]').click()")
+    tab.click('nav a[href$="/new"]')
     shown(tab, "a plan needs the users of every party that is asked, found none for 'north'")
     tab.run("document.querySelectorAll('.party input[type=number]').forEach((field) => { field.value = 9000; })")
     fill(tab, name="drinks <b>", listed=LIST, list_kind="catalogue", k="3")
     shown(tab, "one report of about")
     shown(tab, "--name 'drinks <b>' --k 3 --epsilon 2 --catalogue items.txt")
     stand(tab, base, figures(), "new_query")
-    tab.run("document.querySelector('#question button').click()")
+    tab.click("#question button")
     tab.wait_for("location.pathname.startsWith('/page/queries/')")
     shown(tab, "drinks <b>")
     (query,) = hosted.queries.states()

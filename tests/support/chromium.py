@@ -158,10 +158,12 @@ class Tab:
     def go(self, url: str) -> None:
         """Load a page, and wait for its scripts."""
         self.call("Page.navigate", url=url)
-        self.run(
-            "new Promise((done) => { const look = () => location.href !== 'about:blank' && document.readyState === "
-            "'complete' ? done() : setTimeout(look, 5); look(); })"
-        )
+        self.wait_for("location.href !== 'about:blank' && document.readyState === 'complete'")
+
+    def click(self, selector: str) -> None:
+        """Click, once this call is answered: the page may be left by it."""
+        found = f"document.querySelector({json.dumps(selector)})"
+        self.run(f"(() => {{ const found = {found}; setTimeout(() => found.click()); return found.tagName; }})()")
 
     def run(self, expression: str) -> Any:
         """Return what an expression gives, awaited."""
