@@ -82,7 +82,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
         process.terminate()
         process.wait(60)
         log.close()
-    assert process.returncode == 0, (folder / "log.txt").read_text()
+    assert process.returncode in (0, 130), (folder / "log.txt").read_text()  # 130: it was ended before it had answered
 
 
 def logged_in(browser: Chromium, base: str, key: str) -> Tab:
