@@ -10,6 +10,7 @@ import json
 import re
 import socket
 import ssl
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from http.client import HTTPConnection, HTTPException
@@ -220,16 +221,16 @@ class _Answer:
     retry_after: str | None = None
 
 
-class _SurveyHandler(BaseHTTPRequestHandler):
+class _SurveyHandler(BaseHTTPRequestHandler, ABC):
     """Reads a request and writes its answer, within limits of time and size; logs nothing."""
 
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "treetop", ""
     timeout = SECONDS
 
+    @abstractmethod
     def answered(self, method: str) -> _Answer:
         """Return the answer to a request."""
-        raise NotImplementedError
 
     def log_message(self, *_: Any) -> None:
         """Say nothing: who asked is nobody's business."""
