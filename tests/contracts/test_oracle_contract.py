@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tests.support.fixed_entropy import FixedEntropy
 
 from treetop.adapters.report_files.columns import batch_columns
-from treetop.audit.oracle_laws import event_law
+from treetop.audit.laws.oracle_laws import event_law
 from treetop.audit.scripted_entropy import CountingEntropy
 from treetop.errors import InvalidInput, ReportRefused
 from treetop.federation.wire.report_batches import Batch, Envelope

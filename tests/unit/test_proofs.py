@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from treetop.audit import campaign_cycles, long_lists, oracle_laws, set_laws, shuffled_reports, transcripts
+from treetop.audit import campaign_cycles, set_laws, transcripts
 from treetop.audit.audit_report import Check
 from treetop.audit.empirical_epsilon import device_check
-from treetop.audit.exact_ratios import Odds
+from treetop.audit.laws import long_lists, oracle_laws, shuffled_reports
+from treetop.audit.laws.exact_ratios import Odds
 from treetop.audit.run import audited_mechanisms
 from treetop.oracles.registry import ORACLES
 from treetop.privacy.budget import Budget

@@ -14,9 +14,9 @@ from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.adapters.system.host import SystemEntropy
 from treetop.audit.audit_report import Check
 from treetop.audit.empirical_epsilon import Counts, epsilon_bound
-from treetop.audit.exact_ratios import Odds, largest_odds, within
+from treetop.audit.laws.exact_ratios import Odds, largest_odds, within
+from treetop.audit.laws.oracle_laws import edges
 from treetop.audit.neighbouring_inputs import ENROLMENT, FIRST, SECOND, Audited, DeviceFactory, audited
-from treetop.audit.oracle_laws import edges
 from treetop.audit.scripted_entropy import word
 from treetop.errors import BudgetExceeded, NotMyWeek, TreetopError
 from treetop.federation.campaign import DAY, Campaign, template_of

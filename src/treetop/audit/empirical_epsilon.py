@@ -15,8 +15,8 @@ from treetop.adapters.system.host import SystemEntropy
 from treetop.adapters.system.vectorised_device import perturb
 from treetop.audit.audit_report import Check
 from treetop.audit.confidence import binomial_lower, binomial_upper
+from treetop.audit.laws.oracle_laws import event_law
 from treetop.audit.neighbouring_inputs import FIRST, SECOND, Audited, DeviceFactory, audited, fresh_ledger
-from treetop.audit.oracle_laws import event_law
 from treetop.federation.device.device import Device
 from treetop.federation.wire.report_batches import decoded_batch
 from treetop.oracles.krr import KRandomizedResponse

@@ -7,16 +7,16 @@ from typing import Any
 from treetop.audit.audit_report import AuditReport, Check
 from treetop.audit.campaign_cycles import campaign_checks
 from treetop.audit.device_conduct import conduct_checks, oracle_conduct_checks
-from treetop.audit.device_laws import device_law_check
 from treetop.audit.empirical_epsilon import device_check, vectorised_checks
-from treetop.audit.long_lists import long_list_checks
+from treetop.audit.laws.device_laws import device_law_check
+from treetop.audit.laws.long_lists import long_list_checks
+from treetop.audit.laws.oracle_laws import oracle_checks
+from treetop.audit.laws.shuffled_reports import shuffled_check
 from treetop.audit.longitudinal import longitudinal_check
-from treetop.audit.oracle_laws import oracle_checks
 from treetop.audit.set_laws import set_checks
 from treetop.audit.shipped.campaign_checks import campaign_device_checks
 from treetop.audit.shipped.device_checks import device_checks
 from treetop.audit.shipped.fleet_checks import fleet_checks
-from treetop.audit.shuffled_reports import shuffled_check
 from treetop.audit.transcripts import end_to_end_checks
 from treetop.errors import UnknownName
 from treetop.mechanisms.protocol import Mechanism

@@ -22,7 +22,7 @@ from treetop.audit.enumerated_users import (
     asked_prefix,
     every_transcript,
 )
-from treetop.audit.exact_ratios import NO_DIFFERENCE, Odds, largest_odds, tight, within
+from treetop.audit.laws.exact_ratios import NO_DIFFERENCE, Odds, largest_odds, tight, within
 from treetop.encoding.bit_strings import code_array
 from treetop.mechanisms.dialogue import CollectNames, CollectReports, Dialogue, DrawGroup, Findings, Member, Roster
 from treetop.mechanisms.parameters import Parameters

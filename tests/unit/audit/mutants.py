@@ -10,9 +10,9 @@ from tests.support.tiny_panorama import tiny_panorama
 from treetop.adapters.system.host import SystemEntropy
 from treetop.audit.audit_report import Check
 from treetop.audit.device_conduct import group_check, randomness_check, refusal_check, retry_check
-from treetop.audit.device_laws import device_law_check
 from treetop.audit.enumerated_users import GroupLaw, UserBehaviour
-from treetop.audit.oracle_laws import FaceFactory, oracle_checks
+from treetop.audit.laws.device_laws import device_law_check
+from treetop.audit.laws.oracle_laws import FaceFactory, oracle_checks
 from treetop.audit.set_laws import drawn_once_check, exact_set_checks
 from treetop.audit.transcripts import Scene, scene_checks
 from treetop.errors import PromiseBroken

@@ -8,7 +8,7 @@ import pytest
 from tests.support.fixed_entropy import FixedEntropy
 
 from treetop.adapters.system import vectorised_device
-from treetop.audit import empirical_epsilon, longitudinal, oracle_laws
+from treetop.audit import empirical_epsilon, longitudinal
 from treetop.audit.audit_report import AuditReport, Check
 from treetop.audit.device_conduct import conduct_checks, oracle_conduct_checks
 from treetop.audit.empirical_epsilon import (
@@ -18,10 +18,11 @@ from treetop.audit.empirical_epsilon import (
     vectorised_checks,
     visible_excess,
 )
-from treetop.audit.exact_ratios import Odds, largest_odds
+from treetop.audit.laws import oracle_laws
+from treetop.audit.laws.exact_ratios import Odds, largest_odds
+from treetop.audit.laws.oracle_laws import BUDGETS, conduct_of, event_law, oracle_checks, report_law, shape_of
 from treetop.audit.longitudinal import longitudinal_check
 from treetop.audit.neighbouring_inputs import audited
-from treetop.audit.oracle_laws import BUDGETS, conduct_of, event_law, oracle_checks, report_law, shape_of
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.krr.device import SlotFace
 from treetop.oracles.oue import OptimizedUnaryEncoding

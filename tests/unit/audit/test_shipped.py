@@ -8,10 +8,10 @@ import pytest
 
 from treetop.adapters.system.durable_file import replace_durably
 from treetop.adapters.system.host import SystemEntropy
-from treetop.audit.exact_ratios import Odds
-from treetop.audit.long_lists import has_a_word_for_each_slot, long_list_checks, words_that_set, worst_odds
-from treetop.audit.oracle_laws import UNKNOWN
-from treetop.audit.oracle_laws import worst_odds as enumerated_odds
+from treetop.audit.laws.exact_ratios import Odds
+from treetop.audit.laws.long_lists import has_a_word_for_each_slot, long_list_checks, words_that_set, worst_odds
+from treetop.audit.laws.oracle_laws import UNKNOWN
+from treetop.audit.laws.oracle_laws import worst_odds as enumerated_odds
 from treetop.audit.shipped import recording_party
 from treetop.audit.shipped.recording_party import loopback
 from treetop.audit.shipped.scenes import ITEMS, READABLE, one_list, three_levels

@@ -18,7 +18,7 @@ from tests.unit.federation.device import test_order
 from tests.unit.services.device import test_failed_deliveries
 
 from treetop.audit.audit_report import NOT_SEEN, Check
-from treetop.audit.long_lists import long_list_checks
+from treetop.audit.laws.long_lists import long_list_checks
 from treetop.audit.shipped import device_checks, fleet_checks
 from treetop.audit.shipped.campaign_checks import campaign_device_checks
 from treetop.audit.shipped.device_runs import DeviceRuns

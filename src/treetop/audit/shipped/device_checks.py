@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from treetop.adapters.http.retrying_connection import RetryPolicy
 from treetop.adapters.system.durable_file import DeviceState
 from treetop.audit.audit_report import Check
-from treetop.audit.oracle_laws import number_of_words, scripts
+from treetop.audit.laws.oracle_laws import number_of_words, scripts
 from treetop.audit.scripted_entropy import ScriptedEntropy
 from treetop.audit.shipped.device_runs import DELIVERED, SERIAL, DeviceRuns, Seen
 from treetop.audit.shipped.recording_party import Fault, RecordingParty, loopback

@@ -18,7 +18,7 @@ from operator import attrgetter, methodcaller
 from typing import Any
 
 from treetop.audit.audit_report import Check
-from treetop.audit.exact_ratios import Cases, Odds, tight, within
+from treetop.audit.laws.exact_ratios import Cases, Odds, tight, within
 from treetop.audit.scripted_entropy import Exhausted, ScriptedEntropy, word
 from treetop.oracles.protocol import NO_CODE_KEY, Below, DeviceFace, Draw, Oracle, Seed, Words
 from treetop.privacy.budget import Budget

@@ -5,9 +5,9 @@ from fractions import Fraction
 from itertools import product
 
 from treetop.audit.audit_report import Check
-from treetop.audit.exact_ratios import Odds, largest_odds, within
+from treetop.audit.laws.exact_ratios import Odds, largest_odds, within
+from treetop.audit.laws.oracle_laws import edges
 from treetop.audit.neighbouring_inputs import Audited, DeviceFactory, audited, fresh_ledger
-from treetop.audit.oracle_laws import edges
 from treetop.audit.scripted_entropy import Exhausted, ScriptedEntropy, word
 from treetop.errors import TreetopError
 from treetop.federation.device.device import Device

@@ -13,7 +13,7 @@ from itertools import combinations_with_replacement, permutations
 from math import lcm
 
 from treetop.audit.audit_report import Check
-from treetop.audit.oracle_laws import KEYS, report_law
+from treetop.audit.laws.oracle_laws import KEYS, report_law
 from treetop.oracles.protocol import DeviceFace, Oracle
 from treetop.privacy.budget import Budget, exponential_bounds
 from treetop.privacy.shuffling import Clones

@@ -10,8 +10,8 @@ from collections.abc import Hashable, Sequence
 from itertools import permutations
 
 from treetop.audit.audit_report import Check
-from treetop.audit.exact_ratios import Cases, Odds, tight, within
-from treetop.audit.oracle_laws import BUDGETS, UNKNOWN, FaceFactory, conduct_of, edges
+from treetop.audit.laws.exact_ratios import Cases, Odds, tight, within
+from treetop.audit.laws.oracle_laws import BUDGETS, UNKNOWN, FaceFactory, conduct_of, edges
 from treetop.oracles.protocol import DeviceFace, Oracle, Words
 from treetop.privacy.budget import Budget
 from treetop.privacy.randomness import WORDS

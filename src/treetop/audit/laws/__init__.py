@@ -1,0 +1,1 @@
+"""Exact laws: every outcome enumerated, from the code that ships."""
