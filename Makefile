@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench
+MOTO := .venv-moto
 AUDIT := .venv-audit
 SDK := sdk/typescript
 SURVEY := src/treetop/services/local/survey_page
@@ -58,14 +59,20 @@ sdk:
 	@$(if $(filter required,$(TREETOP_BROWSER)),echo "the device for browsers needs Node 20 or newer" >&2; exit 1,echo "sdk skipped: Node 20 or newer is not installed")
 endif
 
-unit: $(VENV)/.dev
+# Object storage for the tests, in an environment of its own: its libraries hold some of ours back.
+$(MOTO)/.moto: requirements/moto.txt
+	$(PYTHON) -m venv $(MOTO)
+	$(MOTO)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/moto.txt
+	@touch $@
+
+unit: $(VENV)/.dev $(MOTO)/.moto
 	@rm -f .coverage .coverage.*
 	$(BIN)/coverage run -m pytest -q -n 2 --dist worksteal $(foreach room,$(LONG),--ignore=$(room))
 	@$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --include='$(SCIENCE)' --fail-under=100
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal $(LONG)
 
-check-slow: $(VENV)/.dev  ## the long checks; record their result in docs/check_slow.md
+check-slow: $(VENV)/.dev $(MOTO)/.moto  ## the long checks; record their result in docs/check_slow.md
 	$(BIN)/python -m pytest -q -m slow
 
 $(BENCH)/.bench: requirements/bench.txt pyproject.toml
@@ -86,6 +93,7 @@ lock: $(VENV)/.dev  ## pin every dependency with its hashes, without addresses
 	$(COMPILE) pyproject.toml --extra plot --extra federation --extra postgres --group build --group dev --output-file requirements/dev.txt
 	$(COMPILE) pyproject.toml --extra federation --constraint requirements/runtime.txt --output-file requirements/party.txt
 	$(COMPILE) pyproject.toml --extra words --constraint requirements/dev.txt --output-file requirements/words.txt
+	$(COMPILE) --group moto --output-file requirements/moto.txt
 	$(COMPILE) pyproject.toml --extra federation --group build --group bench --output-file requirements/bench.txt
 	$(COMPILE) --group audit --output-file requirements/audit.txt
 
@@ -120,4 +128,4 @@ verify-promises: $(VENV)/.dev  ## check the signature of docs/promises.md: PUBLI
 	$(BIN)/python -m tools.supply_chain.promises verify $(PUBLIC)
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(SDK)/node_modules $(SDK)/build $(SDK)/dist dist $(VENV) $(BENCH) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
+	rm -rf $(SDK)/node_modules $(SDK)/build $(SDK)/dist dist $(VENV) $(BENCH) $(MOTO) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*

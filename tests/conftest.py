@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import hypothesis
 import pytest
@@ -18,9 +20,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
-    server = PostgresServer.started(tmp_path_factory.mktemp("postgres"))
-    if isinstance(server, str):
-        pytest.skip(f"no PostgreSQL server could be started: {server}")
-    yield server
-    server.stop()
+def postgres() -> Iterator[PostgresServer]:
+    # Not in pytest's own folder: a second run on the machine takes the server's user the right to enter it.
+    with TemporaryDirectory(prefix="treetop-postgres-") as folder:
+        server = PostgresServer.started(Path(folder) / "data")
+        if isinstance(server, str):
+            pytest.skip(f"no PostgreSQL server could be started: {server}")
+        yield server
+        server.stop()

@@ -26,7 +26,9 @@ def test_the_paper_map_names_files_that_exist() -> None:
         assert (ROOT / name).exists(), name
 
 
-@pytest.mark.parametrize("name", ["party.txt", "runtime.txt", "words.txt", "dev.txt", "bench.txt", "audit.txt"])
+@pytest.mark.parametrize(
+    "name", ["party.txt", "runtime.txt", "words.txt", "dev.txt", "moto.txt", "bench.txt", "audit.txt"]
+)
 def test_every_locked_requirement_has_a_hash_and_no_address(name: str) -> None:
     text = (ROOT / "requirements" / name).read_text()
     assert "://" not in text

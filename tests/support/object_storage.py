@@ -1,157 +1,114 @@
-"""A small server that speaks as much of S3 as pyarrow asks: objects, ranges, uploads in parts, lists of keys.
+"""Object storage as S3 has it: moto's server in a process of its own, which checks every signature.
 
-An upload in parts makes an object when it is completed, as S3 does. Requests are kept, so that tests can look at them.
+It lives in an environment of its own (`make .venv-moto/.moto`, requirements/moto.txt).
 """
 
 import re
-import threading
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, unquote, urlsplit
-from xml.sax.saxutils import escape
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import urlencode
 
-_RANGE = re.compile(r"bytes=(\d+)-(\d*)")
-_CHUNK = re.compile(rb"([0-9A-Fa-f]+)[^\r]*\r\n")
+import pytest
+from pyarrow import fs
+
+from treetop.adapters.report_files.locations import StoredObject
+
+SERVER = Path(__file__).parents[2] / ".venv-moto" / "bin" / "moto_server"
+REGION = "eu-central-1"
+_RUNNING = re.compile(r"Running on http://127\.0\.0\.1:(\d+)")
+_REQUEST = re.compile(r'"(?:\x1b\[[0-9;]*m)*([A-Z]+ /\S*) HTTP/1\.1')
+_POLICY = '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":%s,"Resource":"*"}]}'
+_ANYBODY = "AWS4-HMAC-SHA256 Credential=anybody/20260101/us-east-1/iam/aws4_request, SignedHeaders=host, Signature=0"
 
 
-class ObjectStorage(ThreadingHTTPServer):
-    """Buckets in memory."""
+class ObjectStorage:
+    """A running server: one user with a key, and what is stored."""
 
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Request)
-        self.objects: dict[str, bytes] = {}
-        self.uploads: dict[str, dict[int, bytes]] = {}
-        self.asked: list[tuple[str, str]] = []
-        self.break_uploads = False
-        """Whether the last word of every upload is refused."""
+    def __init__(self, port: int, log: Path) -> None:
+        self.port, self._log = port, log
+        self._ask_iam(Action="CreateUser", UserName="north")
+        told = self._ask_iam(Action="CreateAccessKey", UserName="north")
+        self.key, self.secret = (
+            re.findall(f"<{name}>([^<]+)<", told)[0] for name in ("AccessKeyId", "SecretAccessKey")
+        )
+        self.allow("*")
+        self.files = fs.S3FileSystem(
+            access_key=self.key, secret_key=self.secret, region=REGION, scheme="http", allow_bucket_creation=True,
+            endpoint_override=f"127.0.0.1:{port}",
+        )  # fmt: skip
 
     @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
+    def environment(self) -> Mapping[str, str]:
+        """Return what a party is started with; nothing else tells it the key."""
+        return {
+            "AWS_ACCESS_KEY_ID": self.key, "AWS_SECRET_ACCESS_KEY": self.secret, "AWS_REGION": REGION,
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}", "AWS_EC2_METADATA_DISABLED": "true",
+        }  # fmt: skip
+
+    @property
+    def asked(self) -> list[str]:
+        """Return method and address of every request so far."""
+        return _REQUEST.findall(self._log.read_text())
+
+    def allow(self, *actions: str) -> None:
+        """Let the user do these and nothing else."""
+        named = "[" + ",".join(f'"s3:{action}"' for action in actions) + "]"
+        self._ask_iam(
+            Action="PutUserPolicy", UserName="north", PolicyName="allowed", PolicyDocument=_POLICY % named
+        )  # fmt: skip
+
+    def contents(self, bucket: str) -> dict[StoredObject, bytes]:
+        """Return all objects of a bucket."""
+        found = sorted(each.path for each in self.files.get_file_info(fs.FileSelector(bucket, recursive=True))
+                       if each.is_file)  # fmt: skip
+        return {StoredObject(*path.split("/", 1)): self.files.open_input_file(path).read() for path in found}
+
+    def put(self, stored: StoredObject, content: bytes) -> None:
+        with self.files.open_output_stream(stored.path) as target:
+            target.write(content)
+
+    def _ask_iam(self, **fields: str) -> str:
+        """Ask for something that nobody has to sign, and have everything else signed from there on."""
+        _posted(self.port, "/moto-api/reset-auth", "1")
+        return _posted(self.port, "/", urlencode({**fields, "Version": "2010-05-08"}))
+
+
+def _posted(port: int, path: str, body: str) -> str:
+    connection = HTTPConnection("127.0.0.1", port, timeout=30)
+    kind = "application/x-www-form-urlencoded" if path == "/" else "text/plain"
+    connection.request("POST", path, body, {"Authorization": _ANYBODY, "Content-Type": kind})
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    assert answer.status == 200, text
+    return text
 
 
 @contextmanager
-def object_storage() -> Iterator[ObjectStorage]:
-    server = ObjectStorage()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
+def object_storage(folder: Path) -> Iterator[ObjectStorage]:
+    if not SERVER.exists():
+        pytest.skip("moto's server is not installed: make .venv-moto/.moto")
+    log = folder / "moto.log"
+    with log.open("w") as output:
+        command = [str(SERVER), "-H", "127.0.0.1", "-p", "0"]
+        server = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=folder)
     try:
-        yield server
+        yield ObjectStorage(_port(server, log), log)
     finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
+        server.kill()
+        server.wait(30)
 
 
-class _Request(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: ObjectStorage
-
-    def log_message(self, *_words: object) -> None:
-        pass
-
-    def do_PUT(self) -> None:
-        body, path, query = self._parts()
-        if "partNumber" in query:
-            self.server.uploads[query["uploadId"]][int(query["partNumber"])] = body
-        elif "/" in path:
-            if self.server.break_uploads:
-                return self._answer(403)
-            self.server.objects[path] = body
-        return self._answer(200, headers={"ETag": '"etag"'})
-
-    def do_POST(self) -> None:
-        _, path, query = self._parts()
-        if "uploads" in query:
-            upload = f"upload{len(self.server.asked)}"
-            self.server.uploads[upload] = {}
-            bucket, _, key = path.partition("/")
-            return self._xml("InitiateMultipartUploadResult", Bucket=bucket, Key=key, UploadId=upload)
-        if self.server.break_uploads:
-            return self._answer(403)
-        parts = self.server.uploads.pop(query["uploadId"])
-        self.server.objects[path] = b"".join(parts[number] for number in sorted(parts))
-        return self._xml("CompleteMultipartUploadResult", Key=path, ETag='"etag"')
-
-    def do_DELETE(self) -> None:
-        _, path, query = self._parts()
-        self.server.uploads.pop(query.get("uploadId", ""), None)
-        self.server.objects.pop(path, None)
-        self._answer(204)
-
-    def do_HEAD(self) -> None:
-        self.do_GET()
-
-    def do_GET(self) -> None:
-        _, path, query = self._parts()
-        if "/" not in path:
-            return self._list(path, query)
-        content = self.server.objects.get(path)
-        if content is None:
-            return self._answer(404)
-        wanted = _RANGE.fullmatch(self.headers.get("Range", ""))
-        if wanted is None:
-            return self._answer(200, content, {"ETag": '"etag"'})
-        first, last = int(wanted[1]), min(int(wanted[2] or len(content)), len(content) - 1)
-        told = {"Content-Range": f"bytes {first}-{last}/{len(content)}", "ETag": '"etag"'}
-        return self._answer(206, content[first : last + 1], told)
-
-    def _list(self, bucket: str, query: dict[str, str]) -> None:
-        if "list-type" not in query:
-            return self._answer(200)
-        prefix = query.get("prefix", "")
-        found = sorted(path for path in self.server.objects if path.startswith(f"{bucket}/{prefix}"))
-        contents = "".join(
-            f"<Contents><Key>{escape(path.partition('/')[2])}</Key><Size>{len(self.server.objects[path])}</Size>"
-            "<LastModified>2026-01-01T00:00:00.000Z</LastModified></Contents>"
-            for path in found
-            if "/" not in path[len(f"{bucket}/{prefix}") :].strip("/")
-        )
-        told = f"<IsTruncated>false</IsTruncated><KeyCount>{len(found)}</KeyCount>{contents}"
-        text = f"<ListBucketResult>{told}</ListBucketResult>"
-        return self._answer(200, text.encode(), {"Content-Type": "application/xml"})
-
-    def _parts(self) -> tuple[bytes, str, dict[str, str]]:
-        """Return body, bucket and key, and the query."""
-        address = urlsplit(self.path)
-        query = {name: values[0] for name, values in parse_qs(address.query, keep_blank_values=True).items()}
-        self.server.asked.append((self.command, self.path))
-        body = self._chunks() if "Transfer-Encoding" in self.headers else b""
-        body += self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        if "aws-chunked" in self.headers.get("Content-Encoding", ""):
-            body = _unchunked(body)
-        return body, unquote(address.path).strip("/"), query
-
-    def _chunks(self) -> bytes:
-        body = b""
-        while length := int(self.rfile.readline().partition(b";")[0], 16):
-            body += self.rfile.read(length)
-            self.rfile.readline()
-        self.rfile.readline()
-        return body
-
-    def _xml(self, name: str, **fields: str) -> None:
-        inside = "".join(f"<{field}>{escape(value)}</{field}>" for field, value in fields.items())
-        self._answer(200, f"<{name}>{inside}</{name}>".encode(), {"Content-Type": "application/xml"})
-
-    def _answer(self, status: int, body: bytes = b"", headers: dict[str, str] | None = None) -> None:
-        self.send_response(status)
-        for name, value in (headers or {}).items():
-            self.send_header(name, value)
-        self.send_header("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-
-def _unchunked(body: bytes) -> bytes:
-    """Return what chunks with checksums hold."""
-    content, place = b"", 0
-    while (head := _CHUNK.match(body, place)) and (length := int(head[1], 16)):
-        content += body[head.end() : head.end() + length]
-        place = head.end() + length + 2
-    return content
+def _port(server: "subprocess.Popen[bytes]", log: Path) -> int:
+    for _ in range(600):
+        if found := _RUNNING.search(log.read_text()):
+            return int(found[1])
+        try:
+            server.wait(0.1)
+        except subprocess.TimeoutExpired:
+            continue
+        break
+    raise AssertionError(f"moto's server did not start: {log.read_text()}")

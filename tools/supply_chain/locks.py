@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 REQUIREMENTS = ROOT / "requirements"
-LOCKS = ("party", "runtime", "words", "dev", "bench", "audit")
+LOCKS = ("party", "runtime", "words", "dev", "moto", "bench", "audit")
 """What a deployed party needs, what all of Treetop needs, the public word lists, and what only its own checks need."""
 _PINNED = re.compile(r"(?P<name>[\w.\-]+)(\[[\w,\-]+\])?==(?P<version>[^\s;\\]+)(\s*;\s*(?P<marker>[^\\]+?))?\s*(\\|$)")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")

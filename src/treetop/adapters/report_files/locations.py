@@ -7,6 +7,7 @@ Credentials, region and address of the storage come from the environment alone, 
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from hashlib import file_digest, sha256
@@ -52,9 +53,14 @@ class StoredObject:
 
     def put(self, file: Path) -> None:
         """Make the object of a file's content; it is there when all of it has arrived, and not before."""
-        with file.open("rb") as source, storage().open_output_stream(self.path) as target:
-            while piece := source.read(PIECE):
-                target.write(piece)
+        try:
+            with file.open("rb") as source, storage().open_output_stream(self.path) as target:
+                while piece := source.read(PIECE):
+                    target.write(piece)
+        except BaseException:
+            with suppress(OSError):  # a stream that is left early still makes an object, of what it was given
+                storage().delete_file(self.path)
+            raise
 
     def digest(self) -> str:
         """Return the SHA-256 of what was really stored, read back."""

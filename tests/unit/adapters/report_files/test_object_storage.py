@@ -3,6 +3,8 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from hashlib import sha256
+from io import FileIO
 from pathlib import Path
 
 import numpy as np
@@ -19,23 +21,37 @@ from treetop.adapters.report_files.counting import Candidates, EmbeddedEngine
 from treetop.adapters.report_files.locations import ReportFolder, StoredObject, located
 from treetop.adapters.report_files.reader import ReportFile
 from treetop.errors import InvalidInput, ReportFileRefused, StoreUnavailable
+from treetop.oracles.frequency_oracle import Tally
 from treetop.toml_files import Source
 
 FOLDER = StoredObject("reports-of-north", "tasks")
 COUNTING = COUNTINGS["krr"]
+HALF_AN_UPLOAD = """
+import os, sys
+from treetop.adapters.report_files.locations import storage
+target = storage().open_output_stream(sys.argv[1])
+target.write(bytes(12_000_000))
+os._exit(9)
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStorage]:
+    with object_storage(tmp_path_factory.mktemp("storage")) as running:
+        yield running
 
 
 @pytest.fixture
-def storage(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStorage]:
-    with object_storage() as server:
-        for name, value in {
-            "AWS_ACCESS_KEY_ID": "canary-key", "AWS_SECRET_ACCESS_KEY": "canary-secret",
-            "AWS_ENDPOINT_URL": server.address, "AWS_EC2_METADATA_DISABLED": "true", "AWS_REGION": "eu-central-1",
-        }.items():  # fmt: skip
-            monkeypatch.setenv(name, value)
-        locations.storage.cache_clear()
-        yield server
-        locations.storage.cache_clear()
+def storage(server: ObjectStorage, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStorage]:
+    server.allow("*")
+    server.files.create_dir(FOLDER.bucket)
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    locations.storage.cache_clear()
+    yield server
+    server.allow("*")
+    server.files.delete_dir_contents(FOLDER.bucket)
+    locations.storage.cache_clear()
 
 
 @pytest.fixture
@@ -46,60 +62,98 @@ def place(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
     found.close()
 
 
-def objects(storage: ObjectStorage) -> list[StoredObject]:
-    return [StoredObject(*name.split("/", 1)) for name in sorted(storage.objects)]
+def tallied(place: Place) -> Tally:
+    return CollectedReports(place.store, FOLDER).tally(TASK, GROUPS, COUNTING)
+
+
+def stored(storage: ObjectStorage) -> dict[StoredObject, bytes]:
+    return storage.contents(FOLDER.bucket)
+
+
+def first_of(storage: ObjectStorage) -> StoredObject:
+    return next(iter(stored(storage)))
 
 
 def test_groups_are_stored_by_their_content_and_counted_from_there(storage: ObjectStorage, place: Place) -> None:
     values = submitted(place, COUNTING)
-    tally = CollectedReports(place.store, FOLDER).tally(TASK, GROUPS, COUNTING)
+    storage.allow("ListBucket", "GetObject", "PutObject")
+    tally = tallied(place)
     np.testing.assert_array_equal(tally.support, plain_support(values, COUNTING))
-    for found in objects(storage):
-        assert found.name == f"{found.name.partition('_sha256_')[0]}_sha256_{found.digest()}.parquet"
+    kept = stored(storage)
+    assert len(kept) == len(GROUPS)
+    for found, content in kept.items():
+        assert found.name == f"{found.name.partition('_sha256_')[0]}_sha256_{sha256(content).hexdigest()}.parquet"
     with pytest.raises(InvalidInput, match="were scrubbed"):
         place.store.bodies(TASK, GROUPS[0])
     place.reopen()
-    stored = dict(storage.objects)
-    again = CollectedReports(place.store, FOLDER).tally(TASK, GROUPS, COUNTING)
-    np.testing.assert_array_equal(again.support, tally.support)
-    assert storage.objects == stored
-    assert not any("canary-secret" in path for _, path in storage.asked)
+    np.testing.assert_array_equal(tallied(place).support, tally.support)
+    assert stored(storage) == kept
 
 
-def test_an_upload_that_is_not_finished_leaves_nothing_and_the_reports_stay(
-    storage: ObjectStorage, place: Place, tmp_path: Path
+@pytest.mark.parametrize("allowed", [("ListBucket", "GetObject"), ("ListBucket", "PutObject")])
+def test_what_was_not_stored_and_read_back_stays_with_the_party(
+    storage: ObjectStorage, place: Place, allowed: tuple[str, ...]
 ) -> None:
+    """May not write; may write, and cannot see what became of it."""
     values = submitted(place, COUNTING)
-    storage.break_uploads = True
+    storage.allow(*allowed)
     with pytest.raises(StoreUnavailable, match="cannot be put into s3://reports-of-north/tasks"):
-        CollectedReports(place.store, FOLDER).tally(TASK, GROUPS, COUNTING)
-    assert storage.objects == {}
+        tallied(place)
     assert sum(map(len, place.store.bodies(TASK, GROUPS[0]))) == 600
-    storage.break_uploads = False
-    tally = CollectedReports(place.store, FOLDER).tally(TASK, GROUPS, COUNTING)
-    np.testing.assert_array_equal(tally.support, plain_support(values, COUNTING))
+    storage.allow("*")
+    np.testing.assert_array_equal(tallied(place).support, plain_support(values, COUNTING))
+
+
+def test_an_upload_whose_process_is_killed_leaves_nothing_to_read(storage: ObjectStorage, place: Place) -> None:
+    values = submitted(place, COUNTING)
+    half = FOLDER / f"{TASK.hex()}_level_3_role_0_sha256_{'0' * 64}.parquet"
+    done = subprocess.run([sys.executable, "-c", HALF_AN_UPLOAD, half.path], check=False, timeout=120)
+    assert done.returncode == 9
+    assert any(request.startswith("PUT") and "partNumber=1" in request for request in storage.asked)
+    assert stored(storage) == {}
+    np.testing.assert_array_equal(tallied(place).support, plain_support(values, COUNTING))
+    assert half not in stored(storage)
+
+
+class FailingFile(FileIO):
+    """A file whose fourth piece cannot be read."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if self.tell() >= 3 * locations.PIECE:
+            raise OSError("the disk is gone")
+        return super().read(size)
+
+
+def test_a_file_that_cannot_be_read_to_its_end_makes_no_object(
+    storage: ObjectStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "report.parquet"
+    file.write_bytes(bytes(4 * locations.PIECE))
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", lambda path, _mode: FailingFile(path))
+        with pytest.raises(OSError, match="the disk is gone"):
+            (FOLDER / "report.parquet").put(file)
+    assert any("report.parquet?partNumber=1" in request for request in storage.asked)
+    assert stored(storage) == {}
 
 
 def test_an_object_that_is_not_what_its_name_says_is_refused(storage: ObjectStorage, place: Place) -> None:
     """Cut off, or changed: the reports are not forgotten for it, and it is not counted."""
     submitted(place, COUNTING)
-    collected = CollectedReports(place.store, FOLDER)
-    collected.tally(TASK, GROUPS, COUNTING)
-    first = objects(storage)[0]
-    whole = storage.objects[first.path]
+    tallied(place)
+    (first, whole), (other, _) = stored(storage).items()
     for content in (whole[:-100], whole[:200] + bytes([whole[200] ^ 1]) + whole[201:]):
-        storage.objects[first.path] = content
+        storage.put(first, content)
         with pytest.raises(ReportFileRefused, match="its content is not what its name says"):
-            CollectedReports(place.store, FOLDER).tally(TASK, GROUPS, COUNTING)
+            tallied(place)
     with pytest.raises(ReportFileRefused):
-        EmbeddedEngine().count([first], Candidates(ReportFile.opened(objects(storage)[1]).kind))
+        EmbeddedEngine().count([first], Candidates(ReportFile.opened(other).kind))
 
 
-@pytest.mark.slow
 def test_dask_workers_count_from_there(storage: ObjectStorage, place: Place) -> None:
     submitted(place, COUNTING)
-    CollectedReports(place.store, FOLDER).tally(TASK, GROUPS, COUNTING)
-    first = objects(storage)[0]
+    tallied(place)
+    first = first_of(storage)
     asked = Candidates(ReportFile.opened(first).kind)
     here = EmbeddedEngine().count([first], asked)
     with (
@@ -112,10 +166,25 @@ def test_dask_workers_count_from_there(storage: ObjectStorage, place: Place) -> 
 
 def test_the_command_counts_them(storage: ObjectStorage, place: Place) -> None:
     submitted(place, COUNTING)
-    CollectedReports(place.store, FOLDER).tally(TASK, GROUPS, COUNTING)
-    command = [sys.executable, "-m", "treetop", "count", "--json", str(objects(storage)[0])]
+    tallied(place)
+    command = [sys.executable, "-m", "treetop", "count", "--json", str(first_of(storage))]
     told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert '"reports": 600' in told.stdout, told.stderr
+    assert not any(storage.secret in request for request in storage.asked)
+
+
+@pytest.mark.parametrize("name", ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"])
+def test_credentials_are_those_of_the_environment(
+    storage: ObjectStorage, place: Place, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The storage checks signatures: with another key in the environment, nothing is taken and no secret is shown."""
+    submitted(place, COUNTING)
+    monkeypatch.setenv(name, "canary-of-another")
+    locations.storage.cache_clear()
+    with pytest.raises(StoreUnavailable, match="cannot be put into") as refusal:
+        tallied(place)
+    assert "canary" not in str(refusal.value)
+    assert stored(storage) == {}
 
 
 @pytest.mark.parametrize(
