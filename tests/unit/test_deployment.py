@@ -3,8 +3,6 @@
 import ast
 import json
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -129,22 +127,23 @@ def test_the_compose_file_names_what_is_there() -> None:
             assert service["cap_drop"] == ["ALL"]
 
 
-def test_the_container_file_keeps_its_rules() -> None:
-    """No linter is at hand everywhere, so the rules that matter are here."""
+def test_the_container_file_keeps_our_own_rules() -> None:
+    """What no linter knows of: nothing is downloaded, nobody is root, and both stages have one base."""
     text = (DEPLOY / "container" / "Containerfile").read_text().replace("\\\n", " ")
     lines = [line.split(None, 1) for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    bases = [rest.split()[0] for word, rest in lines if word == "FROM"]
+    assert len(set(bases)) == 1
+    assert re.fullmatch(r"[a-z]+:\d+\.\d+\.\d+[a-z-]*", bases[0]), "the base image has a version"
     words = [word for word, _ in lines]
-    assert words[0] == "FROM"
-    assert re.fullmatch(r"[a-z]+:\d+\.\d+\.\d+[a-z-]*", lines[0][1]), "the base image has a version"
     assert set(words) <= {"FROM", "COPY", "RUN", "ENV", "USER", "WORKDIR", "EXPOSE", "STOPSIGNAL", "ENTRYPOINT", "CMD"}
-    assert words.index("USER") > words.index("RUN")
-    assert dict(lines)["USER"].split(":")[0].isdigit()
-    assert int(dict(lines)["USER"].split(":")[0]) > 0
-    run = dict(lines)["RUN"]
-    assert run.count("pip install") == run.count("--no-index") == 2, "nothing is downloaded"
+    assert words.index("USER") > max(place for place, word in enumerate(words) if word == "RUN")
+    user, group = dict(lines)["USER"].split(":")
+    assert int(user) > 0 < int(group)
+    runs = " ".join(rest for word, rest in lines if word == "RUN")
+    assert runs.count("pip install") == runs.count("--no-index") == 2
     assert not re.search(r"\b(curl|wget|apt|apt-get|sudo)\b", text)
     for word, rest in lines:
-        if word == "COPY" and not rest.startswith("wheels"):
+        if word == "COPY" and not rest.startswith(("wheels", "--from=")):
             assert (ROOT / rest.split()[0]).exists()
         if word in {"ENTRYPOINT", "CMD"}:
             assert json.loads(rest)
@@ -158,11 +157,6 @@ def test_systemd_units_are_hardened_and_run_commands_that_exist(unit: Path) -> N
     ((service, role, settings),) = re.findall(r"\nExecStart=\S+ (party|server)( --role \S+)? --settings (\S+)", text)
     assert f"treetop {service} check --settings {settings}" in text
     assert role.strip() in {"", "--role intake", "--role coordinator"}
-    if shutil.which("systemd-analyze"):
-        command = ["systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", str(unit)]
-        told = subprocess.run(command, capture_output=True, text=True, check=False)
-        if "unrecognized option" not in told.stderr and "Unknown" not in told.stderr:
-            assert told.returncode == 0, told.stdout[-300:] + told.stderr
 
 
 def test_every_event_of_the_log_is_documented() -> None:
