@@ -29,6 +29,10 @@ def main() -> None:
         _refuse(str(MissingExtra("this command", extra, missing.name)))
     except (TreetopError, typer.TyperException) as refusal:
         _refuse(refusal.format_message() if isinstance(refusal, typer.TyperException) else str(refusal))
+    except OSError as reason:
+        if reason.filename is None or not reason.strerror:
+            raise
+        _refuse(f"{reason.filename}: {reason.strerror}")  # a disk that is full, a folder that is not ours
     if code == INTERRUPTED:
         from treetop.cli.screen import err  # noqa: PLC0415
 

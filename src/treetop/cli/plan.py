@@ -140,17 +140,16 @@ def _show_campaign(planned: CampaignPlan) -> None:
         found = {row.mode: written_share(row.found) for row in each.modes}
         shares = (found[mode] for mode in SHOWN_OF_WEEKS)
         table.add_row(_how_often(each), f"{sum(each.answering):,}", f"{each.epsilon:.3g}", *shares)
-    out.print(table)
+    out.print(fitted(table))
     out.print(
         "The week is drawn uniformly by every device. A name of an earlier week is found from the share under word "
         "list on, a new one from that under texts or canopy, as a query is asked.",
         style="dim",
-        soft_wrap=True,
     )
     pays = f"{float(caps.per_task):g} a report, {float(caps.window):g} in {caps.window_seconds // DAY} days"
     out.print(Text(f"\nDevices as shipped pay {pays} and {float(caps.lifetime):g} in a lifetime", style="bold"))
     for each in planned.rotations:
-        out.print(f"  {_how_often(each):<18} {_as_shipped(each)}", soft_wrap=True)
+        out.print(f"  {_how_often(each):<18} {_as_shipped(each)}")
 
 
 def _how_often(rotation: Rotation) -> str:
@@ -175,8 +174,8 @@ def _show(planned: Plan) -> None:
     out.print(MEANINGS, style="dim")
     out.print(Text(f"\nUsers of the smallest party ({min(planned.users):,}, half taken for fakes)", style="bold"))
     for central in dict.fromkeys(row.central_epsilon for row in planned.rows):
-        modes = ", ".join(row.mode for row in planned.rows if row.central_epsilon == central)
-        out.print(f"  {modes}: {CentralGuarantee(central, planned.delta).beside(p.epsilon)}", soft_wrap=True)
+        modes = "; ".join(row.mode for row in planned.rows if row.central_epsilon == central)
+        out.print(f"  {modes}: {CentralGuarantee(central, planned.delta).beside(p.epsilon)}")
     if planned.lists.catalogue == p.k:
         out.print(
             f"\nThe catalogue holds just k = {p.k} items: all of them are listed, and only their marks tell more."
@@ -185,8 +184,7 @@ def _show(planned: Plan) -> None:
         out.print(
             f"\nA report speaks of up to {p.items_per_user} items of a user: a share is of the users who hold an item, "
             f"each weighing min(1, {p.items_per_user} / number of her items). One crafted report weighs "
-            f"{planned.fake_weight:.1f} of them.",
-            soft_wrap=True,
+            f"{planned.fake_weight:.1f} of them."
         )
     if planned.frequency is not None:
         out.print(Text(f"\nTo find an item of {planned.frequency:.3%} of users", style="bold"))

@@ -67,20 +67,25 @@ def print_json(value: object) -> None:
 
 
 def plain(text: str) -> str:
-    """Return a text as this terminal can print it: ASCII instead of the marks that it has no character for."""
+    """Return a text as this terminal can print it: ASCII for marks that it has no character for, escapes for letters.
+
+    What is printed is as wide as what was measured, so that columns align.
+    """
     try:
         text.encode(out.encoding)
-    except (UnicodeEncodeError, LookupError):
-        return "".join(letter if _has(letter) else IN_ASCII.get(letter, letter) for letter in text)
+    except UnicodeEncodeError:
+        return "".join(map(_printable, text))
+    except LookupError:
+        return "".join(IN_ASCII.get(letter, letter) for letter in text)
     return text
 
 
-def _has(letter: str) -> bool:
+def _printable(letter: str) -> str:
     try:
         letter.encode(out.encoding)
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
+    except UnicodeEncodeError:
+        return IN_ASCII.get(letter) or letter.encode("ascii", "backslashreplace").decode("ascii")
+    return letter
 
 
 def text_of(show: Callable[[], None]) -> str:

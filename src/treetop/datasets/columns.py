@@ -13,6 +13,8 @@ from treetop.errors import InvalidInput
 
 Codes = NDArray[np.int32]
 MAX_COUNT = (1 << 53) - 1
+NUMBER = r"(?i)^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?$|^[+-]?(nan|inf|infinity)$"
+"""How one is written, in pyarrow's regular expressions."""
 HOW_TO_DROP = "--drop-missing (drop_missing=True) leaves such rows out"
 
 
@@ -155,29 +157,22 @@ def whole_numbers(source: str, name: str, column: pa.ChunkedArray, least: int = 
     try:
         numbers = pc.utf8_trim_whitespace(column) if pa.types.is_string(column.type) else column
         missing = pc.is_null(numbers) if numbers is column else pc.or_kleene(pc.is_null(numbers), pc.equal(numbers, ""))
-        _refuse_first(source, column, missing, expected)
+        _refuse_first(source, column, missing, expected, f"; {HOW_TO_DROP}")
         numbers = numbers.cast(pa.int64() if pa.types.is_integer(numbers.type) else pa.float64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
         _refuse_first(source, column, _unreadable(column), expected)
         raise InvalidInput(f"{source}: expected whole numbers in {name!r}, found other values: {reason}") from None
     values = np.asarray(numbers)
     wrong = ~(np.isfinite(values) & (values >= least) & (values <= MAX_COUNT) & (values == np.floor(values)))
-    _refuse_first(source, column, pa.chunked_array([pa.array(wrong)]), expected)
+    _refuse_first(source, column, pa.array(wrong), expected)
     return values.astype(np.int64)
 
 
-def _unreadable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _unreadable(column: pa.ChunkedArray) -> Any:
     """Say of every text whether it is no number; of columns that are no text, nothing is said."""
-    texts = column.to_pylist() if pa.types.is_string(column.type) else []
-
-    def is_none(text: str) -> bool:
-        try:
-            float(text)
-        except ValueError:
-            return True
-        return False
-
-    return pa.chunked_array([pa.array([is_none(text) for text in texts], pa.bool_())])
+    if not pa.types.is_string(column.type):
+        return pa.array([], pa.bool_())
+    return pc.invert(pc.match_substring_regex(pc.utf8_trim_whitespace(pc.fill_null(column, "")), NUMBER))
 
 
 def popularities(source: str, name: str, column: pa.ChunkedArray) -> list[float]:
@@ -186,17 +181,16 @@ def popularities(source: str, name: str, column: pa.ChunkedArray) -> list[float]
         numbers = pc.utf8_trim_whitespace(column) if pa.types.is_string(column.type) else column
         values = np.asarray(numbers.cast(pa.float64()).fill_null(np.nan))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
+        _refuse_first(source, column, _unreadable(column), f"a number from 0 in {name!r}")
         raise InvalidInput(f"{source}: expected numbers in {name!r}, found other values: {reason}") from None
-    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
-    if len(wrong):
-        found = column[int(wrong[0])].as_py()
-        raise InvalidInput(f"{source}: row {wrong[0] + 1}: expected a number from 0 in {name!r}, found {found}")
+    wrong = pa.array(~(np.isfinite(values) & (values >= 0)))
+    _refuse_first(source, column, wrong, f"a number from 0 in {name!r}")
     return [float(value) for value in values]
 
 
-def _refuse_first(source: str, column: pa.ChunkedArray, wrong: pa.ChunkedArray, expected: str) -> None:
+def _refuse_first(source: str, column: pa.ChunkedArray, wrong: Any, expected: str, hint: str = "") -> None:
     row = pc.index(wrong, True).as_py()
     if row >= 0:
         found = column[row].as_py()
         found = "none" if found is None or not str(found).strip() else found
-        raise InvalidInput(f"{source}: row {row + 1}: expected {expected}, found {found}")
+        raise InvalidInput(f"{source}: row {row + 1}: expected {expected}, found {found}{hint}")

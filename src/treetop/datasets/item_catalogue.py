@@ -18,7 +18,12 @@ def load_catalogue(path: str | Path) -> ItemCatalogue:
         items = lines_of(path) if path.suffix.lower() == ".txt" or not path.exists() else _column(path)
         return replace(ItemCatalogue.of(items), source=path.name)
     except InvalidInput as refusal:
-        raise InvalidInput(f"{path}: {refusal}" if str(path) not in str(refusal) else str(refusal)) from None
+        raise InvalidInput(with_path(path, str(refusal))) from None
+
+
+def with_path(path: Path, refusal: str) -> str:
+    """Return what is wrong with a file, which names it as whoever asked did."""
+    return refusal if str(path) in refusal else f"{path}: {refusal.removeprefix(f'{path.name}: ')}"
 
 
 def catalogue_of(given: ItemCatalogue | Iterable[object] | str | Path | None) -> ItemCatalogue | None:

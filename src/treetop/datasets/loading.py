@@ -162,6 +162,9 @@ def federation_from_tables(name: str, tables: list[ReadTable], options: ReadOpti
     # Where no table counts users, repeated rows are no surprise and need no note.
     counted = any(USERS in each.names for each in columns)
     users = np.concatenate([each.numbers(USERS, 0) for each in columns]) if counted else None
-    federation = federation_from_rows(name, parties, items, users)
+    try:
+        federation = federation_from_rows(name, parties, items, users)
+    except InvalidInput as refusal:
+        raise InvalidInput(f"{', '.join(read.source for read in tables)}: {refusal}") from None
     notes = tuple(note for each in columns for note in each.notes)
     return replace(federation, notes=notes + federation.notes)

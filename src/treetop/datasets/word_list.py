@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from treetop.datasets.columns import popularities, text_column
-from treetop.datasets.item_catalogue import lines_of
+from treetop.datasets.item_catalogue import lines_of, with_path
 from treetop.datasets.table_files.reader import read_table
 from treetop.encoding.listed_items import ItemCatalogue
 from treetop.errors import InvalidInput, UnknownName
@@ -75,7 +75,7 @@ def _read(path: Path, in_order: bool) -> ItemCatalogue:
         if not path.exists():
             expected = "a word list must be a list of items, a .txt file, a table or wordfreq:LANGUAGE"
             raise InvalidInput(f"{expected}, found {str(path)!r}: {refusal}") from None
-        raise InvalidInput(f"{path}: {refusal}" if str(path) not in str(refusal) else str(refusal)) from None
+        raise InvalidInput(with_path(path, str(refusal))) from None
 
 
 def _columns(source: str, table: pa.Table) -> tuple[list[str], tuple[str, list[float]] | None]:

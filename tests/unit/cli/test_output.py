@@ -1,6 +1,7 @@
 """`--output FILE` for every command that finds something, and `treetop explain`."""
 
 import json
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 
 import treetop
 from treetop.cli.app import app
+from treetop.cli.main import main
 from treetop.errors import InvalidInput
 from treetop.planning.meaning import STRENGTHS, meaning_of
 from treetop.query.answer import Answer
@@ -144,3 +146,17 @@ class TestNotebooks:
             assert [row.item for row in answer.items] == ["cappuccino", "cocoa"]
         answer.write(str(tmp_path / "answer.json"))
         assert json.loads((tmp_path / "answer.json").read_text())["k"] == 2
+
+
+def test_what_cannot_be_written_is_said_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(path: Path, *_: object) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(sys, "argv", ["treetop", "explain", "2", "--output", str(tmp_path / "x.json")])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 2
+    assert "x.json: No space left on device" in " ".join(capsys.readouterr().err.split())

@@ -66,14 +66,17 @@ def test_a_terminal_without_the_marks_gets_ascii(encoding: str, monkeypatch: pyt
     file = io.TextIOWrapper(raw, encoding=encoding, errors="strict")  # whatever is left over is a traceback
     monkeypatch.setattr(out, "_file", file)
     monkeypatch.setattr(out, "_width", 110)
-    show(replace(ANSWER, items=ITEMS[2:]))
+    show(replace(ANSWER, items=(*ITEMS[2:], ITEMS[0])))
     file.flush()
     text = raw.getvalue().decode(encoding)
-    assert "1 *  cappuccino with oat milk  ####" in text
-    assert "* 2 of 2 items stand out from noise." in text
+    assert "1 *  cappuccino with oat milk" in text
+    assert "2 *  chai" in text
+    assert "3 *  \\u7ea2\\u8336" in text
+    assert "* 3 of 3 items stand out from noise." in text
     assert "epsilon = 0.5" in text
     assert ("12,344 +/- 679" if encoding == "ascii" else "12,344 ± 679") in text
-    rows = text.splitlines()[2:4]
+    rows = text.splitlines()[2:5]
+    assert "####" in rows[0]
     assert len({len(row.rstrip()) for row in rows}) == 1
 
 

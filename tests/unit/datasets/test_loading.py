@@ -112,7 +112,7 @@ def test_rows_of_zero_users_hold_nothing(tmp_path: Path) -> None:
         ("party,item,users\na,x,1\na,,1\n", "row 2: expected a value for 'item', found none"),
         ("party,item,users\na,x,1\nb,x,0\n", "party 'b' is empty: expected one user at least, found none"),
         ("party,item,users\n", "expected one row at least, found an empty table"),
-        ("", "does not read as CSV: Empty CSV file"),
+        ("", "expected the names of the columns in its first line, found an empty file"),
         ("party,item,users\na,x\n", "row 1: expected 3 values, found 2"),
     ],
 )

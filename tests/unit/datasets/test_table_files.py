@@ -85,6 +85,10 @@ def test_arrow_feather_and_folders_of_parquet(tmp_path: Path) -> None:
     pa.parquet.write_to_dataset(pa.table(ROWS), hive, partition_cols=["party"])
     for name in ("data.feather", "data.arrow", "plain", "hive"):
         assert contents(load(tmp_path / name)) == EXPECTED, name
+    assert load(plain).notes == ()
+    for name in ("b.csv", "c.csv", "d.csv", "e.txt", ".hidden"):
+        (plain / name).touch()
+    assert load(plain).notes == ("plain: read its Parquet files, and not b.csv, c.csv, d.csv and 1 others",)
     pa.parquet.write_table(pa.table({"thing": [1]}), plain / "3.parquet")
     with pytest.raises(InvalidInput, match="row 1|plain"):
         load(plain)
@@ -239,7 +243,23 @@ def test_latin_letters_are_read_and_that_is_said(tmp_path: Path) -> None:
         ("a.jsonl", b'{"item": "x"}\n[1]\n', r"a.jsonl: row 2: expected a JSON object on each line, found \[1\]"),
         ("a.jsonl", b"item,users\n", "a.jsonl: row 1: expected a JSON object on each line, found item,users"),
         ("a.jsonl", '{"item": "x"}\n'.encode("utf-16"), "a.jsonl: JSON lines are in UTF-8, found utf-16"),
-        ("a.arrow", b"nothing of the kind", "a.arrow: does not read as .arrow"),
+        ("a.arrow", b"nothing of the kind", "a.arrow: is no Arrow or Feather file, or a damaged one"),
+        ("a.csv", b"", "a.csv: expected the names of the columns in its first line, found an empty file"),
+        ("a.csv", b"\n\n", "a.csv: expected the names of the columns in its first line, found an empty file"),
+        ("a.csv", b"party,item", "a.csv: expected one row at least, found an empty table"),
+        ("a.csv", b"\x89PNG\r\n\x81,\n1,2\n", "a.csv: line 1: expected text in utf-8, found the byte 0x89"),
+        ("a.csv", "item\nthé\ncafé,x\n".encode("cp1252"), "a.csv: row 2: expected 1 values, found 2: 'café,x'"),
+        (
+            "a.csv",
+            b'party,item\na,x\na,"y\nb,x\n',
+            "a.csv: row 2: expected a quote at the end of the value that begins",
+        ),
+        ("a.csv", b"party^item\na^x\n", "found party.item; .*; --delimiter .* says what stands between two values"),
+        ("a.csv", b"party, item\na, x\n", "a.csv: expected the column 'item' .*, found party, ' item'"),
+        ("a.csv", b"item,users\nx,1_000\n", "a.csv: row 1: expected a whole number of users from 0, found 1_000"),
+        ("a.csv", b"item,users\nx,\n", "a.csv: row 1: .* found none; --drop-missing"),
+        ("a.csv", b"party,item,users\na,x,0\n", "a.csv: party 'a' is empty: expected one user at least, found none"),
+        ("a.csv", b",".join(b"c%d" % n for n in range(99)) + b"\n", "c0, c1, .*, c11 and 87 others; --item-column"),
     ],
 )
 def test_what_does_not_read_is_said_with_file_and_row(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
@@ -255,8 +275,37 @@ def test_texts_that_look_like_something_else_stay_as_they_are(tmp_path: Path) ->
     (tmp_path / "b.csv").write_text('item;note\n"x;y\nz";1\nNA;2\n')
     assert load(tmp_path / "b.csv").items == ["NA", "x;y\nz"]
     assert load(tmp_path / "b.csv", delimiter="semicolon").items == ["NA", "x;y\nz"]
-    with pytest.raises(InvalidInput, match="a delimiter is one character, or tab, .*, found '::'"):
-        load(tmp_path / "b.csv", delimiter="::")
+    for delimiter in ("::", "", "é", '"', "\n"):
+        with pytest.raises(
+            InvalidInput, match="a delimiter is one character of ASCII, no quote .*, or tab, .*, found "
+        ):
+            load(tmp_path / "b.csv", delimiter=delimiter)
+
+
+def test_quotes_that_end_and_letters_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('item,note\n5" disk,1\nx,"two\nlines"\n')
+    assert load(tmp_path / "a.csv").items == ['5" disk', "x"]
+    with pytest.raises(
+        InvalidInput, match=r"a.csv: expected text in utf-16, found other bytes|line 1: expected text in"
+    ):
+        load(tmp_path / "a.csv", file_encoding="utf-16")
+
+
+def test_what_cannot_be_opened_is_said_without_a_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InvalidInput, match="aaa: cannot be read: File name too long"):
+        load(tmp_path / ("a" * 5000 + ".csv"))
+    with pytest.raises(InvalidInput, match="found something that is no file"):
+        load("/dev/null")
+    with pytest.raises(InvalidInput, match="expected a file on this machine or the URL of a database"):
+        load("https://treetop.example/a.csv")
+    (tmp_path / "a.csv").write_text("item\nx\n")
+
+    def denied(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(tmp_path / "a.csv"))
+
+    monkeypatch.setattr(Path, "open", denied)
+    with pytest.raises(InvalidInput, match=r"a.csv: cannot be read: Permission denied"):
+        load(tmp_path / "a.csv")
 
 
 def test_progress_is_told_with_rows_and_share_over_all_files(tmp_path: Path) -> None:

@@ -95,8 +95,8 @@ def test_what_is_no_list_is_refused(given: Any, order: str | None, reason: str) 
     ("text", "reason"),
     [
         ("name,frequency\ntea,1\n", "expected the column 'word' or 'item', found name, frequency"),
-        ("word,frequency\ntea,often\n", "expected numbers in 'frequency', found other values"),
-        ("word,frequency\ntea,1\ncoffee,\n", "expected numbers in 'frequency'"),
+        ("word,frequency\ntea,often\n", "row 1: expected a number from 0 in 'frequency', found often"),
+        ("word,frequency\ntea,1\ncoffee,\n", "row 2: expected a number from 0 in 'frequency', found none"),
         ("word,frequency\ntea,1\ncoffee,inf\n", "row 2: expected a number from 0 in 'frequency', found inf"),
         ("word,frequency\ntea,1\n,2\n", "row 2: expected a value for 'word', found none"),
         ("word\n", "empty table"),
@@ -106,11 +106,11 @@ def test_refusals_name_the_file(tmp_path: Path, text: str, reason: str) -> None:
     path = write(tmp_path / "words.csv", text)
     with pytest.raises(InvalidInput, match=reason) as refusal:
         word_list_of(path)
-    assert str(path) in str(refusal.value)
+    assert str(refusal.value).count(path.name) == str(refusal.value).count(str(path)) == 1
 
 
 def test_a_missing_number_in_a_parquet_file_is_refused(tmp_path: Path) -> None:
-    for values, reason in (([1.0, None], "row 2: .* found None"), ([[1], [2]], "expected numbers in 'count'")):
+    for values, reason in (([1.0, None], "row 2: .* found none"), ([[1], [2]], "expected numbers in 'count'")):
         pa.parquet.write_table(pa.table({"word": ["tea", "coffee"], "count": values}), tmp_path / "words.parquet")
         with pytest.raises(InvalidInput, match=reason):
             word_list_of(tmp_path / "words.parquet")

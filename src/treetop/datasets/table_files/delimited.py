@@ -4,7 +4,7 @@ import codecs
 import csv
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import StringIO, TextIOWrapper
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -130,14 +130,25 @@ def read_delimited(path: Path, options: ReadOptions, usual: str | None = None) -
     delimiter = options.separator or usual or _delimiter(head.decode(encoding, errors="replace"), options)
     try:
         return _table(path, encoding, delimiter, options), []
-    except (pa.ArrowInvalid, UnicodeDecodeError) as reason:
-        if not isinstance(reason, UnicodeDecodeError) and "invalid UTF8" not in str(reason):
-            raise
-    content = content_of(path)
+    except (pa.ArrowInvalid, UnicodeError) as reason:
+        content = content_of(path)
+        if not isinstance(reason, UnicodeError) and _reads(content, encoding):
+            raise _ragged(path, content.decode(encoding), delimiter, str(reason)) from None
     if options.encoding is None and encoding == "utf-8" and is_western(content):
         note = f"{path.name} is not UTF-8 and was read as {WESTERN} (latin-1): --file-encoding names another encoding"
-        return _table(path, WESTERN, delimiter, options), [note]
+        try:
+            return _table(path, WESTERN, delimiter, options), [note]
+        except pa.ArrowInvalid as reason:
+            raise _ragged(path, content.decode(WESTERN), delimiter, str(reason)) from None
     raise _wrong_bytes(path, content, encoding)
+
+
+def _reads(content: bytes, encoding: str) -> bool:
+    try:
+        content.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _wrong_bytes(path: Path, content: bytes, encoding: str) -> InvalidInput:
@@ -171,25 +182,37 @@ def _header(head: str, delimiter: str) -> list[str]:
 
 
 def _table(path: Path, encoding: str, delimiter: str, options: ReadOptions) -> pa.Table:
-    wrong: list[Any] = []
-
-    def refuse(row: Any) -> str:
-        wrong.append(row)
-        return "error"
-
+    names = _header(head_of(path).decode(encoding, errors="replace"), delimiter)
+    if not names:
+        raise InvalidInput(f"{path}: expected the names of the columns in its first line, found an empty file")
     reading = pa.csv.ReadOptions(block_size=BLOCK, encoding="utf8" if encoding == "utf-8" else encoding)
-    parsing = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse)
+    parsing = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    types = dict.fromkeys(names, pa.string())
+    if options.any_items and encoding == "utf-8" and options.encoding is None:
+        types[options.item or "item"] = pa.binary()
+    converting = pa.csv.ConvertOptions(column_types=types, strings_can_be_null=False)
     try:
-        types = dict.fromkeys(_header(head_of(path).decode(encoding, errors="replace"), delimiter), pa.string())
-        if options.any_items and encoding == "utf-8" and options.encoding is None:
-            types[options.item or "item"] = pa.binary()
-        converting = pa.csv.ConvertOptions(column_types=types, strings_can_be_null=False)
         with opened(path) as (stream, counted), pa.csv.open_csv(stream, reading, parsing, converting) as reader:
-            return gathered(reader, reader.schema, counted, options.progress)
-    except pa.ArrowInvalid:
-        if wrong:
-            raise _ragged(path, encoding, delimiter, wrong[0]) from None
-        raise
+            table = gathered(reader, reader.schema, counted, options.progress)
+    except pa.ArrowInvalid as reason:
+        if "Empty CSV file" not in str(reason):
+            raise
+        return pa.table([pa.array([], pa.string()) for _ in names], names)  # names alone, and no end of their line
+    _refuse_open_quote(path, encoding, table)
+    return table
+
+
+def _refuse_open_quote(path: Path, encoding: str, table: pa.Table) -> None:
+    """Refuse a last value that swallowed all lines after its quote, because no other quote ends it."""
+    last = table.column(table.num_columns - 1)[-1].as_py() if table.num_rows else ""
+    written = last if isinstance(last, str) else last.decode(errors="replace")
+    if "\n" not in written and "\r" not in written:
+        return
+    if not content_of(path).decode(encoding, errors="replace").rstrip().endswith('"'):
+        raise InvalidInput(
+            f"{path}: row {table.num_rows}: expected a quote at the end of the value that begins with "
+            f"{written[:40]!r}, found the end of the file"
+        )
 
 
 def gathered(batches: Any, schema: pa.Schema, counted: CountedFile, progress: Progress) -> pa.Table:
@@ -202,17 +225,19 @@ def gathered(batches: Any, schema: pa.Schema, counted: CountedFile, progress: Pr
     return pa.Table.from_batches(read, schema)
 
 
-def _ragged(path: Path, encoding: str, delimiter: str, wrong: Any) -> InvalidInput:
+def _ragged(path: Path, content: str, delimiter: str, reason: str) -> InvalidInput:
     """Say which row has too many or too few values: it is looked for only now."""
-    row = None
-    with opened(path) as (stream, _):
-        lines = csv.reader(TextIOWrapper(stream, encoding=encoding, errors="replace", newline=""), delimiter=delimiter)
-        for number, values in enumerate(line for line in lines if line):
-            if number and len(values) != wrong.expected_columns:
-                row = number
-                break
-    where = "" if row is None else f"row {row}: "
-    return InvalidInput(
-        f"{path}: {where}expected {wrong.expected_columns} values, found {wrong.actual_columns}: {wrong.text[:80]!r} "
-        f"(values are separated by {delimiter!r}; --delimiter names another)"
-    )
+    lines = csv.reader(StringIO(content.removeprefix("\ufeff"), newline=""), delimiter=delimiter)
+    try:
+        rows = filter(None, lines)
+        expected = len(next(rows, []))
+        for number, values in enumerate(rows, start=1):
+            if len(values) != expected:
+                return InvalidInput(
+                    f"{path}: row {number}: expected {expected} values, found {len(values)}: "
+                    f"{delimiter.join(values)[:80]!r} (values are separated by {delimiter!r}; --delimiter names "
+                    "another)"
+                )
+    except csv.Error:
+        pass  # a value that is too long for this reader: what the other one says must do
+    return InvalidInput(f"{path}: does not read as CSV: {' '.join(reason.split())[:200]}")

@@ -1,5 +1,6 @@
 """Which column of a table is what, and its rows, with or without those that have a gap."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,8 @@ from treetop.datasets.table_files.options import ReadOptions
 from treetop.datasets.table_files.reader import ReadTable
 from treetop.errors import InvalidInput
 
+MAX_SHOWN, MAX_SHOWN_LETTERS = 12, 40
+"""Of the names of columns, in a message."""
 ITEM, PARTY, USERS, USER, COUNT = "item", "party", "users", "user", "count"
 
 
@@ -38,7 +41,7 @@ class NamedColumns:
             raise InvalidInput(f"{read.source}: expected one row at least, found an empty table")
         notes = list(read.notes)
         if ignored := [column for column in found if column not in names.values()]:
-            notes.append(f"{read.source}: ignored the columns {', '.join(ignored)}")
+            notes.append(f"{read.source}: ignored the columns {_shown(ignored)}")
         table = table.select(list(names.values()))
         if options.drop_missing:
             kept = without_missing(table, list(names.values()))
@@ -69,7 +72,6 @@ class NamedColumns:
 
 
 def _check_names(source: str, found: list[str], names: dict[str, str], options: ReadOptions) -> None:
-    shown = ", ".join(found) or "no columns"
     user = options.user
     if user in (ITEM, PARTY, COUNT, USERS):
         raise InvalidInput(f"expected a column of user ids beside party, item and count, found {user!r} named as one")
@@ -84,8 +86,18 @@ def _check_names(source: str, found: list[str], names: dict[str, str], options: 
         else:
             wanted = f"the column {missing[0]!r}"
         hint = "; --item-column (item_column=) names another" if ITEM in missing else ""
-        raise InvalidInput(f"{source}: expected {wanted}, found {shown}{hint}")
+        if len(found) == 1 and re.search(r"\W", found[0].strip()):
+            hint += "; --delimiter (delimiter=) says what stands between two values"
+        raise InvalidInput(f"{source}: expected {wanted}, found {_shown(found)}{hint}")
     if user is not None and USERS in found and USERS not in names.values():
         raise InvalidInput(
             f"{source}: expected rows of one user each, found the column 'users' beside {user!r}: leave one of them out"
         )
+
+
+def _shown(names: list[str]) -> str:
+    """Return the names of columns for a message: not all of very many, and with quotes if white space hides in one."""
+    words = [name if name and name == name.strip() else repr(name) for name in names[:MAX_SHOWN]]
+    words = [word if len(word) <= MAX_SHOWN_LETTERS else f"{word[:MAX_SHOWN_LETTERS]}…" for word in words]
+    more = f" and {len(names) - MAX_SHOWN:,} others" if len(names) > MAX_SHOWN else ""
+    return ", ".join(words) + more or "no columns"

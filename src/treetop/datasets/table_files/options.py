@@ -41,8 +41,11 @@ class ReadOptions:
         named = [name for name in (self.item, self.party, self.users, self.user) if name is not None]
         if len(set(named)) < len(named):
             raise InvalidInput(f"expected a column for each of item, party and users, found {', '.join(named)}")
-        if self.delimiter is not None and len(self.separator or "") != 1:
-            raise InvalidInput(f"a delimiter is one character, or {', '.join(DELIMITERS)}, found {self.delimiter!r}")
+        if self.delimiter is not None and not _is_delimiter(self.separator or ""):
+            raise InvalidInput(
+                f"a delimiter is one character of ASCII, no quote and no end of a line, or {', '.join(DELIMITERS)}, "
+                f"found {self.delimiter!r}"
+            )
         if self.encoding is not None and not _is_text_encoding(self.encoding):
             raise InvalidInput(
                 f"unknown file encoding {self.encoding!r}, expected {', '.join(ENCODINGS)} or another name that "
@@ -60,6 +63,10 @@ class ReadOptions:
         if wanted is not None:
             return wanted
         return kind if kind in names and kind != "user" else None
+
+
+def _is_delimiter(text: str) -> bool:
+    return len(text) == 1 and text.isascii() and text not in '"\r\n\0'
 
 
 def _is_text_encoding(name: str) -> bool:

@@ -17,6 +17,8 @@ from treetop.datasets.table_files.workbook import read_workbook
 from treetop.errors import InvalidInput
 from treetop.public_text import writable
 
+LONGEST_PATH = 200
+"""Of a path that cannot be read, in a message about it."""
 DATABASE = re.compile(r"[a-z][a-z0-9_]*(\+[a-z0-9_]+)?://.*", re.DOTALL)
 """The URL of one, as SQLAlchemy writes it."""
 PARQUET, EXCEL, ARROW = (".parquet",), (".xlsx",), (".arrow", ".feather", ".ipc")
@@ -50,36 +52,47 @@ def read_table(word: str | Path, options: ReadOptions = ReadOptions()) -> ReadTa
     """Read a table, and refuse a file that is not what its ending says."""
     if isinstance(word, str) and DATABASE.fullmatch(word):
         shown = shown_url(word)
+        if word.startswith(("http://", "https://", "ftp://", "s3://")):
+            raise InvalidInput(
+                f"{shown}: expected a file on this machine or the URL of a database, found one elsewhere"
+            )
         return ReadTable(shown, Path(shown.partition("?")[0]).stem or "database", read_query(word, options))
     if options.query is not None:
         raise InvalidInput(f"a query is for a database such as sqlite:///shop.db, found {str(word)!r}")
     path = Path(word)
     if writable(str(path)) != str(path):
         raise InvalidInput(f"{path}: expected a path in UTF-8, found other bytes in it")
-    if path.is_dir():
-        return ReadTable(path.name, path.stem, _read_folder(path, options))
-    if not path.is_file():
-        raise InvalidInput(f"{path}: expected {EXPECTED}, found nothing there")
+    try:
+        if path.is_dir():
+            return _read_folder(path, options)
+        if not path.is_file():
+            found = "something that is no file" if path.exists() else "nothing there"
+            raise InvalidInput(f"{path}: expected {EXPECTED}, found {found}")
+        return _read_file(path, options)
+    except (pa.ArrowException, OSError) as reason:
+        if isinstance(reason, OSError) and reason.errno is not None and reason.strerror:
+            raise InvalidInput(f"{str(path)[:LONGEST_PATH]}: cannot be read: {reason.strerror}") from None
+        kind = {".parquet": "is a damaged Parquet file", ".csv": "does not read as CSV"}
+        kind |= dict.fromkeys(ARROW, "is no Arrow or Feather file, or a damaged one")
+        wrong = kind.get(_ending(path)[0], f"does not read as {_ending(path)[0]}")
+        raise InvalidInput(f"{path}: {wrong}: {' '.join(str(reason).split())[:200]}") from None
+
+
+def _read_file(path: Path, options: ReadOptions) -> ReadTable:
     ending = _ending(path)
     _check_mark(path)
-    stem = path.name[: -len("".join(ending))]
     notes: list[str] = []
-    try:
-        if ending[0] in PARQUET:
-            table = _read_parquet(path, options)
-        elif ending[0] in ARROW:
-            table = _read_arrow(path)
-        elif ending[0] in EXCEL:
-            table, notes = read_workbook(path, options)
-        elif ending[0] in (".jsonl", ".ndjson"):
-            table = read_json_lines(path, options)
-        else:
-            table, notes = read_delimited(path, options, TAB if ending[0] == ".tsv" else None)
-    except (pa.ArrowException, OSError) as reason:
-        kind = {".parquet": "is a damaged Parquet file", ".csv": "does not read as CSV"}
-        wrong = kind.get(ending[0], f"does not read as {ending[0]}")
-        raise InvalidInput(f"{path}: {wrong}: {' '.join(str(reason).split())[:200]}") from None
-    return ReadTable(path.name, stem, table, tuple(notes))
+    if ending[0] in PARQUET:
+        table = _read_parquet(path, options)
+    elif ending[0] in ARROW:
+        table = _read_arrow(path)
+    elif ending[0] in EXCEL:
+        table, notes = read_workbook(path, options)
+    elif ending[0] in (".jsonl", ".ndjson"):
+        table = read_json_lines(path, options)
+    else:
+        table, notes = read_delimited(path, options, TAB if ending[0] == ".tsv" else None)
+    return ReadTable(path.name, path.name[: -len("".join(ending))], table, tuple(notes))
 
 
 def _ending(path: Path) -> tuple[str, ...]:
@@ -113,13 +126,18 @@ def _read_parquet(path: Path, options: ReadOptions) -> pa.Table:
     return pa.concat_tables(parts) if parts else file.schema_arrow.empty_table()
 
 
-def _read_folder(path: Path, options: ReadOptions) -> pa.Table:
+def _read_folder(path: Path, options: ReadOptions) -> ReadTable:
     """Read all Parquet files of a folder; folders such as `party=north` inside it are a column."""
-    names = sorted(str(each) for each in path.rglob("*.parquet") if each.is_file() and not each.name.startswith("."))
+    files = [each for each in path.rglob("*") if not each.name.startswith((".", "_")) and each.is_file()]
+    names = sorted(str(each) for each in files if each.suffix == ".parquet")
     if not names:
         raise InvalidInput(f"{path}: expected {EXPECTED}, found a folder without Parquet files")
     from pyarrow.dataset import dataset  # noqa: PLC0415  it loads pandas where that is installed
 
+    others = sorted(each.name for each in files if each.suffix != ".parquet")
+    notes = [f"{path.name}: read its Parquet files, and not {', '.join(others[:3])}"] if others else []
+    if len(others) > 3:
+        notes[0] += f" and {len(others) - 3:,} others"
     try:
         found = dataset(names, format="parquet", partitioning="hive", partition_base_dir=str(path))
         parts, rows = [], 0
@@ -127,11 +145,11 @@ def _read_folder(path: Path, options: ReadOptions) -> pa.Table:
             parts.append(fragment.to_table(schema=found.schema))
             rows += parts[-1].num_rows
             options.progress(rows, number / len(names))
-        return pa.concat_tables(parts)
     except (pa.ArrowException, OSError) as reason:
         raise InvalidInput(
             f"{path}: its Parquet files do not read as one table: {' '.join(str(reason).split())[:200]}"
         ) from None
+    return ReadTable(path.name, path.stem, pa.concat_tables(parts), tuple(notes))
 
 
 def _read_arrow(path: Path) -> pa.Table:
