@@ -22,6 +22,8 @@ from benchmarks import (
     party_intake,
     reading,
     report_files,
+    report_weight,
+    scale,
     several_intakes,
     simulation,
     store,
@@ -31,7 +33,7 @@ from benchmarks.measuring import Failed, Row
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 SCIENCE = (counting, report_files, clients, device_perturbation, heavy_hitters, simulation, evaluation, reading)
-FEDERATION = (store, party_intake, tls_intake, several_intakes, federation, page_load)
+FEDERATION = (store, party_intake, tls_intake, several_intakes, report_weight, federation, scale, page_load)
 MODULES: dict[str, ModuleType] = {module.__name__.rpartition(".")[2]: module for module in (*SCIENCE, *FEDERATION)}
 INTRODUCTION = """# Benchmarks
 
@@ -61,6 +63,8 @@ def shown(seconds: float) -> str:
 
 def section(module: ModuleType, rows: list[Row]) -> str:
     limits = getattr(module, "LIMITS", "").strip()
+    if "conditions" in vars(module):
+        limits += f"\n\n{module.conditions()}"
     return "\n".join([f"## {module.TITLE}", "", *HEAD, *map(line, rows), *(["", limits] if limits else [])])
 
 

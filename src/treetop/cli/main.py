@@ -41,14 +41,15 @@ def main() -> None:
 
 
 def _app() -> typer.Typer:
-    """Return the commands, or what a shell completes, which takes no time to load."""
+    """Return the command that is named, all of them, or what a shell completes, which takes no time to load."""
     if COMPLETING in os.environ:
         from treetop.cli.shared.completion import completing_app  # noqa: PLC0415
 
         return completing_app()
-    from treetop.cli.app import app  # noqa: PLC0415  its options name what plug-ins add, and refuse a taken name
+    from treetop.cli.commands import COMMANDS, assembled  # noqa: PLC0415  what plug-ins add may refuse a taken name
 
-    return app
+    named = sys.argv[1:2]
+    return assembled(named if {*named} & {*COMMANDS} else COMMANDS)
 
 
 def _refuse(reason: str) -> NoReturn:

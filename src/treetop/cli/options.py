@@ -7,6 +7,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from treetop.cli.shared import json_option
 from treetop.datasets.word_list import NO_ORDER, ORDERS
 from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import STEPS
@@ -20,6 +21,7 @@ from treetop.privacy.shuffling import TRUSTED
 from treetop.query.sets import AUTO_ITEMS
 from treetop.simulation.run import SIMULATORS
 
+Json = json_option.Json
 Value = TypeVar("Value")
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -192,7 +194,6 @@ Set = Annotated[
         autocompletion=completing([f"{name}=" for name in SETTINGS]),
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON alone; notes and progress go to standard error.")]
 Workers = Annotated[
     int, typer.Option("--workers", help="Processes that share the repetitions; the numbers do not depend on it.")
 ]

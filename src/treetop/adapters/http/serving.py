@@ -55,8 +55,7 @@ def listening(address: Address) -> socket.socket:
 
 def serve(
     app: ASGIApp,
-    listener: socket.socket,
-    *,
+    *listeners: socket.socket,
     tls: Tls | None,
     log: StructuredLog,
     renew: Callable[[], None],
@@ -74,7 +73,7 @@ def serve(
     if tls is not None:
         config.ssl = tls_context(tls)
     _quiet_after_the_end()
-    _Server(config, lambda: _renewed(renew, config.ssl, tls, log), ending).run([listener])
+    _Server(config, lambda: _renewed(renew, config.ssl, tls, log), ending).run(list(listeners))
 
 
 def _renewed(renew: Callable[[], None], context: ssl.SSLContext | None, tls: Tls | None, log: StructuredLog) -> None:

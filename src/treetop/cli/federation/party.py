@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from treetop.adapters.system.durable_file import create_durably
-from treetop.cli.options import Json
 from treetop.cli.screen import note, out, print_json
+from treetop.cli.shared.json_option import Json
 from treetop.errors import InvalidInput
 from treetop.extras import needed_for
 from treetop.toml_files import read_toml
@@ -25,7 +25,12 @@ app = typer.Typer(
 )
 SettingsFile = Annotated[Path, typer.Option("--settings", help="The party's settings file (TOML).", show_default=False)]
 MaybeSettings = Annotated[
-    Path | None, typer.Option("--settings", help="The party's settings file (TOML).", show_default=False)
+    list[Path] | None,
+    typer.Option(
+        "--settings",
+        help="The party's settings file (TOML); again for each of several parties that are tried out in one process.",
+        show_default=False,
+    ),
 ]
 
 
@@ -52,11 +57,11 @@ def party(context: typer.Context, settings: MaybeSettings = None, role: Role = N
     """Serve devices, the party's back end and the server until SIGTERM; SIGHUP reads the keys again."""
     if context.invoked_subcommand is not None:
         return
-    if settings is None:
+    if not settings:
         raise InvalidInput("--settings party.toml is missing: the file that says who this party is")
     service, query = _federation("services.party.service"), _federation("federation.party.query")
     pages = _federation("web.party_pages").party_pages
-    service.serve_party(settings, os.environ, query.PartyQuery, pages, role.value if role else "alone")
+    service.serve_parties(settings, os.environ, query.PartyQuery, pages, role.value if role else "alone")
 
 
 @app.command()

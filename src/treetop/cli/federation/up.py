@@ -324,8 +324,12 @@ def _invite(site: SurveySite, plan: SurveyPlan, phones: bool) -> None:
             err.print(line, highlight=False, soft_wrap=True)
 
 
+MOST_BARS = 8
+"""Parties with a bar each; more share one, which a terminal has room for."""
+
+
 class Bars:
-    """A bar for every party's devices, and a line for the query."""
+    """A bar for every party's devices, or one for those of many parties, and a line for the query."""
 
     def __init__(self) -> None:
         columns = (Description(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -346,9 +350,18 @@ class Bars:
 
     def show(self, standing: Standing) -> None:
         """Move the bars."""
-        for party, (done, users) in standing.reported.items():
-            if party not in self._tasks:
-                self._tasks[party] = self._progress.add_task(f"devices of {party}", total=users)
-            self._progress.update(self._tasks[party], completed=done)
+        reported = standing.reported
+        if len(reported) > MOST_BARS:
+            finished = sum(done >= users for done, users in reported.values())
+            everybody = tuple(map(sum, zip(*reported.values(), strict=True)))
+            self._move("all", f"devices of {len(reported)} parties, {finished} done", *everybody)
+        else:
+            for party, (done, users) in reported.items():
+                self._move(party, f"devices of {party}", done, users)
         self._progress.update(self._query, completed=standing.query["steps"])
         self.say(f"query: {standing.query['doing']}")
+
+    def _move(self, about: str, said: str, done: int, users: int) -> None:
+        if about not in self._tasks:
+            self._tasks[about] = self._progress.add_task(said, total=users)
+        self._progress.update(self._tasks[about], description=said, completed=done)

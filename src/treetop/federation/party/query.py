@@ -1,9 +1,11 @@
 """Run by the party: one query, message by message, over a journal."""
 
 import json
+from contextlib import nullcontext
 from typing import Any
 
 from treetop.errors import PeerViolation, StoreUnavailable
+from treetop.federation.party.counting_turns import CountingTurns
 from treetop.federation.party.session import PartySession, SessionSteps
 from treetop.federation.protocol import PartyReply, ServerMessage
 from treetop.federation.service_ports import Journal, ReportCollection
@@ -20,8 +22,12 @@ class PartyQuery:
     messages and show outcomes: what they have written is read before anything is decided.
     """
 
-    def __init__(self, task: DeviceTask, party: str, journal: Journal, collection: ReportCollection) -> None:
+    def __init__(
+        self, task: DeviceTask, party: str, journal: Journal, collection: ReportCollection,
+        turns: CountingTurns | None = None,
+    ) -> None:  # fmt: skip
         self._task, self._party, self._journal, self._collection = task, party, journal, collection
+        self._turns = turns or CountingTurns()
         self._book = f"party:{party}:{task.digest.hex()}"
         self._entries = dict(journal.read(self._book))
         self._session: SessionSteps | None = None
@@ -53,11 +59,27 @@ class PartyQuery:
             return False
         if number != before + 1:  # another process has answered meanwhile, and may have learned other things
             self._session = None
-        session, self._session = self._session or self._replayed(number - 1), None
-        outcome = session.send(self._message(number))
+        counts = self._task.one_shot and number > 1  # the first message, and every one in rounds, waits for devices
+        with self._turns.turn if counts else nullcontext():
+            session, self._session = self._session or self._replayed(number - 1), None
+            outcome = session.send(self._message(number))
         self.learn(f"outcome:{number}", outcome.to_bytes())
-        self._session = None if outcome.is_last else session  # it may hold the counts of all names there can be
+        if outcome.is_last:
+            self._turns.drop(self._key)
+        elif counts:
+            self._session = session  # it may hold the counts of all names there can be
+            self._turns.keep(self._key, self._forget)
+        else:
+            self._session = session
         return True
+
+    def _forget(self) -> None:
+        """Give up what was counted: the next message has the ones before it replayed."""
+        self._session = None
+
+    @property
+    def _key(self) -> bytes:
+        return self._book.encode()
 
     def _replayed(self, answered: int) -> SessionSteps:
         """Return a conversation that has heard the messages answered before."""

@@ -61,10 +61,14 @@ class Supervised:
         """Return what it has said so far."""
         return self._log.read_text(encoding="utf-8", errors="replace").splitlines()
 
-    def stop(self) -> None:
-        """Ask it to end, and end it if it does not."""
+    def ask_to_end(self) -> None:
+        """Tell it to end, and do not wait."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
+
+    def stop(self) -> None:
+        """Ask it to end, and end it if it does not."""
+        self.ask_to_end()
         try:
             self.process.wait(STOPPING_SECONDS)
         except subprocess.TimeoutExpired:
@@ -97,5 +101,7 @@ class Processes:
     def __exit__(
         self, _failure: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
+        for process in reversed(self.all):  # all are told before one is waited for: a hundred take no longer than one
+            process.ask_to_end()
         for process in reversed(self.all):
             process.stop()

@@ -3,8 +3,10 @@
 import json
 import socket
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -95,6 +97,11 @@ SHORT = RetryPolicy(in_all=0.0, answer_within=30.0)
 """Whoever does not answer may have died: look after the processes before trying again."""
 WAITING_SECONDS = 60.0
 TICKETS_AT_ONCE = 50_000
+PARTY_PROCESSES = 8
+"""More parties share processes: each process takes 150 MB before a report is there, and a second of a core to start."""
+FLEETS_AT_ONCE = 8
+"""Fleets of a one-shot task at work together: the machine has few cores, and each takes memory. In rounds all of them
+are needed, since a level waits for every party."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +128,10 @@ class LocalFederation:
             dict(zip(names, ports, strict=True)), server_port, to_deadline=survey is not None, origins=origins
         )
         self.fleets: dict[str, Supervised] = {}
+        """Of the folder's own task, by party, once they have begun."""
+        self._due: deque[Callable[[], Supervised]] = deque()
+        """What begins a fleet when others are done."""
+        self._at_work: list[Supervised] = []
         self._played: set[str] = set()
         """Tasks that users of this machine answer."""
 
@@ -132,8 +143,10 @@ class LocalFederation:
     def start(self) -> None:
         """Start the server and every party, and wait until they listen."""
         self._serve("server", self.folder.path / "server" / "server.toml")
-        for home in self.folder.parties.values():
-            self._serve("party", home.path / "party.toml")
+        homes = list(self.folder.parties.values())
+        together = -(-len(homes) // PARTY_PROCESSES)
+        for first in range(0, len(homes), together):
+            self._serve("party", *(home.path / "party.toml" for home in homes[first : first + together]))
         for url in (self._server_url, *self._urls.values()):
             self._wait_for(url)
         key = secret_in(self.folder.path / "server", "admin")
@@ -152,11 +165,22 @@ class LocalFederation:
         return self.folder.task or ""
 
     def play(self) -> None:
-        """Let every party's users report, each with a ticket of her own."""
+        """Let every party's users report, each with a ticket of her own; `follow` begins those that must wait."""
         task = self.folder.task or ""
         self._played.add(task)
         for name, home in self.folder.parties.items():
-            self.fleets[name] = self._fleet(name, home, task, self.folder.options.epsilon, home.path / "fleet")
+            self._due.append(partial(self._own_fleet, name, home, task))
+        self._begin_fleets(all_at_once=self.folder.options.mode == "rounds")
+
+    def _own_fleet(self, name: str, home: PartyHome, task: str) -> Supervised:
+        self.fleets[name] = self._fleet(name, home, task, self.folder.options.epsilon, home.path / "fleet")
+        return self.fleets[name]
+
+    def _begin_fleets(self, *, all_at_once: bool = False) -> None:
+        """Begin as many of the fleets that are due as may be at work together."""
+        self._at_work = [fleet for fleet in self._at_work if not fleet.finished]
+        while self._due and (all_at_once or len(self._at_work) < FLEETS_AT_ONCE):
+            self._at_work.append(self._due.popleft()())
 
     def follow(self, progress: Callable[[Standing], None]) -> dict[str, Any]:
         """Return the answer once it is there; start again what dies on the way."""
@@ -167,6 +191,7 @@ class LocalFederation:
             if found is not None:
                 return found
             self.processes.revive()
+            self._begin_fleets()
             time.sleep(POLL_SECONDS)
 
     def stay(self, pause: Callable[[float], None] = time.sleep) -> None:
@@ -177,6 +202,7 @@ class LocalFederation:
                 for task in (query["task"] for query in known if query["state"] == "running"):
                     if task not in self._played:
                         self._play_also(task)
+                self._begin_fleets()
                 pause(STAY_SECONDS)
         except KeyboardInterrupt:
             return
@@ -189,7 +215,8 @@ class LocalFederation:
             if name in ordered.parties:
                 state = home.path / f"fleet_{task[:16]}"
                 private_folder(state)
-                self._fleet(name, home, task, ordered.budget.text, state)
+                self._due.append(partial(self._fleet, name, home, task, ordered.budget.text, state))
+        self._begin_fleets(all_at_once=not ordered.one_shot)
 
     def _standing(self, task: str) -> tuple[Standing, dict[str, Any] | None]:
         found, query = self.server.result(task), self.server.state(task)
@@ -198,13 +225,14 @@ class LocalFederation:
         return Standing(self.reported(), query), found
 
     def reported(self) -> dict[str, tuple[int, int]]:
-        """Return for every party that has devices at work how many have reported, and how many it has."""
-        homes = self.folder.parties
-        return {name: _progress(fleet, homes[name].users) for name, fleet in self.fleets.items()}
+        """Return for every party how many of its devices have reported, and how many it has."""
+        return {name: _progress(self.fleets.get(name), home.users) for name, home in self.folder.parties.items()}
 
-    def _serve(self, role: str, settings: Path) -> None:
-        log = settings.with_name("log.jsonl")
-        self.processes.start(settings.parent.name, [role, "--settings", str(settings)], log)
+    def _serve(self, role: str, *settings: Path) -> None:
+        """Start the server, or the parties of one process, whose log lies with the first of them."""
+        named = [word for path in settings for word in ("--settings", str(path))]
+        name = settings[0].parent.name + (f" and {len(settings) - 1} more" if len(settings) > 1 else "")
+        self.processes.start(name, [role, *named], settings[0].with_name("log.jsonl"))
 
     def _wait_for(self, url: str) -> None:
         connection = RetryingConnection(url, retry=SHORT)
@@ -283,8 +311,10 @@ class LocalFederation:
         return "\n".join(tickets).encode("ascii") + b"\n"
 
 
-def _progress(fleet: Supervised, users: int) -> tuple[int, int]:
-    """Return what the last line of a fleet's log says of its reports."""
+def _progress(fleet: Supervised | None, users: int) -> tuple[int, int]:
+    """Return what the last line of a fleet's log says of its reports; one that has not begun has sent none."""
+    if fleet is None:
+        return 0, users
     if fleet.finished:
         return users, users
     try:

@@ -1,12 +1,14 @@
 """The whole of a party's service, plugged together from its settings and served until a signal ends it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import cast
 
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from treetop.adapters.http.endpoint_settings import AccessKeys
 from treetop.adapters.http.serving import listening, serve, tls_context
@@ -17,8 +19,9 @@ from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.host import SystemClock
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.adapters.system.tracing import begin_tracing
-from treetop.errors import TreetopError
+from treetop.errors import InvalidInput, TreetopError
 from treetop.federation.party.admission import TaskAdmission
+from treetop.federation.party.counting_turns import CountingTurns
 from treetop.federation.party.party import Party, Query
 from treetop.federation.party.published_documents import PublishedDocuments
 from treetop.federation.service_ports import Counting, Journal, ReportCollection, ReportStore, ServiceClock
@@ -37,7 +40,7 @@ from treetop.services.party.settings import PartySettings
 from treetop.toml_files import read_toml
 from treetop.trie.user_groups import Group
 
-MakeQuery = Callable[[DeviceTask, str, Journal, ReportCollection], Query]
+MakeQuery = Callable[[DeviceTask, str, Journal, ReportCollection, CountingTurns], Query]
 """`PartyQuery`, or whatever answers a server instead."""
 PartyPages = Callable[[PartyContext, PartySettings], Sequence[BaseRoute]]
 """What the party's people look at, beside the endpoints."""
@@ -83,8 +86,10 @@ class PartyService:
 
     def __init__(
         self, settings: PartySettings, make_query: MakeQuery, log: StructuredLog, clock: ServiceClock | None = None,
-        share: Share = "alone",
+        *, share: Share = "alone", turns: CountingTurns | None = None,
     ) -> None:  # fmt: skip
+        """`turns` are those of all parties of a process."""
+        self._turns = turns or CountingTurns()
         self._settings, self._make_query, self._log, self._clock = settings, make_query, log, clock or SystemClock()
         verifier = PinnedKeys(settings.server_signing_keys)
         opening = Opening(
@@ -147,7 +152,7 @@ class PartyService:
             admission, published, self._store, self._counter, clock=self._clock, verifier=lambda: self._party.verifier,
             stopping=self._workers.stopping, close_when_complete=self._settings.close_when_complete,
         )  # fmt: skip
-        return self._make_query(admission.task, self._settings.name, self._journal, collection)
+        return self._make_query(admission.task, self._settings.name, self._journal, collection, self._turns)
 
     def _look_failed(self, error: Exception) -> None:
         if isinstance(error, TreetopError):
@@ -176,29 +181,46 @@ def checked_settings(path: Path, environment: Mapping[str, str]) -> PartySetting
     return settings
 
 
-def serve_party(
-    path: Path, environment: Mapping[str, str], make_query: MakeQuery, pages: PartyPages, share: Share = "alone"
-) -> None:
-    """Serve until a signal ends it; SIGHUP reads keys and certificate again."""
-    settings, log = checked_settings(path, environment), StructuredLog()
-    begin_tracing(f"treetop party {settings.name}", environment)
-    with listening(settings.listen) as listener:
-        service = PartyService(settings, make_query, log, share=share)
-        try:
+def serve_parties(
+    paths: Sequence[Path], environment: Mapping[str, str], make_query: MakeQuery, pages: PartyPages,
+    share: Share = "alone",
+) -> None:  # fmt: skip
+    """Serve until a signal ends it; SIGHUP reads keys and certificate again.
+
+    Several parties may share a process on one machine where a federation is tried out: each with its own port, store
+    and keys, but the limits of the first.
+    """
+    several, log = [checked_settings(path, environment) for path in paths], StructuredLog()
+    first, turns = several[0], CountingTurns()
+    if len(several) > 1 and not (share == "alone" and all(each.listen.loopback and not each.tls for each in several)):
+        raise InvalidInput("parties that share a process listen on this machine alone, without [tls] and --role")
+    begin_tracing(f"treetop party {first.name}", environment)
+    with ExitStack() as opened:
+        listeners = [opened.enter_context(listening(settings.listen)) for settings in several]
+        apps: dict[int, ASGIApp] = {}
+        services = []
+        for settings, listener in zip(several, listeners, strict=True):
+            service = PartyService(settings, make_query, log, share=share, turns=turns)
+            opened.callback(log.say, "ended", party=settings.name)
+            opened.callback(service.close)
+            services.append(service)
             service.start()
-            port = listener.getsockname()[1]
-            log.say(
-                "listening",
-                party=settings.name,
-                role=share,
-                scheme=settings.scheme,
-                host=settings.listen.host,
-                port=port,
-            )
-            serve(
-                party_app(service.context, pages(service.context, settings)), listener, tls=settings.tls, log=log,
-                renew=lambda: service.renew(path, environment), limits=settings.limits,
-            )  # fmt: skip
-        finally:
-            service.close()
-            log.say("ended", party=settings.name)
+            host, port = settings.listen.host, listener.getsockname()[1]
+            log.say("listening", party=settings.name, role=share, scheme=settings.scheme, host=host, port=port)
+            apps[port] = party_app(service.context, pages(service.context, settings))
+
+        def renew() -> None:
+            for service, path in zip(services, paths, strict=True):
+                service.renew(path, environment)
+
+        app = apps[port] if len(apps) == 1 else _by_port(apps)
+        serve(app, *listeners, tls=first.tls, log=log, renew=renew, limits=first.limits)
+
+
+def _by_port(apps: Mapping[int, ASGIApp]) -> ASGIApp:
+    """Return an application that is another one on every port."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        await apps[scope["server"][1]](scope, receive, send)
+
+    return answer
