@@ -1,27 +1,31 @@
 """Writes the report: one page that works offline, its plots, its numbers, and a Markdown summary."""
 
 import platform
-from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module, metadata
+from itertools import chain
+from math import sqrt
 from pathlib import Path
 
 from treetop.extras import DISTRIBUTION, needed_for
 from treetop.public_text import visible
 from treetop.reproduction.cell_journal import write_whole
+from treetop.reproduction.panels import MARK_PATHS, Panel, looks_of, panels_of
 from treetop.reproduction.result_files import write_results
 from treetop.reproduction.run import QUICK_REPEATS, Reproduction
 from treetop.reproduction.specification import Specification, printed
-from treetop.reproduction.tables import Entry, ReportTable, federation_tables, tables_of
+from treetop.reproduction.tables import METRIC_NAMES, Entry, ReportTable, federation_tables, tables_of
 from treetop.reproduction.verdicts import (
     AGAINST,
     FAILS,
     FOR,
     HOLDS,
+    MEANINGS,
     OPEN,
     RULE,
+    SIDE_MEANINGS,
     UNCHECKED,
     ClaimVerdict,
     mean_difference,
@@ -43,8 +47,8 @@ class Section:
 
     specification: Specification
     tables: tuple[ReportTable, ...]
-    picture: str
-    """An address that holds the whole picture, or nothing."""
+    panels: tuple[Panel, ...]
+    """Those of a figure, row by row."""
 
 
 def result_line(head: ReportHead) -> str:
@@ -62,6 +66,26 @@ def agreement_line(reproduction: Reproduction) -> str:
         f"{near} of the {total} F1 and recall values that the paper prints are met within 0.05; substitutes and rows "
         "with a known erratum are not counted."
     )
+
+
+def own_line(reproduction: Reproduction) -> str:
+    """Say how our own mechanisms do beside the paper's, over the same cells, where they were run."""
+    beyond = next((each for each in reproduction.specifications if each.name == OWN), None)
+    if beyond is None:
+        return ""
+    lookup, provenances = reproduction.measurements.lookup(beyond), reproduction.provenances
+    points = [point for point in beyond.points() if not provenances[point.federation].substitute]
+    means = []
+    for series in beyond.series:
+        found = [measured for point in points if (measured := lookup(point, series.label, "f1"))]
+        if found:
+            mean = sum(each.mean for each in found) / len(found)
+            stderr = sqrt(sum((each.stderr or 0.0) ** 2 for each in found)) / len(found)
+            means.append(f"{series.label} {mean:.3f} ± {stderr:.3f}")
+    if not means:
+        return ""
+    epsilons = ", ".join(f"{each:g}" for each in beyond.epsilons)
+    return f"Mean F1 over the federations at ε = {epsilons} and k = 10, without substitutes: {', '.join(means)}."
 
 
 def caution(reproduction: Reproduction) -> str:
@@ -129,9 +153,10 @@ def _printed_pairs(reproduction: Reproduction) -> Iterator[tuple[float, float]]:
 
 
 def summary_text(reproduction: Reproduction, sections: Sequence[Section], head: ReportHead) -> str:
-    """Return verdicts and tables; the numbers of figures are left to the page."""
+    """Return verdicts, figures and tables."""
     settings = reproduction.settings
-    lines = [f"{result_line(head)} {agreement_line(reproduction)} {caution(reproduction)}".strip(), ""]
+    said = (result_line(head), agreement_line(reproduction), own_line(reproduction), caution(reproduction))
+    lines = [" ".join(filter(None, said)), ""]
     lines += [f"Seed {settings.seed}, {settings.repeats} repetitions, means ± one standard error.", "", RULE, ""]
     lines += _verdicts(reproduction)
     for section in sections:
@@ -150,9 +175,8 @@ def _verdicts(reproduction: Reproduction) -> Iterator[str]:
 def _section_text(section: Section) -> Iterator[str]:
     specification = section.specification
     yield from ("", f"## {specification.title}", "", f"{specification.source}. {specification.note}".strip(), "")
-    if section.picture:
-        yield f"![{specification.title}](figures/{specification.name}.png)"
-        return
+    if section.panels:
+        yield from (f"![{specification.title}](figures/{specification.name}.png)", "")
     for table in section.tables:
         yield from _table(table)
 
@@ -177,6 +201,8 @@ def _entry(entry: Entry) -> str:
 
 
 FIGURES = "figures"
+OWN = "beyond"
+"""The figure that puts our own mechanisms beside the paper's."""
 
 
 def require_plots() -> None:
@@ -190,7 +216,10 @@ def write_report(reproduction: Reproduction, folder: Path, command: str) -> None
     """Write everything into the output folder."""
     write_results(reproduction, folder)
     (folder / FIGURES).mkdir(exist_ok=True)
-    sections = [_section(specification, reproduction, folder) for specification in reproduction.specifications]
+    sections = [_section(specification, reproduction) for specification in reproduction.specifications]
+    for section in sections:
+        if section.panels:
+            _draw_files(section.specification, reproduction, folder / FIGURES)
     head = ReportHead(command, versions(), _counts(reproduction))
     write_whole(folder / "report.html", _page(reproduction, sections, head).encode())
     write_whole(folder / "report.md", summary_text(reproduction, sections, head).encode())
@@ -205,27 +234,28 @@ def _page(reproduction: Reproduction, sections: Sequence[Section], head: ReportH
         finalize=lambda value: visible(value) if type(value) is str else value,
     )  # fmt: skip
     return pages.get_template("report.html.jinja").render(
-        result=result_line(head), agreement=agreement_line(reproduction), caution=caution(reproduction),
+        result=result_line(head), agreement=agreement_line(reproduction), own=own_line(reproduction),
+        caution=caution(reproduction), meanings=MEANINGS, sides=SIDE_MEANINGS, looks=looks_of, metrics=METRIC_NAMES,
         settings=reproduction.settings, versions=head.versions, command=head.command, rule=RULE,
         verdicts=reproduction.verdicts, styles={HOLDS: "holds", FAILS: "fails"}, grounds=grounds,
-        provenances=reproduction.provenances, sections=sections,
+        provenances=reproduction.provenances, sections=sections, marks=MARK_PATHS,
+        titles={each.name: each.title for each in reproduction.specifications},
     )  # fmt: skip
 
 
-def _section(specification: Specification, reproduction: Reproduction, folder: Path) -> Section:
-    picture = _picture(specification, reproduction, folder) if specification.kind == "figure" else ""
+def _section(specification: Specification, reproduction: Reproduction) -> Section:
+    panels = panels_of(specification, reproduction) if specification.kind == "figure" else []
     tables = federation_tables if specification.kind == "federations" else tables_of
-    return Section(specification, tuple(tables(specification, reproduction)), picture)
+    return Section(specification, tuple(tables(specification, reproduction)), tuple(chain(*panels)))
 
 
-def _picture(specification: Specification, reproduction: Reproduction, folder: Path) -> str:
-    """Draw a figure into files, and return it as an address that holds the whole picture."""
+def _draw_files(specification: Specification, reproduction: Reproduction, folder: Path) -> None:
+    """Draw a figure into files, for those who want it elsewhere; the page draws its own."""
     from treetop.reproduction.figures import draw, rendered  # noqa: PLC0415  matplotlib is an extra
 
     figure = draw(specification, reproduction)
     for ending in ("png", "svg"):
-        write_whole(folder / FIGURES / f"{specification.name}.{ending}", rendered(figure, ending))
-    return f"data:image/svg+xml;base64,{b64encode(rendered(figure, 'svg')).decode()}"
+        write_whole(folder / f"{specification.name}.{ending}", rendered(figure, ending))
 
 
 def _counts(reproduction: Reproduction) -> dict[str, int]:

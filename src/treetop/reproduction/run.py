@@ -8,6 +8,7 @@ from pathlib import Path
 from treetop.datasets.paper_federations import Provenance
 from treetop.evaluation.evaluate import Experiment, Given
 from treetop.evaluation.execute import execute_cells
+from treetop.evaluation.grid import Grid
 from treetop.query.find import Score
 from treetop.reproduction.cell_journal import RunSettings, key_of, open_folder
 from treetop.reproduction.federation_variants import FederationFacts, FederationVariants
@@ -71,24 +72,31 @@ class Reproducer:
         return len(self.pending) * self.settings.repeats
 
     def run(self, workers: int, progress: Progress = lambda _: None, dask: str | None = None) -> None:
-        """Run what is pending, variant by variant, and write down every finished cell."""
-        order = {planned.variant: index for index, planned in reversed(list(enumerate(self.pending)))}
-        pending = sorted(self.pending, key=lambda planned: order[planned.variant])
-        for variant, group in groupby(pending, key=lambda planned: planned.variant):
-            self._run_variant(variant, list(group), workers, progress, dask)
-
-    def _run_variant(
-        self, variant: Variant, pending: list[Planned], workers: int, progress: Progress, dask: str | None
-    ) -> None:
-        encoding = self.variants.provenances[variant.federation].encoding
-        cells = tuple(planned.cell for planned in pending)
-        experiment = Experiment.of(
-            self.variants.federation(variant), cells, Given(encoding), repeats=self.settings.repeats,
-            seed=self.settings.seed,
-        )  # fmt: skip
-        for index, scores in execute_cells(experiment.populations, experiment.grid, workers, progress, dask):
+        """Run what is pending, in one pool of workers for all data, and write down every finished cell."""
+        pending = sorted(self.pending, key=self._order_of_variants().__getitem__)
+        if not pending:
+            return
+        experiments = [
+            self._experiment(variant, list(group)) for variant, group in groupby(pending, key=lambda each: each.variant)
+        ]
+        populations = [population for each in experiments for population in each.populations]
+        cells = tuple(cell for each in experiments for cell in each.grid.cells)
+        grid = Grid(cells, self.settings.repeats, self.settings.seed)
+        for index, scores in execute_cells(populations, grid, workers, progress, dask):
             self.journal.append(self.keys[pending[index]], scores)
             self.scores[pending[index]] = scores
+
+    def _order_of_variants(self) -> dict[Planned, int]:
+        """Return for every pending cell the first place of its data, so that each is encoded once."""
+        first: dict[Variant, int] = {}
+        return {planned: first.setdefault(planned.variant, len(first)) for planned in self.pending}
+
+    def _experiment(self, variant: Variant, pending: Sequence[Planned]) -> Experiment:
+        """Encode the data of a variant for its cells."""
+        given = Given(self.variants.provenances[variant.federation].encoding)
+        cells = tuple(planned.cell for planned in pending)
+        federation = self.variants.federation(variant)
+        return Experiment.of(federation, cells, given, repeats=self.settings.repeats, seed=self.settings.seed)
 
     def finished(self) -> Reproduction:
         """Return what was measured, in the order of the specifications, and what it says of the paper."""

@@ -50,7 +50,6 @@ class Series:
     settings: dict[str, object] = field(default_factory=dict)
     oracle: str = ""
     """Where it is not that of the case."""
-    in_paper: bool = True
 
 
 @dataclass(frozen=True)
@@ -160,6 +159,9 @@ class Specification:
     cases: tuple[Case, ...] = (Case(),)
     panel_rows: str = "federation"
     panel_columns: str = "k"
+    case_heading: str = "case"
+    """What cases are, above their column."""
+    series_heading: str = "mechanism"
     federations_across: bool = False
     """Whether a table has a row for each series and a column for each federation."""
     computed: tuple[str, ...] = ()

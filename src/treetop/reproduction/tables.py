@@ -10,11 +10,11 @@ from treetop.reproduction.specification import Planned, Point, Specification, Va
 from treetop.reproduction.verdicts import Measured
 
 METRIC_NAMES = {
-    "f1": "F1",
-    "ncr": "NCR",
-    "local_recall": "average local recall",
-    "uplink_bits": "uplink of a party, kbit",
-    "seconds": "seconds of a run",
+    "f1": "F1 (1 is best)",
+    "ncr": "NCR (1 is best)",
+    "local_recall": "average local recall (1 is best)",
+    "uplink_bits": "sent to the server by a party, kbit",
+    "seconds": "time of one simulated run, seconds",
 }
 NOTHING = "–"
 
@@ -75,7 +75,7 @@ def _metric_table(specification: Specification, metric: str, reproduction: Repro
     """Return a table with a row for every point and a column for every series."""
     computed = [name.upper() for name in specification.computed if metric == "uplink_bits"]
     labels = [*(series.label for series in specification.series), *computed]
-    heads = ("federation", "case") if len(specification.cases) > 1 else ("federation",)
+    heads = ("federation", specification.case_heading) if len(specification.cases) > 1 else ("federation",)
     rows = []
     for point in specification.points():
         shown = (federation_name(point.federation, reproduction), point.case)[: len(heads)]
@@ -94,7 +94,7 @@ def _table_across(specification: Specification, metric: str, reproduction: Repro
         entries = tuple(_entry(specification, point, series.label, metric, reproduction) for point in points)
         planned = [specification.cell_at(point, series) for point in points]
         rows.append(TableRow((series.label,), entries, _commands(specification, planned, reproduction)))
-    return ReportTable(METRIC_NAMES[metric], ("series",), columns, tuple(rows))
+    return ReportTable(METRIC_NAMES[metric], (specification.series_heading,), columns, tuple(rows))
 
 
 def _figure_numbers(specification: Specification, reproduction: Reproduction) -> ReportTable:
@@ -108,7 +108,7 @@ def _figure_numbers(specification: Specification, reproduction: Reproduction) ->
         shown = (federation_name(federation, reproduction), *([case] if cases else []), str(k), series.label)
         planned = [specification.cell_at(point, series) for point in points]
         rows.append(TableRow(shown, entries, _commands(specification, planned, reproduction)))
-    heads = ("federation", "case", "k", "series") if cases else ("federation", "k", "series")
+    heads = ("federation", *([specification.case_heading] if cases else []), "k", specification.series_heading)
     columns = tuple(f"ε = {epsilon:g}" for epsilon in specification.epsilons)
     return ReportTable(METRIC_NAMES[metric], heads, columns, tuple(rows))
 

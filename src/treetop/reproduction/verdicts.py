@@ -36,6 +36,18 @@ RULE = (
 )
 
 
+MEANINGS = {
+    HOLDS: "no comparison is clearly against the claim, and the average is clearly for it",
+    FAILS: "a comparison or the average is clearly against the claim, or an advantage worth the name can be ruled out",
+    UNCHECKED: "noise leaves it open, the data are missing, or only a substitute for them is there",
+}
+SIDE_MEANINGS = {
+    FOR: f"the difference has the claimed sign and exceeds {CLEAR:g} of its standard errors",
+    OPEN: f"the difference is within {CLEAR:g} standard errors of zero: chance could explain it",
+    AGAINST: f"the difference has the opposite sign and exceeds {CLEAR:g} standard errors",
+}
+
+
 class Measured(NamedTuple):
     """A mean and its standard error; None where one run alone was made."""
 
