@@ -10,16 +10,20 @@ from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, metadata
 from typing import Any
 
-from tools.supply_chain.locks import REQUIREMENTS, ROOT, Locked, locked
+from tools.supply_chain.locks import LOCKS, REQUIREMENTS, ROOT, Locked, locked
 
 SBOM = REQUIREMENTS / "sbom.json"
+BRIDGE = "flower"
 _EXPRESSION = "License-Expression"
 LONGEST_NAME = 80
 """Some packages state the whole text of their licence."""
 
 
 def bill() -> dict[str, Any]:
-    """Return the bill of materials of what `make demo` installs; what a party needs is marked as required."""
+    """Return the bill of materials of what `make demo` and `make flower` install.
+
+    What a party needs is marked as required; what only the bridge to Flower needs names its lock.
+    """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     name, version = project["name"], project["version"]
     needed = {each.pin for each in locked("party")}
@@ -33,13 +37,24 @@ def bill() -> dict[str, Any]:
                 "purl": f"pkg:pypi/{name}@{version}", "licenses": [{"expression": "Apache-2.0"}],
             }
         },
-        "components": [_component(each, each.pin in needed) for each in locked("runtime")],
+        "components": [
+            *(_component(each, each.pin in needed) for each in locked("runtime")),
+            *(_component(each, False, BRIDGE) for each in only_in_the_bridge()),
+        ],
     }  # fmt: skip
 
 
-def _component(package: Locked, needed: bool) -> dict[str, Any]:
+def only_in_the_bridge() -> list[Locked]:
+    """Return what the bridge to Flower installs beyond the versions that Treetop itself is locked to."""
+    known = {each.pin for each in locked("runtime")}
+    return [each for each in locked(BRIDGE) if each.pin not in known]
+
+
+def _component(package: Locked, needed: bool, lock: str = "") -> dict[str, Any]:
     purl = f"pkg:pypi/{package.name}@{package.version}"
     properties = [{"name": "treetop:lock:hashes", "value": lock_digest(package)}]
+    if lock:
+        properties.append({"name": "treetop:lock", "value": str(LOCKS[lock].relative_to(ROOT))})
     if package.marker:
         properties.append({"name": "treetop:lock:marker", "value": package.marker})
     found = {
