@@ -15,6 +15,8 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench
 MOTO := .venv-moto
 AUDIT := .venv-audit
+FLOWER := .venv-flower
+BRIDGE := bridges/flower
 SDK := sdk/typescript
 SURVEY := src/treetop/services/local/survey_page
 SCIENCE := src/treetop/encoding/*,src/treetop/privacy/*,src/treetop/oracles/*,src/treetop/trie/*,src/treetop/mechanisms/*
@@ -22,7 +24,7 @@ SCIENCE := src/treetop/encoding/*,src/treetop/privacy/*,src/treetop/oracles/*,sr
 LONG := tests/statistical tests/equivalence tests/end_to_end tests/faults tests/browser $(addprefix tests/unit/,adapters audit cli datasets evaluation planning reproduction services web)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11
 
-.PHONY: help demo test lint sdk unit check-slow bench lock docs site dist sbom audit-dependencies promises sign-promises verify-promises clean
+.PHONY: help demo test lint sdk unit check-slow bench flower lock docs site dist sbom audit-dependencies promises sign-promises verify-promises clean
 
 help:  ## list the tasks
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -94,6 +96,14 @@ $(BENCH)/.bench: requirements/bench.txt pyproject.toml
 bench: $(BENCH)/.bench  ## measure ratios against peers and limits and rewrite docs/benchmarks.md
 	$(BENCH)/bin/python -m benchmarks.report
 
+$(FLOWER)/.flower: $(BRIDGE)/requirements.txt $(BRIDGE)/pyproject.toml
+	$(PYTHON) -m venv $(FLOWER)
+	$(FLOWER)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(BRIDGE)/requirements.txt
+	$(FLOWER)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e $(BRIDGE)
+	@touch $@
+
+flower: $(FLOWER)/.flower  ## install the bridge to Flower into an environment of its own, for `treetop up --carrier flower`
+
 docs: $(VENV)/.dev  ## rewrite the generated reference pages
 	$(BIN)/python docs/generate.py
 
@@ -106,7 +116,7 @@ lock: $(VENV)/.dev  ## pin every dependency with its hashes, without addresses
 	$(COMPILE) --group moto --output-file requirements/moto.txt
 	$(COMPILE) pyproject.toml --extra federation --group build --group bench --output-file requirements/bench.txt
 	$(COMPILE) --group audit --output-file requirements/audit.txt
-
+	$(COMPILE) $(BRIDGE)/pyproject.toml --group $(BRIDGE)/pyproject.toml:build --output-file $(BRIDGE)/requirements.txt
 	cd $(SDK) && node lock.mjs
 
 site: $(VENV)/.dev  ## build the documentation as a site in build/site; every link must lead somewhere
@@ -138,4 +148,4 @@ verify-promises: $(VENV)/.dev  ## check the signature of docs/promises.md: PUBLI
 	$(BIN)/python -m tools.supply_chain.promises verify $(PUBLIC)
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(SDK)/node_modules $(SDK)/build $(SDK)/dist dist $(VENV) .venv-3.* $(BENCH) $(MOTO) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
+	rm -rf $(SDK)/node_modules $(SDK)/build $(SDK)/dist dist $(VENV) .venv-3.* $(BENCH) $(MOTO) $(AUDIT) $(FLOWER) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*

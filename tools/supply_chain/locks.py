@@ -6,8 +6,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 REQUIREMENTS = ROOT / "requirements"
-LOCKS = ("party", "runtime", "words", "dev", "moto", "bench", "audit")
-"""What a deployed party needs, what all of Treetop needs, the public word lists, and what only its own checks need."""
+LOCKS = {
+    **{name: REQUIREMENTS / f"{name}.txt" for name in ("party", "runtime", "words")},
+    "flower": ROOT / "bridges" / "flower" / "requirements.txt",
+    **{name: REQUIREMENTS / f"{name}.txt" for name in ("dev", "moto", "bench", "audit")},
+}
+"""What a deployed party needs, what all of Treetop needs, the public word lists, the bridge to Flower, which lives in an
+environment of its own, and what only Treetop's own checks need."""
 _PINNED = re.compile(r"(?P<name>[\w.\-]+)(\[[\w,\-]+\])?==(?P<version>[^\s;\\]+)(\s*;\s*(?P<marker>[^\\]+?))?\s*(\\|$)")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
@@ -31,10 +36,10 @@ class Locked:
 def locked(name: str) -> list[Locked]:
     """Return what a lock holds, in order; whatever is not pinned by hash is refused."""
     found = []
-    for line in re.split(r"\n(?=\S)", (REQUIREMENTS / f"{name}.txt").read_text("utf-8").strip()):
+    for line in re.split(r"\n(?=\S)", LOCKS[name].read_text("utf-8").strip()):
         pinned, hashes = _PINNED.match(line), tuple(sorted(_HASH.findall(line)))
         if pinned is None or not hashes:
-            raise ValueError(f"requirements/{name}.txt: expected name==version with hashes, found {line[:60]!r}")
+            raise ValueError(f"{LOCKS[name].relative_to(ROOT)}: expected name==version with hashes, found {line[:60]!r}")
         normal = re.sub(r"[-_.]+", "-", pinned["name"]).lower()
         found.append(Locked(normal, pinned["version"], pinned["marker"] or "", hashes))
     return sorted(found)

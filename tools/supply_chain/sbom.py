@@ -17,7 +17,7 @@ SBOM = REQUIREMENTS / "sbom.json"
 _EXPRESSION = "License-Expression"
 LONGEST_NAME = 80
 """Some packages state the whole text of their licence."""
-SCOPES = {"party": "required", "runtime": "optional", "words": "optional"}
+SCOPES = {"party": "required", "runtime": "optional", "words": "optional", "flower": "optional"}
 """What the packages of a lock are for; those of the other locks are for Treetop's own checks alone."""
 
 

@@ -47,7 +47,7 @@ from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checke
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import steps_named
-from treetop.errors import InvalidInput
+from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.protocol import MODES
 from treetop.oracles.registry import AUTO, oracle_names
 from treetop.privacy.shuffling import asked_guarantee
@@ -55,6 +55,7 @@ from treetop.query.answer import Answer
 from treetop.query.local_campaign import weekly_answers
 from treetop.query.local_federation import GroundTruth, opened_folder, weekly_federations
 from treetop.services.local.campaign import LocalCampaign
+from treetop.services.local.flower import FlowerCarrier
 from treetop.services.local.folder import HOST, FederationFolder
 from treetop.services.local.processes import Processes
 from treetop.services.local.run import LocalFederation, Standing
@@ -150,9 +151,24 @@ Every = Annotated[
     ),
 ]
 DEFAULT_WEEKS = 6
+CARRIERS = ("http", "flower")
 OpenPage = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
 Stay = Annotated[
     bool, typer.Option("--stay", help="Keep the federation and its page up after the answer, until Ctrl-C.")
+]
+Carrier = Annotated[
+    str,
+    typer.Option(
+        "--carrier",
+        help=f"Who carries messages between server and parties: {', '.join(CARRIERS)}.",
+        autocompletion=completing(CARRIERS),
+    ),
+]
+FlowerEnvironment = Annotated[
+    Path,
+    typer.Option(
+        "--flower-environment", metavar="DIR", envvar="TREETOP_FLOWER", help="Where `make flower` installed the bridge."
+    ),
 ]
 DEFAULT_QUESTION = "Which fruit do you like best?"
 FRUIT = str(files("treetop.services.local").joinpath("survey_page", "fruit.csv"))
@@ -195,6 +211,8 @@ def up(
     weeks: Weeks = None,
     drift: Drift = None,
     every: Every = None,
+    carrier: Carrier = CARRIERS[0],
+    flower_environment: FlowerEnvironment = Path(".venv-flower"),
     output: OutputFile = None,
     open_page: OpenPage = False,
     stay: Stay = False,
@@ -204,6 +222,7 @@ def up(
     """Run a federation on this machine: a server, parties, devices that report over HTTP, a query, its answer."""
     target = checked_target(output, PLAIN_FORMATS if campaign else FORMATS)
     central = asked_guarantee(trust, central_epsilon, delta, epsilon)
+    flower = _flower(carrier, flower_environment)
     if campaign and (open_page or stay):
         raise InvalidInput("--open and --stay are for a single query: leave them out with --campaign")
     wanted: dict[str, Any] = {
@@ -230,12 +249,12 @@ def up(
     note(f"{users:,} users drawn with seed {folder.options.seed}; everything is in {folder.path}")
     note(f"`treetop up --directory {folder.path}` goes on from there")
     if folder.options.weeks is not None:
-        present_campaign(campaign_answers(folder), json, target)
+        present_campaign(campaign_answers(folder, flower), json, target)
         return
     truth = GroundTruth(folder)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: whatever was started is stopped, too
     with Processes(lambda name: note(f"{name} died and was started again")) as processes:
-        federation = LocalFederation(folder, processes, SurveyPlan.load(folder.path))
+        federation = LocalFederation(folder, processes, SurveyPlan.load(folder.path), flower)
         found = answered(folder, federation, phones=phones, open_page=open_page)
         present(truth.scored(Answer.from_json(found)), json, target)
         if stay:
@@ -257,12 +276,21 @@ def _campaign_options(
     return {"weeks": weeks or DEFAULT_WEEKS, "drift": drift, "every": seconds}
 
 
-def campaign_answers(folder: FederationFolder) -> list[Answer]:
+def _flower(carrier: str, environment: Path) -> FlowerCarrier | None:
+    """Return who carries the messages, unless the server calls the parties itself."""
+    if carrier not in CARRIERS:
+        raise UnknownName("carrier", carrier, CARRIERS)
+    return FlowerCarrier(environment) if carrier == "flower" else None
+
+
+def campaign_answers(folder: FederationFolder, flower: FlowerCarrier | None = None) -> list[Answer]:
     """Start every process, play the weeks, and return their answers, scored; show on the way how far it is."""
+    if flower is not None and folder.options.every is None:
+        raise InvalidInput("--carrier flower needs --every: a message takes seconds, as weeks do unless told otherwise")
     held = weekly_federations(folder.federation(), folder.options)
     note(f"{len(held)} weeks: every device answers in one of them, which it draws")
     with Processes(lambda name: note(f"{name} died and was started again")) as processes, Bars() as bars:
-        federation = LocalCampaign(folder, processes, held)
+        federation = LocalCampaign(folder, processes, held, flower)
         bars.say("starting a server and parties")
         federation.start()
         weeks = federation.weeks(bars.show)

@@ -7,6 +7,7 @@ from typing import Any
 from treetop.datasets.federation import Federation
 from treetop.secret_files import private_folder
 from treetop.services.fleet.following import tickets_of
+from treetop.services.local.flower import FlowerCarrier
 from treetop.services.local.folder import FederationFolder
 from treetop.services.local.processes import Processes
 from treetop.services.local.run import POLL_SECONDS, LocalFederation, Standing, ordered_now
@@ -22,8 +23,14 @@ NOT_OF_WEEKS = ("deadlines", "mode")
 class LocalCampaign(LocalFederation):
     """Processes of one folder; the fleets follow their parties from week to week."""
 
-    def __init__(self, folder: FederationFolder, processes: Processes, weeks: Sequence[Federation]) -> None:
-        super().__init__(folder, processes)
+    def __init__(
+        self,
+        folder: FederationFolder,
+        processes: Processes,
+        weeks: Sequence[Federation],
+        carrier: FlowerCarrier | None = None,
+    ) -> None:
+        super().__init__(folder, processes, carrier=carrier)
         self._weeks, self._weeks_played, self._started = weeks, 0, 0.0
 
     def start(self) -> None:

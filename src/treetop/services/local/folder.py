@@ -139,15 +139,25 @@ class FederationFolder:
         return self.path / ("data.parquet" if self.options.weeks is None else "this_week.parquet")
 
     def write_settings(
-        self, ports: Mapping[str, int], server_port: int, *, to_deadline: bool = False, origins: Sequence[str] = ()
+        self,
+        ports: Mapping[str, int],
+        server_port: int,
+        *,
+        to_deadline: bool = False,
+        origins: Sequence[str] = (),
+        carried: Mapping[str, str] | None = None,
     ) -> None:
-        """Write all settings files anew: ports are free ones of today, and pages of these origins may report."""
+        """Write all settings files anew: ports are free ones of today, and pages of these origins may report.
+
+        The server reaches parties at their ports, or at the addresses of who carries its messages.
+        """
         server = server_settings(server_port)
         for name, home in self.parties.items():
             text = party_settings(name, ports[name], self.signing_key.public, to_deadline=to_deadline, origins=origins)
             replace_durably(home.path / "party.toml", text.encode("utf-8"))
+            url = carried[name] if carried else f"http://{HOST}:{ports[name]}"
             server += (
-                f'\n[[parties]]\nname = {quoted(name)}\nurl = "http://{HOST}:{ports[name]}"\n'
+                f"\n[[parties]]\nname = {quoted(name)}\nurl = {quoted(url)}\n"
                 f"key_file = {quoted(f'../{home.path.name}/server.key')}\n"
             )
         replace_durably(self.path / "server" / "server.toml", server.encode("utf-8"))

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -20,11 +21,24 @@ class ProcessFailed(TreetopError):
     """A process that ends again and again, with the last lines of its log."""
 
 
-class Supervised:
-    """One command of Treetop in a process of its own; what it says goes to a log file."""
+@dataclass(frozen=True)
+class Program:
+    """What is started, and how often."""
 
-    def __init__(self, name: str, arguments: Sequence[str], log: Path) -> None:
-        self.name, self._arguments, self._log = name, tuple(arguments), log
+    command: tuple[str, ...]
+    ends: bool = True
+    """Whether it may end well; one that may not is started again even so."""
+    max_starts: int = MAX_STARTS
+
+
+TREETOP = Program((sys.executable, "-m", "treetop"))
+
+
+class Supervised:
+    """One command in a process of its own; what it says goes to a log file."""
+
+    def __init__(self, name: str, arguments: Sequence[str], log: Path, program: Program = TREETOP) -> None:
+        self.name, self._arguments, self._log, self._program = name, tuple(arguments), log, program
         self.starts = 0
         self._start()
 
@@ -32,7 +46,7 @@ class Supervised:
         self.starts += 1
         with open_private(self._log, "ab") as log:
             self.process = subprocess.Popen(  # noqa: S603  our own command
-                [sys.executable, "-m", "treetop", *self._arguments],
+                [*self._program.command, *self._arguments],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
 
@@ -43,9 +57,9 @@ class Supervised:
 
     def revive(self) -> bool:
         """Start it again if it died; return whether that was needed."""
-        if self.process.poll() in (None, 0):
+        if self.process.poll() is None or (self._program.ends and self.process.returncode == 0):
             return False
-        if self.process.returncode == 2 or self.starts == MAX_STARTS:  # bad input does not get better
+        if self.process.returncode == 2 or self.starts == self._program.max_starts:  # bad input does not get better
             raise ProcessFailed(f"{self.name} ended with {self.process.returncode}: {self.last_words()}")
         self._start()
         return True
@@ -83,9 +97,9 @@ class Processes:
         self._died = died
         self.all: list[Supervised] = []
 
-    def start(self, name: str, arguments: Sequence[str], log: Path) -> Supervised:
+    def start(self, name: str, arguments: Sequence[str], log: Path, program: Program = TREETOP) -> Supervised:
         """Start one more."""
-        process = Supervised(name, arguments, log)
+        process = Supervised(name, arguments, log, program)
         self.all.append(process)
         return process
 

@@ -1,7 +1,6 @@
 """A federation on this machine: its query, and the way from its first process to its answer; any process may die."""
 
 import json
-import socket
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -22,7 +21,9 @@ from treetop.privacy.budget import Budget
 from treetop.privacy.shuffling import CentralGuarantee
 from treetop.secret_files import private_folder
 from treetop.services.device.party_client import PartyClient
+from treetop.services.local.flower import FlowerCarrier
 from treetop.services.local.folder import HOST, FederationFolder, LocalOptions, PartyHome, secret_in
+from treetop.services.local.ports import free_ports
 from treetop.services.local.processes import Processes, Supervised
 from treetop.services.local.survey import SurveyPlan, SurveyTask
 from treetop.services.server.client import ServerClient
@@ -117,16 +118,24 @@ class Standing:
 class LocalFederation:
     """Processes of one folder."""
 
-    def __init__(self, folder: FederationFolder, processes: Processes, survey: SurveyPlan | None = None) -> None:
-        self.folder, self.processes, self._survey = folder, processes, survey
+    def __init__(
+        self,
+        folder: FederationFolder,
+        processes: Processes,
+        survey: SurveyPlan | None = None,
+        carrier: FlowerCarrier | None = None,
+    ) -> None:
+        self.folder, self.processes, self._survey, self._carrier = folder, processes, survey, carrier
         names = list(folder.parties)
         server_port, *ports = free_ports(1 + len(names))
         self._urls = {name: f"http://{HOST}:{port}" for name, port in zip(names, ports, strict=True)}
         self._server_url = f"http://{HOST}:{server_port}"
         origins = survey.origins if survey else ()
+        carried = carrier.prepare(folder, self._urls) if carrier else None
         folder.write_settings(
-            dict(zip(names, ports, strict=True)), server_port, to_deadline=survey is not None, origins=origins
-        )
+            dict(zip(names, ports, strict=True)), server_port, to_deadline=survey is not None, origins=origins,
+            carried=carried,
+        )  # fmt: skip
         self.fleets: dict[str, Supervised] = {}
         """Of the folder's own task, by party, once they have begun."""
         self._due: deque[Callable[[], Supervised]] = deque()
@@ -147,6 +156,8 @@ class LocalFederation:
         together = -(-len(homes) // PARTY_PROCESSES)
         for first in range(0, len(homes), together):
             self._serve("party", *(home.path / "party.toml" for home in homes[first : first + together]))
+        if self._carrier:
+            self._carrier.start(self.processes)
         for url in (self._server_url, *self._urls.values()):
             self._wait_for(url)
         key = secret_in(self.folder.path / "server", "admin")
@@ -322,12 +333,3 @@ def _progress(fleet: Supervised | None, users: int) -> tuple[int, int]:
         return int(said["sent"] if "sent" in said else sum(said["verdicts"].values())), users
     except (ValueError, TypeError, KeyError, AttributeError):
         return 0, users
-
-
-def free_ports(number: int) -> list[int]:
-    """Return ports that nobody listens on at the moment."""
-    sockets = [socket.create_server((HOST, 0)) for _ in range(number)]
-    ports = [taken.getsockname()[1] for taken in sockets]
-    for taken in sockets:
-        taken.close()
-    return ports

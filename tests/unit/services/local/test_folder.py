@@ -12,7 +12,8 @@ from treetop.federation.wire.item_lists import ItemList
 from treetop.oracles.set_question import SetQuestion
 from treetop.query.local_federation import opened_folder
 from treetop.services.local.folder import FederationFolder, LocalOptions, checked_same
-from treetop.services.local.run import free_ports, order_of, ordered_now
+from treetop.services.local.ports import free_ports
+from treetop.services.local.run import order_of, ordered_now
 from treetop.services.party.settings import PartySettings
 from treetop.services.server.schemas import OrderWanted
 from treetop.services.server.settings import ServerSettings
