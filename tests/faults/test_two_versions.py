@@ -143,7 +143,7 @@ def test_both_versions_answer_one_query(
     tmp_path: Path, sources: Mapping[str, Path], server: str, mechanism: str
 ) -> None:
     versions = {"server": server, "north": "older", "south": "newer"}
-    more = {"settings": {"bits": "8"}, "encoding": None} if mechanism == "panorama" else {}
+    more = {"settings": {"bits": "8"}} if mechanism == "panorama" else {}
     with federation(tmp_path, sources, versions) as made:
         check(answered(made, made.order(mechanism=mechanism, **more)))
 
