@@ -14,13 +14,16 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.federations import crowd
 from tests.support.running_federation import RunningFederation, listening_port
+
+from treetop.federation.wire.refusals import Refusal
+from treetop.services.device.party_client import PartyClient
 
 ROOT = Path(__file__).parents[2]
 OLDER = "d31107f7794ea4f5cf0e2d859a268695b9a2cc87"
@@ -80,7 +83,7 @@ class TwoVersions(RunningFederation):
             files[version].write_text("\n".join(ticket.hex() for ticket in tickets[half::2]))
         return files
 
-    def report(self, name: str, task: str, version: str, tickets: Path, cap: str = "8") -> dict[str, Any]:
+    def report(self, name: str, task: str, version: str, tickets: Path) -> dict[str, Any]:
         """Let devices of a version answer, in a process of their own."""
         held = crowd(self.sizes)[name][list(self.sources).index(version) :: 2]
         data = self.folder / name / f"{version}.csv"
@@ -90,7 +93,7 @@ class TwoVersions(RunningFederation):
             sys.executable, "-m", "treetop", "device", "fleet", "--json", "--party", self.url(self.ports[name]),
             "--task", task, "--data", str(data), "--party-name", name, "--tickets", str(tickets),
             "--state", str(self.folder / name / f"fleet of {version}"), "--server-key", self.signing.public,
-            "--epsilon-cap", cap, "--lifetime-cap", "8",
+            "--epsilon-cap", "8", "--lifetime-cap", "8",
         ]  # fmt: skip
         with running(self.sources[version]):
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -185,14 +188,16 @@ def test_an_older_server_leaves_a_newer_party_out_whose_devices_may_not_answer(
 ) -> None:
     """How many may not answer is a part of a reply that the older server does not know: it does not guess."""
     with federation(tmp_path, sources, {"server": server, "north": "older", "south": "newer"}) as made:
-        ends = int(time.time()) + 60
+        ends = int(time.time()) + 90
         deadlines = {"opens": ends - 120, "enrolment": ends, "reports": ends, "level_seconds": 600}
         task = made.order(mechanism="canopy", deadlines=deadlines, policy="proceed")
-        with ThreadPoolExecutor(4) as pool:
-            for name in SIZES:
-                files = made.tickets_in_files(name, task)
-                pool.submit(made.report, name, task, "older", files["older"])
-                pool.submit(made.report, name, task, "newer", files["newer"], cap="4")
+        for name in SIZES:
+            files = made.tickets_in_files(name, task)
+            assert made.report(name, task, "older", files["older"])["verdicts"] == {"accepted": SIZES[name] // 2}
+            refused = [(bytes.fromhex(line), Refusal.BUDGET_WINDOW) for line in files["newer"].read_text().split()]
+            with closing(PartyClient(made.connection(name))) as client:
+                told = client.tell_refusals(bytes.fromhex(task), refused)
+            assert (told is None) == (made.versions[name] == "older")
         result = made.result(task)
         assert [party["name"] for party in result["parties"]] == counted
         if server == "older":
