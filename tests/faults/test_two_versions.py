@@ -191,9 +191,9 @@ def test_an_older_server_leaves_a_newer_party_out_whose_devices_may_not_answer(
         ends = int(time.time()) + 90
         deadlines = {"opens": ends - 120, "enrolment": ends, "reports": ends, "level_seconds": 600}
         task = made.order(mechanism="canopy", deadlines=deadlines, policy="proceed")
-        for name in SIZES:
+        for name, size in SIZES.items():
             files = made.tickets_in_files(name, task)
-            assert made.report(name, task, "older", files["older"])["verdicts"] == {"accepted": SIZES[name] // 2}
+            assert made.report(name, task, "older", files["older"])["verdicts"] == {"accepted": size // 2}
             refused = [(bytes.fromhex(line), Refusal.BUDGET_WINDOW) for line in files["newer"].read_text().split()]
             with closing(PartyClient(made.connection(name))) as client:
                 told = client.tell_refusals(bytes.fromhex(task), refused)
