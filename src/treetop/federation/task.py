@@ -24,6 +24,8 @@ LONGEST_NAME, CHUNK_BITS, MAX_CHUNKS = 32, 8, 64
 LAST_SECOND = (1 << 53) - 1
 MAX_WEIGHT = 1 << 32
 MAX_WEEKS, MAX_CYCLES = 1024, 1024
+SHOWN_NAMES, SHOWN_NAME = 3, 40
+"""How many fields of a newer version a refusal names, and how many characters of each."""
 _TASK_DOMAIN = b"treetop task 1\0"
 _DIGEST = re.compile("([0-9a-f]{64})?")
 
@@ -220,9 +222,13 @@ class DeviceTask:
     def from_canonical_bytes(cls, data: bytes) -> "DeviceTask":
         """Read a task back; anything but its one canonical form is refused."""
         try:
-            task = _from_content(json.loads(data))
+            content = json.loads(data)
+            task = _from_content(content)
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise InvalidInput(f"a task must be the JSON object that Treetop writes: {error}") from None
+        if unknown := sorted(set(content) - set(json.loads(task.canonical_bytes()))):
+            named = ", ".join(visible(name)[:SHOWN_NAME] for name in unknown[:SHOWN_NAMES])
+            raise InvalidInput(f"a task must have no fields that this version does not know, found {named}")
         if task.canonical_bytes() != data:
             raise InvalidInput("a task must be in its canonical form: sorted keys, no spaces, no other fields")
         return task

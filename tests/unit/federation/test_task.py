@@ -67,6 +67,14 @@ def test_anything_but_the_canonical_form_is_refused(broken: bytes) -> None:
         DeviceTask.from_canonical_bytes(broken)
 
 
+def test_fields_of_a_newer_version_are_named() -> None:
+    newer = json.loads(task().canonical_bytes()) | {"colour": "red", "shape\u202e": 1}
+    data = json.dumps(newer, sort_keys=True, separators=(",", ":")).encode()
+    with pytest.raises(InvalidInput, match="no fields that this version does not know, found colour, shape") as refusal:
+        DeviceTask.from_canonical_bytes(data)
+    assert "\u202e" not in str(refusal.value)
+
+
 def test_groups_are_drawn_by_weight() -> None:
     entropy, one = FixedEntropy(3), task()
     drawn = [drawn_group(one, entropy).level for _ in range(10_000)]
