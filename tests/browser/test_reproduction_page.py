@@ -1,7 +1,5 @@
 """The report of a reproduction in a real browser: on a phone and on a desk, light and dark."""
 
-from pathlib import Path
-
 import pytest
 from tests.support.chromium import Chromium, Tab
 from tests.support.histogram_folders import small_folder
