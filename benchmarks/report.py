@@ -23,6 +23,7 @@ from benchmarks import (
     reading,
     report_files,
     report_weight,
+    reproduction,
     scale,
     several_intakes,
     simulation,
@@ -32,7 +33,17 @@ from benchmarks import (
 from benchmarks.measuring import Failed, Row
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
-SCIENCE = (counting, report_files, clients, device_perturbation, heavy_hitters, simulation, evaluation, reading)
+SCIENCE = (
+    counting,
+    report_files,
+    clients,
+    device_perturbation,
+    heavy_hitters,
+    simulation,
+    evaluation,
+    reproduction,
+    reading,
+)
 FEDERATION = (store, party_intake, tls_intake, several_intakes, report_weight, federation, scale, page_load)
 MODULES: dict[str, ModuleType] = {module.__name__.rpartition(".")[2]: module for module in (*SCIENCE, *FEDERATION)}
 INTRODUCTION = """# Benchmarks

@@ -20,17 +20,21 @@ myst_heading_anchors = 4
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "show-inheritance": False}
+highlight_language = "none"  # blocks that name no language are commands and what they print
 default_role = "code"  # docstrings write code between single backticks
 html_theme = "furo"
 html_title = f"Treetop {release}"
 html_show_sphinx = False
 html_copy_source = False
+html_show_search_summary = False  # they are fetched page by page, which no browser allows from a folder
 html_theme_options = {"sidebar_hide_name": False}
 html_static_path = ["site_static"]
 html_css_files = ["site.css"]
 linkcheck_ignore = [".*"]  # links inside the site are checked by every build; nothing outside is ever asked
 BESIDE = ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY")
 """Files beside docs/ that the site shows among the pages of the project."""
+_ERROR = re.compile(r"(?m)^\|.*±.*\|$")
+"""A row with standard errors, which stay on the line of their means."""
 _EXAMPLE = re.compile(r"\[([^\]]+)\]\((?:\.\./)*(examples/[^)]+)\)")
 
 
@@ -43,6 +47,7 @@ def _link_inside(_: Sphinx, page: str, source: list[str]) -> None:
     for name in BESIDE:
         inside = f"{up}project/{name.lower()}.md"
         text = text.replace(f"]({up}../{name}.md", f"]({inside}").replace(f"]({name}.md", f"]({inside}")
+    text = _ERROR.sub(lambda row: row[0].replace(" ± ", "\u00a0±\u00a0"), text)
     source[0] = _EXAMPLE.sub(r"\1 (`\2`)", text)
 
 

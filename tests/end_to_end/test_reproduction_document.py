@@ -24,6 +24,6 @@ def test_every_recipe_is_read(text: str) -> None:
 
 def test_every_figure_is_there_and_small() -> None:
     pictures = re.findall(r"!\[.*?\]\((.*?)\)", TEXT)
-    assert len(pictures) == 4
+    assert len(pictures) == 5
     for picture in pictures:
         assert (DOCS / picture).stat().st_size < 150_000

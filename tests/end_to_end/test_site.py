@@ -1,26 +1,17 @@
 """The documentation as a site: every link leads somewhere, every page is reached, nothing is fetched from elsewhere."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.support.documentation import built_site
 
-ROOT = Path(__file__).parents[2]
 LOADED = re.compile(r'<(?:script|img|link|iframe|source)\b[^>]*?(?:src|href)="(?:https?:)?//[^"]*"')
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    into = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-d", str(into / "trees"), "-b", "html",
-         str(ROOT / "docs"), str(into / "site")],
-        capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return into / "site"
+    return built_site(tmp_path_factory.mktemp("site"))
 
 
 def test_pages_load_nothing_from_another_host(site: Path) -> None:

@@ -188,7 +188,7 @@ def evaluate(
     `data` is what `find` takes; mechanisms, oracles and the encoding are names or objects, one or several of them.
     Panorama takes lists and texts as `find` does, and is also `panorama:list` (the word list alone), `panorama:texts`
     (texts alone) and `panorama:catalogue` (all items known: the limit). Where users hold many items, `user`,
-    `items_per_user` and `reading` are those of `find`, and mechanisms those that take sets, unless told. `progress` is
+    `items_per_user` and `reading` are those of `find`, and the default mechanisms those that take sets. `progress` is
     called with the number of runs that were finished since the last call. `dask` is the address of a scheduler,
     tcp://HOST:PORT: its cluster runs the grid, with the same numbers. Several workers find a mechanism or oracle that
     is defined in the program itself only behind the usual `if __name__ == "__main__":`; nothing else needs it. What a

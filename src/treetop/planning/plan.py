@@ -167,7 +167,7 @@ def plan(
 
     With `items_per_user` users hold sets, and a report speaks of so many items at most; a frequency is then the share
     of users who speak of an item: those who hold it, each weighing min(1, items_per_user / number of her items).
-    Epsilon is 2 unless told; with `trust="party"` it is the one that gives users of the smallest party a
+    Epsilon is 2 by default; with `trust="party"` it is the one that gives users of the smallest party a
     `central_epsilon` towards everybody else in Panorama, where reports hide among all of their party's.
 
     >>> import treetop

@@ -110,20 +110,23 @@ def find(
 ) -> Answer:
     """Return the k most popular items of a federation, found under epsilon-LDP by a simulated run.
 
-    `data` is a Federation, a path, {party: iterable of items}, {party: {item: users}} or a table with the columns
-    `party`, `item` and optionally `users`. Mechanism, oracle and encoding are names or objects. Unless told otherwise
-    it is Panorama, which counts every name at once: ids as they are, the items of a `catalogue` and nothing else, or
-    hashes, whose names a `word_list` has or reports spell (`text_recovery`). Another mechanism, or an encoding such as
-    "words", searches a trie; `strategy` says so outright: panorama, trie, catalogue or hashed. A word list is words,
-    {word: frequency}, a file or "wordfreq:en"; of words that share a hash the likelier is read if it has frequencies or
-    `word_list_order` is "popularity". `normalise` names the steps ("nfc", "casefold", "trim") that items and lists are
-    put through first. Epsilon is 2 unless told; with `trust="party"` it is computed so that towards everybody but
-    their own party users have a `central_epsilon` with this `delta` (1e-8).
-    Where users hold many items, `user` names the column of their ids (or `load` does), a report speaks of at most
-    `items_per_user` of a user's items (8; "auto" asks some users for the size of their set), and `reading` says what a
-    count is: holders, shares or use_shares. A column that looks like user ids must be named, unless `rows_are_users`.
-    Further settings are those of `--set`. Without a seed one is drawn. What a reader of the answer should know is in
-    its `notes`, and a warning each.
+    - `data` is a Federation, a path, {party: iterable of items}, {party: {item: users}}, or a table with the columns
+      `party`, `item` and optionally `users`.
+    - `epsilon` is 2 by default. With `trust="party"` it is computed so that users have `central_epsilon` with `delta`
+      (1e-8) towards everybody but their own party.
+    - `mechanism`, `oracle` and `encoding` are names or objects. The default is Panorama, which counts every name at
+      once: ids as they are, the items of a `catalogue` and nothing else, or hashes of texts. Another mechanism, or an
+      encoding such as "words", searches a trie. `strategy` chooses outright: panorama, trie, catalogue or hashed.
+    - `word_list` names hashed texts: words, {word: frequency}, a file or "wordfreq:en". Of words that share a hash the
+      more frequent is taken, if the list has frequencies or `word_list_order` is "popularity". Texts on no list are
+      read from the reports (`text_recovery`).
+    - `normalise` names the steps ("nfc", "casefold", "trim") that items and lists are put through first.
+    - `user` names the column of user ids where users hold many items (or `load` does). A report then covers at most
+      `items_per_user` of them (8; "auto" asks some users for the size of their set), and `reading` says what a count
+      is: holders, shares or use_shares. A column that looks like user ids must be named, unless `rows_are_users`.
+    - `seed` is drawn if it is not given. Further `settings` are those of `--set`.
+
+    What a reader of the answer should know is in its `notes`, each of which is also a warning.
 
     >>> import treetop
     >>> drinks = {"harbour": {"chai": 9000, "cocoa": 2000}, "market": {"chai": 5000, "latte": 3000}}

@@ -74,16 +74,16 @@ def own_line(reproduction: Reproduction) -> str:
     if beyond is None:
         return ""
     lookup, provenances = reproduction.measurements.lookup(beyond), reproduction.provenances
-    points = [point for point in beyond.points() if not provenances[point.federation].substitute]
-    means = []
-    for series in beyond.series:
-        found = [measured for point in points if (measured := lookup(point, series.label, "f1"))]
-        if found:
-            mean = sum(each.mean for each in found) / len(found)
-            stderr = sqrt(sum((each.stderr or 0.0) ** 2 for each in found)) / len(found)
-            means.append(f"{series.label} {mean:.3f} ± {stderr:.3f}")
-    if not means:
+    known = [point for point in beyond.points() if not provenances[point.federation].substitute]
+    measured = [[lookup(point, series.label, "f1") for series in beyond.series] for point in known]
+    whole = [[each for each in row if each is not None] for row in measured if None not in row]
+    if not whole:
         return ""
+    means = []
+    for series, column in zip(beyond.series, zip(*whole, strict=True), strict=True):
+        mean = sum(each.mean for each in column) / len(column)
+        stderr = sqrt(sum((each.stderr or 0.0) ** 2 for each in column)) / len(column)
+        means.append(f"{series.label} {mean:.3f} ± {stderr:.3f}")
     epsilons = ", ".join(f"{each:g}" for each in beyond.epsilons)
     return f"Mean F1 over the federations at ε = {epsilons} and k = 10, without substitutes: {', '.join(means)}."
 

@@ -141,8 +141,8 @@ def federation_tables(specification: Specification, reproduction: Reproduction) 
     parties = tuple(row for name in names for row in _party_rows(specification, name, reproduction))
     columns = ("users", "parties", "items", "items of all parties")
     return [
-        ReportTable("federations", ("federation", "file"), columns, whole),
-        ReportTable("parties", ("federation", "party", "in the paper"), ("users", "unique items"), parties),
+        ReportTable("Federations", ("federation", "file"), columns, whole),
+        ReportTable("Parties", ("federation", "party", "in the paper"), ("users", "unique items"), parties),
     ]
 
 

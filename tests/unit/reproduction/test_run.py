@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 from tests.support.histogram_folders import small_folder
+from tests.support.small_reproductions import small_reproducer
 from typer.testing import CliRunner
 
 from treetop.cli.app import app
@@ -19,30 +20,19 @@ from treetop.privacy.epsilon import Epsilon
 from treetop.public_text import first_hidden
 from treetop.query.find import Score
 from treetop.reproduction import report
-from treetop.reproduction.cell_journal import RunSettings
 from treetop.reproduction.commands import commands_for
 from treetop.reproduction.federation_variants import FederationVariants
 from treetop.reproduction.report import require_plots, write_report
 from treetop.reproduction.run import Reproducer, Reproduction
-from treetop.reproduction.specification import Specification, Variant, specifications_named
+from treetop.reproduction.specification import Variant, specifications_named
 from treetop.reproduction.tables import tables_of
-from treetop.reproduction.verdicts import UNCHECKED
+from treetop.reproduction.verdicts import UNCHECKED, Measurements
 
 NAMES = ("federations", "oracles", "step_size", "scalability", "extension")
-SETTINGS = RunSettings(5, 2, "0", "0")
-
-
-def small(specification: Specification) -> Specification:
-    """Leave out SYN, which is large, and most of the privacy budgets."""
-    federations = tuple(name for name in specification.federations if name != "SYN")
-    return replace(specification, federations=federations, epsilons=specification.epsilons[:2])
-
-
-SPECIFICATIONS = [small(each) for each in specifications_named(NAMES)]
 
 
 def reproducer(data: Path, output: Path, resume: bool = False) -> Reproducer:
-    return Reproducer(SPECIFICATIONS, data, SETTINGS, output, resume)
+    return small_reproducer(NAMES, data, output, resume)
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +165,21 @@ def test_the_page_needs_nothing_beside_it(reproduction: Reproduction, output: Pa
         assert needed in text
     assert "provisional" in text
     assert "verdict" in (output / "report.md").read_text(encoding="utf-8")
+
+
+def test_our_own_mechanisms_are_averaged_over_what_all_were_run_on(reproduction: Reproduction) -> None:
+    (beyond,) = specifications_named(["beyond"])
+    scores = {}
+    for planned in beyond.planned():
+        own = planned.cell.mechanism.name in ("panorama", "canopy")
+        if planned.variant.federation in ("RDB", "TYS") or (planned.variant.federation == "UBA" and own):
+            scores[planned] = [Score(f1, 0, 0, 0, 0) for f1 in ((0.8, 1.0) if own else (0.3, 0.5))]
+    told = replace(reproduction, specifications=(beyond,), measurements=Measurements(scores, {}))
+    line = report.own_line(told)
+    assert "ε = 1, 2, 4" in line
+    assert "Panorama (ours) 0.900 ± 0.041, Canopy (ours) 0.900 ± 0.041, TAPS 0.400 ± 0.041" in line
+    assert report.own_line(replace(told, measurements=Measurements({}, {}))) == ""
+    assert report.own_line(reproduction) == ""
 
 
 def test_plots_need_their_library(monkeypatch: pytest.MonkeyPatch) -> None:

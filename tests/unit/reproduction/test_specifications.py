@@ -22,7 +22,7 @@ def test_every_table_and_figure_of_the_paper_is_there() -> None:
     assert sources == {
         "table_dataset", "fig_F1", "fig_NCR", "fig_different_FO", "fig_without_pruning", "table_different_stepsize",
         "table_scalability", "table_adaptive_extension_number", "table_wo_shared_trie",
-        "table_statistical_heterogeneity", "table_data_heterogeneity", "table_communication_cost", "not in the paper",
+        "table_statistical_heterogeneity", "table_data_heterogeneity", "table_communication_cost", "Not in the paper",
     }  # fmt: skip
 
 
