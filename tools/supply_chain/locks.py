@@ -38,7 +38,9 @@ def locked(name: str) -> list[Locked]:
     for line in re.split(r"\n(?=\S)", LOCKS[name].read_text("utf-8").strip()):
         pinned, hashes = _PINNED.match(line), tuple(sorted(_HASH.findall(line)))
         if pinned is None or not hashes:
-            raise ValueError(f"{LOCKS[name].relative_to(ROOT)}: expected name==version with hashes, found {line[:60]!r}")
+            raise ValueError(
+                f"{LOCKS[name].relative_to(ROOT)}: expected name==version with hashes, found {line[:60]!r}"
+            )
         normal = re.sub(r"[-_.]+", "-", pinned["name"]).lower()
         found.append(Locked(normal, pinned["version"], pinned["marker"] or "", hashes))
     return sorted(found)

@@ -171,7 +171,12 @@ def _folder(value: Any, folder: Path) -> Path:
 def _service(value: Any, folder: Path) -> str:
     parts = urlsplit(_text(value, folder))
     host = parts.hostname or ""
-    if parts.scheme != "http" or parts.query or parts.username or not (host == "localhost" or ip_address(host).is_loopback):
+    if (
+        parts.scheme != "http"
+        or parts.query
+        or parts.username
+        or not (host == "localhost" or ip_address(host).is_loopback)
+    ):
         raise ValueError(f"expected the party's address on this machine, http://127.0.0.1:PORT, found {value!r}")
     return str(value)
 
