@@ -102,7 +102,7 @@ def licences_page() -> str:
     """Return every package that is installed with its licence, as the bill of materials has them."""
     bill = json.loads(SBOM.read_text("utf-8"))
     rows = [
-        f"| {each['name']} | {each['version']} | {'party, server' if each['scope'] == 'required' else 'extras'} | "
+        f"| {each['name']} | {each['version']} | {_needed_by(each)} | "
         f"{' and '.join(map(_licence, each.get('licenses', []))) or 'for other machines: not stated here'} |"
         for each in bill["components"]
     ]
@@ -112,6 +112,12 @@ def licences_page() -> str:
         "| package | version | needed by | licence |\n|---|---|---|---|\n"
     )
     return head + "\n".join(rows) + "\n"
+
+
+def _needed_by(component: dict[str, Any]) -> str:
+    if any(told["name"] == "treetop:lock" for told in component["properties"]):
+        return "bridge to Flower"
+    return "party, server" if component["scope"] == "required" else "extras"
 
 
 def _licence(stated: dict[str, Any]) -> str:
