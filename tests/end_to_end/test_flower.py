@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -91,6 +93,17 @@ class Killer:
         self.recovered[program] = self.wait(lambda: self.messages() > before + 1)
 
 
+def round_trips(directory: Path) -> str:
+    """Return what the gateway says of its round trips, for the record."""
+    settings = tomllib.loads((directory / "flower" / "link.toml").read_text())
+    connection = HTTPConnection(settings["gateway"], timeout=30)
+    try:
+        connection.request("GET", "/v1/health")
+        return str(json.loads(connection.getresponse().read())["round_trips"])
+    finally:
+        connection.close()
+
+
 def books_of(store: Path) -> dict[str, dict[str, bytes]]:
     """Return all that a store's journal holds."""
     reports, journal = open_stores(str(store))
@@ -128,13 +141,14 @@ def test_superlink_run_and_node_are_killed_and_the_bytes_are_the_same(tmp_path: 
             killer.kill("flower-superlink")
             killer.kill("flwr-serverapp")
             killer.kill("flower-supernode", of="party_2_south")
+            times = round_trips(directory)
             written, _ = up.communicate(timeout=IN_ALL)
         finally:
             up.terminate()
             up.wait(120)
     assert up.returncode == 0, (tmp_path / "said").read_text()
     answer = json.loads(written)
-    print(f"seconds to recover: {killer.recovered}; messages: {killer.messages()}")
+    print(f"seconds to recover: {killer.recovered}; messages: {killer.messages()}; the last run: {times}")
     assert [row["item"] for row in answer["items"]] == ["milk", "tea", "beer"]
     assert {party["name"]: party["users"] for party in answer["parties"]} == PARTIES
     assert answer["missing"] == []
