@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.scripts import loaded
+from tools.supply_chain.locks import LOCKS
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,11 +27,9 @@ def test_the_paper_map_names_files_that_exist() -> None:
         assert (ROOT / name).exists(), name
 
 
-@pytest.mark.parametrize(
-    "name", ["party.txt", "runtime.txt", "words.txt", "dev.txt", "moto.txt", "bench.txt", "audit.txt"]
-)
+@pytest.mark.parametrize("name", LOCKS)
 def test_every_locked_requirement_has_a_hash_and_no_address(name: str) -> None:
-    text = (ROOT / "requirements" / name).read_text()
+    text = LOCKS[name].read_text()
     assert "://" not in text
     for requirement in re.split(r"\n(?=\S)", text.strip()):
         assert re.match(r"[\w.\-\[\]]+==\S+", requirement), requirement

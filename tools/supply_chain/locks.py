@@ -11,8 +11,8 @@ LOCKS = {
     "flower": ROOT / "bridges" / "flower" / "requirements.txt",
     **{name: REQUIREMENTS / f"{name}.txt" for name in ("dev", "moto", "bench", "audit")},
 }
-"""What a deployed party needs, what all of Treetop needs, the public word lists, the bridge to Flower, which lives in an
-environment of its own, and what only Treetop's own checks need."""
+"""What a deployed party needs, what all of Treetop needs, the public word lists, the bridge to Flower, which lives in
+an environment of its own, and what only Treetop's own checks need."""
 _PINNED = re.compile(r"(?P<name>[\w.\-]+)(\[[\w,\-]+\])?==(?P<version>[^\s;\\]+)(\s*;\s*(?P<marker>[^\\]+?))?\s*(\\|$)")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
@@ -39,7 +39,9 @@ def locked(name: str) -> list[Locked]:
     for line in re.split(r"\n(?=\S)", LOCKS[name].read_text("utf-8").strip()):
         pinned, hashes = _PINNED.match(line), tuple(sorted(_HASH.findall(line)))
         if pinned is None or not hashes:
-            raise ValueError(f"{LOCKS[name].relative_to(ROOT)}: expected name==version with hashes, found {line[:60]!r}")
+            raise ValueError(
+                f"{LOCKS[name].relative_to(ROOT)}: expected name==version with hashes, found {line[:60]!r}"
+            )
         normal = re.sub(r"[-_.]+", "-", pinned["name"]).lower()
         found.append(Locked(normal, pinned["version"], pinned["marker"] or "", hashes))
     return sorted(found)

@@ -6,9 +6,10 @@ tasks, what the list already says stays.
 """
 
 import json
+import sys
 import tomllib
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, metadata
+from importlib.metadata import distributions
 from typing import Any
 
 from tools.supply_chain.locks import LOCKS, REQUIREMENTS, ROOT, Locked, locked
@@ -64,13 +65,12 @@ def lock_digest(package: Locked) -> str:
 
 def _licences(package: Locked) -> list[dict[str, Any]]:
     """Return what the installed package says of its licence, if it is this version."""
-    try:
-        told = metadata(package.name)
-    except PackageNotFoundError:
+    places = [*sys.path, *map(str, ROOT.glob(".venv-flower/lib/python*/site-packages"))]
+    installed = [each.metadata for each in distributions(name=package.name, path=places)]
+    told = next((each for each in installed if each["Version"] == package.version), None)
+    if told is None:
         return []
-    version, expression, licence = ("".join(told.get_all(key) or []) for key in ("Version", _EXPRESSION, "License"))
-    if version != package.version:
-        return []
+    expression, licence = ("".join(told.get_all(key) or []) for key in (_EXPRESSION, "License"))
     if expression:
         return [{"expression": expression}]
     classifiers = sorted(

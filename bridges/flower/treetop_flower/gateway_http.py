@@ -57,14 +57,14 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = IDLE_SECONDS
     server: GatewayServer
 
-    def do_GET(self) -> None:  # noqa: N802  the base class's name
+    def do_GET(self) -> None:
         if self.path == "/v1/health":
             told = self.server.health()
             self._answer(200 if told else 503, json.dumps(told or {"status": "the carrier stands still"}).encode())
         else:
             self._carry(b"")
 
-    def do_PUT(self) -> None:  # noqa: N802  the base class's name
+    def do_PUT(self) -> None:
         length = self.headers.get("Content-Length", "")
         if not (length.isascii() and length.isdigit()) or self.headers.get("Transfer-Encoding"):
             self._refuse(411, "expected a body with its length")

@@ -22,9 +22,7 @@ def server_app() -> None:
 
     runtime = import_module("flwr.superlink.runtime.run_serverapp")
     run = runtime.run_
-    _replace(
-        runtime, "run_", lambda grid, context, **_: run(grid, context, server_app_dir="", loaded_server_app=app)
-    )
+    _replace(runtime, "run_", lambda grid, context, **_: run(grid, context, server_app_dir="", loaded_server_app=app))
     _replace(runtime, "install_from_fab", _nothing)
     _replace(runtime, "get_project_config", lambda *_: {"tool": {"flwr": {"app": {"components": {"serverapp": ""}}}}})
     _replace(runtime, "get_fused_config_from_dir", lambda *_: {})

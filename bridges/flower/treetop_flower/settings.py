@@ -54,11 +54,11 @@ class LinkSettings:
     """The server's end."""
 
     listen: Address
-    """SuperLink's address, all of its APIs."""
+    """SuperLink's address, with all of its interfaces, of which two ask for no key: this machine alone."""
     certificate: Path
     private_key: Path
     ca: Path
-    """What nodes, the gateway and the keeper trust as SuperLink's certificate."""
+    """What the gateway and the keeper trust as SuperLink's certificate."""
     state: Path
     """A folder for SuperLink's database and Flower's files."""
     gateway: Address
@@ -171,7 +171,12 @@ def _folder(value: Any, folder: Path) -> Path:
 def _service(value: Any, folder: Path) -> str:
     parts = urlsplit(_text(value, folder))
     host = parts.hostname or ""
-    if parts.scheme != "http" or parts.query or parts.username or not (host == "localhost" or ip_address(host).is_loopback):
+    if (
+        parts.scheme != "http"
+        or parts.query
+        or parts.username
+        or not (host == "localhost" or ip_address(host).is_loopback)
+    ):
         raise ValueError(f"expected the party's address on this machine, http://127.0.0.1:PORT, found {value!r}")
     return str(value)
 
@@ -203,7 +208,7 @@ def _public_key(value: Any, folder: Path) -> str:
 
 
 _READERS = {
-    "listen": _address, "gateway": _own_address, "runtime": _own_address, "superlink": _reachable,
+    "listen": _own_address, "gateway": _own_address, "runtime": _own_address, "superlink": _reachable,
     "certificate": _file, "ca": _file, "private_key": _secret_file, "state": _folder,
     "party": _service, "name": _text, "public_key": _public_key, "parties": _parties,
     "longest_pause_seconds": _seconds, "message_seconds": _seconds,

@@ -80,7 +80,5 @@ def _public_key(node: Path) -> str:
     if not kept:
         form = serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
         replace_durably(node / "node.key", key.private_bytes(*form))
-    public: bytes = key.public_key().public_bytes(
-        serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
-    )
+    public: bytes = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
     return public.decode("ascii")

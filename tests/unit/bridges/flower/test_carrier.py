@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 import pytest
+
 from treetop_flower.carrier import LOOK_SECONDS, STANDS_STILL_SECONDS, Carrier, Returned
 from treetop_flower.gateway import Gateway, NoAnswer
 from treetop_flower.wire import Answer, Call

@@ -5,6 +5,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
 import pytest
+
 from treetop_flower.forwarding import forwarded
 from treetop_flower.wire import Answer, Call
 

@@ -3,6 +3,7 @@
 from threading import Thread
 
 import pytest
+
 from treetop_flower import gateway as module
 from treetop_flower.gateway import HEARD_SECONDS, Gateway, NoAnswer
 from treetop_flower.wire import Answer, Call

@@ -8,15 +8,15 @@ from threading import Event, Thread
 from urllib.parse import quote
 
 import pytest
-from treetop_flower import gateway_http
-from treetop_flower.gateway import Gateway
-from treetop_flower.gateway_http import GatewayServer
-from treetop_flower.wire import MAX_BODY_BYTES, Answer, Call
 
 from treetop.adapters.http.retrying_connection import RetryingConnection, RetryPolicy
 from treetop.errors import PartyUnreachable, PeerViolation
 from treetop.services.server.party_channel import HttpChannel
 from treetop.toml_files import Secret
+from treetop_flower import gateway_http
+from treetop_flower.gateway import Gateway
+from treetop_flower.gateway_http import GatewayServer
+from treetop_flower.wire import MAX_BODY_BYTES, Answer, Call
 
 NAME = "Größe & Söhne/1"
 TASK = bytes(32)

@@ -1,6 +1,7 @@
 """One run is kept going, and keys are registered before anybody connects."""
 
 import pytest
+
 from treetop_flower.keeper import (
     REGISTER_AGAIN_SECONDS,
     SILENT_SECONDS,

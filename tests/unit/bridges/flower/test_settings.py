@@ -1,10 +1,13 @@
 """Both settings files: strict, and refused with all that is wrong."""
 
+import re
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
 from treetop_flower.keys import public_bytes
 from treetop_flower.settings import (
     VARIABLE,
@@ -14,6 +17,7 @@ from treetop_flower.settings import (
     read_settings,
     settings_from_environment,
 )
+from treetop_flower.wire import ACTIONS
 
 SSH = Encoding.OpenSSH, PublicFormat.OpenSSH
 
@@ -32,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 def link(folder: Path, *, parties: str | None = None, more: str = "", **changes: str) -> Path:
     given = {
-        "listen": "0.0.0.0:9092", "certificate": "link.crt", "private_key": "link.key", "ca": "ca.crt",
+        "listen": "127.0.0.1:9092", "certificate": "link.crt", "private_key": "link.key", "ca": "ca.crt",
         "state": "state", "gateway": "127.0.0.1:9100",
     } | changes  # fmt: skip
     shown = "\n".join(f'{name} = "{value}"' for name, value in given.items() if value)
@@ -52,7 +56,8 @@ def node(folder: Path, **changes: str) -> Path:
 
 def test_the_servers_end_is_read(folder: Path) -> None:
     settings = read_settings(link(folder, more="longest_pause_seconds = 5"), LinkSettings)
-    assert (str(settings.listen), settings.gateway.port, settings.longest_pause_seconds) == ("0.0.0.0:9092", 9100, 5.0)
+    assert (str(settings.listen), str(settings.gateway)) == ("127.0.0.1:9092", "127.0.0.1:9100")
+    assert settings.longest_pause_seconds == 5.0
     assert settings.state == folder / "state"
     assert [party.name for party in settings.parties] == ["north"]
     assert public_bytes(settings.parties[0].public_key).startswith(b"-----BEGIN PUBLIC KEY-----")
@@ -68,6 +73,7 @@ def test_the_partys_end_is_read_from_the_environment(folder: Path, monkeypatch: 
     ({"gateway": "0.0.0.0:9100"}, "gateway: expected an address of this machine alone"),
     ({"gateway": "localhost"}, "gateway: expected an address such as"),
     ({"listen": ""}, "listen is missing"),
+    ({"listen": "0.0.0.0:9092"}, "listen: expected an address of this machine alone"),
     ({"listen": "127.0.0.1:0"}, "listen: expected an address"),
     ({"typo": "x"}, "typo is not known; known are listen, certificate"),
     ({"certificate": "none.crt"}, "certificate: .*none.crt is no file"),
@@ -98,8 +104,9 @@ def test_two_parties_have_two_names_and_two_keys(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("changes", "says"), [
-    ({"party": "https://party.example"}, "party: "), ({"party": "http://10.0.0.1:8001"}, "expected the party's address"),
-    ({"superlink": "https://flower.example"}, "expected a host and a port"), ({"runtime": "0.0.0.0:9094"}, "runtime: "),
+    ({"party": "https://party.example"}, "party: "), ({"runtime": "0.0.0.0:9094"}, "runtime: "),
+    ({"party": "http://10.0.0.1:8001"}, "expected the party's address"),
+    ({"superlink": "https://flower.example"}, "expected a host and a port"),
 ])  # fmt: skip
 def test_a_partys_end_that_is_wrong_is_refused(folder: Path, changes: dict[str, str], says: str) -> None:
     with pytest.raises(BadSettings, match=says):
@@ -120,3 +127,16 @@ def test_other_keys_than_those_flower_takes_are_refused() -> None:
             continue
         with pytest.raises(ValueError, match="expected a line such as"):
             public_bytes(line)
+
+
+def test_the_files_of_the_how_to_are_settings(folder: Path) -> None:
+    page = (Path(__file__).parents[4] / "docs" / "how_to" / "flower.md").read_text()
+    blocks = [dedent(block) for block in re.findall(r"```toml\n(.*?)```", page, re.DOTALL)]
+    (linked,) = [block for block in blocks if block.startswith("listen")]
+    (folder / "link.toml").write_text(linked.replace("ecdsa-sha2-nistp384 AAAA…", public_line()))
+    (served,) = [block for block in blocks if block.startswith("superlink")]
+    (folder / "node.toml").write_text(served)
+    assert read_settings(folder / "link.toml", LinkSettings).message_seconds == 600
+    assert "`message_seconds` (600)" in page
+    assert read_settings(folder / "node.toml", NodeSettings).superlink == "flower.example:443"
+    assert all(f"query.{action}" in page for action in ACTIONS)
