@@ -109,8 +109,8 @@ def licences_page() -> str:
     ]
     head = (
         "# Licences\n\nTreetop is under the Apache License 2.0. Every package that is locked, with the licence that it "
-        "states about itself,\nfrom `requirements/sbom.json` (CycloneDX, `make sbom`). A name that stands here twice has "
-        "versions for older and\nnewer Pythons, or another one for the bridge to Flower. The extras pandas, dask, "
+        "states about itself,\nfrom `requirements/sbom.json` (CycloneDX, `make sbom`). A name that stands here twice "
+        "has versions for older and\nnewer Pythons, or another one for the bridge to Flower. The extras pandas, dask, "
         "excel, sql and tracing install\nsome of what our own checks need; gpu installs CuPy, which is not locked.\n\n"
         "| package | version | needed by | licence |\n|---|---|---|---|\n"
     )
