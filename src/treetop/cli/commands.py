@@ -13,7 +13,7 @@ import typer
 import treetop
 
 COMMANDS = {
-    "demo": "demo", "find": "find", "plan": "plan", "explain": "explain", "page": "page",
+    "demo": "demo", "find": "find", "plan": "plan", "capacity": "capacity", "explain": "explain", "page": "page",
     "evaluate": "evaluate", "reproduce": "reproduce", "build-data": "build_data", "audit": "audit", "count": "count",
     "up": "federation.up", "server": "federation.server", "device": "federation.device", "query": "federation.query",
     "campaign": "federation.campaign", "party": "federation.party",

@@ -28,6 +28,7 @@ MaybeSettings = Annotated[
     list[Path] | None,
     typer.Option(
         "--settings",
+        metavar="FILE",
         help="The party's settings file (TOML); again for each of several parties that are tried out in one process.",
         show_default=False,
     ),
