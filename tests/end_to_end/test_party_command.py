@@ -3,6 +3,8 @@
 import datetime
 import json
 import os
+import re
+import resource
 import signal
 import sqlite3
 import ssl
@@ -12,6 +14,7 @@ import time
 from http.client import HTTPSConnection
 from pathlib import Path
 
+import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -222,3 +225,17 @@ def test_several_parties_in_one_process_have_no_roles(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert "parties that share a process listen on this machine alone, without [tls] and --role" in done.stderr
+
+
+@pytest.mark.skipif(not Path("/proc/self/limits").exists(), reason="the limits of another process are read from /proc")
+def test_a_service_may_open_as_many_files_as_it_is_allowed_to_at_most(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    party = PartyProcess(tmp_path / "party")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(200, hard), hard))  # which its process inherits
+    try:
+        party.start()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    limits = Path(f"/proc/{party.pid}/limits").read_text()
+    assert re.search(rf"Max open files +{hard} +{hard} ", limits), limits
+    party.stop()
