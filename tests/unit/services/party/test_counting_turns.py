@@ -7,9 +7,9 @@ import pytest
 from tests.support import federations
 from tests.support.federations import Federation, crowd, order
 
-from treetop.federation.party.counting_turns import CountingTurns
 from treetop.federation.party.query import PartyQuery
 from treetop.federation.protocol import ServerMessage
+from treetop.services.party.counting_turns import CountingTurns
 
 PARTIES = "ab"
 

@@ -7,8 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from treetop.cli.options import completing
-from treetop.cli.screen import note, out
-from treetop.cli.shared.json_option import Json
+from treetop.cli.screen import Json, note, out
 from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.errors import InvalidInput
 from treetop.planning.capacity import ARRIVALS, Capacity, Load, Prices, shown, whole_number
