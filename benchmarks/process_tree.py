@@ -83,7 +83,7 @@ class WatchedCommand:
 
     def _look(self) -> None:
         while not self._over.wait(EVERY_SECONDS):
-            found = [one for pid in _tree(self._process.pid) if (one := _seen(pid))]
+            found = [one for pid in tree(self._process.pid) if (one := _seen(pid))]
             peaks = self.peaks
             peaks.processes = max(peaks.processes, len(found))
             peaks.memory = max(peaks.memory, sum(one.shared_memory for one in found))
@@ -120,7 +120,7 @@ def _seen(pid: int) -> _Seen | None:
     return None
 
 
-def _tree(root: int) -> list[int]:
+def tree(root: int) -> list[int]:
     """Return a process and all its descendants."""
     found, new = [root], [root]
     while new:

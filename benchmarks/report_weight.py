@@ -1,9 +1,11 @@
 """What one report weighs: on the wire of a device that speaks TLS, in a store while a task is open, and afterwards.
 
-`python -m benchmarks.report_weight`. Bytes do not depend on what else the machine does; the time of closing is CPU time.
+`python -m benchmarks.report_weight`. Bytes do not depend on what else the machine does; closing is CPU time.
 """
 
+import os
 import socket
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -38,7 +40,7 @@ PostgreSQL's are tables and indexes after a vacuum, without its log. On the wire
 sends one report over one TLS 1.3 connection, all bytes of the connection counted but for the heads of packets; a page
 in a browser sends more headers. Closing is sorting the reports into their file, checking it and forgetting the bodies.
 """
-REPORTS, BODY, SLOTS = 300_000, 5, 32
+REPORTS, BODY, SLOTS = 100_000, 5, 32
 TASK, GROUP = bytes(32), Group(1)
 ENVELOPE = Envelope(TASK, GROUP, NO_DOMAIN, WalshHashing(), SLOTS)
 
@@ -79,8 +81,6 @@ def weighed(where: str, folder: Path, size: Callable[[], int]) -> Weighed:
 
 def sqlite_bytes(path: Path) -> int:
     """Return the bytes of the pages in use, those in the log that were not moved yet included."""
-    import sqlite3  # noqa: PLC0415
-
     with sqlite3.connect(path) as connection:
         pages, free, page = (
             connection.execute(f"PRAGMA {what}").fetchone()[0] for what in ("page_count", "freelist_count", "page_size")
@@ -156,6 +156,7 @@ def rows(name: str, found: Weighed) -> Iterator[Row]:
 
 
 def measure() -> Iterator[Row]:
+    os.umask(0o077)  # secrets in open files are refused
     with TemporaryDirectory() as name:
         folder = Path(name)
         path = folder / "reports.sqlite"

@@ -3,6 +3,8 @@
 import datetime
 import json
 import os
+import re
+import resource
 import signal
 import sqlite3
 import ssl
@@ -12,6 +14,7 @@ import time
 from http.client import HTTPSConnection
 from pathlib import Path
 
+import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -190,3 +193,49 @@ def test_a_damaged_store_is_told_by_health(tmp_path: Path) -> None:
     status, answer = party.ask("GET", "/v1/health")
     assert (status, of.digest.hex().encode() in answer) == (503, True)
     assert party.stop() == 0
+
+
+def test_several_parties_in_one_process_are_told_apart_by_their_ports(tmp_path: Path) -> None:
+    homes = [PartyProcess(tmp_path / name) for name in ("one", "two")]
+    homes[1].settings.write_text(homes[1].settings.read_text().replace('name = "north"', 'name = "south"'))
+    named = [word for home in homes for word in ("--settings", str(home.settings))]
+    command = [sys.executable, "-m", "treetop", "party", *named]
+    of = current_task()
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            for home in homes:
+                home.port = json.loads(process.stderr.readline())["port"]
+            assert homes[0].port != homes[1].port
+            assert homes[0].ask("GET", "/v1/health")[0] == 200
+            tickets = homes[0].install(of, 2)
+            assert len(tickets) == 2
+            offered = [json.loads(home.ask("GET", "/v1/tasks")[1])["tasks"] for home in homes]
+            assert [len(tasks) for tasks in offered] == [1, 0]
+        finally:
+            process.terminate()
+        assert process.wait(60) == 0
+    assert all((tmp_path / name / "party.db").exists() for name in ("one", "two"))
+
+
+def test_several_parties_in_one_process_have_no_roles(tmp_path: Path) -> None:
+    homes = [PartyProcess(tmp_path / name) for name in ("one", "two")]
+    named = [word for home in homes for word in ("--settings", str(home.settings))]
+    command = [sys.executable, "-m", "treetop", "party", "--role", "intake", *named]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "parties that share a process listen on this machine alone, without [tls] and --role" in done.stderr
+
+
+@pytest.mark.skipif(not Path("/proc/self/limits").exists(), reason="the limits of another process are read from /proc")
+def test_a_service_may_open_as_many_files_as_it_is_allowed_to_at_most(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    party = PartyProcess(tmp_path / "party")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(200, hard), hard))  # which its process inherits
+    try:
+        party.start()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    limits = Path(f"/proc/{party.pid}/limits").read_text()
+    assert re.search(rf"Max open files +{hard} +{hard} ", limits), limits
+    party.stop()

@@ -1,5 +1,5 @@
 """All commands of `treetop`."""
 
-from treetop.cli.commands import COMMANDS, assembled
+from treetop.cli.shared.commands import COMMANDS, assembled
 
 app = assembled(COMMANDS)

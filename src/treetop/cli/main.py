@@ -46,7 +46,7 @@ def _app() -> typer.Typer:
         from treetop.cli.shared.completion import completing_app  # noqa: PLC0415
 
         return completing_app()
-    from treetop.cli.commands import COMMANDS, assembled  # noqa: PLC0415  what plug-ins add may refuse a taken name
+    from treetop.cli.shared.commands import COMMANDS, assembled  # noqa: PLC0415  what plug-ins add may refuse a taken name
 
     named = sys.argv[1:2]
     return assembled(named if {*named} & {*COMMANDS} else COMMANDS)

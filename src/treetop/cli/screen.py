@@ -10,8 +10,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import (
     BarColumn,
@@ -33,6 +34,8 @@ IN_ASCII = {
     "→": "->", "≤": "<=", "≥": ">=", "×": "x", "–": "-", "−": "-", "’": "'", "“": '"', "”": '"', "·": "-", "━": "-",
 }  # fmt: skip
 """For terminals without Unicode."""
+Json = Annotated[bool, typer.Option("--json", help="Print JSON alone; notes and progress go to standard error.")]
+"""Here, because the other options load numpy and pyarrow, which not every command needs."""
 PATIENCE = 2.0
 """Seconds before a bar is shown for what may be over at once."""
 

@@ -63,7 +63,8 @@ class CountedNameReports:
             sums.add(columns)
         self._transformed = True
         tally = sums.tally()
-        return tally.support.astype(np.min_scalar_type(tally.reports), copy=False)
+        support: NDArray[Any] = tally.support.astype(np.min_scalar_type(tally.reports), copy=False)
+        return support
 
     def _support(self, kind: int, keys: Keys) -> Counts:
         support = np.zeros(len(keys), dtype=np.int64)

@@ -91,8 +91,8 @@ def number(visit: Visit, name: str, default: Number, kind: Callable[[str], Numbe
     text = visit.field(name).strip()
     try:
         return kind(text) if text else default
-    except ValueError:
-        raise InvalidInput(f"{name} must be a {'whole ' * (kind is int)}number, found {text!r}") from None
+    except (ValueError, OverflowError):
+        raise InvalidInput(f"{name} must be a {'whole ' * (kind is not float)}number, found {text!r}") from None
 
 
 def chosen(visit: Visit, name: str, known: Sequence[str]) -> list[str]:

@@ -32,6 +32,8 @@ from treetop.query.answer import Answer
 from treetop.query.find import simulated_answer
 from treetop.web.answer_pages import add_answers
 from treetop.web.answer_view import view_of
+from treetop.web.capacity_pages import LINK as CAPACITY
+from treetop.web.capacity_pages import add_capacity
 from treetop.web.drawings.curves import Point, curves
 from treetop.web.drawings.svg import Picture
 from treetop.web.plan_view import mode_of, plan_view
@@ -40,7 +42,7 @@ from treetop.web.sign_off import NOT_RUN
 from treetop.web.site import Link, Site, Visit, Visitor, address
 
 TITLE = "Treetop simulator"
-LINKS = (Link("/", "Simulator"),)
+LINKS = (Link("/", "Simulator"), CAPACITY)
 LOCAL_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 """A page of another site that renames itself to this machine's address sends its own name here."""
 MAX_RUNS = 50
@@ -274,5 +276,6 @@ def simulator_app(federation: Federation, source: Sequence[str], log: Structured
 
     site = Site(TITLE, LINKS, OnThisMachine(), refused)
     Simulator(federation, source, site, audit=audit)
+    add_capacity(site)
     hosts = Middleware(TrustedHostMiddleware, allowed_hosts=LOCAL_HOSTS, www_redirect=False)
     return Starlette(routes=site.routes(), middleware=[hosts])

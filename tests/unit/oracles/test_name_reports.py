@@ -85,6 +85,20 @@ def test_names_above_a_bound_are_all_of_them_but_the_listed_ones() -> None:
     assert names.support(NAMES).tolist() == before.tolist()
 
 
+@pytest.mark.parametrize(("reports", "kept"), [(40, np.uint8), (300, np.uint16), (70_000, np.uint32)])
+def test_the_support_of_all_names_is_kept_in_as_few_bytes_as_the_reports_need(reports: int, kept: type) -> None:
+    randomness, oracle = np.random.default_rng(4), oracle_named("walsh", TWO, 1 << BITS)
+    columns = oracle.perturb(np.full(reports, 5, dtype=np.uint64), GeneratorWords(randomness))
+    names = CountedNameReports(oracle, BITS, (reports,), lambda _: [columns])
+    every = np.arange(1 << BITS, dtype=np.uint64)
+    one_by_one = names.support(every)  # before all names were counted at once
+    found, support = names.above(0, every[:0])
+    assert names._every_name.dtype == kept
+    assert support.dtype == np.int64
+    assert (found.tolist(), support.tolist()) == (every.tolist(), one_by_one.tolist())
+    assert support[5] > 0.4 * reports
+
+
 def test_only_walsh_looks_at_every_name() -> None:
     names, _ = counted("olh")
     with pytest.raises(InvalidInput, match="olh does not count every name of 9 bits: only walsh does"):

@@ -6,6 +6,7 @@ import socket
 import ssl
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -63,6 +64,7 @@ def serve(
     ending: Callable[[], None] = lambda: None,
 ) -> None:
     """Answer requests until a signal ends it; `ending` is called before those in flight are waited for."""
+    _open_many_files()
     take_over(log, "uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "fastapi")
     config = uvicorn.Config(
         app, http=guarded(limits), ws="none", lifespan="off",
@@ -74,6 +76,20 @@ def serve(
         config.ssl = tls_context(tls)
     _quiet_after_the_end()
     _Server(config, lambda: _renewed(renew, config.ssl, tls, log), ending).run(list(listeners))
+
+
+def _open_many_files() -> None:
+    """Let this process open as many files as it is allowed to at most: often it begins with 1,024.
+
+    A server has a connection to every party of every query that runs.
+    """
+    if sys.platform == "win32":
+        return
+    import resource  # noqa: PLC0415  Unix alone
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _renewed(renew: Callable[[], None], context: ssl.SSLContext | None, tls: Tls | None, log: StructuredLog) -> None:

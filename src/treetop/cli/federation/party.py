@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from treetop.adapters.system.durable_file import create_durably
-from treetop.cli.screen import note, out, print_json
-from treetop.cli.shared.json_option import Json
+from treetop.cli.screen import Json, note, out, print_json
 from treetop.errors import InvalidInput
 from treetop.extras import needed_for
 from treetop.toml_files import read_toml
@@ -28,6 +27,7 @@ MaybeSettings = Annotated[
     list[Path] | None,
     typer.Option(
         "--settings",
+        metavar="FILE",
         help="The party's settings file (TOML); again for each of several parties that are tried out in one process.",
         show_default=False,
     ),

@@ -1,17 +1,46 @@
 """Run by the party: one query, message by message, over a journal."""
 
 import json
-from contextlib import nullcontext
-from typing import Any
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol
 
 from treetop.errors import PeerViolation, StoreUnavailable
-from treetop.federation.party.counting_turns import CountingTurns
 from treetop.federation.party.session import PartySession, SessionSteps
 from treetop.federation.protocol import PartyReply, ServerMessage
 from treetop.federation.service_ports import Journal, ReportCollection
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import canonical_json
 from treetop.mechanisms.strict_json import require
+
+
+class Turns(Protocol):
+    """What the queries of one process share: whose turn it is to count, and who may keep what was counted."""
+
+    @property
+    def turn(self) -> AbstractContextManager[Any]:
+        """Return what is held while counting."""
+        ...
+
+    def keep(self, query: bytes, forget: Callable[[], None]) -> None:
+        """Note that a query keeps what it counted, until it is told to forget it."""
+        ...
+
+    def drop(self, query: bytes) -> None:
+        """Note that a query keeps nothing any more."""
+        ...
+
+
+class _OwnTurns:
+    """Of a query that shares nothing."""
+
+    turn = nullcontext()
+
+    def keep(self, query: bytes, forget: Callable[[], None]) -> None:
+        """Keep it."""
+
+    def drop(self, query: bytes) -> None:
+        """Forget nothing."""
 
 
 class PartyQuery:
@@ -24,10 +53,10 @@ class PartyQuery:
 
     def __init__(
         self, task: DeviceTask, party: str, journal: Journal, collection: ReportCollection,
-        turns: CountingTurns | None = None,
+        turns: "Turns | None" = None,
     ) -> None:  # fmt: skip
         self._task, self._party, self._journal, self._collection = task, party, journal, collection
-        self._turns = turns or CountingTurns()
+        self._turns = turns or _OwnTurns()
         self._book = f"party:{party}:{task.digest.hex()}"
         self._entries = dict(journal.read(self._book))
         self._session: SessionSteps | None = None

@@ -21,7 +21,6 @@ from treetop.adapters.system.structured_log import StructuredLog
 from treetop.adapters.system.tracing import begin_tracing
 from treetop.errors import InvalidInput, TreetopError
 from treetop.federation.party.admission import TaskAdmission
-from treetop.federation.party.counting_turns import CountingTurns
 from treetop.federation.party.party import Party, Query
 from treetop.federation.party.published_documents import PublishedDocuments
 from treetop.federation.service_ports import Counting, Journal, ReportCollection, ReportStore, ServiceClock
@@ -32,6 +31,7 @@ from treetop.oracles.frequency_oracle import Columns, Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.services.party.app import party_app
 from treetop.services.party.context import PartyContext
+from treetop.services.party.counting_turns import CountingTurns
 from treetop.services.party.following import Following
 from treetop.services.party.group_commit import GroupCommit
 from treetop.services.party.query_workers import QueryWorkers

@@ -1,7 +1,7 @@
 """Which commands there are, and where each one lives: a process loads the one that it runs.
 
-A federation on one machine is some hundred processes, and each of them is a command. Loading all commands took twice
-the time and a fifth more memory than loading the one that is meant.
+A federation on one machine is many processes, and each of them is a command: a party that loads its own alone begins
+with 72 MB, and with more than 113 MB where it loads all of them.
 """
 
 from collections.abc import Iterable
@@ -13,10 +13,10 @@ import typer
 import treetop
 
 COMMANDS = {
-    "demo": "demo", "find": "find", "plan": "plan", "explain": "explain", "page": "page",
-    "evaluate": "evaluate", "reproduce": "reproduce", "build-data": "build_data", "audit": "audit", "count": "count",
-    "up": "federation.up", "server": "federation.server", "device": "federation.device", "query": "federation.query",
-    "campaign": "federation.campaign", "party": "federation.party",
+    "demo": "demo", "find": "find", "plan": "planning.plan", "capacity": "planning.capacity", "explain": "explain",
+    "page": "page", "evaluate": "evaluate", "reproduce": "reproduce", "build-data": "build_data", "audit": "audit",
+    "count": "count", "up": "federation.up", "server": "federation.server", "device": "federation.device",
+    "query": "federation.query", "campaign": "federation.campaign", "party": "federation.party",
 }  # fmt: skip
 """By name, in the order in which help lists them; below `treetop.cli`. A module has a function of its own name, or an
 `app` with commands of its own."""

@@ -1,0 +1,1 @@
+"""Commands that say what would be, before any data are collected."""
