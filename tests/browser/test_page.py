@@ -80,7 +80,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
         yield Up(process, folder / "up", said[1])
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(180)
         log.close()
     assert process.returncode in (0, 130), (folder / "log.txt").read_text()  # 130: it was ended before it had answered
 

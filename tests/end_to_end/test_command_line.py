@@ -200,7 +200,7 @@ def test_version_help_and_completion() -> None:
     assert "--install-completion" in treetop("--help").stdout
     environment = {**os.environ, "_TREETOP_COMPLETE": "complete_bash", "COMP_WORDS": "treetop ev", "COMP_CWORD": "1"}
     script = str(Path(sys.executable).with_name("treetop"))
-    done = subprocess.run([script], capture_output=True, text=True, check=False, env=environment, timeout=60)
+    done = subprocess.run([script], capture_output=True, text=True, check=False, env=environment, timeout=180)
     assert done.stdout.strip() == "evaluate"
 
 
@@ -246,7 +246,7 @@ def test_an_end_by_force_leaves_no_orphans_and_ctrl_c_keeps_finished_rows(tmp_pa
         time.sleep(0.05)
     time.sleep(5)
     process.send_signal(how)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=180)
     if how == signal.SIGINT:
         assert process.returncode == 130
         assert "interrupted" in errors

@@ -114,7 +114,7 @@ def test_the_installed_package_runs_from_the_wheel(installed: Path) -> None:
     assert len(json.loads(done.stdout)["items"]) == 3
     home = [str(installed / "bin" / "python"), "-c", "import treetop; print(treetop.__file__)"]
     environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
-    found = subprocess.run(home, capture_output=True, text=True, check=True, env=environment, timeout=60).stdout
+    found = subprocess.run(home, capture_output=True, text=True, check=True, env=environment, timeout=180).stdout
     assert found.startswith(str(installed))
 
 

@@ -214,7 +214,7 @@ def test_several_parties_in_one_process_are_told_apart_by_their_ports(tmp_path: 
             assert [len(tasks) for tasks in offered] == [1, 0]
         finally:
             process.terminate()
-        assert process.wait(60) == 0
+        assert process.wait(180) == 0
     assert all((tmp_path / name / "party.db").exists() for name in ("one", "two"))
 
 
@@ -222,7 +222,7 @@ def test_several_parties_in_one_process_have_no_roles(tmp_path: Path) -> None:
     homes = [PartyProcess(tmp_path / name) for name in ("one", "two")]
     named = [word for home in homes for word in ("--settings", str(home.settings))]
     command = [sys.executable, "-m", "treetop", "party", "--role", "intake", *named]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 2
     assert "parties that share a process listen on this machine alone, without [tls] and --role" in done.stderr
 

@@ -46,7 +46,7 @@ def test_all_that_up_writes_is_for_its_owner_alone(tmp_path: Path, umask: int) -
     while process.poll() is None and time.monotonic() < end:
         lines |= {told_to_others(int(each.name)) for each in Path("/proc").glob("[0-9]*")}
         time.sleep(0.05)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=180)
     assert process.returncode == 0, errors
     assert too_open(home) == {}
     assert stat.S_IMODE(home.parent.stat().st_mode) == 0o700  # made on the way
@@ -71,7 +71,7 @@ def test_a_ticket_stands_in_no_process_list(tmp_path: Path) -> None:
         )  # fmt: skip
         time.sleep(0.5)
         line = told_to_others(process.pid)
-        shown, errors = process.communicate(ticket + "\n", timeout=60)
+        shown, errors = process.communicate(ticket + "\n", timeout=180)
     assert "Delivered: the party has it." in shown, errors
     assert b"--ticket-file" in line
     assert ticket.encode() not in line

@@ -66,7 +66,7 @@ def sent(party: PartyProcess, of: DeviceTask, serials: range) -> set[str]:
 def refusal(role: str, settings: Path) -> str:
     """Start a service that must not start; return its one line."""
     command = [sys.executable, "-m", "treetop", role, "--settings", str(settings)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
     assert done.returncode == 2, done.stderr
     return done.stderr.strip().splitlines()[-1]
 

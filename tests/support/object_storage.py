@@ -99,7 +99,7 @@ def object_storage(folder: Path) -> Iterator[ObjectStorage]:
         yield ObjectStorage(_port(server, log), log)
     finally:
         server.kill()
-        server.wait(30)
+        server.wait(180)
 
 
 def _port(server: "subprocess.Popen[bytes]", log: Path) -> int:

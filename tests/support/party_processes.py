@@ -113,7 +113,7 @@ class PartyProcess:
 
     def _end(self, number: int) -> int:
         self.signal(number)
-        code = self._process.wait(60)
+        code = self._process.wait(180)
         self._reader.join(60)
         assert self._process.stderr is not None
         self._process.stderr.close()

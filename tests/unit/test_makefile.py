@@ -22,7 +22,7 @@ def python(path: Path, release: str) -> str:
 def made(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = ["make", "--silent", "--file", str(ROOT / "Makefile"), "--eval", "venv: ; @echo $(VENV)", "venv"]
     return subprocess.run(
-        [*command, *words], cwd=folder, capture_output=True, text=True, check=False, timeout=60,
+        [*command, *words], cwd=folder, capture_output=True, text=True, check=False, timeout=180,
         env={"PATH": os.environ["PATH"]},  # what was said to a make that runs these tests is not for this one
     )  # fmt: skip
 

@@ -105,5 +105,5 @@ def test_without_the_extra_the_error_names_it() -> None:
         "from treetop.adapters.system.ed25519 import SigningKey\n"
         "SigningKey.generate()"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=180, check=False)
     assert 'pip install "treetop-ldp[federation]"' in done.stderr

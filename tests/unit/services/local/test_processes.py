@@ -9,7 +9,7 @@ from treetop.services.local.processes import Processes, ProcessFailed, Supervise
 
 
 def ended(process: Supervised) -> None:
-    process.process.wait(60)
+    process.process.wait(180)
 
 
 def test_what_dies_is_started_again_and_told(tmp_path: Path) -> None:
