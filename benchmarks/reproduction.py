@@ -11,7 +11,7 @@ from benchmarks.measuring import Failed, Measured, Row
 
 TITLE = "The quick reproduction"
 SECONDS = 2 * 90.0
-LIMITS = "Processor time of all its processes: on two free cores it takes a little more than half of it."
+LIMITS = "Processor time of all its processes; where two cores are free, wall time is a little more than half of it."
 WHAT = "`treetop reproduce --quick`, processor time / 90 seconds on two cores"
 
 

@@ -14,7 +14,7 @@ from treetop.public_text import visible
 from treetop.reproduction.cell_journal import write_whole
 from treetop.reproduction.panels import MARK_PATHS, Panel, looks_of, panels_of
 from treetop.reproduction.result_files import write_results
-from treetop.reproduction.run import QUICK_REPEATS, Reproduction
+from treetop.reproduction.run import Reproduction
 from treetop.reproduction.specification import Specification, printed
 from treetop.reproduction.tables import METRIC_NAMES, Entry, ReportTable, federation_tables, tables_of
 from treetop.reproduction.verdicts import (
@@ -90,7 +90,7 @@ def own_line(reproduction: Reproduction) -> str:
 
 def caution(reproduction: Reproduction) -> str:
     """Return a warning where the repetitions are few."""
-    if reproduction.settings.repeats > QUICK_REPEATS:
+    if reproduction.settings.repeats > FEW_REPEATS:
         return ""
     return (
         f"Only {reproduction.settings.repeats} repetitions: standard errors are themselves uncertain, and the verdicts "
@@ -201,6 +201,8 @@ def _entry(entry: Entry) -> str:
 
 
 FIGURES = "figures"
+FEW_REPEATS = 5
+"""Up to here a standard error says little about itself."""
 OWN = "beyond"
 """The figure that puts our own mechanisms beside the paper's."""
 

@@ -15,7 +15,7 @@ from treetop.reproduction.federation_variants import FederationFacts, Federation
 from treetop.reproduction.specification import Planned, Specification, Variant, distinct_cells
 from treetop.reproduction.verdicts import ClaimVerdict, Evidence, Measurements, Scores, judge
 
-QUICK_REPEATS, FULL_REPEATS = 5, 50
+QUICK_REPEATS, FULL_REPEATS = 4, 50
 
 Progress = Callable[[int], None]
 
