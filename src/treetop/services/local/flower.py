@@ -42,6 +42,8 @@ class FlowerCarrier:
         link = folder.path / "flower"
         private_folder(link)
         issue_self_signed(HOST, link / "link.crt", link / "link.key")
+        own = link / "link.toml"
+        self._files = {"flower link": ("link", own), "flower run": ("keep", own)}
         link_port, gateway_port, *runtime_ports = free_ports(2 + len(services))
         settings = (
             f'listen = "{HOST}:{link_port}"\ngateway = "{HOST}:{gateway_port}"\nstate = "state"\n'
@@ -57,10 +59,7 @@ class FlowerCarrier:
                 f'state = "state"\nparty = "{url}"\nruntime = "{HOST}:{port}"\n'
             ).encode("ascii"))  # fmt: skip
             self._files[f"{node.parent.name} node"] = ("node", node / "node.toml")
-        replace_durably(link / "link.toml", settings.encode("utf-8"))
-        self._files = {"flower link": ("link", link / "link.toml"), "flower run": ("keep", link / "link.toml")} | (
-            self._files
-        )
+        replace_durably(own, settings.encode("utf-8"))
         return {name: f"http://{HOST}:{gateway_port}/party/{quote(name, safe='')}" for name in services}
 
     def start(self, processes: Processes) -> None:
