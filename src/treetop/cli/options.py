@@ -7,6 +7,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from treetop.cli.shared.option_groups import Options
 from treetop.datasets.word_list import NO_ORDER, ORDERS
 from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import STEPS
@@ -77,6 +78,7 @@ Trust = Annotated[
         metavar=TRUSTED,
         help="Take parties at their word: epsilon is computed from --central-epsilon, which holds if they are honest.",
         show_default="nobody",
+        autocompletion=completing([TRUSTED]),
     ),
 ]
 CentralEpsilon = Annotated[
@@ -214,6 +216,22 @@ Simulator = Annotated[
         autocompletion=completing(list(SIMULATORS)),
     ),
 ]
+
+SEARCH: Options = {
+    "strategy": (Strategy, None),
+    "catalogue": (CatalogueFile, None),
+    "word_list": (WordList, None),
+    "word_list_order": (WordListOrder, None),
+    "text_recovery": (TextRecovery, None),
+    "normalise": (Normalise, None),
+    "trust": (Trust, None),
+    "central_epsilon": (CentralEpsilon, None),
+    "delta": (Delta, None),
+    "items_per_user": (ItemsAtMost, None),
+    "reading": (Reading, None),
+    "settings": (Set, None),
+}
+"""How the items of a federation are looked for, whoever runs it."""
 
 
 def read_settings(pairs: Sequence[str] | None) -> dict[str, object]:
