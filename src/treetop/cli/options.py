@@ -3,11 +3,10 @@
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-from treetop.cli.shared.option_groups import Options
 from treetop.datasets.word_list import NO_ORDER, ORDERS
 from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import STEPS
@@ -217,7 +216,7 @@ Simulator = Annotated[
     ),
 ]
 
-SEARCH: Options = {
+SEARCH: dict[str, tuple[Any, Any]] = {
     "strategy": (Strategy, None),
     "catalogue": (CatalogueFile, None),
     "word_list": (WordList, None),
@@ -231,7 +230,7 @@ SEARCH: Options = {
     "reading": (Reading, None),
     "settings": (Set, None),
 }
-"""How the items of a federation are looked for, whoever runs it."""
+"""How the items of a federation are looked for, whoever runs it: for `cli.shared.option_groups`."""
 
 
 def read_settings(pairs: Sequence[str] | None) -> dict[str, object]:
