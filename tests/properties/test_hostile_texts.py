@@ -31,7 +31,8 @@ from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import Beacon, canonical_json, checked_task, signed, signed_task
 from treetop.public_text import first_hidden
-from treetop.query.answer import SHAPES, Answer
+from treetop.query.answer import Answer
+from treetop.query.answer_json import ANSWER, SHAPES
 from treetop.services.server.app import server_app
 from treetop.services.server.schemas import OrderWanted
 
@@ -325,7 +326,8 @@ def test_an_answer_with_any_text_anywhere_is_refused_or_shown(text: str, capsys:
     """The places come from the shapes of the JSON form; an analyst's screen takes whatever a server says."""
     content = json.loads(json.dumps(DEPLOYED.to_json()))
     places = [place for place in text_places(content) if place[-1] is not None]
-    texts = {f"{kind.__name__}.{name}" for kind, shape in SHAPES.items() for name, read in shape.items() if reads(read)}
+    shapes = {Answer: ANSWER, **SHAPES}
+    texts = {f"{kind.__name__}.{name}" for kind, shape in shapes.items() for name, read in shape.items() if reads(read)}
     assert texts <= {owner(place) for place in places}
     shown, refused = 0, list[str]()
     for place in places:

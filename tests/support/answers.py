@@ -1,8 +1,8 @@
 """An answer of a deployment in which much happened."""
 
 from treetop.privacy.shuffling import CentralGuarantee
-from treetop.query.answer import (
-    Answer,
+from treetop.query.answer import Answer
+from treetop.query.answer_parts import (
     AnswerItem,
     AnswerParty,
     CampaignPlace,

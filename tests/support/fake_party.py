@@ -103,8 +103,10 @@ class FakeParty:
             case ("GET",) if parts[1:2] == ["campaigns"] and self.campaign is not None:
                 return 200, signed_campaign(self.campaign, KEY), {}
             case ("POST", "ticket-checks") if known:
-                good = self.tickets.wrote(self.task.digest, body)
-                return as_json({"verdicts": [ReportStatus.ACCEPTED if good else ReportStatus.TICKET_FORGED]})
+                tickets = [body[start : start + TICKET_BYTES] for start in range(0, len(body), TICKET_BYTES)]
+                good = [self.tickets.wrote(self.task.digest, ticket) for ticket in tickets]
+                verdicts = [ReportStatus.ACCEPTED if each else ReportStatus.TICKET_FORGED for each in good]
+                return as_json({"verdicts": verdicts})
             case ("POST", "refusals") if known:
                 return as_json({"verdicts": [ReportStatus.ACCEPTED for _ in decoded_refusals(body)]})
             case ("POST", "tickets") if known:

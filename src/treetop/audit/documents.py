@@ -140,16 +140,17 @@ th, td { border-bottom: 1px solid color-mix(in srgb, currentColor 25%, transpare
   text-align: left; vertical-align: top; overflow-wrap: break-word; }
 th { white-space: nowrap; }
 td:nth-child(2) { overflow-wrap: anywhere; }
-.claims td:nth-child(2) { font: .8rem/1.9 ui-monospace, monospace; }
+.claims td:nth-child(2) { font: .72rem/2.1 ui-monospace, monospace; white-space: nowrap; }
 .headline { font-size: 1.25rem; font-weight: 600; border-left: .4rem solid #2a7d46; padding-left: .8rem; }
 .failed { border-color: #b3261e; }
-.claims .number, .claims th:nth-child(n+4) { padding-left: .8rem; }
+.claims .number, .claims th:nth-child(n+4) { padding-left: .8rem; text-align: right; }
 .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .lines td { height: 3rem; width: 25%; }
 @media (max-width: 40rem) {
   .claims thead { display: none; }
   .claims tr { display: block; border-bottom: 1px solid; padding: .5rem 0; }
   .claims td, .claims .number { display: block; border: 0; padding: 0; text-align: left; }
+  .claims td:nth-child(2) { white-space: normal; }
   .claims td::before { content: attr(data-name) ": "; opacity: .7; }
 }
 @media print { body { margin: 0; font-size: 11px; } tr { break-inside: avoid; } }

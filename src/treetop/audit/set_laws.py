@@ -7,6 +7,7 @@ hold: T is then settled, and a mixture over keys has no larger one.
 
 from collections import Counter
 from collections.abc import Callable, Hashable
+from math import exp, log
 
 from treetop.adapters.system.host import SystemEntropy
 from treetop.audit.audit_report import Check
@@ -16,7 +17,6 @@ from treetop.audit.laws.oracle_laws import BUDGETS, worst_odds
 from treetop.oracles.protocol import NO_CODE_KEY
 from treetop.oracles.set_reports import Held, SetFace, SetLocalHashing, SetOracle, SetWalshHashing
 from treetop.privacy.budget import Budget
-from treetop.privacy.randomness import WORDS
 
 FORMS: tuple[type[SetOracle], ...] = (SetLocalHashing, SetWalshHashing)
 FaceOf = Callable[[SetOracle, Budget], SetFace]
@@ -25,6 +25,9 @@ QUICK_BUCKETS, MAX_BUCKETS = 40, 500
 """Forms with more are not enumerated: every bucket has an interval of its own for each number of items."""
 TOY_SEEDS = 8
 EMPIRICAL_ITEMS = 8
+LAW_SEEDS = 500
+"""Over which the law of an event is averaged."""
+MAX_EXCESS, EXCESS_STEP = 8.0, 1e-3
 
 
 def held(*keys: int) -> Held:
@@ -82,30 +85,55 @@ def drawn_once_check(form: type[SetOracle], face_of: FaceOf = shipped_face, draw
     return Check(f"drawn_once_{form.name}_sets", changed == 0, claim, float(changed), 0.0)
 
 
-def set_events(face: SetFace, value: Held, keys: tuple[int, int], trials: int) -> Counts:
-    """Return how often the bytes of so many reports of a set support each of two keys."""
+def set_events(face: SetFace, value: Held, sets: tuple[Held, Held], trials: int) -> Counts:
+    """Return how often the bytes of so many reports of a set support an item of each of two sets."""
     entropy, counts = SystemEntropy(), Counter[Hashable]()
     for _ in range(trials):
         report = face.checked(face.encode(face.draw(entropy).report(value)))
-        counts[face.supports(report, keys[0]), face.supports(report, keys[1])] += 1
+        counts[tuple(any(face.supports(report, key) for key in keys.values()) for keys in sets)] += 1
     return counts
+
+
+def telling_set_event(face: SetFace, sets: tuple[Held, Held], odds: float) -> tuple[float, float]:
+    """Return how likely a report of each set supports an item of the first and none of the second, were e^eps `odds`.
+
+    The average over the hashes of many seeds: items that share a bucket make it rarer, and h buckets instead of m make
+    the others likelier.
+    """
+    t, own, p, q = face.slots, odds / (face.items * odds + face.slots - face.items), 0.0, 0.0
+    for seed in range(LAW_SEEDS):
+        first, second = ({face.single.hashed(seed, key) for key in keys.values()} for keys in sets)
+        only, h = len(first - second), len(second)
+        p += only * own / LAW_SEEDS
+        q += only * (1 - h * own) / (t - h) / LAW_SEEDS
+    return p, q
 
 
 def empirical_set_check(form: type[SetOracle], trials: int, face_of: FaceOf = shipped_face) -> Check:
     """Check that reports of two sets without a common item, seen from outside, show no more than epsilon."""
     m, budget = EMPIRICAL_ITEMS, Budget("1")
-    face = face_of(form(m), budget)
-    first, second = (
-        set_events(face, value, (0, m), trials) for value in (held(*range(m)), held(*range(m, 2 * m)))
-    )  # fmt: skip
-    bound, miss = epsilon_bound(first, second, trials), 1 - 1 / face.slots
-    own, other = face.own / WORDS, (1 - m * face.own / WORDS) / (face.slots - m)
-    power = visible_excess(own * miss, other * miss, trials)
+    sets, face = (held(*range(m)), held(*range(m, 2 * m))), face_of(form(m), budget)
+    first, second = (set_events(face, value, sets, trials) for value in sets)
+    bound, power = epsilon_bound(first, second, trials), visible_set_excess(form, budget, sets, trials)
     claim = (
         f"{form.name} devices with sets of {m}, {2 * trials:,} reports: epsilon shown at 99.9 % confidence; an excess "
         f"of {power:.3f} would be seen with 99.9 % power"
     )
     return Check(f"empirical_{form.name}_sets", bound <= budget.amount, claim, bound, float(budget.amount))
+
+
+def visible_set_excess(form: type[SetOracle], budget: Budget, sets: tuple[Held, Held], trials: int) -> float:
+    """Return how much more than epsilon a device must spend on as many buckets before its reports show it."""
+    face, low, high = shipped_face(form(EMPIRICAL_ITEMS), budget), 0.0, MAX_EXCESS
+
+    def seen(excess: float) -> bool:
+        p, q = telling_set_event(face, sets, float(face.odds) * exp(excess))
+        return log(p / q) - visible_excess(p, q, trials) >= budget.amount
+
+    while high - low > EXCESS_STEP:
+        middle = (low + high) / 2
+        low, high = (low, middle) if seen(middle) else (middle, high)
+    return high
 
 
 def set_checks(quick: bool) -> list[Check]:

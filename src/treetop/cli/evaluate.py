@@ -81,7 +81,7 @@ Cycle = Annotated[
 Drift = Annotated[float, typer.Option("--drift", help="Campaigns: items among the first k that change every week.")]
 
 
-@reads_files(sets=True)
+@reads_files
 def evaluate(
     files: Files,
     *,

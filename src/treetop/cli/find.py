@@ -42,7 +42,7 @@ from treetop.privacy.shuffling import asked_guarantee
 from treetop.query.find import simulated_answer
 
 
-@reads_files(sets=True)
+@reads_files
 def find(
     files: Files,
     *,

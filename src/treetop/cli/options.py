@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -79,6 +79,7 @@ Trust = Annotated[
         metavar=TRUSTED,
         help="Take parties at their word: epsilon is computed from --central-epsilon, which holds if they are honest.",
         show_default="nobody",
+        autocompletion=completing([TRUSTED]),
     ),
 ]
 CentralEpsilon = Annotated[
@@ -215,6 +216,22 @@ Simulator = Annotated[
         autocompletion=completing(list(SIMULATORS)),
     ),
 ]
+
+SEARCH: dict[str, tuple[Any, Any]] = {
+    "strategy": (Strategy, None),
+    "catalogue": (CatalogueFile, None),
+    "word_list": (WordList, None),
+    "word_list_order": (WordListOrder, None),
+    "text_recovery": (TextRecovery, None),
+    "normalise": (Normalise, None),
+    "trust": (Trust, None),
+    "central_epsilon": (CentralEpsilon, None),
+    "delta": (Delta, None),
+    "items_per_user": (ItemsAtMost, None),
+    "reading": (Reading, None),
+    "settings": (Set, None),
+}
+"""How the items of a federation are looked for, whoever runs it: for `cli.shared.option_groups`."""
 
 
 def read_settings(pairs: Sequence[str] | None) -> dict[str, object]:

@@ -37,7 +37,7 @@ Audit = Annotated[
 HOST = "127.0.0.1"
 
 
-@reads_files(sets=True)
+@reads_files
 def page(
     files: Files = None,
     *,

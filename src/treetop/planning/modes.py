@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from treetop.encoding.item_codecs import CODECS, Hashed, Ids
 from treetop.encoding.listed_items import bits_of_places
-from treetop.mechanisms.canopy import CanopyParameters, CanopyPlan
-from treetop.mechanisms.panorama.mechanism import EVERYBODY, catalogue_oracle, name_oracle
+from treetop.mechanisms.canopy import Canopy, CanopyParameters, CanopyPlan
+from treetop.mechanisms.panorama.mechanism import EVERYBODY, Panorama, catalogue_oracle, name_oracle
 from treetop.mechanisms.panorama.plan import PanoramaParameters, PanoramaPlan
 from treetop.mechanisms.panorama.ranking import ZETA
 from treetop.mechanisms.summed_level import SummedParameters
@@ -33,6 +34,9 @@ class Mode:
     uplink_bits: int
     texts: Stage | None = None
     """With texts: everybody who reports a part of one."""
+    mechanism: str = Panorama.name
+    encodings: tuple[str, ...] = ()
+    """Of the questions that a server asks in this mode."""
     levels: tuple[float, ...] = (1.0,)
     """Shares of users who answer at each level: the groups that reports hide in."""
 
@@ -76,6 +80,12 @@ def modes_of(parameters: SummedParameters, lists: Lists) -> tuple[Mode, ...]:
     )
 
 
+def mode_of(mechanism: str, encoding: str, parameters: SummedParameters, lists: Lists) -> Mode | None:
+    """Return the mode in which a server asks with a mechanism for items of an encoding; None: a plan has none."""
+    modes = (mode for mode in modes_of(parameters, lists) if mode.mechanism == mechanism)
+    return next((mode for mode in modes if encoding in mode.encodings), None)
+
+
 def _panorama(parameters: SummedParameters) -> PanoramaParameters:
     return PanoramaParameters(parameters.k, parameters.epsilon, items_per_user=parameters.items_per_user)
 
@@ -85,7 +95,7 @@ def _catalogue(parameters: SummedParameters, size: int) -> Mode:
     stage = replace(_every_name(given), oracle=catalogue_oracle(given, size), candidates=size)
     bits = PanoramaPlan((1.0,)).expected_bits(given, size, signed=False)
     what = f"{size:,} known items" + (", all listed" if size == given.k else "")
-    return Mode("catalogue", what, (stage,), bits)
+    return Mode("catalogue", what, (stage,), bits, encodings=("catalogue",))
 
 
 def _word_list(parameters: SummedParameters, size: int) -> Mode:
@@ -102,7 +112,8 @@ def _ids(parameters: SummedParameters) -> Mode:
     plan = PanoramaPlan.of(given, 0, signed=False, discovers=True, texts=False)
     last = _every_name(given)
     stages = (replace(last, going_on=plan.asked, tau=plan.tau), last)
-    return Mode("ids", f"id below 2^{given.bits}", stages, plan.expected_bits(given, 0, signed=False))
+    bits = plan.expected_bits(given, 0, signed=False)
+    return Mode("ids", f"id below 2^{given.bits}", stages, bits, encodings=(Ids.name,))
 
 
 def _texts(parameters: SummedParameters) -> Mode:
@@ -114,7 +125,7 @@ def _texts(parameters: SummedParameters) -> Mode:
     named = replace(best, going_on=plan.asked, tau=plan.tau)
     closing = replace(every, candidates=given.k, tested=every.candidates)
     stages, bits = (named, best, closing), plan.expected_bits(given, 0, signed=False)
-    return Mode("texts", "hash, text recovered", stages, bits, replace(every, share=rho))
+    return Mode("texts", "hash, text recovered", stages, bits, replace(every, share=rho), encodings=(Hashed.name,))
 
 
 def _every_name(given: PanoramaParameters) -> Stage:
@@ -137,4 +148,5 @@ def _canopy(parameters: CanopyParameters, *, shared: bool) -> Mode:
     name, what = ("canopy", "shared prefixes") if shared else ("canopy, alone", "no shared prefix")
     what = f"{parameters.bits}-bit code, {what}"
     levels = tuple(stage.share for stage in stages)
-    return Mode(name, what, stages[-1:] if shared else stages, plan.expected_bits(parameters.k), levels=levels)
+    bits, asked = plan.expected_bits(parameters.k), tuple(CODECS) if shared else ()
+    return Mode(name, what, stages[-1:] if shared else stages, bits, None, Canopy.name, asked, levels)

@@ -36,17 +36,8 @@ from treetop.privacy.shuffling import (
     usual_delta,
 )
 from treetop.public_text import visible
-from treetop.query.answer import (
-    SIMULATION,
-    Answer,
-    AnswerItem,
-    AnswerParty,
-    Covered,
-    OutsideShare,
-    PartyCount,
-    Privacy,
-    Truth,
-)
+from treetop.query.answer import SIMULATION, Answer
+from treetop.query.answer_parts import AnswerItem, AnswerParty, Covered, OutsideShare, PartyCount, Privacy, Truth
 from treetop.query.preparation import prepared
 from treetop.query.sets import asked_of_sets
 from treetop.simulation.population import Population

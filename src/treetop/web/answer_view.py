@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import CentralGuarantee
-from treetop.query.answer import SIMULATION, Answer, AnswerItem
+from treetop.query.answer import SIMULATION, Answer
+from treetop.query.answer_parts import AnswerItem
 from treetop.web.drawings.bars import MARKS, Bar, Home, bars, homes, row_bar
 from treetop.web.drawings.data_flow import Station, data_flow
 from treetop.web.drawings.people import guesses_sentence, people, right_guesses

@@ -16,7 +16,8 @@ from starlette.routing import BaseRoute
 from treetop.adapters.http.problem_details import Problem, come_back
 from treetop.errors import TreetopError
 from treetop.federation.task import LAST_SECOND
-from treetop.query.answer import Answer, CampaignPlace, ItemChange
+from treetop.query.answer import Answer
+from treetop.query.answer_parts import CampaignPlace, ItemChange
 from treetop.services.server.app import ServerContext, refusal
 from treetop.services.server.query_manager import QueryManager
 from treetop.services.server.settings import ServerSettings

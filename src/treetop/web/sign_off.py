@@ -11,7 +11,8 @@ import treetop
 from treetop.audit.audit_report import AuditReport
 from treetop.audit.documents import Circumstances
 from treetop.errors import InvalidInput
-from treetop.query.answer import SCHEMA, SIMULATION, Answer
+from treetop.query.answer import SIMULATION, Answer
+from treetop.query.answer_json import SCHEMA
 from treetop.web.answer_view import Promise, chart, coverage, flow_of, promises
 from treetop.web.drawings.svg import Picture
 from treetop.web.exports import json_of

@@ -1,22 +1,27 @@
 """The audit has teeth: every mutant is caught by the check that is meant for it, and the shipped code passes it."""
 
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
-from math import inf, log
+from math import exp, inf, log
 
 import pytest
 from tests.support.fixed_entropy import FixedEntropy
 from tests.unit.audit.mutants import MORE_MUTANTS, MUTANTS, DummyUncounted
 
-from treetop.audit import empirical_epsilon
+from treetop.audit import empirical_epsilon, set_laws
 from treetop.audit.audit_report import Check
 from treetop.audit.empirical_epsilon import device_check
+from treetop.audit.set_laws import EMPIRICAL_ITEMS, FORMS, empirical_set_check, held, visible_set_excess
 from treetop.federation.device.device import Device
 from treetop.federation.device.ledger_entries import LedgerEntry
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import Question
 from treetop.oracles.krr import KRandomizedResponse
+from treetop.oracles.olh.device import HashFace
 from treetop.oracles.protocol import DeviceFace, Oracle
+from treetop.oracles.set_reports import SetFace, SetOracle
+from treetop.oracles.walsh.device import ParityFace
 from treetop.privacy.budget import Budget
 
 ALL = {**MUTANTS, **MORE_MUTANTS}
@@ -84,6 +89,28 @@ def test_the_empirical_audit_sees_a_large_excess(monkeypatch: pytest.MonkeyPatch
     check = device_check(KRandomizedResponse(), Budget("1"), 3_000, TwiceTheBudget)
     assert not check.passed
     assert check.measured > 1.5
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_empirical_audit_of_sets_sees_the_excess_that_it_says(
+    form: type[SetOracle], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A device that spends as much more as would be seen with 99.9 % power is seen; one as shipped passes."""
+    monkeypatch.setattr(set_laws, "SystemEntropy", lambda: FixedEntropy(3))
+    trials, budget = 5_000, Budget("1")
+    sets = held(*range(EMPIRICAL_ITEMS)), held(*range(EMPIRICAL_ITEMS, 2 * EMPIRICAL_ITEMS))
+    excess = visible_set_excess(form, budget, sets, trials)
+
+    def louder(oracle: SetOracle, budget: Budget) -> SetFace:
+        odds = budget.odds_below * Fraction(exp(excess))
+        single = oracle.device_face(odds, oracle.slots_for(budget.odds_below))
+        assert isinstance(single, HashFace | ParityFace)
+        return SetFace(single, oracle.items)
+
+    shipped, loud = empirical_set_check(form, trials), empirical_set_check(form, trials, louder)
+    assert shipped.passed
+    assert f"an excess of {excess:.3f} would be seen" in shipped.claim
+    assert not loud.passed
 
 
 def test_the_empirical_audit_sees_an_uncounted_dummy(monkeypatch: pytest.MonkeyPatch) -> None:

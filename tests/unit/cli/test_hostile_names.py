@@ -36,7 +36,7 @@ from treetop.federation.device.ledger import Caps
 from treetop.federation.device.ledger_entries import LedgerEntry
 from treetop.federation.wire.signed_documents import canonical_json
 from treetop.public_text import first_hidden, visible
-from treetop.query.answer import AnswerItem
+from treetop.query.answer_parts import AnswerItem
 from treetop.query.plot_fonts import drawable
 from treetop.reproduction.verdicts import ClaimVerdict
 from treetop.services.fleet.fleet import FleetTotals

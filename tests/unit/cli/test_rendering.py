@@ -5,7 +5,7 @@ import pytest
 from tests.support.answers import DEPLOYED
 
 from treetop.cli.rendering import bar, coverage_line, present, rounded, show
-from treetop.query.answer import AnswerParty, Covered
+from treetop.query.answer_parts import AnswerParty, Covered
 
 Capture = pytest.CaptureFixture[str]
 

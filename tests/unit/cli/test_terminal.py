@@ -17,7 +17,8 @@ from treetop.cli.rendering import evaluation_table, fitted, share, show
 from treetop.cli.screen import out, plain, reading_bar
 from treetop.evaluation.results import Row
 from treetop.metrics.noise_advice import Advice
-from treetop.query.answer import SIMULATED, AnswerItem
+from treetop.query.answer import SIMULATED
+from treetop.query.answer_parts import AnswerItem
 
 Capture = pytest.CaptureFixture[str]
 NAMES = ("红茶和绿茶", "🍵 green tea", "cappuccino with oat milk", "chai")

@@ -16,7 +16,7 @@ from treetop.metrics.detection_power import (
     min_factor,
     passing_power,
 )
-from treetop.planning.modes import Lists, modes_of
+from treetop.planning.modes import Lists, mode_of, modes_of
 from treetop.planning.plan import checked_plot, plan
 from treetop.planning.plot import draw_plan
 from treetop.privacy.epsilon import Epsilon
@@ -177,3 +177,17 @@ def test_reports_of_sets_are_noisier_for_each_item_and_weigh_more_when_crafted()
     assert (needed.epsilon_needed or 0) > (plan([200_000], frequency=0.02).rows[0].epsilon_needed or 99)
     with pytest.raises(InvalidInput, match="'items_per_user' expects a whole number from 1 to 64, found 65"):
         plan([200_000], items_per_user=65)
+
+
+def test_a_mode_knows_which_questions_of_a_server_it_is_for() -> None:
+    parameters, lists = SummedParameters(10, Epsilon(1)), Lists(14, 50_000)
+
+    def name(mechanism: str, encoding: str) -> str | None:
+        mode = mode_of(mechanism, encoding, parameters, lists)
+        return None if mode is None else mode.name
+
+    assert [name("panorama", each) for each in ("catalogue", "ids", "hashed", "words")] == [
+        "catalogue", "ids", "texts", None,
+    ]  # fmt: skip
+    assert {name("canopy", each) for each in ("words", "ids", "text", "hashed")} == {"canopy"}
+    assert name("taps", "ids") is None

@@ -12,10 +12,9 @@ from tests.support.populations import zipf
 import treetop
 from treetop.errors import PeerViolation
 from treetop.privacy.shuffling import CentralGuarantee
-from treetop.query.answer import (
-    SCHEMA,
-    SHAPES,
-    Answer,
+from treetop.query.answer import Answer
+from treetop.query.answer_json import ANSWER, SCHEMA, SHAPES
+from treetop.query.answer_parts import (
     AnswerItem,
     AnswerParty,
     CampaignPlace,
@@ -130,7 +129,7 @@ def test_anything_else_is_refused(content: Any, reason: str) -> None:
 
 def test_every_key_is_described() -> None:
     described = set(re.findall(r"^\| `([a-z_0-9.\[\]]+)` \|", PAGE.read_text(), re.MULTILINE))
-    keys = {"schema", *SHAPES[Answer]}
+    keys = {"schema", *ANSWER}
     nested = {
         "items[]": AnswerItem, "parties[]": AnswerParty,
         "missing[]": MissingParty, "covered": Covered,

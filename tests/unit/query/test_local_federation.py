@@ -6,7 +6,7 @@ from tests.support.answers import DEPLOYED
 
 from treetop.errors import InvalidInput
 from treetop.federation.wire.item_lists import ItemList
-from treetop.query.answer import AnswerItem, Truth
+from treetop.query.answer_parts import AnswerItem, Truth
 from treetop.query.local_federation import GroundTruth, opened_folder
 from treetop.services.local.folder import FederationFolder
 

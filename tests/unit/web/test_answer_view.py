@@ -27,7 +27,8 @@ from treetop.errors import InvalidInput
 from treetop.privacy.shuffling import CentralGuarantee
 from treetop.public_text import HIDDEN as HIDDEN_CHARACTERS
 from treetop.public_text import writable
-from treetop.query.answer import Answer, AnswerItem, AnswerParty, CampaignPlace, ItemChange, PartyCount, Refusals
+from treetop.query.answer import Answer
+from treetop.query.answer_parts import AnswerItem, AnswerParty, CampaignPlace, ItemChange, PartyCount, Refusals
 from treetop.web.answer_view import promises, view_of, weakest_central
 from treetop.web.exports import exported
 from treetop.web.sign_off import MAX_BARS, NOT_RUN, AuditRecord, read_audit, sign_off

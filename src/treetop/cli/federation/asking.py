@@ -7,10 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from treetop.adapters.http.retrying_connection import RetryingConnection
-from treetop.cli.federation.known_lists import read_lists
-from treetop.cli.options import completing, read_settings, seconds_of
+from treetop.cli.federation.known_lists import LIST_OPTIONS, read_lists
+from treetop.cli.options import SEARCH, K, MaybeMechanism, completing, read_settings, seconds_of
+from treetop.cli.shared.option_groups import Options
 from treetop.encoding.item_codecs import CODECS
 from treetop.errors import InvalidInput
+from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
 from treetop.oracles.registry import oracle_names
 from treetop.privacy.shuffling import asked_guarantee
 from treetop.secret_files import read_secret
@@ -79,6 +81,25 @@ Patience = Annotated[str, typer.Option("--patience", metavar="DURATION", help="H
 Least = Annotated[int, typer.Option("--least-reports", help="Groups with fewer reports are not used.")]
 LeastValidation = Annotated[int, typer.Option("--least-validation", help="The same for validation sets (TAPS).")]
 
+QUESTION: Options = {
+    "name": (Name, "query"),
+    "attribute": (Attribute, "item"),
+    "k": (K, 10),
+    "epsilon": (EpsilonText, None),
+    "mechanism": (MaybeMechanism, None),
+    "oracle": (OracleOption, "auto"),
+    "encoding": (EncodingOption, None),
+    **SEARCH,
+    "parties": (Parties, None),
+    "expected": (Expected, None),
+    "max_times_expected": (MaxTimes, MAX_TIMES_EXPECTED),
+    "policy": (Policy, "wait"),
+    "patience": (Patience, "1h"),
+    "min_reports": (Least, 500),
+    "min_validation": (LeastValidation, 100),
+}
+"""What is asked, of whom, and what is done about those who do not answer."""
+
 
 def client_of(server: str, key_file: Path, ca: Path | None) -> ServerClient:
     """Return a client of the server that a command names, with the key in its file."""
@@ -91,26 +112,25 @@ def client_of(server: str, key_file: Path, ca: Path | None) -> ServerClient:
     return ServerClient(RetryingConnection(server, ca), key)
 
 
-def asked_question(client: ServerClient, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the question that options ask, as the server's API takes it; lists that it names are put there first."""
+def asked_question(client: ServerClient, question: dict[str, Any]) -> dict[str, Any]:
+    """Return a question as the server's API takes it; lists that it names are put there first."""
     central = asked_guarantee(
-        options["trust"], options["central_epsilon"], options["delta"], options["epsilon"]
+        question["trust"], question["central_epsilon"], question["delta"], question["epsilon"]
     )  # fmt: skip
-    lists = read_lists(
-        options["catalogue"], options["word_list"], options["word_list_order"], options["normalise"]
-    )  # fmt: skip
+    lists = read_lists(*(question[name] for name in LIST_OPTIONS))
     same = (
         "name", "attribute", "k", "mechanism", "oracle", "encoding", "strategy", "text_recovery", "items_per_user",
         "reading", "max_times_expected", "policy",
     )  # fmt: skip
     return {
-        **{name: options[name] for name in same}, "settings": read_settings(options["settings"]),
-        "normalise": options["normalise"] or "", "central": central and vars(central),
-        **({} if options["epsilon"] is None else {"epsilon": options["epsilon"]}),
+        **{name: question[name] for name in same}, "settings": read_settings(question["settings"]),
+        "normalise": question["normalise"] or "", "central": central and vars(central),
+        **({} if question["epsilon"] is None else {"epsilon": question["epsilon"]}),
         **{option: client.keep_list(listed) for option, listed in lists.items()},
-        "parties": options["parties"].split(",") if options["parties"] else [],
-        "expected": read_expected(options["expected"] or ()), "patience": seconds_of("--patience", options["patience"]),
-        "least": {"estimate": options["min_reports"], "validation": options["min_validation"]},
+        "parties": question["parties"].split(",") if question["parties"] else [],
+        "expected": read_expected(question["expected"] or ()),
+        "patience": seconds_of("--patience", question["patience"]),
+        "least": {"estimate": question["min_reports"], "validation": question["min_validation"]},
     }  # fmt: skip
 
 

@@ -5,56 +5,23 @@ from collections import Counter
 from contextlib import closing
 from datetime import UTC, datetime
 from math import isfinite
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from treetop.cli.federation.asking import (
-    Attribute,
-    CaFile,
-    EncodingOption,
-    EpsilonText,
-    Expected,
-    KeyFile,
-    Least,
-    LeastValidation,
-    MaxTimes,
-    Name,
-    OracleOption,
-    Parties,
-    Patience,
-    Policy,
-    ServerUrl,
-    asked_question,
-    client_of,
-)
-from treetop.cli.options import (
-    CatalogueFile,
-    CentralEpsilon,
-    Delta,
-    ItemsAtMost,
-    Json,
-    K,
-    MaybeMechanism,
-    Normalise,
-    Reading,
-    Set,
-    Strategy,
-    TextRecovery,
-    Trust,
-    WordList,
-    WordListOrder,
-    seconds_of,
-)
-from treetop.cli.rendering import CHANGES, DOWN, NEW, UP, rounded
-from treetop.cli.screen import note, out, print_json
+from treetop.cli.federation.asking import QUESTION, CaFile, KeyFile, Name, ServerUrl, asked_question, client_of
+from treetop.cli.options import Json, completing, seconds_of
+from treetop.cli.rendering import CHANGES, DOWN, NEW, UP, fitted, rounded
+from treetop.cli.screen import note, out
+from treetop.cli.shared.option_groups import gathers
+from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.errors import InvalidInput
 from treetop.federation.campaign import DAY, WEEK
-from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
 from treetop.federation.wire.refusals import Refusal
 from treetop.mechanisms.summed_level import SummedParameters
-from treetop.planning.modes import Lists, modes_of
+from treetop.planning.modes import Lists, mode_of
 from treetop.planning.plan import detectable
 from treetop.privacy.epsilon import Epsilon
 from treetop.query.answer import MARKS
@@ -70,7 +37,13 @@ CAPS = {
 """Why devices fall silent."""
 
 Every = Annotated[
-    str, typer.Option("--every", metavar="SPAN", help="Length of a week: week, day, hour, or a duration such as 90s.")
+    str,
+    typer.Option(
+        "--every",
+        metavar="SPAN",
+        help="Length of a week: week, day, hour, or a duration such as 90s.",
+        autocompletion=completing(list(SPANS)),
+    ),
 ]
 Cycle = Annotated[
     int, typer.Option("--cycle", min=2, help="Weeks of a cycle: a device answers in one of them, which it draws.")
@@ -86,79 +59,65 @@ MaybeWhich = Annotated[
 
 
 @app.command()
+@gathers("question", {**QUESTION, "name": (Name, "campaign")})
 def start(
+    *,
     server: ServerUrl,
     key_file: KeyFile,
     every: Every = "week",
     cycle: Cycle = 12,
     cycles: Cycles = 1,
     starts: Starts = "now",
-    name: Name = "campaign",
-    attribute: Attribute = "item",
-    k: K = 10,
-    epsilon: EpsilonText = None,
-    mechanism: MaybeMechanism = None,
-    oracle: OracleOption = "auto",
-    encoding: EncodingOption = None,
-    strategy: Strategy = None,
-    catalogue: CatalogueFile = None,
-    word_list: WordList = None,
-    word_list_order: WordListOrder = None,
-    text_recovery: TextRecovery = None,
-    normalise: Normalise = None,
-    trust: Trust = None,
-    central_epsilon: CentralEpsilon = None,
-    delta: Delta = None,
-    items_per_user: ItemsAtMost = None,
-    reading: Reading = None,
-    settings: Set = None,
-    parties: Parties = None,
-    expected: Expected = None,
-    max_times_expected: MaxTimes = MAX_TIMES_EXPECTED,
-    policy: Policy = "wait",
-    patience: Patience = "1h",
-    min_reports: Least = 500,
-    min_validation: LeastValidation = 100,
+    question: dict[str, Any],
     ca: CaFile = None,
+    output: PlainOutputFile = None,
     json: Json = False,
 ) -> None:
     """Start a campaign on a running server: it asks by itself from now on, one week after the other."""
-    options = dict(locals())
+    target = checked_target(output, PLAIN_FORMATS)
     span, first = SPANS.get(every) or seconds_of("--every", every), _second_of(starts)
     with closing(client_of(server, key_file, ca)) as client:
-        asked = asked_question(client, options)
+        asked = asked_question(client, question)
         shown = client.start_campaign(asked | {"every": span, "weeks": cycle, "cycles": cycles, "starts": first})
     note(f"campaign {shown['campaign']}")
-    _present(shown, json)
+    _present(shown, json, target)
 
 
 @app.command()
 def status(
-    server: ServerUrl, key_file: KeyFile, campaign: MaybeWhich = None, ca: CaFile = None, json: Json = False
+    server: ServerUrl,
+    key_file: KeyFile,
+    campaign: MaybeWhich = None,
+    ca: CaFile = None,
+    output: PlainOutputFile = None,
+    json: Json = False,
 ) -> None:
     """Say how far a campaign is: its week, who answered, what is left, and what every week found."""
+    target = checked_target(output, PLAIN_FORMATS)
     with closing(client_of(server, key_file, ca)) as client:
         found = client.campaigns() if campaign is None else [client.campaign(campaign)]
         for week in (week for shown in found for week in shown["answers"] if week["state"] == "running"):
             _add_counts_so_far(week, client.standing(week["task"]))
     if campaign is not None:
-        _present(found[0], json)
-        return
-    if json:
-        print_json(found)
-        return
-    table = Table("campaign", "state", "week", "until", "digest", box=None, pad_edge=False)
-    for shown in found:
-        table.add_row(shown["name"], shown["state"], _week_of(shown), _date(shown["over"]), shown["campaign"][:16])
-    out.print(table if found else "This server has no campaigns.")
+        _present(found[0], json, target)
+    else:
+        deliver(found, lambda: _show_list(found), json_only=json, output=target)
 
 
 @app.command()
-def stop(server: ServerUrl, key_file: KeyFile, campaign: Which, ca: CaFile = None, json: Json = False) -> None:
+def stop(
+    server: ServerUrl,
+    key_file: KeyFile,
+    campaign: Which,
+    ca: CaFile = None,
+    output: PlainOutputFile = None,
+    json: Json = False,
+) -> None:
     """Stop a campaign for good: no further week is asked; the one under way is still answered."""
+    target = checked_target(output, PLAIN_FORMATS)
     with closing(client_of(server, key_file, ca)) as client:
         shown = client.stop_campaign(campaign)
-    _present(shown, json)
+    _present(shown, json, target)
 
 
 def _second_of(starts: str) -> int:
@@ -187,25 +146,36 @@ def smallest_share(shown: dict[str, Any]) -> float | None:
     A name that an earlier week found, or that stands on a list, is counted by everybody; a new one must be read first.
     """
     users = [-(-shown["expected"].get(party, 0) // shown["weeks"]) for party in shown["parties"]]
-    named = {"catalogue": "catalogue", "ids": "ids", "hashed": "texts"}.get(shown["encoding"])
-    kind = named if shown["mechanism"] == "panorama" else "canopy" if shown["mechanism"] == "canopy" else None
-    if kind is None or not all(users):
-        return None
     size = max(shown["listed"], shown["k"])
     parameters = SummedParameters(
         shown["k"], Epsilon(shown["epsilon"]), items_per_user=shown["items_per_user"] or 1
     )  # fmt: skip
-    mode = next(mode for mode in modes_of(parameters, Lists(size, size)) if mode.name == kind)
+    mode = mode_of(shown["mechanism"], shown["encoding"], parameters, Lists(size, size))
+    if mode is None or not all(users):
+        return None
     found = detectable(mode, users)
     return found if isfinite(found) else None
 
 
-def _present(shown: dict[str, Any], json: bool) -> None:
-    """Print a campaign as JSON alone, or for a person."""
-    shown = {**shown, "smallest_share": smallest_share(shown)}
-    if json:
-        print_json(shown)
+def _show_list(found: list[dict[str, Any]]) -> None:
+    """Print a line for each campaign of a server."""
+    if not found:
+        out.print("This server has no campaigns.")
         return
+    table = Table("campaign", "state", "week", "until", "digest", box=None, pad_edge=False)
+    for shown in found:
+        table.add_row(shown["name"], shown["state"], _week_of(shown), _date(shown["over"]), shown["campaign"][:16])
+    out.print(fitted(table))
+
+
+def _present(shown: dict[str, Any], json: bool, output: Path | None) -> None:
+    """Print a campaign as JSON alone, or for a person; in a file as well, if there is to be one."""
+    shown = {**shown, "smallest_share": smallest_share(shown)}
+    deliver(shown, lambda: _show(shown), json_only=json, output=output)
+
+
+def _show(shown: dict[str, Any]) -> None:
+    """Print what a campaign is, how long it can go on, and its weeks."""
     out.print(f"{shown['name']}: {shown['state']}, {_week_of(shown)}", style="bold")
     length = f"weeks of {_span(shown['every'])}, cycles of {shown['weeks']}: each device answers in one week of a cycle"
     out.print(f"{length}, at epsilon {shown['epsilon']}.")
@@ -243,7 +213,7 @@ def _show_week(shown: dict[str, Any], week: dict[str, Any]) -> None:
             CHANGES.get(row["change"], ""),
         )  # fmt: skip
     if week["items"]:
-        out.print(table)
+        out.print(fitted(table))
     if week["gone"]:
         out.print(f"Not among them any more: {', '.join(week['gone'])}.")
 

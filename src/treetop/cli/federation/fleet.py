@@ -33,6 +33,7 @@ from treetop.cli.federation.device_options import (
 )
 from treetop.cli.screen import out, progress_bar
 from treetop.cli.shared.file_options import reads_files
+from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, write_output
 from treetop.datasets.loading import federation_named
 from treetop.datasets.party_split import users_of
 from treetop.datasets.table_files.options import ReadOptions
@@ -54,7 +55,7 @@ Tickets = Annotated[
 ]
 
 
-@reads_files(sets=True)
+@reads_files
 def fleet(
     *,
     party: Party = None,
@@ -83,6 +84,7 @@ def fleet(
             "--data is read again for each.",
         ),
     ] = False,
+    output: PlainOutputFile = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print the totals as one line; progress lines go to standard error.")
     ] = False,
@@ -96,6 +98,7 @@ def fleet(
         PinnedKeys(given("--server-key", server_key)),
     )
     caps = caps_of(epsilon_cap, lifetime_cap, attribute, least_slots, window_cap, window_days)
+    target = checked_target(output, PLAIN_FORMATS)
 
     def play(digest: bytes, tickets: Path) -> None:
         """Answer one task with what the users hold now."""
@@ -107,6 +110,8 @@ def fleet(
         with closing(player), _progress_lines() if json else _progress_bar(len(held)) as show:
             totals = player.run(show)
         _show(totals, json)
+        if target is not None:
+            write_output(target, asdict(totals), lambda: _show(totals, json=False))
 
     if not follow_party:
         play(digest_of(task), file)

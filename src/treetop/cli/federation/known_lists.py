@@ -9,6 +9,9 @@ from treetop.encoding.normalisation import steps_named
 from treetop.errors import InvalidInput
 from treetop.federation.wire.item_lists import ItemList
 
+LIST_OPTIONS = ("catalogue", "word_list", "word_list_order", "normalise")
+"""What is said of them, in the order in which they are read."""
+
 
 def read_lists(
     catalogue: Path | None, word_list: str | None, word_list_order: str | None, normalise: str | None

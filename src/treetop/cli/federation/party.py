@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from treetop.adapters.system.durable_file import create_durably
-from treetop.cli.screen import Json, note, out, print_json
+from treetop.cli.screen import Json, note, out
+from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.errors import InvalidInput
 from treetop.extras import needed_for
 from treetop.toml_files import read_toml
@@ -65,14 +66,16 @@ def party(context: typer.Context, settings: MaybeSettings = None, role: Role = N
 
 
 @app.command()
-def check(settings: SettingsFile, json: Json = False) -> None:
+def check(settings: SettingsFile, output: PlainOutputFile = None, json: Json = False) -> None:
     """Say what a settings file means; whatever a party would refuse at its start is refused here. Nothing is opened."""
+    target = checked_target(output, PLAIN_FORMATS)
     understood = _understood(_federation("services.party.service").checked_settings(settings, os.environ))
-    if json:
-        print_json(understood)
-        return
-    for name, value in understood.items():
-        out.print(f"{name:<22}{value}")
+
+    def show() -> None:
+        for name, value in understood.items():
+            out.print(f"{name:<22}{value}")
+
+    deliver(understood, show, json_only=json, output=target)
 
 
 @app.command()

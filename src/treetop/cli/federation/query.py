@@ -6,49 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from treetop.cli.federation.asking import (
-    Attribute,
-    CaFile,
-    EncodingOption,
-    EpsilonText,
-    Expected,
-    KeyFile,
-    Least,
-    LeastValidation,
-    MaxTimes,
-    Name,
-    OracleOption,
-    Parties,
-    Patience,
-    Policy,
-    ServerUrl,
-    asked_question,
-    client_of,
-)
-from treetop.cli.options import (
-    CatalogueFile,
-    CentralEpsilon,
-    Delta,
-    ItemsAtMost,
-    Json,
-    K,
-    MaybeMechanism,
-    Normalise,
-    Reading,
-    Set,
-    Strategy,
-    TextRecovery,
-    Trust,
-    WordList,
-    WordListOrder,
-    completing,
-    seconds_of,
-)
+from treetop.cli.federation.asking import QUESTION, CaFile, KeyFile, ServerUrl, asked_question, client_of
+from treetop.cli.options import Json, completing, seconds_of
 from treetop.cli.rendering import present
-from treetop.cli.screen import note, out, print_json, waiting
-from treetop.cli.shared.output import OutputFile, checked_target
+from treetop.cli.screen import note, out, waiting
+from treetop.cli.shared.option_groups import gathers
+from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target, deliver
 from treetop.errors import PeerViolation, QueryFailed
-from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
 from treetop.federation.wire.refusals import Refusal
 from treetop.mechanisms.protocol import MODES
 from treetop.query.answer import Answer
@@ -73,52 +37,29 @@ LevelTime = Annotated[str, typer.Option("--level-time", metavar="DURATION", help
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the answer, or leave once it is asked.")]
 
 
+@gathers("question", QUESTION)
 def query(
+    *,
     server: ServerUrl,
     key_file: KeyFile,
     task: TaskDigest = None,
-    name: Name = "query",
-    attribute: Attribute = "item",
-    k: K = 10,
-    epsilon: EpsilonText = None,
-    mechanism: MaybeMechanism = None,
+    question: dict[str, Any],
     mode: Mode = "one-shot",
-    oracle: OracleOption = "auto",
-    encoding: EncodingOption = None,
-    strategy: Strategy = None,
-    catalogue: CatalogueFile = None,
-    word_list: WordList = None,
-    word_list_order: WordListOrder = None,
-    text_recovery: TextRecovery = None,
-    normalise: Normalise = None,
-    trust: Trust = None,
-    central_epsilon: CentralEpsilon = None,
-    delta: Delta = None,
-    items_per_user: ItemsAtMost = None,
-    reading: Reading = None,
-    settings: Set = None,
-    parties: Parties = None,
-    expected: Expected = None,
-    max_times_expected: MaxTimes = MAX_TIMES_EXPECTED,
     collect: Collect = "24h",
     enrol: Enrol = None,
     level_time: LevelTime = "1h",
-    policy: Policy = "wait",
-    patience: Patience = "1h",
-    min_reports: Least = 500,
-    min_validation: LeastValidation = 100,
     ca: CaFile = None,
     wait: Wait = True,
     output: OutputFile = None,
     json: Json = False,
 ) -> None:
     """Ask a running server for the k most popular items of its federation."""
-    options, target = dict(locals()), checked_target(output)
+    target = checked_target(output, FORMATS if wait else PLAIN_FORMATS)
     client = client_of(server, key_file, ca)
     if task is None:
         now, span = int(time.time()), seconds_of("--collect", collect)
         enrolled = now + (seconds_of("--enrol", enrol) if enrol else span)
-        order = asked_question(client, options) | {
+        order = asked_question(client, question) | {
             "mode": mode,
             "deadlines": {
                 "opens": now, "enrolment": enrolled if mode == "rounds" else now + span,
@@ -131,8 +72,8 @@ def query(
         task = client.order(order)
         note(f"task {task}")
     if not wait:
-        asked = f"asked: treetop query --server {server} --task {task}"
-        print_json(client.state(task)) if json else out.print(asked, soft_wrap=True)
+        asked, state = f"asked: treetop query --server {server} --task {task}", client.state(task)
+        deliver(state, lambda: out.print(asked, soft_wrap=True), json_only=json, output=target)
         return
     present(Answer.from_json(followed(client, task)), json, target)
 

@@ -2,11 +2,13 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from treetop.cli.options import Json
 from treetop.cli.screen import out
+from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 
 app = typer.Typer(
     help="The server of a federation: signs tasks, asks parties, names the global top k.",
@@ -34,15 +36,28 @@ def serve(context: typer.Context, settings: Settings = None) -> None:
 
 
 @app.command()
-def check(settings: Annotated[Path, typer.Option("--settings", metavar="FILE", help="The server's settings.")]) -> None:
+def check(
+    settings: Annotated[Path, typer.Option("--settings", metavar="FILE", help="The server's settings.")],
+    output: PlainOutputFile = None,
+    json: Json = False,
+) -> None:
     """Say what a settings file means; whatever a server would refuse at its start is refused here."""
     from treetop.services.server.service import checked_settings  # noqa: PLC0415  the web is an extra
 
+    target = checked_target(output, PLAIN_FORMATS)
     read, signing_key = checked_settings(settings, os.environ)
-    out.print(f"listens on {read.scheme}://{read.listen}, journal in {read.journal_location}")
-    out.print(f"signs with {signing_key.public}")
-    for party in read.parties:
-        out.print(f"party '{party.name}' at {party.url}")
+    understood: dict[str, Any] = {
+        "listens on": f"{read.scheme}://{read.listen}", "journal": str(read.journal_location),
+        "signs with": signing_key.public, "parties": {party.name: party.url for party in read.parties},
+    }  # fmt: skip
+
+    def show() -> None:
+        out.print(f"listens on {understood['listens on']}, journal in {understood['journal']}")
+        out.print(f"signs with {understood['signs with']}")
+        for name, url in understood["parties"].items():
+            out.print(f"party '{name}' at {url}")
+
+    deliver(understood, show, json_only=json, output=target)
 
 
 @app.command()
@@ -53,12 +68,19 @@ def verify(
         list[str], typer.Option("--server-key", help="Public signing key that is believed; again for each.")
     ],
     ca: Annotated[Path | None, typer.Option("--ca", help="Certificates to trust.", show_default="the system's")] = None,
+    output: PlainOutputFile = None,
+    json: Json = False,
 ) -> None:
     """Check the public log of a task: its signature and digest, and that every list is signed and the only one."""
     from treetop.services.server.log_check import checked_log  # noqa: PLC0415
 
-    for line in checked_log(server, task, server_key, ca):
-        out.print(line)
+    target, lines = checked_target(output, PLAIN_FORMATS), list(checked_log(server, task, server_key, ca))
+
+    def show() -> None:
+        for line in lines:
+            out.print(line)
+
+    deliver({"task": task, "checked": lines}, show, json_only=json, output=target)
 
 
 @app.command()

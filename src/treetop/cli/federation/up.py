@@ -19,33 +19,15 @@ from rich.progress import (
 )
 
 from treetop.adapters.system.durable_file import replace_durably
-from treetop.cli.federation.known_lists import read_lists
+from treetop.cli.federation.known_lists import LIST_OPTIONS, read_lists
 from treetop.cli.federation.qr_code import in_terminal, qr_code
-from treetop.cli.options import (
-    CatalogueFile,
-    CentralEpsilon,
-    Delta,
-    ItemsAtMost,
-    Json,
-    MaybeMechanism,
-    Normalise,
-    Reading,
-    Set,
-    Strategy,
-    TextRecovery,
-    Trust,
-    WordList,
-    WordListOrder,
-    completing,
-    read_settings,
-    seconds_of,
-)
+from treetop.cli.options import SEARCH, Encoding, Json, MaybeMechanism, completing, read_settings, seconds_of
 from treetop.cli.rendering import present, present_campaign
 from treetop.cli.screen import Description, err, note, reading_bar
 from treetop.cli.shared.file_options import reads_files
+from treetop.cli.shared.option_groups import gathers
 from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target
 from treetop.datasets.table_files.options import ReadOptions
-from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import steps_named
 from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.protocol import MODES
@@ -97,15 +79,6 @@ MaybeOracle = Annotated[
 ]
 Data = Annotated[
     str | None, typer.Option("--data", metavar="FILE|syn", help="Who holds what, as in find.", show_default="syn")
-]
-EncodingOption = Annotated[
-    str | None,
-    typer.Option(
-        "--encoding",
-        help=f"How items become bits: {', '.join(CODECS)}.",
-        show_default="what suits the data",
-        autocompletion=completing(list(CODECS)),
-    ),
 ]
 UsersSeed = Annotated[
     int | None,
@@ -176,7 +149,8 @@ FOR_PEOPLE = {"data": FRUIT, "k": 5, "epsilon": "2", "users": 20_000, "mode": "o
 """What a survey asks unless told otherwise."""
 
 
-@reads_files(sets=True)
+@reads_files
+@gathers("search", SEARCH)
 def up(
     *,
     parties: Parties = None,
@@ -186,20 +160,9 @@ def up(
     mode: Mode = None,
     mechanism: MaybeMechanism = None,
     oracle: MaybeOracle = None,
-    settings: Set = None,
     data: Data = None,
-    items_per_user: ItemsAtMost = None,
-    reading: Reading = None,
-    encoding: EncodingOption = None,
-    strategy: Strategy = None,
-    catalogue: CatalogueFile = None,
-    word_list: WordList = None,
-    word_list_order: WordListOrder = None,
-    text_recovery: TextRecovery = None,
-    normalise: Normalise = None,
-    trust: Trust = None,
-    central_epsilon: CentralEpsilon = None,
-    delta: Delta = None,
+    encoding: Encoding = None,
+    search: dict[str, Any],
     directory: Directory = None,
     seed: UsersSeed = None,
     survey: Survey = False,
@@ -221,24 +184,26 @@ def up(
 ) -> None:
     """Run a federation on this machine: a server, parties, devices that report over HTTP, a query, its answer."""
     target = checked_target(output, PLAIN_FORMATS if campaign else FORMATS)
-    central = asked_guarantee(trust, central_epsilon, delta, epsilon)
+    central = asked_guarantee(search["trust"], search["central_epsilon"], search["delta"], epsilon)
     flower = _flower(carrier, flower_environment)
     if campaign and (open_page or stay):
         raise InvalidInput("--open and --stay are for a single query: leave them out with --campaign")
     wanted: dict[str, Any] = {
         "data": data, "parties": parties, "users": users, "k": k, "epsilon": epsilon, "mode": mode,
         "mechanism": mechanism, "oracle": oracle, "encoding": encoding, "seed": seed,
-        "settings": read_settings(settings) or None, "strategy": strategy, "text_recovery": text_recovery,
-        "normalise": ",".join(steps_named(normalise)) if normalise else None, "central": central and vars(central),
-        "user_column": read.user, "rows_are_users": read.rows_are_users or None, "items_per_user": items_per_user,
-        "reading": reading, **_campaign_options(campaign, weeks, drift, every, survey=survey, mode=mode),
+        **{name: search[name] for name in ("strategy", "text_recovery", "items_per_user", "reading")},
+        "settings": read_settings(search["settings"]) or None, "central": central and vars(central),
+        "normalise": ",".join(steps_named(search["normalise"])) if search["normalise"] else None,
+        "user_column": read.user, "rows_are_users": read.rows_are_users or None,
+        **_campaign_options(campaign, weeks, drift, every, survey=survey, mode=mode),
     }  # fmt: skip
     begun = directory is not None and FederationFolder.is_one(directory)
     if survey and not begun:
         wanted = FOR_PEOPLE | {name: value for name, value in wanted.items() if value is not None}
-        catalogue = Path(FRUIT) if wanted["data"] == FRUIT and word_list is None else catalogue
+        if wanted["data"] == FRUIT and search["word_list"] is None:
+            search["catalogue"] = Path(FRUIT)
     plan = _survey_plan(survey, wanted["mode"], question, collect, origin)
-    lists = read_lists(catalogue, word_list, word_list_order, normalise)
+    lists = read_lists(*(search[name] for name in LIST_OPTIONS))
     with reading_bar() as progress:
         folder = opened_folder(directory, wanted, lists, replace(read, progress=progress))
     if plan is not None and not begun:

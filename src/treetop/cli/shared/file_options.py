@@ -1,13 +1,11 @@
 """The options of every command that reads tables."""
 
-import inspect
-from collections.abc import Callable
-from functools import wraps
 from typing import Annotated, Any
 
 import typer
 
 from treetop.cli.options import completing
+from treetop.cli.shared.option_groups import gathers
 from treetop.datasets.table_files.options import DELIMITERS, ENCODINGS, ReadOptions
 
 FILES = (
@@ -48,31 +46,16 @@ OPTIONS: dict[str, tuple[str, Any, Any]] = {
 """The name of each parameter, what it is called in `ReadOptions`, its type, and how it is explained."""
 
 
-def reads_files(*, sets: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of tables, which it takes as one `read`; `sets`: also users with many items."""
-    names = [name for name in OPTIONS if sets or name != "user_column"]
+def _read_options(given: dict[str, Any]) -> ReadOptions:
+    return ReadOptions(**{OPTIONS[name][0]: value for name, value in given.items()})
 
-    def with_options(command: Callable[..., None]) -> Callable[..., None]:
-        @wraps(command)
-        def called(**given: Any) -> None:
-            read = ReadOptions(**{OPTIONS[name][0]: given.pop(name) for name in names})
-            command(**given, read=read)
 
-        own = [each for name, each in inspect.signature(command, eval_str=True).parameters.items() if name != "read"]
-        added = [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=False if OPTIONS[name][1] is bool else None,
-                annotation=Annotated[OPTIONS[name][1], OPTIONS[name][2]],
-            )
-            for name in names
-        ]
-        last = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
-        called.__signature__ = inspect.Signature([*last, *added])  # type: ignore[attr-defined]
-        return called
-
-    return with_options
+reads_files = gathers(
+    "read",
+    {name: (Annotated[kind, option], False if kind is bool else None) for name, (_, kind, option) in OPTIONS.items()},
+    _read_options,
+)
+"""Give a command the options of tables, which it takes as one `read`."""
 
 
 def written_options(read: ReadOptions) -> list[str]:

@@ -1,6 +1,6 @@
 """The devices of a fleet in one task: they answer in batches, are committed, then sent over several connections."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -149,6 +149,24 @@ class FleetDevices:
         if refusal is not None and not allowed and len(indices) == len(self.codes) and self.campaign is None:
             raise refusal
         return allowed
+
+    def with_tickets(self, indices: Sequence[int]) -> tuple[list[int], Counter[str]]:
+        """Return the devices whose ticket the party takes, or may take later; the others spend nothing on theirs.
+
+        Those are counted, by the party's verdict.
+        """
+        taken, refused = list[int](), Counter[str]()
+        for some in stretches(indices, STRETCH):
+            own = [self.tickets[index] for index in some]
+            verdicts = self.delivery.ask(lambda client, own=own: client.check_tickets(self.task.digest, own))  # type: ignore[misc]
+            if verdicts is None:  # a party of an earlier version cannot say
+                return list(indices), Counter()
+            for index, verdict in zip(some, verdicts, strict=True):
+                if verdict.counts or verdict.passing:
+                    taken.append(index)
+                else:
+                    refused[verdict.value] += 1
+        return taken, refused
 
     def tell_refusals(self) -> None:
         """Tell the party of devices that may not answer and that it may not have heard of."""

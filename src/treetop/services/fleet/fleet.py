@@ -60,7 +60,7 @@ class FleetTotals:
     """Why devices did not answer a list (rounds)."""
     seconds: float
     refused: dict[str, int] = field(default_factory=dict)
-    """How many devices may not answer, by public code: it is not their week, or a budget is spent."""
+    """How many devices may not answer, by public code: it is not their week, a budget is spent, a ticket is forged."""
 
 
 class Fleet:
@@ -104,6 +104,7 @@ class Fleet:
         enrolled = sum(verdict.counts for verdict in self._ledgers.enrolments(task).values())
         answered = self._ledgers.answered(task)
         refused = Counter(code for index, code in self._ledgers.refused(task).items() if index not in answered)
+        refused += run.refused_tickets
         unanswered, seconds = len(self._held) - sum(verdicts.values()), round(time.monotonic() - started, 3)
         return FleetTotals(
             task.hex(), len(self._held), enrolled, verdicts, unanswered, run.refused_lists, seconds, dict(refused)

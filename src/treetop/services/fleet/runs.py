@@ -1,7 +1,7 @@
 """A fleet's run through a task: one answer at any time (one-shot), or enrolment, beacon and one list after another."""
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -46,6 +46,7 @@ class FleetRun:
     def __init__(self, trusted: TrustedTask, devices: FleetDevices, progress: Callable[[FleetProgress], None]) -> None:
         self.trusted, self.devices, self._progress = trusted, devices, progress
         self.refused_lists: list[str] = []
+        self.refused_tickets = Counter[str]()
         self.sent, self.of = 0, len(devices.codes)
 
     @property
@@ -93,7 +94,7 @@ class OneShotRun(FleetRun):
         if left:
             self.trusted.check_time(int(time.time()))
             task, campaign = self.devices.task, self.devices.campaign
-            left = self.devices.allowed(left)
+            left, self.refused_tickets = self.devices.with_tickets(self.devices.allowed(left))
             self.devices.answer(left, lambda device, _: device.answer_once(task, campaign), self.counter("answering"))
         self.settle()
         self.counter("done")(0)

@@ -213,6 +213,21 @@ def test_forged_tickets_do_not_enrol(tmp_path: Path) -> None:
         assert run(party, url, tmp_path, 20).enrolled == 0
 
 
+def test_nothing_is_spent_on_forged_tickets(tmp_path: Path) -> None:
+    party = FakeParty(fleet_task())
+    good, held = party.write_tickets(20), HeldItems(["1"], np.zeros(20, dtype=np.int64))
+    with serving(party) as url:
+        plan = FleetPlan(
+            url, party.task.digest, "north", [bytes(24)] * 10 + good[10:], tmp_path, PINNED, retry=PATIENCE
+        )
+        with closing(Fleet(plan, held, "twenty")) as player:
+            totals = player.run()
+        assert (totals.verdicts, totals.refused) == ({"accepted": 10}, {"ticket_forged": 10})
+        assert set(party.distinct) == set(range(10, 20))
+        with closing(Fleet(replace(plan, tickets=good), held, "twenty")) as player:  # whose budget is whole
+            assert player.run().verdicts == {"accepted": 20}
+
+
 def test_a_state_is_of_one_population_and_one_process(tmp_path: Path) -> None:
     party = FakeParty(fleet_task())
     with serving(party) as url:
