@@ -1,7 +1,8 @@
-"""Writes requirements/sbom.json, a CycloneDX list of all that Treetop installs: `make sbom`.
+"""Writes requirements/sbom.json, a CycloneDX list of all that the locks name: `make sbom`.
 
-It is made of the locks alone, with no time and no serial number, so the same locks give the same bytes. Licences are
-those that the installed packages state about themselves; a package for other machines has none here.
+It has no time and no serial number, so the same locks give the same bytes. Licences are those that packages state about
+themselves. They are read from what is installed; of a package that is not, for other machines, another Python or other
+tasks, what the list already says stays.
 """
 
 import json
@@ -10,19 +11,25 @@ from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, metadata
 from typing import Any
 
-from tools.supply_chain.locks import REQUIREMENTS, ROOT, Locked, locked
+from tools.supply_chain.locks import LOCKS, REQUIREMENTS, ROOT, Locked, locked
 
 SBOM = REQUIREMENTS / "sbom.json"
 _EXPRESSION = "License-Expression"
 LONGEST_NAME = 80
 """Some packages state the whole text of their licence."""
+SCOPES = {"party": "required", "runtime": "optional", "words": "optional"}
+"""What the packages of a lock are for; those of the other locks are for Treetop's own checks alone."""
 
 
 def bill() -> dict[str, Any]:
-    """Return the bill of materials of what `make demo` installs; what a party needs is marked as required."""
+    """Return the bill of materials: what a party needs is required, what only our checks need is excluded."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     name, version = project["name"], project["version"]
-    needed = {each.pin for each in locked("party")}
+    scopes: dict[str, tuple[Locked, str]] = {}
+    for lock in LOCKS:
+        for each in locked(lock):
+            scopes.setdefault(each.pin, (each, SCOPES.get(lock, "excluded")))
+    known = {each["purl"]: each.get("licenses", []) for each in json.loads(SBOM.read_text("utf-8"))["components"]}
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
@@ -33,20 +40,20 @@ def bill() -> dict[str, Any]:
                 "purl": f"pkg:pypi/{name}@{version}", "licenses": [{"expression": "Apache-2.0"}],
             }
         },
-        "components": [_component(each, each.pin in needed) for each in locked("runtime")],
+        "components": [_component(each, scope, known) for each, scope in sorted(scopes.values())],
     }  # fmt: skip
 
 
-def _component(package: Locked, needed: bool) -> dict[str, Any]:
+def _component(package: Locked, scope: str, known: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     purl = f"pkg:pypi/{package.name}@{package.version}"
     properties = [{"name": "treetop:lock:hashes", "value": lock_digest(package)}]
     if package.marker:
         properties.append({"name": "treetop:lock:marker", "value": package.marker})
     found = {
         "type": "library", "bom-ref": purl, "name": package.name, "version": package.version,
-        "scope": "required" if needed else "optional", "purl": purl, "properties": properties,
+        "scope": scope, "purl": purl, "properties": properties,
     }  # fmt: skip
-    licences = _licences(package)
+    licences = _licences(package) or known.get(purl)
     return found | ({"licenses": licences} if licences else {})
 
 
