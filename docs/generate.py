@@ -101,9 +101,9 @@ def openapi_page(description: dict[str, Any]) -> str:
 def licences_page() -> str:
     """Return every package that is locked with its licence, as the bill of materials has them."""
     bill = json.loads(SBOM.read_text("utf-8"))
-    needed_by = {"required": "party, server", "optional": "extras, Flower", "excluded": "our own checks"}
+    needed_by = {"party": "party, server", "runtime": "extras", "words": "extras", "flower": "bridge to Flower"}
     rows = [
-        f"| {each['name']} | {each['version']} | {needed_by[each['scope']]} | "
+        f"| {each['name']} | {each['version']} | {needed_by.get(_lock(each), 'our own checks')} | "
         f"{' and '.join(map(_licence, each['licenses']))} |"
         for each in bill["components"]
     ]
@@ -115,6 +115,11 @@ def licences_page() -> str:
         "| package | version | needed by | licence |\n|---|---|---|---|\n"
     )
     return head + "\n".join(rows) + "\n"
+
+
+def _lock(component: dict[str, Any]) -> str:
+    (name,) = (each["value"] for each in component["properties"] if each["name"] == "treetop:lock")
+    return str(name)
 
 
 def _licence(stated: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ afterwards two histories that differ only in who sent which report, and when, ha
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -62,7 +63,7 @@ class Kept:
     def rows(self) -> Rows:
         """Return every row of every table, in the order in which it lies there, behind what tells its place."""
         if self.place.name == "sqlite":
-            with sqlite3.connect(f"file:{self.where}?mode=ro", uri=True) as reader:
+            with closing(sqlite3.connect(f"file:{self.where}?mode=ro", uri=True)) as reader:
                 selects = {table: f"SELECT {'rowid, ' * (table != 'entry')}* FROM {table}" for table in TABLES}  # noqa: S608
                 return {table: reader.execute(select).fetchall() for table, select in selects.items()}
         with psycopg.connect(self.where) as reader:

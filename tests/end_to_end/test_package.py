@@ -9,9 +9,7 @@ import sysconfig
 import tarfile
 import tomllib
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 import pytest
 from tools.supply_chain.project_urls import VARIABLE, urls
@@ -39,10 +37,11 @@ def ours() -> list[str]:
     return [name for name in listed.stdout.split("\0") if name and (ROOT / name).exists()]
 
 
-def built(source: Path, into: Path, more: Mapping[str, str] = MappingProxyType({})) -> dict[str, bytes]:
+def built(source: Path, into: Path, repository: str = "") -> dict[str, bytes]:
     run = [sys.executable, "-m", "hatchling", "build", "--directory", str(into)]
-    environment = {name: text for name, text in os.environ.items() if name != VARIABLE} | more
-    subprocess.run(run, cwd=source, check=True, capture_output=True, timeout=120, env=environment)
+    subprocess.run(
+        run, cwd=source, check=True, capture_output=True, timeout=120, env={**os.environ, VARIABLE: repository}
+    )
     return {path.name: path.read_bytes() for path in into.iterdir()}
 
 
@@ -173,6 +172,7 @@ def test_one_version_everywhere() -> None:
         "CITATION.cff": r"^version: (\S+)$",
         "CHANGELOG.md": r"\A.*?^## (\S+)",
         "docs/promises.md": r"\A.*?^## (\S+)",
+        "docs/how_to/install.md": r"treetop_ldp-([\d.]+)-py3",
         "docs/how_to/install_a_party.md": r"treetop_ldp-([\d.]+)-py3",
         "docs/how_to/run_in_containers.md": r"treetop:([\d.]+)",
         "deploy/compose/compose.yaml": r"image: treetop:(\S+)",
@@ -198,7 +198,7 @@ def test_every_python_of_the_release_is_stated() -> None:
 def test_a_release_names_where_it_comes_from(tmp_path: Path) -> None:
     """The release workflow says where it runs; a wheel that is made of its sdist elsewhere is the same wheel."""
     address = "https://forge.example/somebody/treetop"
-    released = built(ROOT, tmp_path / "dist", {VARIABLE: address})
+    released = built(ROOT, tmp_path / "dist", address)
     (sdist,) = (tmp_path / "dist").glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")

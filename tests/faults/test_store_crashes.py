@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -159,7 +160,8 @@ def test_a_full_disk_keeps_nothing_and_space_brings_it_back(tmp_path: Path) -> N
     assert journal.write("query", "large", b"small") == b"small"
     assert check(store, set(range(taken + batch))) == taken + batch
     store.close()
-    assert sqlite3.connect(tmp_path / "party.db").execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    with closing(sqlite3.connect(tmp_path / "party.db")) as again:
+        assert again.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 def test_group_commit_passes_a_full_disk_on_and_recovers(tmp_path: Path) -> None:

@@ -26,10 +26,10 @@ def bill() -> dict[str, Any]:
     """Return the bill of materials: what a party needs is required, what only our checks need is excluded."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     name, version = project["name"], project["version"]
-    scopes: dict[str, tuple[Locked, str]] = {}
+    first: dict[str, tuple[Locked, str]] = {}
     for lock in LOCKS:
         for each in locked(lock):
-            scopes.setdefault(each.pin, (each, SCOPES.get(lock, "excluded")))
+            first.setdefault(each.pin, (each, lock))
     known = {each["purl"]: each.get("licenses", []) for each in json.loads(SBOM.read_text("utf-8"))["components"]}
     return {
         "bomFormat": "CycloneDX",
@@ -41,18 +41,21 @@ def bill() -> dict[str, Any]:
                 "purl": f"pkg:pypi/{name}@{version}", "licenses": [{"expression": "Apache-2.0"}],
             }
         },
-        "components": [_component(each, scope, known) for each, scope in sorted(scopes.values())],
+        "components": [_component(each, lock, known) for each, lock in sorted(first.values())],
     }  # fmt: skip
 
 
-def _component(package: Locked, scope: str, known: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+def _component(package: Locked, lock: str, known: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     purl = f"pkg:pypi/{package.name}@{package.version}"
-    properties = [{"name": "treetop:lock:hashes", "value": lock_digest(package)}]
+    properties = [
+        {"name": "treetop:lock", "value": lock},
+        {"name": "treetop:lock:hashes", "value": lock_digest(package)},
+    ]
     if package.marker:
         properties.append({"name": "treetop:lock:marker", "value": package.marker})
     found = {
         "type": "library", "bom-ref": purl, "name": package.name, "version": package.version,
-        "scope": scope, "purl": purl, "properties": properties,
+        "scope": SCOPES.get(lock, "excluded"), "purl": purl, "properties": properties,
     }  # fmt: skip
     licences = _licences(package) or known.get(purl)
     return found | ({"licenses": licences} if licences else {})

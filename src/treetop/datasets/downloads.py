@@ -6,6 +6,7 @@ from hashlib import file_digest
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import cast
+from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit
 from urllib.request import Request, urlopen
 
@@ -50,10 +51,11 @@ def _download(url: str, partial: Path, progress: Progress) -> None:
     headers = {"Range": f"bytes={have}-"} if have else {}
     try:
         response = cast(HTTPResponse, urlopen(Request(url, headers=headers), timeout=PATIENCE))  # noqa: S310  http only
-    except OSError as refusal:
-        if have and getattr(refusal, "code", None) == RANGE_NOT_SATISFIABLE:
-            return  # everything was there already; the checksum decides
-        raise
+    except HTTPError as refusal:
+        with refusal:  # it is the answer, too
+            if have and refusal.code == RANGE_NOT_SATISFIABLE:
+                return  # everything was there already; the checksum decides
+            raise
     with response:
         start = have if response.status == PARTIAL else 0
         _append(response, partial, start, progress)

@@ -144,9 +144,9 @@ def _summed(
     summed = (
         pa.table({"pair": pairs, "users": column}).group_by("pair", use_threads=False).aggregate([("users", "sum")])
     )
-    found, sums = np.asarray(summed["pair"]), np.asarray(summed["users_sum"])
-    order = np.argsort(found)
-    return found[order] // number, found[order] % number, sums[order]
+    order = np.argsort(np.asarray(summed["pair"]))
+    pair, total = np.asarray(summed["pair"])[order], np.asarray(summed["users_sum"])[order]
+    return pair // number, pair % number, total
 
 
 def _parties(

@@ -40,10 +40,10 @@ def federation_of_sets(name: str, tables: list[ReadTable], options: ReadOptions)
     sets = UserSets.grouped(_by_party(home, of_users.codes), len(home), of_items.codes, uses)
     if repeated := len(of_items.codes) - len(sets.items):
         notes.append(f"{repeated:,} repeated (party, user, item) rows were merged, and their counts added up")
-    ends = np.cumsum(np.bincount(home, minlength=len(of_parties.texts)))
+    ends = np.cumsum(np.bincount(home, minlength=len(of_parties.texts))).tolist()
     parties = tuple(
         _party(party_name, sets, first, end)
-        for party_name, first, end in zip(of_parties.texts.to_pylist(), np.append(0, ends[:-1]), ends, strict=True)
+        for party_name, first, end in zip(of_parties.texts.to_pylist(), [0, *ends[:-1]], ends, strict=True)
     )
     return Federation(name, of_items.texts.to_pylist(), parties, tuple(notes))
 

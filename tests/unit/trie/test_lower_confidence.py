@@ -29,7 +29,7 @@ def naive(counts: Frequencies, variances: Frequencies, zeta: float) -> tuple[flo
 @pytest.mark.parametrize("zeta", [0.0, 1.0, 2.66, 5.0])
 def test_the_score_is_the_best_of_all_sets_of_parties(parties: int, zeta: float) -> None:
     randomness = np.random.default_rng(parties)
-    variances = randomness.choice([1.0, 4.0, 50.0, 0.01], parties)
+    variances = randomness.choice(np.array([1.0, 4.0, 50.0, 0.01]), parties)
     noise = randomness.normal(size=(40, parties)) * np.sqrt(variances)
     signal = randomness.exponential(3, (40, parties)) * (randomness.random((40, parties)) < 0.3) * np.sqrt(variances)
     counts = np.vstack([noise, np.clip(noise, 0, None), noise + signal, np.zeros((1, parties)), np.rint(noise)])

@@ -101,7 +101,7 @@ def test_one_group_alone_and_none(place: Place, tmp_path: Path) -> None:
     place.store.close_group(TASK, Group(9))
     for groups in ([], [Group(9)]):
         nothing = collected.tally(TASK, groups, COUNTINGS["krr"])
-        assert (nothing.reports, nothing.support.sum(), len(nothing.support)) == (0, 0, 300)
+        assert (nothing.reports, int(nothing.support.sum()), len(nothing.support)) == (0, 0, 300)
     assert len(collected.tally(TASK, [], COUNTINGS["olh"]).support) == len(KEYS)
 
 
