@@ -13,7 +13,7 @@ from typing import TypeVar
 import pytest
 from distributed import Client, LocalCluster
 from tests.support.histogram_folders import small_folder
-from tests.unit.reproduction.test_run import small
+from tests.support.small_reproductions import small
 from typer.testing import CliRunner
 
 import treetop
