@@ -133,7 +133,8 @@ def compared(
     what = f"{load.what}: two intakes ({two:,.0f} reports/s) / one ({one:,.0f} reports/s)"
     yield Measured(what, two / one, None, load.reports / two, load.reports / one, at_least=1.5)
     one, two = (min(each.cpu_seconds for each in tries) for tries in found.values())
-    what = f"{load.what}, core time with the database: two intakes ({two * 1e6:,.0f} µs of CPU a report) / one ({one * 1e6:,.0f} µs)"
+    told = f"two intakes ({two * 1e6:,.0f} µs of CPU a report) / one ({one * 1e6:,.0f} µs)"
+    what = f"{load.what}, core time with the database: {told}"
     yield Measured(what, two / one, 1.33, load.reports * two, load.reports * one)
 
 
