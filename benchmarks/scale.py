@@ -34,14 +34,14 @@ at any second, pages that processes share counted once. Processor time is that o
 times are of a machine with two cores that had other work as well, as the load average says.
 
 What limits: **a million users are bound by the devices**, which are simulated here one by one, each with its ledger;
-the parties take a quarter of the time. A user costs half of what one of 50,000 costs, because starting processes weighs
-less. **A hundred parties are bound by memory and by starting fleets.** Every party keeps the support of all 2^24 names
+the parties take a quarter of the time. A user costs half of what one of 50,000 costs: starting processes weighs less.
+**A hundred parties are bound by memory and by starting fleets.** Every party keeps the support of all 2^24 names
 until the query is over, 34 MB each below 65,536 reports, and the server merges some 150,000 names of each of them. More
 than eight parties share eight processes, those of one process count one after the other, and eight fleets are at work
-together. As a hundred processes of their own, with 1,000 users each, they all counted at the same moment, took more
-than 19 GB and were stopped. **Fifty queries are bound by the parties**, which count one query after the other; a party
-keeps the counts of 16 of them and counts the others again. The server takes a thread for each query and a file for each
-query and party.
+together. As a hundred processes of their own, with 1,000 users each, they all counted at the same moment, and were
+stopped when 19 GB of a shared machine were gone. **Fifty queries are not bound by the server**, which takes 6 % of the
+processor time, a thread for each query and a file for each query and party; the rest are fleets and parties, which
+count one query after the other, keep the counts of 16 of them and count the others again.
 """
 SEED, ITEMS, EXPONENT = 1, 20_000, 1.1
 SMALL, MILLION, HUNDRED = (3, 50_000), (10, 1_000_000), (100, 1_000_000)

@@ -11,7 +11,6 @@ INTAKE, TLS, WEIGHT = "A party's intake", "Reports over TLS", "What a report wei
 SEVERAL, IN_MEMORY, FILES = "A party of several processes", "Counting in memory, one core", "Counting report files"
 ON_A_CARD = "Count reports from files"
 """The page how_to/count_reports.md, where the figures of a graphics card are."""
-CORES_MEASURED = 2
 
 
 @dataclass(frozen=True)
@@ -106,15 +105,15 @@ MEASURED = MeasuredRates(
     single_stored=_cpu(3_497, 15_000, INTAKE, "one by one, 5 M stored"),
     batch_stored=_cpu(3_886, 100_000, INTAKE, "batches of 100, 5 M stored"),
     handshake=_cpu(819, 1_000, TLS, "a fresh handshake for every report"),
-    postgres_batch=Rate(CORES_MEASURED / 25_000, "core seconds", SEVERAL, "batches of 100: two intakes"),
-    postgres_single=Rate(CORES_MEASURED / 5_000, "core seconds", SEVERAL, "one by one: two intakes"),
-    closing=Rate(9.28e-6, "core seconds", WEIGHT, "closing a group with SQLite"),
-    sqlite_open=_bytes(44.8, "SQLite, open"),
+    postgres_batch=Rate(33e-6, "core seconds", SEVERAL, "batches of 100, core time with the database"),
+    postgres_single=Rate(273e-6, "core seconds", SEVERAL, "one by one, core time with the database"),
+    closing=Rate(8.95e-6, "core seconds", WEIGHT, "closing a group with SQLite"),
+    sqlite_open=_bytes(44.7, "SQLite, open"),
     sqlite_closed=_bytes(23.1, "SQLite, closed"),
-    postgres_open=_bytes(152.0, "PostgreSQL, open"),
-    postgres_closed=_bytes(76.6, "PostgreSQL, closed"),
+    postgres_open=_bytes(149.7, "PostgreSQL, open"),
+    postgres_closed=_bytes(75.0, "PostgreSQL, closed"),
     sent=_bytes(1_126, "from a device over TLS"),
-    received=_bytes(2_374, "to a device over TLS"),
+    received=_bytes(2_375, "to a device over TLS"),
 )
 WEIGHED_BODY = 5
 """Bytes of the reports whose weight in a store was measured."""
