@@ -10,8 +10,8 @@ from rich.text import Text
 from treetop.audit.audit_report import NOT_SEEN, AuditReport
 from treetop.audit.documents import Circumstances, checked_document, write_document
 from treetop.audit.run import parts, run_audit
-from treetop.cli.options import Json, completing
-from treetop.cli.screen import Description, err, note, out, print_json
+from treetop.cli.options import completing
+from treetop.cli.screen import Description, Json, err, note, out, print_json
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.oracles.registry import ORACLES
 

@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
-from treetop.cli.options import Json
-from treetop.cli.screen import note, out, print_json, progress_bar
+from treetop.cli.screen import Json, note, out, print_json, progress_bar
 from treetop.datasets.build import Builder, built_parties, histogram_table, read_recipe
 from treetop.datasets.loading import write_histograms
 from treetop.query.result_files import checked_output

@@ -6,9 +6,9 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from treetop.cli.options import EpsilonOption, Json, K, Oracle, Seed, Workers
+from treetop.cli.options import EpsilonOption, K, Oracle, Seed, Workers
 from treetop.cli.rendering import evaluation_table, fitted, privacy_line
-from treetop.cli.screen import out, progress_bar
+from treetop.cli.screen import Json, out, progress_bar
 from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.datasets.synthetic import synthetic
 from treetop.evaluation.evaluate import Experiment

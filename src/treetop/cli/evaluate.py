@@ -11,7 +11,6 @@ from treetop.cli.options import (
     DaskCluster,
     Encoding,
     ItemsPerUser,
-    Json,
     Normalise,
     Reading,
     Seed,
@@ -26,7 +25,7 @@ from treetop.cli.options import (
     read_settings,
 )
 from treetop.cli.rendering import campaign_table, evaluation_table, fitted
-from treetop.cli.screen import note, out, print_json, progress_bar, reading_bar, waiting
+from treetop.cli.screen import Json, note, out, print_json, progress_bar, reading_bar, waiting
 from treetop.cli.shared.file_options import Files, reads_files
 from treetop.cli.shared.output import OutputFile, checked_target, write_output
 from treetop.datasets.drift import DRIFT

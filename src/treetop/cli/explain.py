@@ -6,8 +6,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from treetop.cli.options import Json
-from treetop.cli.screen import out, plain
+from treetop.cli.screen import Json, out, plain
 from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.planning.meaning import PEOPLE, Meaning, meaning_of
 

@@ -11,7 +11,6 @@ from treetop.cli.options import (
     Delta,
     Encoding,
     ItemsPerUser,
-    Json,
     K,
     MaybeEpsilon,
     MaybeMechanism,
@@ -29,7 +28,7 @@ from treetop.cli.options import (
     read_settings,
 )
 from treetop.cli.rendering import present
-from treetop.cli.screen import reading_bar, waiting
+from treetop.cli.screen import Json, reading_bar, waiting
 from treetop.cli.shared.file_options import Files, reads_files
 from treetop.cli.shared.output import OutputFile, checked_target
 from treetop.datasets.item_catalogue import load_catalogue

@@ -7,7 +7,6 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from treetop.cli import screen
 from treetop.datasets.word_list import NO_ORDER, ORDERS
 from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import STEPS
@@ -21,7 +20,6 @@ from treetop.privacy.shuffling import TRUSTED
 from treetop.query.sets import AUTO_ITEMS
 from treetop.simulation.run import SIMULATORS
 
-Json = screen.Json
 Value = TypeVar("Value")
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}

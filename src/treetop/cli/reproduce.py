@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 import treetop
-from treetop.cli.options import DaskCluster, Json, Seed, Workers
-from treetop.cli.screen import note, out, print_json, progress_bar, waiting
+from treetop.cli.options import DaskCluster, Seed, Workers
+from treetop.cli.screen import Json, note, out, print_json, progress_bar, waiting
 from treetop.errors import InvalidInput
 from treetop.query.find import checked_seed
 from treetop.reproduction.cell_journal import RunSettings, begun_settings

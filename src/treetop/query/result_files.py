@@ -5,14 +5,13 @@ import os
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
-
-import pyarrow as pa
-import pyarrow.compute
-import pyarrow.csv
-import pyarrow.parquet
+from typing import TYPE_CHECKING
 
 from treetop.errors import InvalidInput
 from treetop.public_text import visible
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # loaded where a table is written: services look at names of files alone
 
 ENDINGS = (".parquet", ".csv", ".json", ".html")
 CELL = "padding:.15em .8em .15em 0;border:0"
@@ -28,15 +27,19 @@ def checked_output(path: str | Path, endings: Sequence[str] = ENDINGS) -> Path:
     return path
 
 
-def write_result(path: str | Path, table: pa.Table, content: object, html: str) -> None:
+def write_result(path: str | Path, table: "pa.Table", content: object, html: str) -> None:
     """Write a result as its ending says, whole or not at all."""
     path = checked_output(path)
     partial = path.with_name(f".{path.name}.partial")
     match path.suffix.lower():
         case ".csv":
-            pa.csv.write_csv(without_formulas(table), partial)
+            from pyarrow.csv import write_csv  # noqa: PLC0415
+
+            write_csv(without_formulas(table), partial)
         case ".parquet":
-            pa.parquet.write_table(table, partial)
+            from pyarrow.parquet import write_table  # noqa: PLC0415
+
+            write_table(table, partial)
         case ".json":
             partial.write_text(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
         case _:
@@ -44,11 +47,13 @@ def write_result(path: str | Path, table: pa.Table, content: object, html: str) 
     os.replace(partial, path)
 
 
-def without_formulas(table: pa.Table) -> pa.Table:
+def without_formulas(table: "pa.Table") -> "pa.Table":
     """Put an apostrophe before texts that a spreadsheet would take for a formula; numbers stay as they are."""
+    from pyarrow import compute, types  # noqa: PLC0415
+
     for place, column in enumerate(table.schema):
-        if pa.types.is_string(column.type):
-            texts = pa.compute.replace_substring_regex(table[column.name], r"\A([=+\-@\t\r])", r"'\1")
+        if types.is_string(column.type):
+            texts = compute.replace_substring_regex(table[column.name], r"\A([=+\-@\t\r])", r"'\1")
             table = table.set_column(place, column, texts)
     return table
 

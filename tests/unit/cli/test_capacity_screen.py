@@ -16,7 +16,7 @@ def test_a_billion_users_are_a_table_with_formulas() -> None:
     assert told.exit_code == 0
     for words in ("1,000,000,000 users in 100 parties", "1,653 /s", "users / seconds that the task is open", "Money",
                   "assumptions: say yours", "this is extrapolated"):  # fmt: skip
-        assert words in told.output
+        assert words in " ".join(told.output.split())  # wherever its lines end
 
 
 def test_as_json_and_in_a_file(tmp_path: Path) -> None:

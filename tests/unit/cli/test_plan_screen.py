@@ -52,7 +52,7 @@ def test_a_campaign_is_planned_by_cycles() -> None:
         "they answer in all weeks", "they never answer (a report costs too much); in all weeks at ε 4",
         "Devices as shipped pay 4 a report, 4 in 84 days and 8 in a lifetime",
     ):  # fmt: skip
-        assert words in shown.output
+        assert words in " ".join(shown.output.split())  # wherever its lines end
     windows = RUNNER.invoke(app, ["plan", "--campaign", "--users", "100000", "--lifetime-epsilon", "8", "--weeks", "6"])
     assert "silent from week 4 on (the window is spent)" in windows.output
     told = RUNNER.invoke(app, ["plan", "--campaign", "--users", "100000", "--lifetime-epsilon", "4", "--json"])

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from treetop.cli.federation.asking import QUESTION, CaFile, KeyFile, ServerUrl, asked_question, client_of
-from treetop.cli.options import Json, completing, seconds_of
+from treetop.cli.options import completing, seconds_of
 from treetop.cli.rendering import present
-from treetop.cli.screen import note, out, waiting
+from treetop.cli.screen import Json, note, out, waiting
 from treetop.cli.shared.option_groups import gathers
 from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target, deliver
 from treetop.errors import PeerViolation, QueryFailed

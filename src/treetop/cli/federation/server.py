@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from treetop.cli.options import Json
-from treetop.cli.screen import out
+from treetop.cli.screen import Json, out
 from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 
 app = typer.Typer(

@@ -21,9 +21,9 @@ from rich.progress import (
 from treetop.adapters.system.durable_file import replace_durably
 from treetop.cli.federation.known_lists import LIST_OPTIONS, read_lists
 from treetop.cli.federation.qr_code import in_terminal, qr_code
-from treetop.cli.options import SEARCH, Encoding, Json, MaybeMechanism, completing, read_settings, seconds_of
+from treetop.cli.options import SEARCH, Encoding, MaybeMechanism, completing, read_settings, seconds_of
 from treetop.cli.rendering import present, present_campaign
-from treetop.cli.screen import Description, err, note, reading_bar
+from treetop.cli.screen import Description, Json, err, note, reading_bar
 from treetop.cli.shared.file_options import reads_files
 from treetop.cli.shared.option_groups import gathers
 from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target

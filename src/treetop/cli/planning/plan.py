@@ -7,9 +7,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from treetop.cli.options import CentralEpsilon, Delta, Json, K, MaybeEpsilon, Trust, read_list
+from treetop.cli.options import CentralEpsilon, Delta, K, MaybeEpsilon, Trust, read_list
 from treetop.cli.rendering import fitted
-from treetop.cli.screen import note, out, plain
+from treetop.cli.screen import Json, note, out, plain
 from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target, deliver
 from treetop.errors import InvalidInput
 from treetop.oracles.set_reports import MAX_ITEMS
