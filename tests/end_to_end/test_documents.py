@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,9 @@ def test_the_readme_shows_what_make_demo_prints() -> None:
     shown = CliRunner().invoke(app, ["demo", "--seed", "1", "--workers", "1"]).output
     readme = (ROOT / "README.md").read_text()
     first_table = shown[: shown.index("Means of")].strip()
+    (drawn_by,) = re.findall(r"numpy (\d+\.\d+) of Python 3.11 draws", readme)
+    if not version("numpy").startswith(f"{drawn_by}."):  # another one draws other numbers from a seed
+        first_table = first_table.partition("\n\n")[0]
     assert "\n".join(line.rstrip() for line in first_table.splitlines()) in readme
 
 
