@@ -123,11 +123,17 @@ def check_content(stored: StoredObject, digest: str) -> None:
         raise ReportFileRefused(str(stored), f"its content is not what its name says ({found[:8]}…)")
 
 
+_FILES_OF_CREDENTIALS = "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"
+"""Where the library would look for keys by itself, unless the environment says otherwise."""
+
+
 @cache
 def storage() -> Any:
-    """Return the storage that the environment names."""
+    """Return the storage that the environment names, with the credentials that it holds or the machine's role."""
     from pyarrow import fs  # noqa: PLC0415  loaded where there is such a storage
 
+    for file in _FILES_OF_CREDENTIALS:
+        os.environ.setdefault(file, os.devnull)  # those of whoever's home it is are not the party's
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
     scheme, _, host = endpoint.rpartition("://")
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"

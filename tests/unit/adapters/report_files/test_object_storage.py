@@ -1,5 +1,6 @@
 """Report files on object storage: whole or not there, named by their content, counted from there."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -185,6 +186,31 @@ def test_credentials_are_those_of_the_environment(
         tallied(place)
     assert "canary" not in str(refusal.value)
     assert stored(storage) == {}
+
+
+LISTED_BY_A_PROCESS = """
+import sys
+from treetop.adapters.report_files.locations import located
+try:
+    print(len(list(located(sys.argv[1]).below(""))))
+except OSError:
+    print("refused")
+"""
+
+
+def test_credentials_in_a_home_are_not_taken(storage: ObjectStorage, tmp_path: Path) -> None:
+    (tmp_path / ".aws").mkdir()
+    key, secret = (storage.environment[name] for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"))
+    (tmp_path / ".aws" / "credentials").write_text(
+        f"[default]\naws_access_key_id = {key}\naws_secret_access_key = {secret}\n"
+    )
+    kept = {name: value for name, value in os.environ.items() if name not in storage.environment}
+    without = {"HOME": str(tmp_path), "AWS_EC2_METADATA_DISABLED": "true"}
+    without |= {name: value for name, value in storage.environment.items() if not name.startswith(("AWS_A", "AWS_S"))}
+    command = [sys.executable, "-c", LISTED_BY_A_PROCESS, str(FOLDER)]
+    for environment, told in (({**kept, **storage.environment}, "0"), ({**kept, **without}, "refused")):
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180, env=environment)
+        assert done.stdout.strip() == told, done.stderr
 
 
 @pytest.mark.parametrize(
