@@ -42,7 +42,6 @@ def stand(tab: Tab, base: str, folder: Path | None = None, name: str = "") -> No
             tab.look(width, 900, dark=dark)
             found = violations(tab)
             assert not found, found
-            tab.wait_for("document.documentElement")  # a query's page loads itself again when its state changes
             wide = tab.run("document.documentElement.scrollWidth")
             assert wide <= width, f"{name} is {wide} wide on a screen of {width}"
             if folder is not None:
