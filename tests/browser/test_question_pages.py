@@ -127,7 +127,7 @@ def test_an_analyst_orders_a_query(browser: Chromium, server: tuple[HostedServer
     shown(tab, "drinks <b>")
     (query,) = hosted.queries.states()
     assert query.name == "drinks <b>"
-    shown(tab, "answered")  # the page loads itself once more when the query has ended
+    tab.wait_for("document.querySelector('[data-over]')")  # the page loads itself once more when the query has ended
     stand(tab, base)
     browser.forget(tab.profile)
 
