@@ -34,8 +34,8 @@ where a second intake costs no more than a third on top, two cores take 1.5 time
 
 Five runs in a row on an idle machine of two cores, at 714ff02, of which the table has the last: 1.46, 1.59, 1.46, 1.53
 and 1.47 for batches, a mean of 1.50; 1.61, 1.61, 1.47, 1.42 and 1.51 one by one, a mean of 1.52. So the limit is just
-about met, not in every run: one intake in batches keeps the database busy on the other core already. At a load average of 25 to 30 the
-same lines were anything from 0.9 to 2.1.
+about met, not in every run: one intake in batches keeps the database busy on the other core already. At a load average
+of 25 to 30 the same lines were anything from 0.9 to 2.1.
 """
 TRIES = 3
 LOADS = (
