@@ -14,7 +14,7 @@ from treetop.adapters.memory.ports import MemoryChannel
 from treetop.adapters.memory.report_collection import MemoryReportCollection
 from treetop.encoding.device_items import device_codes
 from treetop.federation.party.query import PartyQuery
-from treetop.federation.server.party_poller import MissingPolicy
+from treetop.federation.server.party_poller import AskAll, MissingPolicy
 from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.server.query import ServerQuery
 from treetop.federation.service_ports import Journal, ReportCollection
@@ -85,6 +85,7 @@ class Federation:
     seed: int = 0
     channels: dict[str, Any] = field(default_factory=dict)
     entropy: Entropy | None = None
+    ask_all: AskAll = map
 
     @classmethod
     def of(cls, order: QueryOrder, codes: Codes, seed: int = 1, **more: Any) -> "Federation":
@@ -99,6 +100,7 @@ class Federation:
         return ServerQuery(
             self.order, FixedSigner(), self.journal, self.channels,
             clock=self.clock, entropy=self.entropy or FixedEntropy(self.seed), policy=self.policy,
+            ask_all=self.ask_all,
         )  # fmt: skip
 
     @property

@@ -1,7 +1,7 @@
 /** The device with files: flushed before anything is sent, one report whatever step it is killed at, one process at a time. */
 
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,7 +14,9 @@ import { campaignText, FakeParty, TICKET, weekOf } from "./support/fakeParty.js"
 import { stepping } from "./support/killedDevice.js";
 import { Player } from "./support/player.js";
 
-const folder = (): string => mkdtempSync(join(tmpdir(), "treetop-node-"));
+const FOLDERS = mkdtempSync(join(tmpdir(), "treetop-node-"));
+process.on("exit", () => rmSync(FOLDERS, { recursive: true, force: true }));
+const folder = (): string => mkdtempSync(join(FOLDERS, "device-"));
 
 test("what is sent was flushed before: the ledger's file, and the folder that names it", async () => {
   const events: string[] = [];

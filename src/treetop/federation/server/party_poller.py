@@ -1,7 +1,7 @@
-"""Run by the server: numbered messages to all parties, polled in turn, every outcome journaled before it is used."""
+"""Run by the server: numbered messages to all parties, which are polled; every outcome is journaled before use."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -60,6 +60,10 @@ class PendingReply:
     silence: str = "it is still at work"
 
 
+Heard = bytes | PartyUnreachable | PeerViolation | None
+"""What asking a party came to: an outcome, why there is none, or nothing yet."""
+AskAll = Callable[[Callable[[PendingReply], Heard], Sequence[PendingReply]], Iterable[Heard]]
+"""Asks all parties, one by one (`map`) or several at a time; what was heard is in the order of the parties."""
 Reader = Callable[[str, PartyReply], ServerMessage | None]
 """Takes in an outcome of a kind and with parts that its message allows, or refuses it.
 
@@ -79,13 +83,14 @@ class PartyPoller:
         *,
         document: bytes,
         policy: MissingPolicy,
+        ask_all: AskAll = map,
         progress: Callable[[Progress], None] = lambda _: None,
         listed: bytes | None = None,
         campaign: bytes | None = None,
     ) -> None:
         self._task, self._document, self._journal, self._channels = task, document, journal, channels
         self._listed, self._campaign = listed, campaign
-        self._clock, self._policy, self._progress = clock, policy, progress
+        self._clock, self._policy, self._ask_all, self._progress = clock, policy, ask_all, progress
         self._book = f"server:{task.digest.hex()}"
         self._entries = dict(journal.read(self._book))
         self._numbers = dict.fromkeys(task.parties, 0)
@@ -103,7 +108,8 @@ class PartyPoller:
         waiting = [line for line in lines if self._replayed(line, read)]
         pause = FIRST_PAUSE
         while waiting:
-            still = [line for line in waiting if self._polled(line, read)]
+            heard = self._ask_all(self._asked, waiting)
+            still = [line for line, said in zip(waiting, heard, strict=True) if self._owes(line, said, read)]
             moved = len(still) < len(waiting) or any(not line.told for line in still)
             pause = FIRST_PAUSE if moved else min(pause * 1.5, LONGEST_PAUSE)
             waiting = [line for line in still if not self._given_up(line)]
@@ -144,21 +150,25 @@ class PartyPoller:
             return False
         return True
 
-    def _polled(self, line: PendingReply, read: Reader) -> bool:
-        """Ask a party once; return whether it still owes something."""
-        try:
-            data = self._asked(line)
-        except PartyUnreachable as error:
-            line.silence, line.asked = error.reason, self._clock.monotonic()
-            return True
-        except PeerViolation as error:
-            self._give_up(line.party, f"broke the protocol: {error}")
+    def _owes(self, line: PendingReply, said: Heard, read: Reader) -> bool:
+        """Take in what a party said; return whether it still owes something."""
+        if isinstance(said, PeerViolation):
+            self._give_up(line.party, f"broke the protocol: {said}")
             return False
-        line.heard = line.asked = self._clock.monotonic()
-        line.silence = "it is still at work"
-        return data is None or self._received(line, data, read)
+        line.silence = said.reason if isinstance(said, PartyUnreachable) else "it is still at work"
+        return not isinstance(said, bytes) or self._received(line, said, read)
 
-    def _asked(self, line: PendingReply) -> bytes | None:
+    def _asked(self, line: PendingReply) -> Heard:
+        """Ask a party once; other parties may be asked at the same time, so this touches its own line alone."""
+        try:
+            said = self._outcome(line)
+        except (PartyUnreachable, PeerViolation) as error:
+            line.asked = self._clock.monotonic()
+            return error
+        line.heard = line.asked = self._clock.monotonic()
+        return said
+
+    def _outcome(self, line: PendingReply) -> bytes | None:
         channel, task = self._channels[line.party], self._task.digest
         if not line.told:
             if line.number == 1:

@@ -9,7 +9,7 @@ from treetop.federation.ports import Signer
 from treetop.federation.protocol import PartyReply, ServerMessage
 from treetop.federation.server.expected_users import ExpectedUsers
 from treetop.federation.server.list_log import ListLog
-from treetop.federation.server.party_poller import MissingPolicy, PartyPoller, Progress
+from treetop.federation.server.party_poller import AskAll, MissingPolicy, PartyPoller, Progress
 from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.server.result import FakesNeeded, PartyRecord, QueryResult, result_content
 from treetop.federation.service_ports import Channel, Journal, ServiceClock
@@ -45,6 +45,7 @@ class ServerQuery:
         clock: ServiceClock,
         entropy: Entropy,
         policy: MissingPolicy | None = None,
+        ask_all: AskAll = map,
         fakes_needed: FakesNeeded | None = None,
         listed: ItemList | None = None,
         campaign: bytes | None = None,
@@ -59,7 +60,7 @@ class ServerQuery:
         if set(channels) != set(self.task.parties):
             raise InvalidInput(f"a channel for each of {self.task.parties} is needed, found {tuple(channels)}")
         self._signer, self._journal, self._entropy = signer, journal, entropy
-        self._channels, self._clock = channels, clock
+        self._channels, self._clock, self._ask_all = channels, clock, ask_all
         self._policy = policy or (order.policy if isinstance(order, QueryOrder) else MissingPolicy())
         self._fakes_needed = fakes_needed
         self._mechanism, self._parameters = mechanism_of(self.task, self._listed), parameters_of(self.task)
@@ -83,7 +84,7 @@ class ServerQuery:
         """Return the result; it is in the journal before it is returned."""
         self._letters = PartyPoller(
             self.task, self._journal, self._channels, self._clock,
-            document=self.document, policy=self._policy, progress=progress,
+            document=self.document, policy=self._policy, ask_all=self._ask_all, progress=progress,
             listed=None if self._listed is None else self._listed.document, campaign=self._campaign,
         )  # fmt: skip
         if self._letters.has("result"):

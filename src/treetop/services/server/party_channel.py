@@ -1,7 +1,13 @@
-"""Run by the server: a channel to one party over its HTTP API, with the key that the party issued."""
+"""Run by the server: a channel to one party over its HTTP API, with the key that the party issued.
+
+Parties are asked several at a time: one that is away for long holds up a few others, and not all of them.
+"""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from threading import Thread
+from typing import TypeVar
 
 from treetop.adapters.http.retrying_connection import Reply, Request, RetryingConnection, RetryPolicy
 from treetop.adapters.system.tracing import span
@@ -13,7 +19,11 @@ from treetop.toml_files import Secret
 
 POLLING = RetryPolicy(in_all=5.0, first_pause=0.2, longest_pause=2.0, answer_within=10.0)
 """The poller repeats a call that fails: a party that is away must not hold up the others."""
+AT_A_TIME = 8
+"""Replies to a query that may be in memory together."""
 DONE, ACCEPTED, NO_CONTENT = 200, 202, 204
+Party = TypeVar("Party")
+Said = TypeVar("Said")
 
 
 class HttpChannel:
@@ -68,3 +78,27 @@ class HttpChannel:
 def digest_of(document: bytes) -> bytes:
     """Return the digest of the task in a signed document."""
     return DeviceTask.from_canonical_bytes(json.loads(document)["content"].encode("ascii")).digest
+
+
+def several_at_a_time(
+    ask: Callable[[Party], Said], parties: Sequence[Party], at_a_time: int = AT_A_TIME
+) -> Iterator[Said]:
+    """Return what each party says, in their order; the next are asked when those before them have been read."""
+    for first in range(0, len(parties), at_a_time):
+        yield from _all_at_once(ask, parties[first : first + at_a_time])
+
+
+def _all_at_once(ask: Callable[[Party], Said], parties: Sequence[Party]) -> list[Said]:
+    """Ask in threads that nobody waits for when the process is told to end: an executor's would be waited for."""
+    answers: list[Future[Said]] = [Future() for _ in parties]
+
+    def answer(place: int) -> None:
+        try:
+            answers[place].set_result(ask(parties[place]))
+        except BaseException as error:  # raised where the answer is read
+            answers[place].set_exception(error)
+
+    for place in range(1, len(parties)):
+        Thread(target=answer, args=(place,), name="asking a party", daemon=True).start()
+    answer(0)
+    return [each.result() for each in answers]

@@ -1,12 +1,11 @@
 """Run by the server: how its parties are at the moment. Nothing here is kept, and no query waits for it.
 
-All parties are asked at once, in threads; what they said is said again for a while, however many look.
+Parties are asked several at a time; what they said is said again for a while, however many look.
 """
 
 import json
 import time
 from collections.abc import Callable, Hashable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeVar
@@ -18,14 +17,14 @@ from treetop.errors import PartyUnreachable, PeerViolation
 from treetop.federation.server.planning import QueryOrder
 from treetop.federation.wire.refusals import Refusal
 from treetop.public_text import visible
+from treetop.services.server.party_channel import several_at_a_time
 from treetop.services.server.schemas import PartyShown, TaskAtParty
 from treetop.toml_files import Secret
 
 GLANCE = RetryPolicy(in_all=0.0, answer_within=3.0)
 """Somebody waits in front of a page: a party that is away is shown as away."""
 SAID_AGAIN_SECONDS, FORGOTTEN_SECONDS = 2.0, 60.0
-MAX_BYTES = 1 << 16
-MAX_AT_ONCE = 16
+MAX_BYTES, AT_A_TIME = 1 << 16, 32
 Shown = TypeVar("Shown")
 
 
@@ -48,7 +47,7 @@ class PartyWatch:
 
     def parties(self) -> list[PartyShown]:
         """Return how every party is."""
-        return self._again("parties", lambda: self._asked(list(self._parties), self._party))
+        return self._again("parties", lambda: list(several_at_a_time(self._party, list(self._parties), AT_A_TIME)))
 
     def standing(self, order: QueryOrder, task: str) -> list[TaskAtParty]:
         """Return how far a task is at each of its parties."""
@@ -57,7 +56,7 @@ class PartyWatch:
         def at(name: str) -> TaskAtParty:
             return self._task(name, task, expected.get(name))
 
-        return self._again(task, lambda: self._asked(list(order.parties), at))
+        return self._again(task, lambda: list(several_at_a_time(at, order.parties, AT_A_TIME)))
 
     def _again(self, about: Hashable, look: Callable[[], list[Shown]]) -> list[Shown]:
         """Look, unless that was done just now; while somebody looks, others are shown what was seen before."""
@@ -74,13 +73,6 @@ class PartyWatch:
             return shown
         finally:
             self._lock.release()
-
-    @staticmethod
-    def _asked(names: list[str], ask: Callable[[str], Shown]) -> list[Shown]:
-        if not names:
-            return []
-        with ThreadPoolExecutor(min(len(names), MAX_AT_ONCE)) as pool:
-            return list(pool.map(ask, names))
 
     def _party(self, name: str) -> PartyShown:
         expected = self._parties[name].expected_users

@@ -26,6 +26,7 @@ from treetop.federation.wire.signed_documents import canonical_json, signed_task
 from treetop.metrics.poisoning import fakes_needed
 from treetop.privacy.randomness import Entropy
 from treetop.public_text import visible
+from treetop.services.server.party_channel import several_at_a_time
 from treetop.services.server.schemas import OrderWanted, QueryShown, QuestionWanted
 
 ORDERS, QUERY, CAMPAIGN, LEFT_OUT, DOCUMENT = "orders", "query", "campaign", "left out", "document"
@@ -277,7 +278,7 @@ class QueryManager:
             channels = {party: opened.enter_context(closing(self._channels[party]())) for party in task.parties}
             ServerQuery(
                 order, self._signer, self._journal, channels, clock=self._clock, entropy=self._entropy,
-                fakes_needed=fakes_needed, campaign=self._queries[digest].campaign,
+                ask_all=several_at_a_time, fakes_needed=fakes_needed, campaign=self._queries[digest].campaign,
             ).run(lambda progress: self._note(digest, progress))  # fmt: skip
 
     def _note(self, digest: str, progress: Progress) -> None:
