@@ -182,22 +182,29 @@ def test_parties_are_replaced_between_rounds(tmp_path: Path, sources: Mapping[st
         check(made.result(task))
 
 
+def half_may_not_answer(made: TwoVersions, **order: Any) -> str:
+    """Order a query in which half of the devices tell their party that they may not answer; an older one takes no such
+    word."""
+    ends = int(time.time()) + 90
+    deadlines = {"opens": ends - 120, "enrolment": ends, "reports": ends, "level_seconds": 600}
+    task = made.order(mechanism="canopy", deadlines=deadlines, **order)
+    for name, size in SIZES.items():
+        files = made.tickets_in_files(name, task)
+        assert made.report(name, task, "older", files["older"])["verdicts"] == {"accepted": size // 2}
+        refused = [(bytes.fromhex(line), Refusal.BUDGET_WINDOW) for line in files["newer"].read_text().split()]
+        with closing(PartyClient(made.connection(name))) as client:
+            told = client.tell_refusals(bytes.fromhex(task), refused)
+        assert (told is None) == (made.versions[name] == "older")
+    return task
+
+
 @pytest.mark.parametrize(("server", "counted"), [("newer", ["north", "south"]), ("older", ["north"])])
 def test_an_older_server_leaves_a_newer_party_out_whose_devices_may_not_answer(
     tmp_path: Path, sources: Mapping[str, Path], server: str, counted: list[str]
 ) -> None:
     """How many may not answer is a part of a reply that the older server does not know: it does not guess."""
     with federation(tmp_path, sources, {"server": server, "north": "older", "south": "newer"}) as made:
-        ends = int(time.time()) + 90
-        deadlines = {"opens": ends - 120, "enrolment": ends, "reports": ends, "level_seconds": 600}
-        task = made.order(mechanism="canopy", deadlines=deadlines, policy="proceed")
-        for name, size in SIZES.items():
-            files = made.tickets_in_files(name, task)
-            assert made.report(name, task, "older", files["older"])["verdicts"] == {"accepted": size // 2}
-            refused = [(bytes.fromhex(line), Refusal.BUDGET_WINDOW) for line in files["newer"].read_text().split()]
-            with closing(PartyClient(made.connection(name))) as client:
-                told = client.tell_refusals(bytes.fromhex(task), refused)
-            assert (told is None) == (made.versions[name] == "older")
+        task = half_may_not_answer(made, policy="proceed")
         result = made.result(task)
         assert [party["name"] for party in result["parties"]] == counted
         if server == "older":
@@ -205,6 +212,23 @@ def test_an_older_server_leaves_a_newer_party_out_whose_devices_may_not_answer(
             assert party == "south"
             assert "broke the protocol" in reason
             assert "refusals" in reason
+
+
+def test_a_query_that_failed_so_goes_on_under_the_newer_server(tmp_path: Path, sources: Mapping[str, Path]) -> None:
+    with federation(tmp_path, sources, {"server": "older", "north": "older", "south": "newer"}) as made:
+        task = half_may_not_answer(made)
+        failure = made.failure(task)
+        assert "'south' broke the protocol" in failure
+        assert "refusals" in failure
+        made.replace("server", "newer")
+        assert {party["name"]: party["users"] for party in made.result(task)["parties"]} == {"north": 150, "south": 100}
+
+
+def test_a_server_says_that_an_older_party_does_not_say_how_it_is(tmp_path: Path, sources: Mapping[str, Path]) -> None:
+    with federation(tmp_path, sources, {"server": "newer", "north": "older", "south": "newer"}) as made:
+        with made.analyst() as client:
+            shown = {each["name"]: (each["reachable"], each["problem"]) for each in client.parties()}
+        assert shown == {"north": (True, "it does not say how it is"), "south": (True, "")}
 
 
 def test_an_older_party_refuses_a_campaign_and_the_server_says_so(tmp_path: Path, sources: Mapping[str, Path]) -> None:
