@@ -65,7 +65,7 @@ sdk: $(SDK)/node_modules/.installed  ## build and test the device for browsers a
 	cd $(SDK) && npm run --silent check && npm run --silent build
 	cp $(SDK)/dist/survey.js $(SURVEY)/treetop-survey.js
 	cp $(foreach name,campaigns itemLists rounds sets textCode,$(SDK)/dist/$(name).js) $(SURVEY)
-	cd $(SDK) && node --no-warnings --test --test-reporter=dot build/tests/
+	cd $(SDK) && node --no-warnings --test --test-reporter=dot build/tests/*.test.js
 else
 sdk:
 	@$(if $(filter required,$(TREETOP_BROWSER)),echo "the device for browsers needs Node 20 or newer" >&2; exit 1,echo "sdk skipped: Node 20 or newer is not installed")
