@@ -25,10 +25,11 @@ def explain(
 
 
 def _show(meaning: Meaning) -> None:
+    odds = Epsilon(meaning.epsilon).written_odds
     out.print(f"ε = {meaning.epsilon:g} is {meaning.strength}.", style="bold")
     out.print()
     out.print(
-        f"Odds: whatever a device reports, it was at most e^{meaning.epsilon:g} = {Epsilon(meaning.epsilon).written_odds} times likelier "
+        f"Odds: whatever a device reports, it was at most e^{meaning.epsilon:g} = {odds} times likelier "
         "to report so for one item than for any other. Nobody learns more than that from the report, whatever else "
         "they know and however much they compute."
     )

@@ -80,6 +80,12 @@ def show(answer: Answer) -> None:
     out.print(next(filter(fits, tables), None) or fitted(_items_table(answer, bars=False, parties=False)))
     if any(row.significant is not None for row in answer.items):
         out.print(answer.marks_line)
+    if any(row.source == "unknown" for row in answer.items):
+        out.print(
+            "#: the hash of a name that could not be read, for want of reports or because noise made it up"
+            f"{'' if answer.truth is None else '; F1 counts it as missed'}. Names on a --word-list are read from fewer "
+            "reports."
+        )
     if answer.outside is not None:
         outside = answer.outside
         true = "" if outside.true_share is None else f" (true: {outside.true_share:.2%})"

@@ -191,8 +191,8 @@ def promises(answer: Answer) -> tuple[Promise, ...]:
         Promise("To everybody who was asked", f"Your device sent {times}. {guesses_sentence(epsilon)}"),
         Promise(
             "To a party",
-            f"You see randomised reports only: each is at most e^{epsilon:g} = {epsilon.written_odds} times likelier for "
-            f"one {what} than for another ({epsilon:g}-LDP), and nothing you do with them gives more away.",
+            f"You see randomised reports only: each is at most e^{epsilon:g} = {epsilon.written_odds} times likelier "
+            f"for one {what} than for another ({epsilon:g}-LDP), and nothing you do with them gives more away.",
         ),
         Promise("To whoever runs the server", f"You see counts of parties, never a report: towards you {central}."),
         Promise(

@@ -178,8 +178,9 @@ def _show(planned: Plan, wanted: float | None) -> None:
         out.print(f"  {modes}: {CentralGuarantee(central, planned.delta).beside(p.epsilon)}")
     if less := [row.mode for row in planned.rows if wanted is not None and row.central_epsilon > wanted]:
         out.print(
-            f"ε = {p.epsilon:g} is what Panorama keeps the central epsilon of {wanted:g} with. {'; '.join(less)}: groups "
-            "are smaller there, so devices would report with a smaller ε, and items need more users than the table says."
+            f"ε = {p.epsilon:g} is what Panorama keeps the central epsilon of {wanted:g} with. {'; '.join(less)}: "
+            "groups are smaller there, so devices would report with a smaller ε, and items need more users than the "
+            "table says."
         )
     if planned.lists.catalogue == p.k:
         out.print()
