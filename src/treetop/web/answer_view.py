@@ -188,7 +188,7 @@ def promises(answer: Answer) -> tuple[Promise, ...]:
     if worst is not None and worst.epsilon < epsilon:
         central = f"{worst} holds if the parties are honest, and {epsilon:g}-LDP whatever they do"
     return (
-        Promise("To everybody who was asked", f"Your device sent {times}. {guesses_sentence(epsilon)}"),
+        Promise("To everybody who was asked", f"Your device sent {times}. {guesses_sentence(epsilon, what)}"),
         Promise(
             "To a party",
             f"You see randomised reports only: each is at most e^{epsilon:g} = {epsilon.written_odds} times likelier "
