@@ -17,7 +17,7 @@ from treetop.oracles.registry import ORACLES
 
 
 def audit(
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes and samples: under a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes and samples: about a minute.")] = False,
     mechanism: Annotated[
         str | None,
         typer.Option(

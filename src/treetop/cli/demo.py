@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from treetop.cli.options import EpsilonOption, K, Oracle, Seed, Workers
-from treetop.cli.rendering import evaluation_table, fitted, privacy_line
+from treetop.cli.rendering import evaluation_table, fitted
 from treetop.cli.screen import Json, out, progress_bar
 from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.datasets.synthetic import synthetic
@@ -57,7 +57,7 @@ def _show(
     first, items = answers[0], len(population.truth.codes)
     parties = f"{first.users:,} users in {len(first.parties)} parties"
     out.print(f"SYN: {parties} hold {items:,} different items.", style="bold")
-    out.print(privacy_line(first))
+    out.print(first.privacy_line)
     out.print()
     out.print(fitted(_answers_table(truth, answers)))
     out.print("✓ is in the true top k, ✗ is not; estimates with one standard error.", style="dim")

@@ -9,6 +9,7 @@ from rich.text import Text
 from treetop.cli.screen import Json, out, plain
 from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.planning.meaning import PEOPLE, Meaning, meaning_of
+from treetop.privacy.epsilon import Epsilon
 
 A_ROW = 20
 
@@ -24,10 +25,11 @@ def explain(
 
 
 def _show(meaning: Meaning) -> None:
+    odds = Epsilon(meaning.epsilon).written_odds
     out.print(f"ε = {meaning.epsilon:g} is {meaning.strength}.", style="bold")
     out.print()
     out.print(
-        f"Odds: whatever a device reports, it was at most e^{meaning.epsilon:g} = {meaning.odds:.3g} times likelier "
+        f"Odds: whatever a device reports, it was at most e^{meaning.epsilon:g} = {odds} times likelier "
         "to report so for one item than for any other. Nobody learns more than that from the report, whatever else "
         "they know and however much they compute."
     )
@@ -36,8 +38,11 @@ def _show(meaning: Meaning) -> None:
     for first in range(0, PEOPLE, A_ROW):
         out.print(Text("  " + plain(row[first : first + A_ROW])))
     lie = PEOPLE - meaning.truthful
-    said = f"{meaning.truthful} tell the truth (●)" + (f" and {lie} say the opposite (○)" if lie else ", nearly all")
-    out.print(f"{said}. Nobody can tell which ones, so each of them can deny her answer.")
+    if lie:
+        said = f"{meaning.truthful} tell the truth (●) and {lie} say the opposite (○)"
+        out.print(f"{said}. Nobody can tell which ones, so each of them can deny her answer.")
+    else:
+        out.print(f"Rounded, all {PEOPLE} tell the truth (●): hardly anybody would believe one who denies her answer.")
     _title("What somebody may believe of you")
     table = Table(box=None, pad_edge=False)
     for name in ("before your report", "after it, at most"):

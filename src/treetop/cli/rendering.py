@@ -80,6 +80,12 @@ def show(answer: Answer) -> None:
     out.print(next(filter(fits, tables), None) or fitted(_items_table(answer, bars=False, parties=False)))
     if any(row.significant is not None for row in answer.items):
         out.print(answer.marks_line)
+    if any(row.source == "unknown" for row in answer.items):
+        out.print(
+            "#: the hash of a name that could not be read, for want of reports or because noise made it up"
+            f"{'' if answer.truth is None else '; F1 counts it as missed'}. Names on a --word-list are read from fewer "
+            "reports."
+        )
     if answer.outside is not None:
         outside = answer.outside
         true = "" if outside.true_share is None else f" (true: {outside.true_share:.2%})"
@@ -92,7 +98,7 @@ def show(answer: Answer) -> None:
     if answer.mode == SIMULATION:
         out.print(SIMULATED, style="bold")
     _show_parties(answer)
-    out.print(privacy_line(answer))
+    out.print(answer.privacy_line)
     for line in central_lines(answer):
         out.print(line)
     if answer.fakes_needed is not None:
@@ -103,13 +109,6 @@ def show(answer: Answer) -> None:
         out.print("Nothing rose above the noise: there are too few users for this epsilon.")
     if answer.advice is not None:
         out.print(_advice_line(answer, answer.advice))
-
-
-def privacy_line(answer: Answer) -> str:
-    """Say in one sentence what every user was promised."""
-    if answer.items_per_user is None:
-        return f"Privacy: {answer.privacy}."
-    return f"Privacy of a user's whole set of items: {answer.privacy}."
 
 
 def central_lines(answer: Answer) -> list[str]:
@@ -196,8 +195,11 @@ def rounded(count: float, stderr: float) -> str:
 def _show_parties(answer: Answer) -> None:
     """Say who took part with which share, whose reports look wrong, who is missing, and how many users that leaves."""
     bits = [party.uplink_bits for party in answer.parties]
-    sent = f"each party sent {min(bits):,} to {max(bits):,} bits"
-    out.print(f"{answer.users:,} users in {len(answer.parties)} parties; {sent}.")
+    users = f"{answer.users:,} {'user' if answer.users == 1 else 'users'}"
+    if len(bits) == 1:
+        out.print(f"{users} in 1 party, which sent {bits[0]:,} bits.")
+    else:
+        out.print(f"{users} in {len(bits)} parties; each party sent {min(bits):,} to {max(bits):,} bits.")
     largest = sorted(answer.parties, key=lambda party: -party.users)
     shares = [f"{party.name} {party.share:.1%}" for party in largest[:MAX_NAMED]]
     if others := largest[MAX_NAMED:]:
@@ -233,7 +235,9 @@ def _advice_line(answer: Answer, advice: Advice) -> str:
     """Say how many users, or which epsilon, would lift the last item out of the noise, if anybody holds it."""
     swamped = f"Noise swamps item {len(answer.items)}: its estimate is below {advice.clear:.2g} standard errors"
     if advice.users_factor is None:
-        return f"{swamped}, and nobody holds it: noise put it there. Ask for fewer items (--k)."
+        if any(row.significant is not False for row in answer.items):
+            return f"{swamped}, and nobody holds it: noise put it there. Ask for fewer items (--k)."
+        return f"{swamped}, and nobody holds it. No item stands out: there are too few users for this epsilon."
     users, most = int(float(f"{answer.users * advice.users_factor:.1e}")), float(Caps.per_task)
     if advice.epsilon is not None:
         epsilon = f"epsilon {advice.epsilon:g} would, too"

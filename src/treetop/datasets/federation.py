@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from treetop.datasets.columns import CodedTexts, Codes
 from treetop.datasets.user_sets import UserSets
-from treetop.encoding.normalisation import normalised
+from treetop.encoding.normalisation import STEPS, normalised
 from treetop.errors import InvalidInput
 from treetop.oracles.set_question import SetQuestion
 
@@ -21,6 +21,8 @@ DEFAULT_ENCODING = "words"
 CELLS_PER_ROW = 4
 """Tables of all parties and items may have so many cells for each row of the data."""
 EXACT_BELOW = 2.0**53
+MOST_ALIKE = 3
+"""Groups of parties with nearly the same name that are named in notes."""
 USER_NAMES = re.compile(
     r"(user|customer|device|client|account|member|person|visitor|subscriber|patient|household|cookie|player|employee|"
     r"student)(id|uid|uuid|guid|key|no|nr|number|hash|name|code)?|uid|uuid|email|emailaddress|imei|msisdn"
@@ -104,6 +106,19 @@ class Federation:
     def __repr__(self) -> str:
         parties = "1 party" if len(self.parties) == 1 else f"{len(self.parties)} parties"
         return f"Federation({self.name!r}: {parties}, {self.users:,} users, {len(self.items):,} items)"
+
+
+def notes_on_names(parties: Collection[str]) -> list[str]:
+    """Say which parties look like one whose name was written in two ways."""
+    alike: dict[str, list[str]] = {}
+    for party in parties:
+        alike.setdefault(normalised(party, STEPS), []).append(party)
+    written = [sorted(names) for names in alike.values() if len(names) > 1]
+    return [
+        f"parties {', '.join(map(repr, names[:-1]))} and {names[-1]!r} differ only in case, white space or how an "
+        "accent is written, and each is counted as a party of its own"
+        for names in written[:MOST_ALIKE]
+    ]
 
 
 def federation_from_rows(

@@ -17,6 +17,7 @@ from treetop.datasets.federation import (
     Federation,
     federation_from_mapping,
     federation_from_rows,
+    notes_on_names,
     refuse_unnamed_users,
 )
 from treetop.datasets.set_rows import federation_of_sets
@@ -167,4 +168,4 @@ def federation_from_tables(name: str, tables: list[ReadTable], options: ReadOpti
     except InvalidInput as refusal:
         raise InvalidInput(f"{', '.join(read.source for read in tables)}: {refusal}") from None
     notes = tuple(note for each in columns for note in each.notes)
-    return replace(federation, notes=notes + federation.notes)
+    return replace(federation, notes=(*notes, *federation.notes, *notes_on_names(parties.texts.to_pylist())))

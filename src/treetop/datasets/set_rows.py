@@ -5,7 +5,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from treetop.datasets.columns import CodedTexts, Codes
-from treetop.datasets.federation import Federation, PartyItems, party_of_sets
+from treetop.datasets.federation import Federation, PartyItems, notes_on_names, party_of_sets
 from treetop.datasets.table_files.named_columns import COUNT, ITEM, PARTY, USER, NamedColumns
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.datasets.table_files.reader import ReadTable
@@ -45,6 +45,7 @@ def federation_of_sets(name: str, tables: list[ReadTable], options: ReadOptions)
         _party(party_name, sets, first, end)
         for party_name, first, end in zip(of_parties.texts.to_pylist(), [0, *ends[:-1]], ends, strict=True)
     )
+    notes += notes_on_names([party.name for party in parties])
     return Federation(name, of_items.texts.to_pylist(), parties, tuple(notes))
 
 

@@ -164,7 +164,7 @@ class Canopy(Mechanism[CanopyParameters]):
             f"so at most {widest:,} candidates",
             f"oracle {oracle.name} there: {parameters.oracle_reason(widest)}",
             f"users per level: {_WEIGHTS[parameters.weights]}",
-            f"about {plan.expected_bits(parameters.k) / 1000:,.0f} kbit up per party expected",
+            f"at most about {plan.expected_bits(parameters.k) / 1000:,.0f} kbit up per party",
         )
 
     def notes(self, parameters: CanopyParameters) -> tuple[str, ...]:

@@ -142,7 +142,7 @@ class Mechanism(ABC, Generic[P]):
         if self.reports_names:
             return crowds_of([users])
         weights = self.group_weights(parameters).values()
-        return crowds_of(users * weight // sum(weights) for weight in weights)
+        return crowds_of(max(users * weight // sum(weights), 1) for weight in weights)
 
     def deployment_settings(self, settings: Mapping[str, object], *, mode: Mode, hashed: bool) -> dict[str, object]:
         """Return settings with what a deployment fixes: devices draw their own groups, from weights known beforehand.

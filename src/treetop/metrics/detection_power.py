@@ -172,7 +172,7 @@ def passing_power(stage: Stage, users: Sequence[float], frequency: float) -> flo
         present += absent * stage.oracle.q / (1 - stage.oracle.q)
         absent /= 1 - stage.oracle.q
     excess = frequency * sum(users) - bound.mean * sqrt(absent)
-    return NormalDist().cdf(excess / sqrt(present + bound.spread**2 * absent))
+    return _above_noise(excess, sqrt(present + bound.spread**2 * absent))
 
 
 def detection_power(stages: Sequence[Stage], users: Sequence[float], frequency: float) -> float:
@@ -187,7 +187,12 @@ def marking_power(stages: Sequence[Stage], users: Sequence[float], frequency: fl
     least = _least_marked(last.oracle, last.share, last.tested or last.candidates, tuple(users))
     excess = (frequency - least) * sum(users)
     found = detection_power(stages[:-1], users, frequency)
-    return found * min(NormalDist().cdf(excess / error.present), passing_power(last, users, frequency))
+    return found * min(_above_noise(excess, error.present), passing_power(last, users, frequency))
+
+
+def _above_noise(excess: float, deviation: float) -> float:
+    """Return the probability that noise does not use up an excess; at a very large epsilon there is none."""
+    return NormalDist().cdf(excess / deviation) if deviation else float(excess >= 0)
 
 
 @lru_cache(maxsize=64)

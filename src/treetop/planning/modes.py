@@ -41,8 +41,9 @@ class Mode:
     """Shares of users who answer at each level: the groups that reports hide in."""
 
     def central(self, users: int, epsilon: Epsilon, delta: float) -> float:
-        """Return the central epsilon of a party of so many users."""
-        return central_guarantee(crowds_of(int(users * share) for share in self.levels), epsilon, delta).epsilon
+        """Return the central epsilon of a party of so many users; whoever is alone at a level hides among nobody."""
+        crowds = crowds_of(max(int(users * share), 1) for share in self.levels)
+        return central_guarantee(crowds, epsilon, delta).epsilon
 
     def found(self, users: Sequence[float], frequency: float) -> float:
         """Return the probability that an item of that frequency is found, its text read where that is asked for."""
@@ -55,8 +56,8 @@ class Mode:
     def _read(self, users: Sequence[float], frequency: float) -> float:
         if self.texts is None:
             return 1.0
-        signal = frequency * sum(users) / count_error(self.texts, users, frequency).absent
-        return float(np.interp(signal, READ_SIGNALS, READ_CHANCES))
+        noise = count_error(self.texts, users, frequency).absent
+        return float(np.interp(frequency * sum(users) / noise, READ_SIGNALS, READ_CHANCES)) if noise else 1.0
 
 
 @dataclass(frozen=True)

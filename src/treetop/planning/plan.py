@@ -45,7 +45,7 @@ PLOT_ENDINGS = (".png", ".svg")
 MEANINGS = (
     "found: an item that this share of users hold, in every party, is among the k found in 9 of 10 runs, even as the "
     "k-th most popular, if all after it are rare. marked: it is also marked as more than noise. ± users: standard "
-    "error of a count just found. kbit up: what a party sends to the server, in thousands of bits."
+    "error of a count just found. kbit up: what a party sends to the server, at most about so many thousand bits."
 )
 
 
@@ -106,7 +106,8 @@ class Plan:
     def title(self) -> str:
         """Return in one line what is planned."""
         parties, p = "1 party" if len(self.users) == 1 else f"{len(self.users)} parties", self.parameters
-        return f"{self.all_users:,} users in {parties}, ε = {p.epsilon:g}, k = {p.k}"
+        users = "1 user" if self.all_users == 1 else f"{self.all_users:,} users"
+        return f"{users} in {parties}, ε = {p.epsilon:g}, k = {p.k}"
 
     def _repr_html_(self) -> str:
         """Return the plan as notebooks show it."""

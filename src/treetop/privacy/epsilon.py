@@ -10,6 +10,7 @@ from treetop.privacy.budget import SMALLEST, exponential_bounds
 
 LARGEST = 700.0
 """e^epsilon is still a finite double here; beyond about 20 a report hides nothing anyway."""
+WHOLE_ODDS, LONG_ODDS = 1e3, 1e7
 
 
 class Epsilon(float):
@@ -34,6 +35,11 @@ class Epsilon(float):
     def odds(self) -> float:
         """Return e^epsilon: how much likelier one value may make a report than another."""
         return math.exp(self)
+
+    @property
+    def written_odds(self) -> str:
+        """Return e^epsilon for people to read: three digits, or the whole number while that is short."""
+        return f"{self.odds:,.0f}" if WHOLE_ODDS <= self.odds < LONG_ODDS else f"{self.odds:.3g}"
 
     @property
     def odds_below(self) -> Fraction:

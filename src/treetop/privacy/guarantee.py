@@ -19,10 +19,14 @@ class Guarantee:
     reports_per_user: int = 1
 
     def __str__(self) -> str:
+        return self.about("item")
+
+    def about(self, what: str) -> str:
+        """Say what is claimed, for one of what a user holds against another."""
         times = "once" if self.reports_per_user == 1 else f"{self.reports_per_user} times"
         return (
-            f"every user answers {times}; no report is more than e^{self.epsilon:g} = {self.epsilon.odds:.3g} "
-            f"times likelier for one item than for another ({self.oracle})"
+            f"every user answers {times}; no report is more than e^{self.epsilon:g} = {self.epsilon.written_odds} "
+            f"times likelier for one {what} than for another ({self.oracle})"
         )
 
 

@@ -75,7 +75,7 @@ class Clones:
         central = np.atleast_1d(np.asarray(central, dtype=np.float64))
         odds, c, more = self._odds, np.exp(central) * DOWN, np.expm1(central) * DOWN
         # P > c Q where a / (m + 1) is above this; a neighbour of t gives no more than t, so all three may be tried.
-        above = (c * odds - 1) / ((1 + c) * (odds - 1))
+        above = (c - 1 / odds) / ((1 + c) * (1 - 1 / odds))
         t = np.floor(above * (self._m[:, None] + 1)).astype(np.int64) + 1
         rows, last = np.arange(len(self._m))[:, None], self._equal.shape[1] - 1
         gained = np.maximum(odds - c, 0) / (odds + 1) * (1 + self._off)

@@ -114,8 +114,15 @@ class Answer:
         below = [self.marks_line] if any(row.significant is not None for row in self.items) else []
         if self.truth is not None:
             below.append(f"F1 {self.truth.f1:.2f}, NCR {self.truth.ncr:.2f} against the true top {self.k}.")
-        below += [f"Privacy: {self.privacy}.", *([SIMULATED] if self.mode == SIMULATION else []), *self.notes]
+        below += [self.privacy_line, *([SIMULATED] if self.mode == SIMULATION else []), *self.notes]
         return html_table(self.title, ["", "item", "", "users", "share", *(["true"] if known else [])], rows, 3, below)
+
+    @property
+    def privacy_line(self) -> str:
+        """Say in one sentence what every user was promised, for her item or for her whole set."""
+        if self.items_per_user is None:
+            return f"Privacy: {self.privacy}."
+        return f"Privacy of a user's whole set of items: {self.privacy.about('set')}."
 
     @property
     def marks_line(self) -> str:

@@ -100,7 +100,11 @@ class Privacy:
     """The page that says what the promise does not cover."""
 
     def __str__(self) -> str:
-        return str(Guarantee(Epsilon(self.epsilon), self.oracle, self.reports_per_user))
+        return self.about("item")
+
+    def about(self, what: str) -> str:
+        """Say what was promised, for one of what a user holds against another."""
+        return Guarantee(Epsilon(self.epsilon), self.oracle, self.reports_per_user).about(what)
 
 
 @dataclass(frozen=True)

@@ -318,8 +318,9 @@ def _outside(outcome: RunResult, population: Population) -> OutsideShare | None:
 
 
 def _advice(outcome: RunResult, population: Population, parameters: Parameters) -> Advice | None:
-    """Look at the last item of the answer, if there is one."""
-    if not len(outcome.ranking):
+    """Look at the last item of the answer, if there is one and it is not marked as more than noise."""
+    marks = outcome.ranking.significant
+    if not len(outcome.ranking) or (marks is not None and marks[-1]):
         return None
     count, variance = float(outcome.ranking.counts[-1]), float(outcome.ranking.variances[-1])
     levels = [

@@ -188,11 +188,11 @@ def promises(answer: Answer) -> tuple[Promise, ...]:
     if worst is not None and worst.epsilon < epsilon:
         central = f"{worst} holds if the parties are honest, and {epsilon:g}-LDP whatever they do"
     return (
-        Promise("To everybody who was asked", f"Your device sent {times}. {guesses_sentence(epsilon)}"),
+        Promise("To everybody who was asked", f"Your device sent {times}. {guesses_sentence(epsilon, what)}"),
         Promise(
             "To a party",
-            f"You see randomised reports only: each is at most e^{epsilon:g} = {epsilon.odds:.3g} times likelier for "
-            f"one {what} than for another ({epsilon:g}-LDP), and nothing you do with them gives more away.",
+            f"You see randomised reports only: each is at most e^{epsilon:g} = {epsilon.written_odds} times likelier "
+            f"for one {what} than for another ({epsilon:g}-LDP), and nothing you do with them gives more away.",
         ),
         Promise("To whoever runs the server", f"You see counts of parties, never a report: towards you {central}."),
         Promise(
@@ -213,6 +213,7 @@ def weakest_central(answer: Answer) -> CentralGuarantee | None:
 def flow_of(answer: Answer) -> Picture:
     """Draw who sends what to whom."""
     epsilon, worst = Epsilon(answer.privacy.epsilon), weakest_central(answer)
+    what = "item" if answer.items_per_user is None else "set"
     held = "one item" if answer.items_per_user is None else f"a set of items, {answer.items_per_user} of them asked for"
     central = f"{epsilon:g}-LDP" if worst is None else f"{worst} if the party is honest, {epsilon:g}-LDP in any case"
     parties = "1 party" if len(answer.parties) == 1 else f"{len(answer.parties)} parties"
@@ -220,7 +221,7 @@ def flow_of(answer: Answer) -> Picture:
         (
             Station(
                 f"Devices of {answer.users:,} users", f"each holds {held}", "one randomised report",
-                f"ε = {answer.privacy.epsilon}: one item at most {epsilon.odds:.3g} times likelier than another",
+                f"ε = {answer.privacy.epsilon}: one {what} at most {epsilon.written_odds} times likelier than another",
             ),
             Station(parties, "randomised reports, unlinked from tickets when a group closes", "counts, never a report",
                     central),

@@ -6,6 +6,7 @@ from functools import lru_cache
 from treetop.encoding.item_codecs import Ids
 from treetop.encoding.listed_items import ListedItems
 from treetop.mechanisms.strategy import Strategy
+from treetop.planning.modes import Lists
 from treetop.planning.plan import DEFAULT_CATALOGUE, DEFAULT_WORD_LIST, Plan, PlanRow, plan
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import CentralGuarantee
@@ -48,19 +49,20 @@ def mode_of(strategy: Strategy) -> str:
     return "texts" if strategy.known is None else "word list"
 
 
-def plan_view(asked: AskedQuestion, users: tuple[int, ...], mode: str) -> PlanView:
-    """Plan a question to parties of so many users."""
+def plan_view(asked: AskedQuestion, users: tuple[int, ...], mode: str, items_per_user: int = 1) -> PlanView:
+    """Plan a question to parties of so many users, whose reports speak of so many items each."""
     known = None if asked.known is None else len(asked.known.items)
     catalogue = known if known is not None and asked.catalogue is not None else max(DEFAULT_CATALOGUE, asked.k)
     words = known if known is not None and asked.word_list is not None else max(DEFAULT_WORD_LIST, asked.k)
-    planned = _planned(users, asked.k, asked.epsilon, max(catalogue, asked.k), max(words, asked.k))
+    lists = Lists(max(catalogue, asked.k), max(words, asked.k))
+    planned = _planned(users, asked.k, asked.epsilon, lists, items_per_user)
     row = next(each for each in planned.rows if each.mode == mode)
     epsilon = Epsilon(asked.epsilon)
     right = right_guesses(epsilon)
     return PlanView(
         epsilon=asked.epsilon,
         in_words=next(words for most, words in IN_WORDS if right <= most),
-        sentence=guesses_sentence(epsilon),
+        sentence=guesses_sentence(epsilon, "item" if items_per_user == 1 else "set of items"),
         people=people(right),
         mode=mode,
         facts=_facts(planned, row),
@@ -71,9 +73,16 @@ def plan_view(asked: AskedQuestion, users: tuple[int, ...], mode: str) -> PlanVi
 
 
 @lru_cache(maxsize=256)
-def _planned(users: tuple[int, ...], k: int, epsilon: str, catalogue: int, words: int) -> Plan:
+def _planned(users: tuple[int, ...], k: int, epsilon: str, lists: Lists, items: int) -> Plan:
     """Plan once for every slider's place: a page asks again and again."""
-    return plan(users, k=k, epsilon=float(epsilon), catalogue_size=catalogue, word_list_size=words)
+    return plan(
+        users,
+        k=k,
+        epsilon=float(epsilon),
+        catalogue_size=lists.catalogue,
+        word_list_size=lists.words,
+        items_per_user=items,
+    )
 
 
 def _facts(planned: Plan, row: PlanRow) -> tuple[tuple[str, str], ...]:
@@ -90,7 +99,7 @@ def _facts(planned: Plan, row: PlanRow) -> tuple[tuple[str, str], ...]:
         ("Marked as more than noise", marked),
         ("Expected error", error),
         ("A device sends", f"one report of about {row.report_bits} bits"),
-        ("A party sends", f"about {row.uplink_bits / 8000:,.1f} kB"),
+        ("A party sends", f"at most about {row.uplink_bits / 8000:,.1f} kB"),
         (
             f"Smallest party ({min(planned.users):,} users)",
             CentralGuarantee(row.central_epsilon, planned.delta).beside(local),

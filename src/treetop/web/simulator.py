@@ -28,6 +28,7 @@ from treetop.evaluation.grid import cells_of
 from treetop.evaluation.results import Row
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.mechanisms.strategy import ItemsAhead, Question, choose
+from treetop.oracles.set_question import DEFAULT_ITEMS
 from treetop.query.answer import Answer
 from treetop.query.find import simulated_answer
 from treetop.web.answer_pages import add_answers
@@ -191,8 +192,9 @@ class Simulator:
         ahead = ItemsAhead(federation.items, federation.encoding)
         strategy = choose(_question(question), ahead, parties=len(federation.parties), hash_key="00" * 8)
         users = tuple(sorted((party.total for party in federation.parties), reverse=True)[:MAX_PARTIES_PLANNED])
+        items = DEFAULT_ITEMS if federation.holds_sets else 1
         return {
-            "plan": plan_view(question, users, mode_of(strategy)), "error": "", "command": self._command(asked),
+            "plan": plan_view(question, users, mode_of(strategy), items), "error": "", "command": self._command(asked),
             "has_list": bool(question.list_kind),
         }  # fmt: skip
 

@@ -109,7 +109,10 @@ def test_an_epsilon_in_words_and_odds() -> None:
         assert words in text
     assert json.loads(run("explain", "2", "--json"))["odds"] == pytest.approx(7.389, abs=1e-3)
     assert isinstance(CliRunner().invoke(app, ["explain", "none"]).exception, InvalidInput)
-    assert "nearly all" in run("explain", "9")
+    nine = " ".join(run("explain", "9").split())
+    assert "all 100 tell the truth (●): hardly anybody would believe one who denies her answer" in nine
+    assert "can deny" not in nine
+    assert "e^9 = 8,103 times likelier" in nine
 
 
 def test_the_meaning_of_an_epsilon_by_hand() -> None:

@@ -36,6 +36,34 @@ def test_a_catalogue_of_k_items_is_said_to_be_listed_whole() -> None:
         assert words in shown.output
 
 
+def test_what_a_plan_says_of_sets_and_short_catalogues_starts_on_a_line_of_its_own() -> None:
+    shown = RUNNER.invoke(
+        app, ["plan", "--users", "5000", "--k", "4", "--catalogue-size", "4", "--items-per-user", "8"]
+    )
+    assert "\\n" not in shown.output
+    for words in ("\n\nThe catalogue holds just k = 4 items", "\n\nA report speaks of up to 8 items"):
+        assert words in shown.output
+
+
+@pytest.mark.parametrize("users", ["1", "2", "3"])
+def test_whoever_is_alone_is_promised_nothing_by_shuffling(users: str) -> None:
+    planned = json.loads(RUNNER.invoke(app, ["plan", "--users", users, "--json"]).stdout)
+    assert {row["central_epsilon"] for row in planned["modes"]} == {2.0}
+
+
+@pytest.mark.parametrize("epsilon", ["50", "700"])
+def test_an_epsilon_that_leaves_no_noise_is_planned(epsilon: str) -> None:
+    planned = json.loads(RUNNER.invoke(app, ["plan", "--users", "100000", "--epsilon", epsilon, "--json"]).stdout)
+    assert all(row["found"] < 0.01 and row["marked"] < 0.01 for row in planned["modes"])
+
+
+def test_a_plan_that_trusts_parties_says_which_modes_need_a_smaller_epsilon() -> None:
+    trusting = ["plan", "--users", "250000", "--trust", "party", "--central-epsilon", "0.1"]
+    shown = " ".join(RUNNER.invoke(app, trusting).output.split())
+    assert "canopy; canopy, alone: groups are smaller there, so devices would report with a smaller ε" in shown
+    assert "a smaller ε" not in RUNNER.invoke(app, trusting[:3]).output
+
+
 def test_a_plan_as_json_and_as_a_plot(tmp_path: Path) -> None:
     target = tmp_path / "plan.svg"
     shown = RUNNER.invoke(app, ["plan", "--users", "1000", "--json", "--plot", str(target)])

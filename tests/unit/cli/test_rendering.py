@@ -5,6 +5,7 @@ import pytest
 from tests.support.answers import DEPLOYED
 
 from treetop.cli.rendering import bar, coverage_line, present, rounded, show
+from treetop.metrics.noise_advice import Advice
 from treetop.query.answer_parts import AnswerParty, Covered
 
 Capture = pytest.CaptureFixture[str]
@@ -41,6 +42,8 @@ def test_everything_that_a_deployment_adds_is_said(capsys: Capture) -> None:
         "Privacy: every user answers once; no report is more than e^0.5 = 1.65 times likelier",
         "About 120 fake users could push an item that nobody holds into the top k.",
         "taps: 6 levels",
+        "#: the hash of a name that could not be read, for want of reports or because noise made it up; F1 counts it "
+        "as missed. Names on a --word-list are read from fewer reports.",
         "unknown",
     ):
         assert words in text
@@ -88,3 +91,32 @@ def test_notes_go_to_standard_error_and_json_stands_alone(capsys: Capture, as_js
     assert ("note: taps: 6 levels" in printed.err) == as_json
     if as_json:
         assert json.loads(printed.out) == DEPLOYED.to_json()
+
+
+def test_one_party_of_one_user_is_not_written_in_the_plural(capsys: Capture) -> None:
+    alone = replace(DEPLOYED.parties[1], users=1)
+    show(replace(DEPLOYED, parties=(alone,)))
+    assert "1 user in 1 party, which sent 900 bits." in shown(capsys)
+
+
+def test_the_promise_for_sets_is_about_sets(capsys: Capture) -> None:
+    show(replace(DEPLOYED, items_per_user=8))
+    assert "whole set of items: every user answers once" in (text := shown(capsys))
+    assert "likelier for one set than for another" in text
+    assert "likelier for one set than for another" in replace(DEPLOYED, items_per_user=8)._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("marks", "said"),
+    [
+        ((True, False), "noise put it there. Ask for fewer items (--k)."),
+        ((None, None), "noise put it there. Ask for fewer items (--k)."),
+        ((False, False), "nobody holds it. No item stands out: there are too few users for this epsilon."),
+    ],
+)
+def test_fewer_items_are_advised_only_where_some_may_be_real(
+    marks: tuple[bool | None, ...], said: str, capsys: Capture
+) -> None:
+    items = tuple(replace(row, significant=mark) for row, mark in zip(DEPLOYED.items, marks, strict=True))
+    show(replace(DEPLOYED, items=items, advice=Advice(None, None)))
+    assert said in shown(capsys)

@@ -141,6 +141,15 @@ def _bytes(folder: Path, content: bytes) -> Path:
     return path
 
 
+def test_parties_with_nearly_the_same_name_are_pointed_out(tmp_path: Path) -> None:
+    rows = "party,item\nnorth,x\nNorth ,x\nsouth,x\n"
+    (note,) = load(csv(tmp_path, rows)).notes
+    assert note.startswith("parties 'North ' and 'north' differ only in case, white space or how an accent is written")
+    (note,) = load(csv(tmp_path, "party,uid,item\nnorth,1,x\n north,2,x\n"), user="uid").notes
+    assert "parties ' north' and 'north'" in note
+    assert load(csv(tmp_path, "party,item\nnorth,x\nsouth,x\n")).notes == ()
+
+
 def test_paths_that_are_no_files(tmp_path: Path) -> None:
     assert "found a folder" in refusal(tmp_path)
     assert "found nothing there" in refusal(tmp_path / "nowhere.csv")

@@ -21,6 +21,7 @@ def test_names_and_chunks_are_one_group_and_levels_are_several() -> None:
     fedpem = mechanism_named("fedpem")
     levels = fedpem.crowds(fedpem.parameters(10, Epsilon(2), levels=24), 24_000)
     assert levels == (Crowd(1 / 24, 1_000),) * 24
+    assert fedpem.crowds(fedpem.parameters(10, Epsilon(2), levels=24), 5) == (Crowd(1 / 24, 1),) * 24  # alone, if there
 
 
 @pytest.mark.parametrize("mechanism", [None, "canopy"])

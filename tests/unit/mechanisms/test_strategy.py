@@ -170,7 +170,7 @@ class TestWhatIsSaid:
             "every user reports one of 2^24 names, a salted hash, once by walsh; 30% of users instead one of 12 "
             "parts of its text"
         )
-        assert "standard deviations above its noise: about 1,499 kbit up" in hashed[1]
+        assert "standard deviations above its noise: at most about 1,499 kbit up" in hashed[1]
         many = chosen(settings={"expected_items": 80_000}).choices
         assert many[1] == "of 80,000 items about 0.5% share their hash with another"
         assert chosen(IDS).choices[0] == "every user reports one of 2^24 ids once by walsh"

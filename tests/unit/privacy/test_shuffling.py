@@ -170,6 +170,11 @@ def test_a_party_adds_up_its_groups_with_half_of_their_reports() -> None:
     assert central_guarantee([Crowd(1e-9, 1), Crowd(1.0, 80_000)], epsilon, delta).epsilon < 0.15
 
 
+@pytest.mark.parametrize("epsilon", [400.0, 700.0])
+def test_nobody_hides_where_epsilon_is_huge(epsilon: float) -> None:
+    assert central_guarantee([Crowd(1.0, 10_000)], Epsilon(epsilon), 1e-8).epsilon == epsilon
+
+
 @pytest.mark.parametrize("reports", [100, 3_000, 70_000, 123_457, 10**7])
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_shared_curves_are_never_below_the_bound(reports: int, epsilon: float) -> None:

@@ -88,6 +88,14 @@ def test_advice_comes_when_noise_swamps_the_last_item() -> None:
     assert treetop.find(few, k=3, mechanism="gtf", epsilon=3, seed=1, levels=4, **SMALL).advice is None
 
 
+def test_an_item_that_is_marked_as_more_than_noise_is_not_said_to_be_swamped() -> None:
+    answer = treetop.find("syn", k=10, epsilon=0.5, mechanism="canopy", seed=1)
+    last = answer.items[-1]
+    assert last.significant  # by the best set of parties, although all of them together are below the same bound
+    assert last.count < 5.5 * last.stderr
+    assert answer.advice is None
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "reason"),
     [

@@ -14,18 +14,21 @@ from time import monotonic, sleep
 from typing import Any
 from urllib.parse import urlencode
 
+import pyarrow as pa
 import pytest
 from tests.support.http_answers import Answer, answer_of
 from tests.support.parties import served
 from typer.testing import CliRunner
 
+import treetop
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.audit.documents import Circumstances
 from treetop.cli.app import app
-from treetop.datasets.loading import load
+from treetop.datasets.loading import as_federation, load
 from treetop.extras import MissingExtra
 from treetop.query.find import simulated_answer
 from treetop.web import simulator
+from treetop.web.drawings.svg import percent
 from treetop.web.simulator import simulator_app
 
 HELD = {"a": {7: 4000, 9: 2500, 12: 900, 300: 30}, "b": {9: 3000, 7: 1200, 40: 800}}
@@ -253,6 +256,17 @@ def test_other_sites_send_no_forms(page: Page) -> None:
     assert page.ask("/page/runs", "POST", urlencode(QUICK)).status == 403
     assert page.post("/page/runs", QUICK, Origin="http://evil.example").status == 403
     assert page.post("/page/runs", QUICK, Sec_Fetch_Site="cross-site").status == 403
+
+
+def test_the_plan_for_users_who_hold_sets_is_that_of_what_is_asked() -> None:
+    rows = pa.table({"party": ["a"] * 3000, "user": range(3000), "item": ["1"] * 3000})
+    federation = as_federation(rows, user="user")
+    with served(simulator_app(federation, ["sets.csv"], StructuredLog())) as port:
+        planned = Page(port).post("/page/plan", {"k": "1"}).body.decode()
+    assert "between your set of items and any other" in planned
+    ids = treetop.plan([3000], k=1, epsilon=2, items_per_user=8).rows[2]  # eight, as `find` asks about
+    assert ids.found is not None
+    assert f"an item of {percent(ids.found)} of users" in planned
 
 
 @pytest.mark.slow

@@ -29,6 +29,7 @@ from treetop.query.answer import MARKS
 app = typer.Typer(help="Ask the same question every week: each device answers in one week of a cycle.")
 
 SPANS = {"week": WEEK, "day": DAY, "hour": 3600}
+UNITS = ((DAY, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 CAPS = {
     "task": "their owners allow less for one task",
     "window": "their budget is spent until their window is renewed",
@@ -224,10 +225,8 @@ def _week_of(shown: dict[str, Any]) -> str:
 
 
 def _span(seconds: int) -> str:
-    for size, name in ((DAY, "days"), (3600, "hours"), (60, "minutes")):
-        if seconds % size == 0:
-            return f"{seconds // size:,} {name}"
-    return f"{seconds:,} seconds"
+    size, name = next(unit for unit in UNITS if seconds % unit[0] == 0)
+    return f"{seconds // size:,} {name}{'s' * (seconds != size)}"
 
 
 def _date(second: int) -> str:

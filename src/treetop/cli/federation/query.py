@@ -1,7 +1,9 @@
 """`treetop query`: ask a running server, and follow the answer."""
 
+import shlex
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -72,10 +74,18 @@ def query(
         task = client.order(order)
         note(f"task {task}")
     if not wait:
-        asked, state = f"asked: treetop query --server {server} --task {task}", client.state(task)
-        deliver(state, lambda: out.print(asked, soft_wrap=True), json_only=json, output=target)
+        asked, state = following(server, key_file, ca, task), client.state(task)
+        deliver(state, lambda: out.print(f"asked: {asked}", soft_wrap=True), json_only=json, output=target)
         return
     present(Answer.from_json(followed(client, task)), json, target)
+
+
+def following(server: str, key_file: Path, ca: Path | None, task: str) -> str:
+    """Return the command that waits for the answer of a query, with all that it needs to be let in."""
+    trusted = [] if ca is None else ["--ca", str(ca)]
+    return shlex.join(
+        ["treetop", "query", "--server", server, "--key-file", str(key_file), *trusted, "--task", task]
+    )  # fmt: skip
 
 
 def spent_budgets(client: ServerClient) -> Iterator[str]:

@@ -119,7 +119,7 @@ def plan(
         central_epsilon=central_epsilon,
         delta=delta,
     )
-    deliver(planned.to_json(), lambda: _show(planned), json_only=json, output=written, result=planned)
+    deliver(planned.to_json(), lambda: _show(planned, central_epsilon), json_only=json, output=written, result=planned)
     if target is not None:
         from treetop.planning.plot import draw_plan  # noqa: PLC0415  matplotlib is an extra
 
@@ -166,7 +166,7 @@ def _as_shipped(rotation: Rotation) -> str:
     return f"{when} ({CAP_NAMES[shipped.refused_by]}); in all weeks at ε {shipped.epsilon:.3g}: {instead}"
 
 
-def _show(planned: Plan) -> None:
+def _show(planned: Plan, wanted: float | None) -> None:
     p = planned.parameters
     bits = max(row.report_bits for row in planned.rows)
     out.print(Text.assemble((plain(planned.title), "bold"), f"; everybody gives one report of about {bits} bits.\n"))
@@ -176,13 +176,19 @@ def _show(planned: Plan) -> None:
     for central in dict.fromkeys(row.central_epsilon for row in planned.rows):
         modes = "; ".join(row.mode for row in planned.rows if row.central_epsilon == central)
         out.print(f"  {modes}: {CentralGuarantee(central, planned.delta).beside(p.epsilon)}")
-    if planned.lists.catalogue == p.k:
+    if less := [row.mode for row in planned.rows if wanted is not None and row.central_epsilon > wanted]:
         out.print(
-            f"\nThe catalogue holds just k = {p.k} items: all of them are listed, and only their marks tell more."
+            f"ε = {p.epsilon:g} is what Panorama keeps the central epsilon of {wanted:g} with. {'; '.join(less)}: "
+            "groups are smaller there, so devices would report with a smaller ε, and items need more users than the "
+            "table says."
         )
+    if planned.lists.catalogue == p.k:
+        out.print()
+        out.print(f"The catalogue holds just k = {p.k} items: all of them are listed, and only their marks tell more.")
     if p.items_per_user > 1:
+        out.print()
         out.print(
-            f"\nA report speaks of up to {p.items_per_user} items of a user: a share is of the users who hold an item, "
+            f"A report speaks of up to {p.items_per_user} items of a user: a share is of the users who hold an item, "
             f"each weighing min(1, {p.items_per_user} / number of her items). One crafted report weighs "
             f"{planned.fake_weight:.1f} of them."
         )

@@ -3,7 +3,7 @@
 Whatever it learns from its devices it keeps before it goes on, so that the same messages lead to the same outcomes.
 """
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -209,9 +209,9 @@ class PartySession:
         for kind in range(len(request.weights)):
             reports, least = self._groups.get(Group(1 + kind), 0), self._task.least
             kinds.append(reports if reports >= (least.validation if kind else least.estimate) else 0)
-        if few := [str(kind) for kind, reports in enumerate(kinds) if kind and not reports]:
-            validation = self._task.least.validation
-            self._notes.append(f"chunk {', '.join(few)} of texts: fewer than {validation} reports each, left out")
+        if few := [kind for kind, reports in enumerate(kinds) if kind and not reports]:
+            chunks, least = f"chunk{'s' * (len(few) > 1)} {_stretches(few)}", self._task.least
+            self._notes.append(f"{chunks} of texts: fewer than {least.validation} reports each, left out")
         if kinds[0]:
             self._last = [Group(1)], None
         else:
@@ -282,3 +282,14 @@ def _read_roster(content: Any, party: str, devices: int) -> tuple[Roster, Member
     require(own in members, "roster", f"{party} with {devices} devices", "otherwise")
     require(len({member.name for member in members}) == len(members), "roster", "every party once", "one twice")
     return Roster(tuple(members)), own
+
+
+def _stretches(numbers: Sequence[int]) -> str:
+    """Write ascending numbers, those that follow each other as `1 to 38`."""
+    stretches: list[list[int]] = []
+    for number in numbers:
+        if stretches and stretches[-1][-1] == number - 1:
+            stretches[-1].append(number)
+        else:
+            stretches.append([number])
+    return ", ".join(f"{each[0]} to {each[-1]}" if len(each) > 1 else str(each[0]) for each in stretches)

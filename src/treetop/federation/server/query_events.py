@@ -74,10 +74,15 @@ def _reply(task: DeviceTask, number: int, party: str, reply: PartyReply) -> Quer
         "done": "sent its last result",
         "withdrawn": f"withdrew: {fields.get('reason', '')}",
     }[reply.kind]
-    counted = "; ".join(
-        f"level {trace.level}: {trace.reports:,} reports, {trace.kept:,} of {trace.candidates:,} candidates kept"
-        for trace in levels
-    )
+    counted = "; ".join(map(_level_words, levels))
     return QueryEvent(
         number, reply.kind, visible(f"{party} {words}{counted and f' ({counted})'}"), party, levels=levels
     )
+
+
+def _level_words(trace: LevelTrace) -> str:
+    """Say what a party counted; where every name is counted at once there is no list of candidates."""
+    kept = (
+        f"{trace.kept:,} of {trace.candidates:,} candidates kept" if trace.candidates else f"{trace.kept:,} names kept"
+    )
+    return f"level {trace.level}: {trace.reports:,} reports, {kept}"

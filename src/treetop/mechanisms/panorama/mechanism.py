@@ -259,7 +259,7 @@ class Panorama(DeployedNames):
         plan = self._expected_plan(parameters)
         bits = plan.expected_bits(parameters, len(self.listed), signed=False)
         said.append(
-            f"a party names by itself what lies {plan.tau:.2f} standard deviations above its noise: about "
+            f"a party names by itself what lies {plan.tau:.2f} standard deviations above its noise: at most about "
             f"{bits / 1000:,.0f} kbit up"
         )
         return tuple(said)

@@ -19,11 +19,11 @@ def right_guesses(epsilon: Epsilon) -> int:
     return ceil(Fraction(100) * odds / (odds + 1))
 
 
-def guesses_sentence(epsilon: Epsilon) -> str:
-    """Say it in words."""
+def guesses_sentence(epsilon: Epsilon, held: str = "item") -> str:
+    """Say it in words to somebody who holds an item, or a set of items."""
     return (
-        f"Whoever sees a report and guesses between your item and any other is right at most {right_guesses(epsilon)} "
-        "times in 100, where a coin is right 50 times."
+        f"Whoever sees a report and guesses between your {held} and any other is right at most "
+        f"{right_guesses(epsilon)} times in 100, where a coin is right 50 times."
     )
 
 

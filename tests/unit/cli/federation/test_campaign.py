@@ -13,7 +13,7 @@ from tests.support.servers import ADMIN_KEY, HostedServer
 from typer.testing import CliRunner
 
 from treetop.cli.app import app
-from treetop.cli.federation.campaign import _add_counts_so_far, smallest_share
+from treetop.cli.federation.campaign import _add_counts_so_far, _span, smallest_share
 from treetop.errors import InvalidInput
 from treetop.services.server.app import server_app
 
@@ -77,6 +77,10 @@ def test_every_key_is_described() -> None:
     assert sorted(described) == sorted([*KEYS, *nested])
 
 
+def test_one_minute_is_not_written_in_the_plural() -> None:
+    assert [_span(seconds) for seconds in (1, 60, 7200, 604_800)] == ["1 second", "1 minute", "2 hours", "7 days"]
+
+
 def test_a_campaign_from_its_start_to_its_stop(hosted: HostedServer, options: tuple[str, ...]) -> None:
     shown = start(options)
     assert list(shown) == KEYS
@@ -93,6 +97,7 @@ def test_a_campaign_from_its_start_to_its_stop(hosted: HostedServer, options: tu
     text = run("status", shown["campaign"], *options).stdout
     assert "week 2 of 6" in text
     told = " ".join(text.split())
+    assert "weeks of 1,000 seconds, cycles of 2" in told
     assert "Week 1, from 2027-01-15 08:00:00 UTC: answered, 1,500 reports (100% of those expected)" in told
     assert "Silence from 2027-01-15 08:33:20 UTC" in told
     assert json.loads(run("status", *options, "--json").stdout)[0]["name"] == "fruit"

@@ -5,7 +5,7 @@ import pytest
 
 from treetop.cli.federation.asking import read_expected
 from treetop.cli.federation.known_lists import read_lists
-from treetop.cli.federation.query import spent_budgets
+from treetop.cli.federation.query import following, spent_budgets
 from treetop.errors import InvalidInput, PeerViolation
 
 
@@ -44,6 +44,13 @@ def test_there_is_one_list_at_most(tmp_path: Path) -> None:
         read_lists(tmp_path / "words.txt", str(tmp_path / "words.txt"), None, None)
     with pytest.raises(InvalidInput, match="expected a word list to stand in the order"):
         read_lists(None, None, "popularity", None)
+
+
+def test_the_command_that_follows_a_query_has_all_that_it_needs() -> None:
+    task = "ab" * 32
+    words = f"treetop query --server https://a.example --key-file 'my keys/admin.key' --ca ca.pem --task {task}"
+    assert following("https://a.example", Path("my keys/admin.key"), Path("ca.pem"), task) == words
+    assert " --ca " not in following("https://a.example", Path("admin.key"), None, task)
 
 
 def test_spent_budgets_are_said_before_anything_is_asked() -> None:

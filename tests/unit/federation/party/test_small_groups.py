@@ -82,6 +82,8 @@ def test_panorama_leaves_out_chunks_with_too_few_reports_and_goes_on() -> None:
     assert not [note for note in whole["notes"] if "party 'b'" in note]
     content = asked(validation=fewest + 1).query().run().content
     assert f"party 'b': chunk {chunk} of texts: fewer than {fewest + 1} reports each, left out" in content["notes"]
+    none = asked(validation=max(sizes[Group(level)] for level in (2, 3, 4)) + 1).query().run().content
+    assert any("party 'b': chunks 1 to 3 of texts: fewer than" in note for note in none["notes"])
     assert content["missing"] == []
     assert items(content)[:2] == ["ab", "cd"]
     alone = asked(estimate=sizes[Group(1)] + 1, validation=1).query().run().content

@@ -106,11 +106,13 @@ def test_every_fact_is_said_in_words() -> None:
     kept = server.journal.read(f"server:{task}")
     planned = server.queries._queries[task].task
     level = [1, 4, 16, 400, "olh", 3, ""]
+    names = [1, 24, 0, 1698, "walsh", 4, ""]
     said = {"traces": [level], "notes": [], "groups": [], "implausible": 0}
     book = {
         "left:south": canonical_json("did not answer: \u202enobody listens"),
         "beacon:north": b"{}",
         "outcome:a:b:2": canonical_json({"kind": "list", "content": {**said, "list": ""}}),
+        "outcome:c:3": canonical_json({"kind": "done", "content": {**said, "traces": [names]}}),
         "outcome:a:b:3": canonical_json({"kind": "withdrawn", "content": {**said, "traces": [], "reason": "too few"}}),
     }
     words = [(each.number, each.party, each.words) for each in events_behind(planned, book, 0)]
@@ -119,9 +121,10 @@ def test_every_fact_is_said_in_words() -> None:
         (2, "south", "the query goes on without south: did not answer: \\u202enobody listens"),
         (3, "north", "the groups of the devices of north were drawn"),
         (4, "a:b", "a:b wants a list of candidates signed (level 1: 400 reports, 3 of 16 candidates kept)"),
-        (5, "a:b", "a:b withdrew: too few"),
+        (5, "c", "c sent its last result (level 1: 1,698 reports, 4 names kept)"),
+        (6, "a:b", "a:b withdrew: too few"),
     ]
-    assert [each.number for each in events_behind(planned, book, 3)] == [4, 5]
+    assert [each.number for each in events_behind(planned, book, 3)] == [4, 5, 6]
     assert events_behind(planned, kept, 0) == [*events_behind(planned, kept, 0)[:4], *events_behind(planned, kept, 4)]
 
 
