@@ -71,9 +71,9 @@ def serve_server(path: Path, environment: Mapping[str, str], pages: ServerPages)
             log.say("ended", role="server")
 
 
-def _opener(party: KnownParty) -> Callable[[], HttpChannel]:
-    """Return what opens a channel to a party: every query has one of its own."""
-    return lambda: HttpChannel(party.name, RetryingConnection(party.url, party.ca, POLLING), party.key)
+def _opener(party: KnownParty) -> Callable[[int], HttpChannel]:
+    """Return what opens a channel to a party for replies up to a length: every query has one of its own."""
+    return lambda most: HttpChannel(party.name, RetryingConnection(party.url, party.ca, POLLING), party.key, most)
 
 
 def _watched(party: KnownParty) -> WatchedParty:

@@ -67,7 +67,7 @@ def server(parties: Parties) -> Iterator[GatewayServer]:
 @pytest.fixture
 def channel(server: GatewayServer) -> Iterator[HttpChannel]:
     url = f"http://127.0.0.1:{server.server_port}/party/{quote(NAME, safe='')}"
-    made = HttpChannel(NAME, RetryingConnection(url, retry=AT_ONCE), Secret(b"00ff"))
+    made = HttpChannel(NAME, RetryingConnection(url, retry=AT_ONCE), Secret(b"00ff"), 1 << 20)
     yield made
     made.close()
 
