@@ -34,7 +34,7 @@ def checked_settings(path: Path, environment: Mapping[str, str]) -> tuple[Server
         tls_context(settings.tls)
     for party in settings.parties:
         if party.ca is not None:
-            _opener(party)()
+            _watched(party).open()
     return settings, SigningKey.load(settings.signing_key)
 
 
