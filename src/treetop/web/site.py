@@ -150,6 +150,10 @@ class Site:
 
         self._routes.append(Route(path, answer, methods=[method]))
 
+    def knows(self, request: Request) -> bool:
+        """Return whether whoever sent a request is still known."""
+        return self._entrance.visitor(request) is not None
+
     def shown(self, visit: Visit, template: str, status: int = 200, **values: Any) -> Response:
         """Return a page, or the part of one that a template is."""
         path = visit.request.url.path.removeprefix(PREFIX)
