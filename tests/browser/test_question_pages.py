@@ -17,10 +17,11 @@ from treetop.adapters.system.structured_log import StructuredLog
 from treetop.datasets.loading import load
 from treetop.services.server.app import server_app
 from treetop.web.server_pages import server_pages
-from treetop.web.simulator import simulator_app
+from treetop.web.simulator import ByAddress, simulator_app
 
 DRINKS = {"harbour": {"chai": 9000, "cocoa": 2000, "mate": 700}, "market": {"chai": 5000, "latte": 3000}}
 LIST = "chai\ncocoa\nlatte\nmate\nwater"
+ENTRANCE = ByAddress()
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def simulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     file = tmp_path_factory.mktemp("simulator") / "drinks.csv"
     rows = [f"{party},{item},{users}" for party, held in DRINKS.items() for item, users in held.items()]
     file.write_text("\n".join(["party,item,users", *rows]) + "\n")
-    with served(simulator_app(load(file), [file.name], StructuredLog())) as port:
+    with served(simulator_app(load(file), [file.name], StructuredLog(), ENTRANCE)) as port:
         yield f"http://127.0.0.1:{port}"
 
 
@@ -57,7 +58,7 @@ def choose_file(tab: Tab, path: Path) -> None:
 def test_a_newcomer_plays_with_epsilon(browser: Chromium, simulator: str, tmp_path: Path) -> None:
     tab = browser.tab("data:text/html,")
     tab.watch()
-    tab.go(f"{simulator}/page/")
+    tab.go(f"{simulator}{ENTRANCE.path}")
     shown(tab, "right at most 89 times in 100")
     tab.run("document.querySelector('details').open = true")
     (tmp_path / "items.txt").write_text(LIST)
@@ -95,7 +96,7 @@ def pages_of(tab: Tab) -> int:
 def test_mechanisms_stand_side_by_side(browser: Chromium, simulator: str) -> None:
     tab = browser.tab("data:text/html,")
     tab.watch()
-    tab.go(f"{simulator}/page/")
+    tab.go(f"{simulator}{ENTRANCE.path}")
     shown(tab, "right at most 89 times in 100")
     fill(tab, k="2", repeats="2")
     tab.run(
@@ -135,6 +136,7 @@ def test_an_analyst_orders_a_query(browser: Chromium, server: tuple[HostedServer
 def test_what_a_billion_users_cost(browser: Chromium, simulator: str) -> None:
     tab = browser.tab("data:text/html,")
     tab.watch()
+    tab.go(f"{simulator}{ENTRANCE.path}")
     tab.go(f"{simulator}/page/capacity")
     shown(tab, "1,653 /s")
     fill(tab, users="2e6", parties="4")

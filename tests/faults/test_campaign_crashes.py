@@ -37,7 +37,7 @@ class Server:
 
     def begin(self) -> None:
         """Start a process of the server."""
-        openers = {name: (lambda found=channel: found) for name, channel in self.channels.items()}
+        openers = {name: (lambda _most, found=channel: found) for name, channel in self.channels.items()}
         self.log = StringIO()
         log = StructuredLog(self.log)
         self.queries = QueryManager(

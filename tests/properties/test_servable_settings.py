@@ -18,7 +18,7 @@ from treetop.encoding.item_codecs import codec_named
 from treetop.errors import InvalidInput
 from treetop.federation.protocol import MAX_MESSAGE_BYTES, MAX_REPLY_BYTES, ServerMessage
 from treetop.federation.server import planning
-from treetop.federation.server.planning import QueryOrder, planned_task
+from treetop.federation.server.planning import QueryOrder, longest_reply, planned_task
 from treetop.federation.task_parameters import parameters_of
 from treetop.federation.wire.signed_documents import Publication, PublishedList, Question, signed
 from treetop.mechanisms import protocol
@@ -127,19 +127,24 @@ def test_whatever_is_accepted_can_be_run(ordered: QueryOrder) -> None:
 
 
 class WatchedChannel(MemoryChannel):
-    """Remembers the longest message that a party was told."""
+    """Remembers the longest message that a party was told, and its longest reply."""
 
-    longest = 0
+    longest = longest_reply = 0
 
     def tell(self, task: bytes, number: int, message: bytes) -> None:
         self.longest = max(self.longest, len(message))
         super().tell(task, number, message)
 
+    def outcome(self, task: bytes, number: int) -> bytes | None:
+        found = super().outcome(task, number)
+        self.longest_reply = max(self.longest_reply, len(found or b""))
+        return found
+
 
 @given(orders())
 @settings(max_examples=40, deadline=None)
 def test_whatever_is_accepted_can_be_told(ordered: QueryOrder) -> None:
-    """A whole federation in memory: no message is longer than a party takes."""
+    """A whole federation in memory: no message is longer than a party takes, no reply longer than the server does."""
     with lowered():
         asked = Federation.of(ordered, crowd({"a": 300, "b": 200}))
         watched = {name: WatchedChannel(name, party) for name, party in asked.parties.items()}
@@ -150,6 +155,23 @@ def test_whatever_is_accepted_can_be_told(ordered: QueryOrder) -> None:
             assume(False)
         query.run()
     assert all(0 < channel.longest <= MESSAGE for channel in watched.values())
+    with patch.object(planning, "REPLY_AROUND_BYTES", MESSAGE):
+        most = longest_reply(query.task)
+    assert all(0 < channel.longest_reply <= most for channel in watched.values())
+
+
+@pytest.mark.parametrize(
+    ("changed", "most"),
+    [
+        ({}, 10 << 20), ({"mechanism": "taps", "mode": "rounds", "encoding": "ids"}, 5 << 20),
+        ({"mechanism": "canopy", "encoding": "ids"}, 6 << 20),
+        ({"settings": {"expected_items": 1_000_000}}, 27 << 20),
+    ],
+)  # fmt: skip
+def test_of_an_ordinary_query_a_server_takes_no_replies_of_256_mib(changed: dict[str, Any], most: int) -> None:
+    """Eight of them are in memory together, and a party can send what it likes."""
+    task = planned_task(QueryOrder(**{"name": "fruit", "parties": ("a", "b"), **changed}))
+    assert MAX_MESSAGE_BYTES < longest_reply(task) < most
 
 
 @pytest.mark.parametrize(("bits", "kept", "step"), [(48, 512, 8), (256, 64, 8), (24, 4000, 4), (48, 2, 16)])

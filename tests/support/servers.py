@@ -97,7 +97,7 @@ def manager_over(
     expected: dict[str, int] | None = None,
     clock: ServiceClock | None = None,
 ) -> QueryManager:
-    openers = {name: (lambda found=channel: found) for name, channel in of.items()}
+    openers = {name: (lambda _most, found=channel: found) for name, channel in of.items()}
     return QueryManager(
         journal, SIGNING, openers, clock=clock or SystemClock(), entropy=FixedEntropy(9),
         log=log or StructuredLog(StringIO()), expected=expected,

@@ -8,7 +8,7 @@ outlasts the process: what is lost with it the server asks for again.
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from statistics import median
 from threading import Condition
@@ -17,6 +17,7 @@ from treetop_flower.wire import Answer, Call
 
 MAX_EXCHANGES = 1_000
 MAX_KEPT_BYTES = 1 << 29
+"""Of answers that wait for the server, and of calls that wait for a party: so much each."""
 HEARD_SECONDS = 60.0
 """A party whose node answered within this time is said to be at work while the next answer is under way."""
 AT_WORK = 202
@@ -64,6 +65,10 @@ class Exchange:
     def patience(self) -> Patience:
         """Return how answers to its action are given."""
         return _PATIENCE.get(self.call.action, HANDED_OVER)
+
+    def ends(self, failure: str) -> None:
+        """Note that no message of it is under way; whoever asks again brings the body again."""
+        self.under_way, self.failure, self.call = False, failure, replace(self.call, body=b"")
 
     def fresh_until(self) -> float:
         """Return when the party must be asked again."""
@@ -138,14 +143,19 @@ class Gateway:
         name = (party, call.action, call.task, str(call.number), _digest(call.key.encode()), _digest(call.body))
         found = self._exchanges.get(name)
         if found is None:
-            if len(self._exchanges) >= MAX_EXCHANGES:
-                raise NoAnswer("too many calls are under way")
+            self._check_room(len(self._exchanges) + 1, call)
             found = self._exchanges[name] = Exchange(party, call, now)
         elif not found.under_way and (found.failure or now >= found.fresh_until()):
+            self._check_room(len(self._exchanges), call)
             at_work = found.answer is not None and found.answer.status == AT_WORK
             found.pause = min(2 * found.pause, self._longest_pause) if at_work else FIRST_PAUSE
-            found.asked, found.under_way, found.given_out, found.failure = now, True, False, ""
+            found.call, found.asked, found.under_way, found.given_out, found.failure = call, now, True, False, ""
         return found
+
+    def _check_room(self, exchanges: int, call: Call) -> None:
+        kept = sum(len(each.call.body) for each in self._exchanges.values())
+        if exchanges > MAX_EXCHANGES or kept + len(call.body) > MAX_KEPT_BYTES:
+            raise NoAnswer("too many calls are under way")
 
     def _given(self, exchange: Exchange) -> Answer | None:
         """Return what may be said of an exchange now, if anything."""
@@ -181,7 +191,7 @@ class Gateway:
         with self._changed:
             now = self._clock()
             exchange.answer, exchange.answered, exchange.ended = answer, now, now
-            exchange.under_way, exchange.failure = False, ""
+            exchange.ends("")
             self._heard[exchange.party] = now
             self.times.add(now - exchange.asked)
             self._changed.notify_all()
@@ -189,7 +199,8 @@ class Gateway:
     def failed(self, exchange: Exchange, reason: str) -> None:
         """Run by the carrier: a message got no answer; the next call sends another."""
         with self._changed:
-            exchange.under_way, exchange.failure, exchange.ended = False, reason, self._clock()
+            exchange.ended = self._clock()
+            exchange.ends(reason)
             self._changed.notify_all()
 
     def connected(self, parties: frozenset[str]) -> None:

@@ -5,10 +5,12 @@ server's key travels with the call, and an answer is given only to the key that 
 """
 
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, Lock
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,6 +19,9 @@ from treetop_flower.wire import MAX_BODY_BYTES, Malformed, call_at
 
 IDLE_SECONDS = 60.0
 MAX_CONNECTIONS = 200
+MAX_HELD_BYTES = 1 << 29
+"""Of the bodies of all requests that are not answered yet: whoever is on this machine can begin any number."""
+BODY_SECONDS, PIECE_BYTES = 30.0, 1 << 20
 PREFIX = "party"
 Health = Callable[[], dict[str, Any] | None]
 """What is said of the gateway's health; None: the carrier stands still."""
@@ -30,8 +35,20 @@ class GatewayServer(ThreadingHTTPServer):
 
     def __init__(self, address: tuple[str, int], gateway: Gateway, health: Health) -> None:
         self.gateway, self.health = gateway, health
-        self.places = BoundedSemaphore(MAX_CONNECTIONS)
+        self.places, self._lock, self._held = BoundedSemaphore(MAX_CONNECTIONS), Lock(), 0
         super().__init__(address, _Handler)
+
+    @contextmanager
+    def holding(self, size: int) -> Iterator[bool]:
+        """Give whether there is room for a body of so many bytes, which is kept while the block lasts."""
+        with self._lock:
+            fits = self._held + size <= MAX_HELD_BYTES
+            self._held += size if fits else 0
+        try:
+            yield fits
+        finally:
+            with self._lock:
+                self._held -= size if fits else 0
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection, or hang up where there are too many."""
@@ -71,9 +88,23 @@ class _Handler(BaseHTTPRequestHandler):
         elif int(length) > MAX_BODY_BYTES:
             self._refuse(413, f"expected {MAX_BODY_BYTES} bytes at most, found {length}")
         else:
-            body = self.rfile.read(int(length))
-            if len(body) == int(length):
-                self._carry(body)
+            with self.server.holding(int(length)) as fits:
+                if not fits:
+                    self._refuse(503, "too much is under way at the moment")
+                elif (body := self._read(int(length))) is None:
+                    self.close_connection = True
+                else:
+                    self._carry(body)
+
+    def _read(self, length: int) -> bytes | None:
+        """Return a body that comes whole and in time."""
+        body, end = bytearray(), time.monotonic() + BODY_SECONDS
+        while len(body) < length and time.monotonic() < end:
+            part = self.rfile.read1(min(length - len(body), PIECE_BYTES))
+            if not part:
+                return None
+            body += part
+        return bytes(body) if len(body) == length else None
 
     def _carry(self, body: bytes) -> None:
         _, prefix, name, path = (*self.path.split("/", 3), "", "", "")[:4]

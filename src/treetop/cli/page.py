@@ -53,19 +53,19 @@ def page(
         from treetop.adapters.system.structured_log import StructuredLog  # noqa: PLC0415
         from treetop.services.server.settings import ServerLimits  # noqa: PLC0415
         from treetop.web.sign_off import NOT_RUN, read_audit  # noqa: PLC0415
-        from treetop.web.simulator import simulator_app  # noqa: PLC0415
+        from treetop.web.simulator import ByAddress, simulator_app  # noqa: PLC0415
 
     words = files or ["syn"]
     recorded = NOT_RUN if audit is None else str(read_audit(audit))
     with reading_bar() as progress:
         federation = federation_named(words, replace(read, progress=progress))
     source = [*words, *written_options(read)]
-    log = StructuredLog()
+    log, entrance = StructuredLog(), ByAddress()
     with listening(Address(HOST, port)) as listener:
-        url = f"http://{HOST}:{listener.getsockname()[1]}/page/"
-        out.print(f"{federation!r} is at {url}", soft_wrap=True)
-        out.print("Ctrl-C ends it.")
+        here = f"http://{HOST}:{listener.getsockname()[1]}"
+        out.print(f"{federation!r} is at {here}{entrance.path}", soft_wrap=True)
+        out.print("Whoever has this address can look. Ctrl-C ends it.")
         if open_page:
-            webbrowser.open(url)
-        serve(simulator_app(federation, source, log, recorded), listener, tls=None, log=log, limits=ServerLimits(),
-              renew=lambda: None)  # fmt: skip
+            webbrowser.open(here + entrance.path_for_once())
+        serve(simulator_app(federation, source, log, entrance, recorded), listener, tls=None, log=log,
+              limits=ServerLimits(), renew=lambda: None)  # fmt: skip

@@ -120,7 +120,8 @@ class ServerPages:
 
     def events(self, visit: Visit) -> Response:
         """Follow a query, as the endpoint of the API does."""
-        return self._context.streams.response(_task(visit), visit.request.headers.get("last-event-id"))
+        seen = visit.request.headers.get("last-event-id")
+        return self._context.streams.response(_task(visit), seen, lambda: self._site.knows(visit.request))
 
     def log(self, visit: Visit) -> Response:
         """Show every task that was signed."""

@@ -8,6 +8,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from hashlib import sha256
+from hmac import compare_digest
 from secrets import token_urlsafe
 from threading import Lock
 from typing import Any
@@ -40,7 +42,7 @@ from treetop.web.drawings.svg import Picture
 from treetop.web.plan_view import mode_of, plan_view
 from treetop.web.question_form import LIST_KINDS, STRATEGIES_IN_WORDS, AskedQuestion, chosen, number
 from treetop.web.sign_off import NOT_RUN
-from treetop.web.site import Link, Site, Visit, Visitor, address
+from treetop.web.site import PREFIX, Link, Site, Visit, Visitor, address
 
 TITLE = "Treetop simulator"
 LINKS = (Link("/", "Simulator"), CAPACITY)
@@ -103,15 +105,50 @@ class AskedRun:
         return (epsilon / 2, epsilon, epsilon * 2)
 
 
-class OnThisMachine:
-    """The entrance of the simulator: whoever reaches it is on this machine; forms still bring a token."""
+class ByAddress:
+    """The entrance of the simulator: whoever has its address, which ends in a key that nobody else on the machine has.
+
+    Every user of a machine reaches its ports, and what is read here may be for its owner alone.
+    """
 
     def __init__(self) -> None:
-        self._visitor = Visitor(token_urlsafe(32), "")
+        self._visitor, self._cookie = Visitor(token_urlsafe(32), ""), token_urlsafe(32)
+        self._name = f"treetop_{sha256(self._cookie.encode()).hexdigest()[:8]}"  # others on this machine have theirs
+        self._key, self._keys_for_once = token_urlsafe(32), set[str]()
 
-    def visitor(self, request: Request) -> Visitor:  # noqa: ARG002  everybody is the same
-        """Return the one visitor that there is."""
-        return self._visitor
+    @property
+    def path(self) -> str:
+        """Return where the owner comes in, as often as they like."""
+        return address(f"/enter/{self._key}")
+
+    def path_for_once(self) -> str:
+        """Return where somebody comes in once: the address of a browser's start stands in the list of processes."""
+        key = token_urlsafe(32)
+        self._keys_for_once.add(key)
+        return address(f"/enter/{key}")
+
+    def visitor(self, request: Request) -> Visitor | None:
+        """Return the one visitor that there is, if it is they who ask."""
+        shown = request.cookies.get(self._name, "")
+        return self._visitor if compare_digest(shown.encode(), self._cookie.encode()) else None
+
+    def add_to(self, site: Site) -> None:
+        """Add the way in, and what strangers are told."""
+        site.add("GET", "/enter/{key}", self._enter, for_everybody=True)
+        site.add("GET", "/login", self._stranger, for_everybody=True)
+
+    def _enter(self, visit: Visit) -> Response:
+        key: str = visit.request.path_params["key"]
+        if key in self._keys_for_once:
+            self._keys_for_once.remove(key)
+        elif not compare_digest(key.encode(), self._key.encode()):
+            return self._stranger(visit)
+        entered = RedirectResponse(address("/"), 303)
+        entered.set_cookie(self._name, self._cookie, path=PREFIX, httponly=True, samesite="strict")
+        return entered
+
+    def _stranger(self, visit: Visit) -> Response:  # noqa: ARG002  whoever it is
+        raise Problem(403, "this page is opened with the whole address that `treetop page` printed")
 
 
 class Simulator:
@@ -267,7 +304,9 @@ def _curves(rows: Sequence[Row]) -> Picture:
     return curves(series, "F1 against the true items", "epsilon")
 
 
-def simulator_app(federation: Federation, source: Sequence[str], log: StructuredLog, audit: str = NOT_RUN) -> ASGIApp:
+def simulator_app(
+    federation: Federation, source: Sequence[str], log: StructuredLog, entrance: ByAddress, audit: str = NOT_RUN
+) -> ASGIApp:
     """Return the application of a simulator, which answers to this machine's own names only."""
 
     def refused(error: Exception) -> Problem:
@@ -276,7 +315,8 @@ def simulator_app(federation: Federation, source: Sequence[str], log: Structured
         log.failure("internal_error", error)
         return Problem(500, "internal error")
 
-    site = Site(TITLE, LINKS, OnThisMachine(), refused)
+    site = Site(TITLE, LINKS, entrance, refused)
+    entrance.add_to(site)
     Simulator(federation, source, site, audit=audit)
     add_capacity(site)
     hosts = Middleware(TrustedHostMiddleware, allowed_hosts=LOCAL_HOSTS, www_redirect=False)

@@ -23,11 +23,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from treetop.adapters.http.cross_origin import OWN_PAGES
 from treetop.adapters.http.problem_details import Problem
+from treetop.adapters.http.request_guard import check_length
 from treetop.public_text import visible
 
 PREFIX = OWN_PAGES
 STATIC_TYPES = {"css": "text/css", "js": "text/javascript", "txt": "text/plain", "svg": "image/svg+xml"}
 TOKEN_FIELD, TOKEN_HEADER = "form_token", "x-form-token"
+MAX_FIELDS = 200
+STRANGERS_FORM_BYTES = 16 << 10
+"""Of what somebody sends who has shown no key yet."""
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -85,7 +89,11 @@ class Visit:
         if self.request.method == "GET":
             query = self.request.query_params
             return {name: query.getlist(name) for name in query}
-        return parse_qs(self.body.decode("utf-8", errors="replace"), keep_blank_values=True, max_num_fields=200)
+        try:
+            text = self.body.decode("utf-8", errors="replace")
+            return parse_qs(text, keep_blank_values=True, max_num_fields=MAX_FIELDS)
+        except ValueError:
+            raise Problem(400, f"a form has {MAX_FIELDS} fields at most") from None
 
     def field(self, name: str, default: str = "") -> str:
         """Return one field of a form."""
@@ -94,7 +102,11 @@ class Visit:
     @property
     def part_only(self) -> bool:
         """Return whether htmx asks, for a part of a page."""
-        return self.request.headers.get("hx-request") == "true"
+        return _wants_part(self.request)
+
+
+def _wants_part(request: Request) -> bool:
+    return request.headers.get("hx-request") == "true"
 
 
 Handler = Callable[[Visit], Response]
@@ -124,18 +136,23 @@ class Site:
         async def answer(request: Request) -> Response:
             request.scope["route"] = SimpleNamespace(path=address(path))  # what the metrics call it
             try:
-                visit = Visit(request, self._entrance.visitor(request), await request.body())
+                visitor = self._entrance.visitor(request)
                 if method != "GET":
                     check_origin(request)
-                if visit.visitor is None and not for_everybody:
-                    return _to_login(visit)
-                if method != "GET" and visit.visitor is not None:
+                if visitor is None and not for_everybody:
+                    return _to_login(request)
+                visit = Visit(request, visitor, await _form_of(request, known=visitor is not None))
+                if method != "GET" and visitor is not None:
                     _check_token(visit)
                 return await run_in_threadpool(handler, visit)
             except Exception as error:
                 return self._refused(request, error)
 
         self._routes.append(Route(path, answer, methods=[method]))
+
+    def knows(self, request: Request) -> bool:
+        """Return whether whoever sent a request is still known."""
+        return self._entrance.visitor(request) is not None
 
     def shown(self, visit: Visit, template: str, status: int = 200, **values: Any) -> Response:
         """Return a page, or the part of one that a template is."""
@@ -187,9 +204,20 @@ def address(path: str) -> str:
     return PREFIX + path
 
 
-def _to_login(visit: Visit) -> Response:
+async def _form_of(request: Request, *, known: bool) -> bytes:
+    """Return the body of a form; of a stranger's no more than a key takes."""
+    if known:
+        return await request.body()
+    body = b""
+    async for part in request.stream():
+        body += part
+        check_length(len(body), STRANGERS_FORM_BYTES)
+    return body
+
+
+def _to_login(request: Request) -> Response:
     """Send a stranger to the login; a part of a page cannot go there, so htmx loads the whole of it."""
-    if visit.part_only:
+    if _wants_part(request):
         return Response(status_code=401, headers={"HX-Redirect": address("/login")})
     return RedirectResponse(address("/login"), 303)
 

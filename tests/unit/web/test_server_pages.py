@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http.client import HTTPConnection
 
 import pytest
 from tests.support.http_answers import Answer
@@ -166,3 +167,14 @@ def test_devices_that_may_not_answer_are_counted_where_there_are_some() -> None:
         "not their week": 5,
     }  # fmt: skip
     assert (row.step, row.came, row.plan) == ("collects reports", 2, 9)
+
+
+def test_whoever_leaves_follows_no_more(waiting: Open) -> None:
+    task, person = waiting.server.queries.take(wanted()).task, waiting.person
+    connection = HTTPConnection("127.0.0.1", person.port, timeout=20)
+    connection.request("GET", f"/page/queries/{task}/events", headers={"cookie": person.cookie})
+    stream = connection.getresponse()
+    assert stream.readline() == b"retry: 2000\n"
+    assert person.post("/logout").status == 303
+    assert stream.read().endswith(b"\n\n")
+    connection.close()

@@ -1,5 +1,6 @@
 """Login by access key: what a session is worth, and when it ends."""
 
+import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -124,3 +125,17 @@ def test_the_oldest_session_makes_room(port: int, monkeypatch: pytest.MonkeyPatc
         person.log_in(ADMIN_KEY)
     assert people[0].get("/").status == 303
     assert b"inside" in people[2].get("/").body
+
+
+def test_a_form_of_too_many_fields_is_no_error_of_the_service(port: int) -> None:
+    refused = VisitorOf(port).post("/login", **{f"field{number}": "x" for number in range(201)})
+    assert (refused.status, b"200 fields at most" in refused.body) == (400, True)
+
+
+def test_of_a_stranger_no_more_is_read_than_a_key_takes(port: int) -> None:
+    refused = VisitorOf(port).post("/login", key="x" * 20_000)
+    assert (refused.status, b"16384 bytes at most" in refused.body) == (413, True)
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as waiting:  # its form never comes
+        head = b"POST /page/logout HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000000\r\n\r\n"
+        waiting.sendall(head)
+        assert waiting.recv(65536).startswith(b"HTTP/1.1 303 ")

@@ -29,7 +29,7 @@ from treetop.extras import MissingExtra
 from treetop.query.find import simulated_answer
 from treetop.web import simulator
 from treetop.web.drawings.svg import percent
-from treetop.web.simulator import simulator_app
+from treetop.web.simulator import ByAddress, simulator_app
 
 HELD = {"a": {7: 4000, 9: 2500, 12: 900, 300: 30}, "b": {9: 3000, 7: 1200, 40: 800}}
 ROWS = [f"{party},{item},{users}" for party, held in HELD.items() for item, users in held.items()]
@@ -41,8 +41,9 @@ SECONDS = 120
 class Page:
     """A browser without a screen."""
 
-    def __init__(self, port: int) -> None:
-        self.port = port
+    def __init__(self, port: int, entrance: ByAddress) -> None:
+        self.port, self.cookie = port, ""
+        self.cookie = self.get(entrance.path).headers["set-cookie"].partition(";")[0]
         found = TOKEN.search(self.get("/page/").body.decode())
         assert found is not None
         self.token = found[1]
@@ -50,7 +51,8 @@ class Page:
     def ask(self, path: str, method: str = "GET", body: str | None = None, **headers: str) -> Answer:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
         try:
-            connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+            sent = {name.replace("_", "-"): value for name, value in ({"Cookie": self.cookie} | headers).items()}
+            connection.request(method, path, body, sent)
             return answer_of(connection)
         finally:
             connection.close()
@@ -81,8 +83,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def page(data: Path) -> Iterator[Page]:
-    with served(simulator_app(load(data), [str(data)], StructuredLog())) as port:
-        yield Page(port)
+    entrance = ByAddress()
+    with served(simulator_app(load(data), [str(data)], StructuredLog(), entrance)) as port:
+        yield Page(port, entrance)
 
 
 def command_of(answer: Answer) -> list[str]:
@@ -252,6 +255,31 @@ def test_another_name_for_this_machine_is_refused(page: Page, host: str) -> None
     assert page.get("/page/", Host=f"localhost:{page.port}").status == 200
 
 
+def test_other_users_of_the_machine_see_nothing(data: Path) -> None:
+    """They reach its ports: what a file holds, which is its owner's alone, stays so."""
+    entrance = ByAddress()
+    with served(simulator_app(load(data), [str(data)], StructuredLog(), entrance)) as port:
+        page = Page(port, entrance)
+        where = page.run(**QUICK)
+        own, page.cookie = page.cookie, ""
+        for path in ("/page/", where, f"{where}/answer.json", "/page/capacity"):
+            assert page.get(path).headers["location"] == "/page/login", path
+        assert page.post("/page/runs", QUICK).headers["location"] == "/page/login"
+        for path in ("/page/login", "/page/enter/guessed", "/page/enter/%ff"):
+            refused = page.get(path)
+            assert (refused.status, b"the whole address" in refused.body) == (403, True)
+            assert "set-cookie" not in refused.headers
+        once = entrance.path_for_once()
+        assert [page.get(once).status for _ in range(2)] == [303, 403]
+        entered = page.get(entrance.path).headers["set-cookie"]
+        assert {part.strip().lower() for part in entered.split(";")[1:]} == {
+            "httponly",
+            "samesite=strict",
+            "path=/page",
+        }
+        assert entered.partition(";")[0] == own
+
+
 def test_other_sites_send_no_forms(page: Page) -> None:
     assert page.ask("/page/runs", "POST", urlencode(QUICK)).status == 403
     assert page.post("/page/runs", QUICK, Origin="http://evil.example").status == 403
@@ -274,8 +302,9 @@ def test_users_who_hold_sets(tmp_path: Path) -> None:
     file = tmp_path / "sets.csv"
     file.write_text("party,user,item\n" + "".join(f"a,{n},{item}\n" for n in range(3000) for item in ("1", str(n % 3))))
     source = [str(file), "--user-column", "user"]
-    with served(simulator_app(load(file, user="user"), source, StructuredLog())) as port:
-        page = Page(port)
+    entrance = ByAddress()
+    with served(simulator_app(load(file, user="user"), source, StructuredLog(), entrance)) as port:
+        page = Page(port, entrance)
         assert "Users hold sets" in page.get("/page/").body.decode()
         where = page.run(k="2")
         assert printed(command_of(page.get(where))) == page.get(f"{where}/answer.json").json
@@ -304,8 +333,10 @@ def test_the_command_listens_on_this_machine_only(data: Path, monkeypatch: pytes
     result = CliRunner().invoke(app, ["page", str(data), "--open", "--audit", str(audit)])
     assert isinstance(result.exception, Stopped)
     assert found["address"][0] == "127.0.0.1"
-    assert opened == [f"http://127.0.0.1:{found['address'][1]}/page/"]
-    assert opened[0] in result.stdout.replace("\n", "")
+    (shown,) = re.findall(r"is at (\S+)", result.stdout.replace("\n", " "))
+    here = f"http://127.0.0.1:{found['address'][1]}/page/enter/"
+    assert shown.startswith(here)
+    assert [each.startswith(here) and each != shown for each in opened] == [True]  # others see how a browser is started
 
 
 def test_the_command_says_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,7 +348,8 @@ def test_the_command_says_what_is_not_installed(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_recorded_audit_stands_on_the_page_to_sign(data: Path) -> None:
-    with served(simulator_app(load(data), [str(data)], StructuredLog(), "pass: 5 of 5 claims")) as port:
-        page = Page(port)
+    entrance = ByAddress()
+    with served(simulator_app(load(data), [str(data)], StructuredLog(), entrance, "pass: 5 of 5 claims")) as port:
+        page = Page(port, entrance)
         signed = page.get(f"{page.run(**QUICK)}/answer").body.decode()
         assert "pass: 5 of 5 claims" in signed

@@ -152,6 +152,10 @@ class AccessKeys:
         if caller not in callers:
             raise Problem(403, f"this key is not one of the {caller.replace('_', ' ')}")
 
+    def opens(self, caller: Caller, authorization: str | None) -> bool:
+        """Return whether a key is, now, one of this caller's."""
+        return caller in self.callers(sha256(_token(authorization)).digest())
+
     def callers(self, digest: bytes) -> set[Caller]:
         """Return whose a key with this SHA-256 is now; every key is compared, so that the time says nothing."""
         moment = datetime.fromtimestamp(self._now(), UTC)

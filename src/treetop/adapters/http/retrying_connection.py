@@ -1,11 +1,14 @@
 """An HTTP connection that is kept open and tries again, always with the same bytes."""
 
+import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
+from io import BufferedReader, RawIOBase
 from pathlib import Path
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from treetop.adapters.system.host import SystemEntropy
@@ -57,6 +60,43 @@ class Request:
     headers: Mapping[str, str] | None = None
     max_bytes: int = 1 << 22
     """Of the answer: a longer one is refused."""
+
+
+class _Incoming(RawIOBase):
+    """What comes in on a socket until a moment; whoever sends a byte now and then gains no time by it."""
+
+    def __init__(self, connected: socket.socket, end: float) -> None:
+        self._socket, self._end = connected, end
+        self._bytes = connected.makefile("rb", buffering=0)  # it also keeps a socket open that is closed meanwhile
+
+    def readable(self) -> bool:
+        """Return that this is read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Wait for the next bytes, no longer than is left for all of them."""
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._socket.settimeout(left)
+        return self._bytes.readinto(buffer)
+
+    def close(self) -> None:
+        """Read no more."""
+        self._bytes.close()
+        super().close()
+
+
+def _answer_until(end: float) -> type[HTTPResponse]:
+    """Return a kind of answer whose head, body and trailers together have until then."""
+
+    class Answer(HTTPResponse):
+        def __init__(self, sock: socket.socket, *others: Any, **named: Any) -> None:
+            super().__init__(sock, *others, **named)
+            self.fp.close()
+            self.fp = BufferedReader(_Incoming(sock, end))
+
+    return Answer
 
 
 class RetryingConnection:
@@ -115,14 +155,16 @@ class RetryingConnection:
 
     def _ask_once(self, request: Request) -> Reply:
         connection = self._connection = self._connection or self._opened()
-        end = time.monotonic() + self._retry.answer_within
+        if connection.sock is not None:
+            connection.sock.settimeout(self._retry.answer_within)
         path = self._parts.path.rstrip("/") + request.path
         connection.request(request.method, path, request.body, dict(request.headers or {}))
+        connection.response_class = _answer_until(time.monotonic() + self._retry.answer_within)
         answer = connection.getresponse()
-        body = self._body(answer, request.max_bytes, end)
+        body = self._body(answer, request.max_bytes)
         return Reply(answer.status, body, self._wanted_pause(answer.getheader("Retry-After")))
 
-    def _body(self, answer: HTTPResponse, max_bytes: int, end: float) -> bytes:
+    def _body(self, answer: HTTPResponse, max_bytes: int) -> bytes:
         """Return the whole body: one that was cut off, or trickles in for too long, is no answer."""
         body = bytearray()
         if answer.length is None and not answer.chunked:
@@ -132,8 +174,6 @@ class RetryingConnection:
             if len(body) > max_bytes:
                 self.close()
                 raise PeerViolation("bytes of an answer", f"{max_bytes} at most", "more")
-            if time.monotonic() > end:
-                raise TimeoutError
         if answer.length:  # http.client itself takes a short body for a whole one
             raise IncompleteRead(bytes(body), answer.length)
         answer.close()  # so that the connection may be used again

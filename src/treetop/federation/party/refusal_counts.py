@@ -21,7 +21,9 @@ class RefusalCounts:
     """Run by the party: the refusals of one task; an entry of the journal for each time that some came."""
 
     def __init__(self, journal: Journal, task: DeviceTask) -> None:
-        self._journal, self._book, self._told = journal, f"refusals:{task.digest.hex()}", set[int]()
+        self._journal, self._book = journal, f"refusals:{task.digest.hex()}"
+        self._told: dict[int, object] = {}
+        """Serial numbers, and which request counts each."""
 
     @property
     def counts(self) -> Mapping[Refusal, int]:
@@ -33,13 +35,24 @@ class RefusalCounts:
 
     def add(self, told: Sequence[tuple[int, Refusal]]) -> list[ReportStatus]:
         """Count what devices tell with tickets of these serial numbers; once for each, by what it told first."""
-        first = dict(reversed([(serial, code) for serial, code in told if serial not in self._told]))
-        if first:  # a name that nobody else takes, and that says nothing: several processes may serve one party
-            counted = Counter(code.value for code in first.values())
-            self._journal.write(self._book, uuid4().hex, canonical_json(counted))
-            self._told.update(first)
+        request, first = object(), dict[int, Refusal]()
+        for serial, code in told:  # requests come in threads: of those with one ticket, `setdefault` lets one pass
+            if self._told.setdefault(serial, request) is request:
+                first.setdefault(serial, code)
+        if first:
+            self._count(first)
         new = set(first)
         return [_accepted_once(new, serial) for serial, _ in told]
+
+    def _count(self, first: Mapping[int, Refusal]) -> None:
+        """Keep counts, under a name that nobody else takes and that says nothing: a party may be several processes."""
+        counted = Counter(code.value for code in first.values())
+        try:
+            self._journal.write(self._book, uuid4().hex, canonical_json(counted))
+        except BaseException:
+            for serial in first:  # they are told to come again
+                del self._told[serial]
+            raise
 
 
 def _accepted_once(new: set[int], serial: int) -> ReportStatus:

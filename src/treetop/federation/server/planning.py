@@ -26,7 +26,7 @@ from treetop.federation.task import (
     LeastReports,
     WeightedGroup,
 )
-from treetop.federation.task_parameters import known_items, parameters_of
+from treetop.federation.task_parameters import known_items, mechanism_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.signed_documents import canonical_json
 from treetop.mechanisms.parameters import Parameters
@@ -45,6 +45,8 @@ from treetop.trie.user_groups import Role
 _ROLES = tuple(Role)
 _ESCAPES = 6
 """Bytes more for each prefix of a signed list: it is JSON in JSON in JSON."""
+REPLY_AROUND_BYTES = MAX_MESSAGE_BYTES
+"""Of a reply without its counts: a list to be signed, which fits into a message, or notes and traces of levels."""
 _AROUND_BYTES = 4096
 """Of a message without its prefixes and roster: beacon, signature, names of fields."""
 
@@ -285,6 +287,12 @@ def _check_messages(mechanism: Mechanism[P], asked: P, order: QueryOrder) -> Non
             f"a server takes replies of {MAX_REPLY_BYTES:,} bytes at most, found counts of up to {longest[-1]:,} "
             f"candidates in {reply:,}: keep fewer prefixes, or ask for fewer items or more levels"
         )
+
+
+def longest_reply(task: DeviceTask, listed: ItemList | None = None) -> int:
+    """Run by the server: the bytes that it takes of a reply, from what the mechanism may upload in this task."""
+    counts = mechanism_of(task, listed).max_reply_bytes(parameters_of(task))
+    return min(counts + REPLY_AROUND_BYTES, MAX_REPLY_BYTES)
 
 
 def weighted_groups(mechanism: Mechanism[P], parameters: P) -> tuple[WeightedGroup, ...]:

@@ -5,6 +5,7 @@ task, and whoever is given a list checks it before anything of it is used.
 """
 
 import json
+import re
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,12 @@ LONGEST_ITEM = 4096
 """Bytes of UTF-8: of a longer item a device makes no code."""
 LONGEST_SOURCE = 200
 _LIST_DOMAIN = b"treetop item list 1\0"
+_TEXT = rb'"(?:[^"\\]++|\\.)*+"'
+_SHAPE = re.compile(
+    rb'\{"items":\[%b(?:,%b){0,%d}+\],"ordered":(?:true|false),"source":%b\}' % (_TEXT, _TEXT, MAX_ITEMS - 1, _TEXT),
+    re.DOTALL,
+)
+"""Texts and not too many of them: of 256 MiB of something else, `json` would make gigabytes of objects."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,7 +85,7 @@ class ItemList:
     @classmethod
     def _from_json(cls, text: bytes) -> "ItemList":
         try:
-            told = json.loads(text)
+            told = json.loads(text if _SHAPE.fullmatch(text) else b"")
             listed = cls(tuple(told["items"]), told["ordered"], told["source"])
             same = listed._json == text
         except (ValueError, TypeError, KeyError, RecursionError):

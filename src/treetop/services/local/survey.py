@@ -10,6 +10,7 @@ import json
 import re
 import socket
 import ssl
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -17,7 +18,7 @@ from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from pathlib import Path
-from threading import BoundedSemaphore, Thread
+from threading import BoundedSemaphore, Lock, Thread
 from typing import Any, Self
 
 from treetop.adapters.system.durable_file import content_of, replace_durably
@@ -128,7 +129,7 @@ class SurveySite:
     def __init__(self, plan: SurveyPlan, task: SurveyTask, ticket: Callable[[], str], folder: Path) -> None:
         self._plan, self._task, self._ticket, self._folder = plan, task, ticket, folder
         self._servers: list[ThreadingHTTPServer] = []
-        self._busy = BoundedSemaphore(REQUESTS_AT_ONCE)
+        self._busy, self._counting = BoundedSemaphore(REQUESTS_AT_ONCE), Lock()
         self.handed_out = 0
 
     def __enter__(self) -> Self:
@@ -146,8 +147,8 @@ class SurveySite:
         class Handler(_SurveyHandler):
             """One request to this site."""
 
-            def answered(self, method: str) -> "_Answer":
-                return site._answer(method, self)
+            def answered(self, method: str, body: bytes | None) -> "_Answer":
+                return site._answer(method, self, body)
 
         try:
             server = ThreadingHTTPServer((address, port), Handler)
@@ -169,35 +170,37 @@ class SurveySite:
         fingerprint = issue_self_signed(address, certificate, key)
         return self.listen(address, port, tls_context(Tls(certificate, key))), fingerprint
 
-    def _answer(self, method: str, request: BaseHTTPRequestHandler) -> "_Answer":
+    def _answer(self, method: str, request: BaseHTTPRequestHandler, body: bytes | None) -> "_Answer":
         if not self._busy.acquire(timeout=SECONDS):
             return _Answer(503, b"too many requests at once", "text/plain")
         try:
-            return self._served(method, request.path.partition("?")[0], request)
+            return self._served(method, request.path.partition("?")[0], request, body)
         except (TreetopError, OSError, HTTPException):
             return _Answer(503, b"the party does not answer", "text/plain")
         finally:
             self._busy.release()
 
-    def _served(self, method: str, path: str, request: BaseHTTPRequestHandler) -> "_Answer":
+    def _served(self, method: str, path: str, request: BaseHTTPRequestHandler, body: bytes | None) -> "_Answer":
         if DEVICE_PATHS[method].fullmatch(path):
-            return self._forwarded(method, path, request)
+            return self._forwarded(method, path, body)
         match method, path:
             case "GET", "/":
                 return _Answer(200, survey_page(self._plan, self._task), "text/html; charset=utf-8")
             case "GET", _ if path[1:] in SCRIPTS:
                 return _Answer(200, page_file(path[1:]), "text/javascript; charset=utf-8")
-            case "POST", "/ticket" if self.handed_out < MAX_PEOPLE and _from_own_page(request):
-                self.handed_out += 1
+            case "POST", "/ticket" if _from_own_page(request) and self._counted():
                 return _Answer(200, json.dumps({"ticket": self._ticket()}).encode(), "application/json")
         return _Answer(404, b"not here", "text/plain")
 
-    def _forwarded(self, method: str, path: str, request: BaseHTTPRequestHandler) -> "_Answer":
+    def _counted(self) -> bool:
+        """Count somebody who gets a ticket, as long as there are any."""
+        with self._counting:
+            fits = self.handed_out < MAX_PEOPLE
+            self.handed_out += fits
+            return fits
+
+    def _forwarded(self, method: str, path: str, body: bytes | None) -> "_Answer":
         """Return the party's answer; the page is this site's own, so where it is from is not passed on."""
-        length = request.headers.get("Content-Length") or "0"
-        if not length.isdigit() or int(length) > MAX_BODY_BYTES:
-            return _Answer(413, b"too large", "text/plain")
-        body = request.rfile.read(int(length)) if method == "POST" else None
         connection = HTTPConnection(self._task.party_url.partition("//")[2], timeout=SECONDS)
         try:
             connection.request(method, path, body, {"Content-Type": "application/octet-stream"} if body else {})
@@ -229,7 +232,7 @@ class _SurveyHandler(BaseHTTPRequestHandler, ABC):
     timeout = SECONDS
 
     @abstractmethod
-    def answered(self, method: str) -> _Answer:
+    def answered(self, method: str, body: bytes | None) -> _Answer:
         """Return the answer to a request."""
 
     def log_message(self, *_: Any) -> None:
@@ -237,12 +240,23 @@ class _SurveyHandler(BaseHTTPRequestHandler, ABC):
 
     def do_GET(self) -> None:
         """Answer a request for a page or a document."""
-        self._write(self.answered("GET"))
+        self._write(self.answered("GET", None))
 
     def do_POST(self) -> None:
         """Answer a report, an enrolment, or somebody who needs a ticket."""
-        self._write(self.answered("POST"))
         self.close_connection = True
+        length = self.headers.get("Content-Length") or "0"
+        if not (length.isascii() and length.isdigit()) or int(length) > MAX_BODY_BYTES:
+            self._write(_Answer(413, b"too large", "text/plain"))
+        elif len(body := self._read(int(length))) == int(length):  # before a place is taken: it may come slowly
+            self._write(self.answered("POST", body))
+
+    def _read(self, length: int) -> bytes:
+        """Return a body, or as much of it as comes in time."""
+        body, end = b"", time.monotonic() + SECONDS
+        while len(body) < length and time.monotonic() < end and (part := self.rfile.read1(length - len(body))):
+            body += part
+        return body
 
     def _write(self, answer: _Answer) -> None:
         self.send_response(answer.status)

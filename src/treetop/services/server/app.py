@@ -152,7 +152,10 @@ class ServerRoutes:
 
     def events(self, digest: Digest, request: Request) -> Response:
         """Follow a query: every fact of its journal as a server-sent event, behind Last-Event-ID if there is one."""
-        return self._context.streams.response(digest, request.headers.get("last-event-id"))
+        headers, keys = request.headers, self._context.keys
+        return self._context.streams.response(
+            digest, headers.get("last-event-id"), lambda: keys.opens("admin", headers.get("authorization"))
+        )
 
     def result(self, digest: Digest) -> Response:
         """Return the answer of a query, once there is one."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from starlette.responses import Response, StreamingResponse
 
@@ -28,8 +28,11 @@ class EventStreams:
         """Close all streams: the service ends, and who follows takes up with the next one."""
         self._ended = True
 
-    def response(self, task: str, last_event_id: str | None) -> Response:
-        """Return the events of a query behind the one that was seen last; nothing, if that was the answer."""
+    def response(self, task: str, last_event_id: str | None, may_follow: Callable[[], bool]) -> Response:
+        """Return the events of a query behind the one that was seen last; nothing, if that was the answer.
+
+        They end when whoever follows may no longer: a key or a session has ended.
+        """
         seen = _number(last_event_id)
         events = self._queries.events(task)
         if 0 < len(events) <= seen and events[-1].kind == ANSWERED:
@@ -37,14 +40,17 @@ class EventStreams:
         if self.listeners >= self._most:
             raise come_back(503, "too many follow queries at the moment", BUSY_SECONDS)
         unbuffered = {"x-accel-buffering": "no", "cache-control": "no-store"}  # the first is for proxies
-        return StreamingResponse(self._stream(task, seen), headers=unbuffered, media_type="text/event-stream")
+        stream = self._stream(task, seen, may_follow)
+        return StreamingResponse(stream, headers=unbuffered, media_type="text/event-stream")
 
-    async def _stream(self, task: str, seen: int) -> AsyncIterator[bytes]:
+    async def _stream(self, task: str, seen: int, may_follow: Callable[[], bool]) -> AsyncIterator[bytes]:
+        yield b"retry: %d\n\n" % NEXT_TRY_MILLISECONDS
+        if self.listeners >= self._most:  # others asked at the same moment
+            return
         self.listeners += 1
         try:
-            yield b"retry: %d\n\n" % NEXT_TRY_MILLISECONDS
             quiet = 0.0
-            while not self._ended:
+            while not self._ended and may_follow():
                 new = self._queries.known_events(task)[seen:]
                 if new:
                     yield written(new)

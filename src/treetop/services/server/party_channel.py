@@ -12,7 +12,6 @@ from typing import TypeVar
 from treetop.adapters.http.retrying_connection import Reply, Request, RetryingConnection, RetryPolicy
 from treetop.adapters.system.tracing import span
 from treetop.errors import PartyUnreachable, PeerViolation
-from treetop.federation.protocol import MAX_REPLY_BYTES
 from treetop.federation.task import DeviceTask
 from treetop.services.device.party_client import detail_of
 from treetop.toml_files import Secret
@@ -21,6 +20,8 @@ POLLING = RetryPolicy(in_all=5.0, first_pause=0.2, longest_pause=2.0, answer_wit
 """The poller repeats a call that fails: a party that is away must not hold up the others."""
 AT_A_TIME = 8
 """Replies to a query that may be in memory together."""
+MAX_RECEIPT_BYTES = 1 << 16
+"""Of an answer that is no reply: that something was taken, or why it was not."""
 DONE, ACCEPTED, NO_CONTENT = 200, 202, 204
 Party = TypeVar("Party")
 Said = TypeVar("Said")
@@ -29,8 +30,9 @@ Said = TypeVar("Said")
 class HttpChannel:
     """Numbered messages to a party and its answers; see `Channel` for what may be repeated."""
 
-    def __init__(self, party: str, connection: RetryingConnection, key: Secret) -> None:
+    def __init__(self, party: str, connection: RetryingConnection, key: Secret, most_reply_bytes: int) -> None:
         self._party, self._connection, self._key = party, connection, key
+        self._most_reply_bytes = most_reply_bytes
 
     def install(self, document: bytes) -> None:
         """Give the party a signed task."""
@@ -51,15 +53,17 @@ class HttpChannel:
     def outcome(self, task: bytes, number: int) -> bytes | None:
         """Return the party's answer to a message, or None while it is at work."""
         path = f"/v1/tasks/{task.hex()}/messages/{number}/outcome"
-        reply = self._asked("GET", path, {DONE, ACCEPTED})
+        reply = self._asked("GET", path, {DONE, ACCEPTED}, most_bytes=self._most_reply_bytes)
         return reply.body if reply.status == DONE else None
 
     def close(self) -> None:
         """Hang up."""
         self._connection.close()
 
-    def _asked(self, method: str, path: str, expected: set[int], body: bytes | None = None) -> Reply:
-        request = Request(method, path, body, self._headers(body), MAX_REPLY_BYTES)
+    def _asked(
+        self, method: str, path: str, expected: set[int], body: bytes | None = None, most_bytes: int = MAX_RECEIPT_BYTES
+    ) -> Reply:
+        request = Request(method, path, body, self._headers(body), most_bytes)
         try:
             with span("ask a party", party=self._party, method=method):
                 reply = self._connection.ask(request)

@@ -15,7 +15,7 @@ from treetop.federation.ports import Signer
 from treetop.federation.server.grown_prefixes import GrownLevel, grown_prefixes
 from treetop.federation.server.list_log import ListLog
 from treetop.federation.server.party_poller import Progress
-from treetop.federation.server.planning import QueryOrder, planned_task
+from treetop.federation.server.planning import QueryOrder, longest_reply, planned_task
 from treetop.federation.server.query import SEEDS, ServerQuery
 from treetop.federation.server.query_events import QueryEvent, events_behind
 from treetop.federation.service_ports import Channel, Journal, ServiceClock
@@ -69,13 +69,14 @@ class QueryManager:
         self,
         journal: Journal,
         signer: Signer,
-        channels: Mapping[str, Callable[[], OpenedChannel]],
+        channels: Mapping[str, Callable[[int], OpenedChannel]],
         *,
         clock: ServiceClock,
         entropy: Entropy,
         log: StructuredLog,
         expected: Mapping[str, int] | None = None,
     ) -> None:
+        """`channels` open one to a party that takes replies of so many bytes at most."""
         self._journal, self._signer, self._channels = journal, signer, channels
         self._clock, self._entropy, self._log, self._expected = clock, entropy, log, expected or {}
         self._queries: dict[str, _Query] = {}
@@ -275,7 +276,8 @@ class QueryManager:
         """Open a channel to every party, run the query over them, and close them whatever came of it."""
         order, task = self._queries[digest].order, self._queries[digest].task
         with ExitStack() as opened:
-            channels = {party: opened.enter_context(closing(self._channels[party]())) for party in task.parties}
+            most = longest_reply(task, order.listed)
+            channels = {party: opened.enter_context(closing(self._channels[party](most))) for party in task.parties}
             ServerQuery(
                 order, self._signer, self._journal, channels, clock=self._clock, entropy=self._entropy,
                 ask_all=several_at_a_time, fakes_needed=fakes_needed, campaign=self._queries[digest].campaign,

@@ -34,7 +34,7 @@ def checked_settings(path: Path, environment: Mapping[str, str]) -> tuple[Server
         tls_context(settings.tls)
     for party in settings.parties:
         if party.ca is not None:
-            _opener(party)()
+            _watched(party).open()
     return settings, SigningKey.load(settings.signing_key)
 
 
@@ -71,9 +71,9 @@ def serve_server(path: Path, environment: Mapping[str, str], pages: ServerPages)
             log.say("ended", role="server")
 
 
-def _opener(party: KnownParty) -> Callable[[], HttpChannel]:
-    """Return what opens a channel to a party: every query has one of its own."""
-    return lambda: HttpChannel(party.name, RetryingConnection(party.url, party.ca, POLLING), party.key)
+def _opener(party: KnownParty) -> Callable[[int], HttpChannel]:
+    """Return what opens a channel to a party for replies up to a length: every query has one of its own."""
+    return lambda most: HttpChannel(party.name, RetryingConnection(party.url, party.ca, POLLING), party.key, most)
 
 
 def _watched(party: KnownParty) -> WatchedParty:

@@ -86,6 +86,34 @@ def test_an_answer_that_trickles_in_for_too_long_is_none() -> None:
         assert time.monotonic() - begin < 8, "the whole answer would take more than ten seconds"
 
 
+HEAD, CHUNKED = b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        HEAD + b"X: " + b"a" * 1000, b"HTTP/1.1 100 Continue\r\n\r\n" * 40, CHUNKED + b"1;" + b"a" * 1000,
+        CHUNKED + b"1\r\na\r\n0\r\n" + b"X: y\r\n" * 200,
+    ],
+    ids=["head", "interim answers", "size of a chunk", "trailers"],
+)  # fmt: skip
+def test_whatever_trickles_in_an_answer_has_its_time(endless: bytes) -> None:
+    """A party that holds up the server with a byte now and then would hold up the query of all parties."""
+    slow = RetryPolicy(in_all=0, answer_within=0.5)
+    script = Script(endless, pause=0.01)
+    with script.running(), closing(RetryingConnection(script.url, None, slow)) as kept:
+        begin = time.monotonic()
+        with pytest.raises(PartyUnreachable, match="TimeoutError"):
+            kept.ask(Request("GET", "/x"))
+        assert time.monotonic() - begin < 5, "the whole answer would take ten seconds and more"
+
+
+def test_an_answer_that_ends_its_connection_is_whole() -> None:
+    last = WHOLE.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    with Script(last, last).running() as script, closing(RetryingConnection(script.url, None, QUICK)) as kept:
+        assert [kept.ask(Request("GET", "/x")).body for _ in range(2)] == [b"0123456789"] * 2
+
+
 def test_an_answer_that_is_too_long_is_refused() -> None:
     script, refused = Script(WHOLE), pytest.raises(PeerViolation, match="9 at most")
     with script.running(), closing(RetryingConnection(script.url, None, QUICK)) as kept, refused:

@@ -71,7 +71,7 @@ def test_messages_and_calls_have_spans(exported: InMemorySpanExporter) -> None:
             raise PartyUnreachable("north", "canary")
 
     with pytest.raises(PartyUnreachable):
-        HttpChannel("north", Away(), Secret(b"canary-key")).outcome(TASK, 1)  # type: ignore[arg-type]
+        HttpChannel("north", Away(), Secret(b"canary-key"), 1).outcome(TASK, 1)  # type: ignore[arg-type]
     assert ("answer the server", {"treetop.task": TASK.hex()}) in told(exported)
     asked = {"treetop.party": "north", "treetop.method": "GET", "error.type": "PartyUnreachable"}
     assert told(exported)[-1] == ("ask a party", asked)

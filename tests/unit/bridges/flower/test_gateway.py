@@ -158,3 +158,20 @@ def test_memory_is_bounded(gateway: Gateway, clock: Clock, monkeypatch: pytest.M
     assert ask(gateway, calls[0]) == 200
     assert gateway.take() == []
     assert ask(gateway, calls[3]) != 200
+
+
+def test_calls_under_way_are_bounded_by_their_bytes(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand lists of 32 MiB, for a party that is away or not, would be 32 GB."""
+    monkeypatch.setattr(module, "MAX_KEPT_BYTES", 1000)
+    lists = [Call("list", TASK, 0, "Bearer k", bytes([number]) * 400) for number in range(3)]
+    assert [ask(gateway, call) for call in lists] == ["its answer is under way"] * 2 + ["too many calls are under way"]
+    first, second = gateway.take()
+    gateway.failed(first, "its node is not connected")
+    gateway.arrived(second, Answer(204))
+    assert [ask(gateway, call) for call in lists[1:]] == [204, "its answer is under way"]
+    assert sum(len(each.call.body) for each in gateway._exchanges.values()) == 400
+    assert ask(gateway, lists[0]) == "its answer is under way"
+    assert {each.call for each in gateway.take()} == {lists[2], lists[0]}  # whole again
+    gateway.failed(first, "its node is not connected")
+    assert ask(gateway, Call("list", TASK, 0, "Bearer k", bytes(600))) == "its answer is under way"
+    assert ask(gateway, lists[0]) == "too many calls are under way"

@@ -2,7 +2,9 @@
 
 import json
 import socket
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.client import HTTPConnection
 from threading import Event, Thread
 from urllib.parse import quote
@@ -67,7 +69,7 @@ def server(parties: Parties) -> Iterator[GatewayServer]:
 @pytest.fixture
 def channel(server: GatewayServer) -> Iterator[HttpChannel]:
     url = f"http://127.0.0.1:{server.server_port}/party/{quote(NAME, safe='')}"
-    made = HttpChannel(NAME, RetryingConnection(url, retry=AT_ONCE), Secret(b"00ff"))
+    made = HttpChannel(NAME, RetryingConnection(url, retry=AT_ONCE), Secret(b"00ff"), 1 << 20)
     yield made
     made.close()
 
@@ -139,6 +141,42 @@ def test_a_body_that_was_cut_off_is_not_carried(server: GatewayServer, parties: 
         peer.sendall(f"PUT {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf".encode())
         peer.shutdown(socket.SHUT_WR)
         assert peer.recv(200) == b""
+    assert parties.calls == []
+
+
+def test_the_bodies_of_all_requests_are_bounded_together(
+    server: GatewayServer, parties: Parties, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever is on the machine reaches this address: 200 parked bodies of 32 MiB would be 6.4 GB."""
+    monkeypatch.setattr(gateway_http, "MAX_HELD_BYTES", 1000)
+    path = f"/party/{quote(NAME, safe='')}/v1/tasks/{TASK.hex()}/items"
+    assert asked(server, "PUT", path, bytes(1001))[0] == 503
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as parked:
+        parked.sendall(f"PUT {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\nx".encode())
+        end = time.monotonic() + 10
+        while server._held < 900 and time.monotonic() < end:
+            time.sleep(0.01)
+        assert asked(server, "PUT", path, bytes(101))[0] == 503
+        assert asked(server, "PUT", path, bytes(100))[0] == 204
+    while server._held and time.monotonic() < end:
+        time.sleep(0.01)
+    assert asked(server, "PUT", path, bytes(1000))[0] == 204
+    assert [len(call.body) for call in parties.calls] == [100, 1000]
+
+
+def test_a_body_has_its_time(server: GatewayServer, parties: Parties, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gateway_http, "BODY_SECONDS", 0.3)
+    path = f"/party/{quote(NAME, safe='')}/v1/tasks/{TASK.hex()}"
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as peer:
+        peer.sendall(f"PUT {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n".encode())
+        begin = time.monotonic()
+        peer.settimeout(0.01)
+        hung_up = False
+        while not hung_up and time.monotonic() < begin + 8:  # all of it would take nine seconds
+            peer.sendall(b"x")
+            with suppress(TimeoutError):
+                hung_up = peer.recv(1) == b""
+        assert hung_up
     assert parties.calls == []
 
 

@@ -1,7 +1,8 @@
 """What a party takes besides reports: who may not answer, whether a ticket is its own, and the campaign of a task."""
 
+import time
 from dataclasses import replace
-from threading import Thread
+from threading import Barrier, Thread
 
 import pytest
 from tests.support.clocks import NOW, HandClock
@@ -11,7 +12,7 @@ from tests.support.parties import DEADLINES, KEY, SIGNING, document, party_of, t
 from treetop.adapters.memory.ports import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
 from treetop.adapters.system.ed25519 import SigningKey
-from treetop.errors import InvalidInput, PeerViolation
+from treetop.errors import InvalidInput, PeerViolation, StoreUnavailable
 from treetop.federation.campaign import Campaign, template_of
 from treetop.federation.party.refusal_counts import RefusalCounts
 from treetop.federation.server.query import _read_refusals
@@ -93,8 +94,8 @@ def test_refusals_out_of_time_count_nothing() -> None:
     party = party_of(MemoryReportStore(), clock=clock)
     digest = party.install(document(ONE_SHOT))
     told = encoded_refusals([(tickets(0)[0], Refusal.NOT_MY_WEEK)])
-    for time, verdict in ((DEADLINES.opens - 301, "too_early"), (DEADLINES.reports + 301, "too_late")):
-        clock.wall = time
+    for moment, verdict in ((DEADLINES.opens - 301, "too_early"), (DEADLINES.reports + 301, "too_late")):
+        clock.wall = moment
         assert party.count_refusals(digest, told) == [verdict]
         assert party.check_tickets(digest, tickets(0)[0] + FORGED) == [verdict, "ticket_forged"]
     assert not party.task(digest).published.refusals.counts
@@ -111,6 +112,50 @@ def test_refusals_of_many_at_once_are_all_counted() -> None:
     for thread in threads:
         thread.join()
     assert counts.counts == {Refusal.NOT_MY_WEEK: 1000}
+
+
+def test_one_ticket_many_times_at_once_counts_once() -> None:
+    everybody = Barrier(12)
+
+    class Slow(MemoryJournal):
+        """A journal that gives others time to come in between."""
+
+        def write(self, book: str, entry: str, content: bytes) -> bytes:
+            time.sleep(0.05)
+            return super().write(book, entry, content)
+
+    def tell() -> None:
+        everybody.wait(30)
+        verdicts.extend(counts.add([(7, Refusal.BUDGET_WINDOW)]))
+
+    counts, verdicts = RefusalCounts(Slow(), ONE_SHOT), list[ReportStatus]()
+    threads = [Thread(target=tell) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counts.counts == {Refusal.BUDGET_WINDOW: 1}
+    assert sorted(verdicts) == ["accepted", *["replayed"] * 11]
+
+
+def test_what_could_not_be_kept_counts_when_it_is_told_again() -> None:
+    class Full(MemoryJournal):
+        """A journal on a disk that is full at first."""
+
+        full = True
+
+        def write(self, book: str, entry: str, content: bytes) -> bytes:
+            if self.full:
+                raise StoreUnavailable("full")
+            return super().write(book, entry, content)
+
+    journal = Full()
+    counts, told = RefusalCounts(journal, ONE_SHOT), [(7, Refusal.BUDGET_WINDOW), (7, Refusal.NOT_MY_WEEK)]
+    with pytest.raises(StoreUnavailable):
+        counts.add(told)
+    journal.full = False
+    assert counts.add(told) == ["accepted", "replayed"]
+    assert counts.counts == {Refusal.BUDGET_WINDOW: 1}
 
 
 def test_tickets_are_checked_and_nothing_is_kept() -> None:

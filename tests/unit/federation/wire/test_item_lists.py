@@ -1,6 +1,7 @@
 """Lists of known items: named by their digest, read strictly, never larger than they may be."""
 
 import json
+import tracemalloc
 import zlib
 from hashlib import sha256
 from typing import Any
@@ -85,3 +86,25 @@ def test_a_large_list_is_refused_before_it_takes_memory(monkeypatch: pytest.Monk
 
 def test_an_item_of_a_list_is_no_longer_than_a_device_reads() -> None:
     assert item_lists.LONGEST_ITEM == device_items.LONGEST_ITEM
+
+
+@pytest.mark.parametrize("entry", [b"[],", b"{},", b'"aa",', b"12345,"])
+def test_what_is_no_list_takes_no_more_memory_than_its_text(entry: bytes) -> None:
+    """A hostile server could sign its digest: 261 kB once took 7 GB at every device and party."""
+    entries = entry * (item_lists.MAX_ITEMS + 1)
+    document, digest = document_of(b'{"items":[' + entries[:-1] + b'],"ordered":true,"source":"x"}')
+    most = 3 * len(entries)
+    del entries
+    tracemalloc.start()
+    try:
+        with pytest.raises(PeerViolation, match="items, ordered and source"):
+            ItemList.from_document(document, digest)
+        assert tracemalloc.get_traced_memory()[1] < most
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("item", ['"', "\\", '\\"', '","', "]", '"],"ordered":true,"source":"', "\n", "\u2028", "😀"])
+def test_whatever_an_item_holds_it_is_read_back(item: str) -> None:
+    listed = ItemList((item, f"{item}a", f"a{item}"), source="x")
+    assert ItemList.from_document(listed.document, listed.digest) == listed

@@ -1,11 +1,17 @@
 """The site of `treetop up --survey`: its page, its tickets, and what it passes on to the party."""
 
 import json
+import socket
 import ssl
+import time
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from hashlib import sha256
 from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
+from threading import BoundedSemaphore
 
 import pytest
 from tests.support.http_answers import Answer, answer_of
@@ -103,6 +109,46 @@ def test_tickets_are_for_the_own_page_and_not_without_end(
     assert ask(port, "POST", "/ticket", None, **own).status == 503
     monkeypatch.setattr(survey, "MAX_PEOPLE", 2)
     assert ask(port, "POST", "/ticket", None, **own).status == 404
+
+
+def test_many_who_ask_at_once_get_no_more_tickets(site: SurveySite, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survey, "MAX_PEOPLE", 3)
+
+    def slowly(_request: object) -> bool:
+        time.sleep(0.1)
+        return True
+
+    monkeypatch.setattr(survey, "_from_own_page", slowly)
+    with ThreadPoolExecutor(12) as people:
+        found = Counter(people.map(lambda _: ask(port, "POST", "/ticket").status, range(12)))
+    assert (found, site.handed_out) == ({200: 3, 404: 9}, 3)
+
+
+def test_a_body_that_comes_slowly_keeps_nobody_out(
+    site: SurveySite, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site._busy = BoundedSemaphore(1)
+    monkeypatch.setattr(survey, "SECONDS", 1.0)
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as parked:
+        head = f"POST {PATH}/reports HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nx"
+        parked.sendall(head.encode())
+        assert ask(port, "GET", "/").status == 200
+        parked.settimeout(0.05)
+        end, hung_up = time.monotonic() + 20, False
+        while not hung_up and time.monotonic() < end:  # a byte now and then gains no time
+            parked.sendall(b"x")
+            with suppress(TimeoutError):
+                hung_up = parked.recv(1) == b""
+        assert hung_up
+
+
+def test_a_length_is_a_number(port: int, capfd: pytest.CaptureFixture[str]) -> None:
+    for length in ("\xb2", "-1", "x", "70000"):
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as peer:
+            head = f"POST {PATH}/reports HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n"
+            peer.sendall(head.encode("latin-1"))
+            assert peer.recv(100).startswith(b"HTTP/1.1 413 ")
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_phones_are_served_with_a_certificate_of_this_machine(site: SurveySite, tmp_path: Path) -> None:

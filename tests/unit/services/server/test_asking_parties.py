@@ -1,15 +1,23 @@
 """Parties are asked several at a time: nobody waits for all that are away, and the journal is the same to the byte."""
 
+from collections.abc import Callable
 from threading import Barrier, Lock, get_ident
 
 import pytest
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
 from tests.support.federations import Federation, crowd, order
 from tests.support.journals import ScriptedJournal
+from tests.support.parties import served
 from tests.support.servers import SIZES, channels, manager_over, wanted
 
+from treetop.adapters.http.retrying_connection import RetryingConnection
 from treetop.adapters.memory.ports import MemoryChannel
+from treetop.errors import PeerViolation
 from treetop.federation.server.party_poller import AskAll, MissingPolicy
-from treetop.services.server.party_channel import AT_A_TIME, several_at_a_time
+from treetop.services.server.party_channel import AT_A_TIME, HttpChannel, several_at_a_time
+from treetop.toml_files import Secret
 
 SECONDS = 60
 
@@ -101,3 +109,34 @@ def test_the_journal_is_the_same_to_the_byte_as_when_they_are_asked_one_by_one(
         return [(book, list(entries.items())) for book, entries in asked.journal.kept.items()]
 
     assert kept(several_at_a_time) == kept(map)
+
+
+@pytest.mark.parametrize(
+    ("ask", "status", "most"),
+    [
+        (lambda channel: channel.outcome(bytes(32), 1), 200, 100_000),
+        (lambda channel: channel.outcome(bytes(32), 1), 500, 100_000),
+        (lambda channel: channel.tell(bytes(32), 1, b"{}"), 202, 1 << 16),
+        (lambda channel: channel.give_list(bytes(32), b"{}"), 500, 1 << 16),
+    ],
+)
+def test_no_more_of_an_answer_is_taken_than_the_task_explains(
+    ask: Callable[[HttpChannel], object], status: int, most: int
+) -> None:
+    """Eight parties that each say 256 MiB would have a server hold them all."""
+    sizes = iter([most, most + 1])
+
+    def answered(_request: object) -> Response:
+        return Response(b"x" * next(sizes), status)
+
+    with served(Starlette(routes=[Route("/{path:path}", answered, methods=["GET", "PUT"])])) as port:
+        connection = RetryingConnection(f"http://127.0.0.1:{port}")
+        channel = HttpChannel("north", connection, Secret(b"key"), 100_000)
+        if status < 300:
+            ask(channel)
+        else:
+            with pytest.raises(PeerViolation, match="answer of party 'north'"):
+                ask(channel)
+        with pytest.raises(PeerViolation, match=f"bytes of an answer: expected {most} at most"):
+            ask(channel)
+        channel.close()

@@ -1,19 +1,25 @@
 """Events of a query: facts of the journal, numbered, taken up anywhere, the same after a restart."""
 
+import asyncio
 import json
 import time
+from collections.abc import AsyncGenerator
+from dataclasses import replace
 from http.client import HTTPConnection
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from starlette.responses import StreamingResponse
 from tests.support.http_answers import Answer, answer_of, is_problem
 from tests.support.parties import served
 from tests.support.servers import ADMIN_KEY, METRICS_KEY, SIZES, Away, HostedServer, channels, wanted
 
+from treetop.adapters.http.endpoint_settings import AccessKey
 from treetop.federation.server.query_events import events_behind
 from treetop.federation.wire.signed_documents import canonical_json
 from treetop.services.server.app import server_app
 from treetop.services.server.event_streams import EventStreams
+from treetop.toml_files import Secret
 
 
 def follow(port: int, task: str, seen: str | None = None, key: str = ADMIN_KEY) -> Answer:
@@ -96,6 +102,45 @@ def test_so_many_follow_and_no_more_and_the_end_of_the_service_ends_them() -> No
         assert stream.read().endswith(b"\n\n")
         connection.close()
     assert server.context.streams.listeners == 0
+    server.queries.stop()
+
+
+def test_whose_key_has_ended_follows_no_more() -> None:
+    """A stream lasts for hours, and a key that is taken out of the settings opens nothing from then on."""
+    of = channels()
+    server = HostedServer(channels={**of, "north": Away(of["north"])})
+    task = server.queries.take(wanted()).task
+    with served(server_app(server.context)) as port:
+        connection = HTTPConnection("127.0.0.1", port, timeout=20)
+        connection.request("GET", f"/v1/queries/{task}/events", headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+        stream = connection.getresponse()
+        assert stream.readline() == b"retry: 2000\n"
+        server.keys.replace(replace(server.settings, admin_access=(AccessKey(Secret(b"k" * 32)),)))
+        assert stream.read().endswith(b"\n\n")
+        connection.close()
+    assert server.context.streams.listeners == 0
+    server.queries.stop()
+
+
+def test_those_who_ask_at_the_same_moment_are_counted_too() -> None:
+    of = channels()
+    server = HostedServer(channels={**of, "north": Away(of["north"])})
+    streams = EventStreams(server.queries, most=2)
+    task = server.queries.take(wanted()).task
+
+    async def followed() -> int:
+        asked = [cast(StreamingResponse, streams.response(task, None, lambda: True)) for _ in range(5)]
+        bodies = [cast(AsyncGenerator[bytes], response.body_iterator) for response in asked]
+        for _ in range(2):  # the pause to the next try, then the first events or the end
+            for body in bodies:
+                await anext(body, None)
+        most = streams.listeners
+        for body in bodies:
+            await body.aclose()
+        return most
+
+    assert asyncio.run(followed()) == 2
+    assert streams.listeners == 0
     server.queries.stop()
 
 
