@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import pyarrow as pa  # loaded where a table is written: services look at names of files alone
 
 ENDINGS = (".parquet", ".csv", ".json", ".html")
+_BEGINNINGS = r"=+\-@\t\r\n\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}"
+"""Of formulas in some spreadsheet; the last four are the wide forms of the first."""
 CELL = "padding:.15em .8em .15em 0;border:0"
 
 
@@ -53,7 +55,7 @@ def without_formulas(table: "pa.Table") -> "pa.Table":
 
     for place, column in enumerate(table.schema):
         if types.is_string(column.type):
-            texts = compute.replace_substring_regex(table[column.name], r"\A([=+\-@\t\r])", r"'\1")
+            texts = compute.replace_substring_regex(table[column.name], rf"\A([{_BEGINNINGS}])", r"'\1")
             table = table.set_column(place, column, texts)
     return table
 

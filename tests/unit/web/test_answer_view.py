@@ -168,9 +168,10 @@ def test_json_reads_back() -> None:
 
 
 def test_csv_has_no_formulas() -> None:
-    rows = tuple(replace(DEPLOYED.items[0], item=item) for item in ("=1+1", "-2", "@x", "+x", "\tx", "tea, green"))
+    items = ("=1+1", "-2", "@x", "+x", "\tx", "\n=x", "\uff1d1", "\uff0bx", "\uff0d2", "\uff20x")
+    rows = tuple(replace(DEPLOYED.items[0], item=item) for item in (*items, "tea, green", "a=1"))
     found = list(csv.DictReader(io.StringIO(body_of(exported(replace(DEPLOYED, items=rows), "csv")).decode())))
-    assert [row["item"] for row in found] == ["'=1+1", "'-2", "'@x", "'+x", "'\tx", "tea, green"]
+    assert [row["item"] for row in found] == [*(f"'{item}" for item in items), "tea, green", "a=1"]
     assert float(found[0]["count"]) == 900.5
 
 

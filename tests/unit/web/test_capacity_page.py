@@ -17,19 +17,24 @@ from treetop.cli.app import app
 from treetop.datasets.loading import as_federation
 from treetop.services.server.app import server_app
 from treetop.web.server_pages import server_pages
-from treetop.web.simulator import simulator_app
+from treetop.web.simulator import ByAddress, simulator_app
+
+COOKIES: dict[int, str] = {}
+"""Of those who came in, by port."""
 
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    with served(simulator_app(as_federation({"a": {"tea": 5}}), ["tea.csv"], StructuredLog())) as port:
+    entrance = ByAddress()
+    with served(simulator_app(as_federation({"a": {"tea": 5}}), ["tea.csv"], StructuredLog(), entrance)) as port:
+        COOKIES[port] = get(port, entrance.path).headers["set-cookie"].partition(";")[0]
         yield port
 
 
 def get(port: int, path: str, **headers: str) -> Answer:
     connection = HTTPConnection("127.0.0.1", port, timeout=60)
     try:
-        connection.request("GET", path, headers=headers)
+        connection.request("GET", path, headers={"Cookie": COOKIES.get(port, "")} | headers)
         return answer_of(connection)
     finally:
         connection.close()
