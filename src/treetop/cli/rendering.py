@@ -80,6 +80,11 @@ def show(answer: Answer) -> None:
     out.print(next(filter(fits, tables), None) or fitted(_items_table(answer, bars=False, parties=False)))
     if any(row.significant is not None for row in answer.items):
         out.print(answer.marks_line)
+    if answer.partly_counted:
+        out.print(
+            f"{answer.partly_counted} of {len(answer.items)} counts leave out whoever holds the item in a party that "
+            "did not name it."
+        )
     if answer.outside is not None:
         outside = answer.outside
         true = "" if outside.true_share is None else f" (true: {outside.true_share:.2%})"
