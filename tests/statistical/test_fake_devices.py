@@ -9,7 +9,7 @@ are fixed.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -90,7 +90,7 @@ def _attacked(taken: Prepared, fakes: dict[str, int], target: int, seed: int) ->
 def test_so_many_fakes_push_an_item_in(multiple: float, least: float, most: float) -> None:
     taken = _question()
     target = int(taken.population.codec.encode([TARGET]).codes[0])
-    oracle = taken.mechanism.oracle(taken.parameters)
+    oracle = cast(Any, taken.mechanism).oracle(taken.parameters)
     honest = [_attacked(taken, {}, target, seed) for seed in range(20)]
     last = float(np.median([found.counts[-1] for found in honest]))
     entry = float(np.median([found.entry or 0.0 for found in honest]))
