@@ -64,18 +64,19 @@ def order(asked: SetQuestion, more: dict[str, Any]) -> QueryOrder:
     return QueryOrder("sets", tuple(SETS), **{"epsilon": "3", "k": 3, "least": FEW, "sets": asked, **more})
 
 
-def federations(runs: int, asked: SetQuestion, more: dict[str, Any]) -> Runs:
+def federation_answer(asked: SetQuestion, more: dict[str, Any], seed: int) -> dict[str, Any]:
     wanted = order(asked, more)
     codec = codec_of(planned_task(wanted), wanted.listed.items if wanted.listed else ())
     code = device_codes(codec, ITEMS)
     held: Any = {
         name: [[code[item] for item in each] for each in sets for _ in range(USERS)] for name, sets in SETS.items()
     }
-    found = []
-    for seed in range(runs):
-        rows = Federation.of(wanted, held, seed + 1).query().run().content["items"]
-        found.append({row["item"]: row["count"] for row in rows})
-    return _watched(found)
+    return Federation.of(wanted, held, seed).query().run().content
+
+
+def federations(runs: int, asked: SetQuestion, more: dict[str, Any]) -> Runs:
+    answers = (federation_answer(asked, more, seed + 1) for seed in range(runs))
+    return _watched([{row["item"]: row["count"] for row in answer["items"]} for answer in answers])
 
 
 def simulations(runs: int, asked: SetQuestion, more: dict[str, Any]) -> Runs:

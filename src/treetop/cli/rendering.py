@@ -86,6 +86,11 @@ def show(answer: Answer) -> None:
             f"{'' if answer.truth is None else '; F1 counts it as missed'}. Names on a --word-list are read from fewer "
             "reports."
         )
+    if answer.partly_counted:
+        out.print(
+            f"{answer.partly_counted} of {len(answer.items)} counts leave out whoever holds the item in a party that "
+            "did not name it."
+        )
     if answer.outside is not None:
         outside = answer.outside
         true = "" if outside.true_share is None else f" (true: {outside.true_share:.2%})"

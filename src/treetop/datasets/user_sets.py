@@ -54,6 +54,10 @@ class UserSets:
         """Return |S| of every user."""
         return np.diff(self.starts)
 
+    def holding(self, entries: NDArray[np.bool_]) -> int:
+        """Return how many users hold any of some entries."""
+        return len(np.unique(self.starts.searchsorted(np.flatnonzero(entries), side="right")))
+
     def of_users(self, users: NDArray[Any]) -> "UserSets":
         """Return the sets of some users, by number or by a mask, in their order."""
         chosen = np.flatnonzero(users) if users.dtype == np.bool_ else users

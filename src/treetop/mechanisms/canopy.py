@@ -126,7 +126,7 @@ class Canopy(Mechanism[CanopyParameters]):
                 A, uncovered = kept_prefixes(parameters, plan, Lambda, level)
         best = best_prefixes(level, Lambda.prefixes, parameters.k, plan.zeta, parameters.score)
         oracle = parameters.oracle_for(len(Lambda))
-        ranking = yield from closing_round(roster, best, len(Lambda), oracle, plain_sum=plan.signed)
+        ranking = yield from closing_round(roster, best, len(Lambda), oracle, zeta=plan.zeta, plain_sum=plan.signed)
         return replace(ranking, seeds=next_seeds(parameters, plan, Lambda, level))
 
     def lengths(self, parameters: CanopyParameters) -> tuple[int, ...]:

@@ -1,5 +1,7 @@
 """GTF (Shao, Han, He, Luo 2023), with k-RR and a dummy in place of GRRX."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,7 +41,8 @@ class Gtf(TrieMechanism[TrieParameters]):
         scores = summed_shares(ranking.prefixes, uploads, sizes, parameters.k)
         candidates = np.argsort(-scores, kind="stable")[: np.count_nonzero(scores)]
         kept = filter_alike(ranking.prefixes[candidates], parameters.k)
-        return ranking.at(candidates[kept])
+        best = candidates[kept]
+        return replace(ranking.at(best), entry=entry_of(scores[best], uploads, sizes, parameters.k))
 
     def max_kept(self, parameters: TrieParameters) -> int:
         """Return k: no more positive estimates are extended."""
@@ -63,6 +66,21 @@ def summed_shares(prefixes: Codes, uploads: list[CountedPrefixes], sizes: list[i
         found = np.searchsorted(prefixes, upload.prefixes[counted])
         scores[found] += counts[counted] / counts.sum()
     return scores
+
+
+def entry_of(scores: Frequencies, uploads: list[CountedPrefixes], sizes: list[int], k: int) -> float | None:
+    """Return the least count at one party that the last score takes: a share c / (C + c) of what the party sends.
+
+    Sizes of parties do not matter, so the smallest is enough.
+    """
+    if not len(scores) or scores[-1] >= 1:
+        return None
+    needed = [
+        max(float(upload.counts.sum()) * scores[-1] / (1 - scores[-1]), k * users / upload.reports)
+        for upload, users in zip(uploads, sizes, strict=True)
+        if upload.reports
+    ]
+    return min(needed, default=None)
 
 
 def filter_alike(ranked: Codes, k: int) -> NDArray[np.int64]:

@@ -26,7 +26,7 @@ from treetop.oracles.registry import AUTO, set_form
 from treetop.oracles.set_reports import MAX_ITEMS
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, UsersOutside, summed
-from treetop.trie.lower_confidence import ScoreRule, best_places
+from treetop.trie.lower_confidence import ScoreRule, best_places, entry_count, scored
 from treetop.trie.party_counts import PartyCounts, QuantisedCounts
 from treetop.trie.significance import NoiseScores, normal_scores, significant, threshold
 from treetop.trie.user_groups import Group
@@ -129,7 +129,7 @@ def best_prefixes(level: SummedLevel, prefixes: Codes, k: int, zeta: float, scor
 
 
 def closing_round(
-    roster: Roster, best: Codes, candidates: int, oracle: FrequencyOracle[Any], *, plain_sum: bool
+    roster: Roster, best: Codes, candidates: int, oracle: FrequencyOracle[Any], *, zeta: float, plain_sum: bool
 ) -> Dialogue[GlobalRanking]:
     """Run by the server: the signed counts of the best items from every party; sums, errors and significance."""
     messages = dict.fromkeys(roster.names, SharedCandidates(best))
@@ -141,15 +141,40 @@ def closing_round(
     uploads = [found.heavy_hitters for found in present.values()]
     sizes = [member.users for name in present for member in roster.members if member.name == name]
     z = threshold(len(present), candidates, plain_sum)
-    marks = significant(noise_scores(uploads, sizes, oracle), z, plain_sum)
-    return replace(summed(uploads), significant=marks, z=z).top(len(best))
+    noise = noise_scores(uploads, sizes, oracle)
+    rule: ScoreRule = "sum" if plain_sum else "lower_confidence"
+    entry = _entry(uploads, sizes, noise.deviations**2, oracle, zeta=zeta, rule=rule)
+    return replace(summed(uploads), significant=significant(noise, z, plain_sum), z=z, entry=entry).top(len(best))
+
+
+def _entry(
+    uploads: list[CountedPrefixes],
+    sizes: list[int],
+    variances: Frequencies,
+    oracle: FrequencyOracle[Any],
+    *,
+    zeta: float,
+    rule: ScoreRule,
+) -> float | None:
+    """Run by the server: the count at one party that the least score of these items takes."""
+    counts = _by_prefix(uploads)
+    if not len(counts):
+        return None
+    drawn = np.array([users / upload.reports for users, upload in zip(sizes, uploads, strict=True)])
+    least = float(scored(counts, variances, zeta, rule).scores.min())
+    return entry_count(least, zeta, variances, drawn * oracle.q / (oracle.p - oracle.q), rule)
+
+
+def _by_prefix(uploads: list[CountedPrefixes]) -> Frequencies:
+    """Return the parties' counts, a row for each of the prefixes in ascending order."""
+    return np.array([upload.counts[np.argsort(upload.prefixes)] for upload in uploads]).T
 
 
 def noise_scores(uploads: list[CountedPrefixes], sizes: list[int], oracle: FrequencyOracle[Any]) -> NoiseScores:
     """Run by the server: read every count back as support among that party's reports, in ascending prefixes."""
     p, q = oracle.p, oracle.q
     n, r = np.array(sizes, dtype=np.float64), np.array([float(upload.reports) for upload in uploads])
-    counts = np.array([upload.counts[np.argsort(upload.prefixes)] for upload in uploads]).T
+    counts = _by_prefix(uploads)
     support = np.rint(r * (q + (p - q) * counts / n))
     deviations = n * np.sqrt([oracle.variance(0.0, upload.reports) for upload in uploads])
     return NoiseScores(normal_scores(support, r, q), deviations, r * q)

@@ -29,6 +29,8 @@ class WeeklyCount:
     count: float
     stderr: float
     users: int
+    sampled: bool = False
+    """Whether the error has that other users would have answered: so it has where each reports some of her items."""
 
     @property
     def share(self) -> float:
@@ -38,8 +40,8 @@ class WeeklyCount:
     @property
     def variance(self) -> float:
         """Return v, of the share: noise of the reports, and that other users would have answered."""
-        held = min(max(self.share, 0.0), 1.0)
-        return (self.stderr / self.users) ** 2 + held * (1 - held) / self.users
+        noise, held = (self.stderr / self.users) ** 2, min(max(self.share, 0.0), 1.0)
+        return noise if self.sampled else noise + held * (1 - held) / self.users
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ import numpy as np
 
 from treetop.mechanisms.panorama.discovery import STEP
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
+from treetop.oracles.set_counting import SetCounting
 from treetop.trie.lower_confidence import lower_confidence
 from treetop.trie.party_counts import QuantisedCounts
 from treetop.trie.significance import NoiseScores, normal_scores, significant, threshold
@@ -70,11 +71,15 @@ class CountError:
 
 
 def count_error(stage: Stage, users: Sequence[float], frequency: float) -> CountError:
-    """Return what a stage's noise does to a count: sum_i n_i^2 [Var_full(f) + f (1 - f) / r_i (1 - r_i / n_i)]."""
+    """Return what a stage's noise does to a count: sum_i n_i^2 [Var_full(f) + f (1 - f) / r_i (1 - r_i / n_i)].
+
+    Users with sets draw which items they report: there the last factor is 1, as in the errors of an answer.
+    """
     absent = present = 0.0
+    drawn = 1.0 if isinstance(stage.oracle, SetCounting) else 1 - stage.share
     for n in users:
         r, f = n * stage.share, frequency
-        per_report = stage.oracle.variance(f, 1) + f * (1 - f) * (1 - stage.share)
+        per_report = stage.oracle.variance(f, 1) + f * (1 - f) * drawn
         absent += n * n * stage.oracle.variance(0.0, 1) / r
         present += n * n * per_report / r
     return CountError(sqrt(absent), sqrt(present))

@@ -131,6 +131,12 @@ class Answer:
         others = f"; {MARKS[False]} may be noise" if not all(marks) else ""
         return f"{MARKS[True]} {sum(marks)} of {len(marks)} items stand out from noise{others}."
 
+    @property
+    def partly_counted(self) -> int:
+        """Return of how many items some party has no count, so that its holders are left out."""
+        named = [len(row.by_party) if row.parties is None else row.parties for row in self.items]
+        return sum(0 < parties < len(self.parties) for parties in named)
+
     def write(self, path: str | Path) -> None:
         """Write the answer to .json or .html, or its items to .csv or .parquet, whole or not at all."""
         write_result(path, self.to_arrow(), self.to_json(), self._repr_html_())

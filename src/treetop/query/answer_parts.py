@@ -25,7 +25,10 @@ class AnswerItem:
 
     item: str
     count: float
-    """Estimated users, summed over the parties that named the item; unbiased and signed."""
+    """Estimated users, summed over the parties that named the item; signed, and unbiased for an item fixed beforehand.
+
+    Of items that are named because their estimates came out large, weak ones are too high on average.
+    """
     frequency: float
     stderr: float
     """Standard error of the count."""

@@ -313,7 +313,7 @@ def _outside(outcome: RunResult, population: Population) -> OutsideShare | None:
     outside, users = outcome.ranking.outside, population.roster.all_users
     if outside is None or not isinstance(population.codec, ListedItems):
         return None
-    truth = 1 - int(population.truth.users.sum()) / users
+    truth = sum(party.outside for party in population.parties) / users
     return OutsideShare(outside.count / users, outside.variance**0.5 / users, truth)
 
 

@@ -122,6 +122,16 @@ class PartyPopulation:
         return again
 
     @property
+    def outside(self) -> float:
+        """Return the users without a code; of sets those with anything that has none, or their shares of such."""
+        if self.sets is None:
+            return float(self.counts[-1])
+        without, entries = self.place_of[self.sets.items] == len(self.codes), self.sets.weights
+        if entries is None:
+            return float(self.sets.holding(without))
+        return float(entries[without].sum() + np.count_nonzero(self.sets.sizes == 0))  # who has nothing says so
+
+    @property
     def counts(self) -> Places:
         """Return the users of every code, and in the last place those without one."""
         return np.diff(self.users_before)
@@ -272,7 +282,11 @@ def _notes(federation: Federation, encoded: EncodedItems, codec: ItemCodec) -> t
 
 
 def _unfit_note(federation: Federation, encoded: EncodedItems, codec: ItemCodec, unfit: int) -> str:
-    users = sum(int(party.users[~encoded.fits[party.items]].sum()) for party in federation.parties)
+    users = sum(
+        int(party.users[~encoded.fits[party.items]].sum()) if party.sets is None
+        else party.sets.holding(~encoded.fits[party.sets.items])
+        for party in federation.parties
+    )  # fmt: skip
     example: Sequence[int] = np.flatnonzero(~encoded.fits).tolist()
     return (
         f"{unfit:,} items ({users:,} users) do not fit {codec.title}, for example "

@@ -1,7 +1,7 @@
 """Drives one server dialogue and its parties over a population."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
@@ -68,6 +68,13 @@ class RunResult:
     crowds: Mapping[str, Sequence[int]]
     """Of every party, the reports of each group that answered."""
     seconds: float
+
+    def of_drawn_items(self, population: Population) -> "RunResult":
+        """Return the outcome with the errors of counts to which users add some of their items only."""
+        users = {member.name: member.users for member in population.roster.members}
+        findings = {name: found.of_drawn_items(users[name]) for name, found in self.findings.items()}
+        ranking = self.ranking.of_drawn_items((found, users[name]) for name, found in self.findings.items())
+        return replace(self, ranking=ranking, findings=findings)
 
 
 @dataclass
@@ -142,7 +149,8 @@ def run(
         parties[party.name] = PartyRun(dialogue, simulated_users(simulator, party, np.random.default_rng(stream)))
     begin = perf_counter()
     ranking = drive(mechanism.server(parameters, roster), parties)
-    return _outcome(ranking, parties, perf_counter() - begin)
+    outcome = _outcome(ranking, parties, perf_counter() - begin)
+    return outcome if population.question is None else outcome.of_drawn_items(population)
 
 
 def drive(server: Dialogue[GlobalRanking], parties: Mapping[str, PartyRun]) -> GlobalRanking:

@@ -1,6 +1,6 @@
 """What a party knows of a level once its reports are counted, and party estimates -> global top k."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -54,6 +54,16 @@ class LevelEstimates:
 COUNT_BITS = 32
 
 
+def items_drawn(counts: Frequencies, users: int) -> Frequencies:
+    """Return how much it adds to the variance of a party's counts, at most, that a user draws which items she reports.
+
+    If each of n users speaks of an item by a chance w of her own, as many as do vary by sum w (1 - w), which is at most
+    c (1 - c / n) for c = sum w. It is that where all chances are alike, and nothing where all are 0 or 1.
+    """
+    c = np.clip(counts, 0, users)
+    return c * (1 - c / users)
+
+
 @dataclass(frozen=True, eq=False)
 class CountedPrefixes:
     """Prefixes that a party uploads, each with its estimated number of users."""
@@ -83,6 +93,10 @@ class CountedPrefixes:
 
     def __len__(self) -> int:
         return len(self.prefixes)
+
+    def of_drawn_items(self, users: int) -> "CountedPrefixes":
+        """Return the counts with the errors that they have where users report some of their items only."""
+        return replace(self, variances=self.variances + items_drawn(self.counts, users))
 
     @property
     def named(self) -> dict[int, tuple[float, float]]:
@@ -132,6 +146,9 @@ class GlobalRanking:
     outside: UsersOutside | None = None
     texts: NDArray[Any] | None = None
     """With hashed names: the `ReadText` of each hash, or None where none was read; otherwise nothing."""
+    entry: float | None = None
+    """The least count at one party by which an item that is held nowhere else would have been among these; None: the
+    count of the last one."""
     seeds: Seeds = NO_SEEDS
     """What the next week of a campaign should count again, where names are codes that stay."""
 
@@ -149,6 +166,15 @@ class GlobalRanking:
             significant=None if self.significant is None else self.significant[places],
             texts=None if self.texts is None else self.texts[places],
         )
+
+    def of_drawn_items(self, counted: Iterable[tuple[CountedPrefixes, int]]) -> "GlobalRanking":
+        """Return the ranking with the errors it has where users report some of their items; every party's users."""
+        more = dict.fromkeys(self.prefixes.tolist(), 0.0)
+        for upload, users in counted:
+            for prefix, drawn in zip(upload.prefixes.tolist(), items_drawn(upload.counts, users).tolist(), strict=True):
+                if prefix in more:
+                    more[prefix] += drawn
+        return replace(self, variances=self.variances + np.array(list(more.values())))
 
     def names_of(self, codes: Codes, show: Callable[[int], str]) -> list[tuple[str, Source | None]]:
         """Return what codes are called, and who said so: hashes by what was read here, all other codes as shown."""

@@ -5,6 +5,7 @@ confidence bound of the total. The score of a candidate is the best of these bou
 """
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import Literal
 
 import numpy as np
@@ -97,3 +98,16 @@ def cover_cut(counts: Frequencies, needed: float) -> int:
 def uncovered_share(counts: Frequencies, margin: float, users: float) -> float:
     """Return 1 - sum over kept candidates of max(0, c(x) - zeta s) / N: what is surely not below them at most."""
     return 1 - float(np.clip(counts - margin, 0, None).sum()) / users
+
+
+def entry_count(score: float, zeta: float, variances: Frequencies, more: Frequencies, rule: ScoreRule) -> float:
+    """Return the count that users who join one party give an item which nobody else holds, so that it has a score.
+
+    Where that party alone may be looked at, no other noise is subtracted: the least of all parties is needed. There the
+    variance grows by `more` for each user of the count x, and x = score + zeta sqrt(s_i^2 + more_i x).
+    """
+    if rule == "sum":
+        return score + zeta * sqrt(variances.sum())
+    least = max(score, 0.0)
+    half = zeta**2 * more / 2
+    return float((least + half + np.sqrt(half**2 + zeta**2 * (variances + more * least))).min())

@@ -6,7 +6,7 @@ from tests.support.answers import DEPLOYED
 
 from treetop.cli.rendering import bar, coverage_line, present, rounded, show
 from treetop.metrics.noise_advice import Advice
-from treetop.query.answer_parts import AnswerParty, Covered
+from treetop.query.answer_parts import AnswerParty, Covered, PartyCount
 
 Capture = pytest.CaptureFixture[str]
 
@@ -56,6 +56,19 @@ def test_columns_of_what_is_not_known_are_left_out(capsys: Capture) -> None:
     show(counted)
     heads = capsys.readouterr().out.splitlines()[1].split()
     assert heads == ["item", "users", "share", "true", "parties", "name"]
+
+
+def test_counts_that_leave_out_a_party_are_told(capsys: Capture) -> None:
+    """By the parties that named an item, or, where their number is not known, by those whose counts are there."""
+    said = "counts leave out whoever holds the item in a party that did not name it."
+    first, second = DEPLOYED.items
+    for parties, line in (((1, 2), f"1 of 2 {said}"), ((1, 1), f"2 of 2 {said}"), ((2, 2), None)):
+        rows = [replace(row, parties=named) for row, named in zip((first, second), parties, strict=True)]
+        show(replace(DEPLOYED, items=tuple(rows)))
+        assert (line in shown(capsys)) if line else (said not in shown(capsys))
+    by_party = (PartyCount("harbour", 5.0, 1.0),)
+    show(replace(DEPLOYED, items=(replace(first, parties=None, by_party=by_party), replace(second, by_party=()))))
+    assert f"1 of 2 {said}" in shown(capsys)
 
 
 def test_an_empty_answer_says_why(capsys: Capture) -> None:

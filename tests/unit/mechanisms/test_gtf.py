@@ -3,7 +3,7 @@ import pytest
 from tests.unit.trie.test_domains_and_rankings import counted
 
 from treetop.encoding.bit_strings import code_array
-from treetop.mechanisms.gtf import filter_alike, positives_to_extend, summed_shares
+from treetop.mechanisms.gtf import entry_of, filter_alike, positives_to_extend, summed_shares
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.global_ranking import LevelEstimates
@@ -34,6 +34,18 @@ def test_shares_by_hand() -> None:
     one, two = counted([1, 5], [400, 20]), counted([5, 9], [100, 300])
     scores = summed_shares(code_array([1, 5, 9], 48), [one, two], [100, 100], 3)
     assert scores == pytest.approx([40 / 42, 10 / 40, 30 / 40])
+
+
+def test_the_smallest_party_is_the_cheapest_to_enter_through() -> None:
+    """A share of 3/4 takes as much as three times of all that a party sends: 60 users where it sends 20."""
+    small, large = counted([9], [20]), counted([1, 5], [400, 100])
+    scores = np.array([0.8, 0.75])
+    entry = entry_of(scores, [large, small], [100, 100], 3)
+    assert entry == pytest.approx(60)
+    with_it = summed_shares(code_array([7, 9], 48), [counted([7, 9], [60, 20])], [100], 3)
+    assert with_it[0] == pytest.approx(0.75)
+    assert entry_of(scores, [small], [100], 8) == pytest.approx(80)  # 8 reports of 10 stand for 80 users of 100
+    assert entry_of(np.array([1.0]), [small], [100], 3) is None
 
 
 def test_the_filter_by_hand() -> None:

@@ -29,6 +29,12 @@ def test_fewer_users_are_no_fall() -> None:
     assert found == Change("tea", None, 0.0)
 
 
+def test_the_choice_of_users_counts_once() -> None:
+    """Errors of counts to which users add some of their items have it already."""
+    once, already = WeeklyCount("tea", 500, 30, 1000), WeeklyCount("tea", 500, hypot(30, sqrt(250)), 1000, sampled=True)
+    assert once.variance == pytest.approx(already.variance) == pytest.approx((30**2 + 250) / 1000**2)
+
+
 def test_without_any_noise_every_difference_is_a_change() -> None:
     nobody, everybody = WeeklyCount("tea", 0, 0, 10), WeeklyCount("tea", 10, 0, 10)
     assert changes([nobody], [everybody], K) == (Change("tea", "up"),)

@@ -16,6 +16,7 @@ from treetop.metrics.detection_power import (
     min_factor,
     passing_power,
 )
+from treetop.oracles.registry import set_oracle
 from treetop.planning.modes import Lists, mode_of, modes_of
 from treetop.planning.plan import checked_plot, plan
 from treetop.planning.plot import draw_plan
@@ -191,3 +192,13 @@ def test_a_mode_knows_which_questions_of_a_server_it_is_for() -> None:
     ]  # fmt: skip
     assert {name("canopy", each) for each in ("words", "ids", "text", "hashed")} == {"canopy"}
     assert name("taps", "ids") is None
+
+
+def test_the_planned_error_of_a_count_about_sets_has_the_draw_of_items() -> None:
+    """As an answer's: n (q (1 - q) / (p - q)^2 + f (1 - p - q) / (p - q) + f (1 - f))."""
+    row = plan([40_000], epsilon=4, items_per_user=2).rows[0]
+    assert row.found is not None
+    oracle, f = set_oracle("auto", Epsilon(4.0), 2), row.found
+    noise = 40_000 * oracle.variance(f, 1)
+    assert row.stderr == pytest.approx((noise + 40_000 * f * (1 - f)) ** 0.5)
+    assert row.stderr > 1.01 * noise**0.5

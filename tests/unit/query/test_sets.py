@@ -189,3 +189,17 @@ def test_parties_of_both_kinds_are_refused() -> None:
     one = UserSets(np.array([0, 1]), np.array([0], dtype=np.int32))
     with pytest.raises(InvalidInput, match="has one item for each user, and other parties have sets"):
         treetop.find(small([one, None]), k=1, seed=1, items_per_user="auto")
+
+
+@pytest.mark.parametrize(("items_per_user", "true"), [(8, 5 / 6), (1, (1 / 2 + 2 / 3 + 1 / 3 + 1 + 3 / 4) / 6)])
+def test_whoever_holds_anything_else_is_outside_a_catalogue_once(items_per_user: int, true: float) -> None:
+    """With holders a user is outside or not, however many such items she has; with shares by their share."""
+    sets = [["1", "7"], ["1", "7", "8"], ["1", "2", "9"], ["8"], ["1", "2"], ["2", "7", "8", "9"]]
+    rows = [("a", user, item) for user, held in enumerate(sets) for item in held]
+    table = pa.table(dict(zip(("party", "uid", "item"), map(list, zip(*rows, strict=True)), strict=True)))
+    answer = treetop.find(
+        as_federation(table, user="uid"), k=2, epsilon=4, seed=1, catalogue=["1", "2"], items_per_user=items_per_user
+    )
+    assert answer.outside is not None
+    assert answer.outside.true_share == pytest.approx(true)
+    assert answer.notes[0].startswith("3 items (5 users) do not fit")

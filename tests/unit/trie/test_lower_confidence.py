@@ -10,6 +10,7 @@ from treetop.trie.lower_confidence import (
     best_places,
     contenders,
     cover_cut,
+    entry_count,
     lower_confidence,
     scored,
     summed_bound,
@@ -88,3 +89,26 @@ def test_few_contenders_are_left_of_many() -> None:
     counts = np.random.default_rng(10).normal(0, 1, (10_000, 4))
     counts[:5] += 50
     assert len(contenders(counts, np.ones(4), 2.66, 5)) < 20
+
+
+def test_an_item_of_one_party_that_just_enters_has_the_score() -> None:
+    """Users who join a party bring noise of their own; of all parties the one where the fewest do is named."""
+    variances, more = np.array([400.0, 100.0, 900.0]), np.array([0.5, 3.0, 0.1])
+    for score in (0.0, 12.0, 700.0):
+        needed = []
+        for party in range(3):
+            alone = [entry_count(score, 2.66, variances[[party]], more[[party]], "lower_confidence")]
+            counts, grown = np.zeros((1, 3)), variances.copy()
+            counts[0, party] = alone[0]
+            grown[party] += more[party] * alone[0]
+            assert lower_confidence(counts, grown, 2.66).scores[0] == pytest.approx(score, abs=1e-9)
+            needed += alone
+        assert entry_count(score, 2.66, variances, more, "lower_confidence") == pytest.approx(min(needed))
+    assert entry_count(-50.0, 2.66, variances, more, "lower_confidence") > 0
+
+
+def test_plain_sums_have_the_noise_of_all_parties() -> None:
+    """There the last item's own count is what it takes, at whichever party."""
+    variances, counts = np.array([400.0, 100.0]), np.array([[300.0, 200.0]])
+    score = float(scored(counts, variances, 2.66, "sum").scores[0])
+    assert entry_count(score, 2.66, variances, np.ones(2), "sum") == pytest.approx(500.0)

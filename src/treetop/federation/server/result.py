@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from treetop.federation.level_reports import LevelReport, devices_of_levels, weights_at
@@ -92,6 +92,8 @@ def result_content(
     """Return all that a reader of the answer should know, in the form of `find --json`."""
     present = [entry for entry in records if entry.name not in left]
     missing = [entry for entry in records if entry.name in left]
+    if task.sets is not None:
+        ranking, present = _of_drawn_items(ranking, present)
     users, parameters = sum(entry.users for entry in present), parameters_of(task)
     delta = usual_delta(users) if central is None else central.delta
     promised = {
@@ -136,6 +138,16 @@ def result_content(
         "items_per_user": None if task.sets is None else task.sets.items_per_user,
         "reading": HOLDERS if task.sets is None else task.sets.reading, **_campaign(task, records),
     }  # fmt: skip
+
+
+def _of_drawn_items(ranking: GlobalRanking, present: Sequence[PartyRecord]) -> tuple[GlobalRanking, list[PartyRecord]]:
+    """Return both with the errors of counts to which users add some of their items only."""
+    counted = [(entry.findings, entry.users) for entry in present if entry.findings is not None]
+    found = [
+        entry if entry.findings is None else replace(entry, findings=entry.findings.of_drawn_items(entry.users))
+        for entry in present
+    ]
+    return ranking.of_drawn_items(counted), found
 
 
 def _campaign(task: DeviceTask, records: Sequence[PartyRecord]) -> dict[str, Any]:
@@ -222,9 +234,10 @@ def joined_levels(notes: Sequence[str]) -> list[str]:
 def _fakes(
     task: DeviceTask, ranking: GlobalRanking, present: Sequence[PartyRecord], fakes_needed: FakesNeeded | None
 ) -> int | None:
-    """Return the fakes for the last item of the answer, at the party whose reports weigh most."""
+    """Return the fakes for the last place of the answer, at the party where the fewest suffice."""
     domains = [entry.domain for entry in present if entry.domain]
     if fakes_needed is None or not len(ranking) or not domains:
         return None
     oracle = parameters_of(task).oracle_for(max(domains) - 1)
-    return fakes_needed(float(ranking.counts[-1]), oracle.p, oracle.q)
+    last = float(ranking.counts[-1])
+    return fakes_needed(last if ranking.entry is None else min(last, ranking.entry), oracle.p, oracle.q)

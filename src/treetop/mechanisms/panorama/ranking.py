@@ -1,7 +1,7 @@
 """Run by the server: what the parties' counts say together, and the k best names."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
@@ -14,7 +14,7 @@ from treetop.mechanisms.panorama.texts import Texts
 from treetop.mechanisms.summed_level import users_outside
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
 from treetop.trie.global_ranking import GlobalRanking
-from treetop.trie.lower_confidence import scored
+from treetop.trie.lower_confidence import ScoreRule, entry_count, scored
 from treetop.trie.party_counts import QuantisedCounts, noise_deviation
 from treetop.trie.significance import NoiseScores, normal_scores, significant, threshold
 
@@ -92,8 +92,18 @@ class Reporting:
             users_outside([each for party in parties if (each := findings[party].outside) and each.reports]),
             None if texts is None else shown,
         )  # fmt: skip
-        best = np.lexsort((-scores, doubtful))[: parameters.k] if parties else np.empty(0, dtype=np.int64)
-        return ranking.at(best).top(parameters.k)
+        if not parties:
+            return ranking.at(np.empty(0, dtype=np.int64))
+        best = np.lexsort((-scores, doubtful))[: parameters.k]
+        return replace(ranking.at(best).top(parameters.k), entry=self._entry(scores[best], rule))
+
+    def _entry(self, scores: Frequencies, rule: ScoreRule) -> float | None:
+        """Return the count at one party that the least of the best scores takes, by reports of all kinds."""
+        if not len(scores):
+            return None
+        variances = np.array([self.deviation(party, read=True) ** 2 for party in self.kinds])
+        more = np.full(len(variances), self.oracle.q / (self.oracle.p - self.oracle.q))
+        return entry_count(float(scores.min()), ZETA, variances, more, rule)
 
     def _noise(self, parties: list[str], counts: Frequencies, s: Frequencies, *, read: bool) -> NoiseScores:
         """Read counts back as support among the reports that they come from."""

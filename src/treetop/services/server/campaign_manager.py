@@ -309,5 +309,5 @@ def _facts_of(answer: Mapping[str, Any], before: tuple[int, Mapping[str, Any]] |
 
 
 def _counts(answer: Mapping[str, Any]) -> list[WeeklyCount]:
-    users = answer["covered"]["users"]
-    return [WeeklyCount(row["item"], row["count"], row["stderr"], users) for row in answer["items"]]
+    users, sets = answer["covered"]["users"], answer["items_per_user"] is not None
+    return [WeeklyCount(row["item"], row["count"], row["stderr"], users, sampled=sets) for row in answer["items"]]
