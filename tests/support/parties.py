@@ -33,8 +33,8 @@ from treetop.federation.task import Deadlines, DeviceTask, WeightedGroup
 from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_batch
 from treetop.federation.wire.signed_documents import signed_task
 from treetop.federation.wire.uploads import ReportStatus, TicketedReport, TicketKey
+from treetop.oracles.hashed_reports import HashedReport
 from treetop.oracles.olh import OptimizedLocalHashing
-from treetop.oracles.olh.device import HashedReport
 from treetop.services.party.app import party_app
 from treetop.services.party.context import PartyContext, ReportWriter
 from treetop.services.party.settings import Limits, PartySettings

@@ -21,12 +21,13 @@ from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_batch
 from treetop.federation.wire.signed_documents import Beacon, Publication, PublishedList, Question, signed, signed_task
 from treetop.federation.wire.uploads import TicketedReport, TicketKey, encoded_upload
+from treetop.oracles.hashed_reports import HashedReport, mixed_words
 from treetop.oracles.krr.device import keep_threshold
-from treetop.oracles.olh.device import HashedReport, bucket_count
+from treetop.oracles.olh.device import bucket_count
 from treetop.oracles.oue.device import flip_threshold
 from treetop.oracles.protocol import MAX_SLOTS
 from treetop.oracles.registry import find_oracle
-from treetop.oracles.walsh.device import ParityFace, chunk_key, mixed_words, parity_count
+from treetop.oracles.walsh.device import ParityFace, chunk_key, parity_count
 from treetop.oracles.walsh.device import keep_threshold as walsh_keep_threshold
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group, Role

@@ -12,7 +12,7 @@ from treetop.federation.device.ledger import Ledger
 from treetop.federation.task import Encoding
 from treetop.federation.task_codec import codec_of, steps_of
 from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_batch
-from treetop.oracles.olh.device import HashedReport
+from treetop.oracles.hashed_reports import HashedReport
 from treetop.oracles.registry import find_oracle
 from treetop.oracles.set_question import SetQuestion
 from treetop.oracles.set_reports import SetLocalHashing, SetWalshHashing

@@ -14,9 +14,9 @@ from treetop.federation.wire.report_batches import (
     decoded_batch,
     encoded_batch,
 )
+from treetop.oracles.hashed_reports import HashedReport
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.olh import OptimizedLocalHashing
-from treetop.oracles.olh.device import HashedReport
 from treetop.oracles.oue import OptimizedUnaryEncoding
 from treetop.trie.user_groups import Group, Role
 
