@@ -16,7 +16,8 @@ from tests.support import tasks
 from tests.support.clocks import NOW, HandClock
 
 from treetop.adapters.http.endpoint_settings import AccessKey, AccessKeys, Address
-from treetop.adapters.http.guarded_connection import ConnectionLimits, guarded
+from treetop.adapters.http.guarded_connection import guarded
+from treetop.adapters.http.service_limits import ServiceLimits
 from treetop.adapters.memory.ports import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
 from treetop.adapters.report_files.locations import ReportFolder
@@ -188,7 +189,7 @@ def live(context: PartyContext) -> Iterator[int]:
 
 
 @contextmanager
-def served(app: ASGIApp, limits: ConnectionLimits | None = None) -> Iterator[int]:
+def served(app: ASGIApp, limits: ServiceLimits | None = None) -> Iterator[int]:
     """Serve an application from a thread; yield its port."""
     config = uvicorn.Config(
         app, http=guarded(limits or Limits()), ws="none", lifespan="off", log_config=None,

@@ -1,9 +1,9 @@
 """Routes with a complete description, every refusal of which is a problem document."""
 
 from collections.abc import Callable, Coroutine
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict
@@ -16,6 +16,14 @@ from treetop.errors import TreetopError
 
 JSON, OCTETS = "application/json", "application/octet-stream"
 Words = dict[str, Any]
+
+
+async def _body(request: Request) -> bytes:
+    return await request.body()
+
+
+Body = Annotated[bytes, Depends(_body)]
+"""The whole body of a request, as it came."""
 
 
 class Answer(BaseModel):
