@@ -35,9 +35,9 @@ DEFAULT_CATALOGUE, DEFAULT_WORD_LIST = 10_000, 50_000
 LARGEST_EPSILON = float(Caps.per_task)
 """What devices accept for one task."""
 LARGEST_FACTOR = 1e9
-MOST_USERS = 10**12
+MAX_USERS = 10**12
 """Of a party."""
-MOST_ITEMS = (1 << MAX_NAME_BITS) - 1
+MAX_ITEMS = (1 << MAX_NAME_BITS) - 1
 """Of a catalogue or word list: so many places can be counted at once."""
 PLOT_ENDINGS = (".png", ".svg")
 
@@ -174,17 +174,17 @@ def plan(
     >>> treetop.plan([200_000, 100_000], k=10, epsilon=2).rows[0].mode
     'catalogue'
     """
-    if not len(users) or not all(_is_whole(n) and 1 <= n <= MOST_USERS for n in users):
+    if not len(users) or not all(_is_whole(n) and 1 <= n <= MAX_USERS for n in users):
         raise InvalidInput(
-            f"users must be a whole number from 1 to {MOST_USERS:,} for each party, found {', '.join(map(str, users))}"
+            f"users must be a whole number from 1 to {MAX_USERS:,} for each party, found {', '.join(map(str, users))}"
         )
     sizes = tuple(int(n) for n in users)
     central = asked_guarantee(trust, central_epsilon, delta, epsilon)
     given = Epsilon(DEFAULT_EPSILON if epsilon is None else epsilon)
     parameters = SummedParameters(k, given, items_per_user=items_per_user)
     for what, size in (("catalogue", catalogue_size), ("word list", word_list_size)):
-        if not _is_whole(size) or not k <= size <= MOST_ITEMS:
-            raise InvalidInput(f"a {what} must hold k = {k} to {MOST_ITEMS:,} items, found {size}")
+        if not _is_whole(size) or not k <= size <= MAX_ITEMS:
+            raise InvalidInput(f"a {what} must hold k = {k} to {MAX_ITEMS:,} items, found {size}")
     if frequency is not None and not (isinstance(frequency, Real) and 0 < frequency < 1):
         raise InvalidInput(f"frequency must be a share above 0 and below 1, found {frequency}")
     lists = Lists(int(catalogue_size), int(word_list_size))

@@ -15,7 +15,7 @@ from treetop.web.drawings.levels import Branch, LevelCell, matrix, tree
 from treetop.web.drawings.svg import Picture
 
 LAST_LINES = 8
-MOST_PRUNED = 4000
+MAX_PRUNED = 4000
 """Branches of a tree that were pruned, for a drawing; of more, none is drawn."""
 VERDICT_KINDS = ACCEPTED, REPEATED, LATE, MALFORMED, REFUSED = "accepted", "repeated", "late", "malformed", "refused"
 REFUSAL_KINDS = BY_BUDGET, OTHER_WEEK = "refused by budget", "not their week"
@@ -154,7 +154,7 @@ def drawn_tree(levels: Sequence[GrownLevel], address: str, focus: str) -> Pictur
     pruned = sum(len(level.asked - level.kept) for level in levels)
     for place, level in enumerate(levels):
         last = place == len(levels) - 1 and not level.kept
-        asked = level.asked if last or pruned <= MOST_PRUNED else frozenset[int]()
+        asked = level.asked if last or pruned <= MAX_PRUNED else frozenset[int]()
         branches += [Branch(f"{prefix:0{level.length}b}", True) for prefix in sorted(level.kept)]
         branches += [Branch(f"{prefix:0{level.length}b}", False) for prefix in sorted(asked - level.kept)]
     return tree(branches, lambda prefix: f"{address}?focus={prefix}", focus)

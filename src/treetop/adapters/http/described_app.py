@@ -26,13 +26,13 @@ Body = Annotated[bytes, Depends(_body)]
 """The whole body of a request, as it came."""
 
 
-class Answer(BaseModel):
-    """Shapes that say all there is."""
+class StrictModel(BaseModel):
+    """A JSON object whose keys are all described: any other is refused."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class ProblemDetails(Answer):
+class ProblemDetails(StrictModel):
     """Why a request was refused."""
 
     type: str
@@ -41,7 +41,7 @@ class ProblemDetails(Answer):
     detail: str
 
 
-class SignedDocument(Answer):
+class SignedDocument(StrictModel):
     """A task, a campaign, a list or a beacon, with the server's Ed25519 signature."""
 
     kind: Literal["task", "campaign", "list", "beacon"]
@@ -60,7 +60,7 @@ _WHY = {
 }  # fmt: skip
 
 
-def refers(model: type[Answer]) -> Words:
+def refers(model: type[StrictModel]) -> Words:
     """Return the name of a shape."""
     return {"$ref": f"#/components/schemas/{model.__name__}"}
 
@@ -114,7 +114,7 @@ def checked_first(check: Callable[[Request], None]) -> type[APIRoute]:
 class DescribedApp(FastAPI):
     """Names in its description every shape that the routes refer to."""
 
-    def __init__(self, title: str, about: str, shapes: tuple[type[Answer], ...]) -> None:
+    def __init__(self, title: str, about: str, shapes: tuple[type[StrictModel], ...]) -> None:
         super().__init__(title=title, version="1", description=about, docs_url=None, redoc_url=None)
         self._shapes = shapes
 

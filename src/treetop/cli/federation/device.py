@@ -41,7 +41,7 @@ from treetop.cli.federation.fleet import fleet
 from treetop.cli.screen import out
 from treetop.encoding.device_items import LARGEST_SET, LONGEST_ITEM
 from treetop.errors import InvalidInput
-from treetop.federation.device.list_checks import LEAST_SLOTS
+from treetop.federation.device.list_checks import MIN_SLOTS
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.wire.signed_documents import checked_task
 from treetop.secret_files import check_private
@@ -104,7 +104,7 @@ def device(
     window_cap: WindowCap = None,
     window_days: WindowDays = WINDOW_DAYS,
     attribute: Attribute = None,
-    least_slots: LeastSlots = LEAST_SLOTS,
+    least_slots: LeastSlots = MIN_SLOTS,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the party is ready.")] = False,
     status: Annotated[bool, typer.Option("--status", help="Show what was answered and spent.")] = False,
 ) -> None:

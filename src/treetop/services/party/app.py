@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from treetop.adapters.http.cross_origin import AllowedOrigins, PageRoute
-from treetop.adapters.http.described_app import OCTETS, Answer, Body, DescribedApp, checked_first
+from treetop.adapters.http.described_app import OCTETS, Body, DescribedApp, StrictModel, checked_first
 from treetop.adapters.http.endpoint_settings import Caller
 from treetop.adapters.http.metrics import metrics_response
 from treetop.adapters.http.problem_details import Problem, come_back, problem_of
@@ -239,7 +239,7 @@ async def _reports(digest: Digest) -> Response:
     raise AssertionError(f"the fast path answers reports of {digest}")
 
 
-def _json(model: Answer) -> Response:
+def _json(model: StrictModel) -> Response:
     return Response(model.model_dump_json(), media_type="application/json")
 
 

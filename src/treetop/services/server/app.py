@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from treetop.adapters.http.described_app import Answer, Body, DescribedApp, checked_first
+from treetop.adapters.http.described_app import Body, DescribedApp, StrictModel, checked_first
 from treetop.adapters.http.endpoint_settings import AccessKeys, Caller
 from treetop.adapters.http.metrics import RequestMetrics, counter, gauge, metrics_response
 from treetop.adapters.http.problem_details import Problem, come_back, problem_of
@@ -246,5 +246,5 @@ def _hex(prefixes: Iterable[int]) -> list[str]:
     return [f"{prefix:x}" for prefix in sorted(prefixes)]
 
 
-def _json(model: Answer, status: int = 200) -> Response:
+def _json(model: StrictModel, status: int = 200) -> Response:
     return Response(model.model_dump_json(), status, media_type="application/json")
