@@ -161,11 +161,11 @@ class Campaign:
     def from_canonical_bytes(cls, data: bytes) -> "Campaign":
         """Read a campaign back; anything but its one canonical form is refused."""
         try:
-            told = json.loads(data)
-            if set(told) != _FIELDS:
+            fields = json.loads(data)
+            if set(fields) != _FIELDS:
                 raise ValueError(f"expected {', '.join(sorted(_FIELDS))}")
-            template = json.dumps(told.pop("template"), sort_keys=True, separators=(",", ":")).encode("ascii")
-            campaign = cls(DeviceTask.from_canonical_bytes(template), **told)
+            template = json.dumps(fields.pop("template"), sort_keys=True, separators=(",", ":")).encode("ascii")
+            campaign = cls(DeviceTask.from_canonical_bytes(template), **fields)
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise InvalidInput(f"a campaign must be the JSON object that Treetop writes: {error}") from None
         if campaign.canonical_bytes() != data:

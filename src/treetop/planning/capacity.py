@@ -201,8 +201,8 @@ def _counting(load: Load, rates: MeasuredRates, cores: int) -> list[Figure]:
     ]  # fmt: skip
     if rate.card_report is not None:
         seconds = load.users * (rate.card_report + rate.card_pair * load.candidates)
-        told = "users × what a report takes on one NVIDIA H200, reports in main memory"
-        found.append(Figure("Counting", "counting on one graphics card", seconds, "seconds", told))
+        formula = "users × what a report takes on one NVIDIA H200, reports in main memory"
+        found.append(Figure("Counting", "counting on one graphics card", seconds, "seconds", formula))
     return found
 
 

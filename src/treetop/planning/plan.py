@@ -74,9 +74,9 @@ class PlanRow:
     central_epsilon: float
     """Of the smallest party, towards everybody but itself, if it is honest."""
     epsilon_needed: float | None = None
-    """For the wished frequency; None where none was wished, or none that devices accept would do; 0 where any does."""
+    """For the target frequency; None where there is none, or none that devices accept would do; 0 where any does."""
     users_needed: int | None = None
-    """In all, at the given epsilon, for the wished frequency."""
+    """In all, at the given epsilon, for the target frequency."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -241,18 +241,18 @@ def _finite(number: float) -> float | None:
 
 
 def _epsilon_for(
-    index: int, users: tuple[int, ...], parameters: SummedParameters, lists: Lists, wished: float
+    index: int, users: tuple[int, ...], parameters: SummedParameters, lists: Lists, target: float
 ) -> float | None:
     def is_enough(epsilon: float) -> bool:
         mode = modes_of(replace(parameters, epsilon=Epsilon(epsilon)), lists)[index]
-        return mode.found(users, wished) >= POWER
+        return mode.found(users, target) >= POWER
 
     return _finite(min_factor(is_enough, LARGEST_EPSILON))
 
 
-def _users_for(mode: Mode, users: tuple[int, ...], wished: float) -> int | None:
+def _users_for(mode: Mode, users: tuple[int, ...], target: float) -> int | None:
     """Return the users of all parties together, each party growing or shrinking alike, but to one user at least."""
-    factor = min_factor(lambda factor: mode.found([n * factor for n in users], wished) >= POWER, LARGEST_FACTOR)
+    factor = min_factor(lambda factor: mode.found([n * factor for n in users], target) >= POWER, LARGEST_FACTOR)
     return max(ceil(factor * sum(users)), len(users)) if isfinite(factor) else None
 
 

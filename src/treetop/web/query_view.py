@@ -86,21 +86,21 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _cells(name: str, levels: int, events: Sequence[QueryEvent]) -> list[LevelCell]:
-    """Return the cells of a party: levels that it told of, the one that it counts, those to come."""
-    told: dict[int, LevelTrace] = {}
+    """Return the cells of a party: levels that it has reported, the one that it counts, those to come."""
+    reported: dict[int, LevelTrace] = {}
     closed = left = over = False
     for each in (event for event in events if event.party == name):
-        told |= {trace.level: trace for trace in each.levels}
+        reported |= {trace.level: trace for trace in each.levels}
         closed |= each.kind == "closed"
         over |= each.kind == "done"
         left |= each.kind in (LEFT_OUT, "withdrawn")
     cells = []
     for level in range(1, levels + 1):
-        if level in told:
-            cells.append(LevelCell("done", told[level].kept, told[level].candidates))
+        if level in reported:
+            cells.append(LevelCell("done", reported[level].kept, reported[level].candidates))
         elif left:
             cells.append(LevelCell("left out"))
-        elif closed and not over and level == max(told, default=0) + 1:
+        elif closed and not over and level == max(reported, default=0) + 1:
             cells.append(LevelCell("working"))
         else:
             cells.append(LevelCell("done" if over else "waiting"))

@@ -98,7 +98,9 @@ def device(
     server_key: ServerKey = None,
     state: State = None,
     ca: CaFile = None,
-    max_delay: Annotated[int, typer.Option("--max-delay", min=0, help="Send after so many seconds at most.")] = 0,
+    max_delay: Annotated[
+        int, typer.Option("--max-delay", min=0, help="Wait a random time before sending, at most this many seconds.")
+    ] = 0,
     epsilon_cap: TaskCap = "4",
     lifetime_cap: LifetimeCap = "8",
     window_cap: WindowCap = None,

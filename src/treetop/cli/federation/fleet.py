@@ -65,7 +65,7 @@ def fleet(
     tickets: Tickets = None,
     server_key: ServerKey = None,
     state: State = None,
-    users: Annotated[int | None, typer.Option("--users", help="So many of them.", show_default="all")] = None,
+    users: Annotated[int | None, typer.Option("--users", help="How many users to play.", show_default="all")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Who holds what; never what a device says.")] = 0,
     batch: Annotated[int, typer.Option("--batch", min=1, max=10_000, help="Reports in a request.")] = 100,
     connections: Annotated[int, typer.Option("--connections", min=1, max=64, help="Kept connections.")] = 2,

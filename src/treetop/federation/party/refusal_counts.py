@@ -1,8 +1,8 @@
-"""How many devices of a task told their party that they may not answer, by code.
+"""How many devices of a task said to their party that they may not answer, by code.
 
 What lasts are counts alone. Which tickets they came with is known while a process runs, so that a device that tells it
 again counts once; after a restart, or at another process of the party, it would count twice, which devices avoid by
-remembering that they told.
+remembering that they said so.
 """
 
 import json
@@ -21,25 +21,25 @@ class RefusalCounts:
     """Run by the party: the refusals of one task; an entry of the journal for each time that some came."""
 
     def __init__(self, journal: Journal, task: DeviceTask) -> None:
-        self._journal, self._book, self._told = journal, f"refusals:{task.digest.hex()}", set[int]()
+        self._journal, self._book, self._counted = journal, f"refusals:{task.digest.hex()}", set[int]()
 
     @property
     def counts(self) -> Mapping[Refusal, int]:
-        """Return how many devices told what, the codes that nobody told left out."""
+        """Return how many devices gave each code; codes that nobody gave are left out."""
         found: Counter[str] = Counter()
         for content in self._journal.read(self._book).values():
             found.update(json.loads(content))
         return {code: found[code] for code in Refusal if found[code]}
 
-    def add(self, told: Sequence[tuple[int, Refusal]]) -> list[ReportStatus]:
-        """Count what devices tell with tickets of these serial numbers; once for each, by what it told first."""
-        first = dict(reversed([(serial, code) for serial, code in told if serial not in self._told]))
+    def add(self, refusals: Sequence[tuple[int, Refusal]]) -> list[ReportStatus]:
+        """Count the codes that came with tickets of these serial numbers: of each ticket the first one."""
+        first = dict(reversed([(serial, code) for serial, code in refusals if serial not in self._counted]))
         if first:  # a name that nobody else takes, and that says nothing: several processes may serve one party
             counted = Counter(code.value for code in first.values())
             self._journal.write(self._book, uuid4().hex, canonical_json(counted))
-            self._told.update(first)
+            self._counted.update(first)
         new = set(first)
-        return [_accepted_once(new, serial) for serial, _ in told]
+        return [_accepted_once(new, serial) for serial, _ in refusals]
 
 
 def _accepted_once(new: set[int], serial: int) -> ReportStatus:

@@ -76,9 +76,9 @@ class PartyRoutes:
         verdicts = self._party.check_tickets(bytes.fromhex(digest), tickets)
         return Response(verdicts_json(verdicts), media_type="application/json")
 
-    def refuse(self, digest: Digest, told: Body) -> Response:
+    def refuse(self, digest: Digest, refusals: Body) -> Response:
         """Count devices that may not answer, each by the code that it tells with its ticket; a verdict for each."""
-        verdicts = self._party.count_refusals(bytes.fromhex(digest), told)
+        verdicts = self._party.count_refusals(bytes.fromhex(digest), refusals)
         return Response(verdicts_json(verdicts), media_type="application/json")
 
     def beacon(self, digest: Digest) -> Response:

@@ -97,7 +97,7 @@ class TaskStanding(StrictModel):
     enrolled: int | None = Field(description="Rounds: devices so far.")
     reports: int = Field(description="In the store.")
     verdicts: dict[str, int] = Field(description="By kind, since the start of the service.")
-    refusals: dict[Refusal, int] = Field(description="Devices that told that they may not answer, by code.")
+    refusals: dict[Refusal, int] = Field(description="Devices that said they may not answer, by code.")
 
 
 class Tickets(StrictModel):

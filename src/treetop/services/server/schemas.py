@@ -97,7 +97,7 @@ class QuestionWanted(Wanted):
         default=None, ge=1, le=MAX_ITEMS,
         description="Devices hold sets: items that a report speaks of, at most. Neither this nor a reading: one item.",
     )  # fmt: skip
-    reading: Word | None = Field(default=None, description="Devices hold sets: what a count is, holders unless told.")
+    reading: Word | None = Field(default=None, description="Devices hold sets: what a count is, holders by default.")
     settings: dict[Word, Word] = Field(default_factory=dict, max_length=200, description="As --set of the commands.")
     parties: list[Word] = Field(default_factory=list, description="The largest first; none named: all.")
     expected: dict[Word, int] = Field(
@@ -225,7 +225,7 @@ class WeekShown(StrictModel):
     task: str | None = Field(description="Digest of its signed task; none where it was missed.")
     reports: int | None = Field(default=None, description="Devices that answered, once the week is counted.")
     refusals: dict[str, int] = Field(
-        default_factory=dict, description="Devices that told their party why they do not answer, by public code."
+        default_factory=dict, description="Devices that gave their party a reason not to answer, by public code."
     )
     compared_with: int | None = Field(default=None, description="Number of the last week before that has an answer.")
     items: list[ItemShown] = Field(default_factory=list)
