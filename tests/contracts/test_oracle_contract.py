@@ -130,12 +130,6 @@ def test_the_same_seed_gives_the_same_reports_however_many_are_made_at_once(
     assert oracle.in_range(one_by_one, oracle.report_slots)
 
 
-def test_the_claim_is_stated_as_data(oracle: FrequencyOracle[Any]) -> None:
-    assert oracle.guarantee.epsilon == oracle.epsilon
-    assert oracle.guarantee.oracle == oracle.name
-    assert oracle.guarantee.reports_per_user == 1
-
-
 @pytest.mark.parametrize("name", ORACLES)
 def test_a_domain_without_a_candidate_is_refused(name: str) -> None:
     with pytest.raises(InvalidInput, match="one candidate and the dummy at least, found 1"):

@@ -16,7 +16,7 @@ import psycopg
 import pyarrow.parquet as pq
 import pytest
 from tests.support.clocks import HandClock
-from tests.support.databases import Place, place_called
+from tests.support.databases import TABLES, Place, place_called
 from tests.support.parties import KEY, NAME, SIGNING, document, task
 
 from treetop.adapters.report_files.collected import CollectedReports
@@ -31,7 +31,6 @@ from treetop.trie.user_groups import Group
 OF = task()
 GROUP: Group = OF.groups[0].group
 USERS = 300
-TABLES = ("store", "task", "document", "collection", "spent", "body", "enrolled", "book", "entry")
 Rows = dict[str, list[tuple[Any, ...]]]
 
 

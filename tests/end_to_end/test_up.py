@@ -13,17 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.answers import KEYS
 from tests.support.hostile_texts import BEYOND_THE_BMP
 
 SMALL = ("--epsilon", "8", "--k", "3", "--seed", "1", "--set", "bits=24")
 PARTIES = {"north": 2400, "south": 1600}
 SHARES = {"milk": 0.4, "tea": 0.3, "beer": 0.2, "rum": 0.1}
 TIMEOUT = 240
-KEYS = [
-    "schema", "mechanism", "oracle", "encoding", "k", "epsilon", "seed", "items", "parties", "notes", "choices",
-    "missing", "truth", "mode", "task", "name", "covered", "levels", "privacy", "fakes_needed", "outside",
-    "items_per_user", "reading",
-]  # fmt: skip
 
 
 @pytest.fixture

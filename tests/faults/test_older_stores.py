@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.support.databases import PostgresServer
+from tests.support.databases import TABLES, PostgresServer
 from tests.support.parties import honest_entry
 from tests.support.party_processes import PartyProcess, current_task
 from tests.support.running_federation import listening_port
@@ -22,7 +22,6 @@ from treetop.services.local.folder import server_settings
 from treetop.services.local.processes import Supervised
 from treetop.services.server.client import ServerClient
 
-TABLES = ("store", "task", "document", "collection", "spent", "body", "enrolled", "book", "entry")
 ADMIN_KEY = "admin-key-0123456789abcdef-0123456789"
 ACCEPTED = "older_store_accepted"
 PutBack = Callable[[], None]

@@ -11,7 +11,6 @@ from treetop.trie.consensus_pruning import consensus, pruned_domain
 from treetop.trie.user_groups import Group, equal_groups, ramped_groups, two_phase_groups, with_validation_sets
 
 BITS = st.integers(8, 256)
-SIX_BITS = st.integers(0, 63)
 WHOLE_BYTES = st.integers(1, 32).map(lambda count: 8 * count)
 
 

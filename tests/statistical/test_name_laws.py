@@ -24,6 +24,7 @@ from tests.support.named_users import (
     LISTED,
     LISTED_CHUNKS,
     NO_NAME,
+    names,
     party,
     request,
 )
@@ -39,10 +40,6 @@ LEAST = 26
 UNHELD, HELD = 123, 900
 Table = dict[str, NDArray[np.float64]]
 Reporting = Callable[[int], NameReports]
-
-
-def names(*some: int) -> NDArray[np.uint64]:
-    return np.array(some, dtype=np.uint64)
 
 
 def looked_at(reports: NameReports) -> dict[str, float]:

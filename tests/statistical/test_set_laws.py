@@ -17,7 +17,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from tests.statistical.settings import FALSE_ALARM
 from tests.statistical.test_name_laws import alike
-from tests.support.named_users import CHUNKS, CODES, LISTED, LISTED_CHUNKS, NO_NAME
+from tests.support.named_users import CHUNKS, CODES, LISTED, LISTED_CHUNKS, NO_NAME, names
 from tests.support.set_holders import names_asked, party, prefixes_asked
 
 from treetop.mechanisms.dialogue import DivideUsers
@@ -29,10 +29,6 @@ LEAST = 8
 """Of some 144 reports of whole names, t = 32: one in nine names that nobody holds has so much support."""
 Look = Callable[[SetUsers], Mapping[str, float]]
 Simulator = Callable[[Any, Generator], SetUsers]
-
-
-def names(*some: int) -> NDArray[np.uint64]:
-    return np.array(some, dtype=np.uint64)
 
 
 def by_name(users: SetUsers) -> dict[str, float]:

@@ -1,21 +1,15 @@
-"""An answer of a deployment in which much happened."""
+"""The keys of every answer, and an answer of a deployment in which everything happened that can."""
 
 from treetop.privacy.shuffling import CentralGuarantee
+from treetop.query import answer_parts as parts
 from treetop.query.answer import Answer
-from treetop.query.answer_parts import (
-    AnswerItem,
-    AnswerParty,
-    CampaignPlace,
-    Covered,
-    ItemChange,
-    MissingParty,
-    OutsideShare,
-    PartyCount,
-    Privacy,
-    Refusals,
-    Truth,
-)
 
+KEYS = [
+    "schema", "mechanism", "oracle", "encoding", "k", "epsilon", "seed", "items", "parties", "notes", "choices",
+    "missing", "truth", "mode", "task", "name", "covered", "levels", "privacy", "fakes_needed", "outside",
+    "items_per_user", "reading",
+]  # fmt: skip
+"""Of the JSON form, in their order; an answer of a campaign has one more."""
 DEPLOYED = Answer(
     mechanism="taps",
     oracle="olh",
@@ -24,19 +18,19 @@ DEPLOYED = Answer(
     epsilon=0.5,
     seed=None,
     items=(
-        AnswerItem(
+        parts.AnswerItem(
             "chai",
             900.5,
             0.3,
             40.0,
             True,
-            by_party=(PartyCount("harbour", 850.0, 30.0), PartyCount("market", 50.5, 26.5)),
+            by_party=(parts.PartyCount("harbour", 850.0, 30.0), parts.PartyCount("market", 50.5, 26.5)),
         ),
-        AnswerItem("#0f", -20.0, -0.01, 41.0, False, "unknown"),
+        parts.AnswerItem("#0f", -20.0, -0.01, 41.0, False, "unknown"),
     ),
     parties=(
-        AnswerParty("harbour", 2000, 1200, share=2 / 3, expected=2000, coverage=1.0, central=None),
-        AnswerParty(
+        parts.AnswerParty("harbour", 2000, 1200, share=2 / 3, expected=2000, coverage=1.0, central=None),
+        parts.AnswerParty(
             "market",
             1000,
             900,
@@ -49,17 +43,22 @@ DEPLOYED = Answer(
     ),
     notes=("party 'market': the group of level 3 is small",),
     choices=("6 levels",),
-    missing=(MissingParty("airport", "withdrew: closed", 2, 750),),
+    missing=(parts.MissingParty("airport", "withdrew: closed", 2, 750),),
     mode="one-shot",
     task="ab" * 32,
     name="favourite drink",
-    covered=Covered(3000, "expected", 4000, 0.75),
+    covered=parts.Covered(3000, "expected", 4000, 0.75),
     levels=6,
-    privacy=Privacy("0.5", 1, "olh", "docs/explanation/privacy_guarantee.md"),
+    privacy=parts.Privacy("0.5", 1, "olh", "docs/explanation/privacy_guarantee.md"),
     fakes_needed=120,
-    outside=OutsideShare(0.25, 0.01),
-    truth=Truth(0.5, 0.75),
-    campaign=CampaignPlace(
-        "cd" * 32, 1, 3, Refusals(not_my_week=7), 2, (ItemChange("chai", "up", 4.5), ItemChange("#0f", None, None))
+    outside=parts.OutsideShare(0.25, 0.01),
+    truth=parts.Truth(0.5, 0.75),
+    campaign=parts.CampaignPlace(
+        "cd" * 32,
+        1,
+        3,
+        parts.Refusals(not_my_week=7),
+        2,
+        (parts.ItemChange("chai", "up", 4.5), parts.ItemChange("#0f", None, None)),
     ),
 )

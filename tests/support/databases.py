@@ -16,6 +16,8 @@ from treetop.adapters.store_choice import open_stores
 from treetop.federation.service_ports import Journal, ReportStore
 
 PLACES = ("memory", "sqlite", "postgres")
+TABLES = ("store", "task", "document", "collection", "spent", "body", "enrolled", "book", "entry")
+"""Of SQLite and of PostgreSQL."""
 _NUMBERS = count()
 Stores = tuple[ReportStore, Journal]
 
@@ -58,6 +60,12 @@ class PostgresServer:
     def stop(self) -> None:
         self._server.ensure_postgres_running()  # it may be another process since a restart
         self._server.cleanup()
+
+
+def behind_its_back(address: str, statement: str) -> None:
+    """Run a statement on a PostgreSQL store without the store knowing."""
+    with psycopg.connect(address) as connection:
+        connection.execute(statement.encode())
 
 
 @dataclass

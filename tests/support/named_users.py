@@ -1,6 +1,7 @@
 """A small party whose users report names: two texts share one, and some users have none."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from treetop.mechanisms.dialogue import CollectNames
 from treetop.oracles.registry import oracle_named
@@ -18,6 +19,10 @@ LISTED_CHUNKS = np.array([[1, 2], [1, 9], [4, 4], [33, 200], [7, 8]], dtype=np.u
 """Both texts that share a name, one that nobody holds, one that is held, one whose name another text has."""
 ASKED = np.append(LISTED, np.uint64(NO_NAME))
 WEIGHTS = (0.6, 0.25, 0.15)
+
+
+def names(*some: int) -> NDArray[np.uint64]:
+    return np.array(some, dtype=np.uint64)
 
 
 def party(*, texts: bool = True) -> PartyPopulation:

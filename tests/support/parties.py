@@ -16,7 +16,8 @@ from tests.support import tasks
 from tests.support.clocks import NOW, HandClock
 
 from treetop.adapters.http.endpoint_settings import AccessKey, AccessKeys, Address
-from treetop.adapters.http.guarded_connection import ConnectionLimits, guarded
+from treetop.adapters.http.guarded_connection import guarded
+from treetop.adapters.http.service_limits import ServiceLimits
 from treetop.adapters.memory.ports import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
 from treetop.adapters.report_files.locations import ReportFolder
@@ -33,8 +34,8 @@ from treetop.federation.task import Deadlines, DeviceTask, WeightedGroup
 from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_batch
 from treetop.federation.wire.signed_documents import signed_task
 from treetop.federation.wire.uploads import ReportStatus, TicketedReport, TicketKey
+from treetop.oracles.hashed_reports import HashedReport
 from treetop.oracles.olh import OptimizedLocalHashing
-from treetop.oracles.olh.device import HashedReport
 from treetop.services.party.app import party_app
 from treetop.services.party.context import PartyContext, ReportWriter
 from treetop.services.party.settings import Limits, PartySettings
@@ -188,7 +189,7 @@ def live(context: PartyContext) -> Iterator[int]:
 
 
 @contextmanager
-def served(app: ASGIApp, limits: ConnectionLimits | None = None) -> Iterator[int]:
+def served(app: ASGIApp, limits: ServiceLimits | None = None) -> Iterator[int]:
     """Serve an application from a thread; yield its port."""
     config = uvicorn.Config(
         app, http=guarded(limits or Limits()), ws="none", lifespan="off", log_config=None,

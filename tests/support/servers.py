@@ -13,6 +13,7 @@ from tests.support.journals import ScriptedJournal
 from tests.support.parties import SIGNING
 
 from treetop.adapters.http.endpoint_settings import AccessKey, AccessKeys, Address
+from treetop.adapters.http.service_limits import ServiceLimits
 from treetop.adapters.memory.ports import MemoryChannel
 from treetop.adapters.memory.report_collection import MemoryReportCollection
 from treetop.adapters.store_choice import StoreLocation
@@ -26,7 +27,7 @@ from treetop.services.server.app import ServerContext
 from treetop.services.server.campaign_manager import CampaignManager
 from treetop.services.server.query_manager import QueryManager
 from treetop.services.server.schemas import CampaignWanted, OrderWanted
-from treetop.services.server.settings import KnownParty, ServerLimits, ServerSettings
+from treetop.services.server.settings import KnownParty, ServerSettings
 from treetop.toml_files import Secret
 
 ADMIN_KEY, PARTY_KEY = "canary-admin-key-0123456789abcdef", "canary-party-key-0123456789abcdef"
@@ -119,7 +120,7 @@ class HostedServer:
 
     channels: dict[str, Any] = field(default_factory=channels)
     journal: ScriptedJournal = field(default_factory=ScriptedJournal)
-    limits: ServerLimits = field(default_factory=ServerLimits)
+    limits: ServiceLimits = field(default_factory=ServiceLimits)
     settings: ServerSettings = field(default_factory=server_settings)
     log: StringIO = field(default_factory=StringIO)
     clock: ServiceClock = field(default_factory=SystemClock)

@@ -1,4 +1,4 @@
-"""Writes the test vectors: `python -m tests.vectors.generate`. They change only when a format does."""
+"""Writes all test vectors: `python -m tests.vectors.generate`. They change only when a format does."""
 
 import json
 from dataclasses import asdict, replace
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.support.report_batches import KEYS, KINDS, asking, random_reports, written
 from tests.unit.oracles.olh.test_hashing import by_hand
+from tests.vectors import campaign_vectors, conduct_vectors, device_vectors, message_vectors, set_vectors
 
 from treetop.adapters.report_files.counting import count_file
 from treetop.adapters.report_files.report_kind import ReportKind
@@ -43,9 +44,21 @@ def _good_file(path: Path, kind: ReportKind) -> dict[str, object]:
     return {"file": path.name, "kind": asdict(kind), "reports": tally.reports, "support": tally.support.tolist()}
 
 
+FILES = {
+    "olh_hash.json": olh_hash, **device_vectors.FILES, **set_vectors.FILES, **conduct_vectors.FILES,
+    **campaign_vectors.FILES, **message_vectors.FILES,
+}  # fmt: skip
+"""The vectors that are JSON alone, and what makes each."""
+
+
+def text_of(name: str) -> str:
+    return json.dumps(FILES[name](), indent=1) + "\n"
+
+
 def main() -> None:
     (HERE / "report_files.json").write_text(json.dumps(report_files()) + "\n")
-    (HERE / "olh_hash.json").write_text(json.dumps(olh_hash(), indent=1) + "\n")
+    for name in FILES:
+        (HERE / name).write_text(text_of(name))
 
 
 if __name__ == "__main__":

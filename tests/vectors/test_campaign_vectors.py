@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.vectors.generate_campaign_vectors import FILES, text_of
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.adapters.system.ed25519 import PinnedKeys
@@ -24,11 +23,6 @@ def read(name: str) -> Any:
 
 
 CAMPAIGNS, LEDGERS, CYCLES = read("campaigns.json"), read("ledgers.json"), read("cycles.json")
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_the_committed_file_is_what_the_script_writes(name: str) -> None:
-    assert (HERE / name).read_text() == text_of(name)
 
 
 @pytest.mark.parametrize("vector", CAMPAIGNS["good"])

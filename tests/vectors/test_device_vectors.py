@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.vectors.generate_device_vectors import FILES, text_of
 
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.errors import InvalidInput, PeerViolation, ReportRefused
@@ -28,11 +27,6 @@ HERE = Path(__file__).parent
 
 def read(name: str) -> Any:
     return json.loads((HERE / name).read_text())
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_the_committed_file_is_what_the_script_writes(name: str) -> None:
-    assert (HERE / name).read_text() == text_of(name)
 
 
 def test_vectorised_devices_have_the_thresholds_of_the_vectors() -> None:

@@ -32,5 +32,5 @@ def forwarded(call: Call, service: str) -> Answer:
 
 
 def _nothing(why: str) -> Answer:
-    told = {"title": "Bad Gateway", "status": NO_SERVICE, "detail": f"the party's service does not answer: {why}"}
-    return Answer(NO_SERVICE, json.dumps(told).encode())
+    problem = {"title": "Bad Gateway", "status": NO_SERVICE, "detail": f"the party's service does not answer: {why}"}
+    return Answer(NO_SERVICE, json.dumps(problem).encode())

@@ -76,8 +76,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path == "/v1/health":
-            told = self.server.health()
-            self._answer(200 if told else 503, json.dumps(told or {"status": "the carrier stands still"}).encode())
+            content = self.server.health()
+            self._answer(
+                200 if content else 503, json.dumps(content or {"status": "the carrier stands still"}).encode()
+            )
         else:
             self._carry(b"")
 
@@ -130,8 +132,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._problem(status, detail)
 
     def _problem(self, status: int, detail: str) -> None:
-        told = {"title": HTTPStatus(status).phrase, "status": status, "detail": detail}
-        self._answer(status, json.dumps(told).encode(), "application/problem+json")
+        content = {"title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+        self._answer(status, json.dumps(content).encode(), "application/problem+json")
 
     def _answer(self, status: int, body: bytes, kind: str = "application/json") -> None:
         self.send_response(status)

@@ -108,13 +108,13 @@ class FlowerCommand:
             raise ControlFailed(f"flwr {words[0]} took more than {COMMAND_SECONDS:.0f} s") from None
         text = done.stdout.decode("utf-8", "replace")
         try:
-            told: dict[str, Any] = json.loads(text[text.index("{") :])
+            answer: dict[str, Any] = json.loads(text[text.index("{") :])
         except ValueError:
-            told = {}
-        if done.returncode != 0 or not told.get("success"):
-            said = told.get("error-message") or done.stderr.decode("utf-8", "replace")[-500:] or text[-500:]
+            answer = {}
+        if done.returncode != 0 or not answer.get("success"):
+            said = answer.get("error-message") or done.stderr.decode("utf-8", "replace")[-500:] or text[-500:]
             raise ControlFailed(f"flwr {words[0]}: {' '.join(str(said).split())}")
-        return told
+        return answer
 
 
 @dataclass(frozen=True)
@@ -131,8 +131,8 @@ def gateway_health(address: Address) -> Carrying | None:
     try:
         connection.request("GET", "/v1/health")
         reply = connection.getresponse()
-        told = json.loads(reply.read(1 << 16))
-        return Carrying(str(told["run"]), frozenset(told["connected"])) if reply.status == 200 else None
+        answer = json.loads(reply.read(1 << 16))
+        return Carrying(str(answer["run"]), frozenset(answer["connected"])) if reply.status == 200 else None
     except (OSError, HTTPException, ValueError, KeyError, TypeError):
         return None
     finally:

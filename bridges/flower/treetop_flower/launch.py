@@ -46,8 +46,8 @@ def environment(state: Path, settings: Path | None = None, path: Path | None = N
     """Return the variables that a program of Flower is started with."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "FLWR_"))}
     home = private_folder(state / "flower")
-    told = {VARIABLE: str(settings.absolute())} if settings else {}
-    return {**kept, **OFFLINE, **QUICKLY, "FLWR_HOME": str(home), "PATH": str(path or programs()), **told}
+    named = {VARIABLE: str(settings.absolute())} if settings else {}
+    return {**kept, **OFFLINE, **QUICKLY, "FLWR_HOME": str(home), "PATH": str(path or programs()), **named}
 
 
 def superlink(settings: LinkSettings, file: Path) -> tuple[list[str], dict[str, str]]:

@@ -62,8 +62,8 @@ def main(grid: Grid, context: Context) -> None:
     carrier = Carrier(gateway, GridLink(grid), keys, settings.message_seconds)
 
     def health() -> dict[str, Any] | None:
-        told = {"status": "ok", "run": str(context.run_id), "connected": sorted(gateway.now_connected)}
-        return None if carrier.stands_still else {**told, "round_trips": gateway.times.shown()}
+        carrying = {"status": "ok", "run": str(context.run_id), "connected": sorted(gateway.now_connected)}
+        return None if carrier.stands_still else {**carrying, "round_trips": gateway.times.shown()}
 
     server = _listening(settings, gateway, health)
     Thread(target=server.serve_forever, daemon=True).start()

@@ -22,7 +22,7 @@ ENGINES = ("embedded", "dask", "gpu")
 
 ReportFiles = Annotated[
     list[str],
-    typer.Argument(metavar="FILE...", help="Report files of one task and level; s3://…, too.", show_default=False),
+    typer.Argument(metavar="FILE...", help="Report files of one task and level, local or s3://…", show_default=False),
 ]
 CandidatesFile = Annotated[
     Path | None,

@@ -75,7 +75,7 @@ Campaign = Annotated[
 Weeks = Annotated[int, typer.Option("--weeks", help="Campaigns: weeks.")]
 Cycle = Annotated[
     int | None,
-    typer.Option("--cycle", help="Campaigns: weeks in which everybody answers once, all of them unless told."),
+    typer.Option("--cycle", help="Campaigns: weeks in which everybody answers once; by default, all of them."),
 ]
 Drift = Annotated[float, typer.Option("--drift", help="Campaigns: items among the first k that change every week.")]
 

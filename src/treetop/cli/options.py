@@ -99,12 +99,6 @@ Oracle = Annotated[
         autocompletion=completing(oracle_names()),
     ),
 ]
-MechanismOption = Annotated[
-    str,
-    typer.Option(
-        "--mechanism", help=f"Mechanism: {', '.join(MECHANISMS)}.", autocompletion=completing(list(MECHANISMS))
-    ),
-]
 MaybeMechanism = Annotated[
     str | None,
     typer.Option(

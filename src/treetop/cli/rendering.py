@@ -212,7 +212,7 @@ def _show_parties(answer: Answer) -> None:
     out.print(f"Shares of the users counted: {', '.join(shares)}.")
     for party in answer.parties:
         if party.implausible:
-            odd = f"{party.implausible:,} reports of {party.name} are such as no honest device would send"
+            odd = f"{party.implausible:,} reports of {party.name} are of a kind that no honest device sends"
             out.print(f"Warning: {odd}.", style="yellow")
     for missing in answer.missing:
         expected = "" if missing.expected is None else f"; {missing.expected:,} users expected"

@@ -21,7 +21,7 @@ DEFAULT_ENCODING = "words"
 CELLS_PER_ROW = 4
 """Tables of all parties and items may have so many cells for each row of the data."""
 EXACT_BELOW = 2.0**53
-MOST_ALIKE = 3
+MAX_ALIKE = 3
 """Groups of parties with nearly the same name that are named in notes."""
 USER_NAMES = re.compile(
     r"(user|customer|device|client|account|member|person|visitor|subscriber|patient|household|cookie|player|employee|"
@@ -117,7 +117,7 @@ def notes_on_names(parties: Collection[str]) -> list[str]:
     return [
         f"parties {', '.join(map(repr, names[:-1]))} and {names[-1]!r} differ only in case, white space or how an "
         "accent is written, and each is counted as a party of its own"
-        for names in written[:MOST_ALIKE]
+        for names in written[:MAX_ALIKE]
     ]
 
 

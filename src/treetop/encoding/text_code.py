@@ -154,11 +154,6 @@ def _repeated(code: bytes, chunks: int) -> bytes:
     return (code * -(-chunks // len(code)))[:chunks]
 
 
-def is_recoverable(text: bytes, chunks: int = DEFAULT_CHUNKS) -> bool:
-    """Return whether the whole code fits its chunks."""
-    return code_bits(text)[1] <= chunks * CHUNK_BITS
-
-
 @cache
 def read_chunk(place: ReadingPlace, chunk: int) -> ReadChunk:
     """Read 8 bits of a code from where the bits before them led."""

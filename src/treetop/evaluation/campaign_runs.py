@@ -26,7 +26,7 @@ from treetop.simulation.run import run
 
 EVERYBODY, ROTATION, SEEDED = "everybody", "rotation", "seeded"
 DESIGNS = (EVERYBODY, ROTATION, SEEDED)
-WEEKS, FEWEST_WEEKS, MOST_WEEKS = 12, 2, 1000
+WEEKS, MIN_WEEKS, MAX_WEEKS = 12, 2, 1000
 KEY_STREAM, DRIFT_STREAM, SLOT_STREAM, WEEK_STREAM = range(1 << 30, (1 << 30) + 4)
 """Spawn keys of a campaign's randomness."""
 
@@ -41,8 +41,8 @@ class Calendar:
 
     def __post_init__(self) -> None:
         for what, found in (("weeks", self.weeks), ("a cycle", self.cycle)):
-            if not FEWEST_WEEKS <= found <= MOST_WEEKS:
-                raise InvalidInput(f"{what} must be from {FEWEST_WEEKS} to {MOST_WEEKS} weeks, found {found}")
+            if not MIN_WEEKS <= found <= MAX_WEEKS:
+                raise InvalidInput(f"{what} must be from {MIN_WEEKS} to {MAX_WEEKS} weeks, found {found}")
         if self.cycle > self.weeks:
             raise InvalidInput(f"a cycle must have at most the campaign's {self.weeks} weeks, found {self.cycle}")
 

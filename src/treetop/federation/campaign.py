@@ -15,7 +15,7 @@ from treetop.privacy.budget import Budget
 
 DAY = 24 * 60 * 60
 WEEK = 7 * DAY
-LEAST_WEEKS = 2
+MIN_WEEKS = 2
 _OF_A_WEEK = {"hash_key", "seeds"}
 """Settings that a week decides for itself: the key of hashed names, and what earlier weeks found."""
 _CAMPAIGN_DOMAIN = b"treetop campaign 1\0"
@@ -42,7 +42,7 @@ class Campaign:
             for name, least, most, found in (
                 ("starts", 0, LAST_SECOND, self.starts),
                 ("every", 1, LAST_SECOND, self.every),
-                ("weeks", LEAST_WEEKS, MAX_WEEKS, self.weeks),
+                ("weeks", MIN_WEEKS, MAX_WEEKS, self.weeks),
                 ("cycles", 1, MAX_CYCLES, self.cycles),
             )
             if type(found) is not int or not least <= found <= most
@@ -161,11 +161,11 @@ class Campaign:
     def from_canonical_bytes(cls, data: bytes) -> "Campaign":
         """Read a campaign back; anything but its one canonical form is refused."""
         try:
-            told = json.loads(data)
-            if set(told) != _FIELDS:
+            fields = json.loads(data)
+            if set(fields) != _FIELDS:
                 raise ValueError(f"expected {', '.join(sorted(_FIELDS))}")
-            template = json.dumps(told.pop("template"), sort_keys=True, separators=(",", ":")).encode("ascii")
-            campaign = cls(DeviceTask.from_canonical_bytes(template), **told)
+            template = json.dumps(fields.pop("template"), sort_keys=True, separators=(",", ":")).encode("ascii")
+            campaign = cls(DeviceTask.from_canonical_bytes(template), **fields)
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise InvalidInput(f"a campaign must be the JSON object that Treetop writes: {error}") from None
         if campaign.canonical_bytes() != data:

@@ -136,8 +136,8 @@ class PartyReply:
         known = [kind for kind in MESSAGES[message].replies if not (one_shot and REPLIES[kind].rounds_only)]
         require(self.kind in known, f"kind of the reply to {message}", " or ".join(known), self.kind)
         rule = REPLIES[self.kind]
-        told = {part for part in rule.at_times if isinstance(self.content, dict) and part in self.content}
-        return record(self.kind, self.content, {*rule.parts, *told})
+        optional = {part for part in rule.at_times if isinstance(self.content, dict) and part in self.content}
+        return record(self.kind, self.content, {*rule.parts, *optional})
 
 
 def _arrived(data: bytes, kinds: tuple[str, ...]) -> tuple[Any, Any]:

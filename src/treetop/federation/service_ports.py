@@ -200,7 +200,7 @@ class Collected:
     groups: Mapping[Group, int]
     """Reports of every group; empty in rounds, where nobody has answered yet."""
     refusals: Mapping[Refusal, int] = field(default_factory=dict)
-    """Devices that told that they may not answer, by code."""
+    """Devices that said they may not answer, by code."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,7 @@ NEAREST, FARTHEST = -3.0, 40.0
 """Where an edge is looked for; with few rivals an item may pass by luck alone, wherever it lies."""
 TIES = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Parts of those with the same score that come first: any is as likely, since the smaller code wins."""
-RAREST, LEAST_FACTOR = -40.0, -20.0
+RAREST, MIN_FACTOR = -40.0, -20.0
 """Powers of two where searches begin."""
 
 
@@ -228,6 +228,6 @@ def min_factor(is_enough: Callable[[float], bool], largest: float) -> float:
     """Return the least factor that is enough: infinity where the largest is not, 0 where even 2^-20 is."""
     if not is_enough(largest):
         return inf
-    if is_enough(exp2(LEAST_FACTOR)):
+    if is_enough(exp2(MIN_FACTOR)):
         return 0.0
-    return exp2(bisected(lambda exponent: is_enough(exp2(exponent)), LEAST_FACTOR, log2(largest)))
+    return exp2(bisected(lambda exponent: is_enough(exp2(exponent)), MIN_FACTOR, log2(largest)))

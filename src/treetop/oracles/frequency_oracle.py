@@ -19,7 +19,6 @@ from treetop.errors import InvalidInput
 from treetop.oracles.protocol import NO_CODE_KEY
 from treetop.oracles.random_words import GeneratorWords, RandomWords
 from treetop.privacy.epsilon import Epsilon
-from treetop.privacy.guarantee import Guarantee
 
 Counts = NDArray[np.int64]
 Frequencies = NDArray[np.float64]
@@ -121,11 +120,6 @@ class FrequencyOracle(ABC, Generic[Reports]):
     def report_bits(self) -> int:
         """Return the information in a report, in bits."""
         return 8 * self.layout(self.report_slots).itemsize
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """Return what one report gives away."""
-        return Guarantee(self.epsilon, self.name)
 
     def perturb(self, values: NDArray[Any], words: RandomWords) -> Columns:
         """Run by simulated devices: reports of many values, in batches that fit the cache."""

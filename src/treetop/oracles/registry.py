@@ -142,5 +142,5 @@ def oracle_named(name: "str | Oracle", epsilon: "Epsilon", candidates: int) -> "
 
 
 def set_oracle(name: "str | Oracle", epsilon: "Epsilon", items: int) -> "FrequencyOracle[Any]":
-    """Return the oracle by which sets of up to m items are reported: walsh, unless told; its p and q need no list."""
+    """Return the oracle, walsh for `auto`, in its form for sets of up to m items; its p and q need no list."""
     return oracle_named(set_form(WalshHashing.name if name == AUTO else name, items), epsilon, 1)

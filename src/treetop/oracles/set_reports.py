@@ -14,11 +14,12 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from treetop.errors import InvalidInput
+from treetop.oracles.hashed_reports import SEED_BYTES, HashedFace, HashedReport
 from treetop.oracles.olh import OptimizedLocalHashing
-from treetop.oracles.olh.device import MAX_BUCKETS, SEED_BYTES, HashedReport, HashFace, bucket_count
+from treetop.oracles.olh.device import MAX_BUCKETS, bucket_count
 from treetop.oracles.protocol import DeviceFace, Oracle, Randomness, Seed, Words
 from treetop.oracles.walsh import WalshHashing
-from treetop.oracles.walsh.device import MAX_SET_PARITIES, ParityFace, parity_count
+from treetop.oracles.walsh.device import MAX_SET_PARITIES, parity_count
 from treetop.privacy.budget import Budget
 from treetop.privacy.randomness import WORDS
 
@@ -76,7 +77,7 @@ class SetFace(DeviceFace):
     and is forgotten: the ledger keeps the bytes of the report, and nobody draws T again.
     """
 
-    def __init__(self, single: HashFace | ParityFace, items: int) -> None:
+    def __init__(self, single: HashedFace, items: int) -> None:
         super().__init__(single.odds, single.slots)
         if not 1 <= items < single.slots:
             raise InvalidInput(f"a set report speaks of 1 to {single.slots - 1} items, found {items}")
@@ -161,7 +162,7 @@ class SetOracle(Oracle):
     def set_face(self, odds: Fraction) -> SetFace:
         """Return the device's face for a budget's lower bound of e^eps."""
         single = self.device_face(odds, self.slots_for(odds))
-        assert isinstance(single, HashFace | ParityFace)  # noqa: S101  for types: both of its classes say so
+        assert isinstance(single, HashedFace)  # noqa: S101  for types: both of its classes say so
         return SetFace(single, self.items)
 
     def device(self, budget: Budget, slots: int | None = None) -> SetFace:  # noqa: ARG002  there is never a list

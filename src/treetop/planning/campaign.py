@@ -14,8 +14,8 @@ from treetop.federation.device.ledger import Caps
 from treetop.planning.plan import DEFAULT_CATALOGUE, DEFAULT_WORD_LIST, PlanRow, plan
 
 WEEK = 7 * 24 * 60 * 60
-DEFAULT_WEEKS, FEWEST_WEEKS, MOST_WEEKS = 12, 2, 520
-MOST_EPSILON = 100
+DEFAULT_WEEKS, MIN_WEEKS, MAX_WEEKS = 12, 2, 520
+MAX_EPSILON = 100
 Cap = Literal["task", "window", "lifetime"]
 
 
@@ -100,8 +100,8 @@ def plan_campaign(
     [1, 2, 3, 4, 6, 12]
     """
     caps = caps or Caps()
-    if isinstance(weeks, bool) or not isinstance(weeks, int) or not FEWEST_WEEKS <= weeks <= MOST_WEEKS:
-        raise InvalidInput(f"a campaign has from {FEWEST_WEEKS} to {MOST_WEEKS} weeks, found {weeks}")
+    if isinstance(weeks, bool) or not isinstance(weeks, int) or not MIN_WEEKS <= weeks <= MAX_WEEKS:
+        raise InvalidInput(f"a campaign has from {MIN_WEEKS} to {MAX_WEEKS} weeks, found {weeks}")
     lifetime = _epsilon(caps.lifetime if lifetime_epsilon is None else lifetime_epsilon)
     sizes = plan(users, k=k, catalogue_size=catalogue_size, word_list_size=word_list_size).users
     if min(sizes) < weeks:
@@ -131,8 +131,8 @@ def _epsilon(given: float | str | Fraction) -> Fraction:
         found = Fraction(str(given)) if isinstance(given, float) else Fraction(given)
     except (ValueError, TypeError, ZeroDivisionError, OverflowError):
         found = Fraction(0)
-    if not 0 < found <= MOST_EPSILON or isinstance(given, bool):
-        raise InvalidInput(f"lifetime_epsilon must be a number above 0, at most {MOST_EPSILON}, found {given}")
+    if not 0 < found <= MAX_EPSILON or isinstance(given, bool):
+        raise InvalidInput(f"lifetime_epsilon must be a number above 0, at most {MAX_EPSILON}, found {given}")
     return found
 
 

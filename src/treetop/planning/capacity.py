@@ -24,7 +24,7 @@ ARRIVALS: Mapping[str, str] = {
 Unit = Literal["reports/s", "cores", "bytes", "core seconds", "seconds", "bit/s", "money"]
 STORED = 5_000_000
 """Reports of a party in the largest store that was measured."""
-MOST_USERS, MOST_PARTIES, MOST_CANDIDATES = 10**12, 10**6, 1 << 28
+MAX_USERS, MAX_PARTIES, MAX_CANDIDATES = 10**12, 10**6, 1 << 28
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Load:
     def __post_init__(self) -> None:
         """Refuse what no federation has."""
         for name, least, most in (
-            ("users", 1, MOST_USERS), ("parties", 1, MOST_PARTIES), ("candidates", 1, MOST_CANDIDATES),
+            ("users", 1, MAX_USERS), ("parties", 1, MAX_PARTIES), ("candidates", 1, MAX_CANDIDATES),
             ("days", 0.05, 3_650), ("peak", 1, 10_000), ("busy", 0.01, 1), ("kept_days", 0, 36_500),
         ):  # fmt: skip
             value = getattr(self, name)
@@ -201,8 +201,8 @@ def _counting(load: Load, rates: MeasuredRates, cores: int) -> list[Figure]:
     ]  # fmt: skip
     if rate.card_report is not None:
         seconds = load.users * (rate.card_report + rate.card_pair * load.candidates)
-        told = "users × what a report takes on one NVIDIA H200, reports in main memory"
-        found.append(Figure("Counting", "counting on one graphics card", seconds, "seconds", told))
+        formula = "users × what a report takes on one NVIDIA H200, reports in main memory"
+        found.append(Figure("Counting", "counting on one graphics card", seconds, "seconds", formula))
     return found
 
 

@@ -35,9 +35,9 @@ DEFAULT_CATALOGUE, DEFAULT_WORD_LIST = 10_000, 50_000
 LARGEST_EPSILON = float(Caps.per_task)
 """What devices accept for one task."""
 LARGEST_FACTOR = 1e9
-MOST_USERS = 10**12
+MAX_USERS = 10**12
 """Of a party."""
-MOST_ITEMS = (1 << MAX_NAME_BITS) - 1
+MAX_ITEMS = (1 << MAX_NAME_BITS) - 1
 """Of a catalogue or word list: so many places can be counted at once."""
 PLOT_ENDINGS = (".png", ".svg")
 
@@ -74,9 +74,9 @@ class PlanRow:
     central_epsilon: float
     """Of the smallest party, towards everybody but itself, if it is honest."""
     epsilon_needed: float | None = None
-    """For the wished frequency; None where none was wished, or none that devices accept would do; 0 where any does."""
+    """For the target frequency; None where there is none, or none that devices accept would do; 0 where any does."""
     users_needed: int | None = None
-    """In all, at the given epsilon, for the wished frequency."""
+    """In all, at the given epsilon, for the target frequency."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -175,17 +175,17 @@ def plan(
     >>> treetop.plan([200_000, 100_000], k=10, epsilon=2).rows[0].mode
     'catalogue'
     """
-    if not len(users) or not all(_is_whole(n) and 1 <= n <= MOST_USERS for n in users):
+    if not len(users) or not all(_is_whole(n) and 1 <= n <= MAX_USERS for n in users):
         raise InvalidInput(
-            f"users must be a whole number from 1 to {MOST_USERS:,} for each party, found {', '.join(map(str, users))}"
+            f"users must be a whole number from 1 to {MAX_USERS:,} for each party, found {', '.join(map(str, users))}"
         )
     sizes = tuple(int(n) for n in users)
     central = asked_guarantee(trust, central_epsilon, delta, epsilon)
     given = Epsilon(DEFAULT_EPSILON if epsilon is None else epsilon)
     parameters = SummedParameters(k, given, items_per_user=items_per_user)
     for what, size in (("catalogue", catalogue_size), ("word list", word_list_size)):
-        if not _is_whole(size) or not k <= size <= MOST_ITEMS:
-            raise InvalidInput(f"a {what} must hold k = {k} to {MOST_ITEMS:,} items, found {size}")
+        if not _is_whole(size) or not k <= size <= MAX_ITEMS:
+            raise InvalidInput(f"a {what} must hold k = {k} to {MAX_ITEMS:,} items, found {size}")
     if frequency is not None and not (isinstance(frequency, Real) and 0 < frequency < 1):
         raise InvalidInput(f"frequency must be a share above 0 and below 1, found {frequency}")
     lists = Lists(int(catalogue_size), int(word_list_size))
@@ -242,18 +242,18 @@ def _finite(number: float) -> float | None:
 
 
 def _epsilon_for(
-    index: int, users: tuple[int, ...], parameters: SummedParameters, lists: Lists, wished: float
+    index: int, users: tuple[int, ...], parameters: SummedParameters, lists: Lists, target: float
 ) -> float | None:
     def is_enough(epsilon: float) -> bool:
         mode = modes_of(replace(parameters, epsilon=Epsilon(epsilon)), lists)[index]
-        return mode.found(users, wished) >= POWER
+        return mode.found(users, target) >= POWER
 
     return _finite(min_factor(is_enough, LARGEST_EPSILON))
 
 
-def _users_for(mode: Mode, users: tuple[int, ...], wished: float) -> int | None:
+def _users_for(mode: Mode, users: tuple[int, ...], target: float) -> int | None:
     """Return the users of all parties together, each party growing or shrinking alike, but to one user at least."""
-    factor = min_factor(lambda factor: mode.found([n * factor for n in users], wished) >= POWER, LARGEST_FACTOR)
+    factor = min_factor(lambda factor: mode.found([n * factor for n in users], target) >= POWER, LARGEST_FACTOR)
     return max(ceil(factor * sum(users)), len(users)) if isfinite(factor) else None
 
 

@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 from treetop.errors import InvalidInput, UnknownName
 from treetop.privacy.epsilon import LARGEST, Epsilon
 
-MOST_REPORTS = 10**8
+MAX_REPORTS = 10**8
 """More do not count: the guarantee of so many is good enough, and tables stay small."""
 CELLS = 1 << 17
-LEAST_ROWS = 32
+MIN_ROWS = 32
 CUT_OFF = 2.0**-100
 """More than all that the tables leave out: they go 13 standard deviations far, where Hoeffding's bound is e^-92."""
 UP, DOWN = 1 + 2.0**-50, 1 - 2.0**-50
@@ -45,7 +45,7 @@ DIGITS = 3
 """Of a central epsilon, rounded up."""
 FAKES = 2
 """One of so many reports counts: the others may be fakes, which hide nobody."""
-LEAST_GAIN = 0.9
+MIN_GAIN = 0.9
 DEFAULT_DELTA = 1e-8
 TRUSTED = "party"
 """Who may be trusted to keep reports apart from tickets, order and times."""
@@ -59,7 +59,7 @@ class Clones:
         if reports < 1:
             raise InvalidInput(f"a group has one report at least, found {reports}")
         self._epsilon, self._odds = epsilon, exp(epsilon) * UP
-        self._m, self._chances, self._below = _numbers_of_clones(min(reports, MOST_REPORTS) - 1, self._odds)
+        self._m, self._chances, self._below = _numbers_of_clones(min(reports, MAX_REPORTS) - 1, self._odds)
         self._first = (self._m + 1) // 2
         w = _halves(self._m)
         halves = w.sum(axis=1)
@@ -108,7 +108,7 @@ def _numbers_of_clones(others: int, odds: float) -> tuple[NDArray[np.int64], Num
     if high < others:
         ratio = (others - high) / ((high + 1) * rarity) * off
         above = float(shares[-1]) * ratio / (1 - ratio)
-    rows = max(LEAST_ROWS, CELLS // _length(high))
+    rows = max(MIN_ROWS, CELLS // _length(high))
     starts = np.arange(0, len(shares), -(-len(shares) // rows))
     chances = np.add.reduceat(shares, starts)
     chances[-1] += above
@@ -168,7 +168,7 @@ class CentralGuarantee:
     def beside(self, local: Epsilon) -> str:
         """Say in one line what is promised to whom; also where shuffling adds less than a tenth."""
         central = f"{self} if the party is honest"
-        if self.epsilon > LEAST_GAIN * local:
+        if self.epsilon > MIN_GAIN * local:
             central = f"{local:g}-LDP as well, since its groups are too small to gain 10 % by shuffling"
         return f"towards the server and readers: {central}; towards the party: {local:g}-LDP"
 

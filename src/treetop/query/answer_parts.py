@@ -150,7 +150,7 @@ class CampaignPlace:
     """From 1 on, as are weeks."""
     week: int
     refusals: Refusals
-    """How many devices told their party why they do not answer."""
+    """How many devices gave their party a reason not to answer."""
     compared_with: int | None = None
     """Number of the week that it is compared with, counted through all cycles; None: none before has an answer."""
     changes: tuple[ItemChange, ...] = ()

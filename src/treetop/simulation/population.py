@@ -181,7 +181,7 @@ def _checked_size(party: PartyItems) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Truth:
+class TrueRanking:
     """Every code of the federation, the most popular one first; equal ones by the smaller code."""
 
     codes: Codes
@@ -208,7 +208,7 @@ class Population:
         return Roster.of(Member(party.name, party.users) for party in self.parties)
 
     @cached_property
-    def truth(self) -> Truth:
+    def truth(self) -> TrueRanking:
         """Return what is to be found."""
         everything = np.concatenate([party.codes for party in self.parties])
         codes, place = np.unique(everything, return_inverse=True)
@@ -216,7 +216,7 @@ class Population:
         users = np.zeros(len(codes), dtype=weights.dtype)
         np.add.at(users, place, weights)
         order = np.argsort(-users, kind="stable")
-        return Truth(codes[order], users[order])
+        return TrueRanking(codes[order], users[order])
 
     def true_counts(self, codes: Codes) -> list[int]:
         """Return how many users of the federation really hold each code, or what the reading of sets makes of them."""

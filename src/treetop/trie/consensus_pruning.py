@@ -46,16 +46,16 @@ def ascending(estimates: LevelEstimates) -> Codes:
     return estimates.prefixes[::-1]
 
 
-def by_contrast(told: PruningCandidates, validated: LevelEstimates) -> Codes:
-    """Return Delta^_{h,c} (eq_frequency_contrast_set): the largest contrast phi = f_told / (f_validated + tau) first.
+def by_contrast(received: PruningCandidates, validated: LevelEstimates) -> Codes:
+    """Return Delta^_{h,c} (eq_frequency_contrast_set): by falling contrast phi = f_received / (f_validated + tau).
 
     Both estimates are clipped at 0 before tau is added; equal contrasts by the smaller prefix.
     """
     own = dict(zip(validated.prefixes.tolist(), np.maximum(validated.frequencies, 0), strict=True))
-    f_validated = np.array([own[prefix] for prefix in told.frequent.tolist()])
-    phi = np.maximum(told.frequencies, 0) / (f_validated + TAU)
-    by_prefix = np.argsort(told.frequent, kind="stable")
-    return told.frequent[by_prefix][np.argsort(-phi[by_prefix], kind="stable")]
+    f_validated = np.array([own[prefix] for prefix in received.frequent.tolist()])
+    phi = np.maximum(received.frequencies, 0) / (f_validated + TAU)
+    by_prefix = np.argsort(received.frequent, kind="stable")
+    return received.frequent[by_prefix][np.argsort(-phi[by_prefix], kind="stable")]
 
 
 def consensus(first: Codes, second: Codes, k: int, epsilon: float, gamma: float) -> Codes:

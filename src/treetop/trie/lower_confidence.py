@@ -33,7 +33,7 @@ class ScoredCandidates:
 
 
 def scored(counts: Frequencies, variances: Frequencies, zeta: float, score: ScoreRule) -> ScoredCandidates:
-    """ScoreRule every row of counts (candidates x parties) by the rule of that name."""
+    """Score every row of counts (candidates x parties) by the rule of that name."""
     rule = lower_confidence if score == "lower_confidence" else summed_bound
     return rule(counts, variances, zeta)
 

@@ -15,7 +15,7 @@ from treetop.trie.lower_confidence import ScoredCandidates
 
 SEEDS = 200
 """The best names of a week that the next one counts again."""
-MOST_SEEDS = 1000
+MAX_SEEDS = 1000
 """That may be given."""
 SHARE_DIGITS = 6
 
@@ -29,7 +29,7 @@ class Seeds:
 
     def __post_init__(self) -> None:
         ascending = all(one < two for one, two in zip(self.codes[:-1], self.codes[1:], strict=True))
-        if not ascending or min(self.codes, default=0) < 0 or not len(self.codes) == len(self.shares) <= MOST_SEEDS:
+        if not ascending or min(self.codes, default=0) < 0 or not len(self.codes) == len(self.shares) <= MAX_SEEDS:
             raise ValueError
         if not all(0 <= share < 1 for share in self.shares):
             raise ValueError

@@ -130,9 +130,9 @@ def _week(answer: Answer) -> str:
     if place is None:
         return ""
     said = f"Cycle {place.cycle}, week {place.week} of a campaign."
-    told = [f"{vars(place.refusals)[code]:,} {why}" for code, why in REFUSALS.items() if vars(place.refusals)[code]]
-    if told:
-        said += f" Devices that told why they do not answer: {', '.join(told)}."
+    reasons = [f"{vars(place.refusals)[code]:,} {why}" for code, why in REFUSALS.items() if vars(place.refusals)[code]]
+    if reasons:
+        said += f" Devices that said why they do not answer: {', '.join(reasons)}."
     if place.compared_with is None:
         return f"{said} There is no earlier answer to compare it with."
     gone = [each.item for each in place.changes if each.mark == "gone"]
@@ -258,7 +258,7 @@ def _warnings(answer: Answer) -> tuple[str, ...]:
         for each in answer.missing
     ]
     odd = [
-        f"{party.implausible:,} reports of {party.name} are such as no honest device would send"
+        f"{party.implausible:,} reports of {party.name} are of a kind that no honest device sends"
         for party in answer.parties
         if party.implausible
     ]

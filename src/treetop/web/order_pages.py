@@ -149,7 +149,7 @@ class OrderPages:
         try:
             asked = AskedOrder.read(visit, self._queries.parties)
             values = {"error": "", "plan": self._planned(asked)}
-            values |= {"command": asked.command(_server(visit)), "has_list": asked.listed is not None}
+            values |= {"command": asked.command(visit.service_url), "has_list": asked.listed is not None}
         except TreetopError as refusal:
             values = {"error": str(refusal), "plan": None, "command": "", "has_list": False}
         return self._site.shown(visit, "plan.html.jinja", **values)
@@ -202,7 +202,3 @@ def _known(listed: ItemList | None) -> ItemList:
     if listed is None:
         raise InvalidInput("expected a list, found none")
     return listed
-
-
-def _server(visit: Visit) -> str:
-    return f"{visit.request.url.scheme}://{visit.request.headers.get('host', '')}"

@@ -15,7 +15,7 @@ from treetop.web.drawings.levels import Branch, LevelCell, matrix, tree
 from treetop.web.drawings.svg import Picture
 
 LAST_LINES = 8
-MOST_PRUNED = 4000
+MAX_PRUNED = 4000
 """Branches of a tree that were pruned, for a drawing; of more, none is drawn."""
 VERDICT_KINDS = ACCEPTED, REPEATED, LATE, MALFORMED, REFUSED = "accepted", "repeated", "late", "malformed", "refused"
 REFUSAL_KINDS = BY_BUDGET, OTHER_WEEK = "refused by budget", "not their week"
@@ -86,21 +86,21 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _cells(name: str, levels: int, events: Sequence[QueryEvent]) -> list[LevelCell]:
-    """Return the cells of a party: levels that it told of, the one that it counts, those to come."""
-    told: dict[int, LevelTrace] = {}
+    """Return the cells of a party: levels that it has reported, the one that it counts, those to come."""
+    reported: dict[int, LevelTrace] = {}
     closed = left = over = False
     for each in (event for event in events if event.party == name):
-        told |= {trace.level: trace for trace in each.levels}
+        reported |= {trace.level: trace for trace in each.levels}
         closed |= each.kind == "closed"
         over |= each.kind == "done"
         left |= each.kind in (LEFT_OUT, "withdrawn")
     cells = []
     for level in range(1, levels + 1):
-        if level in told:
-            cells.append(LevelCell("done", told[level].kept, told[level].candidates))
+        if level in reported:
+            cells.append(LevelCell("done", reported[level].kept, reported[level].candidates))
         elif left:
             cells.append(LevelCell("left out"))
-        elif closed and not over and level == max(told, default=0) + 1:
+        elif closed and not over and level == max(reported, default=0) + 1:
             cells.append(LevelCell("working"))
         else:
             cells.append(LevelCell("done" if over else "waiting"))
@@ -154,7 +154,7 @@ def drawn_tree(levels: Sequence[GrownLevel], address: str, focus: str) -> Pictur
     pruned = sum(len(level.asked - level.kept) for level in levels)
     for place, level in enumerate(levels):
         last = place == len(levels) - 1 and not level.kept
-        asked = level.asked if last or pruned <= MOST_PRUNED else frozenset[int]()
+        asked = level.asked if last or pruned <= MAX_PRUNED else frozenset[int]()
         branches += [Branch(f"{prefix:0{level.length}b}", True) for prefix in sorted(level.kept)]
         branches += [Branch(f"{prefix:0{level.length}b}", False) for prefix in sorted(asked - level.kept)]
     return tree(branches, lambda prefix: f"{address}?focus={prefix}", focus)

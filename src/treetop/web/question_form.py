@@ -19,9 +19,9 @@ STRATEGIES_IN_WORDS = tuple(
 )
 LIST_FILE = "items.txt"
 """What a list from the page is called in the command line, and in the answer."""
-LEAST_EPSILON, MOST_EPSILON, EPSILON_STEP = "0.1", "8", "0.1"
+MIN_EPSILON, MAX_EPSILON, EPSILON_STEP = "0.1", "8", "0.1"
 """Of the slider; a command takes any."""
-MOST_K = 1000
+MAX_K = 1000
 Number = TypeVar("Number", int, float)
 
 
@@ -38,8 +38,8 @@ class AskedQuestion:
     """One item per line."""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.k <= MOST_K:
-            raise InvalidInput(f"k must be from 1 to {MOST_K:,}, found {self.k:,}")
+        if not 1 <= self.k <= MAX_K:
+            raise InvalidInput(f"k must be from 1 to {MAX_K:,}, found {self.k:,}")
         Budget(self.epsilon)
         if self.strategy is not None and self.strategy not in STRATEGIES:
             raise UnknownName("strategy", self.strategy, STRATEGIES)

@@ -94,11 +94,11 @@ class ServerPages:
     def standing(self, visit: Visit) -> Response:
         """Show reports against the plan and verdicts, party by party, as they are at the moment."""
         task = _task(visit)
-        order, told = self._queries.order(task), self._queries.task(task)
-        rows = party_rows(told, self._queries.events(task), self._context.watch.standing(order, task))
+        order, signed = self._queries.order(task), self._queries.task(task)
+        rows = party_rows(signed, self._queries.events(task), self._context.watch.standing(order, task))
         refused = [kind for kind in REFUSAL_KINDS if any(row.verdicts.get(kind) for row in rows)]
         kinds = (*VERDICT_KINDS, *refused)
-        return self._site.shown(visit, "query_parties.html.jinja", rows=rows, task=told, kinds=kinds)
+        return self._site.shown(visit, "query_parties.html.jinja", rows=rows, task=signed, kinds=kinds)
 
     def progress(self, visit: Visit) -> Response:
         """Show steps, levels and the last lines of the log; a query that has ended since is shown anew."""
@@ -133,11 +133,13 @@ class ServerPages:
         digest = _task(visit)
         signed = [("task", "", json.loads(self._queries.document(digest)))]
         for document in map(json.loads, self._queries.log(digest)):
-            told = json.loads(document["content"])
-            about = f"{told['party']}, level {told['level']}, {told['role']}: {len(told['prefixes']):,} candidates"
+            listed = json.loads(document["content"])
+            about = (
+                f"{listed['party']}, level {listed['level']}, {listed['role']}: {len(listed['prefixes']):,} candidates"
+            )
             signed.append(("list", about, document))
-        base = f"{visit.request.url.scheme}://{visit.request.headers.get('host', '')}"
-        command = f"treetop server verify --server {base} --task {digest} --server-key {self._context.public_key}"
+        key = self._context.public_key
+        command = f"treetop server verify --server {visit.service_url} --task {digest} --server-key {key}"
         return self._site.shown(
             visit, "task_log.html.jinja", query=self._queries.state(digest), signed=signed, command=command
         )
@@ -177,10 +179,10 @@ class ServerPages:
 
     def _progress(self, task: str) -> Mapping[str, Any]:
         state = self._queries.state(task)
-        told, listed, events = self._queries.task(task), self._queries.order(task).listed, self._queries.events(task)
+        signed, listed, events = self._queries.task(task), self._queries.order(task).listed, self._queries.events(task)
         about = "progress", task, len(events), state.state
         return {
-            "query": state, "progress": self._kept(about, lambda: progress_of(told, listed, events, state.state)),
+            "query": state, "progress": self._kept(about, lambda: progress_of(signed, listed, events, state.state)),
         }  # fmt: skip
 
     def _tree(self, task: str, focus: str) -> Mapping[str, Any]:

@@ -19,7 +19,7 @@ from treetop.web.exports import json_of
 
 MAX_BARS = 10
 """Items on the page, so that it stays one; the exports have all of them."""
-NOT_RUN = "not run here: `treetop audit --output audit.json` records one, and the page is told of that file"
+NOT_RUN = "not run here: `treetop audit --output audit.json` records one, and the page can be given that file"
 RETENTION = (
     ("A device", "a ledger: task, group, cost and the bytes of its report", "for ever, or it would answer twice"),
     (
@@ -72,8 +72,8 @@ def read_audit(path: Path) -> AuditRecord:
         holds = False
     if not holds:
         raise InvalidInput(f"{path}: expected what `treetop audit --output audit.json` writes, found something else")
-    told = {name: found[name] for name in ("verdict", "date", "version", "code", "extent")}
-    return AuditRecord(passed=sum(checks), claims=len(checks), **told)
+    recorded = {name: found[name] for name in ("verdict", "date", "version", "code", "extent")}
+    return AuditRecord(passed=sum(checks), claims=len(checks), **recorded)
 
 
 def recorded_audit(path: Path | None) -> str:

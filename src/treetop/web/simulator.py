@@ -49,7 +49,7 @@ LINKS = (Link("/", "Simulator"), CAPACITY)
 LOCAL_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 """A page of another site that renames itself to this machine's address sends its own name here."""
 MAX_RUNS = 50
-MAX_REPEATS, MOST_SEED = 100, 2**32 - 1
+MAX_REPEATS, MAX_SEED = 100, 2**32 - 1
 MAX_PARTIES_PLANNED = 1000
 
 
@@ -84,8 +84,8 @@ class AskedRun:
     repeats: int = 5
 
     def __post_init__(self) -> None:
-        if not 0 <= self.seed <= MOST_SEED:
-            raise InvalidInput(f"seed must be from 0 to {MOST_SEED:,}, found {self.seed}")
+        if not 0 <= self.seed <= MAX_SEED:
+            raise InvalidInput(f"seed must be from 0 to {MAX_SEED:,}, found {self.seed}")
         if not 1 <= self.repeats <= MAX_REPEATS:
             raise InvalidInput(f"repeats must be from 1 to {MAX_REPEATS}, found {self.repeats}")
 

@@ -100,6 +100,11 @@ class Visit:
         return (self.form.get(name) or [default])[0]
 
     @property
+    def service_url(self) -> str:
+        """Return the address of the service, as the visitor reaches it."""
+        return f"{self.request.url.scheme}://{self.request.headers.get('host', '')}"
+
+    @property
     def part_only(self) -> bool:
         """Return whether htmx asks, for a part of a page."""
         return _wants_part(self.request)

@@ -24,10 +24,11 @@ from treetop.federation.device.private_value import PrivateValue
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import Publication, Question
 from treetop.mechanisms.registry import MECHANISMS
+from treetop.oracles.hashed_reports import HashedReport
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.krr.device import SlotFace, keep_threshold
 from treetop.oracles.olh import OptimizedLocalHashing
-from treetop.oracles.olh.device import HashedReport, HashFace
+from treetop.oracles.olh.device import HashFace
 from treetop.oracles.oue import OptimizedUnaryEncoding
 from treetop.oracles.oue.device import BitsFace
 from treetop.oracles.protocol import Below, Draw, Randomness, Words

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.support.named_users import names
 from tests.support.tiny_panorama import tiny_panorama
 
 from treetop.audit.enumerated_users import Choices, EnumeratedUsers, Target, UserBehaviour, name_key
@@ -20,10 +21,6 @@ from treetop.trie.user_groups import Group
 
 ONE = Budget("1")
 REQUEST = CollectNames(8, oracle_named(KRandomizedResponse(), Epsilon(1), 1 << 8), (0.7, 0.2, 0.1))
-
-
-def names(*some: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    return np.array(some, dtype=np.uint64)
 
 
 def test_somebody_says_every_kind() -> None:

@@ -17,11 +17,10 @@ from treetop.federation.device.device import Device
 from treetop.federation.device.ledger_entries import LedgerEntry
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import Question
+from treetop.oracles.hashed_reports import HashedFace
 from treetop.oracles.krr import KRandomizedResponse
-from treetop.oracles.olh.device import HashFace
 from treetop.oracles.protocol import DeviceFace, Oracle
 from treetop.oracles.set_reports import SetFace, SetOracle
-from treetop.oracles.walsh.device import ParityFace
 from treetop.privacy.budget import Budget
 
 ALL = {**MUTANTS, **MORE_MUTANTS}
@@ -104,7 +103,7 @@ def test_the_empirical_audit_of_sets_sees_the_excess_that_it_says(
     def louder(oracle: SetOracle, budget: Budget) -> SetFace:
         odds = budget.odds_below * Fraction(exp(excess))
         single = oracle.device_face(odds, oracle.slots_for(budget.odds_below))
-        assert isinstance(single, HashFace | ParityFace)
+        assert isinstance(single, HashedFace)
         return SetFace(single, oracle.items)
 
     shipped, loud = empirical_set_check(form, trials), empirical_set_check(form, trials, louder)

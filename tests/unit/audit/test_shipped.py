@@ -15,7 +15,7 @@ from treetop.audit.laws.oracle_laws import worst_odds as enumerated_odds
 from treetop.audit.shipped import recording_party
 from treetop.audit.shipped.recording_party import loopback
 from treetop.audit.shipped.scenes import ITEMS, READABLE, one_list, three_levels
-from treetop.audit.shipped.watched_machine import MOST_CALLS, Endless, FlushedFolder, WatchedMachine, restored
+from treetop.audit.shipped.watched_machine import MAX_CALLS, Endless, FlushedFolder, WatchedMachine, restored
 from treetop.errors import InvalidInput
 from treetop.oracles.krr.device import SlotFace
 from treetop.oracles.oue.device import BitsFace
@@ -80,7 +80,7 @@ def test_no_byte_is_used_twice_or_out_of_order(tmp_path: Path, reads: list[bytes
 
 def test_a_device_that_does_not_end_is_stopped(tmp_path: Path) -> None:
     machine = WatchedMachine(FlushedFolder(tmp_path))
-    machine.slept = [0.0] * MOST_CALLS
+    machine.slept = [0.0] * MAX_CALLS
     with machine.watching(), pytest.raises(Endless):
         time.sleep(1)
 

@@ -21,9 +21,9 @@ from treetop.mechanisms.registry import FOR_A_QUERY, parameters_for
 from treetop.mechanisms.tap import Tap
 from treetop.mechanisms.taps import Taps
 from treetop.oracles.frequency_oracle import FrequencyOracle
+from treetop.oracles.hashed_reports import HashedReport
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.olh import OptimizedLocalHashing
-from treetop.oracles.olh.device import HashedReport
 from treetop.oracles.oue import OptimizedUnaryEncoding
 from treetop.oracles.oue.counting import BitsCounting
 from treetop.oracles.protocol import Oracle

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from treetop.cli.federation import up
-from treetop.cli.federation.up import MOST_BARS, Bars
+from treetop.cli.federation.up import MAX_BARS, Bars
 from treetop.cli.shared.commands import COMMANDS, assembled
 from treetop.services.local.run import Standing
 
@@ -39,7 +39,7 @@ def test_every_command_stands_where_it_is_said_to_be() -> None:
     assert len(app.registered_commands) + len(app.registered_groups) == len(COMMANDS)
 
 
-@pytest.mark.parametrize(("parties", "lines"), [(3, 4), (MOST_BARS, MOST_BARS + 1), (100, 2)])
+@pytest.mark.parametrize(("parties", "lines"), [(3, 4), (MAX_BARS, MAX_BARS + 1), (100, 2)])
 def test_many_parties_share_a_bar(parties: int, lines: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(up, "err", Console(quiet=True))
     with Bars() as bars:

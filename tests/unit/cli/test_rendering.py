@@ -35,7 +35,7 @@ def test_everything_that_a_deployment_adds_is_said(capsys: Capture) -> None:
         "25.00% ± 1.00% of users hold an item that is not in the catalogue.",
         "F1 0.50, NCR 0.75 against the true top 2 (1 is the best",
         "3,000 users in 2 parties; each party sent 900 to 1,200 bits.",
-        "Warning: 7 reports of market are such as no honest device would send.",
+        "Warning: 7 reports of market are of a kind that no honest device sends.",
         "Shares of the users counted: harbour 66.7%, market 33.3%.",
         "Missing: airport (withdrew: closed; 750 users expected).",
         "75.0% of the expected 4,000 users are covered: market 80.0% of 1,250.",

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from treetop.errors import InvalidInput
 from treetop.oracles.frequency_oracle import Columns
+from treetop.oracles.hashed_reports import HashedReport
 from treetop.oracles.name_reports import CountedNameReports
-from treetop.oracles.olh.device import HashedReport
 from treetop.oracles.random_words import GeneratorWords
 from treetop.oracles.registry import find_oracle, oracle_named
 from treetop.oracles.walsh.device import chunk_key

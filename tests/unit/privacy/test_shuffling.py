@@ -17,7 +17,7 @@ from treetop.privacy.budget import Budget, exponential_bounds
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import (
     CELLS,
-    MOST_REPORTS,
+    MAX_REPORTS,
     CentralGuarantee,
     Clones,
     Crowd,
@@ -146,9 +146,9 @@ def test_more_reports_hide_better_and_a_larger_central_epsilon_needs_less_luck()
 
 
 def test_tables_stay_small() -> None:
-    for reports in (10**4, 10**6, MOST_REPORTS):
+    for reports in (10**4, 10**6, MAX_REPORTS):
         assert Clones(reports, 4.0)._equal.size <= 3 * CELLS
-    assert Clones(MOST_REPORTS * 9, 8.0).delta(1.0) == Clones(MOST_REPORTS, 8.0).delta(1.0)
+    assert Clones(MAX_REPORTS * 9, 8.0).delta(1.0) == Clones(MAX_REPORTS, 8.0).delta(1.0)
     assert np.isfinite(Clones(5, 700.0).delta(1.0)).all()
     with pytest.raises(InvalidInput, match="one report at least, found 0"):
         Clones(0, 1.0)

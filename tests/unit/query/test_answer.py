@@ -6,35 +6,16 @@ from typing import Any
 
 import matplotlib
 import pytest
-from tests.support.answers import DEPLOYED
+from tests.support.answers import DEPLOYED, KEYS
 from tests.support.populations import zipf
 
 import treetop
 from treetop.errors import PeerViolation
-from treetop.privacy.shuffling import CentralGuarantee
 from treetop.query.answer import Answer
-from treetop.query.answer_json import ANSWER, SCHEMA, SHAPES
-from treetop.query.answer_parts import (
-    AnswerItem,
-    AnswerParty,
-    CampaignPlace,
-    Covered,
-    ItemChange,
-    MissingParty,
-    OutsideShare,
-    PartyCount,
-    Privacy,
-    Refusals,
-    Truth,
-)
+from treetop.query.answer_json import SCHEMA
 
 DATA = {"a": zipf(6000, 40), "b": zipf(3000, 30)}
 SMALL: dict[str, Any] = {"encoding": "ids", "bits": 8}
-KEYS = [
-    "schema", "mechanism", "oracle", "encoding", "k", "epsilon", "seed", "items", "parties", "notes", "choices",
-    "missing", "truth", "mode", "task", "name", "covered", "levels", "privacy", "fakes_needed", "outside",
-    "items_per_user", "reading",
-]  # fmt: skip
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "answer_json.md"
 
 
@@ -127,18 +108,19 @@ def test_anything_else_is_refused(content: Any, reason: str) -> None:
         Answer.from_json(content)
 
 
+def paths(content: Any, name: str) -> set[str]:
+    """Return every key in an object and in what it holds, as the page writes them: `items[].by_party[].count`."""
+    if isinstance(content, list):
+        return {path for entry in content for path in paths(entry, f"{name}[]")}
+    if not isinstance(content, dict):
+        return set()
+    named = {f"{name}.{key}".removeprefix("."): value for key, value in content.items()}
+    return {*named, *(path for key, value in named.items() for path in paths(value, key))}
+
+
 def test_every_key_is_described() -> None:
     described = set(re.findall(r"^\| `([a-z_0-9.\[\]]+)` \|", PAGE.read_text(), re.MULTILINE))
-    keys = {"schema", *ANSWER}
-    nested = {
-        "items[]": AnswerItem, "parties[]": AnswerParty,
-        "missing[]": MissingParty, "covered": Covered,
-        "privacy": Privacy, "outside": OutsideShare,
-        "truth": Truth, "parties[].central": CentralGuarantee, "items[].by_party[]": PartyCount,
-        "campaign": CampaignPlace, "campaign.changes[]": ItemChange, "campaign.refusals": Refusals,
-    }  # fmt: skip
-    keys |= {f"{name}.{key}" for name, kind in nested.items() for key in SHAPES[kind]}
-    assert described == keys
+    assert described == paths(DEPLOYED.to_json(), "")
 
 
 def test_an_answer_is_a_table() -> None:

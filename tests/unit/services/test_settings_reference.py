@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from treetop.adapters.http.endpoint_settings import AccessKey, Tls
+from treetop.adapters.http.service_limits import ServiceLimits
 from treetop.services.party.settings import Limits, PartySettings
-from treetop.services.server.settings import KnownParty, ServerLimits, ServerSettings
+from treetop.services.server.settings import KnownParty, ServerSettings
 from treetop.toml_files import Secret
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "settings_files.md").read_text("utf-8")
@@ -54,7 +55,7 @@ def test_every_key_is_there_with_its_default(heading: str, read_by: type) -> Non
 
 
 def test_limits_of_both_are_there() -> None:
-    known = [{f"`{field.name}`": str(field.default) for field in fields(each)} for each in (Limits, ServerLimits)]
+    known = [{f"`{field.name}`": str(field.default) for field in fields(each)} for each in (Limits, ServiceLimits)]
     documented = rows("Limits")
     assert set(documented) == {*known[0], *known[1]}
     for key, (party, server, _) in documented.items():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from treetop.trie.lower_confidence import ScoredCandidates
-from treetop.trie.seeds import MOST_SEEDS, SEEDS, Seeds
+from treetop.trie.seeds import MAX_SEEDS, SEEDS, Seeds
 
 
 def test_a_text_is_read_as_it_was_written() -> None:
@@ -25,7 +25,7 @@ def test_no_text_and_too_many_are_refused() -> None:
     with pytest.raises(TypeError):
         Seeds.read(7)
     with pytest.raises(ValueError):
-        Seeds(tuple(range(MOST_SEEDS + 1)), (0.0,) * (MOST_SEEDS + 1))
+        Seeds(tuple(range(MAX_SEEDS + 1)), (0.0,) * (MAX_SEEDS + 1))
     with pytest.raises(ValueError):
         Seeds((1, 2), (0.0,))
 

@@ -288,9 +288,9 @@ def test_other_sites_send_no_forms(page: Page) -> None:
 
 def test_the_plan_for_users_who_hold_sets_is_that_of_what_is_asked() -> None:
     rows = pa.table({"party": ["a"] * 3000, "user": range(3000), "item": ["1"] * 3000})
-    federation = as_federation(rows, user="user")
-    with served(simulator_app(federation, ["sets.csv"], StructuredLog())) as port:
-        planned = Page(port).post("/page/plan", {"k": "1"}).body.decode()
+    federation, entrance = as_federation(rows, user="user"), ByAddress()
+    with served(simulator_app(federation, ["sets.csv"], StructuredLog(), entrance)) as port:
+        planned = Page(port, entrance).post("/page/plan", {"k": "1"}).body.decode()
     assert "between your set of items and any other" in planned
     ids = treetop.plan([3000], k=1, epsilon=2, items_per_user=8).rows[2]  # eight, as `find` asks about
     assert ids.found is not None

@@ -1,9 +1,9 @@
 """Routes with a complete description, every refusal of which is a problem document."""
 
 from collections.abc import Callable, Coroutine
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict
@@ -18,13 +18,21 @@ JSON, OCTETS = "application/json", "application/octet-stream"
 Words = dict[str, Any]
 
 
-class Answer(BaseModel):
-    """Shapes that say all there is."""
+async def _body(request: Request) -> bytes:
+    return await request.body()
+
+
+Body = Annotated[bytes, Depends(_body)]
+"""The whole body of a request, as it came."""
+
+
+class StrictModel(BaseModel):
+    """A JSON object whose keys are all described: any other is refused."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class ProblemDetails(Answer):
+class ProblemDetails(StrictModel):
     """Why a request was refused."""
 
     type: str
@@ -33,7 +41,7 @@ class ProblemDetails(Answer):
     detail: str
 
 
-class SignedDocument(Answer):
+class SignedDocument(StrictModel):
     """A task, a campaign, a list or a beacon, with the server's Ed25519 signature."""
 
     kind: Literal["task", "campaign", "list", "beacon"]
@@ -52,7 +60,7 @@ _WHY = {
 }  # fmt: skip
 
 
-def refers(model: type[Answer]) -> Words:
+def refers(model: type[StrictModel]) -> Words:
     """Return the name of a shape."""
     return {"$ref": f"#/components/schemas/{model.__name__}"}
 
@@ -106,7 +114,7 @@ def checked_first(check: Callable[[Request], None]) -> type[APIRoute]:
 class DescribedApp(FastAPI):
     """Names in its description every shape that the routes refer to."""
 
-    def __init__(self, title: str, about: str, shapes: tuple[type[Answer], ...]) -> None:
+    def __init__(self, title: str, about: str, shapes: tuple[type[StrictModel], ...]) -> None:
         super().__init__(title=title, version="1", description=about, docs_url=None, redoc_url=None)
         self._shapes = shapes
 

@@ -88,31 +88,11 @@ Caller = Literal["server", "back_end", "admin", "monitor"]
 metrics."""
 
 
-class BodyLimits(Protocol):
-    """Limits of which the bodies of requests have two."""
-
-    @property
-    def most_body_bytes(self) -> int:
-        """Return the size of the largest body."""
-        ...
-
-    @property
-    def most_list_bytes(self) -> int:
-        """Return the size of the largest list of items."""
-        ...
-
-    @property
-    def most_bytes_in_flight(self) -> int:
-        """Return how many bytes of unanswered requests are held together."""
-        ...
-
-
-def limit_problems(limits: BodyLimits) -> list[str]:
-    """Return what is wrong with the limits of a service."""
-    problems = [f"{name} must be 1 at least, found {number}" for name, number in vars(limits).items() if number < 1]
-    sizes = {"most_body_bytes": limits.most_body_bytes, "most_list_bytes": limits.most_list_bytes}
-    hold = "most_bytes_in_flight must hold one body at least: raise it or lower"
-    return [*problems, *(f"{hold} {name}" for name, size in sizes.items() if size > limits.most_bytes_in_flight)]
+def tls_problems(listen: Address, tls: Tls | None, trusted_proxy: bool) -> list[str]:
+    """Return what is wrong with an address that others can reach without TLS."""
+    if listen.loopback or tls or trusted_proxy:
+        return []
+    return [f"listening on {listen} needs [tls], or trusted_proxy = true behind a proxy that has it"]
 
 
 class GrantsAccess(Protocol):

@@ -7,11 +7,11 @@ the number of connections, and the bytes of all unanswered requests together.
 
 from asyncio import TimerHandle, Transport
 from http import HTTPStatus
-from typing import Protocol
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from treetop.adapters.http.problem_details import RETRY_SECONDS, Problem, last_word, response_of
+from treetop.adapters.http.service_limits import ServiceLimits
 
 MAX_HEAD_BYTES, MAX_ADDRESS_BYTES, MAX_HEADERS = 64 << 10, 8 << 10, 100
 MAX_CHUNKS = 8192
@@ -24,25 +24,6 @@ PIECE_BYTES = 16 << 10
 """Fed to the parser at a time: a packet is as large as its sender likes, and nothing is counted within a piece."""
 LINGER_SECONDS = 1.0
 """How long what a refused client still sends is dropped, so that it reads why before the connection is reset."""
-
-
-class ConnectionLimits(Protocol):
-    """How long one client may take, and how much all of them may make the service hold."""
-
-    @property
-    def body_seconds(self) -> int:
-        """Return the seconds for the head of a request, and again for its body."""
-        ...
-
-    @property
-    def connections_at_once(self) -> int:
-        """Return how many connections may be open."""
-        ...
-
-    @property
-    def most_bytes_in_flight(self) -> int:
-        """Return how many bytes of unanswered requests are held together."""
-        ...
 
 
 def _answer(problem: Problem) -> bytes:
@@ -75,7 +56,7 @@ class _Refused(Exception):
     """Ends the parsing of a request; the connection knows why."""
 
 
-def guarded(limits: ConnectionLimits) -> type[HttpToolsProtocol]:
+def guarded(limits: ServiceLimits) -> type[HttpToolsProtocol]:
     """Return uvicorn's protocol with limits; the bytes of all its connections are counted together."""
     in_flight = 0
 

@@ -11,36 +11,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from treetop.adapters.http.metrics import RequestMetrics
 from treetop.adapters.http.problem_details import Problem, come_back, last_word, response_of
+from treetop.adapters.http.service_limits import ServiceLimits
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import TreetopError
 
 _OTHER_ROUTE = "other"
 
 
-class RequestLimits(Protocol):
-    """How much one request may bring, and how many are answered at once."""
-
-    @property
-    def most_body_bytes(self) -> int:
-        """Return the size of the largest body."""
-        ...
-
-    @property
-    def most_list_bytes(self) -> int:
-        """Return the size of the largest list of items."""
-        ...
-
-    @property
-    def requests_at_once(self) -> int:
-        """Return how many requests may be in progress."""
-        ...
-
-
 class ServiceContext(Protocol):
     """The service behind the guard: a party's or a server's."""
 
     @property
-    def limits(self) -> RequestLimits:
+    def limits(self) -> ServiceLimits:
         """Return what a client may ask."""
         ...
 

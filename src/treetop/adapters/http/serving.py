@@ -12,7 +12,8 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from treetop.adapters.http.endpoint_settings import Address, Tls
-from treetop.adapters.http.guarded_connection import ConnectionLimits, guarded
+from treetop.adapters.http.guarded_connection import guarded
+from treetop.adapters.http.service_limits import ServiceLimits
 from treetop.adapters.system.structured_log import StructuredLog, take_over
 from treetop.errors import InvalidInput
 from treetop.secret_files import check_private
@@ -60,7 +61,7 @@ def serve(
     tls: Tls | None,
     log: StructuredLog,
     renew: Callable[[], None],
-    limits: ConnectionLimits,
+    limits: ServiceLimits,
     ending: Callable[[], None] = lambda: None,
 ) -> None:
     """Answer requests until a signal ends it; `ending` is called before those in flight are waited for."""

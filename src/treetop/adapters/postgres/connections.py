@@ -127,10 +127,10 @@ def connected(address: str) -> Connection:
     try:
         connection = psycopg.connect(address, autocommit=True)
     except psycopg.Error as error:
-        told, given = _first_line(error), conninfo_to_dict(address)
+        problem, given = _first_line(error), conninfo_to_dict(address)
         for secret in filter(None, (given.get("password"), given.get("user"))):
-            told = told.replace(str(secret), "…")
-        raise StoreUnavailable(f"the database cannot be used: {told}") from None
+            problem = problem.replace(str(secret), "…")
+        raise StoreUnavailable(f"the database cannot be used: {problem}") from None
     begin_session(connection)
     return connection
 

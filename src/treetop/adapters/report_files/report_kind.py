@@ -90,7 +90,7 @@ def unsealed(metadata: Mapping[bytes, bytes] | None) -> Contents:
     text = metadata[CONTENTS]
     if metadata.get(SEAL) != sha256(text).hexdigest().encode():
         raise InvalidInput("its metadata were changed")
-    told = json.loads(text)
-    if told["format"] != FORMAT:
-        raise InvalidInput(f"expected format {FORMAT}, found {told['format']}")
-    return Contents(ReportKind(**told["kind"]), tuple(RowGroup(**group) for group in told["groups"]))
+    content = json.loads(text)
+    if content["format"] != FORMAT:
+        raise InvalidInput(f"expected format {FORMAT}, found {content['format']}")
+    return Contents(ReportKind(**content["kind"]), tuple(RowGroup(**group) for group in content["groups"]))

@@ -122,8 +122,8 @@ class RecordingParty:
                 return 200, signed_task(self.task, KEY)
             case ("GET", "v1", "tasks"):
                 mode = "one-shot" if self.task.one_shot else "rounds"
-                told = {"digest": self.task.digest.hex(), "name": self.task.name, "mode": mode, "state": "open"}
-                return _as_json({"tasks": [told]})
+                shown = {"digest": self.task.digest.hex(), "name": self.task.name, "mode": mode, "state": "open"}
+                return _as_json({"tasks": [shown]})
             case ("POST", "enrolments" | "ticket-checks"):
                 return _as_json({"verdicts": [ReportStatus.ACCEPTED] * (len(arrival.body) // TICKET_BYTES)})
             case ("GET", "v1", "campaigns", _) if self.campaign is not None:

@@ -21,7 +21,7 @@ from treetop.adapters.system.host import SystemEntropy
 Call = TypeVar("Call")
 Disk = dict[str, bytes]
 """The files of a folder by name."""
-MOST_CALLS = 10_000
+MAX_CALLS = 10_000
 """Reads of random bytes, and pauses, in one run: an honest device has a dozen, a broken one may go on for ever."""
 
 
@@ -133,7 +133,7 @@ class WatchedMachine:
 
 
 def _append(calls: list[Call], call: Call) -> None:
-    if len(calls) >= MOST_CALLS:
+    if len(calls) >= MAX_CALLS:
         raise Endless
     calls.append(call)
 

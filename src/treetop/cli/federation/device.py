@@ -41,7 +41,7 @@ from treetop.cli.federation.fleet import fleet
 from treetop.cli.screen import out
 from treetop.encoding.device_items import LARGEST_SET, LONGEST_ITEM
 from treetop.errors import InvalidInput
-from treetop.federation.device.list_checks import LEAST_SLOTS
+from treetop.federation.device.list_checks import MIN_SLOTS
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.wire.signed_documents import checked_task
 from treetop.secret_files import check_private
@@ -98,13 +98,15 @@ def device(
     server_key: ServerKey = None,
     state: State = None,
     ca: CaFile = None,
-    max_delay: Annotated[int, typer.Option("--max-delay", min=0, help="Send after so many seconds at most.")] = 0,
+    max_delay: Annotated[
+        int, typer.Option("--max-delay", min=0, help="Wait a random time before sending, at most this many seconds.")
+    ] = 0,
     epsilon_cap: TaskCap = "4",
     lifetime_cap: LifetimeCap = "8",
     window_cap: WindowCap = None,
     window_days: WindowDays = WINDOW_DAYS,
     attribute: Attribute = None,
-    least_slots: LeastSlots = LEAST_SLOTS,
+    least_slots: LeastSlots = MIN_SLOTS,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the party is ready.")] = False,
     status: Annotated[bool, typer.Option("--status", help="Show what was answered and spent.")] = False,
 ) -> None:

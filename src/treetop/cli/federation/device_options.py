@@ -11,7 +11,7 @@ from treetop.errors import InvalidInput
 from treetop.federation.campaign import DAY
 from treetop.federation.device.attributes import normalised
 from treetop.federation.device.ledger import Caps
-from treetop.federation.device.list_checks import LEAST_SLOTS
+from treetop.federation.device.list_checks import MIN_SLOTS
 from treetop.federation.wire.uploads import TICKET_BYTES, Ticket
 from treetop.secret_files import read_secret
 
@@ -67,7 +67,7 @@ def given(option: str, value: Value | None) -> Value:
 
 
 def caps_of(
-    per_task: str, lifetime: str, attribute: str | None = None, least_slots: int = LEAST_SLOTS,
+    per_task: str, lifetime: str, attribute: str | None = None, least_slots: int = MIN_SLOTS,
     window: str | None = None, window_days: int = WINDOW_DAYS,
 ) -> Caps:  # fmt: skip
     """Read what a device's owner allows; what she allows for one task she allows within a window."""

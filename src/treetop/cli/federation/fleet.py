@@ -38,7 +38,7 @@ from treetop.datasets.loading import federation_named
 from treetop.datasets.party_split import users_of
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.errors import InvalidInput
-from treetop.federation.device.list_checks import LEAST_SLOTS
+from treetop.federation.device.list_checks import MIN_SLOTS
 from treetop.services.fleet.fleet import Fleet, FleetPlan, FleetTotals
 from treetop.services.fleet.following import follow
 from treetop.services.fleet.runs import FleetProgress
@@ -65,7 +65,7 @@ def fleet(
     tickets: Tickets = None,
     server_key: ServerKey = None,
     state: State = None,
-    users: Annotated[int | None, typer.Option("--users", help="So many of them.", show_default="all")] = None,
+    users: Annotated[int | None, typer.Option("--users", help="How many users to play.", show_default="all")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Who holds what; never what a device says.")] = 0,
     batch: Annotated[int, typer.Option("--batch", min=1, max=10_000, help="Reports in a request.")] = 100,
     connections: Annotated[int, typer.Option("--connections", min=1, max=64, help="Kept connections.")] = 2,
@@ -75,7 +75,7 @@ def fleet(
     window_cap: WindowCap = None,
     window_days: WindowDays = WINDOW_DAYS,
     attribute: Attribute = None,
-    least_slots: LeastSlots = LEAST_SLOTS,
+    least_slots: LeastSlots = MIN_SLOTS,
     follow_party: Annotated[
         bool,
         typer.Option(

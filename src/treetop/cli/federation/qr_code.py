@@ -108,11 +108,11 @@ def _fixed(version: int, size: int) -> Iterator[tuple[tuple[int, int], bool]]:
 
 def _format(size: int, mask: int) -> Iterator[tuple[tuple[int, int], bool]]:
     """Yield the level and the mask, twice, with ten check bits (Bose, Chaudhuri and Hocquenghem)."""
-    told = LEVEL_L << 3 | mask
-    left = told << 10
+    format_bits = LEVEL_L << 3 | mask
+    left = format_bits << 10
     for bit in range(14, 9, -1):
         left ^= (0b10100110111 << (bit - 10)) * (left >> bit & 1)
-    bits = (told << 10 | left) ^ 0b101010000010010
+    bits = (format_bits << 10 | left) ^ 0b101010000010010
     corner = [
         (8, 0),
         (8, 1),

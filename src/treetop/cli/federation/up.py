@@ -317,7 +317,7 @@ def _invite(site: SurveySite, plan: SurveyPlan, phones: bool) -> None:
             err.print(line, highlight=False, soft_wrap=True)
 
 
-MOST_BARS = 8
+MAX_BARS = 8
 """Parties with a bar each; more share one, which a terminal has room for."""
 
 
@@ -344,7 +344,7 @@ class Bars:
     def show(self, standing: Standing) -> None:
         """Move the bars."""
         reported = standing.reported
-        if len(reported) > MOST_BARS:
+        if len(reported) > MAX_BARS:
             finished = sum(done >= users for done, users in reported.values())
             everybody = tuple(map(sum, zip(*reported.values(), strict=True)))
             self._move("all", f"devices of {len(reported)} parties, {finished} done", *everybody)

@@ -105,5 +105,5 @@ def _show(found: Capacity) -> None:
         style="dim",
         soft_wrap=True,
     )
-    for told in found.notes:
-        note(told)
+    for each in found.notes:
+        note(each)

@@ -36,7 +36,7 @@ CatalogueSize = Annotated[int, typer.Option("--catalogue-size", help="Items of a
 WordListSize = Annotated[int, typer.Option("--word-list-size", help="Words of a word list, were there one.")]
 Frequency = Annotated[
     float | None,
-    typer.Option("--frequency", help="A wished frequency: which epsilon, or how many users, would it take?"),
+    typer.Option("--frequency", help="A target frequency: which epsilon, or how many users, would it take?"),
 ]
 ItemsOfUsers = Annotated[
     int,
@@ -57,13 +57,13 @@ Campaign = Annotated[
 ]
 Weeks = Annotated[
     int | None,
-    typer.Option("--weeks", help=f"Campaigns: weeks in all; {DEFAULT_WEEKS} unless told.", show_default=False),
+    typer.Option("--weeks", help=f"Campaigns: weeks in all; {DEFAULT_WEEKS} by default.", show_default=False),
 ]
 LifetimeEpsilon = Annotated[
     str | None,
     typer.Option(
         "--lifetime-epsilon",
-        help="Campaigns: what everybody may spend in all weeks together; what devices allow unless told.",
+        help="Campaigns: what everybody may spend in all weeks together; by default, what devices allow.",
         show_default=False,
     ),
 ]

@@ -13,7 +13,6 @@ from typing import Annotated, Any
 import typer
 
 TABLE = "completion.json"
-PLUGINS = ("treetop.mechanisms", "treetop.oracles", "treetop.encodings")
 
 
 def completing_app() -> typer.Typer:

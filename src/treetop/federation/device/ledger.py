@@ -14,7 +14,7 @@ from treetop.errors import BudgetExceeded, LedgerRefused, PromiseBroken, Questio
 from treetop.federation.campaign import DAY, Campaign
 from treetop.federation.device.attributes import normalised
 from treetop.federation.device.ledger_entries import Cycle, CycleSlot, LedgerContent, LedgerEntry
-from treetop.federation.device.list_checks import LEAST_SLOTS
+from treetop.federation.device.list_checks import MIN_SLOTS
 from treetop.federation.ports import Clock, CounterStore, LedgerStore
 
 
@@ -27,7 +27,7 @@ class Caps:
     """For all tasks and campaigns together, whatever they ask about."""
     attribute: str | None = None
     """What the device's item is; None takes the word of the first task that it answers."""
-    least_slots: int = LEAST_SLOTS
+    least_slots: int = MIN_SLOTS
     """The shortest candidate list that is answered, the dummy counted (rounds)."""
     window: Fraction = Fraction(4)
     """For all tasks answered and all cycles begun within a window."""

@@ -86,7 +86,7 @@ class LedgerContent:
             if version not in (_OLDER, _VERSION):
                 raise LedgerRefused("version", f"{_OLDER} or {_VERSION}", str(version))
             timed = version == _VERSION
-            entries = tuple(_entry(told, timed) for told in content["entries"])
+            entries = tuple(_entry(entry, timed) for entry in content["entries"])
             slots = tuple(map(_slot, content["slots"])) if timed else ()
             return cls(content["counter"], entries, slots, timed)
         except (ValueError, TypeError, KeyError) as error:
@@ -102,14 +102,14 @@ def _entry_json(entry: LedgerEntry) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _entry(told: dict[str, Any], timed: bool) -> LedgerEntry:
-    level, role = told["group"]
-    sent, cycle = told["sent"], told["cycle"] if timed else None
+def _entry(entry: dict[str, Any], timed: bool) -> LedgerEntry:
+    level, role = entry["group"]
+    sent, cycle = entry["sent"], entry["cycle"] if timed else None
     return LedgerEntry(
-        task=bytes.fromhex(told["task"]), attribute=told["attribute"], group=Group(level, Role(role)),
-        domain=bytes.fromhex(told["domain"]), epsilon=Fraction(told["epsilon"]),
-        sent=None if sent is None else bytes.fromhex(sent), delivered=told["delivered"],
-        time=told["time"] if timed else 0, cycle=None if cycle is None else (bytes.fromhex(cycle[0]), cycle[1]),
+        task=bytes.fromhex(entry["task"]), attribute=entry["attribute"], group=Group(level, Role(role)),
+        domain=bytes.fromhex(entry["domain"]), epsilon=Fraction(entry["epsilon"]),
+        sent=None if sent is None else bytes.fromhex(sent), delivered=entry["delivered"],
+        time=entry["time"] if timed else 0, cycle=None if cycle is None else (bytes.fromhex(cycle[0]), cycle[1]),
     )  # fmt: skip
 
 
@@ -117,8 +117,8 @@ def _slot_json(slot: CycleSlot) -> dict[str, object]:
     return {**vars(slot), "campaign": slot.campaign.hex(), "epsilon": str(slot.epsilon)}
 
 
-def _slot(told: dict[str, Any]) -> CycleSlot:
+def _slot(entry: dict[str, Any]) -> CycleSlot:
     return CycleSlot(
-        bytes.fromhex(told["campaign"]), told["cycle"], told["slot"], told["weeks"], Fraction(told["epsilon"]),
-        told["attribute"], told["name"], told["time"],
+        bytes.fromhex(entry["campaign"]), entry["cycle"], entry["slot"], entry["weeks"], Fraction(entry["epsilon"]),
+        entry["attribute"], entry["name"], entry["time"],
     )  # fmt: skip

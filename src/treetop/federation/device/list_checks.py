@@ -13,13 +13,13 @@ from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import Publication, Question
 from treetop.trie.user_groups import Group, Role
 
-LEAST_SLOTS = 5
+MIN_SLOTS = 5
 """The longest floor that every mechanism's default task meets: four candidates of two bits, and the dummy."""
 _LISTS_REMEMBERED = 8
 
 
 def check_question(
-    task: DeviceTask, own: Group, question: Question, published: Publication, least_slots: int = LEAST_SLOTS
+    task: DeviceTask, own: Group, question: Question, published: Publication, least_slots: int = MIN_SLOTS
 ) -> None:
     """Run by the device: refuse a question that its task does not allow, or of fewer slots than its owner does.
 

@@ -37,7 +37,6 @@ from treetop.trie.user_groups import Group
 LEEWAY_SECONDS = 300
 """Clocks differ: so much earlier or later is still in time."""
 HEAD_BYTES = ENVELOPE_BYTES
-_ENTRY_HEAD = TICKET_BYTES + LENGTH_BYTES
 
 
 @dataclass(frozen=True, slots=True)

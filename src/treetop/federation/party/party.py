@@ -153,10 +153,10 @@ class Party:
         found = opened.admission.serials_of(tickets, now)
         return [verdict if isinstance(verdict, ReportStatus) else good for verdict in found]
 
-    def count_refusals(self, digest: bytes, told: bytes) -> list[ReportStatus]:
+    def count_refusals(self, digest: bytes, refusals: bytes) -> list[ReportStatus]:
         """Count devices that may not answer a task, by what they tell; without a ticket of its own none is counted."""
         opened, now = self.task(digest), self._clock.now()
-        untimely, cut = opened.admission.in_time(now), decoded_refusals(told)
+        untimely, cut = opened.admission.in_time(now), decoded_refusals(refusals)
         found = [untimely or opened.admission.serial_of(ticket, now) for ticket, _ in cut]
         counted = [
             (serial, code) for serial, (_, code) in zip(found, cut, strict=True) if not isinstance(serial, ReportStatus)

@@ -24,7 +24,7 @@ from treetop.trie.user_groups import Role
 
 @dataclass(frozen=True)
 class GrownLevel:
-    """Prefixes of one length, at all parties that told of them."""
+    """Prefixes of one length, of all parties that have named theirs."""
 
     length: int
     """Bits."""

@@ -14,7 +14,7 @@ from typing import Any
 from treetop.encoding.normalisation import steps_named
 from treetop.errors import InvalidInput, UnknownName
 from treetop.federation.device.ledger import Caps
-from treetop.federation.device.list_checks import LEAST_SLOTS, smallest_domain
+from treetop.federation.device.list_checks import MIN_SLOTS, smallest_domain
 from treetop.federation.protocol import MAX_MESSAGE_BYTES, MAX_REPLY_BYTES
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED, ExpectedUsers
 from treetop.federation.server.party_poller import MissingPolicy
@@ -241,10 +241,10 @@ def _refuse_short_lists(task: DeviceTask) -> None:
     """Refuse a task in rounds with lists so short that a device, left as it was shipped, answers none of them."""
     for group in (task.group_at(party, entry.group) for entry in task.groups for party in task.parties):
         slots = smallest_domain(task, group) + 1
-        if slots < LEAST_SLOTS:
+        if slots < MIN_SLOTS:
             instead = "fewer levels of more bits" if group.role is Role.ESTIMATE else "a larger k"
             raise InvalidInput(
-                f"devices answer candidate lists of {LEAST_SLOTS} slots at least, found {slots} at level {group.level} "
+                f"devices answer candidate lists of {MIN_SLOTS} slots at least, found {slots} at level {group.level} "
                 f"({group.role.value}): ask for {instead}"
             )
 

@@ -39,7 +39,7 @@ class PartyRecord:
     enrolment: bytes = bytes(32)
     groups: dict[Group, int] = field(default_factory=dict)
     refusals: dict[Refusal, int] = field(default_factory=dict)
-    """Devices that told their party that they may not answer, by code."""
+    """Devices that said to their party that they may not answer, by code."""
     uplink_bits: int = 0
     implausible: int = 0
     """Reports that no honest device sends."""

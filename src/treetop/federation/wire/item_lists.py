@@ -85,8 +85,8 @@ class ItemList:
     @classmethod
     def _from_json(cls, text: bytes) -> "ItemList":
         try:
-            told = json.loads(text if _SHAPE.fullmatch(text) else b"")
-            listed = cls(tuple(told["items"]), told["ordered"], told["source"])
+            fields = json.loads(text if _SHAPE.fullmatch(text) else b"")
+            listed = cls(tuple(fields["items"]), fields["ordered"], fields["source"])
             same = listed._json == text
         except (ValueError, TypeError, KeyError, RecursionError):
             raise PeerViolation("list of items", "items, ordered and source", "something else") from None

@@ -38,9 +38,9 @@ _MEANINGS = {
 _CODES = tuple(Refusal)
 
 
-def encoded_refusals(told: Iterable[tuple[bytes, Refusal]]) -> bytes:
+def encoded_refusals(refusals: Iterable[tuple[bytes, Refusal]]) -> bytes:
     """Run by the device, or by whoever plays many: tickets and codes."""
-    return bytes([_VERSION]) + b"".join(ticket + bytes([_CODES.index(code)]) for ticket, code in told)
+    return bytes([_VERSION]) + b"".join(ticket + bytes([_CODES.index(code)]) for ticket, code in refusals)
 
 
 def decoded_refusals(data: bytes) -> list[tuple[bytes, Refusal]]:

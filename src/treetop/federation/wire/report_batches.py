@@ -85,14 +85,3 @@ def _bodies(data: bytes, width: int, count: int) -> tuple[bytes, ...]:
     _require(1 <= count <= MAX_REPORTS, "reports", f"from 1 to {MAX_REPORTS}", count)
     _require(len(data) == count * width, "bytes of bodies", count * width, len(data))
     return tuple(data[start : start + width] for start in range(0, len(data), width))
-
-
-def check_envelope(envelope: Envelope, expected: Envelope) -> None:
-    """Run by the party: refuse a batch for another task, group, candidate list, oracle or domain size."""
-    for field in ("task", "group", "domain", "oracle", "slots"):
-        wanted, found = getattr(expected, field), getattr(envelope, field)
-        _require(wanted == found, f"{field} of a batch", _shown(wanted), _shown(found))
-
-
-def _shown(field: object) -> object:
-    return field.hex() if isinstance(field, bytes) else field

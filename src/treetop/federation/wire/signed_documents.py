@@ -153,10 +153,10 @@ class Beacon:
     def from_bytes(cls, content: bytes) -> "Beacon":
         """Read a content back, or refuse it."""
         try:
-            told = json.loads(content)
+            fields = json.loads(content)
             found = cls(
-                bytes.fromhex(told["task"]), told["party"], told["devices"],
-                bytes.fromhex(told["enrolment"]), bytes.fromhex(told["beacon"]),
+                bytes.fromhex(fields["task"]), fields["party"], fields["devices"],
+                bytes.fromhex(fields["enrolment"]), bytes.fromhex(fields["beacon"]),
             )  # fmt: skip
         except (ValueError, TypeError, KeyError):
             raise PeerViolation("beacon", "task, party, devices, enrolment, beacon", "something else") from None
@@ -188,13 +188,17 @@ class PublishedList:
     def from_bytes(cls, content: bytes, task: DeviceTask) -> "PublishedList":
         """Read a content back, or refuse it: thresholds that are not this task's own, other fields, other spelling."""
         try:
-            told = json.loads(content)
-            group = Group(told["level"], Role(told["role"]))
+            fields = json.loads(content)
+            group = Group(fields["level"], Role(fields["role"]))
             question = Question(
-                bytes.fromhex(told["task"]), group, told["length"], _numbers(told["prefixes"]), _numbers(told["pruned"])
+                bytes.fromhex(fields["task"]),
+                group,
+                fields["length"],
+                _numbers(fields["prefixes"]),
+                _numbers(fields["pruned"]),
             )
-            published = Publication(told["published_length"], _numbers(told["published"]))
-            found = cls(told["party"], question, published)
+            published = Publication(fields["published_length"], _numbers(fields["published"]))
+            found = cls(fields["party"], question, published)
             same = found.to_bytes(task) == content
         except (ValueError, TypeError, KeyError, OverflowError, AttributeError):
             raise PeerViolation("candidate list", "what Treetop publishes", "something else") from None

@@ -17,7 +17,7 @@ from treetop.mechanisms.panorama.messages import (
     read_names_wanted,
     written_findings,
 )
-from treetop.mechanisms.panorama.plan import MAX_ASKED, MOST_READ, SPARE, PanoramaParameters, PanoramaPlan
+from treetop.mechanisms.panorama.plan import MAX_ASKED, MAX_READ, SPARE, PanoramaParameters, PanoramaPlan
 from treetop.mechanisms.panorama.texts import ChunkCounts, ListedNames
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.public_facts import PublicFacts
@@ -74,11 +74,11 @@ class DeployedNames(Mechanism[PanoramaParameters]):
         """Return the bytes of the first counts, or of all chunks behind the names that are read."""
         first = packed_length(-(-len(self.listed) * ESCAPED_BITS // 8))
         first += packed_length(((1 << parameters.bits) >> 2) + FEW_BYTES)
-        chunk = packed_length(-(-MOST_READ * CHUNK_VALUES * ESCAPED_BITS // 8))
+        chunk = packed_length(-(-MAX_READ * CHUNK_VALUES * ESCAPED_BITS // 8))
         return MESSAGE_HEAD + max(first, parameters.text_chunks * (chunk + 3))
 
     def _most_wanted(self, parameters: PanoramaParameters) -> int:
-        return parameters.k + SPARE + max(MOST_READ, parameters.k + SPARE)
+        return parameters.k + SPARE + max(MAX_READ, parameters.k + SPARE)
 
     def encode_message(self, message: object) -> Any:
         """Run by the server: names, and in the closing round the chunks of those that were read."""
@@ -94,7 +94,7 @@ class DeployedNames(Mechanism[PanoramaParameters]):
             return read_names_wanted(content, bits, chunks, self._most_wanted(facts.parameters))
         if number == 1:
             return CountsWanted(read_names(content, bits, MAX_ASKED))
-        return ChunksWanted(read_names(content, bits, MOST_READ))
+        return ChunksWanted(read_names(content, bits, MAX_READ))
 
     def encode_upload(self, facts: PublicFacts[PanoramaParameters], upload: Upload) -> Any:  # noqa: ARG002
         """Run by the party: packed counts."""

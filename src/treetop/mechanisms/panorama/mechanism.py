@@ -76,7 +76,7 @@ class OtherNames:
 
 
 def name_oracle(parameters: PanoramaParameters) -> FrequencyOracle[Any]:
-    """Return the oracle that names are reported through: walsh, unless told."""
+    """Return the oracle that names are reported through: walsh, unless another is named."""
     name = WalshHashing.name if parameters.oracle == AUTO else parameters.oracle
     return oracle_named(set_form(name, parameters.items_per_user), parameters.epsilon, 1 << parameters.bits)
 
@@ -121,7 +121,7 @@ class Panorama(DeployedNames):
         return PanoramaPlan.of(parameters, len(self.listed), signed=signed, discovers=self.discovers, texts=self.texts)
 
     def oracle(self, parameters: PanoramaParameters) -> FrequencyOracle[Any]:
-        """Return walsh, or k-RR for so short a catalogue that it has the smaller variance, unless told."""
+        """Return the named oracle, or walsh, or k-RR for a catalogue so short that its variance is smaller."""
         return catalogue_oracle(parameters, len(self.listed)) if self.is_catalogue else name_oracle(parameters)
 
     def party(self, parameters: PanoramaParameters, roster: Roster, party: Member) -> Dialogue[Findings]:

@@ -22,7 +22,7 @@ MAX_ASKED, SHARE_ASKED = 1 << 14, 0.25
 """Names on no list that all parties count, and the part of what is left of the budget that their counts may take."""
 SPARE = 30
 """Names beyond k whose signed counts are asked for: of the listed ones, and of the others."""
-MOST_READ, SHARE_READ = 90, 0.6
+MAX_READ, SHARE_READ = 90, 0.6
 """Names on no list whose texts are read, and the part of the budget that their chunks may take."""
 WORD_CHUNKS = (0.29, 0.29, 0.23, 0.11, 0.04)
 """How often the words of the public corpus need each chunk of their code; every later one half as often again."""
@@ -131,7 +131,7 @@ class PanoramaPlan:
         unary, budget = UNARY_BITS[signed], parameters.upload_budget or DEFAULT_BUDGET
         kept, row = parameters.k + SPARE, chunks * CHUNK_VALUES * UNARY_BITS[False]
         if texts:
-            kept = max(1, min(MOST_READ, int(budget * SHARE_READ / row)))
+            kept = max(1, min(MAX_READ, int(budget * SHARE_READ / row)))
         closing = (parameters.k + SPARE + kept) * COUNT_BITS
         left = budget - listed * unary - kept * row - closing
         asked = int(min(MAX_ASKED, max(left, 0.0) * SHARE_ASKED / unary))

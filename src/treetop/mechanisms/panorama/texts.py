@@ -110,8 +110,8 @@ def spelt_texts(
         def accepts(text: bytes, name: int = name) -> bool:
             return codec.hash_of(text) == name and is_utf_8(text)
 
-        told = np.sum([party[place] for party in gains], axis=0)
-        text = recovered_text(told, accepts, codec.bits, WIDE if clear[place] else NARROW)
+        summed = np.sum([party[place] for party in gains], axis=0)
+        text = recovered_text(summed, accepts, codec.bits, WIDE if clear[place] else NARROW)
         if text is not None:
             texts[name] = ReadText(text, "recovered")
     return texts

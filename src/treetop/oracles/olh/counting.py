@@ -26,9 +26,10 @@ from treetop.oracles.frequency_oracle import (
     refuse_large,
     refuse_many,
 )
+from treetop.oracles.hashed_reports import SEED_BYTES
 from treetop.oracles.krr.counting import perturbed_slots
 from treetop.oracles.krr.device import keep_threshold
-from treetop.oracles.olh.device import SEED_BYTES, bucket_count
+from treetop.oracles.olh.device import bucket_count
 from treetop.oracles.olh.hashing import bucket_starts, buckets, premixed
 from treetop.oracles.plausibility import TAIL, binomial, max_of, own_and_others
 from treetop.oracles.random_words import RandomWords, Words32

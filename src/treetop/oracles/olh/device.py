@@ -6,15 +6,14 @@ Both hashes are pinned to the same vectors (tests/vectors/olh_hash.json).
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
 
+from treetop.oracles.hashed_reports import SEED_BYTES, HashedFace, HashedReport, mixed_words
 from treetop.oracles.krr.device import SlotFace
-from treetop.oracles.protocol import DeviceFace, Randomness, Seed, number_below, smallest_width
+from treetop.oracles.protocol import Randomness, Seed
 
 MAX_BUCKETS = 1 << 16
 """A bucket takes two bytes at most; from epsilon 11 on this keeps d' below ceil(e^eps + 1), at no loss."""
-SEED_BYTES = 4
-_LOW_32, _LOW_64 = (1 << 32) - 1, (1 << 64) - 1
+_LOW_32 = (1 << 32) - 1
 
 
 def bucket_count(odds: Fraction) -> int:
@@ -23,11 +22,8 @@ def bucket_count(odds: Fraction) -> int:
 
 
 def premixed(key: int) -> tuple[int, int]:
-    """Return the low and the high half of a 64-bit finalizer of a key."""
-    mixed = (key + 0x9E3779B97F4A7C15) & _LOW_64
-    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _LOW_64
-    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _LOW_64
-    mixed ^= mixed >> 31
+    """Return the low and the high half of the word that splitmix64 makes of a key."""
+    (mixed,) = mixed_words(key, 1)
     return mixed & _LOW_32, mixed >> 32
 
 
@@ -41,14 +37,7 @@ def bucket_of(seed: int, key: int, count: int) -> int:
     return (mixed * count) >> 32
 
 
-class HashedReport(NamedTuple):
-    """A seed, and the bucket reported for it."""
-
-    seed: int
-    bucket: int
-
-
-class HashFace(DeviceFace):
+class HashFace(HashedFace):
     """Run by the device: k-RR over the d' buckets of a hash whose seed is drawn afresh."""
 
     def __init__(self, odds: Fraction, slots: int) -> None:
@@ -73,28 +62,6 @@ class HashFace(DeviceFace):
         """Return the seed and the perturbed bucket of a key."""
         seed, word, other = drawn
         return HashedReport(seed, self._buckets.report((word, other), self.hashed(seed, value)))
-
-    def supports(self, report: HashedReport, value: int) -> bool:
-        """Return whether the key falls into the reported bucket."""
-        return self.hashed(report.seed, value) == report.bucket
-
-    @cached_property
-    def width(self) -> int:
-        """Return 5 or 6."""
-        return SEED_BYTES + smallest_width(self.slots)
-
-    def encode(self, report: HashedReport) -> bytes:
-        """Run by the device: the seed, then the bucket, both big-endian."""
-        return report.seed.to_bytes(SEED_BYTES, "big") + self._buckets.encode(report.bucket)
-
-    def decode(self, body: bytes) -> HashedReport:
-        """Run by the party."""
-        bucket = number_below(self.slots, "bucket", body[SEED_BYTES:])
-        return HashedReport(int.from_bytes(body[:SEED_BYTES], "big"), bucket)
-
-    def readable(self, body: bytes) -> bool:
-        """Run by the party for every report."""
-        return int.from_bytes(body[SEED_BYTES:], "big") < self.slots
 
     def task_thresholds(self) -> Mapping[str, int]:
         """Return `keep` and `buckets`: a task without lists says all."""

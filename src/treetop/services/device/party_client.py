@@ -69,14 +69,14 @@ class PartyClient:
             return None
         return _verdicts(_parsed(self._expected(reply)), len(tickets))
 
-    def tell_refusals(self, digest: bytes, told: Sequence[tuple[bytes, Refusal]]) -> list[ReportStatus] | None:
+    def tell_refusals(self, digest: bytes, refusals: Sequence[tuple[bytes, Refusal]]) -> list[ReportStatus] | None:
         """Tell that devices may not answer, by their tickets; a verdict for each, or None from a party that does not
         count them.
         """
-        reply = self._connection.ask(Request("POST", _path(digest, "refusals"), encoded_refusals(told), _BYTES))
+        reply = self._connection.ask(Request("POST", _path(digest, "refusals"), encoded_refusals(refusals), _BYTES))
         if reply.status in _UNKNOWN_ROUTE:
             return None
-        return _verdicts(_parsed(self._expected(reply)), len(told))
+        return _verdicts(_parsed(self._expected(reply)), len(refusals))
 
     def beacon(self, digest: bytes) -> bytes | None:
         """Return the signed beacon of a task, or None while there is none."""

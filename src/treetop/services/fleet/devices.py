@@ -71,9 +71,9 @@ class FleetDelivery:
         """Start to enrol devices."""
         return self._in_batches(tickets, lambda client, some: client.enrol(task, some))
 
-    def tell(self, task: bytes, told: Sequence[tuple[bytes, Refusal]]) -> None:
+    def tell(self, task: bytes, refusals: Sequence[tuple[bytes, Refusal]]) -> None:
         """Tell the party which devices may not answer, and return when it has heard it."""
-        for some in stretches(told, self._batch):
+        for some in stretches(refusals, self._batch):
             self.ask(lambda client, some=some: client.tell_refusals(task, some))  # type: ignore[misc]
 
     def _in_batches(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, cast
 
-from fastapi import APIRouter, Depends, Request, Security
+from fastapi import APIRouter, Request, Security
 from fastapi import Path as InPath
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from treetop.adapters.http.cross_origin import AllowedOrigins, PageRoute
-from treetop.adapters.http.described_app import OCTETS, Answer, DescribedApp, checked_first
+from treetop.adapters.http.described_app import OCTETS, Body, DescribedApp, StrictModel, checked_first
 from treetop.adapters.http.endpoint_settings import Caller
 from treetop.adapters.http.metrics import metrics_response
 from treetop.adapters.http.problem_details import Problem, come_back, problem_of
@@ -32,13 +32,6 @@ Campaign = Annotated[str, InPath(pattern=f"^{_DIGEST.pattern}$", description="Di
 Level = Annotated[int, InPath(ge=1, le=256)]
 RoleIndex = Annotated[int, InPath(ge=0, le=2, description="0 estimate, 1 validate infrequent, 2 validate frequent.")]
 Number = Annotated[int, InPath(ge=1, le=1_000_000)]
-
-
-async def _body(request: Request) -> bytes:
-    return await request.body()
-
-
-Body = Annotated[bytes, Depends(_body)]
 
 
 class PartyRoutes:
@@ -83,9 +76,9 @@ class PartyRoutes:
         verdicts = self._party.check_tickets(bytes.fromhex(digest), tickets)
         return Response(verdicts_json(verdicts), media_type="application/json")
 
-    def refuse(self, digest: Digest, told: Body) -> Response:
+    def refuse(self, digest: Digest, refusals: Body) -> Response:
         """Count devices that may not answer, each by the code that it tells with its ticket; a verdict for each."""
-        verdicts = self._party.count_refusals(bytes.fromhex(digest), told)
+        verdicts = self._party.count_refusals(bytes.fromhex(digest), refusals)
         return Response(verdicts_json(verdicts), media_type="application/json")
 
     def beacon(self, digest: Digest) -> Response:
@@ -246,7 +239,7 @@ async def _reports(digest: Digest) -> Response:
     raise AssertionError(f"the fast path answers reports of {digest}")
 
 
-def _json(model: Answer) -> Response:
+def _json(model: StrictModel) -> Response:
     return Response(model.model_dump_json(), media_type="application/json")
 
 

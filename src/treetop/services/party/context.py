@@ -15,7 +15,7 @@ from treetop.errors import StoreDamaged, StoreUnavailable, TreetopError
 from treetop.federation.party.party import Party
 from treetop.federation.service_ports import AdmittedReport, ReportStore
 from treetop.federation.wire.uploads import ReportStatus
-from treetop.services.party.counts import PartyCounts
+from treetop.services.party.counts import StandingCounts
 from treetop.services.party.settings import Limits
 
 
@@ -66,10 +66,10 @@ class PartyContext(Collector):
     """Whose pages may talk to the party as devices do."""
     others: OtherProcesses | None = None
     """None where a party is one process."""
-    standing: PartyCounts = field(init=False)
+    standing: StandingCounts = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "standing", PartyCounts(self.party, self.store, self.metrics, self.damaged))
+        object.__setattr__(self, "standing", StandingCounts(self.party, self.store, self.metrics, self.damaged))
 
     def note(self, error: TreetopError) -> None:
         """Remember damage, so that health reports it; log once what the operator must know."""

@@ -22,7 +22,7 @@ DISTRIBUTION = "treetop-ldp"
 Counted = TypeVar("Counted")
 
 
-class PartyCounts:
+class StandingCounts:
     """Run by the party: counts tickets, devices and reports; neither a value nor a ticket is looked at."""
 
     def __init__(

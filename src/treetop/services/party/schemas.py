@@ -9,9 +9,9 @@ from treetop.adapters.http.described_app import (
     JSON,
     KEYED,
     OCTETS,
-    Answer,
     ProblemDetails,
     SignedDocument,
+    StrictModel,
     described,
     gives,
     refers,
@@ -27,14 +27,14 @@ Bytes of tickets, uploads and reports: docs/explanation/wire_protocol.md. Every 
 Repeating any request does no harm: it gets the same answer again."""
 
 
-class Health(Answer):
+class Health(StrictModel):
     """The service does its work."""
 
     status: Literal["ok"]
     party: str
 
 
-class ListedTask(Answer):
+class ListedTask(StrictModel):
     """One task of this party."""
 
     digest: str
@@ -43,19 +43,19 @@ class ListedTask(Answer):
     state: Literal["open", "closed"]
 
 
-class Tasks(Answer):
+class Tasks(StrictModel):
     """All tasks of this party."""
 
     tasks: list[ListedTask]
 
 
-class Verdicts(Answer):
+class Verdicts(StrictModel):
     """What became of every report or ticket, in the order they came."""
 
     verdicts: list[ReportStatus]
 
 
-class ShownList(Answer):
+class ShownList(StrictModel):
     """One published candidate list."""
 
     level: int
@@ -64,20 +64,20 @@ class ShownList(Answer):
     digest: str
 
 
-class Lists(Answer):
+class Lists(StrictModel):
     """All published candidate lists."""
 
     lists: list[ShownList]
 
 
-class TicketsWanted(Answer):
+class TicketsWanted(StrictModel):
     """How many tickets the back end needs."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     count: int = Field(ge=1, le=MAX_TICKETS_AT_ONCE)
 
 
-class PartyStanding(Answer):
+class PartyStanding(StrictModel):
     """How a party is: for its server's operator."""
 
     party: str
@@ -90,17 +90,17 @@ class PartyStanding(Answer):
     )
 
 
-class TaskStanding(Answer):
+class TaskStanding(StrictModel):
     """How far a task is at a party: numbers alone."""
 
     tickets: int
     enrolled: int | None = Field(description="Rounds: devices so far.")
     reports: int = Field(description="In the store.")
     verdicts: dict[str, int] = Field(description="By kind, since the start of the service.")
-    refusals: dict[Refusal, int] = Field(description="Devices that told that they may not answer, by code.")
+    refusals: dict[Refusal, int] = Field(description="Devices that said they may not answer, by code.")
 
 
-class Tickets(Answer):
+class Tickets(StrictModel):
     """Fresh tickets, 48 hexadecimal digits each."""
 
     tickets: list[str]

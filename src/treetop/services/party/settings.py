@@ -11,41 +11,33 @@ from treetop.adapters.http.endpoint_settings import (
     Address,
     Caller,
     Tls,
-    limit_problems,
+    tls_problems,
 )
+from treetop.adapters.http.service_limits import ServiceLimits
 from treetop.adapters.report_files.locations import ReportFolder
 from treetop.adapters.store_choice import StoreLocation, chosen, store_problems
 from treetop.errors import InvalidInput
-from treetop.federation.wire.item_lists import MAX_LIST_BYTES
 from treetop.toml_files import FilePath, Name, Secret
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What one client may ask of the service, and how much it does at once."""
+class Limits(ServiceLimits):
+    """The limits of a party: those of every service, and how many reports it takes."""
 
-    most_reports_per_request: int = 10_000
     most_body_bytes: int = 4 << 20
+    requests_at_once: int = 1_000
+    most_reports_per_request: int = 10_000
     queue: int = 50_000
     """Reports that wait for the store."""
-    requests_at_once: int = 1_000
-    body_seconds: int = 15
-    """For the head of a request, and again for its body."""
-    connections_at_once: int = 800
-    """Below the 1,024 files that many systems let a process open."""
-    most_bytes_in_flight: int = 64 << 20
-    """Of all requests that are not answered yet, but for the first 16 KiB of each."""
-    most_list_bytes: int = MAX_LIST_BYTES
-    """Of a list of items as it is sent, compressed."""
 
-    def __post_init__(self) -> None:
-        problems = limit_problems(self)
+    def problems(self) -> list[str]:
+        """Return what is wrong with them."""
+        problems = super().problems()
         if self.most_reports_per_request > 10_000:
             problems.append("most_reports_per_request must be 10000 at most")
         if self.queue < self.most_reports_per_request:
             problems.append("queue must hold one request at least: raise queue or lower most_reports_per_request")
-        if problems:
-            raise InvalidInput("; ".join(problems))
+        return problems
 
 
 @dataclass(frozen=True)
@@ -113,8 +105,4 @@ def _key_problems(settings: PartySettings) -> list[str]:
 def _location_problems(settings: PartySettings) -> list[str]:
     problems = [problem for origin in settings.allowed_origins if (problem := origin_problem(origin))]
     problems += store_problems("store", settings.store, settings.store_url, settings.commit_file)
-    if not (settings.listen.loopback or settings.tls or settings.trusted_proxy):
-        problems.append(
-            f"listening on {settings.listen} needs [tls], or trusted_proxy = true behind a proxy that has it"
-        )
-    return problems
+    return problems + tls_problems(settings.listen, settings.tls, settings.trusted_proxy)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, cast, get_args
 
-from fastapi import APIRouter, Depends, Request, Security
+from fastapi import APIRouter, Request, Security
 from fastapi import Path as InPath
 from fastapi.security import HTTPBearer
 from prometheus_client.metrics_core import Metric
@@ -15,11 +15,12 @@ from prometheus_client.registry import Collector
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from treetop.adapters.http.described_app import Answer, DescribedApp, checked_first
+from treetop.adapters.http.described_app import Body, DescribedApp, StrictModel, checked_first
 from treetop.adapters.http.endpoint_settings import AccessKeys, Caller
 from treetop.adapters.http.metrics import RequestMetrics, counter, gauge, metrics_response
 from treetop.adapters.http.problem_details import Problem, come_back, problem_of
 from treetop.adapters.http.request_guard import RequestGuard
+from treetop.adapters.http.service_limits import ServiceLimits
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import StoreDamaged, StoreUnavailable, TreetopError, UnknownName
 from treetop.services.server import schemas
@@ -27,7 +28,6 @@ from treetop.services.server.campaign_manager import CampaignManager
 from treetop.services.server.event_streams import EventStreams
 from treetop.services.server.party_watch import PartyWatch
 from treetop.services.server.query_manager import CAMPAIGN, QUERY, QueryManager
-from treetop.services.server.settings import ServerLimits
 
 _BEARER = HTTPBearer(auto_error=False, description="An admin key of the server, or one for metrics.")
 
@@ -36,13 +36,6 @@ Named = Annotated[
     str, InPath(min_length=1, max_length=200, description="Digest of a campaign, or its name: then the newest one.")
 ]
 _LISTS_PATH = re.compile("/v1/lists/[0-9a-f]{64}")
-
-
-async def _body(request: Request) -> bytes:
-    return await request.body()
-
-
-Body = Annotated[bytes, Depends(_body)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +47,7 @@ class ServerContext(Collector):
     public_key: str
     keys: AccessKeys
     log: StructuredLog
-    limits: ServerLimits = field(default_factory=ServerLimits)
+    limits: ServiceLimits = field(default_factory=ServiceLimits)
     metrics: RequestMetrics = field(default_factory=RequestMetrics)
     watch: PartyWatch = field(default_factory=lambda: PartyWatch({}))
     streams: EventStreams = field(init=False)
@@ -256,5 +249,5 @@ def _hex(prefixes: Iterable[int]) -> list[str]:
     return [f"{prefix:x}" for prefix in sorted(prefixes)]
 
 
-def _json(model: Answer, status: int = 200) -> Response:
+def _json(model: StrictModel, status: int = 200) -> Response:
     return Response(model.model_dump_json(), status, media_type="application/json")

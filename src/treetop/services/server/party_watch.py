@@ -77,11 +77,12 @@ class PartyWatch:
     def _party(self, name: str) -> PartyShown:
         expected = self._parties[name].expected_users
         try:
-            told, end = self._told(name, "/v1/standing")
+            standing, end = self._read(name, "/v1/standing")
             return PartyShown(
-                name=name, reachable=True, problem="; ".join(f"task {task}: store damaged" for task in told["damaged"]),
-                version=visible(told["version"]), devices=told["tickets"], reports_today=told["reports_today"],
-                certificate_end=end, expected_users=expected, refusals=_refusals(told),
+                name=name, reachable=True, expected_users=expected, version=visible(standing["version"]),
+                problem="; ".join(f"task {task}: store damaged" for task in standing["damaged"]),
+                devices=standing["tickets"], reports_today=standing["reports_today"],
+                certificate_end=end, refusals=_refusals(standing),
             )  # fmt: skip
         except PartyUnreachable as away:
             return PartyShown(name=name, reachable=False, problem=_silence(away), expected_users=expected)
@@ -92,17 +93,17 @@ class PartyWatch:
         if name not in self._parties:
             return TaskAtParty(party=name, expected=expected, problem="the settings do not name it any more")
         try:
-            told, _ = self._told(name, f"/v1/tasks/{task}/standing")
+            standing, _ = self._read(name, f"/v1/tasks/{task}/standing")
             return TaskAtParty(
-                party=name, expected=expected, problem="", tickets=told["tickets"], enrolled=told["enrolled"],
-                reports=told["reports"], verdicts=told["verdicts"], refusals=_refusals(told),
+                party=name, expected=expected, problem="", tickets=standing["tickets"], enrolled=standing["enrolled"],
+                reports=standing["reports"], verdicts=standing["verdicts"], refusals=_refusals(standing),
             )  # fmt: skip
         except PartyUnreachable as away:
             return TaskAtParty(party=name, expected=expected, problem=_silence(away))
         except (PeerViolation, ValidationError, KeyError, TypeError):
             return TaskAtParty(party=name, expected=expected, problem="it does not know the task yet")
 
-    def _told(self, name: str, path: str) -> tuple[dict[str, Any], int | None]:
+    def _read(self, name: str, path: str) -> tuple[dict[str, Any], int | None]:
         """Return what a party says of itself, and when its certificate ends."""
         party = self._parties[name]
         connection = party.open()
@@ -112,10 +113,10 @@ class PartyWatch:
             if reply.status != 200:
                 raise PeerViolation(f"answer of party {name!r}", "status 200", reply.status)
             try:
-                told: dict[str, Any] = json.loads(reply.body)
+                standing: dict[str, Any] = json.loads(reply.body)
             except (ValueError, RecursionError):
                 raise PeerViolation(f"answer of party {name!r}", "JSON", "something else") from None
-            return told, connection.certificate_end
+            return standing, connection.certificate_end
         finally:
             connection.close()
 
@@ -124,6 +125,6 @@ def _silence(away: PartyUnreachable) -> str:
     return visible(f"does not answer ({away.reason})")
 
 
-def _refusals(told: Mapping[str, Any]) -> dict[str, int]:
+def _refusals(standing: Mapping[str, Any]) -> dict[str, int]:
     """Return refusals by the codes that are known; a party of an earlier version tells none."""
-    return {code.value: told["refusals"][code] for code in Refusal if code in told.get("refusals", {})}
+    return {code.value: standing["refusals"][code] for code in Refusal if code in standing.get("refusals", {})}

@@ -9,16 +9,16 @@ from treetop.adapters.http.described_app import (
     JSON,
     KEYED,
     OCTETS,
-    Answer,
     ProblemDetails,
     SignedDocument,
+    StrictModel,
     described,
     gives,
     refers,
     sends,
 )
 from treetop.errors import UnknownName
-from treetop.federation.campaign import LEAST_WEEKS, WEEK, Campaign
+from treetop.federation.campaign import MIN_WEEKS, WEEK, Campaign
 from treetop.federation.server.campaign_schedule import Cap, campaign_of
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
 from treetop.federation.server.party_poller import MissingPolicy
@@ -97,7 +97,7 @@ class QuestionWanted(Wanted):
         default=None, ge=1, le=MAX_ITEMS,
         description="Devices hold sets: items that a report speaks of, at most. Neither this nor a reading: one item.",
     )  # fmt: skip
-    reading: Word | None = Field(default=None, description="Devices hold sets: what a count is, holders unless told.")
+    reading: Word | None = Field(default=None, description="Devices hold sets: what a count is, holders by default.")
     settings: dict[Word, Word] = Field(default_factory=dict, max_length=200, description="As --set of the commands.")
     parties: list[Word] = Field(default_factory=list, description="The largest first; none named: all.")
     expected: dict[Word, int] = Field(
@@ -144,7 +144,7 @@ class CampaignWanted(QuestionWanted):
 
     starts: int = Field(ge=0, le=LAST_SECOND, description="Seconds since 1970 at which the first week opens.")
     every: int = Field(default=WEEK, ge=1, le=LAST_SECOND, description="Seconds of a week.")
-    weeks: int = Field(default=12, ge=LEAST_WEEKS, le=MAX_WEEKS, description="Weeks of a cycle.")
+    weeks: int = Field(default=12, ge=MIN_WEEKS, le=MAX_WEEKS, description="Weeks of a cycle.")
     cycles: int = Field(default=1, ge=1, le=MAX_CYCLES, description="Cycles; each costs a device one epsilon.")
 
     def order(self, known: Sequence[str], list_of: Callable[[str], ItemList]) -> QueryOrder:
@@ -156,20 +156,20 @@ class CampaignWanted(QuestionWanted):
         return campaign_of(order, starts=self.starts, every=self.every, weeks=self.weeks, cycles=self.cycles)
 
 
-class ServerHealth(Answer):
+class ServerHealth(StrictModel):
     """The service does its work."""
 
     status: Literal["ok"]
     parties: list[str]
 
 
-class Keys(Answer):
+class Keys(StrictModel):
     """Ed25519 public keys, 64 hexadecimal digits each."""
 
     keys: list[str]
 
 
-class ListLog(Answer):
+class ListLog(StrictModel):
     """Every candidate list that was signed for a task, in order."""
 
     lists: list[SignedDocument]
@@ -179,7 +179,7 @@ QueryPhase = Literal["running", "answered", "failed"]
 CampaignPhase = Literal["waiting", "running", "stopped", "over"]
 
 
-class QueryShown(Answer):
+class QueryShown(StrictModel):
     """How far a query is."""
 
     model_config = ConfigDict(frozen=True)
@@ -191,13 +191,13 @@ class QueryShown(Answer):
     steps: int
 
 
-class Queries(Answer):
+class Queries(StrictModel):
     """All queries, the oldest one first."""
 
     queries: list[QueryShown]
 
 
-class ItemShown(Answer):
+class ItemShown(StrictModel):
     """An item in the answer of a week, and what changed since the week that it is compared with."""
 
     item: str
@@ -212,7 +212,7 @@ class ItemShown(Answer):
     score: float | None = Field(default=None, description="Standard deviations by which the shares differ.")
 
 
-class WeekShown(Answer):
+class WeekShown(StrictModel):
     """What became of a week; weeks that have not begun are not listed."""
 
     number: int = Field(description="From 1 on, through all cycles.")
@@ -225,14 +225,14 @@ class WeekShown(Answer):
     task: str | None = Field(description="Digest of its signed task; none where it was missed.")
     reports: int | None = Field(default=None, description="Devices that answered, once the week is counted.")
     refusals: dict[str, int] = Field(
-        default_factory=dict, description="Devices that told their party why they do not answer, by public code."
+        default_factory=dict, description="Devices that gave their party a reason not to answer, by public code."
     )
     compared_with: int | None = Field(default=None, description="Number of the last week before that has an answer.")
     items: list[ItemShown] = Field(default_factory=list)
     gone: list[str] = Field(default_factory=list, description="Items that this answer does not count any more.")
 
 
-class CampaignShown(Answer):
+class CampaignShown(StrictModel):
     """A campaign, how far it is, and what its weeks answered."""
 
     campaign: str = Field(description="Its digest.")
@@ -261,13 +261,13 @@ class CampaignShown(Answer):
     answers: list[WeekShown] = Field(description="The weeks so far; empty where campaigns are listed.")
 
 
-class Campaigns(Answer):
+class Campaigns(StrictModel):
     """All campaigns, the oldest one first."""
 
     campaigns: list[CampaignShown]
 
 
-class PartyShown(Answer):
+class PartyShown(StrictModel):
     """A party as the server sees it at the moment."""
 
     name: str
@@ -283,13 +283,13 @@ class PartyShown(Answer):
     )
 
 
-class Parties(Answer):
+class Parties(StrictModel):
     """Every party that the settings name."""
 
     parties: list[PartyShown]
 
 
-class TaskAtParty(Answer):
+class TaskAtParty(StrictModel):
     """How far a query's task is at one party: numbers alone."""
 
     party: str
@@ -302,13 +302,13 @@ class TaskAtParty(Answer):
     refusals: dict[str, int] = Field(default_factory=dict, description="Devices that may not answer, by public code.")
 
 
-class Standing(Answer):
+class Standing(StrictModel):
     """How far a query's task is at each of its parties."""
 
     parties: list[TaskAtParty]
 
 
-class PrefixesOfLevel(Answer):
+class PrefixesOfLevel(StrictModel):
     """One level of the trie as far as it has grown."""
 
     length: int = Field(description="Bits of a prefix.")
@@ -316,7 +316,7 @@ class PrefixesOfLevel(Answer):
     asked: list[str] = Field(description="What devices were asked about, where a list says so (rounds).")
 
 
-class Prefixes(Answer):
+class Prefixes(StrictModel):
     """The trie of a query as the server knows it, the shortest prefixes first."""
 
     levels: list[PrefixesOfLevel]

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from treetop.adapters.http.endpoint_settings import AccessKey, Address, Caller, Tls, limit_problems
+from treetop.adapters.http.endpoint_settings import AccessKey, Address, Caller, Tls, tls_problems
 from treetop.adapters.http.retrying_connection import checked_url
+from treetop.adapters.http.service_limits import ServiceLimits
 from treetop.adapters.store_choice import StoreLocation, chosen, store_problems
 from treetop.errors import InvalidInput
-from treetop.federation.wire.item_lists import MAX_LIST_BYTES
 from treetop.toml_files import FilePath, Name, Secret
 
 
@@ -32,27 +32,6 @@ class KnownParty:
 
 
 @dataclass(frozen=True)
-class ServerLimits:
-    """What one client may ask of the service, and how much it does at once."""
-
-    most_body_bytes: int = 1 << 20
-    requests_at_once: int = 200
-    body_seconds: int = 15
-    """For the head of a request, and again for its body."""
-    connections_at_once: int = 800
-    """Below the 1,024 files that many systems let a process open."""
-    most_bytes_in_flight: int = 64 << 20
-    """Of all requests that are not answered yet, but for the first 16 KiB of each."""
-    most_list_bytes: int = MAX_LIST_BYTES
-    """Of a list of items as it is sent, compressed."""
-
-    def __post_init__(self) -> None:
-        problems = limit_problems(self)
-        if problems:
-            raise InvalidInput("; ".join(problems))
-
-
-@dataclass(frozen=True)
 class ServerSettings:
     """The whole settings file of a server."""
 
@@ -72,7 +51,7 @@ class ServerSettings:
     tls: Tls | None = None
     audit_report: FilePath | None = None
     """What `treetop audit --output` wrote as JSON, for the page that a privacy officer signs."""
-    limits: ServerLimits = field(default_factory=ServerLimits)
+    limits: ServiceLimits = field(default_factory=ServiceLimits)
 
     def __post_init__(self) -> None:
         problems = [*_party_problems(self), *_location_problems(self)]
@@ -105,9 +84,5 @@ def _party_problems(settings: ServerSettings) -> list[str]:
 
 
 def _location_problems(settings: ServerSettings) -> list[str]:
-    problems = list(store_problems("journal", settings.journal, settings.journal_url, settings.commit_file))
-    if not (settings.listen.loopback or settings.tls or settings.trusted_proxy):
-        problems.append(
-            f"listening on {settings.listen} needs [tls], or trusted_proxy = true behind a proxy that has it"
-        )
-    return problems
+    problems = store_problems("journal", settings.journal, settings.journal_url, settings.commit_file)
+    return [*problems, *tls_problems(settings.listen, settings.tls, settings.trusted_proxy)]

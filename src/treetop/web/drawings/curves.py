@@ -50,10 +50,10 @@ def curves(series: Mapping[str, Sequence[Point]], title: str, x_label: str) -> P
             marks.append(shape("circle", shape("title", said), cx=across(point.x), cy=up(point.y), r=4))
         marks.append(written(fitted(name, RIGHT - 12, 13), WIDTH - RIGHT + 10, height + 4))
         drawn.append(shape("g", *marks, class_=f"series-{number % SERIES}"))
-    told = "; ".join(
+    described = "; ".join(
         f"{name}: " + ", ".join(f"{point.y:.2f} at {point.x:g}" for point in points) for name, points in series.items()
     )
-    return drawing(WIDTH, HEIGHT, f"{title}: {told}", *drawn)
+    return drawing(WIDTH, HEIGHT, f"{title}: {described}", *drawn)
 
 
 def _apart(heights: Sequence[float]) -> list[float]:

@@ -34,11 +34,11 @@ def data_flow(stations: Sequence[Station]) -> Picture:
             lines += _lines(station.promise, 56, y + 18 + 16 * len(lines), WIDTH - 60, "small promise")
             drawn += lines[:3]
             y += GAP
-    told = "; ".join(
+    described = "; ".join(
         f"{each.who}: {each.holds}" + (f", passes on {each.sends} ({each.promise})" if each.sends else "")
         for each in stations
     )
-    return drawing(WIDTH, y + 2, f"Data flow. {told}", *drawn)
+    return drawing(WIDTH, y + 2, f"Data flow. {described}", *drawn)
 
 
 def _lines(text: str, x: float, y: float, width: float, kind: str) -> list[Element]:

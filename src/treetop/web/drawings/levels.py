@@ -38,8 +38,8 @@ def matrix(levels: int, rows: Mapping[str, Sequence[LevelCell]]) -> Picture:
             found = cells[level] if level < len(cells) else LevelCell("waiting")
             drawn.append(_cell(f"{party}, level {level + 1}", found, labels + cell * level, y, cell - 3))
     done = sum(found.state == "done" for cells in rows.values() for found in cells[:levels])
-    told = f"Levels by parties: {done} of {levels * len(rows)} levels are done"
-    return drawing(labels + cell * max(levels, 1), head + cell * max(len(rows), 1), told, *drawn)
+    described = f"Levels by parties: {done} of {levels * len(rows)} levels are done"
+    return drawing(labels + cell * max(levels, 1), head + cell * max(len(rows), 1), described, *drawn)
 
 
 def _cell(where: str, found: LevelCell, x: float, y: float, size: float) -> Element:
@@ -122,9 +122,9 @@ def tree(branches: Sequence[Branch], link: Callable[[str], str] | None = None, f
     root = place(focus, left)
     drawn.append(shape("circle", cx=left, cy=root, r=5, class_="node"))
     number = sum(each.kept for each in inside)
-    told = f"Tree of prefixes{' below ' + focus if focus else ''}: {number} kept, {len(inside) - number} pruned"
+    described = f"Tree of prefixes{' below ' + focus if focus else ''}: {number} kept, {len(inside) - number} pruned"
     role = "img" if link is None else "group"
-    return drawing(left + column * (len(lengths) + 1), max(bottom, 2 * line), told, *drawn, role=role)
+    return drawing(left + column * (len(lengths) + 1), max(bottom, 2 * line), described, *drawn, role=role)
 
 
 def _kept(each: Branch, known: int, x: float, y: float, link: Callable[[str], str] | None) -> Element:

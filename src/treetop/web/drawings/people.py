@@ -37,9 +37,9 @@ def people(right: int) -> Picture:
             transform=f"translate({place % PER_ROW * WIDTH} {place // PER_ROW * HEIGHT})", class_=kind,
         )  # fmt: skip
 
-    told = (
+    described = (
         f"Of 100 guesses 50 are right by chance, {right - 50} more at most thanks to the report, and "
         f"{100 - right} are wrong."
     )
     figures = [person(place) for place in range(PEOPLE)]
-    return drawing(PER_ROW * WIDTH - 1, PEOPLE // PER_ROW * HEIGHT - 3, told, *figures)
+    return drawing(PER_ROW * WIDTH - 1, PEOPLE // PER_ROW * HEIGHT - 3, described, *figures)

@@ -33,8 +33,8 @@ def shares(parts: Sequence[tuple[str, float]], title: str, missing: float = 0.0)
         drawn.append(shape("rect", x=key_x, y=key_y - 11, width=12.0, height=12.0, class_=shade))
         drawn.append(written(shown, key_x + 18, key_y, "small"))
         key_x += needed
-    told = ", ".join(f"{label} {percent(share)}" for label, share, _ in named[:20])
-    return drawing(WIDTH, key_y + 12, f"{title}: {told}", *drawn)
+    described = ", ".join(f"{label} {percent(share)}" for label, share, _ in named[:20])
+    return drawing(WIDTH, key_y + 12, f"{title}: {described}", *drawn)
 
 
 @dataclass(frozen=True)
@@ -77,5 +77,7 @@ def found_shares(rows: Sequence[FoundShare], chosen: str | None, title: str) -> 
             if row.marked is not None:
                 parts.append(shape("circle", cx=end, cy=y, r=4.0, class_="open"))
         drawn.append(shape("g", *parts, class_="chosen" if row.label == chosen else None))
-    told = "; ".join(f"{row.label} {'never' if row.found is None else 'from ' + percent(row.found)}" for row in rows)
-    return drawing(WIDTH, height, f"{title}: {told}", *drawn)
+    described = "; ".join(
+        f"{row.label} {'never' if row.found is None else 'from ' + percent(row.found)}" for row in rows
+    )
+    return drawing(WIDTH, height, f"{title}: {described}", *drawn)

@@ -26,10 +26,10 @@ from tests.support.servers import (
 )
 
 from treetop.adapters.http.endpoint_settings import AccessKey
+from treetop.adapters.http.service_limits import ServiceLimits
 from treetop.errors import StoreDamaged, StoreUnavailable
 from treetop.federation.wire.item_lists import ItemList
 from treetop.services.server.app import server_app
-from treetop.services.server.settings import ServerLimits
 from treetop.toml_files import Secret
 
 CLIENT = "127.0.0.7"
@@ -202,7 +202,7 @@ def raw(port: int, sent: bytes) -> bytes:
 
 
 def test_giant_and_slow_requests_are_cut_off() -> None:
-    hosted = HostedServer(limits=ServerLimits(most_body_bytes=1000, body_seconds=1))
+    hosted = HostedServer(limits=ServiceLimits(most_body_bytes=1000, body_seconds=1))
     stranger = b"POST /v1/queries HTTP/1.1\r\nHost: x\r\n"
     head = stranger + f"Authorization: Bearer {ADMIN_KEY}\r\n".encode()
     with served(server_app(hosted.context), hosted.limits) as port:
@@ -234,7 +234,7 @@ def test_hang_ups_are_counted_and_not_logged() -> None:
 def test_too_many_requests_at_once_are_sent_away() -> None:
     journal = ScriptedJournal()
     journal.go_on.clear()
-    hosted = HostedServer(journal=journal, limits=ServerLimits(requests_at_once=2))
+    hosted = HostedServer(journal=journal, limits=ServiceLimits(requests_at_once=2))
     with served(server_app(hosted.context)) as port, ThreadPoolExecutor(2) as pool:
         waiting = [pool.submit(ask, port, "POST", "/v1/queries", ORDER, ADMIN_KEY) for _ in range(2)]
         limit = time.monotonic() + 20

@@ -3,9 +3,8 @@
 import sys
 from contextlib import ExitStack
 
-import psycopg
 import pytest
-from tests.support.databases import PostgresServer
+from tests.support.databases import PostgresServer, behind_its_back
 from tests.support.reports import FIRST, OTHER, TASK, report, reports
 
 from treetop.adapters.relational.commit_numbers import Opening
@@ -31,14 +30,9 @@ def address(postgres: PostgresServer) -> str:
     return address
 
 
-def behind(address: str, statement: str) -> None:
-    with psycopg.connect(address) as connection:
-        connection.execute(statement.encode())
-
-
 def test_a_lost_connection_is_made_again(address: str) -> None:
     store, _ = open_stores(address)
-    behind(address, END_OTHERS)
+    behind_its_back(address, END_OTHERS)
     with pytest.raises(StoreUnavailable, match="the database cannot be used"):
         store.submit([report(10)])
     assert store.submit([report(9), report(10)]) == [ReportStatus.REPLAYED, ReportStatus.ACCEPTED]
@@ -69,7 +63,7 @@ def test_two_stores_of_one_database_do_not_disturb_each_other(address: str, post
 def test_who_lost_the_store_to_another_process_writes_nothing(address: str) -> None:
     """The connection broke, and another process began before it was made again."""
     first, journal = open_stores(address)
-    behind(address, END_OTHERS)
+    behind_its_back(address, END_OTHERS)
     second, _ = open_stores(address)
     with pytest.raises(StoreUnavailable):
         first.submit([report(10)])
@@ -117,7 +111,7 @@ def test_a_database_that_cannot_be_written_keeps_nothing(address: str) -> None:
     ],
 )
 def test_rows_changed_behind_the_store_are_found(address: str, change: str) -> None:
-    behind(address, change)
+    behind_its_back(address, change)
     with ExitStack() as opened, pytest.raises(StoreDamaged):  # noqa: PT012  whichever of these comes upon it
         store, journal = open_stores(address)
         opened.callback(store.close)
@@ -128,7 +122,7 @@ def test_rows_changed_behind_the_store_are_found(address: str, change: str) -> N
 
 
 def test_other_versions_and_wrong_addresses_are_refused(address: str, postgres: PostgresServer) -> None:
-    behind(address, "UPDATE treetop_schema SET version = 2")
+    behind_its_back(address, "UPDATE treetop_schema SET version = 2")
     with pytest.raises(StoreRefused, match=r"expected version 4 of its tables, found 2"):
         open_stores(address)
     with pytest.raises(InvalidInput, match="postgresql://user@host:port/database"):

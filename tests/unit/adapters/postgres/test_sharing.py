@@ -3,9 +3,8 @@
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
-import psycopg
 import pytest
-from tests.support.databases import PostgresServer
+from tests.support.databases import PostgresServer, behind_its_back
 from tests.support.reports import FIRST, OTHER, SECOND, TASK, report, reports
 
 from treetop.adapters.postgres.database import PostgresRows
@@ -31,11 +30,6 @@ def address(postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> str:
     store.add_task(TASK, b"the task")
     store.close()
     return address
-
-
-def behind(address: str, statement: str) -> None:
-    with psycopg.connect(address) as connection:
-        connection.execute(statement.encode())
 
 
 def test_one_coordinator_any_number_of_intakes_and_nobody_alone_beside_them(address: str) -> None:
@@ -113,7 +107,7 @@ def test_whoever_is_overtaken_time_and_again_gives_up_and_has_kept_nothing(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, _ = opened(address, "intake")
-    behind(address, "INSERT INTO spent SELECT (1::bigint << 40) + 3, 'x'")
+    behind_its_back(address, "INSERT INTO spent SELECT (1::bigint << 40) + 3, 'x'")
     monkeypatch.setattr(PostgresRows, "spent", lambda _rows, _slots: {})
     with pytest.raises(StoreUnavailable, match="other processes keep using the same tickets"):
         store.submit(reports(range(5)))
@@ -137,7 +131,7 @@ def test_what_one_process_writes_the_others_can_find_without_waiting(address: st
 
 def test_a_coordinator_that_lost_its_connection_to_another_one_writes_nothing(address: str) -> None:
     (first, journal), (intake, _) = opened(address, "coordinator"), opened(address, "intake")
-    behind(
+    behind_its_back(
         address, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock'"
     )
     second, _ = opened(address, "coordinator")
@@ -153,7 +147,7 @@ def test_a_coordinator_that_lost_its_connection_to_another_one_writes_nothing(ad
 
 def test_an_intake_outlives_its_connections(address: str) -> None:
     intake, journal = opened(address, "intake")
-    behind(address, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+    behind_its_back(address, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
                     "AND datname = current_database()")  # fmt: skip
     assert intake.submit([report(1)]) == [ReportStatus.ACCEPTED]
     intake.close()
@@ -166,7 +160,7 @@ def test_a_store_of_the_version_before_is_brought_up_to_date(address: str) -> No
     store, _ = open_stores(address)
     store.submit(reports(range(10)))
     store.close()
-    behind(
+    behind_its_back(
         address,
         "UPDATE body SET slot = slot >> 40 << 40 | serial; DROP SEQUENCE place; UPDATE treetop_schema SET version = 3",
     )

@@ -14,7 +14,7 @@ from treetop.adapters.report_files.writer import ReportFileWriter
 from treetop.errors import InvalidInput, ReportFileRefused, StoreDamaged, StoreUnavailable
 from treetop.federation.service_ports import AdmittedReport, Counting
 from treetop.oracles.frequency_oracle import Columns
-from treetop.oracles.olh.device import HashedReport
+from treetop.oracles.hashed_reports import HashedReport
 from treetop.oracles.registry import find_oracle
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.user_groups import Group, Role

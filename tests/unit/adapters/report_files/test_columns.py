@@ -11,9 +11,9 @@ from treetop.adapters.report_files.counting import Candidates, count_file
 from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.adapters.report_files.writer import ReportFileWriter
 from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, decoded_batch, encoded_batch
+from treetop.oracles.hashed_reports import HashedReport
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.olh import OptimizedLocalHashing
-from treetop.oracles.olh.device import HashedReport
 from treetop.oracles.oue import OptimizedUnaryEncoding
 from treetop.trie.user_groups import Group, Role
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from treetop.errors import InvalidInput, PeerViolation, UnknownName
-from treetop.federation.device.list_checks import LEAST_SLOTS, smallest_domain
+from treetop.federation.device.list_checks import MIN_SLOTS, smallest_domain
 from treetop.federation.server.planning import QueryOrder, plan_notes, planned_task
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_codec import codec_of
@@ -152,7 +152,7 @@ def test_the_default_tasks_of_every_mechanism_meet_the_devices_floor(mechanism: 
     """Five slots: no longer floor would do, since the paper's tries begin with two bits."""
     task = planned_task(ordered(mechanism, mode="rounds", encoding=encoding))
     shortest = min(smallest_domain(task, entry.group) + 1 for entry in task.groups)
-    assert shortest == (257 if mechanism == "canopy" else LEAST_SLOTS)
+    assert shortest == (257 if mechanism == "canopy" else MIN_SLOTS)
 
 
 @pytest.mark.parametrize(("changed", "where"), [

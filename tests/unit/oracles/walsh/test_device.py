@@ -12,9 +12,9 @@ from tests.support.fixed_entropy import FixedEntropy
 from treetop.audit.scripted_entropy import CountingEntropy
 from treetop.errors import InvalidInput, PeerViolation
 from treetop.federation.wire.report_batches import Envelope, decoded_batch, encoded_batch
-from treetop.oracles.olh.device import HashedReport
+from treetop.oracles.hashed_reports import HashedReport, mixed_words
 from treetop.oracles.registry import find_oracle
-from treetop.oracles.walsh.device import ParityFace, chunk_key, keep_threshold, mixed_words, no_name, parity_count
+from treetop.oracles.walsh.device import ParityFace, chunk_key, keep_threshold, no_name, parity_count
 from treetop.oracles.walsh.hashing import chunk_keys, outcomes
 from treetop.oracles.walsh.hashing import mixed_words as words_of_many
 from treetop.privacy.budget import Budget

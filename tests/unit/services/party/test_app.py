@@ -319,7 +319,7 @@ def test_an_unexpected_exception_is_answered_and_tells_no_secret() -> None:
 
 
 def test_bodies_that_are_too_large_are_not_read() -> None:
-    hosted = Hosted(limits=Limits(10, 1000, 100))
+    hosted = Hosted(limits=Limits(most_reports_per_request=10, most_body_bytes=1000, queue=100))
     hosted.party.install(document(ONE_SHOT))
     with live(hosted.context) as port:
         announced = raw(port, f"POST {PATH}/reports HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n".encode())
@@ -335,7 +335,8 @@ def test_bodies_that_are_too_large_are_not_read() -> None:
 def test_the_list_that_a_task_names_is_kept_and_shown_to_everybody() -> None:
     """Another list is refused, a larger body than others have is taken here, and only for this."""
     named = replace(ONE_SHOT, item_list=DRINKS.digest)
-    hosted, path = Hosted(limits=Limits(10, 60, 100, most_list_bytes=5_000)), f"/v1/tasks/{named.digest.hex()}"
+    limits = Limits(most_reports_per_request=10, most_body_bytes=60, queue=100, most_list_bytes=5_000)
+    hosted, path = Hosted(limits=limits), f"/v1/tasks/{named.digest.hex()}"
     hosted.party.install(document(named))
     long = ItemList(tuple(map(str, range(4_000))))
     other = ItemList(("tea",))

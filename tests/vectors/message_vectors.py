@@ -1,7 +1,5 @@
-"""Writes what parties of Panorama send: `python -m tests.vectors.generate_message_vectors`."""
+"""The vectors of what parties of Panorama send; `generate.py` writes them."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,6 @@ from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.party_counts import QuantisedCounts
 
-FILE = Path(__file__).parent / "panorama_messages.json"
 BITS, USERS, KINDS, LISTED, TAU = 10, 1_000, (700, 200, 100), np.array([3, 77, 500], dtype=np.uint64), 2.5
 ORACLE = oracle_named("walsh", Epsilon(2), 1 << BITS)
 WANTED = NamesWanted(np.array([3, 500, 12], dtype=np.uint64), np.array([[1, 2], [3, 4]], dtype=np.uint8))
@@ -74,9 +71,4 @@ def vectors() -> Any:
     }  # fmt: skip
 
 
-def text() -> str:
-    return json.dumps(vectors(), indent=1) + "\n"
-
-
-if __name__ == "__main__":
-    FILE.write_text(text())
+FILES = {"panorama_messages.json": vectors}

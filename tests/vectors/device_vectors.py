@@ -1,4 +1,4 @@
-"""Writes the device's vectors: `python -m tests.vectors.generate_device_vectors`. They change only when a format does.
+"""The device's vectors; `generate.py` writes them.
 
 A device in any language is held to these files: thresholds, draws from given random bytes, bodies, batches, tasks
 and candidate lists, and what must be refused.
@@ -8,16 +8,12 @@ import json
 import zlib
 from dataclasses import replace
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
-from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.adapters.system.ed25519 import SigningKey
 from treetop.audit.scripted_entropy import ScriptedEntropy
-from treetop.encoding.device_items import DeviceSet, device_code, set_entries
-from treetop.federation.device.device import Device
+from treetop.encoding.device_items import device_code
 from treetop.federation.device.group_assignment import Enrolment, assigned_group, drawn_group
-from treetop.federation.device.ledger import Ledger
 from treetop.federation.device.private_value import PrivateValue
 from treetop.federation.task import DeviceTask, Encoding, WeightedGroup
 from treetop.federation.task_codec import codec_of, steps_of
@@ -25,19 +21,17 @@ from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_batch
 from treetop.federation.wire.signed_documents import Beacon, Publication, PublishedList, Question, signed, signed_task
 from treetop.federation.wire.uploads import TicketedReport, TicketKey, encoded_upload
+from treetop.oracles.hashed_reports import HashedReport, mixed_words
 from treetop.oracles.krr.device import keep_threshold
-from treetop.oracles.olh.device import HashedReport, bucket_count
+from treetop.oracles.olh.device import bucket_count
 from treetop.oracles.oue.device import flip_threshold
 from treetop.oracles.protocol import MAX_SLOTS
 from treetop.oracles.registry import find_oracle
-from treetop.oracles.set_question import SetQuestion
-from treetop.oracles.set_reports import SetLocalHashing, SetWalshHashing
-from treetop.oracles.walsh.device import ParityFace, chunk_key, mixed_words, parity_count
+from treetop.oracles.walsh.device import ParityFace, chunk_key, parity_count
 from treetop.oracles.walsh.device import keep_threshold as walsh_keep_threshold
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group, Role
 
-HERE = Path(__file__).parent
 EPSILONS = ("0.001", "0.1", "0.5", "1", "2", "3", "4", "5", "8", "16")
 Vector = dict[str, Any]
 
@@ -128,14 +122,6 @@ NAMES = DeviceTask(
     tuple(WeightedGroup(Group(level), weight) for level, weight in ((1, 70), (2, 15), (3, 10), (4, 5))),
     encoding=Encoding("hashed", "0011223344556677", "nfc,casefold,trim"), reports="names", item_list=LISTED.digest,
     mechanism="panorama", settings=(("bits", "24"), ("hash_key", "0011223344556677")),
-)  # fmt: skip
-SETS = replace(
-    NAMES, name="every text of a set", item_list="", sets=SetQuestion(8, "holders"),
-    settings=(("bits", "24"), ("hash_key", "0011223344556677"), ("text_chunks", "3")),
-)  # fmt: skip
-SETS_IN_A_TRIE = replace(
-    ONE_SHOT, name="one of a set", lengths=(0, 8, 48), groups=ONE_SHOT.groups[:2], encoding=Encoding("words"),
-    sets=SetQuestion(1, "use_shares"),
 )  # fmt: skip
 CATALOGUE = DeviceTask(
     "known drinks", "fruit", Budget("1"), "walsh", 10, (0, 8), (WeightedGroup(Group(1), 1),),
@@ -261,13 +247,15 @@ def batches() -> Vector:
     parities = encoded_batch(walsh, [HashedReport(1, 1)])
     bad = [
         b"", one[:76], one[:-1], one + b"\0", b"\0" + one[1:], b"\2" + one[1:],
-        _with(one, 33, b"\0\0"), _with(one, 35, b"\3"), _with(one, 36, bytes(32)), _with(one, 68, b"\0"),
-        _with(one, 68, b"\4"), _with(one, 69, b"\0\0\0\1"), _with(one, 69, b"\xff\0\0\0"), _with(one, 73, b"\0\0\0\0"),
-        _with(one, 73, b"\0\0\0\2"), _with(one, 73, b"\xff\xff\xff\xff"), _with(one, 77, b"\1\x2c"),
-        _with(one, 77, b"\xff\xff"), _with(hashed, 36, b"\1"), _with(hashed, 81, b"\x09"),
-        _with(one, 68, b"\5"), _with(parities, 69, b"\0\0\0\x09"), _with(parities, 69, b"\0\0\2\0"),
-        _with(parities, 36, b"\1"), _with(parities, 81, b"\x08"),
-        _with(encoded_batch(oue, [(False,) * 11]), 78, b"\1"), _with(encoded_batch(oue, [(False,) * 11]), 78, b"\x10"),
+        edited(one, 33, b"\0\0"), edited(one, 35, b"\3"), edited(one, 36, bytes(32)), edited(one, 68, b"\0"),
+        edited(one, 68, b"\4"), edited(one, 69, b"\0\0\0\1"), edited(one, 69, b"\xff\0\0\0"),
+        edited(one, 73, b"\0\0\0\0"), edited(one, 73, b"\0\0\0\2"), edited(one, 73, b"\xff\xff\xff\xff"),
+        edited(one, 77, b"\1\x2c"), edited(one, 77, b"\xff\xff"),
+        edited(hashed, 36, b"\1"), edited(hashed, 81, b"\x09"), edited(one, 68, b"\5"),
+        edited(parities, 69, b"\0\0\0\x09"), edited(parities, 69, b"\0\0\2\0"),
+        edited(parities, 36, b"\1"), edited(parities, 81, b"\x08"),
+        edited(encoded_batch(oue, [(False,) * 11]), 78, b"\1"),
+        edited(encoded_batch(oue, [(False,) * 11]), 78, b"\x10"),
     ]  # fmt: skip
     return {"good": [batch.hex() for batch in written], "bad": [batch.hex() for batch in bad]}
 
@@ -317,7 +305,7 @@ def uploads() -> Vector:
     one, two = (encoded_upload(map(TicketedReport, tickets[:count], batches_)) for count in (1, 2))
     bad = [
         b"", b"\1", b"\0" + one[1:], b"\2" + one[1:], one[:-1], one + b"\0", one[:20], one[:27],
-        _with(one, 25, b"\xff"), two[:-3], _with(two, 28, b"\0"),
+        edited(one, 25, b"\xff"), two[:-3], edited(two, 28, b"\0"),
     ]  # fmt: skip
     return {
         "secret": bytes(range(32)).hex(), "task": ONE_SHOT.digest.hex(),
@@ -326,90 +314,8 @@ def uploads() -> Vector:
     }  # fmt: skip
 
 
-def set_reports() -> Vector:
-    """Reports of sets: A, which items are T, and bodies; key, seed and U are read from `randomness` in this order."""
-    faces = {
-        (form, epsilon, m): form(m).device(Budget(epsilon))
-        for form in (SetLocalHashing, SetWalshHashing) for epsilon in EPSILONS[1:8] for m in (1, 2, 8, 64)
-    }  # fmt: skip
-    thresholds = [
-        {"oracle": form.name, "epsilon": epsilon, "items": m, "buckets": face.slots, "own": str(face.own)}
-        for (form, epsilon, m), face in faces.items()
-    ]
-    reports: list[Vector] = []
-    told = [each for each in faces if each[1] in ("0.5", "2", "4") and each[2] <= 8]
-    for place, (form, epsilon, m) in enumerate(told):
-        face = faces[form, epsilon, m]
-        for size in (0, 1, m, m + 3):
-            held = {f"item {number}": 1 << number if number % 7 else 5 for number in range(size)}
-            script = stream(36, 11 * place + size) + stream(8, 29 * place + 3 * size)
-            entropy = ScriptedEntropy(script)
-            draw = face.draw(entropy)
-            keys = {item.encode(): key for item, key in held.items()}
-            reports.append({
-                "oracle": form.name, "epsilon": epsilon, "items": m,
-                "held": {item: str(key) for item, key in held.items()}, "randomness": script.hex(),
-                "bytes_taken": entropy.taken, "chosen": [item.decode() for item in face.chosen(draw.drawn[0], keys)],
-                "body": face.encode(draw.report(keys)).hex(),
-            })  # fmt: skip
-    return {"thresholds": thresholds, "reports": reports}
-
-
-def set_tasks() -> Vector:
-    """Tasks about sets, batches of their reports, and what is refused of both."""
-    written, names = SETS.canonical_bytes().decode(), NAMES.canonical_bytes().decode()
-    bad = [
-        *(written.replace('"items_per_user":8', f'"items_per_user":{m}') for m in (0, 7, 65, "true", '"8"', 8.0)),
-        written.replace('"holders"', '"occurrences"'), written.replace('"holders"', '"shares"'),
-        written.replace('"holders"', '""'), written.replace(',"reading":"holders"', ""),
-        written.replace('"reading"', '"more":1,"reading"'), written.replace('"own":"', '"own":"1'),
-        written.replace('{"items_per_user":8,"reading":"holders"}', "null"), written.replace('"walsh"', '"listed"'),
-        names.replace('"settings"', '"sets":{"items_per_user":8,"reading":"holders"},"settings"'),
-    ]  # fmt: skip
-    good = [
-        {"canonical": task.canonical_bytes().decode(), "digest": task.digest.hex()} for task in (SETS, SETS_IN_A_TRIE)
-    ]
-    wide = Envelope(SETS.digest, Group(1), NO_DOMAIN, find_oracle("walsh"), 512)
-    one = encoded_batch(wide, [HashedReport(1, 1)])
-    spoilt = [
-        _with(one, 81, b"\2\0"), one[:-1], one + b"\0", _with(one, 69, b"\0\0\1\0"), _with(one, 69, b"\0\0\x20\0"),
-        _with(one, 69, b"\0\0\3\0"), _with(one, 36, b"\1"),
-    ]  # fmt: skip
-    batches_ = [one, encoded_batch(wide, [HashedReport(0xDEADBEEF, 511), HashedReport(0, 0)])]
-    return {
-        "good": good, "bad": bad,
-        "batches": {"good": [batch.hex() for batch in batches_], "bad": [batch.hex() for batch in spoilt]},
-    }  # fmt: skip
-
-
-def device_sets() -> list[Vector]:
-    """What a device makes of its set: the entries by which T is chosen, in hexadecimal, and whole reports.
-
-    The group is drawn from `randomness` first, then key, seed and U.
-    """
-    held = [
-        [], ["chai"], ["chai", "  CHAI ", "latte"], [f"item {number}" for number in range(12)],
-        ["chai", "x" * 4097, "Cafe\u0301", "x" * 4097, "chai"], ["", "a\0b", "天气预报", "chai"],
-    ]  # fmt: skip
-    cases: list[Vector] = []
-    for place, (task, items) in enumerate((task, items) for task in (SETS, SETS_IN_A_TRIE) for items in held):
-        asked, codec = task.sets, codec_of(task)
-        assert asked is not None
-        entries = set_entries(items, steps_of(task), uses=asked.reading == "use_shares")
-        script = stream(60, 5 * place + 1)
-        entropy = ScriptedEntropy(script)
-        ledger = Ledger(MemoryLedger(), MemoryCounter())
-        own = DeviceSet(codec, entries, asked.items_per_user)
-        batch = Device(lambda own=own: own, entropy, ledger).answer_once(task)  # type: ignore[misc]
-        cases.append({
-            "task": task.digest.hex(), "items": items, "entries": [entry.hex() for entry in entries],
-            "codes": [None if (code := own[entry]) is None else f"{code:x}" for entry in entries],
-            "randomness": script.hex(), "bytes_taken": entropy.taken, "batch": batch.hex(),
-        })  # fmt: skip
-    return cases
-
-
-def _with(data: bytes, place: int, new: bytes) -> bytes:
+def edited(data: bytes, place: int, new: bytes) -> bytes:
+    """Return the data with other bytes from a place on."""
     return data[:place] + new + data[place + len(new) :]
 
 
@@ -418,18 +324,4 @@ FILES = {
     "domains.json": domains, "batches.json": batches, "signed_documents.json": signed_documents,
     "uploads.json": uploads, "walsh_hash.json": walsh_hash, "chunk_keys.json": chunk_keys,
     "item_lists.json": item_lists, "names.json": names,
-    "set_reports.json": set_reports, "set_tasks.json": set_tasks, "device_sets.json": device_sets,
 }  # fmt: skip
-
-
-def text_of(name: str) -> str:
-    return json.dumps(FILES[name](), indent=1) + "\n"
-
-
-def main() -> None:
-    for name in FILES:
-        (HERE / name).write_text(text_of(name))
-
-
-if __name__ == "__main__":
-    main()

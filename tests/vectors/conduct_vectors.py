@@ -1,20 +1,18 @@
-"""Writes the vectors of a whole device: `python -m tests.vectors.generate_conduct_vectors`.
+"""The vectors of a whole device; `generate.py` writes them.
 
 What a device makes of an item, when two attributes are one, which candidate lists it answers, and a few devices from
 the first random byte to the last line of the ledger.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 from tests.support.tasks import ENROLMENT, PUBLISHED, question, task, third_level, validation
-from tests.vectors.generate_device_vectors import stream
+from tests.vectors.device_vectors import stream
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.audit.scripted_entropy import ScriptedEntropy
@@ -32,7 +30,6 @@ from treetop.oracles.registry import LISTED, chosen_oracle
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group, Role
 
-HERE = Path(__file__).parent
 Vector = dict[str, Any]
 ITEMS = (
     "apple", "Apple", "APPLE", "zzzzzzzzzzzz", "a" * 40, "", "café", "\u212aelvin", "\u0130stanbul", "straße",
@@ -175,16 +172,3 @@ FILES = {
     "codes.json": codes, "attributes.json": attributes, "questions.json": questions, "answers.json": answers,
     "choices.json": choices,
 }  # fmt: skip
-
-
-def text_of(name: str) -> str:
-    return json.dumps(FILES[name](), indent=1) + "\n"
-
-
-def main() -> None:
-    for name in FILES:
-        (HERE / name).write_text(text_of(name))
-
-
-if __name__ == "__main__":
-    main()

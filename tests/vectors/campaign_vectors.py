@@ -1,4 +1,4 @@
-"""Writes the vectors of campaigns: `python -m tests.vectors.generate_campaign_vectors`. They change with a format only.
+"""The vectors of campaigns; `generate.py` writes them.
 
 Campaigns and their weekly tasks, good and bad; ledgers of both versions and what is left in them at given times;
 devices from their random bytes through the weeks of a cycle; what is told to a party.
@@ -8,12 +8,12 @@ import json
 from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from tests.support.campaigns import STARTS, SetClock
 from tests.support.tasks import task
-from tests.vectors.generate_device_vectors import CATALOGUE, ONE_SHOT, SETS, stream
+from tests.vectors.device_vectors import CATALOGUE, ONE_SHOT, stream
+from tests.vectors.set_vectors import SETS
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.adapters.system.ed25519 import SigningKey
@@ -29,7 +29,6 @@ from treetop.federation.wire.signed_documents import signed_campaign
 from treetop.federation.wire.uploads import TicketKey
 from treetop.privacy.budget import Budget
 
-HERE = Path(__file__).parent
 Vector = dict[str, Any]
 IDS = replace(task("olh", "4", "browsers"), encoding=Encoding("ids"), attribute="browser")
 GOOD = (
@@ -204,16 +203,3 @@ def refusals() -> Vector:
 
 
 FILES = {"campaigns.json": campaigns, "cycles.json": cycles, "ledgers.json": ledgers, "refusals.json": refusals}
-
-
-def text_of(name: str) -> str:
-    return json.dumps(FILES[name](), indent=1) + "\n"
-
-
-def main() -> None:
-    for name in FILES:
-        (HERE / name).write_text(text_of(name))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,10 +1,10 @@
-"""The vectors of a whole device are what the code does, and every vector can be read by every language."""
+"""Every committed file is what the script writes, and can be read by every language."""
 
 import json
 from pathlib import Path
 
 import pytest
-from tests.vectors.generate_conduct_vectors import FILES, text_of
+from tests.vectors.generate import FILES, text_of
 
 HERE = Path(__file__).parent
 LARGEST_DOUBLE_INTEGER = (1 << 53) - 1
