@@ -1,6 +1,6 @@
 """An answer to "which items are most popular across all of us?", as text, as HTML, as a table and as a plot."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -129,7 +129,7 @@ class Answer:
         """Say how many items stand out from noise."""
         marks = [row.significant for row in self.items if row.significant is not None]
         others = f"; {MARKS[False]} may be noise" if not all(marks) else ""
-        return f"{MARKS[True]} {sum(marks)} of {len(marks)} items stand out from noise{others}."
+        return f"{MARKS[True]} {standing_out(marks)}{others}."
 
     @property
     def partly_counted(self) -> int:
@@ -192,3 +192,9 @@ class Answer:
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, loc="lower right")
         return axes
+
+
+def standing_out(marks: Sequence[bool]) -> str:
+    """Say how many of the items that were tested stand out."""
+    marked = sum(marks)
+    return f"{marked} of {len(marks)} items {'stands' if marked == 1 else 'stand'} out from noise"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import CentralGuarantee
-from treetop.query.answer import SIMULATION, Answer
+from treetop.query.answer import SIMULATION, Answer, standing_out
 from treetop.query.answer_parts import AnswerItem
 from treetop.web.drawings.bars import MARKS, Bar, Home, bars, homes, row_bar
 from treetop.web.drawings.data_flow import Station, data_flow
@@ -89,7 +89,7 @@ def view_of(answer: Answer, exports: str) -> AnswerView:
         title=answer.title,
         name=answer.name or ("Simulated answer" if answer.mode == SIMULATION else "Answer"),
         rows=tuple(_row(rank, row, drawn, changes.get(row.item)) for rank, row in enumerate(answer.items, start=1)),
-        marked=f"{sum(marks)} of {len(marks)} items stand out from noise" if marks else "",
+        marked=standing_out(marks) if marks else "",
         strip=_strip(answer),
         covered=coverage(answer),
         homes=homes_of(answer),

@@ -17,7 +17,7 @@ RUNNER = CliRunner(env={"COLUMNS": "120"})
 
 
 def test_a_plan_is_a_table_with_its_explanation() -> None:
-    shown = RUNNER.invoke(app, ["plan", "--users", "100000,50000", "--frequency", "0.01"])
+    shown = RUNNER.invoke(app, ["plan", "--users", "1e5,50000", "--frequency", "0.01"])
     assert shown.exit_code == 0
     for words in ("150,000 users in 2 parties", "catalogue", "word list", "in 9 of 10 runs", "epsilon", "1.000%"):
         assert words in shown.output

@@ -31,7 +31,7 @@ def test_everything_that_a_deployment_adds_is_said(capsys: Capture) -> None:
     text = shown(capsys)
     for words in (
         "taps, one-shot, olh oracle, words, k = 2, ε = 0.5",
-        "● 1 of 2 items stand out from noise; ○ may be noise.",
+        "● 1 of 2 items stands out from noise; ○ may be noise.",
         "25.00% ± 1.00% of users hold an item that is not in the catalogue.",
         "F1 0.50, NCR 0.75 against the true top 2 (1 is the best",
         "3,000 users in 2 parties; each party sent 900 to 1,200 bits.",

@@ -66,7 +66,7 @@ def body_of(response: Response) -> bytes:
 def test_what_a_reader_needs_is_on_the_page() -> None:
     text = text_of(shown(DEPLOYED))
     for said in (
-        "favourite drink", "chai", "900 ± 40", "30.0 %", "1 of 2 items stand out from noise", "○ may be noise",
+        "favourite drink", "chai", "900 ± 40", "30.0 %", "1 of 2 items stands out from noise", "○ may be noise",
         "airport is missing: withdrew: closed (750 users expected)", "7 reports of market", "75.0 % of the 4,000 users",
         "about 120 fake users", "hash, not read", "25.0 % ± 1.0 %", "Where chai lives", "6 levels",
         "party 'market': the group of level 3 is small",

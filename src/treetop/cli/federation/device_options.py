@@ -7,6 +7,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from treetop.cli.federation.hexadecimal import digest_of_task, hexadecimal
 from treetop.errors import InvalidInput
 from treetop.federation.campaign import DAY
 from treetop.federation.device.attributes import normalised
@@ -87,7 +88,7 @@ def caps_of(
 
 def digest_of(task: str | None) -> bytes:
     """Read a task's digest."""
-    return _bytes("--task", given("--task", task), 32)
+    return digest_of_task(given("--task", task))
 
 
 def ticket_in(path: Path | None) -> Ticket:
@@ -106,16 +107,6 @@ def tickets_in(option: str, path: Path) -> list[Ticket]:
         raise InvalidInput(f"{option} {path} cannot be read: {reason.strerror}") from None
     lines = content.decode("ascii", errors="replace").split()
     return [
-        Ticket.from_bytes(_bytes(f"{option} {path}, line {number}", line, TICKET_BYTES))
+        Ticket.from_bytes(hexadecimal(f"{option} {path}, line {number}", line, TICKET_BYTES))
         for number, line in enumerate(lines, start=1)
     ]
-
-
-def _bytes(option: str, text: str, length: int) -> bytes:
-    try:
-        found = bytes.fromhex(text)
-    except ValueError:
-        found = b""
-    if len(found) != length:
-        raise InvalidInput(f"{option}: expected {2 * length} hexadecimal digits, found something else")
-    return found

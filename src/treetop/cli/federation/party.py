@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from treetop.adapters.system.durable_file import create_durably
+from treetop.cli.federation.hexadecimal import digest_of_task
 from treetop.cli.screen import Json, note, out
 from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.errors import InvalidInput
@@ -98,7 +99,7 @@ def tickets(
     address = party_url or f"{understood.scheme}://{understood.listen}"
     retry = connection.RetryPolicy(in_all=RETRY_SECONDS)
     reached = client.PartyClient(connection.RetryingConnection(address, ca, retry))
-    digest, key = _digest(task), _usable_key(understood)
+    digest, key = digest_of_task(task), _usable_key(understood)
     portions = (min(TICKETS_AT_ONCE, count - start) for start in range(0, count, TICKETS_AT_ONCE))
     lines = [ticket.text + "\n" for some in portions for ticket in reached.tickets(digest, some, key)]
     create_durably(output, "".join(lines).encode("ascii"))
@@ -114,16 +115,6 @@ def _federation(name: str) -> Any:
     """Load a module that needs the extra."""
     with needed_for("treetop party", "federation"):
         return import_module(f"treetop.{name}")
-
-
-def _digest(text: str) -> bytes:
-    try:
-        digest = bytes.fromhex(text)
-    except ValueError:
-        digest = b""
-    if len(digest) != 32:
-        raise InvalidInput(f"--task expects 64 hexadecimal digits, found {text!r}")
-    return digest
 
 
 def _usable_key(settings: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from treetop.cli.federation.asking import QUESTION, CaFile, KeyFile, ServerUrl, asked_question, client_of
+from treetop.cli.federation.hexadecimal import digest_of_task
 from treetop.cli.options import completing, seconds_of
 from treetop.cli.rendering import present
 from treetop.cli.screen import Json, note, out, waiting
@@ -57,6 +58,8 @@ def query(
 ) -> None:
     """Ask a running server for the k most popular items of its federation."""
     target = checked_target(output, FORMATS if wait else PLAIN_FORMATS)
+    if task is not None:
+        digest_of_task(task)
     client = client_of(server, key_file, ca)
     if task is None:
         now, span = int(time.time()), seconds_of("--collect", collect)

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from treetop.cli.federation.hexadecimal import digest_of_task
 from treetop.cli.screen import Json, out
 from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 
@@ -73,6 +74,7 @@ def verify(
     """Check the public log of a task: its signature and digest, and that every list is signed and the only one."""
     from treetop.services.server.log_check import checked_log  # noqa: PLC0415
 
+    digest_of_task(task)
     target, lines = checked_target(output, PLAIN_FORMATS), list(checked_log(server, task, server_key, ca))
 
     def show() -> None:

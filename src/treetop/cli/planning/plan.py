@@ -14,6 +14,7 @@ from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checke
 from treetop.errors import InvalidInput
 from treetop.oracles.set_reports import MAX_ITEMS
 from treetop.planning.campaign import DEFAULT_WEEKS, WEEK, CampaignPlan, Rotation, plan_campaign
+from treetop.planning.capacity import whole_number
 from treetop.planning.plan import (
     DEFAULT_CATALOGUE,
     DEFAULT_WORD_LIST,
@@ -88,7 +89,7 @@ def plan(
     json: Json = False,
 ) -> None:
     """Say what could be found and what it would cost, before any data are collected."""
-    sizes = read_list("--users", users, int, "whole numbers")
+    sizes = read_list("--users", users, whole_number, "whole numbers, such as 50000 or 5e4,")
     written = checked_target(output, PLAIN_FORMATS if campaign else FORMATS)
     if campaign:
         unused = {

@@ -2,7 +2,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from treetop.cli.app import app
 from treetop.cli.federation.asking import read_expected
 from treetop.cli.federation.known_lists import read_lists
 from treetop.cli.federation.query import following, spent_budgets
@@ -51,6 +53,15 @@ def test_the_command_that_follows_a_query_has_all_that_it_needs() -> None:
     words = f"treetop query --server https://a.example --key-file 'my keys/admin.key' --ca ca.pem --task {task}"
     assert following("https://a.example", Path("my keys/admin.key"), Path("ca.pem"), task) == words
     assert " --ca " not in following("https://a.example", Path("admin.key"), None, task)
+
+
+@pytest.mark.parametrize(
+    "words", [["query", "--key-file", "no.key"], ["server", "verify", "--server-key", "ab" * 32]], ids=" ".join
+)
+def test_what_is_no_digest_is_refused_before_anybody_is_asked(words: list[str]) -> None:
+    refused = CliRunner().invoke(app, [*words, "--server", "http://localhost:1", "--task", "00"])
+    assert isinstance(refused.exception, InvalidInput)
+    assert str(refused.exception) == "--task: expected 64 hexadecimal digits, found something else"
 
 
 def test_spent_budgets_are_said_before_anything_is_asked() -> None:
