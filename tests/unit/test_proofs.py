@@ -43,15 +43,16 @@ PROOFS = {
 PROVED_CODE = {
     "privacy/budget.py": "6c39b7d7629f4b5d",
     "privacy/randomness.py": "b5f28d0df23f0e17",
-    "privacy/shuffling.py": "75f1c87c40e1b25a",
+    "privacy/shuffling.py": "1841f783317adb37",
     "oracles/protocol.py": "3c68a664f8aa77ea",
     "oracles/krr/device.py": "fe6fe23a6c90ce7d",
     "oracles/oue/device.py": "8360181a3134eecd",
-    "oracles/olh/device.py": "8c0fb146d6c76a4f",
-    "oracles/set_reports.py": "fae8f566d407d21f",
-    "oracles/walsh/device.py": "7b4716648c614676",
+    "oracles/hashed_reports.py": "061d17f926e67485",
+    "oracles/olh/device.py": "4b7bdb6c4a1b2c24",
+    "oracles/set_reports.py": "fd0a83c7bd2511b0",
+    "oracles/walsh/device.py": "7ae0fce9862aba2c",
     "federation/device/device.py": "4db4e72eef724e2c",
-    "federation/device/ledger.py": "b736f1b5c0ae88b0",
+    "federation/device/ledger.py": "08931934bb148b80",
     "federation/device/private_value.py": "fb8020ccd6f1e897",
 }
 

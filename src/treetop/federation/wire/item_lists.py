@@ -21,9 +21,9 @@ LONGEST_ITEM = 4096
 """Bytes of UTF-8: of a longer item a device makes no code."""
 LONGEST_SOURCE = 200
 _LIST_DOMAIN = b"treetop item list 1\0"
-_TEXT = rb'"(?:[^"\\]++|\\.)*+"'
+_TEXT = r'"(?:[^"\\]++|\\.)*+"'
 _SHAPE = re.compile(
-    rb'\{"items":\[%b(?:,%b){0,%d}+\],"ordered":(?:true|false),"source":%b\}' % (_TEXT, _TEXT, MAX_ITEMS - 1, _TEXT),
+    rf'\{{"items":\[{_TEXT}(?:,{_TEXT}){{0,{MAX_ITEMS - 1}}}+\],"ordered":(?:true|false),"source":{_TEXT}\}}'.encode(),
     re.DOTALL,
 )
 """Texts and not too many of them: of 256 MiB of something else, `json` would make gigabytes of objects."""
