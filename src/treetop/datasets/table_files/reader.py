@@ -66,8 +66,7 @@ def read_table(word: str | Path, options: ReadOptions = ReadOptions()) -> ReadTa
         if path.is_dir():
             return _read_folder(path, options)
         if not path.is_file():
-            found = "something that is no file" if path.exists() else "nothing there"
-            raise InvalidInput(f"{path}: expected {EXPECTED}, found {found}")
+            raise InvalidInput(f"{path}: expected {EXPECTED}, found {_found_at(path)}")
         return _read_file(path, options)
     except (pa.ArrowException, OSError) as reason:
         if isinstance(reason, OSError) and reason.errno is not None and reason.strerror:
@@ -76,6 +75,15 @@ def read_table(word: str | Path, options: ReadOptions = ReadOptions()) -> ReadTa
         kind |= dict.fromkeys(ARROW, "is no Arrow or Feather file, or a damaged one")
         wrong = kind.get(_ending(path)[0], f"does not read as {_ending(path)[0]}")
         raise InvalidInput(f"{path}: {wrong}: {' '.join(str(reason).split())[:200]}") from None
+
+
+def _found_at(path: Path) -> str:
+    """Say what is there instead of a file; that it cannot be looked at is an error of its own."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return "nothing there"
+    return "something that is no file"
 
 
 def _read_file(path: Path, options: ReadOptions) -> ReadTable:
