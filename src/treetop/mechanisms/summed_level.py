@@ -135,7 +135,7 @@ def closing_round(
     messages = dict.fromkeys(roster.names, SharedCandidates(best))
     answers = yield from ask(AskParties[Findings](messages))
     present = {name: found for name, found in answers.items() if found.heavy_hitters.reports}
-    if not present:
+    if not present or not len(best):
         nothing = np.empty(0)
         return GlobalRanking(best[:0], nothing, nothing, nothing.astype(np.int64), nothing.astype(np.bool_))
     uploads = [found.heavy_hitters for found in present.values()]
@@ -155,11 +155,9 @@ def _entry(
     *,
     zeta: float,
     rule: ScoreRule,
-) -> float | None:
+) -> float:
     """Run by the server: the count at one party that the least score of these items takes."""
     counts = _by_prefix(uploads)
-    if not len(counts):
-        return None
     drawn = np.array([users / upload.reports for users, upload in zip(sizes, uploads, strict=True)])
     least = float(scored(counts, variances, zeta, rule).scores.min())
     return entry_count(least, zeta, variances, drawn * oracle.q / (oracle.p - oracle.q), rule)

@@ -8,14 +8,25 @@ from tests.support.populations import population, three_parties, zipf
 import treetop
 from treetop.errors import InvalidInput, PromiseBroken
 from treetop.mechanisms.canopy import MIN_KEPT, Canopy, CanopyParameters, CanopyPlan
-from treetop.mechanisms.dialogue import AskParties, CollectReports, Dialogue, DivideUsers, DrawGroup, Member, Roster
+from treetop.mechanisms.dialogue import (
+    AskParties,
+    CollectReports,
+    Dialogue,
+    DivideUsers,
+    DrawGroup,
+    Findings,
+    Member,
+    Roster,
+)
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import FOR_A_QUERY, parameters_for
+from treetop.mechanisms.summed_level import closing_round
 from treetop.oracles.set_counting import SetCounting
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
 from treetop.simulation.run import SIMULATORS, PartyRun, RunResult, run
 from treetop.trie.candidate_domain import CandidateDomain
+from treetop.trie.global_ranking import CountedPrefixes
 from treetop.trie.user_groups import Group
 
 # Notes are looked at in the answer; that each is a warning, too, is tested with `find`.
@@ -252,3 +263,18 @@ def test_reports_of_sets_are_hashed_however_few_candidates_there_are() -> None:
     assert parameters.oracle_reason(3) == "reports of up to 8 items are hashed"
     assert CanopyParameters(10, Epsilon(2), "walsh", items_per_user=8).oracle_reason(3) == "as asked for"
     assert CanopyParameters(10, Epsilon(2)).oracle_for(3).name == "krr"
+
+
+@pytest.mark.parametrize("reports", [0, 40])
+def test_where_no_item_was_asked_for_none_is_found_whatever_a_party_says_it_has(reports: int) -> None:
+    """Nobody had reported at the last level; a party that has reports after all changes nothing."""
+    oracle, nothing = parameters().oracle_for(4), np.empty(0)
+    closing = closing_round(
+        Roster((Member("north", 40),)), nothing.astype(np.int64), 4, oracle, zeta=1.0, plain_sum=False
+    )
+    next(closing)
+    said = Findings(CountedPrefixes(8, nothing.astype(np.int64), nothing, nothing, reports, 4, asked_for=True))
+    with pytest.raises(StopIteration) as end:
+        closing.send({"north": said})
+    ranking = end.value.value
+    assert (len(ranking), ranking.entry) == (0, None)
