@@ -1,6 +1,8 @@
 """What a service answered, for tests to look at."""
 
 import json
+import socket
+import time
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from typing import Any
@@ -32,3 +34,19 @@ def is_problem(answer: Answer, status: int) -> bool:
         and answer.headers["content-type"] == "application/problem+json"
         and set(told) == {"type", "title", "status", "detail"}
     )
+
+
+def hangs_up(peer: socket.socket, seconds: float, pause: float = 0.02) -> bool:
+    """Send a byte now and then; return whether the other side ends the connection in time."""
+    peer.settimeout(pause)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            peer.sendall(b"x")
+            if peer.recv(1) == b"":
+                return True
+        except TimeoutError:
+            continue
+        except ConnectionError:  # it had not read what came last
+            return True
+    return False

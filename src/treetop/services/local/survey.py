@@ -10,6 +10,7 @@ import json
 import re
 import socket
 import ssl
+import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -151,10 +152,9 @@ class SurveySite:
                 return site._answer(method, self, body)
 
         try:
-            server = ThreadingHTTPServer((address, port), Handler)
+            server = _SurveyServer((address, port), Handler)
         except OSError as reason:
             raise InvalidInput(f"the survey cannot listen on {address}:{port}: {reason.strerror or reason}") from None
-        server.daemon_threads = True
         if tls is not None:
             server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         self._servers.append(server)
@@ -222,6 +222,15 @@ class _Answer:
     body: bytes
     kind: str
     retry_after: str | None = None
+
+
+class _SurveyServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of connections that break off, or of phones that refuse the certificate."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
 
 class _SurveyHandler(BaseHTTPRequestHandler, ABC):

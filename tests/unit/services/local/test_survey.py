@@ -3,18 +3,19 @@
 import json
 import socket
 import ssl
+import struct
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from hashlib import sha256
 from http.client import HTTPConnection, HTTPSConnection
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from threading import BoundedSemaphore
 
 import pytest
-from tests.support.http_answers import Answer, answer_of
+from tests.support.http_answers import Answer, answer_of, hangs_up
 from tests.support.parties import NAME, SIGNING, Hosted, document, honest_entry, live, task
 
 from treetop.errors import InvalidInput, StoreUnavailable
@@ -133,13 +134,29 @@ def test_a_body_that_comes_slowly_keeps_nobody_out(
         head = f"POST {PATH}/reports HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nx"
         parked.sendall(head.encode())
         assert ask(port, "GET", "/").status == 200
-        parked.settimeout(0.05)
-        end, hung_up = time.monotonic() + 20, False
-        while not hung_up and time.monotonic() < end:  # a byte now and then gains no time
-            parked.sendall(b"x")
-            with suppress(TimeoutError):
-                hung_up = parked.recv(1) == b""
-        assert hung_up
+        assert hangs_up(parked, 18), "a byte now and then gains no time"
+
+
+def test_whoever_hangs_up_at_once_leaves_no_trace_and_a_fault_does(
+    port: int, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reset() -> None:
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as peer:
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # the end is a reset
+            peer.sendall(b"GET / HTTP/1.1\r\n")
+
+    for _ in range(20):
+        reset()
+    assert ask(port, "GET", "/").status == 200
+    time.sleep(0.2)
+    assert "Traceback" not in capfd.readouterr().err
+    monkeypatch.setattr(BaseHTTPRequestHandler, "handle", lambda _: 1 // 0)
+    reset()
+    end, said = time.monotonic() + 30, ""
+    while "ZeroDivisionError" not in said and time.monotonic() < end:
+        said += capfd.readouterr().err
+        time.sleep(0.02)
+    assert "ZeroDivisionError" in said
 
 
 def test_a_length_is_a_number(port: int, capfd: pytest.CaptureFixture[str]) -> None:
