@@ -12,19 +12,15 @@ from collections.abc import Callable
 from http.client import HTTPConnection
 from pathlib import Path
 
-import pytest
+from tests.support.flower import ENVIRONMENT, NEEDS_FLOWER
 
 from treetop.adapters.store_choice import open_stores
 
-ENVIRONMENT = Path(os.environ.get("TREETOP_FLOWER", Path(__file__).parents[2] / ".venv-flower"))
 IN_ALL, A_STEP = 1500, 400
 """Seconds: of the whole, and of one step on a machine that is busy otherwise."""
 PARTIES = {"north": 2400, "south": 1600}
 SHARES = {"milk": 0.4, "tea": 0.3, "beer": 0.2, "rum": 0.1}
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not (ENVIRONMENT / "bin" / "treetop-flower").exists(), reason="`make flower` was not run"),
-]
+pytestmark = NEEDS_FLOWER
 
 
 def command(directory: Path, *options: str) -> list[str]:

@@ -17,6 +17,7 @@ from threading import Thread
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from tests.support.flower import NEEDS_FLOWER, PROGRAMS
 
 from treetop.adapters.system.self_signed import issue_self_signed
 from treetop.services.local.ports import free_ports
@@ -24,13 +25,8 @@ from treetop_flower.keeper import gateway_health
 from treetop_flower.launch import OFFLINE
 from treetop_flower.settings import Address
 
-ENVIRONMENT = Path(os.environ.get("TREETOP_FLOWER", Path(__file__).parents[2] / ".venv-flower"))
-PROGRAMS = ENVIRONMENT / "bin"
 SECONDS = 150
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not (PROGRAMS / "treetop-flower").exists(), reason="`make flower` was not run"),
-]
+pytestmark = NEEDS_FLOWER
 PROJECT = """\
 [project]
 name = "hostile"
