@@ -51,7 +51,6 @@ def modes() -> Iterator[tuple[str, Callable[[int], str], dict[str, Any], int]]:
     yield "panorama, ids", number, {}, 1
     yield "panorama, word list", word, {"word_list": ItemCatalogue(tuple(map(word, places)))}, 4
     yield "canopy", number, {"mechanism": "canopy", "encoding": "ids"}, 1
-    yield "canopy, one-shot", number, {"mechanism": "canopy", "encoding": "ids", "settings": {"weights": "ramp"}}, 1
     for mechanism in ("fedpem", "gtf", "tap", "taps"):
         for oracle in ("krr", "olh"):
             asked = {"mechanism": mechanism, "encoding": "ids", "oracle": oracle}
