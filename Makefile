@@ -24,7 +24,7 @@ SCIENCE := src/treetop/encoding/*,src/treetop/privacy/*,src/treetop/oracles/*,sr
 LONG := tests/statistical tests/equivalence tests/end_to_end tests/faults tests/browser $(addprefix tests/unit/,adapters audit cli datasets evaluation planning reproduction services web)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11
 
-.PHONY: help demo test lint sdk unit check-slow bench flower lock docs site dist sbom audit-dependencies promises sign-promises verify-promises clean
+.PHONY: help demo test lint sdk unit check-slow bench flower lock docs site dist sbom audit-dependencies clean
 
 help:  ## list the tasks
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -137,15 +137,6 @@ $(AUDIT)/.audit: requirements/audit.txt
 
 audit-dependencies: $(VENV)/.dev $(AUDIT)/.audit  ## look locked versions up in advisory databases; RECORD=1 keeps the result
 	$(BIN)/python -m tools.supply_chain.advisories $(AUDIT)/bin/pip-audit $(if $(RECORD),--record)
-
-promises: $(VENV)/.dev  ## renew the digests in docs/promises.md, once it says what changed
-	$(BIN)/python -m tools.supply_chain.promises renew
-
-sign-promises: $(VENV)/.dev  ## sign docs/promises.md for a release: KEY=file
-	$(BIN)/python -m tools.supply_chain.promises sign $(KEY)
-
-verify-promises: $(VENV)/.dev  ## check the signature of docs/promises.md: PUBLIC=key
-	$(BIN)/python -m tools.supply_chain.promises verify $(PUBLIC)
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(SDK)/node_modules $(SDK)/build $(SDK)/dist dist $(VENV) .venv-3.* $(BENCH) $(MOTO) $(AUDIT) $(FLOWER) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*

@@ -171,7 +171,6 @@ def test_one_version_everywhere() -> None:
     named = {
         "CITATION.cff": r"^version: (\S+)$",
         "CHANGELOG.md": r"\A.*?^## (\S+)",
-        "docs/promises.md": r"\A.*?^## (\S+)",
         "docs/how_to/install.md": r"treetop_ldp-([\d.]+)-py3",
         "docs/how_to/install_a_party.md": r"treetop_ldp-([\d.]+)-py3",
         "docs/how_to/run_in_containers.md": r"treetop:([\d.]+)",

@@ -1,7 +1,6 @@
-"""What is installed is listed, looked up and locked; what is promised is noted and can be signed."""
+"""What is installed is listed, looked up and locked."""
 
 import json
-import shutil
 import tomllib
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -9,11 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools.supply_chain import advisories, promises, sbom
+from tools.supply_chain import advisories, sbom
 from tools.supply_chain.locks import LOCKS, REQUIREMENTS, ROOT, all_pins, locked
-
-from treetop.adapters.system.ed25519 import SigningKey
-from treetop.errors import InvalidInput
 
 TODAY = date(2026, 6, 1)
 RECORD: Mapping[str, Any] = tomllib.loads(advisories.REVIEWED.read_text())
@@ -109,68 +105,3 @@ def test_the_record_can_be_read_again() -> None:
     assert advisories.recorded(read) == {"a==1", "b==2", "c==3"}
     assert read["ignored"] == kept["ignored"]
     assert [check["result"] for check in read["check"]] == ["nothing known", "not checked", "known: X-1, X-2"]
-
-
-def test_changed_promises_have_an_entry() -> None:
-    notes = promises.NOTES.read_text()
-    assert promises.noted(notes) == promises.digests(), "say in docs/promises.md what changed, then `make promises`"
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert f"\n## {version}" in notes
-
-
-@pytest.mark.parametrize(("page", "old", "new"), [
-    ("reliability.md", "nothing acknowledged is lost", "little acknowledged is lost"),
-    ("explanation/privacy_guarantee.md", "<=  e^ε", "<=  e^2ε"),
-    ("explanation/privacy_guarantee.md", "| `taps` | a whole run is ε-LDP", "| `taps` | a whole run is 2ε-LDP"),
-    ("explanation/threat_model.md", "sends the same bytes |", "sends other bytes |"),
-])  # fmt: skip
-def test_a_changed_promise_without_an_entry_is_noticed(tmp_path: Path, page: str, old: str, new: str) -> None:
-    for name in promises.PAGES:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        shutil.copy(ROOT / "docs" / name, tmp_path / name)
-    assert promises.digests(tmp_path) == promises.digests()
-    text = (tmp_path / page).read_text()
-    assert old in text
-    (tmp_path / page).write_text(text.replace(old, new))
-    changed = promises.digests(tmp_path)
-    assert {name for name in changed if changed[name] != promises.digests()[name]} == {page}
-    renewed = promises.renewed(promises.NOTES.read_text(), changed)
-    assert promises.noted(renewed) == changed
-    assert promises.renewed(renewed, promises.digests()) == promises.NOTES.read_text()
-
-
-def test_which_test_shows_a_promise_may_change() -> None:
-    row = "| R1 | nothing is lost | `test_a.py` | - |"
-    assert promises.promises_in(row, 2) == promises.promises_in(row.replace("test_a", "test_b"), 2)
-    assert promises.promises_in(row, 2) != promises.promises_in(row.replace("nothing", "little"), 2)
-
-
-def test_notes_of_older_versions_stay() -> None:
-    row = "| [a.md](a.md) | `{}` |\n"
-    old = f"# Notes\n\n## 2\n\n- new\n\n{row.format('0' * 64)}\n## 1\n\n{row.format('1' * 64)}"
-    new = promises.renewed(old, {"a.md": "f" * 64})
-    assert new == old.replace("0" * 64, "f" * 64)
-
-
-def test_notes_are_signed_and_verified(tmp_path: Path) -> None:
-    notes, key = tmp_path / "promises.md", SigningKey.generate()
-    shutil.copy(promises.NOTES, notes)
-    key.save(tmp_path / "release.key")
-    assert not promises.verified(notes, [key.public])
-    signature = promises.sign(notes, tmp_path / "release.key")
-    assert promises.verified(notes, [key.public])
-    assert not promises.verified(notes, [SigningKey.generate().public])
-    signed = notes.read_bytes()
-    notes.write_bytes(signed + b" ")
-    assert not promises.verified(notes, [key.public])
-    notes.write_bytes(signed)
-    signature.write_text("00")
-    assert not promises.verified(notes, [key.public])
-    signature.write_text(key.sign(signed).hex())  # signed for something else
-    assert not promises.verified(notes, [key.public])
-
-
-def test_a_wrong_word_is_refused() -> None:
-    for words in ([], ["sing"], ["verify"], ["sign"]):
-        with pytest.raises(InvalidInput, match="expected renew"):
-            promises.main(words)

@@ -1,6 +1,4 @@
-import sys
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -18,12 +16,6 @@ from treetop.query.find import simulated_answer
 DATA = {"a": zipf(6000, 40), "b": zipf(3000, 30)}
 SMALL: dict[str, Any] = {"encoding": "ids", "bits": 8}
 EXAMPLE = Path(__file__).parents[3] / "examples" / "coffee_shops.csv"
-MAX_MODULES = 50
-"""How many of our modules one answer passes through, its names read from reports; a new one needs a reason.
-
-Five of them read the file: any format, any names of columns, any encoding. An answer is two: what it consists of, and
-what is done with it.
-"""
 
 
 def test_find_answers_with_error_bars() -> None:
@@ -118,26 +110,3 @@ def test_an_item_that_is_marked_as_more_than_noise_is_not_said_to_be_swamped() -
 def test_bad_questions_are_refused(changes: dict[str, Any], error: type[Exception], reason: str) -> None:
     with pytest.raises(error, match=reason):
         treetop.find(DATA, **{"k": 3, **SMALL, **changes})
-
-
-def test_an_answer_passes_through_few_modules() -> None:
-    """Count the modules of ours in which a function is entered between a file and its answer.
-
-    The first answer fills caches and compiles loops, so that what ran before this test makes no difference.
-    """
-    simulated_answer(as_federation(EXAMPLE), Question(k=5), seed=1)
-    entered: set[str] = set()
-
-    def note(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code.co_name != "<module>":
-            entered.add(frame.f_globals.get("__name__", ""))
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        answer = simulated_answer(as_federation(EXAMPLE), Question(k=5), seed=1)
-    finally:
-        sys.setprofile(before)
-    assert len(answer.items) == 5
-    ours = {name for name in entered if name.startswith("treetop.")}
-    assert len(ours) <= MAX_MODULES, sorted(ours)
