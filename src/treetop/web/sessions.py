@@ -54,7 +54,10 @@ class Sessions:
 
     def visitor(self, request: Request) -> Visitor | None:
         """Return who a cookie belongs to, as long as its session and its key hold."""
-        token = sha256(request.cookies.get(self._cookie, "").encode()).digest()
+        shown = request.cookies.get(self._cookie)
+        if not shown:
+            return None
+        token = sha256(shown.encode()).digest()
         session = self._sessions.get(token)
         if session is None:
             return None
@@ -80,12 +83,12 @@ class Sessions:
         client = visit.request.client
         place, now = client.host if client else "", self._clock()
         self._check_rate(place, now)
-        key = sha256(visit.field("key")[:LONGEST_KEY].strip().encode()).digest()
-        if self._caller not in self._keys.callers(key):
+        key = visit.field("key")[:LONGEST_KEY].strip().encode()
+        if self._caller not in self._keys.callers_with(key):
             self._note_failure(place, now)
             return self._form(site, visit, "This key opens nothing here.", HTTPStatus.FORBIDDEN)
         token = token_urlsafe(TOKEN_BYTES)
-        session = _Session(key, now + LIFE_SECONDS, Visitor(token_urlsafe(TOKEN_BYTES), self._caller))
+        session = _Session(sha256(key).digest(), now + LIFE_SECONDS, Visitor(token_urlsafe(TOKEN_BYTES), self._caller))
         with self._lock:
             while len(self._sessions) >= MAX_SESSIONS:
                 del self._sessions[next(iter(self._sessions))]

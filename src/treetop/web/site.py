@@ -148,7 +148,7 @@ class Site:
                     return _to_login(request)
                 visit = Visit(request, visitor, await _form_of(request, known=visitor is not None))
                 if method != "GET" and visitor is not None:
-                    _check_token(visit)
+                    _check_token(visit, visitor.form_token)
                 return await run_in_threadpool(handler, visit)
             except Exception as error:
                 return self._refused(request, error)
@@ -227,10 +227,9 @@ def _to_login(request: Request) -> Response:
     return RedirectResponse(address("/login"), 303)
 
 
-def _check_token(visit: Visit) -> None:
+def _check_token(visit: Visit, expected: str) -> None:
     """Refuse what no form of ours sent for this visitor."""
     shown = visit.request.headers.get(TOKEN_HEADER) or visit.field(TOKEN_FIELD)
-    expected = visit.visitor.form_token if visit.visitor else ""
     if not compare_digest(shown.encode(), expected.encode()):
         raise Problem(403, "this form is from another session: load the page again and send it once more")
 

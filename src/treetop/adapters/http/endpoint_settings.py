@@ -15,6 +15,15 @@ from treetop.toml_files import FilePath, FileValue, Moment, Secret, Source
 
 HEX_32_BYTES = re.compile(r"[0-9a-fA-F]{64}")
 MIN_SECRET_BYTES = 32
+_GUESSED_FIRST = (
+    "", " ", "0", "1234", "12345678", "123456789", "admin", "changeme", "default", "example", "guest", "key", "letmein",
+    "metrics", "none", "null", "party", "pass", "password", "qwerty", "root", "secret", "server", "test", "token",
+    "treetop", "undefined", "user",
+)  # fmt: skip
+_GUESSED_DIGESTS = frozenset(
+    sha256((word + ending).encode()).hexdigest() for word in _GUESSED_FIRST for ending in ("", "\n", "\r\n")
+)
+"""Of keys that anybody tries first, and of what `echo` makes of them; of nothing, when a variable was not set."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,8 @@ class AccessKey:
             raise InvalidInput(f"a key must have {MIN_SECRET_BYTES} characters at least")
         if self.sha256 and not HEX_32_BYTES.fullmatch(self.sha256):
             raise InvalidInput("sha256 must be 64 hexadecimal digits")
+        if self.sha256.lower() in _GUESSED_DIGESTS:
+            raise InvalidInput("sha256 is the digest of an empty key or of a word that anybody tries first")
         if self.not_before and self.not_after and self.not_before >= self.not_after:
             raise InvalidInput("not_before must come before not_after")
 
@@ -126,7 +137,7 @@ class AccessKeys:
         """Raise 401 for an unknown key, 403 for one of another caller, 404 if there is no key for this caller."""
         if not any(kept.caller == caller for kept in self._kept):
             raise Problem(404, "not served: the settings name no key for it")
-        callers = self.callers(sha256(_token(authorization)).digest())
+        callers = self.callers_with(_token(authorization))
         if not callers:
             raise Problem(401, "a valid key is needed: Authorization: Bearer …", {"WWW-Authenticate": "Bearer"})
         if caller not in callers:
@@ -134,7 +145,11 @@ class AccessKeys:
 
     def opens(self, caller: Caller, authorization: str | None) -> bool:
         """Return whether a key is, now, one of this caller's."""
-        return caller in self.callers(sha256(_token(authorization)).digest())
+        return caller in self.callers_with(_token(authorization))
+
+    def callers_with(self, key: bytes) -> set[Caller]:
+        """Return whose a key is now; no key at all is nobody's, whatever digests the settings name."""
+        return self.callers(sha256(key).digest()) if key else set()
 
     def callers(self, digest: bytes) -> set[Caller]:
         """Return whose a key with this SHA-256 is now; every key is compared, so that the time says nothing."""

@@ -17,6 +17,10 @@ SEED_BYTES = 32
 SIGNATURE_BYTES = 64
 _ED25519 = "hazmat.primitives.asymmetric.ed25519"
 _HEX_KEY = re.compile(r"[0-9a-f]{64}")
+_FIELD = 2**255 - 19
+_OF_ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+_SMALL_ORDER = {0, 1, _FIELD - 1, _OF_ORDER_8, _FIELD - _OF_ORDER_8}
+"""Of points whose order divides 8: anybody can sign for such a key. 64 zeros are one of them."""
 
 
 def _library(part: str) -> ModuleType:
@@ -86,12 +90,19 @@ class PinnedKeys:
         self.keys = tuple(key.strip().lower() for key in keys)
         if not self.keys or not all(map(_HEX_KEY.fullmatch, self.keys)):
             raise InvalidInput("a server's public key is 64 hexadecimal digits, found something else")
+        if any(_anybody_signs_for(bytes.fromhex(key)) for key in self.keys):
+            raise InvalidInput("a server's public key is one that anybody can sign for, such as 64 zeros")
         public = _library(_ED25519).Ed25519PublicKey
         self._keys = tuple(public.from_public_bytes(bytes.fromhex(key)) for key in self.keys)
 
     def verifies(self, message: bytes, signature: bytes) -> bool:
         """Return whether one of the pinned keys signed the message."""
         return len(signature) == SIGNATURE_BYTES and any(_signed_by(key, message, signature) for key in self._keys)
+
+
+def _anybody_signs_for(key: bytes) -> bool:
+    """Return whether a key is a point of small order; the highest bit is the sign of its other coordinate."""
+    return int.from_bytes(key, "little") % 2**255 % _FIELD in _SMALL_ORDER
 
 
 def _signed_by(key: Any, message: bytes, signature: bytes) -> bool:

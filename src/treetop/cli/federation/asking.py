@@ -109,6 +109,8 @@ def client_of(server: str, key_file: Path, ca: Path | None) -> ServerClient:
         raise InvalidInput(f"--key-file {key_file} cannot be read: {reason.strerror}") from None
     except UnicodeDecodeError:
         raise InvalidInput(f"--key-file {key_file}: expected a key in ASCII, found something else") from None
+    if not key:
+        raise InvalidInput(f"--key-file {key_file}: expected a key, the file is empty")
     return ServerClient(RetryingConnection(server, ca), key)
 
 

@@ -4,7 +4,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from treetop.adapters.http.endpoint_settings import AccessKey, Address, Caller, Tls, tls_problems
+from treetop.adapters.http.endpoint_settings import (
+    MIN_SECRET_BYTES,
+    AccessKey,
+    Address,
+    Caller,
+    Tls,
+    tls_problems,
+)
 from treetop.adapters.http.retrying_connection import checked_url
 from treetop.adapters.http.service_limits import ServiceLimits
 from treetop.adapters.store_choice import StoreLocation, chosen, store_problems
@@ -28,6 +35,8 @@ class KnownParty:
     def __post_init__(self) -> None:
         if self.expected_users is not None and self.expected_users < 1:
             raise InvalidInput(f"expected_users must be 1 at least, found {self.expected_users}")
+        if len(self.key.reveal()) < MIN_SECRET_BYTES:
+            raise InvalidInput(f"the key of a party must have {MIN_SECRET_BYTES} characters at least")
         checked_url(self.url)
 
 

@@ -6,7 +6,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, x25519
 
-from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
+from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey, _signed_by
 from treetop.errors import InvalidInput
 
 # RFC 8032, section 7.1, test 2: secret key, public key, message, signature
@@ -92,6 +92,25 @@ def test_a_key_shows_nothing() -> None:
 def test_wrong_public_keys_are_refused(key: str) -> None:
     with pytest.raises(InvalidInput, match="64 hexadecimal digits"):
         PinnedKeys([key])
+
+
+P = 2**255 - 19
+ORDER_8 = int.from_bytes(bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"), "little")
+
+
+@pytest.mark.parametrize("sign", [0, 1 << 255])
+@pytest.mark.parametrize("point", [0, 1, P - 1, P, P + 1, ORDER_8, P - ORDER_8])
+def test_a_key_that_anybody_signs_for_is_refused(point: int, sign: int) -> None:
+    key = (point | sign).to_bytes(32, "little")
+    with pytest.raises(InvalidInput, match="anybody"):
+        PinnedKeys([PUBLIC, key.hex()])
+
+
+def test_without_the_check_one_signature_would_do_for_many_texts() -> None:
+    loaded = ed25519.Ed25519PublicKey.from_public_bytes(ORDER_8.to_bytes(32, "little"))
+    forged = (1).to_bytes(32, "little") + bytes(32)
+    texts = [b"text %d" % number for number in range(200)]
+    assert sum(_signed_by(loaded, text, forged) for text in texts) > 5
 
 
 def test_no_key_at_all_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from treetop.toml_files import read_toml
 
 SAMPLE = Path(__file__).parents[4] / "docs" / "how_to" / "samples" / "party.toml"
 KEY = "k" * 32
+DIGEST = "80ed5e4805b2ceb3a537807c65b46a59ac186b0646a62a2e433bd929ab932dc6"
+"""In the sample."""
 ENVIRONMENT = {"TREETOP_SERVER_KEY": KEY}
 
 
@@ -58,7 +61,7 @@ def test_the_defaults_in_the_sample_are_the_defaults(tmp_path: Path) -> None:
         ('store = "data/party.db"', 'store = "postgresql://u:canary@h/d"', "an address with a password is a secret"),
         ('store = "data/party.db"', 'store = "mysql://h/d"', "postgresql://"),
         ('store = "data/party.db"', 'store = ""', "expected the path"),
-        ("d75a98", "canary", "64 hexadecimal digits"),
+        ("b1f823", "canary", "64 hexadecimal digits"),
         ("[tls]", "[tlz]", "did you mean 'tls'?"),
         ('minimum = "1.2"', 'minimum = "1.1"', 'minimum must be "1.2" or "1.3"'),
         ("queue = 50000", "queue = 0", "queue must be 1 at least"),
@@ -66,7 +69,11 @@ def test_the_defaults_in_the_sample_are_the_defaults(tmp_path: Path) -> None:
         ("most_bytes_in_flight = 67108864", "most_bytes_in_flight = 4194303", "must hold one body at least"),
         ("connections_at_once = 800", "connections_at_once = 0", "connections_at_once must be 1 at least"),
         ('key_file = "secrets/back_end.key"', "", "give one of key_file, key_env and sha256"),
-        ('"9f86d081', '"zz', "sha256 must be 64 hexadecimal digits"),
+        ('"80ed5e48', '"zz', "sha256 must be 64 hexadecimal digits"),
+        *(
+            (DIGEST, sha256(word).hexdigest(), "sha256 is the digest of an empty key")
+            for word in (b"", b" ", b"\n", b"test", b"password", b"admin\n", b"treetop", b"changeme")
+        ),
         ("not_after = 2027-01-31", "not_after = 2027-01-31\nnot_before = 2028-01-01", "must come before"),
         ("most_reports_per_request = 10000", "most_reports_per_request = 20000", "10000 at most"),
         ("# allowed_origins = []", 'allowed_origins = ["*"]', "must name every origin"),

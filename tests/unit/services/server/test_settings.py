@@ -1,3 +1,4 @@
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,12 @@ from treetop.services.server.settings import ServerSettings
 from treetop.toml_files import read_toml
 
 SAMPLE = Path(__file__).parents[4] / "docs" / "how_to" / "samples" / "server.toml"
-ENVIRONMENT = {"TREETOP_SOUTH_KEY": "s" * 40, "TYPO": "postgres//alice:canary@host/db", "PATH": "data/server.db"}
+ENVIRONMENT = {
+    "TREETOP_SOUTH_KEY": "s" * 40,
+    "TYPO": "postgres//alice:canary@host/db",
+    "PATH": "data/server.db",
+    "SHORT": "test",
+}
 
 
 def laid_out(folder: Path, text: str | None = None) -> Path:
@@ -63,6 +69,9 @@ def _plain(folder: Path) -> Path:
         ('journal = "data/server.db"', 'journal_url_env = "PATH"', "the secret journal_url must be a postgresql://"),
         ('journal = "data/server.db"', 'journal = "postgresql://host/treetop"', "commit_file is missing"),
         ("key_file = \"secrets/admin.key\"\n", "", "key_file, key_env and sha256"),
+        ("key_file = \"secrets/admin.key\"", f'sha256 = "{sha256().hexdigest()}"', "digest of an empty key"),
+        ("key_file = \"secrets/admin.key\"", f'sha256 = "{sha256(b"test").hexdigest().upper()}"', "a word that"),
+        ('key_env = "TREETOP_SOUTH_KEY"', 'key_env = "SHORT"', "must have 32 characters at least"),
     ],
 )  # fmt: skip
 def test_bad_settings_are_refused(tmp_path: Path, old: str, new: str, told: str) -> None:
