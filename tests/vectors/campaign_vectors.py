@@ -96,6 +96,7 @@ def weekly_tasks() -> Vector:
     good = [
         of, week(first, 0, 11), replace(of, item_list="a" * 64), replace(of, groups=groups),
         replace(of, encoding=Encoding("ids", "key"), settings=(("hash_key", "key"),)),
+        replace(of, settings=(("seeds", "[]"),)), replace(of, settings=(("hash_key", "key"), ("seeds", "[]"))),
         replace(of, deadlines=Deadlines(opens + 5, opens + 6, opens + 7)),
     ]  # fmt: skip
     return {

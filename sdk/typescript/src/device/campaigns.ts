@@ -104,6 +104,9 @@ function whole(number: unknown, least: number, most: number): boolean {
   return Number.isInteger(number) && (number as number) >= least && (number as number) <= most;
 }
 
+/** Settings that a week decides for itself: the key of hashed names, and what earlier weeks found. */
+const OF_A_WEEK = ["hash_key", "seeds"];
+
 /** What a device has worked out of a task, and what a week decides for itself. */
 const OWN = ["digest", "budget", "bits", "oneShot", "setFace", "campaign", "item_list"];
 
@@ -114,7 +117,7 @@ function templateText(task: DeviceTask): string {
     ...Object.fromEntries(Object.entries(task).filter(([name]) => !OWN.includes(name))),
     deadlines: { opens: 0, enrolment: Number.MAX_SAFE_INTEGER, reports: Number.MAX_SAFE_INTEGER, level_seconds },
     encoding: { ...encoding, hash_key: "" },
-    settings: Object.fromEntries(Object.entries(settings).filter(([name]) => name !== "hash_key")),
+    settings: Object.fromEntries(Object.entries(settings).filter(([name]) => !OF_A_WEEK.includes(name))),
     groups: groups.map(([level, role]) => [level, role, 1]),
   } as Json);
 }
