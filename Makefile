@@ -84,7 +84,7 @@ unit: $(VENV)/.dev $(MOTO)/.moto
 	$(BIN)/coverage report --include='$(SCIENCE)' --fail-under=100
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal $(LONG)
 
-check-slow: $(VENV)/.dev $(MOTO)/.moto  ## the long checks; record their result in docs/check_slow.md
+check-slow: $(VENV)/.dev $(MOTO)/.moto  ## the checks that take minutes
 	$(BIN)/python -m pytest -q -m slow
 
 $(BENCH)/.bench: requirements/bench.txt pyproject.toml
@@ -132,11 +132,13 @@ sbom: $(VENV)/.dev  ## rewrite requirements/sbom.json from the locks (CycloneDX)
 
 $(AUDIT)/.audit: requirements/audit.txt
 	$(PYTHON) -m venv $(AUDIT)
-	-$(AUDIT)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/audit.txt
+	$(AUDIT)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/audit.txt
 	@touch $@
 
-audit-dependencies: $(VENV)/.dev $(AUDIT)/.audit  ## look locked versions up in advisory databases; RECORD=1 keeps the result
-	$(BIN)/python -m tools.supply_chain.advisories $(AUDIT)/bin/pip-audit $(if $(RECORD),--record)
+# Strict: a version that no database knows is a failure, not a pass.
+audit-dependencies: $(AUDIT)/.audit  ## look every locked version up in advisory databases
+	for lock in requirements/*.txt $(BRIDGE)/requirements.txt; do \
+	  $(AUDIT)/bin/pip-audit --strict --disable-pip --progress-spinner off -r $$lock || exit 1; done
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(SDK)/node_modules $(SDK)/build $(SDK)/dist dist $(VENV) .venv-3.* $(BENCH) $(MOTO) $(AUDIT) $(FLOWER) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*

@@ -131,22 +131,3 @@ def test_an_analyst_orders_a_query(browser: Chromium, server: tuple[HostedServer
     tab.wait_for("document.querySelector('[data-over]')")  # the page loads itself once more when the query has ended
     stand(tab, base)
     browser.forget(tab.profile)
-
-
-def test_what_a_billion_users_cost(browser: Chromium, simulator: str) -> None:
-    tab = browser.tab("data:text/html,")
-    tab.watch()
-    tab.go(f"{simulator}{ENTRANCE.path}")
-    tab.go(f"{simulator}/page/capacity")
-    shown(tab, "1,653 /s")
-    fill(tab, users="2e6", parties="4")
-    shown(tab, "treetop capacity --users 2000000 --parties 4")
-    shown(tab, "3.31 /s")
-    fill(tab, busy="7")
-    tab.wait_for("document.querySelector('#figures .notice.bad')")
-    shown(tab, "busy must be from 0.01 to 1, found 7")
-    fill(tab, busy="0.7")
-    shown(tab, "3.31 /s")
-    tab.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-    stand(tab, simulator, figures(), "capacity")
-    browser.forget(tab.profile)

@@ -1,18 +1,12 @@
-"""What is installed is listed, looked up and locked."""
+"""What is installed is listed and locked."""
 
 import json
-import tomllib
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import Any
 
-import pytest
-from tools.supply_chain import advisories, sbom
+from tools.supply_chain import sbom
 from tools.supply_chain.locks import LOCKS, REQUIREMENTS, ROOT, all_pins, locked
 
-TODAY = date(2026, 6, 1)
-RECORD: Mapping[str, Any] = tomllib.loads(advisories.REVIEWED.read_text())
 KEPT = json.loads(sbom.SBOM.read_text())
 
 
@@ -63,45 +57,3 @@ def test_locks_agree_with_each_other() -> None:
     there = {*REQUIREMENTS.glob("*.txt"), *(ROOT / "bridges").glob("*/requirements*.txt")}
     assert set(LOCKS.values()) == there
     assert not any("://" in path.read_text() for path in there)
-
-
-def test_every_locked_version_is_on_the_list() -> None:
-    assert advisories.recorded(RECORD) == all_pins()
-    for check in RECORD["check"]:
-        assert isinstance(check["date"], date)
-        assert check["against"].startswith("nothing") == (check["result"] == advisories.NOT_CHECKED)
-
-
-def test_no_advisory_is_ignored_for_ever() -> None:
-    assert advisories.ignored(RECORD, datetime.now(UTC).date())[1] == []
-    entry = {"id": "X-1", "package": "a", "reason": "not called", "expires": date(2026, 5, 31)}
-    assert advisories.ignored({"ignored": [entry | {"expires": TODAY}]}, TODAY) == ({"X-1"}, [])
-    ids, problems = advisories.ignored({"ignored": [entry, entry | {"reason": " "}, {"id": "X-2"}]}, TODAY)
-    assert (ids, len(problems)) == (set(), 3)
-    assert "was ignored until 2026-05-31" in problems[0]
-
-
-def test_what_was_not_looked_up_is_never_called_clean() -> None:
-    told = {"dependencies": [
-        {"name": "a", "version": "1", "vulns": []}, {"name": "B_b", "version": "2", "vulns": [{"id": "X-1"}]},
-        {"name": "c", "skip_reason": "not found"}, {"name": "d", "version": "9", "vulns": []},
-    ]}  # fmt: skip
-    found = advisories.read_answer(json.dumps(told), ["a==1", "b-b==2", "c==3", "d==4", "e==5"])
-    assert (found.clean, found.known) == ({"a==1"}, {"b-b==2": ["X-1"]})
-    assert found.unchecked == {"c==3": "not found", "d==4": "no answer", "e==5": "no answer"}
-    for nonsense in ("", "[]", "{}", "null", '{"dependencies": [1]}'):
-        assert advisories.read_answer(nonsense, ["a==1"]).unchecked == {"a==1": "no answer"}
-
-
-def test_without_an_auditor_nothing_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert advisories.main(tmp_path / "nowhere", record=False) == advisories.UNCHECKED
-    assert f"0 with nothing known against them, 0 with advisories, {len(all_pins())} not" in capsys.readouterr().out
-
-
-def test_the_record_can_be_read_again() -> None:
-    found = advisories.Findings({"a==1"}, {"b==2": ["X-1", "X-2"]}, {"c==3": "no answer"})
-    kept = {"ignored": [{"id": "X-1", "package": "b", "reason": 'not "called"', "expires": TODAY}]}
-    read = tomllib.loads(advisories.record_of(found, TODAY, kept))
-    assert advisories.recorded(read) == {"a==1", "b==2", "c==3"}
-    assert read["ignored"] == kept["ignored"]
-    assert [check["result"] for check in read["check"]] == ["nothing known", "not checked", "known: X-1, X-2"]

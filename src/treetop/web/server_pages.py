@@ -23,8 +23,6 @@ from treetop.services.server.query_manager import QueryManager
 from treetop.services.server.settings import ServerSettings
 from treetop.web.answer_pages import Digests, add_answers
 from treetop.web.answer_view import AnswerView, view_of
-from treetop.web.capacity_pages import LINK as CAPACITY
-from treetop.web.capacity_pages import add_capacity
 from treetop.web.order_pages import OrderPages
 from treetop.web.query_view import REFUSAL_KINDS, VERDICT_KINDS, drawn_tree, party_rows, progress_of
 from treetop.web.sessions import Sessions
@@ -32,7 +30,7 @@ from treetop.web.sign_off import recorded_audit
 from treetop.web.site import Link, Site, Visit, address
 
 TITLE = "Treetop server"
-LINKS = (Link("/", "Overview"), Link("/new", "New query"), CAPACITY, Link("/log", "Log"))
+LINKS = (Link("/", "Overview"), Link("/new", "New query"), Link("/log", "Log"))
 NEWEST = 50
 MAX_VIEWS = 200
 """Pictures and answers that are kept as they were made."""
@@ -214,7 +212,6 @@ def server_pages(context: ServerContext, settings: ServerSettings) -> Sequence[B
     sessions.add_to(site)
     ServerPages(context, settings, site).add_to(site)
     OrderPages(context, settings, site)
-    add_capacity(site)
     return site.routes()
 
 

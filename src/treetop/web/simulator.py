@@ -35,8 +35,6 @@ from treetop.query.answer import Answer
 from treetop.query.find import simulated_answer
 from treetop.web.answer_pages import add_answers
 from treetop.web.answer_view import view_of
-from treetop.web.capacity_pages import LINK as CAPACITY
-from treetop.web.capacity_pages import add_capacity
 from treetop.web.drawings.curves import Point, curves
 from treetop.web.drawings.svg import Picture
 from treetop.web.plan_view import mode_of, plan_view
@@ -45,7 +43,7 @@ from treetop.web.sign_off import NOT_RUN
 from treetop.web.site import PREFIX, Link, Site, Visit, Visitor, address
 
 TITLE = "Treetop simulator"
-LINKS = (Link("/", "Simulator"), CAPACITY)
+LINKS = (Link("/", "Simulator"),)
 LOCAL_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 """A page of another site that renames itself to this machine's address sends its own name here."""
 MAX_RUNS = 50
@@ -318,6 +316,5 @@ def simulator_app(
     site = Site(TITLE, LINKS, entrance, refused)
     entrance.add_to(site)
     Simulator(federation, source, site, audit=audit)
-    add_capacity(site)
     hosts = Middleware(TrustedHostMiddleware, allowed_hosts=LOCAL_HOSTS, www_redirect=False)
     return Starlette(routes=site.routes(), middleware=[hosts])

@@ -9,6 +9,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from treetop.cli.app import app
+from treetop.cli.plan import whole_number
 from treetop.cli.rendering import evaluation_table
 from treetop.errors import InvalidInput
 from treetop.evaluation.results import Row
@@ -119,3 +120,8 @@ def test_a_table_with_variants_fits_the_screen() -> None:
     shown = console.export_text()
     assert "panorama:catalogue auto   0.5 100 0.123 ± 0.045" in shown
     assert "…" not in shown
+
+
+@pytest.mark.parametrize(("text", "number"), [("1e9", 10**9), ("1,000", 1000), ("1_000.0", 1000), ("12", 12)])
+def test_whole_numbers_as_people_write_them(text: str, number: int) -> None:
+    assert whole_number(text) == number

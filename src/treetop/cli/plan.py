@@ -14,7 +14,6 @@ from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checke
 from treetop.errors import InvalidInput
 from treetop.oracles.set_reports import MAX_ITEMS
 from treetop.planning.campaign import DEFAULT_WEEKS, WEEK, CampaignPlan, Rotation, plan_campaign
-from treetop.planning.capacity import whole_number
 from treetop.planning.plan import (
     DEFAULT_CATALOGUE,
     DEFAULT_WORD_LIST,
@@ -126,6 +125,14 @@ def plan(
 
         draw_plan(planned).savefig(target, dpi=150)
         note(f"the plot is in {target}")
+
+
+def whole_number(text: str) -> int:
+    """Return a whole number, which may be written as 5e4 or 50,000, or raise a `ValueError`."""
+    number = float(text.replace(",", "").replace("_", ""))
+    if not number.is_integer():
+        raise ValueError(text)
+    return int(number)
 
 
 def _show_campaign(planned: CampaignPlan) -> None:

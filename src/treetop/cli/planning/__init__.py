@@ -1,1 +1,0 @@
-"""Commands that say what would be, before any data are collected."""
