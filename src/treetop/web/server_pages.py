@@ -13,12 +13,12 @@ from typing import Any, TypeVar, cast
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from treetop.adapters.http.problem_details import Problem, come_back
+from treetop.adapters.http.problem_details import Problem
 from treetop.errors import TreetopError
 from treetop.federation.task import LAST_SECOND
 from treetop.query.answer import Answer
 from treetop.query.answer_parts import CampaignPlace, ItemChange
-from treetop.services.server.app import ServerContext, refusal
+from treetop.services.server.app import ServerContext, refusal, unanswered
 from treetop.services.server.query_manager import QueryManager
 from treetop.services.server.settings import ServerSettings
 from treetop.web.answer_pages import Digests, add_answers
@@ -147,7 +147,7 @@ class ServerPages:
         task = _task(visit)
         document = self._queries.result(task)
         if document is None:
-            raise come_back(404, "there is no answer yet")
+            raise unanswered(self._queries.state(task))
         answer = Answer.from_json(json.loads(document))
         return answer if answer.campaign is None else replace(answer, campaign=self._changes(answer.campaign, task))
 

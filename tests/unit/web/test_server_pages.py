@@ -1,5 +1,6 @@
 """The server's pages over real sockets, its parties in memory."""
 
+import html
 import json
 import re
 import time
@@ -7,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from http.client import HTTPConnection
+from typing import Any
 
 import pytest
 from tests.support.http_answers import Answer
@@ -71,6 +73,27 @@ def test_all_pages_are_for_those_who_are_in(site: Open) -> None:
         assert (path, stranger.get(path).status) == (path, 303)
         assert (path, site.person.get(path).status) in ((path, 200), (path, 204))
     assert stranger.ask("GET", "/").headers["location"] == "/page/"
+
+
+@pytest.mark.parametrize("order", [{}, {"mode": "rounds"}, {"mechanism": None, "encoding": None}], ids=str)
+def test_a_failed_query_shows_its_failure_on_every_page_and_endpoint(order: dict[str, Any]) -> None:
+    nobody = HostedServer(channels=channels(dict.fromkeys(SIZES, 0)))
+    for site in opened(nobody):
+        task = site.ordered(wanted(**order), until="failed")
+        why = nobody.queries.state(task).doing
+        assert "north" in why
+        page, key = f"/queries/{task}", {"Authorization": f"Bearer {ADMIN_KEY}"}
+        for path in ("/", "/log", f"/log/{task}", page, f"{page}/standing", f"{page}/progress", f"{page}/tree"):
+            assert (path, site.person.get(path).status) == (path, 200)
+        assert html.escape(why).replace("&#x27;", "&#39;") in site.person.get(page).body.decode()
+        for part in ("", "/standing", "/prefixes"):
+            assert (part, site.person.ask("GET", f"/v1{page}{part}", **key).status) == (part, 200)
+        assert site.person.ask("GET", f"/v1{page}", **key).json["state"] == "failed"
+        for unanswered in (site.person.ask("GET", f"/v1{page}/result", **key), site.person.get(f"{page}/answer")):
+            assert unanswered.status == 404
+            assert "north" in unanswered.body.decode()
+            assert "retry-after" not in unanswered.headers
+        assert "internal_error" not in nobody.log.getvalue()
 
 
 def test_names_are_text_wherever_they_stand(site: Open) -> None:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from treetop.errors import QueryFailed
 from treetop.federation.ports import Signer
 from treetop.federation.server.list_log import ListLog
 from treetop.federation.server.planning import QueryOrder, planned_task
@@ -48,7 +49,7 @@ def grown_prefixes(
     query = ServerQuery(
         order, signer, _ReadOnly(journal), dict.fromkeys(task.parties, nobody), clock=clock, entropy=entropy
     )
-    with suppress(_EndOfJournal):
+    with suppress(_EndOfJournal, QueryFailed):  # one that failed had grown so far, too
         query.run()
     if not query.facts:
         return []

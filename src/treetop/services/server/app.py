@@ -154,7 +154,7 @@ class ServerRoutes:
         """Return the answer of a query, once there is one."""
         document = self._queries.result(digest)
         if document is None:
-            raise come_back(404, "there is no answer yet")
+            raise unanswered(self._queries.state(digest))
         return Response(document, media_type="application/json")
 
     def start(self, wanted: schemas.CampaignWanted) -> Response:
@@ -243,6 +243,13 @@ def refusal(error: TreetopError) -> Problem:
         missing = error.kind in {QUERY, CAMPAIGN}
         return Problem(404 if missing else 422, f"this server has no such {error.kind}" if missing else str(error))
     return problem_of(error)
+
+
+def unanswered(query: schemas.QueryShown) -> Problem:
+    """Return why a query has no answer: it is under way, or it failed, and then nobody should wait."""
+    if query.state == "failed":
+        return Problem(404, f"the query failed: {query.doing}")
+    return come_back(404, "there is no answer yet")
 
 
 def _hex(prefixes: Iterable[int]) -> list[str]:
