@@ -16,6 +16,7 @@ from treetop.datasets.user_sets import UserSets
 from treetop.encoding.normalisation import STEPS, normalised
 from treetop.errors import InvalidInput
 from treetop.oracles.set_question import SetQuestion
+from treetop.wording import Note
 
 DEFAULT_ENCODING = "words"
 CELLS_PER_ROW = 4
@@ -131,7 +132,7 @@ def federation_from_rows(
     parties, items = parties.in_order(), items.in_order()
     owners, held, counts = _summed(parties.codes, items.codes, len(items.texts), users)
     repeated = len(items.codes) - len(counts)
-    notes = (f"{repeated:,} repeated (party, item) rows were added up",) if users is not None and repeated else ()
+    notes = (str(Note("rows_added_up", rows=repeated)),) if users is not None and repeated else ()
     order = np.flatnonzero(counts > 0)
     places = np.zeros(len(items.texts), dtype=np.int64)  # of the items that somebody holds
     kept = np.bincount(held[order], minlength=len(places)) > 0

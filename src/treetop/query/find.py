@@ -231,7 +231,7 @@ def checked_seed(seed: int | None) -> int:
     if seed is None:
         return randbelow(SEEDS_BELOW)
     if seed < 0:
-        raise InvalidInput(f"seed must be a whole number from 0, found {seed}")
+        raise InvalidInput("seed_negative", seed=seed)
     return seed
 
 

@@ -1,0 +1,30 @@
+"""Errors: what is wrong, where, and what to do. Read by the person who typed the wrong thing."""
+
+from collections.abc import Sequence
+
+from treetop.wording import Wording
+
+
+def _unknown_name(kind: str, found: str, known: Sequence[str], nearest: str | None) -> str:
+    hint = f"; did you mean {nearest!r}?" if nearest else ""
+    return f"unknown {kind} {found!r}, expected one of {', '.join(known)}{hint}"
+
+
+_BUDGET = "the {kind} cap is epsilon {{expected}}, this answer would bring it to {{found}}"
+
+ERRORS: dict[str, Wording] = {
+    "budget_lifetime": _BUDGET.format(kind="lifetime"),
+    "budget_task": _BUDGET.format(kind="task"),
+    "budget_window": _BUDGET.format(kind="window"),
+    "ledger_refused": "the ledger's {what} should be {expected}, found {found}",
+    "party_unreachable": "party {name!r} does not answer: {reason}",
+    "peer_violation": "{what}: expected {expected}, found {found}",
+    "report_file_refused": "{path}: {reason}; nothing was counted",
+    "report_refused": "report refused, {what}: expected {expected}, found {found}",
+    "seed_negative": "seed: expected a whole number from 0, got {seed}",
+    "server_unreachable": "the server at {name} does not answer: {reason}",
+    "store_busy": "{waiting} reports wait to be written; try again in {retry_after} s",
+    "store_damaged": "the store of task {task} is damaged: {what}; restore a backup, nothing was counted",
+    "store_refused": "the store {where} was not opened: {reason}",
+    "unknown_name": _unknown_name,
+}
