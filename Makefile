@@ -19,12 +19,13 @@ FLOWER := .venv-flower
 BRIDGE := bridges/flower
 SDK := sdk/typescript
 SURVEY := src/treetop/services/local/survey_page
+SHIPPED := survey campaigns itemLists rounds sets textCode
 SCIENCE := src/treetop/encoding/*,src/treetop/privacy/*,src/treetop/oracles/*,src/treetop/trie/*,src/treetop/mechanisms/*
 # These say nothing of the science's coverage and take the time: they run without measuring it.
 LONG := tests/statistical tests/equivalence tests/end_to_end tests/faults tests/browser $(addprefix tests/unit/,adapters audit cli datasets evaluation planning reproduction services web)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11
 
-.PHONY: help demo test lint sdk unit check-slow bench flower lock docs site dist sbom audit-dependencies clean
+.PHONY: help demo test lint sdk sdk-copy unit check-slow bench flower lock docs site dist sbom audit-dependencies clean
 
 help:  ## list the tasks
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -63,11 +64,13 @@ $(SDK)/node_modules/.installed: $(SDK)/package-lock.json
 ifeq ($(NODE_IS_NEW),yes)
 sdk: $(SDK)/node_modules/.installed  ## build and test the device for browsers and Node
 	cd $(SDK) && npm run --silent check && npm run --silent build
-	cp $(SDK)/dist/survey.js $(SURVEY)/treetop-survey.js
-	cp $(foreach name,campaigns itemLists rounds sets textCode,$(SDK)/dist/$(name).js) $(SURVEY)
 	cd $(SDK) && node --no-warnings --test --test-reporter=dot build/tests/*.test.js
+
+sdk-copy: $(SDK)/node_modules/.installed  ## build the survey page's scripts into src, where they are kept for machines without Node
+	cd $(SDK) && npm run --silent build
+	$(foreach name,$(SHIPPED),cp $(SDK)/dist/$(name).js $(SURVEY)/$(name:survey=treetop-survey).js &&) true
 else
-sdk:
+sdk sdk-copy:
 	@$(if $(filter required,$(TREETOP_BROWSER)),echo "the device for browsers needs Node 20 or newer" >&2; exit 1,echo "sdk skipped: Node 20 or newer is not installed")
 endif
 
@@ -104,8 +107,8 @@ $(FLOWER)/.flower: $(BRIDGE)/requirements.txt $(BRIDGE)/pyproject.toml
 
 flower: $(FLOWER)/.flower  ## install the bridge to Flower into an environment of its own, for `treetop up --carrier flower`
 
-docs: $(VENV)/.dev  ## rewrite the generated reference pages
-	$(BIN)/python docs/generate.py
+docs: $(VENV)/.dev  ## write the reference pages that come from the code
+	$(BIN)/python -m tools.reference_pages
 
 lock: $(VENV)/.dev  ## pin every dependency with its hashes, without addresses
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
@@ -127,7 +130,7 @@ dist: $(VENV)/.runtime  ## build wheel and sdist; the same commit gives the same
 	rm -rf dist
 	$(BIN)/python -m hatchling build --directory dist
 
-sbom: $(VENV)/.dev  ## rewrite requirements/sbom.json from the locks (CycloneDX)
+sbom: $(VENV)/.dev  ## list all that the locks name in build/sbom.json (CycloneDX)
 	$(BIN)/python -m tools.supply_chain.sbom
 
 $(AUDIT)/.audit: requirements/audit.txt

@@ -8,7 +8,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 _PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 project, author = "Treetop", _PROJECT["authors"][0]["name"]
@@ -30,6 +30,7 @@ html_show_search_summary = False  # they are fetched page by page, which no brow
 html_theme_options = {"sidebar_hide_name": False}
 html_static_path = ["site_static"]
 html_css_files = ["site.css"]
+html_extra_path = ["reference/party_openapi.json", "reference/server_openapi.json"]
 linkcheck_ignore = [".*"]  # links inside the site are checked by every build; nothing outside is ever asked
 BESIDE = ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY")
 """Files beside docs/ that the site shows among the pages of the project."""
@@ -52,5 +53,8 @@ def _link_inside(_: Sphinx, page: str, source: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Register what is done to every page before it is read."""
+    """Make the pages that git does not keep, and register what is done to every page before it is read."""
+    from tools import reference_pages  # noqa: PLC0415  found by the path above
+
+    reference_pages.write(reference_pages.site_pages())
     app.connect("source-read", _link_inside)

@@ -13,7 +13,7 @@ SHIPPED = ROOT / "src" / "treetop" / "services" / "local" / "survey_page"
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_shipped_survey_is_what_the_sources_make(name: str) -> None:
     made = built() / "dist" / name.removeprefix("treetop-")
-    assert (SHIPPED / name).read_bytes() == made.read_bytes(), "run `make sdk`"
+    assert (SHIPPED / name).read_bytes() == made.read_bytes(), "run `make sdk-copy`"
 
 
 def test_its_types_are_written_for_those_who_use_it() -> None:

@@ -6,14 +6,14 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from tests.support.scripts import loaded
+from tools.reference_pages import kept_pages
 from tools.supply_chain.locks import LOCKS
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_generated_pages_are_up_to_date() -> None:
-    for path, text in loaded("docs/generate.py").pages().items():
+    for path, text in kept_pages().items():
         assert path.read_text() == text, f"{path.name} is stale: run `make docs`"
 
 

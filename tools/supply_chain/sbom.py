@@ -1,8 +1,8 @@
-"""Writes requirements/sbom.json, a CycloneDX list of all that the locks name: `make sbom`.
+"""Writes build/sbom.json, a CycloneDX list of all that the locks name: `make sbom`.
 
-It has no time and no serial number, so the same locks give the same bytes. Licences are those that packages state about
-themselves. They are read from what is installed; of a package that is not, for other machines, another Python or other
-tasks, what the list already says stays.
+It has no time and no serial number, so the same locks in the same environments give the same bytes. Licences are those
+that packages state about themselves, where they are installed in one of the project's environments; a package for other
+machines or another Python is listed without one.
 """
 
 import json
@@ -12,9 +12,9 @@ from hashlib import sha256
 from importlib.metadata import distributions
 from typing import Any
 
-from tools.supply_chain.locks import LOCKS, REQUIREMENTS, ROOT, Locked, locked
+from tools.supply_chain.locks import LOCKS, ROOT, Locked, locked
 
-SBOM = REQUIREMENTS / "sbom.json"
+SBOM = ROOT / "build" / "sbom.json"
 _EXPRESSION = "License-Expression"
 LONGEST_NAME = 80
 """Some packages state the whole text of their licence."""
@@ -30,7 +30,6 @@ def bill() -> dict[str, Any]:
     for lock in LOCKS:
         for each in locked(lock):
             first.setdefault(each.pin, (each, lock))
-    known = {each["purl"]: each.get("licenses", []) for each in json.loads(SBOM.read_text("utf-8"))["components"]}
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
@@ -41,11 +40,11 @@ def bill() -> dict[str, Any]:
                 "purl": f"pkg:pypi/{name}@{version}", "licenses": [{"expression": "Apache-2.0"}],
             }
         },
-        "components": [_component(each, lock, known) for each, lock in sorted(first.values())],
+        "components": [_component(each, lock) for each, lock in sorted(first.values())],
     }  # fmt: skip
 
 
-def _component(package: Locked, lock: str, known: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+def _component(package: Locked, lock: str) -> dict[str, Any]:
     purl = f"pkg:pypi/{package.name}@{package.version}"
     properties = [
         {"name": "treetop:lock", "value": lock},
@@ -57,7 +56,7 @@ def _component(package: Locked, lock: str, known: dict[str, list[dict[str, Any]]
         "type": "library", "bom-ref": purl, "name": package.name, "version": package.version,
         "scope": SCOPES.get(lock, "excluded"), "purl": purl, "properties": properties,
     }  # fmt: skip
-    licences = _licences(package) or known.get(purl)
+    licences = _licences(package)
     return found | ({"licenses": licences} if licences else {})
 
 
@@ -68,7 +67,7 @@ def lock_digest(package: Locked) -> str:
 
 def _licences(package: Locked) -> list[dict[str, Any]]:
     """Return what the installed package says of its licence, if it is this version."""
-    places = [*sys.path, *map(str, ROOT.glob(".venv-flower/lib/python*/site-packages"))]
+    places = [*sys.path, *map(str, ROOT.glob(".venv-*/lib/python*/site-packages"))]
     installed = [each.metadata for each in distributions(name=package.name, path=places)]
     told = next((each for each in installed if each["Version"] == package.version), None)
     if told is None:
@@ -90,4 +89,6 @@ def written(content: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
+    SBOM.parent.mkdir(exist_ok=True)
     SBOM.write_text(written(bill()), "utf-8")
+    print(SBOM.relative_to(ROOT))

@@ -13,7 +13,9 @@ from treetop.extras import MissingExtra, extra_with
 PROGRAM = "treetop"
 INTERRUPTED = 130
 COMPLETING = "_TREETOP_COMPLETE"
-"""Set by a shell that wants to know what may follow."""
+"""Set by a shell that asks for completions."""
+TYPED = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
+"""The line to complete: bash sets the first, other shells the second."""
 
 
 def main() -> None:
@@ -41,15 +43,17 @@ def main() -> None:
 
 
 def _app() -> typer.Typer:
-    """Return the command that is named, all of them, or what a shell completes, which takes no time to load."""
-    if COMPLETING in os.environ:
-        from treetop.cli.shared.completion import completing_app  # noqa: PLC0415
+    """Return the named command, or all of them; a shell that completes the command's name needs no more than names."""
+    from treetop.cli.shared.commands import COMMANDS, assembled, only_names  # noqa: PLC0415  plug-ins may refuse a taken name
 
-        return completing_app()
-    from treetop.cli.shared.commands import COMMANDS, assembled  # noqa: PLC0415  what plug-ins add may refuse a taken name
-
-    named = sys.argv[1:2]
-    return assembled(named if {*named} & {*COMMANDS} else COMMANDS)
+    completing = COMPLETING in os.environ
+    words = sys.argv
+    if completing:
+        words = next((os.environ[name] for name in TYPED if name in os.environ), "").split()
+    named = words[1:2]
+    if {*named} & {*COMMANDS}:
+        return assembled(named)
+    return only_names() if completing else assembled(COMMANDS)
 
 
 def _refuse(reason: str) -> NoReturn:

@@ -1,7 +1,7 @@
 """What server and party say to each other about one task, and in which order: one table, which both sides check by.
 
 The server's messages are numbered 1, 2, ...; a party keeps each, acts, and keeps its one reply. Both may be asked for
-again and are the same bytes for ever, so a crash on either side is repaired by asking again. `docs/generate.py` prints
+again and are the same bytes for ever, so a crash on either side is repaired by asking again. `make docs` prints
 the table into docs/explanation/federation.md.
 """
 

@@ -41,6 +41,14 @@ def assembled(names: Iterable[str]) -> typer.Typer:
     return app
 
 
+def only_names() -> typer.Typer:
+    """Return `treetop` with commands that do nothing: to complete their names, none of them needs to be loaded."""
+    app = assembled(())
+    for name in COMMANDS:
+        app.command(name)(lambda: None)
+    return app
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"treetop {treetop.__version__}")

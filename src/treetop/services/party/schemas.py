@@ -1,4 +1,4 @@
-"""The party's API in words and shapes: from here comes docs/reference/party_openapi.json."""
+"""The party's API in words and shapes; `make docs` writes its OpenAPI description."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""The server's API: orders and answers, and their description, from which docs/reference/server_openapi.json comes."""
+"""The server's API: orders and answers; `make docs` writes its OpenAPI description."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, cast

@@ -1,13 +1,17 @@
-"""Writes the reference pages that come from the code: `make docs`. A test checks that they are up to date."""
+"""Writes the reference pages that come from the code: `make docs`.
+
+Two of them are kept in git, because other pages refer to them, and a test checks that they are up to date. The others
+are made for the site.
+"""
 
 import json
 from collections.abc import Iterator
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from tools.supply_chain.locks import ROOT
+from tools.supply_chain.sbom import bill
 from typer import Typer
-from typer.main import get_command
 from typer.testing import CliRunner
 
 from treetop.cli.app import app
@@ -17,12 +21,9 @@ from treetop.privacy.epsilon import Epsilon
 from treetop.services.party import app as party_app
 from treetop.services.server import app as server_app
 
-REFERENCE = Path(__file__).parent / "reference"
-SBOM = Path(__file__).parents[1] / "requirements" / "sbom.json"
-FEDERATION = Path(__file__).parent / "explanation" / "federation.md"
-COMPLETION = Path(__file__).parents[1] / "src" / "treetop" / "cli" / "shared" / "completion.json"
-SHELL_OPTIONS = ("install_completion", "show_completion", "help")
-OWN_ORACLES, OWN_CODECS = ("krr", "oue", "olh", "walsh"), ("words", "ids", "text", "hashed")
+DOCS = ROOT / "docs"
+REFERENCE = DOCS / "reference"
+FEDERATION = DOCS / "explanation" / "federation.md"
 BEGIN, END = "<!-- printed from federation/protocol.py: begin -->\n", "<!-- end -->\n"
 
 
@@ -100,16 +101,15 @@ def openapi_page(description: dict[str, Any]) -> str:
 
 def licences_page() -> str:
     """Return every package that is locked with its licence, as the bill of materials has them."""
-    bill = json.loads(SBOM.read_text("utf-8"))
     needed_by = {"party": "party, server", "runtime": "extras", "words": "extras", "flower": "bridge to Flower"}
     rows = [
         f"| {each['name']} | {each['version']} | {needed_by.get(_lock(each), 'our own checks')} | "
-        f"{' and '.join(map(_licence, each['licenses']))} |"
-        for each in bill["components"]
+        f"{' and '.join(map(_licence, each.get('licenses', []))) or 'not installed here'} |"
+        for each in bill()["components"]
     ]
     head = (
         "# Licences\n\nTreetop is under the Apache License 2.0. Every package that is locked, with the licence that it "
-        "states about itself,\nfrom `requirements/sbom.json` (CycloneDX, `make sbom`). A name that stands here twice "
+        "states about itself,\nif it was installed where this page was made. A name that stands here twice "
         "has versions for older and\nnewer Pythons, or another one for the bridge to Flower. The extras pandas, dask, "
         "excel, sql and tracing install\nsome of what our own checks need; gpu installs CuPy, which is not locked.\n\n"
         "| package | version | needed by | licence |\n|---|---|---|---|\n"
@@ -126,55 +126,27 @@ def _licence(stated: dict[str, Any]) -> str:
     return str(stated.get("expression") or stated["license"]["name"]).replace("|", "/")
 
 
-def completion_table() -> str:
-    """Return all commands, their options and choices, as the shell completes them."""
-    group: Any = get_command(app)
-    return json.dumps(_completed(group, "treetop"), indent=1, ensure_ascii=False) + "\n"
+def kept_pages() -> dict[Path, str]:
+    """Return what the pages in git must hold."""
+    return {REFERENCE / "settings.md": settings_page(), FEDERATION: federation_page()}
 
 
-def _completed(command: Any, name: str) -> dict[str, Any]:
-    context = command.make_context(name, [], resilient_parsing=True)
-    options = [each for each in command.params if each.param_type_name == "option" and not each.hidden]
+def site_pages() -> dict[Path, str]:
+    """Return the pages that are made for the site, and ignored by git."""
     return {
-        "name": name,
-        "help": (command.help or "").partition("\n")[0],
-        "options": [_completed_option(each, context) for each in options if each.name not in SHELL_OPTIONS],
-        "commands": [_completed(each, known) for known, each in getattr(command, "commands", {}).items()],
-    }
-
-
-def _completed_option(option: Any, context: Any) -> dict[str, Any]:
-    choices = [item.value for item in option.shell_complete(context, "") if item.value]
-    kinds = {"treetop.mechanisms": OWN, "treetop.oracles": OWN_ORACLES, "treetop.encodings": OWN_CODECS}
-    plugins = next((group for group, own in kinds.items() if choices and set(own) <= set(choices)), None)
-    own = set().union(*kinds.values())
-    return {
-        "names": [*option.opts, *option.secondary_opts] if not option.secondary_opts else
-        ["/".join((option.opts[0], option.secondary_opts[0]))],
-        "takes": not option.is_flag,
-        "help": option.help or "",
-        "choices": [name for name in choices if plugins is None or name in own or name not in _plugged(plugins)],
-        "plugins": plugins,
-    }  # fmt: skip
-
-
-def _plugged(group: str) -> set[str]:
-    return {point.name for point in entry_points(group=group)}
-
-
-def pages() -> dict[Path, str]:
-    """Return what every generated page must say."""
-    return {
-        REFERENCE / "settings.md": settings_page(),
         REFERENCE / "commands.md": command_page(),
         REFERENCE / "licences.md": licences_page(),
-        FEDERATION: federation_page(),
-        COMPLETION: completion_table(),
         REFERENCE / "party_openapi.json": openapi_page(party_app.description()),
         REFERENCE / "server_openapi.json": openapi_page(server_app.description()),
     }
 
 
+def write(pages: dict[Path, str]) -> None:
+    """Write pages that have changed; others keep their time, by which Sphinx knows what to read again."""
+    for path, text in pages.items():
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
+
+
 if __name__ == "__main__":
-    for path, text in pages().items():
-        path.write_text(text)
+    write(kept_pages() | site_pages())
