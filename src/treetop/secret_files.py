@@ -29,7 +29,7 @@ def open_private(path: Path, mode: str) -> IO[bytes]:
 def _opened_privately(name: str, flags: int) -> int:
     handle = os.open(name, flags | os.O_NOFOLLOW, FOR_OWNER)
     try:
-        os.fchmod(handle, FOR_OWNER)  # the umask may have taken too much, an earlier version too little
+        os.fchmod(handle, FOR_OWNER)  # the umask may have taken too much
     except BaseException:
         os.close(handle)
         raise

@@ -139,36 +139,6 @@ def test_a_ledger_of_another_time_is_noticed(site: Site, browser: Chromium, part
     browser.forget(tab.profile)
 
 
-OLDER = """(async () => {
-  const { canonicalJson } = await import("/build/src/wire/canonicalJson.js");
-  const { hex, sha256, utf8 } = await import("/build/src/bytes.js");
-  const { browserState } = await import("/build/src/adapters/browserState.js");
-  return browserState("treetop")(async ({ ledger, counter }) => {
-    const written = (bytes) => JSON.parse(new TextDecoder().decode(bytes).split("\\n")[0]);
-    const { counter: number, entries } = written(await ledger.load());
-    const older = entries.map(({ time, cycle, ...entry }) => entry);
-    const text = canonicalJson({ version: 1, counter: number + 1, entries: older });
-    await ledger.replace(utf8(`${text}\\n${hex(await sha256(utf8(text)))}\\n`), number + 1);
-    await counter.advance(number + 1);
-    return written(await ledger.load()).version;
-  });
-})()"""
-
-
-def test_an_older_ledger_is_read_on(site: Site, browser: Chromium, party: PartyOfPages) -> None:
-    (ticket,) = party.tickets(1)
-    tab = browser.tab(site.origin)
-    assert answer(tab, party.options(ticket)) == "accepted"
-    made = status(tab, party.options(ticket))
-    assert tab.run(OLDER) == 1
-    tab.go(site.origin)
-    assert answer(tab, party.options("00" * 24), "12") == "replayed"
-    found = status(tab, party.options(ticket))
-    assert (found["report"], found["spent"]) == (made["report"], "1")
-    assert (found["window"]["spent"], found["window"]["renews"] >= made["window"]["renews"]) == ("1", True)
-    browser.forget(tab.profile)
-
-
 def test_a_tab_killed_at_any_step_sends_one_report_and_it_arrives(
     site: Site, browser: Chromium, party: PartyOfPages
 ) -> None:

@@ -93,14 +93,6 @@ def test_a_catalogue_is_surveyed(tmp_path: Path) -> None:
     assert (answer["mechanism"], answer["encoding"]) == ("panorama", "catalogue")
 
 
-def test_a_strategy_has_an_old_name() -> None:
-    asked = ("find", EXAMPLE, "--k", "2", "--seed", "1", "--no-text-recovery", "--json")
-    new, old = (treetop(*asked, option, "hashed") for option in ("--strategy", "--way"))
-    assert new.stdout == old.stdout
-    assert (read(new)["mechanism"], read(new)["encoding"]) == ("panorama", "hashed")
-    assert "--way" not in treetop("find", "--help").stdout
-
-
 def test_choices_are_shown_with_the_answer() -> None:
     text = " ".join(treetop("find", EXAMPLE, "--strategy", "trie", "--seed", "1").stdout.split())
     for words in ("canopy: 6 levels of at most 8 bits", "30 prefixes kept", "oracle olh", "kbit up per party"):
@@ -161,7 +153,7 @@ def test_demo_shows_truth_estimates_and_means() -> None:
         ),
         (["find", "syn", "--catalogue", EXAMPLE, "--mechanism", "tap"], "with a catalogue nothing is searched"),
         (["find", "syn", "--strategy", "catalog"], "did you mean 'catalogue'?"),
-        (["find", "syn", "--way", "tries"], "unknown strategy 'tries'"),
+        (["find", "syn", "--strategy", "tries"], "unknown strategy 'tries'"),
         (["find", "syn", "--set", "upload_budget=10"], "upload_budget must be at least"),
         (["find", "nowhere.csv"], "nowhere.csv: expected a file ending in .parquet, .csv, "),
         (["find"], "Missing argument"),

@@ -7,7 +7,6 @@ import pytest
 from tests.support.federations import Federation, InMemoryParty, crowd, naming, order
 from tests.support.fixed_entropy import FixedEntropy
 from tests.support.journals import Crash, ScriptedJournal, crashing
-from tests.support.recorded_server import HOLDERS, SameBytes
 
 from treetop.adapters.memory.ports import MemoryChannel
 from treetop.errors import PartyUnreachable
@@ -20,7 +19,15 @@ from treetop.trie.user_groups import Group
 BOTH = pytest.mark.parametrize("mode", ["one-shot", "rounds"])
 CODES = crowd({"a": 900, "b": 700, "c": 500})
 MOMENTS = ("before", "after")
+HOLDERS = {"a": {"ab": 500, "cd": 250, "ef": 150}, "b": {"ef": 400, "ab": 300}, "c": {"cd": 300, "xy": 200}}
 TEXTS = {"bits": 10, "text_chunks": 1, "text_share": 0.4}
+
+
+class SameBytes:
+    """The server's randomness: what it draws again after a crash is what it drew before."""
+
+    def read(self, count: int) -> bytes:
+        return b"\7" * count
 
 
 def federation(mode: str, mechanism: str = "taps") -> Federation:

@@ -1,6 +1,6 @@
 """The vectors of campaigns; `generate.py` writes them.
 
-Campaigns and their weekly tasks, good and bad; ledgers of both versions and what is left in them at given times;
+Campaigns and their weekly tasks, good and bad; ledgers and what is left in them at given times;
 devices from their random bytes through the weeks of a cycle; what is told to a party.
 """
 
@@ -140,7 +140,7 @@ def _sealed(content: object) -> str:
 
 
 def ledgers() -> Vector:
-    """Ledgers of both versions, what counts in them at a time, and ledgers that must be refused."""
+    """Ledgers, what counts in them at a time, and ledgers that must be refused."""
     entry = {
         "task": "01" * 32, "attribute": "drink", "group": [2, "estimate"], "domain": "00" * 32, "epsilon": "5/2",
         "sent": "7265706f7274", "delivered": True,
@@ -151,13 +151,13 @@ def ledgers() -> Vector:
         "name": "weekly", "time": STARTS + DAY,
     }  # fmt: skip
     answered = {**timed, "task": "02" * 32, "epsilon": "3/2", "time": STARTS + 30 * DAY, "cycle": ["0a" * 32, 0]}
-    older = {"version": 1, "counter": 3, "entries": [entry]}
-    newer = {"version": 2, "counter": 7, "entries": [timed, answered], "slots": [slot]}
-    good = [_left(_sealed(older)), _left(_sealed(newer)), _left(_sealed({**newer, "entries": [], "slots": [slot]}))]
+    other = {"version": 1, "counter": 3, "entries": [entry]}
+    known = {"version": 2, "counter": 7, "entries": [timed, answered], "slots": [slot]}
+    good = [_left(_sealed(known)), _left(_sealed({**known, "entries": [], "slots": [slot]}))]
     bad = [
-        _sealed({**newer, "version": 3}), _sealed({**older, "version": 2}), _sealed({**newer, "slots": [{}]}),
-        _sealed({**newer, "entries": [entry]}), _sealed({"version": 2}), _sealed(newer)[:-2], _sealed(newer)[1:],
-        _sealed(newer).replace("weekly", "Weekly"),
+        _sealed(other), _sealed({**known, "version": 1}), _sealed({**known, "version": 3}),
+        _sealed({**other, "version": 2}), _sealed({**known, "slots": [{}]}), _sealed({**known, "entries": [entry]}),
+        _sealed({"version": 2}), _sealed(known)[:-2], _sealed(known)[1:], _sealed(known).replace("weekly", "Weekly"),
     ]  # fmt: skip
     return {"good": good, "bad": bad}
 

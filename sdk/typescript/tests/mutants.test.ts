@@ -55,7 +55,7 @@ const MUTANTS: readonly Mutant[] = [
   ["device/ledger", "time > begin", "true", "campaigns", "share the caps"],
   ["device/ledger", ", ...this.slots]", "]", "campaigns", "share the caps"],
   ["device/ledger", "!paid || answered", "!paid", "campaigns", "a second task of the own week"],
-  ["device/ledger", "version < VERSION &&", "false &&", "campaigns", "version 1 is read on"],
+  ["device/ledger", "version === VERSION && entries", "entries", "vectors", "ledgers.json"],
   ["device/trustedTask", 'check(now >= opens', 'check(true || now >= opens', "singleDevice", "a task over is refused"],
   ["device/trustedTask", "task.parties.includes(party)", "true", "singleDevice", "of other parties"],
   ["device/privateValue", "(1n << BigInt(nameBits)) - 1n", "0n", "vectors", "names.json"],

@@ -1,9 +1,6 @@
 """`treetop find`: one answer."""
 
 from dataclasses import replace
-from typing import Annotated
-
-import typer
 
 from treetop.cli.options import (
     CatalogueFile,
@@ -51,7 +48,6 @@ def find(
     oracle: Oracle = AUTO,
     encoding: Encoding = None,
     strategy: Strategy = None,
-    way: Annotated[str | None, typer.Option("--way", hidden=True, help="The old name of --strategy.")] = None,
     catalogue: CatalogueFile = None,
     word_list: WordList = None,
     word_list_order: WordListOrder = None,
@@ -81,7 +77,7 @@ def find(
             mechanism,
             oracle,
             encoding,
-            way if strategy is None else strategy,
+            strategy,
             catalogue=None if catalogue is None else load_catalogue(catalogue),
             word_list=word_list_of(word_list, word_list_order),
             text_recovery=text_recovery,

@@ -11,8 +11,7 @@ from typing import Any, Literal, get_args
 
 from treetop.errors import PeerViolation
 from treetop.federation.wire.signed_documents import canonical_json
-from treetop.mechanisms.strict_json import LONGEST_TEXT, public_texts, record, require
-from treetop.public_text import first_hidden, visible
+from treetop.mechanisms.strict_json import public_texts, record, require
 
 MessageKind = Literal["close", "begin", "say", "publish"]
 ReplyKind = Literal["closed", "list", "upload", "done", "withdrawn"]
@@ -91,12 +90,7 @@ class ServerMessage:
     @classmethod
     def from_bytes(cls, data: bytes) -> "ServerMessage":
         """Read a message as it arrives, or refuse it."""
-        return cls(*_arrived(data, get_args(MessageKind)))
-
-    @classmethod
-    def from_journal(cls, data: bytes) -> "ServerMessage":
-        """Read a message that was kept; texts that an earlier version took are escaped."""
-        return cls(*_kept(data, get_args(MessageKind)))
+        return cls(*_read(data, get_args(MessageKind)))
 
     def parts_after(self, reply: ReplyKind | None) -> dict[str, Any]:
         """Run by the party: its parts, if it is the message that follows this reply."""
@@ -119,12 +113,7 @@ class PartyReply:
     @classmethod
     def from_bytes(cls, data: bytes) -> "PartyReply":
         """Read a reply as it arrives, or refuse it."""
-        return cls(*_arrived(data, get_args(ReplyKind)))
-
-    @classmethod
-    def from_journal(cls, data: bytes) -> "PartyReply":
-        """Read a reply that was kept; texts that an earlier version took are escaped."""
-        return cls(*_kept(data, get_args(ReplyKind)))
+        return cls(*_read(data, get_args(ReplyKind)))
 
     @property
     def is_last(self) -> bool:
@@ -140,27 +129,6 @@ class PartyReply:
         return record(self.kind, self.content, {*rule.parts, *optional})
 
 
-def _arrived(data: bytes, kinds: tuple[str, ...]) -> tuple[Any, Any]:
-    kind, content = _read(data, kinds)
-    if not data.isascii() or b"\\" in data or b"\x7f" in data:  # otherwise there is nothing hidden in it
-        public_texts(kind, content)
-    return kind, content
-
-
-def _kept(data: bytes, kinds: tuple[str, ...]) -> tuple[Any, Any]:
-    kind, content = _read(data, kinds)
-    return kind, content if first_hidden(content) is None else _escaped(content)
-
-
-def _escaped(content: Any) -> Any:
-    """Return a JSON value with all of its texts visible, and none longer than a reader takes because of it."""
-    if isinstance(content, str):
-        return visible(content)[: max(len(content), LONGEST_TEXT)]
-    if isinstance(content, dict):
-        return {name: _escaped(value) for name, value in content.items()}
-    return [_escaped(value) for value in content] if isinstance(content, list) else content
-
-
 def _read(data: bytes, kinds: tuple[str, ...]) -> tuple[Any, Any]:
     try:
         parts = json.loads(data, parse_constant=_refused)
@@ -169,6 +137,8 @@ def _read(data: bytes, kinds: tuple[str, ...]) -> tuple[Any, Any]:
         raise PeerViolation("message", "kind and content", "something else") from None
     if kind not in kinds or len(parts) != 2:
         raise PeerViolation("kind of a message", ", ".join(kinds), kind)
+    if not data.isascii() or b"\\" in data or b"\x7f" in data:  # otherwise there is nothing hidden in it
+        public_texts(kind, content)
     return kind, content
 
 

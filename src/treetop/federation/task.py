@@ -127,19 +127,7 @@ class DeviceTask:
         if self.sets is not None:
             form_for_sets(self.oracle, self.sets.items_per_user)
         problems = [*_text_problems(self), *_length_problems(self), *_group_problems(self), *_party_problems(self)]
-        if problems:
-            raise InvalidInput("a task cannot be asked: " + "; ".join(problems))
-
-    def check_texts(self) -> None:
-        """Refuse texts that nobody could read: run where a task is ordered, and where one is believed.
-
-        A task that a store has kept is read without it: earlier versions took any text.
-        """
-        names = [("name", self.name), ("attribute", self.attribute), *(("party", party) for party in self.parties)]
-        problems = [f"{what} {problem}" for what, name in names if (problem := name_problem(name))]
-        others = (self.oracle, self.mechanism, self.encoding.name, self.encoding.hash_key, self.settings)
-        if (found := first_hidden(others)) is not None:
-            problems.append(f"settings must be without control and invisible characters, found '{visible(found)[:80]}'")
+        problems = problems or _hidden_texts(self)
         if problems:
             raise InvalidInput("a task cannot be asked: " + "; ".join(problems))
 
@@ -281,6 +269,16 @@ def _text_problems(task: DeviceTask) -> list[str]:
     named = str(task.encoding.normalise).split(",")
     if task.encoding.normalise and named != [step for step in STEPS if step in named]:
         problems.append(f"normalise must name steps out of {','.join(STEPS)}, in this order")
+    return problems
+
+
+def _hidden_texts(task: DeviceTask) -> list[str]:
+    """Return what is wrong with texts that people are shown: none may hold what nobody can see."""
+    names = [("name", task.name), ("attribute", task.attribute), *(("party", party) for party in task.parties)]
+    problems = [f"{what} {problem}" for what, name in names if (problem := name_problem(name))]
+    others = (task.oracle, task.mechanism, task.encoding.name, task.encoding.hash_key, task.settings)
+    if (found := first_hidden(others)) is not None:
+        problems.append(f"settings must be without control and invisible characters, found '{visible(found)[:80]}'")
     return problems
 
 

@@ -93,12 +93,6 @@ def _object(kind: type[Any]) -> Reader:
     return read
 
 
-def _item(what: str, content: Any) -> Any:
-    """Read an item; answers of servers before 0.2 do not say what each party counted."""
-    older = type(content) is dict and "by_party" not in content
-    return _object(AnswerItem)(what, {**content, "by_party": []} if older else content)
-
-
 def _written(value: Any) -> Any:
     """Return a value as JSON: what has a shape as an object with its keys, in its order."""
     if isinstance(value, tuple):
@@ -127,7 +121,7 @@ def read_answer(content: Any) -> dict[str, Any]:
 
 ANSWER: Mapping[str, Reader] = {
     "mechanism": _text, "oracle": _text, "encoding": _text, "k": _whole, "epsilon": _number,
-    "seed": _or_null(_whole), "items": _list(_item), "parties": _list(_object(AnswerParty)),
+    "seed": _or_null(_whole), "items": _list(_object(AnswerItem)), "parties": _list(_object(AnswerParty)),
     "notes": _list(_text), "choices": _list(_text), "missing": _list(_object(MissingParty)),
     "truth": _or_null(_object(Truth)), "mode": _text, "task": _or_null(_text), "name": _or_null(_text),
     "covered": _object(Covered), "levels": _whole, "privacy": _object(Privacy),

@@ -18,7 +18,7 @@ from treetop.errors import InvalidInput, TreetopWarning
 from treetop.federation.device.ledger import Caps
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
-from treetop.mechanisms.strategy import DEFAULT_EPSILON, STRATEGIES, Question
+from treetop.mechanisms.strategy import DEFAULT_EPSILON, Question
 from treetop.mechanisms.summed_level import NO_REPORTS
 from treetop.metrics.noise_advice import CLEAR, Advice, LastLevel, advice
 from treetop.metrics.poisoning import choices_of_sets
@@ -127,8 +127,6 @@ def find(
     >>> answer.items[0].true_count
     14000
     """
-    if "way" in settings:
-        raise InvalidInput(f"expected strategy=, one of {', '.join(STRATEGIES)}, found the old name 'way'")
     known = catalogue_of(catalogue)
     words = word_list_of(word_list, word_list_order)
     central = asked_guarantee(trust, central_epsilon, delta, epsilon)

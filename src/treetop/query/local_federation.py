@@ -59,7 +59,7 @@ def opened_folder(
     drawn, options = _begun(given, lists or {}, read)
     listed = next(iter((lists or {}).values()), None)
     order = order_of(options, {party.name: party.total for party in drawn.parties}, listed)
-    planned_task(order).check_texts()
+    planned_task(order)  # refuses what nobody could ask, before anything is laid out
     options = replace(options, epsilon=order.local_epsilon)
     weekly_federations(drawn, options)
     return FederationFolder.begin(directory or Path(tempfile.mkdtemp(prefix="treetop-up-")), options, drawn, listed)

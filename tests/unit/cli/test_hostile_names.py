@@ -252,7 +252,7 @@ def test_names_in_settings(
 
 
 def hostile_result(hosted: HostedServer) -> str:
-    """An answered query whose stored answer is full of such texts, as an earlier version could leave it."""
+    """An answered query whose stored answer is full of such texts."""
     task = hosted.queries.take(wanted()).task
     end = time.monotonic() + 60
     while hosted.queries.state(task).state == "running":

@@ -52,13 +52,6 @@ def test_what_parties_counted_adds_up(mechanism: str) -> None:
         assert sum(each.stderr**2 for each in row.by_party) ** 0.5 == pytest.approx(row.stderr)
 
 
-def test_an_answer_from_before_parties_counts_were_kept_is_read() -> None:
-    content = deepcopy(DEPLOYED.to_json())
-    for row in content["items"]:
-        del row["by_party"]
-    assert all(row.by_party == () for row in Answer.from_json(content).items)
-
-
 def test_an_answer_is_read_back_as_it_was_written() -> None:
     for answer in (DEPLOYED, treetop.find(DATA, k=3, seed=1, **SMALL)):
         content = json.loads(json.dumps(answer.to_json()))

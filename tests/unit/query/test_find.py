@@ -99,7 +99,6 @@ def test_an_item_that_is_marked_as_more_than_noise_is_not_said_to_be_swamped() -
             UnknownName,
             "unknown strategy 'tree', expected one of panorama, trie, catalogue, hashed",
         ),
-        ({"way": "trie"}, InvalidInput, "found the old name 'way'"),
         ({"level": 3}, UnknownName, "did you mean 'levels'"),
         ({"k": 0}, InvalidInput, "k must be"),
         ({"k": 10**6}, InvalidInput, "at most the"),

@@ -4,7 +4,7 @@
  * One entry for each task: first its group and its cost, then the bytes of its report, then that they arrived. A task
  * that is asked about again gets the same bytes. One slot for each cycle of a campaign: the week that was drawn, and the
  * cost of the cycle. Every write raises a counter, which a second place remembers, so that an older ledger put back in
- * its place is noticed. The bytes are those that Treetop's Python device writes; version 1, without times, is read on.
+ * its place is noticed. The bytes are those that Treetop's Python device writes.
  */
 
 import { fromUtf8, hex, sha256, utf8, type Digest } from "../bytes.js";
@@ -94,14 +94,12 @@ export class Ledger {
   static async open(store: LedgerStore, counters: CounterStore, caps: Caps, clock: () => number): Promise<Ledger> {
     const ledger = new Ledger(store, counters, caps, clock);
     const stored = await store.load();
-    const { version, counter, entries, slots = [] } = stored === null ? NEW : await read(stored);
+    const { counter, entries, slots } = stored === null ? NEW : await read(stored);
     ledger.#counter = counter;
     ledger.#keep(entries, slots);
     const remembered = await counters.read();
     check(counter >= remembered, "ledger", "counter of the ledger", `${remembered} at least`, counter);
     if (counter > remembered) await counters.advance(counter); // a crash came between the two writes
-    // nobody knows when entries of version 1 were made: now is the safe side
-    if (version < VERSION && entries.length > 0) await ledger.#write(entries.map((entry) => ({ ...entry, time: ledger.now, cycle: null })));
     return ledger;
   }
 
@@ -215,10 +213,10 @@ interface Content {
   readonly version: number;
   readonly counter: number;
   readonly entries: readonly LedgerEntry[];
-  readonly slots?: readonly CycleSlot[];
+  readonly slots: readonly CycleSlot[];
 }
 
-const NEW: Content = { version: VERSION, counter: 0, entries: [] };
+const NEW: Content = { version: VERSION, counter: 0, entries: [], slots: [] };
 
 function cycleKey({ campaign, cycle }: Pick<CycleSlot, "campaign" | "cycle">): string {
   return `${campaign} ${cycle}`;
@@ -238,9 +236,8 @@ async function read(data: Uint8Array): Promise<Content> {
   check(whole === (await checksummed(text)), "ledger", "checksum of the ledger", "that of its content", "another: it is damaged");
   const content = JSON.parse(text) as Content;
   const { version, counter, entries, slots } = content;
-  const older = version === 1;
-  const charges: readonly Charge[] | null = older ? entries : version === VERSION && entries && slots ? [...entries, ...slots] : null;
-  const known = Number.isInteger(counter) && charges?.every(({ attribute, epsilon, time }) => attribute && epsilon && (older || time >= 0));
-  check(known === true, "ledger", "content of the ledger", `version 1 or ${VERSION}`, `version ${version}`);
+  const charges: readonly Charge[] | null = version === VERSION && entries && slots ? [...entries, ...slots] : null;
+  const known = Number.isInteger(counter) && charges?.every(({ attribute, epsilon, time }) => attribute && epsilon && time >= 0);
+  check(known === true, "ledger", "content of the ledger", `version ${VERSION}`, `version ${version}`);
   return content;
 }

@@ -8,7 +8,6 @@ import { encodedRefusal, encodedUpload, type Verdict } from "../wire/uploads.js"
 
 /** Answers after which the same request may be taken later. */
 const AGAIN = [408, 429, 502, 503, 504];
-const UNKNOWN_ROUTE = [404, 405];
 const MAX_DOCUMENT_BYTES = 1 << 26;
 const RETRY_FOR = 120_000;
 const FIRST_PAUSE = 100;
@@ -35,10 +34,10 @@ export interface PartyClient {
   isOpen(): Promise<boolean>;
   /** Enrol the device by its ticket (rounds). */
   enrol(ticket: Uint8Array): Promise<Verdict>;
-  /** Ask whether a ticket is the party's own; null from a party of an earlier version, which cannot say. */
-  checkTicket(ticket: Uint8Array): Promise<Verdict | null>;
-  /** Tell that the device may not answer; null from a party of an earlier version. */
-  tellRefusal(ticket: Uint8Array, code: Code): Promise<Verdict | null>;
+  /** Ask whether a ticket is the party's own. */
+  checkTicket(ticket: Uint8Array): Promise<Verdict>;
+  /** Report that the device may not answer. */
+  tellRefusal(ticket: Uint8Array, code: Code): Promise<Verdict>;
   /** Return the signed beacon, or null while there is none. */
   beacon(): Promise<Uint8Array | null>;
   /** Return the signed list of a group, or null while there is none. */
@@ -75,17 +74,8 @@ export function partyClient(address: string, digest: Digest, entropy: Entropy, r
     return reply.status === 404 ? null : expected(reply).body;
   }
 
-  async function verdictIfAny(path: string, body: Uint8Array): Promise<Verdict | null> {
-    const reply = await ask(`${tasks}/${digest}/${path}`, body);
-    return UNKNOWN_ROUTE.includes(reply.status) ? null : verdictIn(reply);
-  }
-
   async function verdictOf(path: string, body: Uint8Array): Promise<Verdict> {
-    return verdictIn(await ask(`${tasks}/${digest}/${path}`, body));
-  }
-
-  function verdictIn(reply: Reply): Verdict {
-    const [verdict, ...more] = members(reply, "verdicts");
+    const [verdict, ...more] = members(await ask(`${tasks}/${digest}/${path}`, body), "verdicts");
     const known = more.length === 0 && typeof verdict === "string" && /^[a-z_]+$/.test(verdict);
     check(known, "peer", "answer of the party", "one verdict");
     return verdict as Verdict;
@@ -98,8 +88,8 @@ export function partyClient(address: string, digest: Digest, entropy: Entropy, r
       return listed.some((task) => fieldOf(task, "digest") === digest && fieldOf(task, "state") === "open");
     },
     enrol: (ticket) => verdictOf("enrolments", ticket),
-    checkTicket: (ticket) => verdictIfAny("ticket-checks", ticket),
-    tellRefusal: (ticket, code) => verdictIfAny("refusals", encodedRefusal(ticket, code)),
+    checkTicket: (ticket) => verdictOf("ticket-checks", ticket),
+    tellRefusal: (ticket, code) => verdictOf("refusals", encodedRefusal(ticket, code)),
     beacon: () => documentIfAny("tasks", digest, "beacon"),
     candidateList: ([level, role]) => documentIfAny("tasks", digest, "lists", level, ROLES.indexOf(role)),
     itemList: () => documentIfAny("tasks", digest, "items"),

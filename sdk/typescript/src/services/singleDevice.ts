@@ -206,8 +206,7 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
     if ((await notes.read(refusedNote)) !== null) return;
     const ticket = await ownTicket(state);
     await delay();
-    const verdict = await client.tellRefusal(ticket, code);
-    if (verdict !== null && counts(verdict)) await notes.write(refusedNote, code);
+    if (counts(await client.tellRefusal(ticket, code))) await notes.write(refusedNote, code);
   }
 
   async function telling(state: DeviceState, step: () => Promise<void>): Promise<void> {
@@ -227,7 +226,7 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
     const ticket = await ownTicket(state);
     codec = await taskCodec();
     await delay();
-    if (entry === undefined && task.oneShot) taken((await client.checkTicket(ticket)) ?? "accepted", "ticket: nothing was spent");
+    if (entry === undefined && task.oneShot) taken(await client.checkTicket(ticket), "ticket: nothing was spent");
     await (task.oneShot ? device.answerOnce(task, campaign) : answerList(device, state, ticket));
     say(`One report was made, for epsilon ${task.budget.text}, and written to the ledger.`);
   }

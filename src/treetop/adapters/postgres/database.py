@@ -136,8 +136,6 @@ class PostgresRows:
 
 
 VERSION = 4
-_STEPS = {0: "0001_initial.sql", 3: "0002_places.sql"}
-"""What leads from a version to the next: from none to 3, and from 3 to 4."""
 _BODIES: LiteralString = """
     SELECT body.serial, body.content, spent.mark
     FROM body LEFT JOIN spent ON spent.slot = %s | body.serial
@@ -223,17 +221,12 @@ class PostgresDatabase:
 
 
 def _prepare(connection: Connection, shown: str) -> None:
-    """Make the tables of a new store, or bring those of an older version up to date, one process at a time."""
+    """Make the tables of a new store, one process at a time; refuse those of another version."""
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (STORE_LOCKS,))
-        made = connection.execute("SELECT to_regclass('treetop_schema')").fetchone() != (None,)
-        row = connection.execute("SELECT version FROM treetop_schema").fetchone() if made else (0,)
-        version = row[0] if row else None
-        while version in _STEPS:
-            step = (files("treetop.adapters.postgres") / "schema" / _STEPS[version]).read_text("utf-8")
-            connection.execute(step)
-            if not version:
-                PostgresRows(connection).save(new_store())
-            (version,) = connection.execute("SELECT version FROM treetop_schema").fetchone() or (None,)
+        if connection.execute("SELECT to_regclass('treetop_schema')").fetchone() == (None,):
+            connection.execute((files("treetop.adapters.postgres") / "schema.sql").read_text("utf-8"))
+            PostgresRows(connection).save(new_store())
+        (version,) = connection.execute("SELECT version FROM treetop_schema").fetchone() or (None,)
     if version != VERSION:
         raise StoreRefused(shown, f"expected version {VERSION} of its tables, found {version}")

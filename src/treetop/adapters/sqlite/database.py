@@ -153,7 +153,7 @@ def _prepare(connection: sqlite3.Connection, where: str) -> None:
         for pragma in ("application_id", "user_version", "schema_version")
     )
     if not application and not version and not schema_version:  # all in one transaction: a store is whole or empty
-        schema = (files("treetop.adapters.sqlite") / "schema" / "0001_initial.sql").read_text("utf-8")
+        schema = (files("treetop.adapters.sqlite") / "schema.sql").read_text("utf-8")
         connection.executescript(
             f"BEGIN IMMEDIATE; {schema}; PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
         )

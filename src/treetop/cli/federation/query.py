@@ -15,7 +15,7 @@ from treetop.cli.rendering import present
 from treetop.cli.screen import Json, note, out, waiting
 from treetop.cli.shared.option_groups import gathers
 from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target, deliver
-from treetop.errors import PeerViolation, QueryFailed
+from treetop.errors import QueryFailed
 from treetop.federation.wire.refusals import Refusal
 from treetop.mechanisms.protocol import MODES
 from treetop.query.answer import Answer
@@ -93,11 +93,7 @@ def following(server: str, key_file: Path, ca: Path | None, task: str) -> str:
 
 def spent_budgets(client: ServerClient) -> Iterator[str]:
     """Yield, before anything is asked, how many devices of which party had no budget left the last time."""
-    try:
-        parties = client.parties()
-    except PeerViolation:  # a server of an earlier version cannot say
-        return
-    for party in parties:
+    for party in client.parties():
         for code in Refusal:
             if code is not Refusal.NOT_MY_WEEK and (count := party["refusals"].get(code)):
                 yield f"party {party['name']!r}, the last time: {code.devices(count)}"

@@ -51,8 +51,6 @@ class Ledger:
             raise LedgerRefused("counter", f"{remembered} at least", str(self._counter))
         if self._counter > remembered:  # a crash came between the two writes
             counter.advance(self._counter)
-        if not found.timed and self._entries:  # nobody knows when these were made: now is the safe side
-            self._write(*(replace(entry, time=self.now) for entry in found.entries))
 
     @property
     def now(self) -> int:
@@ -173,13 +171,13 @@ class Ledger:
         if any(entry.cycle == cycle for entry in self._entries.values()):
             raise PromiseBroken("this cycle was answered already: a second answer would cost again")
 
-    def _write(self, *changed: LedgerEntry | CycleSlot) -> None:
-        entries, slots = dict(self._entries), dict(self._slots)
-        for each in changed:
-            if isinstance(each, CycleSlot):
-                slots[each.campaign, each.cycle] = each
-            else:
-                entries[each.task] = each
+    def _write(self, changed: LedgerEntry | CycleSlot) -> None:
+        entries = dict(self._entries)
+        slots = dict(self._slots)
+        if isinstance(changed, CycleSlot):
+            slots[changed.campaign, changed.cycle] = changed
+        else:
+            entries[changed.task] = changed
         self._store.replace(LedgerContent(self._counter + 1, tuple(entries.values()), tuple(slots.values())).written())
         self._entries, self._slots = entries, slots
         self._counter += 1

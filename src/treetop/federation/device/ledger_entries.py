@@ -1,7 +1,4 @@
-"""What stands in a device's ledger, and the one file that holds it.
-
-Version 2 added the time of every entry and the weeks that were drawn for campaigns; version 1 is read on.
-"""
+"""What stands in a device's ledger, and the one file that holds it."""
 
 import json
 from dataclasses import dataclass, field
@@ -12,7 +9,7 @@ from typing import Any
 from treetop.errors import LedgerRefused
 from treetop.trie.user_groups import Group, Role
 
-_VERSION, _OLDER = 2, 1
+_VERSION = 2
 
 Cycle = tuple[bytes, int]
 """Digest of a campaign, and one of its cycles."""
@@ -60,8 +57,6 @@ class LedgerContent:
     counter: int = 0
     entries: tuple[LedgerEntry, ...] = ()
     slots: tuple[CycleSlot, ...] = ()
-    timed: bool = True
-    """Whether the times of entries are known: version 1 had none."""
 
     def written(self) -> bytes:
         """Return the bytes of the file."""
@@ -82,13 +77,9 @@ class LedgerContent:
             raise LedgerRefused("checksum", "that of its content", "another: the file is damaged")
         try:
             content = json.loads(text)
-            version = content["version"]
-            if version not in (_OLDER, _VERSION):
-                raise LedgerRefused("version", f"{_OLDER} or {_VERSION}", str(version))
-            timed = version == _VERSION
-            entries = tuple(_entry(entry, timed) for entry in content["entries"])
-            slots = tuple(map(_slot, content["slots"])) if timed else ()
-            return cls(content["counter"], entries, slots, timed)
+            if content["version"] != _VERSION:
+                raise LedgerRefused("version", str(_VERSION), str(content["version"]))
+            return cls(content["counter"], tuple(map(_entry, content["entries"])), tuple(map(_slot, content["slots"])))
         except (ValueError, TypeError, KeyError) as error:
             raise LedgerRefused("content", "what a ledger writes", type(error).__name__) from None
 
@@ -102,14 +93,15 @@ def _entry_json(entry: LedgerEntry) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _entry(entry: dict[str, Any], timed: bool) -> LedgerEntry:
+def _entry(entry: dict[str, Any]) -> LedgerEntry:
     level, role = entry["group"]
-    sent, cycle = entry["sent"], entry["cycle"] if timed else None
+    sent = entry["sent"]
+    cycle = entry["cycle"]
     return LedgerEntry(
         task=bytes.fromhex(entry["task"]), attribute=entry["attribute"], group=Group(level, Role(role)),
         domain=bytes.fromhex(entry["domain"]), epsilon=Fraction(entry["epsilon"]),
         sent=None if sent is None else bytes.fromhex(sent), delivered=entry["delivered"],
-        time=entry["time"] if timed else 0, cycle=None if cycle is None else (bytes.fromhex(cycle[0]), cycle[1]),
+        time=entry["time"], cycle=None if cycle is None else (bytes.fromhex(cycle[0]), cycle[1]),
     )  # fmt: skip
 
 

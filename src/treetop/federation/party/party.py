@@ -14,7 +14,7 @@ from treetop.federation.ports import Clock, Verifier
 from treetop.federation.service_ports import Journal, ReportStore
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.refusals import decoded_refusals
-from treetop.federation.wire.signed_documents import checked, checked_task
+from treetop.federation.wire.signed_documents import checked_task
 from treetop.federation.wire.uploads import MAX_ENTRIES, MAX_TICKETS, ReportStatus, TicketKey
 
 MAX_TICKETS_AT_ONCE = 100_000
@@ -81,7 +81,7 @@ class Party:
         for digest, document in self._store.tasks().items():
             if digest in self._tasks:
                 continue
-            self._take(DeviceTask.from_canonical_bytes(checked("task", document, CheckedBefore())), document)
+            self._take(checked_task(document, CheckedBefore()), document)
 
     @property
     def tasks(self) -> Mapping[bytes, OpenTask]:

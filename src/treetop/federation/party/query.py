@@ -126,10 +126,10 @@ class PartyQuery:
     def finished(self) -> bool:
         """Return whether the last outcome is there."""
         last = self._entries.get(f"outcome:{self._answered()}")
-        return last is not None and PartyReply.from_journal(last).is_last
+        return last is not None and PartyReply.from_bytes(last).is_last
 
     def _message(self, number: int) -> ServerMessage:
-        return ServerMessage.from_journal(self._entries[f"message:{number}"])
+        return ServerMessage.from_bytes(self._entries[f"message:{number}"])
 
     def learn(self, entry: str, content: bytes) -> None:
         """Keep what came of something; if another process was faster, what it kept is taken up from the journal."""

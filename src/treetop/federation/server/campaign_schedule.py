@@ -97,9 +97,7 @@ def campaign_of(order: QueryOrder, *, starts: int, every: int, weeks: int, cycle
         raise InvalidInput(f"a campaign is asked in one-shot mode: devices answer on their own, found {order.mode}")
     campaign = Campaign(template_of(planned_task(order)), starts, every, weeks, cycles)
     for number, earlier in ((0, EarlierWeeks()), (weeks * cycles - 1, _longest_ago(order))):
-        task = planned_task(week_order(campaign, order, number, earlier))
-        task.check_texts()
-        campaign.check_task(task)
+        campaign.check_task(planned_task(week_order(campaign, order, number, earlier)))
     return campaign
 
 

@@ -143,7 +143,7 @@ class PartyPoller:
     def _replayed(self, line: PendingReply, read: Reader) -> bool:
         """Take in what the journal has of a line; return whether the party must be asked."""
         while (kept := self._entries.get(f"outcome:{line.party}:{line.number}")) is not None:
-            if not self._taken(line, PartyReply.from_journal(kept), read):
+            if not self._taken(line, PartyReply.from_bytes(kept), read):
                 return False
         if line.party in self._decided:
             self.leave_out(line.party, self._decided[line.party])

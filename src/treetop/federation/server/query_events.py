@@ -50,7 +50,7 @@ def _event(task: DeviceTask, number: int, entry: str, content: bytes) -> QueryEv
     kind, _, about = entry.partition(":")
     match kind:
         case "outcome":
-            return _reply(task, number, about.rpartition(":")[0], PartyReply.from_journal(content))
+            return _reply(task, number, about.rpartition(":")[0], PartyReply.from_bytes(content))
         case "left":
             reason = visible(str(json.loads(content)))
             return QueryEvent(number, LEFT_OUT, f"the query goes on without {about}: {reason}", about)

@@ -14,8 +14,6 @@ from treetop.trie.user_groups import Group, Role
 MAX_DOCUMENT_BYTES = 1 << 26
 MAX_DETAIL = 300
 _ROLES = tuple(Role)
-_UNKNOWN_ROUTE = {404, 405}
-"""Of a party of an earlier version."""
 _BYTES = {"Content-Type": "application/octet-stream"}
 
 
@@ -62,21 +60,15 @@ class PartyClient:
         request = Request("POST", _path(digest, "enrolments"), b"".join(tickets), _BYTES)
         return _verdicts(self._json(request), len(tickets))
 
-    def check_tickets(self, digest: bytes, tickets: Sequence[bytes]) -> list[ReportStatus] | None:
-        """Ask whether tickets are the party's own; a verdict for each, or None from a party that cannot say."""
-        reply = self._connection.ask(Request("POST", _path(digest, "ticket-checks"), b"".join(tickets), _BYTES))
-        if reply.status in _UNKNOWN_ROUTE:
-            return None
-        return _verdicts(_parsed(self._expected(reply)), len(tickets))
+    def check_tickets(self, digest: bytes, tickets: Sequence[bytes]) -> list[ReportStatus]:
+        """Ask whether tickets are the party's own; return a verdict for each."""
+        request = Request("POST", _path(digest, "ticket-checks"), b"".join(tickets), _BYTES)
+        return _verdicts(self._json(request), len(tickets))
 
-    def tell_refusals(self, digest: bytes, refusals: Sequence[tuple[bytes, Refusal]]) -> list[ReportStatus] | None:
-        """Tell that devices may not answer, by their tickets; a verdict for each, or None from a party that does not
-        count them.
-        """
-        reply = self._connection.ask(Request("POST", _path(digest, "refusals"), encoded_refusals(refusals), _BYTES))
-        if reply.status in _UNKNOWN_ROUTE:
-            return None
-        return _verdicts(_parsed(self._expected(reply)), len(refusals))
+    def tell_refusals(self, digest: bytes, refusals: Sequence[tuple[bytes, Refusal]]) -> list[ReportStatus]:
+        """Report by their tickets that devices may not answer; return a verdict for each."""
+        request = Request("POST", _path(digest, "refusals"), encoded_refusals(refusals), _BYTES)
+        return _verdicts(self._json(request), len(refusals))
 
     def beacon(self, digest: bytes) -> bytes | None:
         """Return the signed beacon of a task, or None while there is none."""

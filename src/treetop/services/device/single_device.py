@@ -156,7 +156,7 @@ class SingleDevice:
 
     def _check_ticket(self) -> None:
         """Refuse a ticket that the party will not take, before anything is spent on it; at the time of the report."""
-        (verdict,) = self.client.check_tickets(self.task.digest, [self.ticket.to_bytes()]) or [ReportStatus.ACCEPTED]
+        (verdict,) = self.client.check_tickets(self.task.digest, [self.ticket.to_bytes()])
         if verdict.passing:
             raise NotYet(f"The party does not take reports yet ({verdict})")
         if not verdict.counts:
@@ -168,8 +168,8 @@ class SingleDevice:
             return
         self._delay()
         with suppress(TreetopError):
-            verdicts = self.client.tell_refusals(self.task.digest, [(self.ticket.to_bytes(), code)])
-            if verdicts and verdicts[0].counts:
+            (verdict,) = self.client.tell_refusals(self.task.digest, [(self.ticket.to_bytes(), code)])
+            if verdict.counts:
                 self.state.note(self.task.digest, self.task.name, "refused", code)
 
     def _delay(self) -> None:

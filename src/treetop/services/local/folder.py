@@ -24,11 +24,6 @@ from treetop.secret_files import private_folder, read_secret
 
 HOST = "127.0.0.1"
 VERSION = 1
-NEWER = {
-    "oracle", "strategy", "catalogue", "word_list", "text_recovery", "normalise", "central", "user_column",
-    "rows_are_users", "items_per_user", "reading", "weeks", "every", "drift",
-}  # fmt: skip
-"""Options that folders of version 1 may be older than."""
 LIST_FILE = "items.list"
 KEY_BYTES = 32
 
@@ -262,7 +257,7 @@ def _read_state(path: Path) -> dict[str, Any]:
     try:
         state: dict[str, Any] = json.loads(content)
         known = set(state) == {"version", "options", "task"} and state["version"] == VERSION
-        known = known and {*state["options"], *NEWER} == {each.name for each in fields(LocalOptions)}
+        known = known and set(state["options"]) == {each.name for each in fields(LocalOptions)}
     except (ValueError, TypeError, KeyError):
         known = False
     if not known:

@@ -126,5 +126,5 @@ def _silence(away: PartyUnreachable) -> str:
 
 
 def _refusals(standing: Mapping[str, Any]) -> dict[str, int]:
-    """Return refusals by the codes that are known; a party of an earlier version tells none."""
-    return {code.value: standing["refusals"][code] for code in Refusal if code in standing.get("refusals", {})}
+    """Return refusals by the codes that are known."""
+    return {code.value: standing["refusals"][code] for code in Refusal if code in standing["refusals"]}

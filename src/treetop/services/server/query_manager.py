@@ -137,7 +137,6 @@ class QueryManager:
             settled = settled.model_copy(update={"epsilon": local})
             order = settled.order(self.parties, self.item_list)
         task = planned_task(order)
-        task.check_texts()
         digest = task.digest.hex()
         self._journal.write(ORDERS, digest, canonical_json(settled.model_dump()))
         self._begin(order)

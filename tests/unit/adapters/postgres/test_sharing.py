@@ -154,18 +154,3 @@ def test_an_intake_outlives_its_connections(address: str) -> None:
     intake.close()
     with pytest.raises(StoreUnavailable):
         journal.read("query")
-
-
-def test_a_store_of_the_version_before_is_brought_up_to_date(address: str) -> None:
-    store, _ = open_stores(address)
-    store.submit(reports(range(10)))
-    store.close()
-    behind_its_back(
-        address,
-        "UPDATE body SET slot = slot >> 40 << 40 | serial; DROP SEQUENCE place; UPDATE treetop_schema SET version = 3",
-    )
-    store, _ = open_stores(address)
-    assert store.submit(reports(range(8, 20))) == [ReportStatus.REPLAYED] * 2 + [ReportStatus.ACCEPTED] * 10
-    store.close_group(TASK, FIRST)
-    assert sum(map(len, store.bodies(TASK, FIRST))) == 20
-    store.close()

@@ -341,8 +341,10 @@ def test_other_versions_and_other_databases_are_refused(path: Path, tmp_path: Pa
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 2")
     connection.close()
+    before = path.read_bytes()
     with pytest.raises(StoreRefused, match="expected version 3 of its tables, found 2"):
         open_stores(str(path))
+    assert path.read_bytes() == before
     foreign = sqlite3.connect(tmp_path / "foreign.db")
     foreign.execute("CREATE TABLE guests (name TEXT)")
     foreign.close()

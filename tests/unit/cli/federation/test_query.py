@@ -8,7 +8,7 @@ from treetop.cli.app import app
 from treetop.cli.federation.asking import read_expected
 from treetop.cli.federation.known_lists import read_lists
 from treetop.cli.federation.query import following, spent_budgets
-from treetop.errors import InvalidInput, PeerViolation
+from treetop.errors import InvalidInput
 
 
 def test_expected_users_are_read() -> None:
@@ -70,11 +70,6 @@ def test_spent_budgets_are_said_before_anything_is_asked() -> None:
             refused = {"budget_lifetime": 1200, "not_my_week": 1}
             return [{"name": "north", "refusals": refused}, {"name": "south", "refusals": {}}]
 
-    class Older:
-        def parties(self) -> list[dict[str, Any]]:
-            raise PeerViolation("answer of the server", "status 200", 404)
-
     assert list(spent_budgets(Told())) == [  # type: ignore[arg-type]
         "party 'north', the last time: 1,200 devices could not answer: their lifetime budget is spent",
     ]
-    assert list(spent_budgets(Older())) == []  # type: ignore[arg-type]

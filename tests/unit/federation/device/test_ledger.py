@@ -56,29 +56,13 @@ def test_the_first_task_names_the_attribute_unless_the_owner_did() -> None:
     assert owned.spent == Fraction(1, 5)
 
 
-OLDER = (
-    b'{"counter":4,"entries":['
-    b'{"attribute":"drink","delivered":false,"domain":"' + b"00" * 32 + b'","epsilon":"2","group":[1,"estimate"],'
-    b'"sent":"7265706f7274","task":"' + b"00" * 32 + b'"},'
-    b'{"attribute":"Drink\\u200b","delivered":false,"domain":"' + b"00" * 32 + b'","epsilon":"3",'
-    b'"group":[2,"estimate"],"sent":null,"task":"' + b"01" * 32 + b'"},'
-    b'{"attribute":"weight","delivered":false,"domain":"' + b"00" * 32 + b'","epsilon":"5/2",'
-    b'"group":[3,"estimate"],"sent":null,"task":"' + b"02" * 32 + b'"}],"version":1}\n'
-    b"8bfc422d41bbe19d5b229e2385ef994a09a2998a5ba49e349041e0aa05110fe8\n"
-)
-
-
-def test_a_ledger_from_before_there_was_one_cap_is_read_on() -> None:
-    """Written when every attribute had a cap of its own: all of it counts, and the first name stays."""
-    ledger = Ledger(MemoryLedger(OLDER), MemoryCounter(4), Caps(window=Fraction(8)))
-    assert ledger.spent == Fraction(15, 2)
-    assert ledger.attribute == "drink"
-    assert [each.sent for each in ledger.undelivered()] == [b"report"]
-    with pytest.raises(BudgetExceeded, match="lifetime cap is epsilon 8, this answer would bring it to 17/2"):
-        ledger.reserve(entry("more", "1", "drink"))
-    with pytest.raises(QuestionRefused, match="attribute"):
-        ledger.reserve(entry("more", "0.1", "weight"))
-    ledger.reserve(entry("more", "0.5", "drink"))
+def test_a_ledger_of_another_version_is_refused() -> None:
+    for version in (1, 3):
+        text = b'{"counter":0,"entries":[],"slots":[],"version":%d}' % version
+        sealed = text + b"\n" + sha256(text).hexdigest().encode("ascii") + b"\n"
+        with pytest.raises(LedgerRefused) as refused:
+            Ledger(MemoryLedger(sealed), MemoryCounter())
+        assert (refused.value.what, refused.value.found) == ("version", str(version))
 
 
 def test_the_caps_are_kept() -> None:
@@ -123,22 +107,6 @@ def test_a_clock_that_is_set_back_renews_nothing() -> None:
         again.reserve(entry("three", "2"))
     again.reserve(entry("three", "1"))
     assert [each.time for each in again.entries] == [STARTS, STARTS + 84 * DAY, STARTS + 84 * DAY]
-
-
-def test_an_older_ledger_counts_as_made_when_it_is_first_read() -> None:
-    """Version 1 had no times: the window is full for as long as if all of it had been answered now."""
-    store, counter, clock = MemoryLedger(OLDER), MemoryCounter(4), SetClock()
-    ledger = Ledger(store, counter, Caps(lifetime=Fraction(100)), clock)
-    assert {each.time for each in ledger.entries} == {STARTS}
-    assert counter.read() == 5
-    clock.time += 84 * DAY - 1
-    with pytest.raises(BudgetExceeded, match="window"):
-        Ledger(store, counter, Caps(lifetime=Fraction(100)), clock).reserve(entry("more", "1", "drink"))
-    clock.time += 1
-    again = Ledger(store, counter, Caps(lifetime=Fraction(100)), clock)
-    again.reserve(entry("more", "4", "drink"))
-    assert again.spent == Fraction(23, 2)
-    assert counter.read() == 6
 
 
 def test_without_a_clock_no_window_is_renewed() -> None:

@@ -18,7 +18,7 @@ from treetop.federation.party.refusal_counts import RefusalCounts
 from treetop.federation.server.query import _read_refusals
 from treetop.federation.task import Deadlines
 from treetop.federation.wire.refusals import Refusal, decoded_refusals, encoded_refusals
-from treetop.federation.wire.signed_documents import signed_campaign
+from treetop.federation.wire.signed_documents import signed, signed_campaign
 from treetop.federation.wire.uploads import MAX_ENTRIES, ReportStatus, TicketKey
 
 ONE_SHOT = task()
@@ -194,11 +194,11 @@ def test_a_campaign_is_kept_with_the_task_of_a_week() -> None:
 
 
 def test_a_campaign_whose_texts_nobody_can_read_is_refused() -> None:
-    hidden = replace(OPENED, template=replace(OPENED.template, name="week\u200bly"))
+    hidden = OPENED.canonical_bytes().replace(b"weekly", rb"week\u200bly")
     party = party_of(MemoryReportStore())
     digest = party.install(document(WEEK))
     with pytest.raises(InvalidInput, match="invisible"):
-        party.give_campaign(digest, signed_campaign(hidden, SIGNING))
+        party.give_campaign(digest, signed("campaign", hidden, SIGNING))
 
 
 @pytest.mark.parametrize("broken", [[], {"because": 1}, {"not_my_week": 0}, {"not_my_week": "1"}, {"budget_task": -1}])

@@ -339,7 +339,9 @@ def test_a_forged_ticket_is_noticed_before_anything_is_spent(tmp_path: Path) -> 
             Player(party, url, tmp_path).run()
         assert not (tmp_path / "ledger").exists()
         party.fault = lambda path, body: (404, b"", {}) if "ticket-checks" in path else None
-        assert Player(party, url, tmp_path).run() is ReportStatus.ACCEPTED
+        with pytest.raises(PeerViolation):
+            Player(party, url, tmp_path).run()
+        assert not (tmp_path / "ledger").exists()
 
 
 def test_a_spent_budget_is_told_once_and_a_party_that_does_not_listen_changes_nothing(tmp_path: Path) -> None:

@@ -77,14 +77,6 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path, content: bytes) -
         FederationFolder(tmp_path)
 
 
-def test_a_folder_from_before_there_was_a_choice_of_oracles_goes_on(tmp_path: Path) -> None:
-    options = begun(tmp_path).options
-    state = json.loads((tmp_path / "federation.json").read_text())
-    assert state["options"].pop("oracle") == "auto"
-    (tmp_path / "federation.json").write_text(json.dumps(state))
-    assert FederationFolder(tmp_path).options == options
-
-
 def no_list(digest: str) -> ItemList:
     raise AssertionError(digest)
 

@@ -18,8 +18,10 @@ CREATE TABLE collection (
 );
 -- Which tickets were used, by task: this is what makes a report count once.
 CREATE TABLE spent (slot bigint PRIMARY KEY, mark bytea NOT NULL);
--- What the devices sent, by collection, until it is exported; here the low 40 bits count the reports of the collection.
+-- What the devices sent, by collection, until it is exported. Several processes may add bodies at once: here the low 40
+-- bits of a slot come from one sequence for all collections.
 CREATE TABLE body (slot bigint PRIMARY KEY, serial bigint NOT NULL, content bytea NOT NULL);
+CREATE SEQUENCE place MINVALUE 0 MAXVALUE 1099511627775;
 CREATE TABLE enrolled (slot bigint PRIMARY KEY);
 CREATE TABLE book (
     number bigint PRIMARY KEY, name text NOT NULL UNIQUE, entries bigint NOT NULL, head bytea NOT NULL,
@@ -30,4 +32,4 @@ CREATE TABLE entry (
     PRIMARY KEY (book, number), UNIQUE (book, name)
 );
 CREATE TABLE treetop_schema (version bigint NOT NULL);
-INSERT INTO treetop_schema VALUES (3);
+INSERT INTO treetop_schema VALUES (4);
