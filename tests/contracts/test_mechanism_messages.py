@@ -21,12 +21,12 @@ from treetop.errors import PeerViolation
 from treetop.federation.wire.signed_documents import canonical_json
 from treetop.mechanisms.dialogue import Member, Upload
 from treetop.mechanisms.panorama.mechanism import Panorama
-from treetop.mechanisms.panorama.messages import FirstCounts
 from treetop.mechanisms.panorama.texts import ListedNames
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.registry import FOR_A_QUERY, MECHANISMS, parameters_for
+from treetop.mechanisms.wire.panorama import FirstCounts
 from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import Population
 from treetop.simulation.run import PartyRun, drive, run
@@ -75,10 +75,10 @@ class OverTheWire(PartyRun):
     sent: list[Sent] = field(default_factory=list)
 
     def deliver(self, message: object) -> Upload:
-        content = passed_on(self.mechanism.encode_message(message))
+        content = passed_on(self.mechanism.wire.encode_message(message))
         self.at_server.messages.append(message)
-        self.sent.append(self.recorded(content, self.mechanism.decode_message, self.at_party, message=True))
-        read = self.mechanism.decode_message(self.at_party, content)
+        self.sent.append(self.recorded(content, self.mechanism.wire.decode_message, self.at_party, message=True))
+        read = self.mechanism.wire.decode_message(self.at_party, content)
         self.at_party.messages.append(read)
         upload = super().deliver(read)
         levels: dict[int, int] = {}
@@ -89,9 +89,9 @@ class OverTheWire(PartyRun):
         self.at_server.max_reports = (
             self.at_server.max_reports if self.mechanism.reports_names and len(self.at_server.messages) > 1 else levels
         )
-        encode, decode = self.mechanism.encode_upload, self.mechanism.decode_upload
+        encode, decode = self.mechanism.wire.encode_upload, self.mechanism.wire.decode_upload
         if self.findings is not None:
-            encode, decode = self.mechanism.encode_findings, self.mechanism.decode_findings  # type: ignore[assignment]
+            encode, decode = self.mechanism.wire.encode_findings, self.mechanism.wire.decode_findings  # type: ignore[assignment]
         content = passed_on(encode(self.at_party, upload))
         self.sent.append(self.recorded(content, decode, self.at_server, written=encode))
         found = decode(self.at_server, content)
@@ -107,7 +107,7 @@ class OverTheWire(PartyRun):
             facts.parameters, facts.roster, facts.member, facts.lengths, facts.max_slots,
             facts.max_reports, messages=list(facts.messages), uploads=list(facts.uploads),
         )  # fmt: skip
-        encode = self.mechanism.encode_message if message else lambda upload: written(then, upload)
+        encode = self.mechanism.wire.encode_message if message else lambda upload: written(then, upload)
         return Sent(content, lambda changed: decode(then, changed), encode)
 
 
@@ -159,7 +159,7 @@ def test_a_run_over_the_wire_is_the_run_without_it(name: str, settings: dict[str
     assert ranking.counts.tolist() == plain.ranking.counts.tolist()
     assert {party: wired.uplink_bits for party, wired in parties.items()} == dict(plain.uplink_bits)
     for wired in parties.values():
-        assert len(wired.at_server.messages) == mechanism.uploads(parameters)
+        assert len(wired.at_server.messages) == mechanism.wire.uploads(parameters)
         for sent in wired.sent:
             assert passed_on(sent.written(sent.read(sent.content))) == sent.content
 
@@ -237,7 +237,7 @@ def test_worker_processes_can_have_it(mechanism: Mechanism[Any]) -> None:
     again = pickle.loads(pickle.dumps((mechanism, parameters)))  # noqa: S301  our own bytes
     assert type(again[0]) is type(mechanism)
     assert again[1] == parameters
-    assert again[0].lengths(parameters) == mechanism.lengths(parameters)
+    assert again[0].levels(parameters) == mechanism.levels(parameters)
 
 
 @EVERY
@@ -249,9 +249,9 @@ def test_a_deployment_takes_independent_groups_of_public_weights(name: str) -> N
     parameters = parameters_of(mechanism, fixed)
     weights = mechanism.group_weights(parameters)
     assert {group.level for group in weights} == set(range(1, len(mechanism.task_lengths(parameters))))
-    kept = mechanism.max_kept(parameters)
+    kept = mechanism.levels(parameters).max_kept
     assert kept is None or kept >= 2
-    assert mechanism.max_message_bytes(parameters) > 0
-    assert mechanism.max_reply_bytes(parameters) > 0
+    assert mechanism.wire.max_message_bytes(parameters) > 0
+    assert mechanism.wire.max_reply_bytes(parameters, mechanism.levels(parameters)) > 0
     for notes in (mechanism.notes(parameters), mechanism.choices(parameters), mechanism.deployment_notes(parameters)):
         assert all(isinstance(note, str) for note in notes)

@@ -18,7 +18,8 @@ from treetop.mechanisms.fedpem import Fedpem
 from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.summed_level import SharedCandidates
 from treetop.mechanisms.tap import Tap
-from treetop.mechanisms.taps import Continue, Taps
+from treetop.mechanisms.taps import Taps
+from treetop.mechanisms.wire.taps import Continue
 from treetop.oracles.frequency_oracle import Tally
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.consensus_pruning import PruningCandidates, consensus
@@ -59,7 +60,7 @@ def test_counts_are_the_same_to_the_last_bit(counted: tuple[list[int], Tally], e
     tally = Tally(tally.support[: oracle.slots], tally.reports)
     estimates = LevelEstimates.of(CandidateDomain(8, code_array(prefixes, 8)), oracle, tally)
     sent = Findings(CountedPrefixes.of(estimates.positive(), USERS))
-    found = Fedpem().decode_findings(known, passed_on(Fedpem().encode_findings(known, sent)))
+    found = Fedpem().wire.decode_findings(known, passed_on(Fedpem().wire.encode_findings(known, sent)))
     for name in ("prefixes", "counts", "variances"):
         assert getattr(found.heavy_hitters, name).tolist() == getattr(sent.heavy_hitters, name).tolist()
     assert (found.heavy_hitters.reports, found.heavy_hitters.domain, found.bits) == (
@@ -77,7 +78,7 @@ def test_quantised_counts_are_read_back(reports: int, data: st.DataObject, score
     frequencies = oracle.estimate(Tally(np.array(support), reports))[:16]
     counted = PartyCounts(4, prefixes.prefixes, frequencies, reports, oracle, USERS)
     sent = QuantisedCounts.of(counted.counts, counted.deviation, score == "sum")
-    found = Canopy().decode_upload(known, passed_on(Canopy().encode_upload(known, sent)))
+    found = Canopy().wire.decode_upload(known, passed_on(Canopy().wire.encode_upload(known, sent)))
     assert (found.values.tolist(), found.deviation, found.signed) == (sent.values.tolist(), sent.deviation, sent.signed)
 
 
@@ -85,7 +86,7 @@ def test_a_level_without_reports_is_read_back() -> None:
     known = facts("canopy", bits=8, step_bits=4)
     known.messages.append(SharedCandidates(code_array([0], 8), 0.3))
     sent = QuantisedCounts.of(np.zeros(16), np.inf)
-    found = Canopy().decode_upload(known, passed_on(Canopy().encode_upload(known, sent)))
+    found = Canopy().wire.decode_upload(known, passed_on(Canopy().wire.encode_upload(known, sent)))
     assert found.missing
 
 
@@ -102,7 +103,7 @@ def test_the_servers_messages_of_taps_are_read_back(
     lists = PruningCandidates(4, code_array(infrequent, 8), code_array(frequent, 8), np.array(frequencies))
     sent = Continue(None if shared is None else code_array(shared, 8), {2: lists}, author)
     known.messages.append(None)
-    found = Taps().decode_message(known, passed_on(Taps().encode_message(sent)))
+    found = Taps().wire.decode_message(known, passed_on(Taps().wire.encode_message(sent)))
     assert found is not None
     assert (None if found.shared is None else found.shared.tolist()) == shared
     assert found.author == author
@@ -116,12 +117,12 @@ def test_the_servers_messages_of_canopy_and_tap_are_read_back(prefixes: list[int
     known = facts("canopy", bits=8, step_bits=2)
     sent = SharedCandidates(code_array(prefixes, 8), share)
     known.messages.append(None)
-    found = Canopy().decode_message(known, passed_on(Canopy().encode_message(sent)))
+    found = Canopy().wire.decode_message(known, passed_on(Canopy().wire.encode_message(sent)))
     assert (found.prefixes.tolist(), found.share) == (prefixes, share)
     tap = facts("tap", bits=8, levels=4)
-    assert Tap().decode_message(tap, Tap().encode_message(None)) is None
+    assert Tap().wire.decode_message(tap, Tap().wire.encode_message(None)) is None
     tap.messages.append(None)
-    shared = Tap().decode_message(tap, passed_on(Tap().encode_message(code_array(prefixes, 8))))
+    shared = Tap().wire.decode_message(tap, passed_on(Tap().wire.encode_message(code_array(prefixes, 8))))
     assert shared is not None
     assert shared.tolist() == prefixes
 

@@ -21,7 +21,7 @@ from treetop.federation.server import planning
 from treetop.federation.server.planning import QueryOrder, longest_reply, planned_task
 from treetop.federation.task_parameters import parameters_of
 from treetop.federation.wire.signed_documents import Publication, PublishedList, Question, signed
-from treetop.mechanisms import protocol
+from treetop.mechanisms import levels as mechanism_levels
 from treetop.mechanisms.registry import OWN, mechanism_named
 from treetop.query.local_federation import opened_folder
 from treetop.services.party.settings import Limits
@@ -78,7 +78,7 @@ LIMIT, MESSAGE = 2048, 12_000
 
 def lowered() -> ExitStack:
     stack = ExitStack()
-    for room in (protocol, candidate_domain):
+    for room in (mechanism_levels, candidate_domain):
         stack.enter_context(patch.object(room, "MAX_CANDIDATES", LIMIT))
     stack.enter_context(patch.object(planning, "MAX_MESSAGE_BYTES", MESSAGE))
     return stack
@@ -120,7 +120,7 @@ def test_whatever_is_accepted_can_be_run(ordered: QueryOrder) -> None:
         mechanism, parameters = mechanism_named(task.mechanism), parameters_of(task)
         crowded = Population(held().federation, codec_named("ids", task.bits))
         found = run(mechanism, parameters, crowded, seed=1)
-    foreseen = mechanism.max_candidates(parameters)
+    foreseen = mechanism.levels(parameters).max_candidates
     for traces in found.traces.values():
         assert all(trace.candidates <= foreseen[trace.level - 1] <= LIMIT for trace in traces)
     assert task.one_shot or task.max_slots == max(foreseen) + 1

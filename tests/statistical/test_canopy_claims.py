@@ -18,7 +18,8 @@ from tests.support.populations import population
 from treetop.datasets.federation import federation_from_mapping
 from treetop.encoding.listed_items import ItemCatalogue
 from treetop.mechanisms.canopy import Canopy, CanopyParameters
-from treetop.mechanisms.protocol import Mechanism, P
+from treetop.mechanisms.parameters import P
+from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.strategy import Question
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon

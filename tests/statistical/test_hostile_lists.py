@@ -14,7 +14,8 @@ from numpy.random import Generator
 from treetop.encoding.bit_strings import code_array
 from treetop.mechanisms.dialogue import CollectReports, Member, Roster
 from treetop.mechanisms.public_facts import PublicFacts
-from treetop.mechanisms.taps import Continue, Taps, TapsParameters, prune
+from treetop.mechanisms.taps import Taps, TapsParameters, prune
+from treetop.mechanisms.wire.taps import Continue
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.consensus_pruning import PruningCandidates

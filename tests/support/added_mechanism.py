@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from treetop.encoding.bit_strings import root_prefix
 from treetop.mechanisms.dialogue import AskParties, CollectReports, Dialogue, DivideUsers, Findings, Member, Roster, ask
+from treetop.mechanisms.levels import Levels
 from treetop.mechanisms.parameters import Parameters, setting, whole_number
 from treetop.mechanisms.protocol import Mechanism
 from treetop.trie.candidate_domain import CandidateDomain
@@ -24,7 +25,7 @@ class Halves(Mechanism[HalvesParameters]):
     parameters = HalvesParameters
 
     def party(self, parameters: HalvesParameters, roster: Roster, party: Member) -> Dialogue[Findings]:
-        lengths = self.lengths(parameters)
+        lengths = self.levels(parameters).lengths
         yield from ask(DivideUsers(equal_groups(party.users, 2), independent=True))
         kept = root_prefix(parameters.bits)
         for h in (1, 2):
@@ -39,5 +40,5 @@ class Halves(Mechanism[HalvesParameters]):
         findings = yield from ask(AskParties[Findings](dict.fromkeys(roster.names)))
         return summed([found.heavy_hitters for found in findings.values()]).top(parameters.k)
 
-    def lengths(self, parameters: HalvesParameters) -> tuple[int, ...]:
-        return (0, parameters.bits // 2, parameters.bits)
+    def levels(self, parameters: HalvesParameters) -> Levels:
+        return Levels.growing((0, parameters.bits // 2, parameters.bits))

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from treetop.mechanisms.panorama.discovery import ConspicuousNames
-from treetop.mechanisms.panorama.messages import FirstCounts, NamesWanted, UploadReader
 from treetop.mechanisms.strict_json import packed_text
+from treetop.mechanisms.wire.panorama import FirstCounts, NamesWanted, UploadReader
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.party_counts import QuantisedCounts

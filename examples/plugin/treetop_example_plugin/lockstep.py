@@ -5,8 +5,9 @@ from typing import Any
 
 from treetop.mechanisms import (
     AskParties, CandidateDomain, Codes, CountedPrefixes, Dialogue, DivideUsers, Findings, GlobalRanking, Group,
-    HearServer, Member, PublicFacts, Roster, TellServer, TrieMechanism, TrieParameters, ask, code_texts, codes,
-    decode_counts, encode_counts, equal_groups, estimate, keep, root_prefix, setting, summed, whole_number,
+    HearServer, Levels, Member, PublicFacts, Roster, TellServer, TrieMechanism, TrieParameters, WireForm, ask,
+    code_texts, codes, decode_counts, encode_counts, equal_groups, estimate, keep, root_prefix, setting, summed,
+    whole_number,
 )  # fmt: skip
 
 
@@ -20,9 +21,38 @@ class LockstepParameters(TrieParameters):
         return max(self.keep_factor * self.k, self.least_kept)
 
 
+class LockstepWire(WireForm[LockstepParameters]):
+    """Down go the prefixes of the level uploaded last, or none; up go the counts of every level."""
+
+    def uploads(self, parameters: LockstepParameters) -> int:
+        return parameters.levels
+
+    def encode_message(self, message: Any) -> Any:
+        return None if message is None else code_texts(message)
+
+    def decode_message(self, facts: PublicFacts[LockstepParameters], content: Any) -> Codes | None:
+        """Run by the party: prefixes of the level that it uploaded last, or none."""
+        if content is None:
+            return None
+        length, parameters = facts.lengths[len(facts.messages)], facts.parameters
+        return codes("prefixes", content, length, parameters.bits, least=parameters.least_kept, most=parameters.kept)
+
+    def published_prefixes(self, facts: PublicFacts[LockstepParameters]) -> Any:
+        """Run by the server in rounds: a list grows from the prefixes of the newest message, where it had any."""
+        return facts.messages[-1]
+
+    def encode_upload(self, facts: PublicFacts[LockstepParameters], upload: Any) -> Any:
+        return encode_counts(facts, upload)
+
+    def decode_upload(self, facts: PublicFacts[LockstepParameters], content: Any) -> CountedPrefixes:
+        """Run by the server: counts of the level that its newest message began."""
+        return decode_counts(facts, len(facts.messages), content)
+
+
 class Lockstep(TrieMechanism[LockstepParameters]):
     name = "lockstep"
     parameters = LockstepParameters
+    wire = LockstepWire()
     shares = True
 
     def party(self, parameters: LockstepParameters, roster: Roster, party: Member) -> Dialogue[Findings]:
@@ -49,29 +79,5 @@ class Lockstep(TrieMechanism[LockstepParameters]):
         findings = yield from ask(AskParties[Findings](dict.fromkeys(roster.names, shared)))
         return summed([found.heavy_hitters for found in findings.values()]).top(parameters.k)
 
-    def max_kept(self, parameters: LockstepParameters) -> int:
-        return parameters.kept
-
-    def uploads(self, parameters: LockstepParameters) -> int:
-        return parameters.levels
-
-    def encode_message(self, message: Any) -> Any:
-        return None if message is None else code_texts(message)
-
-    def decode_message(self, facts: PublicFacts[LockstepParameters], content: Any) -> Codes | None:
-        """Run by the party: prefixes of the level that it uploaded last, or none."""
-        if content is None:
-            return None
-        length, parameters = facts.lengths[len(facts.messages)], facts.parameters
-        return codes("prefixes", content, length, parameters.bits, least=parameters.least_kept, most=parameters.kept)
-
-    def encode_upload(self, facts: PublicFacts[LockstepParameters], upload: Any) -> Any:
-        return encode_counts(facts, upload)
-
-    def decode_upload(self, facts: PublicFacts[LockstepParameters], content: Any) -> CountedPrefixes:
-        """Run by the server: counts of the level that its newest message began."""
-        return decode_counts(facts, len(facts.messages), content)
-
-    def published_prefixes(self, facts: PublicFacts[LockstepParameters]) -> Any:
-        """Run by the server in rounds: a list grows from the prefixes of the newest message, where it had any."""
-        return facts.messages[-1]
+    def levels(self, parameters: LockstepParameters) -> Levels:
+        return Levels.growing(parameters.lengths, parameters.kept)

@@ -66,7 +66,7 @@ class Scene:
         parameters = parameters_for(
             self.mechanism, self.k, budget.text, self.oracle, self.mechanism.tiny_settings, others=[self.mechanism]
         )
-        bits = self.mechanism.lengths(parameters)[-1]
+        bits = parameters.bits
         codes = (0, (1 << bits) - 1, 1, 1 << (bits - 2), 1 << (bits - 1))
         values = (*codes, None)
 

@@ -63,7 +63,7 @@ def row_of(population: Population, cell: Cell, scores: Sequence[Score]) -> Row:
         encoding=population.codec.name,
         epsilon=float(cell.parameters.epsilon),
         k=cell.parameters.k,
-        levels=cell.mechanism.levels(cell.parameters),
+        levels=len(cell.mechanism.levels(cell.parameters)),
         repeats=len(scores),
         f1=mean([score.f1 for score in scores]),
         f1_se=standard_error([score.f1 for score in scores]),

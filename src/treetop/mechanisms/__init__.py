@@ -21,10 +21,12 @@ from treetop.mechanisms.dialogue import (
     ask,
 )
 from treetop.mechanisms.level_steps import TrieMechanism, TrieParameters, estimate, keep
+from treetop.mechanisms.levels import Levels
 from treetop.mechanisms.parameters import Parameters, choice, number, setting, whole_number, yes_or_no
 from treetop.mechanisms.protocol import Mechanism, Mode
 from treetop.mechanisms.public_facts import PublicFacts, decode_counts, encode_counts
 from treetop.mechanisms.strict_json import code_texts, codes, decimal, record, require, whole, wholes
+from treetop.mechanisms.wire.form import WireForm
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, LevelEstimates, summed
 from treetop.trie.user_groups import Group, GroupSizes, equal_groups
@@ -45,6 +47,7 @@ __all__ = [
     "HearServer",
     "LevelEstimates",
     "LevelTrace",
+    "Levels",
     "Mechanism",
     "Member",
     "Mode",
@@ -56,6 +59,7 @@ __all__ = [
     "TrieMechanism",
     "TrieParameters",
     "Upload",
+    "WireForm",
     "ask",
     "choice",
     "code_texts",

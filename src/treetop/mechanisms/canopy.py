@@ -7,8 +7,8 @@ A user answers one level, drawn whatever she holds, and the candidates come from
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import NormalDist
-from typing import Any, cast
 
 import numpy as np
 
@@ -22,25 +22,12 @@ from treetop.mechanisms.dialogue import (
     Member,
     Roster,
     TellServer,
-    Upload,
     ask,
 )
 from treetop.mechanisms.level_steps import least_kept
+from treetop.mechanisms.levels import Levels
 from treetop.mechanisms.parameters import choice, setting, whole_number
 from treetop.mechanisms.protocol import Mechanism, Mode
-from treetop.mechanisms.public_facts import PublicFacts, decode_counts
-from treetop.mechanisms.strict_json import (
-    MESSAGE_HEAD,
-    code_bytes,
-    code_texts,
-    codes,
-    decimal,
-    record,
-    require,
-    rows,
-    whole,
-    wholes,
-)
 from treetop.mechanisms.summed_level import (
     SharedCandidates,
     SummedLevel,
@@ -51,11 +38,12 @@ from treetop.mechanisms.summed_level import (
     record_level,
     upload_budget,
 )
+from treetop.mechanisms.wire.canopy import CanopyWire
 from treetop.oracles.registry import AUTO, oracle_named, set_form
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import COUNT_BITS, GlobalRanking
 from treetop.trie.lower_confidence import cover_cut, scored, uncovered_share
-from treetop.trie.party_counts import FINEST, LARGEST_VALUE, UNARY_BITS, QuantisedCounts
+from treetop.trie.party_counts import UNARY_BITS, QuantisedCounts
 from treetop.trie.seeds import NO_SEEDS, Seeds
 from treetop.trie.significance import threshold
 from treetop.trie.user_groups import Group, GroupSizes, Weights, joining_share, level_weights, seeded_weights
@@ -63,8 +51,6 @@ from treetop.trie.user_groups import Group, GroupSizes, Weights, joining_share, 
 MIN_KEPT = 30
 NOISIER = 3.0
 """Times the variance of the best oracle at which a reader is told."""
-SLACK = 1e-5
-"""How far a deviation, sent in 32 bits, may be from the one that a whole number of reports gives."""
 
 
 @dataclass(frozen=True)
@@ -89,19 +75,25 @@ class CanopyParameters(SummedParameters):
         if not self.seeds.fit(self.bits):
             raise InvalidInput(f"seeds must be codes of {self.bits} bits, found {self.seeds.codes[-1]:x}")
 
+    @cached_property
+    def plan(self) -> "CanopyPlan":
+        """Return the levels of the trie, t and zeta."""
+        return CanopyPlan.of(self)
+
 
 class Canopy(Mechanism[CanopyParameters]):
     """The two dialogues, and what they send."""
 
     name = "canopy"
     parameters = CanopyParameters
+    wire = CanopyWire()
     shares = True
     tolerates_small_groups = True
     tiny_settings = {"bits": 8, "step_bits": 2, "kept": 2}  # noqa: RUF012
 
     def party(self, parameters: CanopyParameters, roster: Roster, party: Member) -> Dialogue[Findings]:  # noqa: ARG002
         """Run by a party: count the server's candidates level by level, then send the signed counts it asks for."""
-        plan = CanopyPlan.of(parameters)
+        plan = parameters.plan
         heard = yield from ask(HearServer[SharedCandidates]())
         for h in range(1, plan.L + 1):
             Lambda = plan.candidates(heard.prefixes, h)
@@ -114,7 +106,7 @@ class Canopy(Mechanism[CanopyParameters]):
 
     def server(self, parameters: CanopyParameters, roster: Roster) -> Dialogue[GlobalRanking]:
         """Run by the server: grow the trie from the parties' summed counts; the k best x of level L."""
-        plan = CanopyPlan.of(parameters)
+        plan = parameters.plan
         A, uncovered = root_prefix(parameters.bits), 0.0
         for h in range(1, plan.L + 1):
             w = plan.level_weights(parameters.weights, uncovered)
@@ -129,30 +121,15 @@ class Canopy(Mechanism[CanopyParameters]):
         ranking = yield from closing_round(roster, best, len(Lambda), oracle, zeta=plan.zeta, plain_sum=plan.signed)
         return replace(ranking, seeds=next_seeds(parameters, plan, Lambda, level))
 
-    def lengths(self, parameters: CanopyParameters) -> tuple[int, ...]:
-        """Return l_0 .. l_L."""
-        return CanopyPlan.of(parameters).lengths
-
-    def max_kept(self, parameters: CanopyParameters) -> int:
-        """Return t."""
-        return CanopyPlan.of(parameters).kept
-
-    def max_message_bytes(self, parameters: CanopyParameters) -> int:
-        """Return the bytes of t prefixes, or of k in the closing round."""
-        return MESSAGE_HEAD + max(self.max_kept(parameters), parameters.k) * code_bytes(parameters.bits)
-
-    def max_candidates(self, parameters: CanopyParameters) -> tuple[int, ...]:
-        """Return the longest list of every level; the last one has the seeds, too."""
-        *levels, last = super().max_candidates(parameters)
-        return (*levels, last + len(parameters.seeds))
-
-    def uploads(self, parameters: CanopyParameters) -> int:
-        """Return L + 1: every level, and the closing round."""
-        return CanopyPlan.of(parameters).L + 1
+    def levels(self, parameters: CanopyParameters) -> Levels:
+        """Return levels that grow from t prefixes each; the last list has the seeds, too."""
+        growing = Levels.growing(parameters.plan.lengths, parameters.plan.kept)
+        *lists, last = growing.max_candidates
+        return replace(growing, max_candidates=(*lists, last + len(parameters.seeds)))
 
     def choices(self, parameters: CanopyParameters) -> tuple[str, ...]:
         """Say what was chosen and why, for the reader of an answer."""
-        plan = CanopyPlan.of(parameters)
+        plan = parameters.plan
         widest = max(plan.max_candidates)
         oracle = parameters.oracle_for(widest)
         step_reason, kept_reason = f"{parameters.bits} bits name an item", f"max(2k, {MIN_KEPT})"
@@ -169,7 +146,7 @@ class Canopy(Mechanism[CanopyParameters]):
 
     def notes(self, parameters: CanopyParameters) -> tuple[str, ...]:
         """Say so where an oracle was asked for that is bad at so many slots."""
-        widest = max(CanopyPlan.of(parameters).max_candidates)
+        widest = max(parameters.plan.max_candidates)
         best = oracle_named(set_form(AUTO, parameters.items_per_user), parameters.epsilon, widest)
         oracle = parameters.oracle_for(widest)
         if oracle.variance(0.0, 1) < NOISIER * best.variance(0.0, 1):
@@ -181,7 +158,7 @@ class Canopy(Mechanism[CanopyParameters]):
 
     def group_weights(self, parameters: CanopyParameters) -> GroupSizes:
         """Return the weights of the levels, as whole numbers."""
-        plan = CanopyPlan.of(parameters)
+        plan = parameters.plan
         weights = plan.level_weights(parameters.weights, 0.0)
         denominator = 2 * max(1, plan.L - 1) * (7 if plan.seeds else 1)  # of 1/2, of j / (L - 1) and of 13/7
         return {Group(h): round(denominator * weight) for h, weight in enumerate(weights, start=1)}
@@ -201,49 +178,6 @@ class Canopy(Mechanism[CanopyParameters]):
     def deployment_notes(self, parameters: CanopyParameters) -> tuple[str, ...]:
         """Say which weights were taken."""
         return (f"canopy: public weights of levels ({parameters.weights}), since every device draws its own level",)
-
-    def encode_message(self, message: object) -> Any:
-        """Run by the server: the prefixes that go on, and the share of users who join."""
-        candidates = cast(SharedCandidates, message)
-        return {"prefixes": code_texts(candidates.prefixes), "share": candidates.share}
-
-    def decode_message(self, facts: PublicFacts[CanopyParameters], content: Any) -> SharedCandidates:
-        """Run by the party: prefixes of the level before, in the closing round those of the last level."""
-        length = facts.lengths[min(len(facts.messages), facts.last_level)]
-        fields = record("message", content, {"prefixes", "share"})
-        prefixes = codes("prefixes", fields["prefixes"], length, facts.parameters.bits)
-        return SharedCandidates(prefixes, decimal("share", fields["share"], 0.0, 1.0))
-
-    def encode_upload(self, facts: PublicFacts[CanopyParameters], upload: Upload) -> Any:  # noqa: ARG002
-        """Run by the party: counts in steps of half a deviation."""
-        counts = cast(QuantisedCounts, upload)
-        return {"values": counts.values.tolist(), "deviation": None if counts.missing else counts.deviation}
-
-    def decode_upload(self, facts: PublicFacts[CanopyParameters], content: Any) -> QuantisedCounts:
-        """Run by the server: counts of all candidates of the newest level, in the range that reports can give."""
-        fields = record("counts", content, {"values", "deviation"})
-        level, signed = len(facts.messages), facts.parameters.score == "sum"
-        if fields["deviation"] is None:
-            return QuantisedCounts.of(np.array(rows("values", fields["values"], 0, 0)), np.inf, signed)
-        deviation = decode_deviation(facts, level, fields["deviation"])
-        candidates = candidates_of(facts, level)
-        oracle = facts.parameters.oracle_for(candidates)
-        largest = facts.member.users * (1 - oracle.q) / (oracle.p - oracle.q)
-        most = min(LARGEST_VALUE, round(2 * largest / deviation) + 1)
-        values = wholes("values", fields["values"], candidates, -most if signed else 0, most)
-        return QuantisedCounts(np.array(values, dtype=np.int64), deviation, signed)
-
-    def decode_findings(self, facts: PublicFacts[CanopyParameters], content: Any) -> Findings:
-        """Run by the server: the signed counts that it asked for, among the candidates of the last level."""
-        fields = record("last upload", content, {"counted", "pruning"})
-        asked, slots = cast(SharedCandidates, facts.messages[-1]).prefixes, candidates_of(facts, facts.last_level) + 1
-        counted = decode_counts(facts, facts.last_level, fields["counted"], asked=asked, slots=slots)
-        record("pruning lists", fields["pruning"], set())
-        return Findings(counted)
-
-    def published_prefixes(self, facts: PublicFacts[CanopyParameters]) -> Codes:
-        """Run by the server: the prefixes that it named, and no others."""
-        return cast(SharedCandidates, facts.messages[-1]).prefixes
 
 
 @dataclass(frozen=True)
@@ -354,24 +288,3 @@ def next_seeds(parameters: CanopyParameters, plan: CanopyPlan, Lambda: Candidate
     z = threshold(len(level.variances), len(Lambda), plan.signed)
     bounds, clear = (scored(level.counts, level.variances, level_z, parameters.score) for level_z in (plan.zeta, z))
     return Seeds.best(Lambda.prefixes, bounds.scores, clear, level.users)
-
-
-def candidates_of(facts: PublicFacts[CanopyParameters], level: int) -> int:
-    """Return how many candidates a level has: all children of the prefixes that the server named; last, the seeds."""
-    named = cast(SharedCandidates, facts.messages[level - 1]).prefixes
-    return len(CanopyPlan.of(facts.parameters).candidates(named, level))
-
-
-def decode_deviation(facts: PublicFacts[CanopyParameters], level: int, content: Any) -> float:
-    """Run by the server: s_i, which a whole number of reports, not more than the level has devices, must explain."""
-    what, users = "deviation", facts.member.users
-    oracle = facts.parameters.oracle_for(candidates_of(facts, level))
-    one = users * float(np.sqrt(oracle.variance(0.0, 1)))
-    deviation = decimal(what, content, FINEST * users * (1 - SLACK), one * (1 + SLACK))
-    require(deviation == float(np.float32(deviation)), what, "a number of 32 bits", content)
-    devices = facts.max_reports.get(level, 0)
-    most = devices + 1 + int(devices * 2 * SLACK)  # rounding a deviation to 32 bits may move the explanation
-    reports = whole("reports that explain a deviation", round((one / deviation) ** 2), 1, most)
-    explained = max(one / reports**0.5, FINEST * users)
-    require(abs(explained / deviation - 1) <= SLACK, what, f"{explained:g} or what another number gives", content)
-    return deviation

@@ -6,6 +6,7 @@ from functools import cached_property
 from treetop.encoding.bit_strings import extended, level_lengths_from, root_prefix, starting_bits
 from treetop.mechanisms.dialogue import AskParties, Dialogue, DivideUsers, Findings, Member, Roster, ask
 from treetop.mechanisms.level_steps import TrieMechanism, TrieParameters, estimate, extension_factor, keep
+from treetop.mechanisms.levels import Levels
 from treetop.trie.adaptive_extension import fixed_extension
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, summed
@@ -52,10 +53,6 @@ class Fedpem(TrieMechanism[FedpemParameters]):
         findings = yield from ask(AskParties[Findings](dict.fromkeys(roster.names)))
         return summed([found.heavy_hitters for found in findings.values()]).top(parameters.k)
 
-    def lengths(self, parameters: FedpemParameters) -> tuple[int, ...]:
-        """Return the lengths of the candidates: level 1 asks about all prefixes of its length, wherever PEM starts."""
-        return (0, *parameters.pem_lengths[1:])
-
-    def max_kept(self, parameters: FedpemParameters) -> int:
-        """Return t."""
-        return max(parameters.t, parameters.least_kept)
+    def levels(self, parameters: FedpemParameters) -> Levels:
+        """Return levels that keep t; level 1 asks about all prefixes of its length, wherever PEM starts."""
+        return Levels.growing((0, *parameters.pem_lengths[1:]), max(parameters.t, parameters.least_kept))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from treetop.encoding.bit_strings import Codes, bit_lengths, hamming_distances, root_prefix
 from treetop.mechanisms.dialogue import AskParties, Dialogue, DivideUsers, Findings, Member, Roster, ask
 from treetop.mechanisms.level_steps import TrieMechanism, TrieParameters, estimate, keep
+from treetop.mechanisms.levels import Levels
 from treetop.oracles.frequency_oracle import Frequencies
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, LevelEstimates, summed
@@ -44,9 +45,9 @@ class Gtf(TrieMechanism[TrieParameters]):
         best = candidates[kept]
         return replace(ranking.at(best), entry=entry_of(scores[best], uploads, sizes, parameters.k))
 
-    def max_kept(self, parameters: TrieParameters) -> int:
-        """Return k: no more positive estimates are extended."""
-        return max(parameters.k, parameters.least_kept)
+    def levels(self, parameters: TrieParameters) -> Levels:
+        """Return levels that extend k prefixes at most: the positive ones."""
+        return Levels.growing(parameters.lengths, max(parameters.k, parameters.least_kept))
 
 
 def positives_to_extend(estimates: LevelEstimates, k: int) -> int:

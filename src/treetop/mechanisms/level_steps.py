@@ -7,6 +7,7 @@ from typing import Any, Self, TypeVar
 
 from treetop.encoding.bit_strings import LONGEST, Codes, level_lengths
 from treetop.mechanisms.dialogue import CollectReports, Dialogue, LevelTrace, Record, ask
+from treetop.mechanisms.levels import Levels
 from treetop.mechanisms.parameters import Parameters, choice, number, setting, whole_number
 from treetop.mechanisms.protocol import Mechanism
 from treetop.trie.candidate_domain import CandidateDomain
@@ -72,13 +73,9 @@ class TrieMechanism(Mechanism[T]):
 
     tiny_settings = {"bits": 8, "levels": 4}  # noqa: RUF012
 
-    def lengths(self, parameters: T) -> tuple[int, ...]:
-        """Return l_0 .. l_g."""
-        return parameters.lengths
-
-    def max_kept(self, parameters: T) -> int:
-        """Return 2k, which k* + eta does not exceed, or the least that was asked for."""
-        return max(2 * parameters.k, parameters.least_kept)
+    def levels(self, parameters: T) -> Levels:
+        """Return levels that keep 2k prefixes at most, which k* + eta does not exceed, or the least asked for."""
+        return Levels.growing(parameters.lengths, max(2 * parameters.k, parameters.least_kept))
 
 
 def estimate(

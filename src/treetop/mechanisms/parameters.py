@@ -7,7 +7,7 @@ class are what `--set` accepts for it.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from math import isfinite
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from treetop.encoding.bit_strings import LONGEST, SHORTEST
 from treetop.encoding.item_codecs import DEFAULT_HASH_KEY
@@ -164,3 +164,6 @@ class Parameters:
     def oracle_for(self, candidates: int) -> FrequencyOracle[Any]:
         """Return the frequency oracle for a domain of that many candidates and the dummy."""
         return oracle_named(self.asked_oracle, self.epsilon, candidates)
+
+
+P = TypeVar("P", bound=Parameters)

@@ -7,18 +7,17 @@ of another package is a subclass in one file, declared as an entry point of the 
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from itertools import pairwise
-from typing import Any, Generic, Literal, TypeVar
+from typing import Generic, Literal
 
-from treetop.encoding.bit_strings import SHORTEST, Codes
+from treetop.encoding.bit_strings import SHORTEST
 from treetop.errors import InvalidInput
-from treetop.mechanisms.dialogue import Dialogue, DivideUsers, Findings, Member, Roster, Upload
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.public_facts import PublicFacts, decode_counts, encode_counts
-from treetop.mechanisms.strict_json import COUNT_BYTES, code_bytes, record, require
+from treetop.mechanisms.dialogue import Dialogue, DivideUsers, Findings, Member, Roster
+from treetop.mechanisms.levels import Levels
+from treetop.mechanisms.parameters import P
+from treetop.mechanisms.public_facts import PublicFacts
+from treetop.mechanisms.wire.form import WireForm
 from treetop.oracles.olh import OptimizedLocalHashing
 from treetop.privacy.shuffling import Crowd, crowds_of
-from treetop.trie.candidate_domain import MAX_CANDIDATES
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group, GroupSizes
 
@@ -29,13 +28,13 @@ NOMINAL_USERS = 3_603_600_000
 MIN_KEPT_IN_ROUNDS = 2
 """A device refuses a list that grew from one prefix: it would ask about that prefix alone."""
 
-P = TypeVar("P", bound=Parameters)
-
 
 class Mechanism(ABC, Generic[P]):
     """A way to find the most frequent items of a federation."""
 
     name: str
+    wire: WireForm[P] = WireForm()
+    """How its messages and uploads are written and read."""
     shares: bool = False
     """Whether parties learn from each other before the end."""
     modes: tuple[Mode, ...] = MODES
@@ -65,39 +64,8 @@ class Mechanism(ABC, Generic[P]):
         """Run by a party: ask its users, each once, and return what is uploaded last."""
 
     @abstractmethod
-    def lengths(self, parameters: P) -> tuple[int, ...]:
-        """Return l_0 = 0 .. l_g: the bits that the candidates of every level have."""
-
-    def levels(self, parameters: P) -> int:
-        """Return g."""
-        return len(self.lengths(parameters)) - 1
-
-    def max_kept(self, parameters: P) -> int | None:
-        """Return the prefixes that a level keeps at most: no list of candidates grows from more. None: not known."""
-
-    def max_candidates(self, parameters: P) -> tuple[int, ...]:
-        """Return the longest list of every level, or refuse settings under which one could not be counted."""
-        most_kept, lengths, kept, longest = self.max_kept(parameters), self.lengths(parameters), 1, []
-        for level, (shorter, longer) in enumerate(pairwise(lengths), start=1):
-            candidates = kept << (longer - shorter)
-            if most_kept is None and level > 1:
-                candidates = min(candidates, MAX_CANDIDATES)
-            if candidates > MAX_CANDIDATES:
-                raise InvalidInput(
-                    f"lists of at most {MAX_CANDIDATES:,} candidates are counted, found up to {candidates:,} at level "
-                    f"{level}, {longer - shorter} bits behind {kept:,} prefixes: keep fewer or ask for more levels"
-                )
-            longest.append(candidates)
-            kept = candidates if most_kept is None else min(candidates, most_kept)
-        return tuple(longest)
-
-    def max_message_bytes(self, parameters: P) -> int:
-        """Return how long a message of the server to a party can be, as `encode_message` writes it."""
-        return len("null")
-
-    def uploads(self, parameters: P) -> int:
-        """Return how many uploads a party sends, its findings included."""
-        return 1
+    def levels(self, parameters: P) -> Levels:
+        """Return the levels of its candidates, or refuse settings under which they could not be counted."""
 
     def choices(self, parameters: P) -> tuple[str, ...]:
         """Say what was chosen from public quantities, and why."""
@@ -115,11 +83,7 @@ class Mechanism(ABC, Generic[P]):
 
     def task_lengths(self, parameters: P) -> tuple[int, ...]:
         """Return l_0 = 0 .. l_g: the bits of what the devices of every level report."""
-        return self.lengths(parameters)
-
-    def max_reply_bytes(self, parameters: P) -> int:
-        """Return how long a reply of a party can be: the counts of all candidates of the last level, in JSON."""
-        return self.max_candidates(parameters)[-1] * (code_bytes(self.lengths(parameters)[-1]) + COUNT_BYTES)
+        return self.levels(parameters).lengths
 
     def group_weights(self, parameters: P) -> GroupSizes:
         """Return the weights by which a device draws its group: how a party divides a very large number of users.
@@ -165,37 +129,6 @@ class Mechanism(ABC, Generic[P]):
         """Say what a deployment does otherwise than a simulation would."""
         return ()
 
-    # A deployment's questions: what is sent. Encoders write JSON; decoders refuse what cannot be true.
-
-    def encode_message(self, message: object) -> Any:
-        """Run by the server: a message to a party."""
-        if message is not None:
-            raise InvalidInput(f"a deployment of {self.name} expects encode_message and decode_message, found neither")
-
-    def decode_message(self, facts: PublicFacts[P], content: Any) -> object:
-        """Run by the party: the next message of the server; `facts` knows those before it."""
-        require(content is None, "message", "none", content)
-        return None
-
-    def encode_upload(self, facts: PublicFacts[P], upload: Upload) -> Any:
-        """Run by the party: an upload that is not its last."""
-        raise InvalidInput(f"a deployment of {self.name} expects encode_upload and decode_upload, found neither")
-
-    def decode_upload(self, facts: PublicFacts[P], content: Any) -> Upload:
-        """Run by the server: the answer to the newest message, which is not the party's last."""
-        raise InvalidInput(f"a deployment of {self.name} expects encode_upload and decode_upload, found neither")
-
-    def encode_findings(self, facts: PublicFacts[P], findings: Findings) -> Any:
-        """Run by the party: its last upload."""
-        return {"counted": encode_counts(facts, findings.heavy_hitters), "pruning": {}}
-
-    def decode_findings(self, facts: PublicFacts[P], content: Any) -> Findings:
-        """Run by the server: a party's last upload."""
-        fields = record("last upload", content, {"counted", "pruning"})
-        counted = decode_counts(facts, facts.last_level, fields["counted"])
-        record("pruning lists", fields["pruning"], set())
-        return Findings(counted)
-
     # A deployment's questions: while it runs.
 
     def message_notes(self, facts: PublicFacts[P], message: object) -> tuple[str, ...]:
@@ -215,7 +148,3 @@ class Mechanism(ABC, Generic[P]):
     ) -> tuple[object, tuple[str, ...]]:
         """Run by the party: what of a message may be used with groups of these sizes, and why not the rest."""
         return message, ()
-
-    def published_prefixes(self, facts: PublicFacts[P]) -> Codes | None:
-        """Run by the server: the prefixes that a party's list must grow from; None where the party chooses them."""
-        return None

@@ -12,8 +12,8 @@ from treetop.mechanisms.fedpem import Fedpem
 from treetop.mechanisms.gtf import Gtf
 from treetop.mechanisms.panorama.mechanism import Panorama
 from treetop.mechanisms.panorama.texts import ListedNames
-from treetop.mechanisms.parameters import Setting
-from treetop.mechanisms.protocol import Mechanism, P
+from treetop.mechanisms.parameters import P, Setting
+from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.tap import Tap
 from treetop.mechanisms.taps import Taps
 from treetop.oracles.protocol import Oracle

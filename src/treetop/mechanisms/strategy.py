@@ -23,8 +23,8 @@ from treetop.mechanisms.canopy import Canopy
 from treetop.mechanisms.panorama.mechanism import Panorama
 from treetop.mechanisms.panorama.plan import MAX_NAME_BITS, NAME_BITS, PanoramaParameters, PanoramaPlan, name_bits_for
 from treetop.mechanisms.panorama.texts import ListedNames
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.protocol import Mechanism, P
+from treetop.mechanisms.parameters import P, Parameters
+from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import known_setting, mechanism_named, parameters_for
 from treetop.oracles.name_reports import counts_every_name
 from treetop.oracles.protocol import Oracle

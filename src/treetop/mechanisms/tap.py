@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
 from treetop.encoding.bit_strings import Codes, root_prefix
 from treetop.mechanisms.dialogue import (
@@ -14,13 +14,12 @@ from treetop.mechanisms.dialogue import (
     Member,
     Roster,
     TellServer,
-    Upload,
     ask,
 )
 from treetop.mechanisms.level_steps import TrieMechanism, TrieParameters, estimate, extension_factor, keep
+from treetop.mechanisms.levels import Levels
 from treetop.mechanisms.parameters import choice, number, setting, yes_or_no
-from treetop.mechanisms.public_facts import PublicFacts, decode_counts, encode_counts
-from treetop.mechanisms.strict_json import MESSAGE_HEAD, code_bytes, code_texts, codes, record, require
+from treetop.mechanisms.wire.tap import TapWire
 from treetop.trie.adaptive_extension import (
     DriftRange,
     Extension,
@@ -117,37 +116,22 @@ T = TypeVar("T", bound=TapParameters)
 
 
 class SharedTrieMechanism(TrieMechanism[T]):
-    """A mechanism of two phases: the first upload of a party is its shallow trie."""
+    """A mechanism of two phases, the first of which grows the shallow trie."""
 
     shares = True
 
-    def max_kept(self, parameters: T) -> int:
-        """Return k* + eta at most, or the fixed extension."""
-        return max(super().max_kept(parameters), fixed_extension(parameters.k, parameters.extension_factor))
-
-    def max_message_bytes(self, parameters: T) -> int:
-        """Return the bytes of C_{g_s}: its k prefixes."""
-        return MESSAGE_HEAD + max(parameters.k, parameters.least_kept) * code_bytes(parameters.bits)
-
-    def uploads(self, parameters: T) -> int:
-        """Return 2 where a trie is shared."""
-        return 2 if parameters.is_shared else 1
-
-    def encode_upload(self, facts: PublicFacts[T], upload: Upload) -> Any:
-        """Run by the party: the counts of level g_s."""
-        assert isinstance(upload, CountedPrefixes)  # noqa: S101  what `shallow_trie` sends
-        return encode_counts(facts, upload)
-
-    def decode_upload(self, facts: PublicFacts[T], content: Any) -> CountedPrefixes:
-        """Run by the server: the counts of level g_s."""
-        return decode_counts(facts, facts.parameters.shared_levels, content)
+    def levels(self, parameters: T) -> Levels:
+        """Return levels that keep k* + eta prefixes, which 2k is not exceeded by, or the fixed extension."""
+        kept = max(2 * parameters.k, parameters.least_kept, fixed_extension(parameters.k, parameters.extension_factor))
+        return Levels.growing(parameters.lengths, kept)
 
 
 class Tap(SharedTrieMechanism[TapParameters]):
-    """The two dialogues of Alg. 3, and what they send."""
+    """The two dialogues of Alg. 3."""
 
     name = "tap"
     parameters = TapParameters
+    wire = TapWire()
 
     def party(self, parameters: TapParameters, roster: Roster, party: Member) -> Dialogue[Findings]:  # noqa: ARG002
         """Run by a party: both phases, every extension adaptive."""
@@ -168,18 +152,3 @@ class Tap(SharedTrieMechanism[TapParameters]):
         shared = yield from aggregate_shallow_tries(parameters, roster)
         findings = yield from ask(AskParties[Findings](dict.fromkeys(roster.names, shared)))
         return summed([found.heavy_hitters for found in findings.values()]).top(parameters.k)
-
-    def encode_message(self, message: object) -> Any:
-        """Run by the server: C_{g_s}, or nothing."""
-        return None if message is None else {"shared": code_texts(cast(Codes, message))}
-
-    def decode_message(self, facts: PublicFacts[TapParameters], content: Any) -> Codes | None:
-        """Run by the party: C_{g_s} in answer to its shallow trie, or nothing."""
-        if content is None:
-            return None
-        parameters = facts.parameters
-        length = parameters.lengths[parameters.shared_levels]
-        prefixes = record("message", content, {"shared"})["shared"]
-        shared = codes("shared prefixes", prefixes, length, parameters.bits, least=1)
-        require(parameters.is_shared and len(facts.messages) == 1, "message", "none but after a shallow trie", content)
-        return shared

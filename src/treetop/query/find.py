@@ -204,7 +204,7 @@ def simulated_answer(
         task=None,
         name=None,
         covered=Covered(users, "known", users, 1.0),
-        levels=mechanism.levels(parameters),
+        levels=len(mechanism.levels(parameters)),
         privacy=Privacy(repr(float(parameters.epsilon)).removesuffix(".0"), 1, parameters.oracle_name, NOT_COVERED),
         fakes_needed=None,
         outside=_outside(outcome, population),

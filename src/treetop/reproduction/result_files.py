@@ -96,7 +96,7 @@ def _description(planned: Planned, reproduction: Reproduction) -> dict[str, Any]
         "encoding": found.encoding,
         "epsilon": float(parameters.epsilon),
         "k": parameters.k,
-        "levels": planned.cell.mechanism.levels(parameters),
+        "levels": len(planned.cell.mechanism.levels(parameters)),
         "settings": " ".join(f"{name}={value}" for name, value in changed_settings(parameters).items()),
     }
 

@@ -25,7 +25,8 @@ from treetop.mechanisms.dialogue import (
     Upload,
     driven,
 )
-from treetop.mechanisms.protocol import Mechanism, P
+from treetop.mechanisms.parameters import P
+from treetop.mechanisms.protocol import Mechanism
 from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import PartyPopulation, Population
 from treetop.simulation.set_users import DeviceByDeviceSetUsers, ExactSetUsers
@@ -139,7 +140,7 @@ def run(
 ) -> RunResult:
     """Run a mechanism once; the same seed and repetition give the same outcome, byte for byte."""
     population.check_k(parameters.k)
-    mechanism.max_candidates(parameters)  # refuses lists that cannot be counted
+    mechanism.levels(parameters)  # refuses lists that cannot be counted
     roster = population.roster
     parties: dict[str, PartyRun] = {}
     for index, party in enumerate(population.parties):

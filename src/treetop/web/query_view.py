@@ -56,7 +56,7 @@ class Progress:
 
 def progress_of(task: DeviceTask, listed: ItemList | None, events: Sequence[QueryEvent], state: QueryPhase) -> Progress:
     """Return what the page says while a query runs, and afterwards."""
-    levels = mechanism_of(task, listed).levels(parameters_of(task))
+    levels = len(mechanism_of(task, listed).levels(parameters_of(task)))
     drawn = matrix(levels, {name: _cells(name, levels, events) for name in task.parties}) if levels > 1 else None
     steps = sum(each.party is not None for each in events)
     return Progress(_waiting(task, events, state), steps, levels, drawn, list(events[: -LAST_LINES - 1 : -1]))

@@ -49,7 +49,7 @@ class TestPlan:
         plan = CanopyPlan.of(parameters(k=10))
         assert plan.lengths == (0, 8, 16, 24, 32, 40, 48)
         assert (plan.L, plan.kept, plan.step_bits) == (6, 30, 8)
-        assert Canopy().levels(parameters(k=10)) == 6
+        assert len(Canopy().levels(parameters(k=10))) == 6
         assert plan.zeta == pytest.approx(2.66, abs=0.005)
         assert max(plan.max_candidates) == 7680
         assert plan.expected_bits(10) < 75_000

@@ -23,9 +23,9 @@ from treetop.mechanisms.panorama.discovery import (
     tau_within,
 )
 from treetop.mechanisms.panorama.mechanism import Panorama
-from treetop.mechanisms.panorama.messages import FirstCounts
 from treetop.mechanisms.panorama.plan import PanoramaParameters, PanoramaPlan, chunk_weights
 from treetop.mechanisms.panorama.texts import ListedNames, is_utf_8
+from treetop.mechanisms.wire.panorama import FirstCounts
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
 from treetop.simulation.run import RunResult, run
@@ -226,9 +226,9 @@ def test_what_a_run_says() -> None:
         "its text"
     )
     assert "parts" not in replace(mechanism, texts=False).choices(parameters())[0]
-    assert mechanism.lengths(parameters()) == (0, BITS)
-    assert mechanism.uploads(parameters()) == 4
-    assert replace(mechanism, discovers=False).uploads(parameters()) == 2
+    assert mechanism.levels(parameters()).lengths == (0, BITS)
+    assert mechanism.wire.uploads(parameters()) == 4
+    assert replace(mechanism, discovers=False).wire.uploads(parameters()) == 2
     assert not is_utf_8(b"\xff")
     assert not is_utf_8(b"")
 

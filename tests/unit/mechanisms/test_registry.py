@@ -17,6 +17,7 @@ from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.registry import MECHANISMS, mechanism_named, parameters_for, registered_mechanism
 from treetop.mechanisms.tap import Tap
+from treetop.mechanisms.wire.form import WireForm
 from treetop.privacy.epsilon import Epsilon
 
 DATA = {"a": zipf(40_000, 30), "b": zipf(30_000, 30)}
@@ -116,39 +117,41 @@ def test_what_the_defaults_cannot_do_they_say() -> None:
     halves: Mechanism[HalvesParameters] = Halves()
     parameters = HalvesParameters(3, Epsilon(1), bits=8)
     roster = Roster((Member("a", 9), Member("b", 8)))
-    facts = PublicFacts(parameters, roster, roster.members[0], halves.lengths(parameters), 100)
-    with pytest.raises(InvalidInput, match="halves expects encode_message"):
-        halves.encode_message("a message")
-    for act in (halves.encode_upload, halves.decode_upload):
-        with pytest.raises(InvalidInput, match="halves expects encode_upload"):
+    facts = PublicFacts(parameters, roster, roster.members[0], halves.levels(parameters).lengths, 100)
+    wire = halves.wire
+    with pytest.raises(InvalidInput, match="WireForm expects encode_message"):
+        wire.encode_message("a message")
+    for act in (wire.encode_upload, wire.decode_upload):
+        with pytest.raises(InvalidInput, match="WireForm expects encode_upload"):
             act(facts, cast(Any, None))
     with pytest.raises(PeerViolation, match="message: expected none"):
-        halves.decode_message(facts, {"shared": []})
+        wire.decode_message(facts, {"shared": []})
     with pytest.raises(InvalidInput, match="halves expects group_weights"):
         Undivided().group_weights(parameters)
-    assert halves.max_kept(parameters) is None
-    assert halves.max_candidates(parameters) == (16, 256)
-    assert halves.max_candidates(HalvesParameters(3, Epsilon(1), bits=40)) == (
-        1 << 20,
-        1 << 22,
-    )
+    assert halves.levels(parameters).max_kept is None
+    assert halves.levels(parameters).max_candidates == (16, 256)
+    assert halves.levels(HalvesParameters(3, Epsilon(1), bits=40)).max_candidates == (1 << 20, 1 << 22)
     with pytest.raises(InvalidInput, match="found up to 16,777,216 at level 1, 24 bits behind 1 prefixes"):
-        halves.max_candidates(HalvesParameters(3, Epsilon(1), bits=48))
-    assert halves.max_message_bytes(parameters) == len("null")
-    assert halves.published_prefixes(facts) is None
+        halves.levels(HalvesParameters(3, Epsilon(1), bits=48))
+    assert wire.max_message_bytes(parameters) == len("null")
+    assert wire.published_prefixes(facts) is None
 
 
-class Speechless(Halves):
-    """Says that it uploads twice, and cannot write the first one down."""
+class Speechless(WireForm[HalvesParameters]):
+    """Says that a party uploads twice, and cannot write the first one down."""
 
     def uploads(self, parameters: HalvesParameters) -> int:
         return 2
+
+
+class SpeechlessHalves(Halves):
+    wire = Speechless()
 
 
 @pytest.mark.usefixtures("_added")
 def test_a_mechanism_that_cannot_write_its_uploads_is_refused_when_it_is_ordered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(MECHANISMS, "_loaded", {"halves": Speechless()})
+    monkeypatch.setattr(MECHANISMS, "_loaded", {"halves": SpeechlessHalves()})
     with pytest.raises(InvalidInput, match="halves sends 2 uploads: a deployment expects encode_upload"):
         planned_task(QueryOrder("fruit", ("a",), mechanism="halves", settings={"bits": 8}))

@@ -8,11 +8,12 @@ from tests.support.populations import population, zipf
 
 from treetop.encoding.bit_strings import code_array
 from treetop.errors import InvalidInput
-from treetop.mechanisms.canopy import Canopy, CanopyParameters, CanopyPlan, candidates_of, kept_prefixes, next_seeds
+from treetop.mechanisms.canopy import Canopy, CanopyParameters, CanopyPlan, kept_prefixes, next_seeds
 from treetop.mechanisms.dialogue import Member, Roster
 from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.registry import parameters_for
 from treetop.mechanisms.summed_level import SharedCandidates, SummedLevel
+from treetop.mechanisms.wire.canopy import candidates_of
 from treetop.simulation.run import SIMULATORS, run
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.seeds import Seeds
@@ -36,8 +37,8 @@ class TestPlan:
         assert plan.candidates(kept, 1).prefixes.tolist() == list(range(16))
         assert plan.candidates(kept, 2).prefixes.tolist() == [*range(16), 0xFE]
         assert plan.max_candidates == (16, 2 * 16 + 2)
-        assert Canopy().max_candidates(parameters()) == (16, 34)
-        assert Canopy().max_candidates(parameters("")) == (16, 32)
+        assert Canopy().levels(parameters()).max_candidates == (16, 34)
+        assert Canopy().levels(parameters("")).max_candidates == (16, 32)
 
     def test_the_last_level_gets_65_percent_by_whole_weights(self) -> None:
         for bits, rule in ((8, "ramp"), (12, "ramp"), (48, "ramp"), (48, "equal")):

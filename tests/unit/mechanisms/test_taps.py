@@ -10,7 +10,8 @@ from treetop.encoding.bit_strings import code_array
 from treetop.errors import PeerViolation
 from treetop.mechanisms.dialogue import Member, Roster
 from treetop.mechanisms.public_facts import PublicFacts
-from treetop.mechanisms.taps import Continue, Taps, TapsParameters, encode_lists
+from treetop.mechanisms.taps import Taps, TapsParameters
+from treetop.mechanisms.wire.taps import Continue, encode_lists
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.consensus_pruning import PruningCandidates
 from treetop.trie.user_groups import VALIDATING, Group
@@ -30,13 +31,13 @@ def facts(party: int = 1, messages: int = 1, **settings: object) -> PublicFacts[
 
 
 def test_the_question_for_a_shallow_trie_says_nothing_and_the_next_message_something() -> None:
-    assert Taps().decode_message(facts(messages=0), None) is None
+    assert Taps().wire.decode_message(facts(messages=0), None) is None
     with pytest.raises(PeerViolation, match="message: expected none"):
-        Taps().decode_message(facts(messages=0), Taps().encode_message(Continue(SHARED)))
+        Taps().wire.decode_message(facts(messages=0), Taps().wire.encode_message(Continue(SHARED)))
     with pytest.raises(PeerViolation, match="message: expected an object, found NoneType"):
-        Taps().decode_message(facts(messages=1), None)
+        Taps().wire.decode_message(facts(messages=1), None)
     alone = facts(messages=0, shared_trie=False)
-    assert Taps().decode_message(alone, Taps().encode_message(Continue(None))) == Continue(None)
+    assert Taps().wire.decode_message(alone, Taps().wire.encode_message(Continue(None))) == Continue(None)
 
 
 def sent(content: dict[str, Any], **changed: Any) -> PublicFacts[TapsParameters]:
@@ -44,7 +45,7 @@ def sent(content: dict[str, Any], **changed: Any) -> PublicFacts[TapsParameters]
     known.messages.append(Continue(SHARED))
     lists = {**encode_lists({2: LISTS})["2"], **changed}
     counted = {"prefixes": [], "support": [], "reports": 0, "domain": 5}
-    found = Taps().decode_findings(known, {"counted": counted, "pruning": {**content, "2": lists}})
+    found = Taps().wire.decode_findings(known, {"counted": counted, "pruning": {**content, "2": lists}})
     assert list(found.D) == [2]
     return known
 
@@ -60,9 +61,9 @@ def test_lists_lie_below_the_shared_trie() -> None:
 def test_the_last_party_has_nobody_to_send_lists_to() -> None:
     known = facts(2, messages=2)
     counted = {"prefixes": [], "support": [], "reports": 0, "domain": 5}
-    assert Taps().decode_findings(known, {"counted": counted, "pruning": {}}).D == {}
+    assert Taps().wire.decode_findings(known, {"counted": counted, "pruning": {}}).D == {}
     with pytest.raises(PeerViolation, match="fields of pruning lists"):
-        Taps().decode_findings(known, {"counted": counted, "pruning": encode_lists({2: LISTS})})
+        Taps().wire.decode_findings(known, {"counted": counted, "pruning": encode_lists({2: LISTS})})
 
 
 def test_a_party_that_prunes_with_anothers_list_is_named() -> None:

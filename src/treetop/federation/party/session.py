@@ -93,7 +93,7 @@ class PartySession:
                     case HearServer():
                         answer = heard
                     case TellServer():
-                        upload = self._mechanism.encode_upload(self._facts, request.upload)
+                        upload = self._mechanism.wire.encode_upload(self._facts, request.upload)
                         self._facts.uploads.append(request.upload)
                         say = yield from _exchanged(self._outcome("upload", upload=upload))
                         heard = self._heard(say["message"])
@@ -150,7 +150,7 @@ class PartySession:
 
     def _heard(self, content: Any) -> object:
         """Return the mechanism's next message, as far as the own groups are large enough for it."""
-        message = self._mechanism.decode_message(self._facts, content)
+        message = self._mechanism.wire.decode_message(self._facts, content)
         self._facts.messages.append(message)
         usable, notes = self._mechanism.usable(self._facts, message, self._groups, self._task.least.validation)
         self._notes += notes
@@ -164,7 +164,7 @@ class PartySession:
             if "implausible" not in self._kept:
                 self._kept["implausible"] = self._collection.implausible(groups, counting)
             self._implausible = self._kept["implausible"]
-        return self._outcome("done", upload=self._mechanism.encode_findings(self._facts, found))
+        return self._outcome("done", upload=self._mechanism.wire.encode_findings(self._facts, found))
 
     def _hashed_counting(self, keys: Keys) -> Counting:
         return Counting(self._task.unlisted_oracle, self._task.unlisted_face.slots, NO_DOMAIN, keys)

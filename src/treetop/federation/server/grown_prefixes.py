@@ -56,7 +56,7 @@ def grown_prefixes(
     furthest = max(query.facts.values(), key=lambda facts: len(facts.messages))
     levels = []
     for number in range(2, min(len(furthest.messages), len(task.lengths)) + 1):  # the first message names the root
-        named = mechanism.published_prefixes(replace(furthest, messages=furthest.messages[:number]))
+        named = mechanism.wire.published_prefixes(replace(furthest, messages=furthest.messages[:number]))
         if named is not None:
             levels.append(GrownLevel(task.lengths[number - 1], frozenset(map(int, named.tolist()))))
     return levels

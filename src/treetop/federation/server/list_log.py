@@ -51,7 +51,7 @@ def check_list(
     require(question.group in weights_at(task, listed.party), "group of a list", "one of the party", question.group)
     check_question(task, question.group, question, listed.published)
     require(mechanism.prunes or not question.pruned, "pruned candidates", "none", len(question.pruned))
-    named = mechanism.published_prefixes(facts)
+    named = mechanism.wire.published_prefixes(facts)
     if named is not None:
         same = listed.published.prefixes == tuple(sorted(map(int, named.tolist())))
         require(same, "published prefixes", "those that the server named", "others")

@@ -29,8 +29,8 @@ from treetop.federation.task import (
 from treetop.federation.task_parameters import known_items, mechanism_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.signed_documents import canonical_json
-from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.protocol import MODES, Mechanism, Mode, P
+from treetop.mechanisms.parameters import P, Parameters
+from treetop.mechanisms.protocol import MODES, Mechanism, Mode
 from treetop.mechanisms.registry import known_setting, mechanism_named, registered_mechanism, unread_settings
 from treetop.mechanisms.strategy import TRIE, ItemsAhead, Question, Strategy, check_takes_sets, choose
 from treetop.mechanisms.strict_json import COUNT_BYTES, code_bytes
@@ -204,14 +204,15 @@ class QueryOrder:
         lengths, max_slots = mechanism.task_lengths(asked), MAX_SLOTS
         if mechanism.reports_names and hashed:
             texts |= {"hash_key": asked.hash_key} | ({"text_chunks": str(len(lengths) - 2)} if len(lengths) > 2 else {})
-        if mechanism.uploads(asked) > 1 and type(mechanism).encode_upload is Mechanism.encode_upload:
+        uploads = mechanism.wire.uploads(asked)
+        if uploads > 1 and not mechanism.wire.writes_uploads:
             raise InvalidInput(
-                f"{mechanism.name} sends {mechanism.uploads(asked)} uploads: a deployment expects encode_upload and "
-                "decode_upload, found neither"
+                f"{mechanism.name} sends {uploads} uploads: a deployment expects encode_upload and decode_upload, "
+                "found neither"
             )
         _check_messages(mechanism, asked, self)
         if self.mode == "rounds":
-            max_slots = max(mechanism.max_candidates(asked)) + 1
+            max_slots = max(mechanism.levels(asked).max_candidates) + 1
             longest = min(each.max_slots for each in task_oracles(oracle))
             if max_slots > longest:
                 raise InvalidInput(
@@ -266,9 +267,12 @@ def _text(asked: Parameters, name: str, settings: Mapping[str, object]) -> str:
 
 def _check_messages(mechanism: Mechanism[P], asked: P, order: QueryOrder) -> None:
     """Refuse a query whose messages a party does not take, or whose replies the server does not."""
-    longest, lengths = mechanism.max_candidates(asked), mechanism.lengths(asked)
-    message, what = mechanism.max_message_bytes(asked), f"what {mechanism.name} sends"
-    if order.mode == "rounds" and mechanism.max_kept(asked) is not None:
+    levels = mechanism.levels(asked)
+    longest = levels.max_candidates
+    lengths = levels.lengths
+    message = mechanism.wire.max_message_bytes(asked)
+    what = f"what {mechanism.name} sends"
+    if order.mode == "rounds" and levels.max_kept is not None:
         steps = [longer - shorter for shorter, longer in pairwise(lengths)]
         signed = [
             (candidates + (candidates >> step)) * (code_bytes(length) + _ESCAPES)
@@ -281,7 +285,7 @@ def _check_messages(mechanism: Mechanism[P], asked: P, order: QueryOrder) -> Non
             f"a party takes messages of {MAX_MESSAGE_BYTES:,} bytes at most, found up to {found:,} in {what}: "
             "keep fewer prefixes, or ask for fewer items or more levels"
         )
-    reply = mechanism.max_reply_bytes(asked)
+    reply = mechanism.wire.max_reply_bytes(asked, levels)
     if reply > MAX_REPLY_BYTES:
         raise InvalidInput(
             f"a server takes replies of {MAX_REPLY_BYTES:,} bytes at most, found counts of up to {longest[-1]:,} "
@@ -291,7 +295,9 @@ def _check_messages(mechanism: Mechanism[P], asked: P, order: QueryOrder) -> Non
 
 def longest_reply(task: DeviceTask, listed: ItemList | None = None) -> int:
     """Run by the server: the bytes that it takes of a reply, from what the mechanism may upload in this task."""
-    counts = mechanism_of(task, listed).max_reply_bytes(parameters_of(task))
+    mechanism = mechanism_of(task, listed)
+    parameters = parameters_of(task)
+    counts = mechanism.wire.max_reply_bytes(parameters, mechanism.levels(parameters))
     return min(counts + REPLY_AROUND_BYTES, MAX_REPLY_BYTES)
 
 

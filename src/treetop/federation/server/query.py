@@ -153,7 +153,7 @@ class ServerQuery:
         facts = self._facts[party]
         facts.messages.append(said)
         self._notes += self._mechanism.message_notes(facts, said)
-        message = self._mechanism.encode_message(said)
+        message = self._mechanism.wire.encode_message(said)
         if len(facts.messages) > 1:
             return ServerMessage("say", {"message": message})
         members = [[member.name, member.users] for member in roster.members]
@@ -190,16 +190,16 @@ class ServerQuery:
         return following
 
     def _take_upload(self, facts: PublicFacts[Parameters], kind: str, content: Any) -> None:
-        last = len(facts.messages) == self._mechanism.uploads(self._parameters)
+        last = len(facts.messages) == self._mechanism.wire.uploads(self._parameters)
         wanted = "done" if last else "upload"
         require(kind == wanted, "kind of the reply", wanted, kind)
         entry = self._records[facts.member.name]
         upload: Upload
         if last:
-            upload = findings = self._mechanism.decode_findings(facts, content)
+            upload = findings = self._mechanism.wire.decode_findings(facts, content)
             entry.findings, entry.domain = findings.heavy_hitters, findings.heavy_hitters.domain
         else:
-            upload = self._mechanism.decode_upload(facts, content)
+            upload = self._mechanism.wire.decode_upload(facts, content)
         self._uploads[entry.name] = upload
         facts.uploads.append(upload)
         entry.uplink_bits += upload.bits

@@ -130,7 +130,7 @@ def result_content(
         ],
         "mode": mode_of(task), "task": task.digest.hex(), "name": task.name,
         "covered": expected.covered(present, missing),
-        "levels": mechanism.levels(parameters),
+        "levels": len(mechanism.levels(parameters)),
         "privacy": {
             "epsilon": task.budget.text, "reports_per_user": 1, "oracle": task.oracle, "not_covered": NOT_COVERED,
         },

@@ -32,9 +32,9 @@ from treetop.mechanisms.dialogue import (
     TellServer,
     ask,
 )
+from treetop.mechanisms.levels import Levels
 from treetop.mechanisms.panorama.deployment import DeployedNames
 from treetop.mechanisms.panorama.discovery import ConspicuousNames, most_conspicuous
-from treetop.mechanisms.panorama.messages import ChunksWanted, CountsWanted, FirstCounts, NamesWanted
 from treetop.mechanisms.panorama.name_counts import NameCounts, SurveyedNames
 from treetop.mechanisms.panorama.plan import (
     MAX_NAME_BITS,
@@ -47,6 +47,7 @@ from treetop.mechanisms.panorama.plan import (
 )
 from treetop.mechanisms.panorama.ranking import ZETA, ClosingRound, Reporting
 from treetop.mechanisms.panorama.texts import ChunkCounts, ListedNames, Texts, chunk_rows, spelt_texts
+from treetop.mechanisms.wire.panorama import ChunksWanted, CountsWanted, FirstCounts, NamesWanted, PanoramaWire
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
 from treetop.oracles.name_reports import counts_every_name
 from treetop.oracles.registry import AUTO, find_oracle, listed_oracle, oracle_named, set_form
@@ -223,12 +224,8 @@ class Panorama(DeployedNames):
         unread = others[[name not in read for name in others.tolist()]]
         return NamesWanted(np.append(code_array(known, parameters.bits), unread), chunks)
 
-    def lengths(self, parameters: PanoramaParameters) -> tuple[int, ...]:
-        """Return the one level: whole names."""
-        return (0, parameters.bits)
-
-    def max_candidates(self, parameters: PanoramaParameters) -> tuple[int, ...]:
-        """Return the length of the list: all other names are counted at once, or refused where they cannot be."""
+    def levels(self, parameters: PanoramaParameters) -> Levels:
+        """Return the one level, whole names; those on no list are counted at once, or refused where they cannot be."""
         if self.discovers and parameters.oracle != AUTO and not counts_every_name(find_oracle(parameters.oracle)):
             raise InvalidInput(
                 f"names on no list are found through an oracle that counts every name, {WalshHashing.name}, found "
@@ -238,11 +235,12 @@ class Panorama(DeployedNames):
             raise InvalidInput(
                 f"names that are counted all at once have at most {MAX_NAME_BITS} bits, found bits = {parameters.bits}"
             )
-        return (len(self.listed),)
+        return Levels((0, parameters.bits), (len(self.listed),))
 
-    def uploads(self, parameters: PanoramaParameters) -> int:  # noqa: ARG002
-        """Return the first counts, those of others, the chunks, and the findings."""
-        return 2 + self.discovers * (1 + self.texts)
+    @property
+    def wire(self) -> PanoramaWire:  # type: ignore[override]
+        """Return how names and counts are written, which the list decides."""
+        return PanoramaWire(self)
 
     def choices(self, parameters: PanoramaParameters) -> tuple[str, ...]:
         """Say what was chosen and why, for the reader of an answer."""

@@ -37,7 +37,7 @@ def test_a_task_says_all_that_its_dialogues_need(mechanism: str, mode: Any) -> N
     task = planned_task(ordered(mechanism, mode=mode, k=7, epsilon="1.50", settings=settings))
     parameters: Any = parameters_of(DeviceTask.from_canonical_bytes(task.canonical_bytes()))
     assert (parameters.k, parameters.epsilon, parameters.bits) == (7, 1.5, 24)
-    assert task.lengths == mechanism_named(mechanism).lengths(parameters)
+    assert task.lengths == mechanism_named(mechanism).levels(parameters).lengths
     assert (task.bits, mode_of(task)) == (24, mode)
     assert parameters.least_kept == (2 if mode == "rounds" else 1)
     assert {entry.group.level for entry in task.groups} == set(range(1, len(task.lengths)))

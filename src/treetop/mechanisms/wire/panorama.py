@@ -6,20 +6,26 @@ them: nothing that no report could give can be said.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from treetop.encoding.bit_strings import Codes, code_array
 from treetop.encoding.text_code import CHUNK_VALUES
-from treetop.mechanisms.dialogue import Findings
+from treetop.mechanisms.dialogue import Findings, Upload
+from treetop.mechanisms.levels import Levels
 from treetop.mechanisms.panorama.discovery import STEP, ConspicuousNames
 from treetop.mechanisms.panorama.name_counts import signed_counts
+from treetop.mechanisms.panorama.plan import MAX_ASKED, MAX_READ, SPARE, PanoramaParameters
 from treetop.mechanisms.panorama.texts import ChunkCounts, Rows
+from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.strict_json import (
+    MESSAGE_HEAD,
+    code_bytes,
     code_texts,
     codes,
     packed_bytes,
+    packed_length,
     packed_text,
     record,
     require,
@@ -28,11 +34,15 @@ from treetop.mechanisms.strict_json import (
     whole,
     wholes,
 )
+from treetop.mechanisms.wire.form import WireForm
 from treetop.oracles.frequency_oracle import FrequencyOracle, Tally
 from treetop.oracles.walsh.device import no_name
 from treetop.trie.global_ranking import COUNT_BITS
 from treetop.trie.party_counts import LARGEST_UNARY, LARGEST_VALUE, PartyCounts, QuantisedCounts, noise_deviation
 from treetop.trie.significance import normal_scores
+
+if TYPE_CHECKING:
+    from treetop.mechanisms.panorama.mechanism import Panorama
 
 ESCAPED_BITS = LARGEST_UNARY + 2 + COUNT_BITS
 """Of a count at most: the ones, a sign, the value."""
@@ -201,3 +211,82 @@ def written_findings(findings: Findings, users: int, oracle: FrequencyOracle[Any
     shares = oracle.q + (oracle.p - oracle.q) * np.append(found.counts, outside.counts) / users
     support = np.rint(np.append(reports, outside.reports) * shares).astype(np.int64).tolist()
     return {"support": support[:-1], "outside": support[-1]}
+
+
+@dataclass(frozen=True)
+class PanoramaWire(WireForm[PanoramaParameters]):
+    """What Panorama sends over one list: nothing and the first counts, names and counts, chunks, signed counts."""
+
+    panorama: "Panorama"
+
+    def uploads(self, parameters: PanoramaParameters) -> int:
+        """Return the first counts, those of others, the chunks, and the findings."""
+        return 2 + self.panorama.discovers * (1 + self.panorama.texts)
+
+    def max_message_bytes(self, parameters: PanoramaParameters) -> int:
+        """Return the bytes of all names that are asked about, or of the closing round's with their chunks."""
+        name = code_bytes(parameters.bits)
+        closing = self._most_wanted(parameters) * (name + 2 * parameters.text_chunks + 3)
+        return MESSAGE_HEAD + max(MAX_ASKED * name, closing)
+
+    def max_reply_bytes(self, parameters: PanoramaParameters, levels: Levels) -> int:
+        """Return the bytes of the first counts, or of all chunks behind the names that are read."""
+        first = packed_length(-(-len(self.panorama.listed) * ESCAPED_BITS // 8))
+        first += packed_length(((1 << parameters.bits) >> 2) + FEW_BYTES)
+        chunk = packed_length(-(-MAX_READ * CHUNK_VALUES * ESCAPED_BITS // 8))
+        return MESSAGE_HEAD + max(first, parameters.text_chunks * (chunk + 3))
+
+    def _most_wanted(self, parameters: PanoramaParameters) -> int:
+        return parameters.k + SPARE + max(MAX_READ, parameters.k + SPARE)
+
+    def encode_message(self, message: object) -> Any:
+        """Run by the server: names, and in the closing round the chunks of those that were read."""
+        return None if message is None else cast(CountsWanted | ChunksWanted | NamesWanted, message).to_json()
+
+    def decode_message(self, facts: PublicFacts[PanoramaParameters], content: Any) -> object:
+        """Run by the party: nothing at first; then names to be counted, to be read, to be counted for good."""
+        number, bits = len(facts.messages), facts.parameters.bits
+        if number == 0:
+            return super().decode_message(facts, content)
+        if number == self.uploads(facts.parameters) - 1:
+            chunks = self.panorama.plan(facts.parameters, facts.roster).chunks
+            return read_names_wanted(content, bits, chunks, self._most_wanted(facts.parameters))
+        if number == 1:
+            return CountsWanted(read_names(content, bits, MAX_ASKED))
+        return ChunksWanted(read_names(content, bits, MAX_READ))
+
+    def encode_upload(self, facts: PublicFacts[PanoramaParameters], upload: Upload) -> Any:
+        """Run by the party: packed counts."""
+        if isinstance(upload, FirstCounts):
+            return upload.to_json()
+        if isinstance(upload, ChunkCounts):
+            return {"chunks": [packed_text(chunk.to_bytes()) for chunk in upload.chunks]}
+        return {"counts": packed_text(cast(QuantisedCounts, upload).to_bytes())}
+
+    def decode_upload(self, facts: PublicFacts[PanoramaParameters], content: Any) -> Upload:
+        """Run by the server: the counts of the newest message's names, in the range that reports can give."""
+        reader, plan = self._reader(facts), self.panorama.plan(facts.parameters, facts.roster)
+        if len(facts.messages) == 1:
+            devices = [facts.max_reports.get(1 + kind, 0) for kind in range(len(plan.weights))]
+            return reader.first(
+                content, devices, self.panorama.listed.names, plan.tau if self.panorama.discovers else None
+            )
+        kinds, asked = cast(FirstCounts, facts.uploads[0]).kinds, facts.messages[-1]
+        if isinstance(asked, CountsWanted):
+            return reader.counts(record("counts", content, {"counts"})["counts"], len(asked.names), kinds[0])
+        return reader.chunk_counts(content, len(cast(ChunksWanted, asked).names), kinds)
+
+    def encode_findings(self, facts: PublicFacts[PanoramaParameters], findings: Findings) -> Any:
+        """Run by the party: the support of every name that was asked for."""
+        wanted = cast(NamesWanted, facts.messages[-1])
+        return written_findings(findings, facts.member.users, self.panorama.oracle(facts.parameters), wanted)
+
+    def decode_findings(self, facts: PublicFacts[PanoramaParameters], content: Any) -> Findings:
+        """Run by the server: the support of every name that it asked for."""
+        kinds = cast(FirstCounts, facts.uploads[0]).kinds
+        return self._reader(facts).findings(content, cast(NamesWanted, facts.messages[-1]), kinds)
+
+    def _reader(self, facts: PublicFacts[PanoramaParameters]) -> UploadReader:
+        parameters = facts.parameters
+        signed = parameters.rule(len(facts.roster.members)) == "sum"
+        return UploadReader(parameters.bits, facts.member.users, self.panorama.oracle(parameters), signed)
