@@ -5,6 +5,7 @@ import webbrowser
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib.resources import files
+from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -20,7 +21,6 @@ from rich.progress import (
 
 from treetop.adapters.system.durable_file import replace_durably
 from treetop.cli.federation.known_lists import LIST_OPTIONS, read_lists
-from treetop.cli.federation.qr_code import in_terminal, qr_code
 from treetop.cli.options import SEARCH, Encoding, MaybeMechanism, completing, read_settings, seconds_of
 from treetop.cli.rendering import present, present_campaign
 from treetop.cli.screen import Description, Json, err, note, reading_bar
@@ -313,8 +313,18 @@ def _invite(site: SurveySite, plan: SurveyPlan, phones: bool) -> None:
         url, fingerprint = site.listen_to_phones(address)
         note(f"phones in the same network: {url}")
         note(f"its certificate was made here, so a phone warns once; SHA-256 {fingerprint[:23]}…")
-        for line in in_terminal(qr_code(url)).splitlines():
+        for line in qr_lines(url):
             err.print(line, highlight=False, soft_wrap=True)
+
+
+def qr_lines(url: str) -> list[str]:
+    """Return an address as a QR code in half blocks, so that a phone need not type it."""
+    from segno import make_qr  # noqa: PLC0415  an extra, loaded where a code is shown
+
+    drawn = StringIO()
+    # The standard asks for 4 modules of margin; readers manage with 2 where the terminal's background goes on.
+    make_qr(url, error="l").terminal(drawn, border=2, compact=True)
+    return drawn.getvalue().splitlines()
 
 
 MAX_BARS = 8
