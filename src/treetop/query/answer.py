@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 
 
 BAR, TRUE = "#0072B2", "#D55E00"
+FALLBACK_FONTS = (
+    "Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Zen Hei", "PingFang SC", "Hiragino Sans", "Microsoft YaHei",
+    "Noto Emoji", "Symbola", "Segoe UI Emoji",
+)  # fmt: skip
+"""Fonts that matplotlib takes, where they are installed, for characters that the usual one lacks (CJK, emoji)."""
 """Blue and vermilion of Okabe and Ito, which everybody can distinguish."""
 SIMULATION = "simulation"
 SIMULATED = "This was a simulation on data you hold: no device was asked."
@@ -170,7 +175,7 @@ class Answer:
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw a bar with its error bar for each item; needs the extra `plot`."""
         with needed_for("a plot", "plot"):
-            from treetop.query.plot_fonts import drawable  # noqa: PLC0415  an extra, loaded by those who plot
+            from matplotlib import font_manager, rcParams  # noqa: PLC0415  an extra, loaded by those who plot
 
         items, title = self.to_arrow(), self.title
         rows, ranks = items.to_pydict(), range(len(items))
@@ -184,8 +189,9 @@ class Answer:
         if known:
             true = [rows["true_count"][rank] for rank in known]
             axes.scatter(true, known, color=TRUE, marker="D", s=28, zorder=3, label="true count")
-        names, families = drawable(visible(item) for item in rows["item"])
-        axes.set_yticks(ranks, names, parse_math=False, fontfamily=families)
+        installed = {font.name for font in font_manager.fontManager.ttflist}
+        families = [*rcParams["font.family"], *(name for name in FALLBACK_FONTS if name in installed)]
+        axes.set_yticks(ranks, [visible(item) for item in rows["item"]], parse_math=False, fontfamily=families)
         axes.invert_yaxis()
         axes.set_xlabel("users")
         axes.set_title(title, loc="left", fontsize=10)
