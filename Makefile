@@ -96,8 +96,8 @@ $(BENCH)/.bench: requirements/bench.txt pyproject.toml
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-bench: $(BENCH)/.bench  ## measure ratios against peers and limits and rewrite docs/benchmarks.md
-	$(BENCH)/bin/python -m benchmarks.report
+bench: $(BENCH)/.bench  ## measure ratios against peers and limits and rewrite docs/benchmarks.md; NAME=counting measures one
+	$(BENCH)/bin/python -m benchmarks.report $(NAME)
 
 $(FLOWER)/.flower: $(BRIDGE)/requirements.txt $(BRIDGE)/pyproject.toml
 	$(PYTHON) -m venv $(FLOWER)
@@ -117,7 +117,7 @@ lock: $(VENV)/.dev  ## pin every dependency with its hashes, without addresses
 	$(COMPILE) pyproject.toml --extra federation --constraint requirements/runtime.txt --output-file requirements/party.txt
 	$(COMPILE) pyproject.toml --extra words --constraint requirements/dev.txt --output-file requirements/words.txt
 	$(COMPILE) --group moto --output-file requirements/moto.txt
-	$(COMPILE) pyproject.toml --extra federation --group build --group bench --output-file requirements/bench.txt
+	$(COMPILE) pyproject.toml --extra federation --extra postgres --group build --group bench --output-file requirements/bench.txt
 	$(COMPILE) --group audit --output-file requirements/audit.txt
 	$(COMPILE) $(BRIDGE)/pyproject.toml --group $(BRIDGE)/pyproject.toml:build --output-file $(BRIDGE)/requirements.txt
 	cd $(SDK) && node lock.mjs

@@ -1,6 +1,6 @@
 """`make bench`: measure everything, print the table and write docs/benchmarks.md.
 
-`python -m benchmarks.report NAME...` measures some rooms only and leaves the other sections as they are.
+`make bench NAME=counting` measures one room and leaves the other sections as they are.
 """
 
 import platform
@@ -88,7 +88,10 @@ def page(sections: dict[str, str]) -> str:
 
 
 def main(names: list[str]) -> None:
-    passed, sections = True, {}
+    if unknown := {*names} - {*MODULES}:
+        sys.exit(f"NAME: expected one of {', '.join(MODULES)}, got {', '.join(unknown)}")
+    passed = True
+    sections = {}
     for name in names or MODULES:
         rows = list(MODULES[name].measure())
         sections[name] = section(MODULES[name], rows)

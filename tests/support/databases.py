@@ -5,15 +5,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
-import pytest
 
 from treetop.adapters.memory.ports import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
 from treetop.adapters.store_choice import open_stores
 from treetop.federation.service_ports import Journal, ReportStore
+
+if TYPE_CHECKING:  # benchmarks use this module, and their environment has no pytest
+    import pytest
 
 PLACES = ("memory", "sqlite", "postgres")
 TABLES = ("store", "task", "document", "collection", "spent", "body", "enrolled", "book", "entry")
@@ -86,7 +88,7 @@ class Place:
         self.store.close()
 
 
-def place_called(name: str, folder: Path, request: pytest.FixtureRequest) -> Place:
+def place_called(name: str, folder: Path, request: "pytest.FixtureRequest") -> Place:
     """Return an empty store of that kind."""
     if name == "sqlite":
         return Place(name, lambda: open_stores(str(folder / f"store_{folder.name}.db")))
