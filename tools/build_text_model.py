@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from treetop.whole_files import write_whole
+
 HERE = Path(__file__).parent
 CORPUS = HERE / "text_model_corpus.txt"
 MODEL = HERE.parent / "src" / "treetop" / "encoding" / "public_text_model.json"
@@ -121,4 +123,4 @@ def model_text() -> str:
 
 
 if __name__ == "__main__":
-    MODEL.write_text(model_text(), encoding="utf-8")
+    write_whole(MODEL, model_text().encode("utf-8"))

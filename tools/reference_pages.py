@@ -20,6 +20,7 @@ from treetop.mechanisms.registry import OWN, SETTINGS
 from treetop.privacy.epsilon import Epsilon
 from treetop.services.party import app as party_app
 from treetop.services.server import app as server_app
+from treetop.whole_files import write_whole
 
 DOCS = ROOT / "docs"
 REFERENCE = DOCS / "reference"
@@ -145,7 +146,7 @@ def write(pages: dict[Path, str]) -> None:
     """Write pages that have changed; others keep their time, by which Sphinx knows what to read again."""
     for path, text in pages.items():
         if not path.exists() or path.read_text("utf-8") != text:
-            path.write_text(text, "utf-8")
+            write_whole(path, text.encode("utf-8"))
 
 
 if __name__ == "__main__":

@@ -57,6 +57,14 @@ class InvalidInput(TreetopError, ValueError):
     """The caller's mistake."""
 
 
+class OutputFailed(TreetopError):
+    """A result that could not be written where it was asked for; it is in `rescued`, or on standard output."""
+
+    def __init__(self, output: str, reason: str, rescued: str | None) -> None:
+        self.rescued = rescued
+        super().__init__("output_failed", output=output, reason=reason, rescued=rescued)
+
+
 class UnknownName(InvalidInput):
     """A name that is not on the list; the message offers the nearest one that is."""
 

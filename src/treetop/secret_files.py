@@ -4,6 +4,7 @@ What Treetop keeps (stores, ledgers, tickets, logs) it makes private itself, wha
 tickets that they pass on, an item) is read only if nobody else can read it.
 """
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -16,23 +17,51 @@ FOR_OWNER, FOLDER_FOR_OWNER = 0o600, 0o700
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
+def create_new(path: Path) -> IO[bytes]:
+    """Open a file that must not exist yet, not even as a link, for writing; others may read what the umask allows."""
+    return open(path, "xb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o666))
+
+
 def create_private(path: Path) -> IO[bytes]:
     """Open a file that must not exist yet, not even as a link, for writing."""
     return open(path, "xb", opener=_opened_privately)
 
 
 def open_private(path: Path, mode: str) -> IO[bytes]:
-    """Open a file of our own, new or not; no link is followed."""
+    """Open a file of our own, new or not; no link is followed, and nothing but a regular file is touched."""
     return open(path, mode, opener=_opened_privately)
 
 
+def open_own(path: Path) -> IO[bytes]:
+    """Open a file that this user alone has made, or a new one, for reading and writing; others may read it."""
+    return open(path, "r+b", opener=_opened_by_its_owner)
+
+
 def _opened_privately(name: str, flags: int) -> int:
-    handle = os.open(name, flags | os.O_NOFOLLOW, FOR_OWNER)
+    handle = _opened(name, flags, FOR_OWNER)
     try:
-        os.fchmod(handle, FOR_OWNER)  # the umask may have taken too much
+        os.fchmod(handle, FOR_OWNER)  # the umask may have taken too much, a copy by hand too little
     except BaseException:
         os.close(handle)
         raise
+    return handle
+
+
+def _opened_by_its_owner(name: str, flags: int) -> int:
+    handle = _opened(name, flags | os.O_CREAT, 0o666)
+    found = os.fstat(handle)
+    if found.st_uid != os.geteuid() or found.st_nlink > 1:
+        os.close(handle)
+        raise PermissionError(errno.EPERM, "it is another user's, or has another name (a hard link)", name)
+    return handle
+
+
+def _opened(name: str, flags: int, mode: int) -> int:
+    """Open a regular file; O_NONBLOCK, since opening a pipe would wait for somebody at its other end."""
+    handle = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY, mode)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is no regular file", name)
     return handle
 
 

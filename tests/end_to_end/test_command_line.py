@@ -170,7 +170,7 @@ def test_demo_shows_truth_estimates_and_means() -> None:
         (["find", "syn", "--mechanism", "tap", "--set", "levels=2"], "ask for more levels"),
         (["evaluate", "syn", "--repeats", "0"], "repeats must be"),
         (["evaluate", "syn", "--workers", "0"], "workers must be"),
-        (["evaluate", "syn", "--output", "rows.xml"], "expected an output ending in .parquet or .csv or .json"),
+        (["evaluate", "syn", "--output", "rows.xml"], "an output ends in one of .parquet, .csv, .json"),
         (["evaluate", "syn", "--ks", "ten"], "--ks expects whole numbers separated by commas, found 'ten'"),
         (["demo", "--k", "-3"], "k must be a whole number of at least 1, found -3"),
         (["fnid", "syn"], "No such command 'fnid'"),

@@ -6,6 +6,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import IO
 
 import pyarrow.parquet as pq
 import pytest
@@ -109,9 +110,9 @@ def test_a_database_is_private_before_it_is_opened(
 def test_a_report_file_is_private_before_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen, original = list[int](), pq.ParquetWriter
 
-    def watched(path: Path, *arguments: object, **options: object) -> object:
-        seen.append(mode_of(path))
-        return original(path, *arguments, **options)
+    def watched(file: IO[bytes], *arguments: object, **options: object) -> object:
+        seen.append(stat.S_IMODE(os.fstat(file.fileno()).st_mode))
+        return original(file, *arguments, **options)
 
     monkeypatch.setattr(pq, "ParquetWriter", watched)
     os.umask(0)
@@ -136,7 +137,7 @@ def test_what_an_earlier_version_left_open_is_closed(tmp_path: Path) -> None:
 def test_no_link_is_followed(tmp_path: Path) -> None:
     victim, path = tmp_path / "victim", tmp_path / "file"
     victim.write_bytes(b"precious")
-    (tmp_path / "file.new").symlink_to(victim)
+    path.symlink_to(victim)
     replace_durably(path, b"content")
     assert (path.read_bytes(), path.is_symlink(), victim.read_bytes()) == (b"content", False, b"precious")
     (tmp_path / "link").symlink_to(victim)
@@ -147,11 +148,10 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     assert victim.read_bytes() == b"precious"
 
 
-def test_what_a_crash_left_beside_a_file_does_no_harm(tmp_path: Path) -> None:
-    (tmp_path / "file.new").write_bytes(b"half")
-    (tmp_path / "file.new").chmod(0o644)
-    replace_durably(tmp_path / "file", b"whole")
-    assert {path.name: mode_of(path) for path in tmp_path.iterdir()} == {"file": 0o600}
+def test_what_a_crash_left_beside_a_ledger_is_gone_at_the_next_start(tmp_path: Path) -> None:
+    (tmp_path / f".ledger.{'0a' * 8}.partial").write_bytes(b"half")
+    with closing(DeviceState(tmp_path)):
+        assert [path.name for path in tmp_path.iterdir()] == ["ledger.lock"]
 
 
 def test_a_store_may_be_a_link_to_another_disk(tmp_path: Path) -> None:

@@ -77,6 +77,57 @@ def test_the_rules_see_what_they_should(mutant: str) -> None:
     assert list(faults(mutant))
 
 
+WRITING = {
+    "write_text", "write_bytes", "rename", "chmod", "fchmod", "lchmod", "touch", "to_parquet", "copyfile", "copy2",
+    "NamedTemporaryFile", "mkstemp",
+}  # fmt: skip
+"""Methods and functions that make, replace or open up a file by its name."""
+WRITERS = {
+    "src/treetop/secret_files.py": "opens every file that is made",
+    "src/treetop/whole_files.py": "replaces every file that is replaced",
+    "src/treetop/datasets/downloads.py": "renames a download, whose partial file has one name: it is resumed",
+    "src/treetop/adapters/relational/commit_numbers.py": "opens the file that it has just replaced",
+    "bridges/flower/treetop_flower/launch.py": "the bridge's own writer",
+    "bridges/flower/treetop_flower/pinned.py": "appends to a log, and follows no link",
+}
+
+
+def written_by_name(source: str) -> Iterator[str]:
+    """Yield calls that write a file and do not go through the one writer."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        name = ast.unparse(node.func)
+        last = name.rpartition(".")[2]
+        given = {each.arg: each.value for each in node.keywords}
+        place = 0 if "." in name else 1
+        mode = given.get("mode") or (node.args[place] if last == "open" and len(node.args) > place else None)
+        letters = set(mode.value) if isinstance(mode, ast.Constant) and isinstance(mode.value, str) else set()
+        if (last in WRITING and last != name) or name in ("os.replace", "os.open", "os.truncate"):
+            yield f"line {node.lineno}: {name}"
+        elif last == "open" and letters & set("wax+") and "opener" not in given:
+            yield f"line {node.lineno}: {name} for writing"
+
+
+@pytest.mark.parametrize(
+    "path", [*FILES, *sorted((ROOT / "tools").rglob("*.py"))], ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_every_file_goes_through_the_one_writer(path: Path) -> None:
+    found = list(written_by_name(path.read_text()))
+    assert bool(found) == (str(path.relative_to(ROOT)) in WRITERS), found
+
+
+@pytest.mark.parametrize("mutant", [
+    "path.write_text(x)", "p.write_bytes(x)", "open(p, 'w')", "p.open('ab')", "open(p, mode='r+b')", "os.replace(a, b)",
+    "os.open(p, 1)", "p.chmod(0)", "os.chmod(p, 0)", "tempfile.NamedTemporaryFile()", "p.touch()",
+])  # fmt: skip
+def test_the_reader_of_writers_sees_what_it_should(mutant: str) -> None:
+    assert list(written_by_name(mutant))
+    assert not list(
+        written_by_name("open(p); p.open('rb'); text.replace('a', 'b'); replace(value, k=1); write_whole(p, x)")
+    )
+
+
 def test_devices_take_no_other_randomness_than_the_systems() -> None:
     for room in DEVICE_ROOMS:
         for path in (SOURCE / "treetop" / room).glob("*.py"):

@@ -14,6 +14,8 @@ from typing import Any
 
 from tools.supply_chain.locks import LOCKS, ROOT, Locked, locked
 
+from treetop.whole_files import write_whole
+
 SBOM = ROOT / "build" / "sbom.json"
 _EXPRESSION = "License-Expression"
 LONGEST_NAME = 80
@@ -90,5 +92,5 @@ def written(content: dict[str, Any]) -> str:
 
 if __name__ == "__main__":
     SBOM.parent.mkdir(exist_ok=True)
-    SBOM.write_text(written(bill()), "utf-8")
+    write_whole(SBOM, written(bill()).encode("utf-8"))
     print(SBOM.relative_to(ROOT))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from treetop_flower.keeper import LOOK_SECONDS, FlowerCommand, Keeper, gateway_health
-from treetop_flower.launch import private_folder, superlink, supernode
+from treetop_flower.launch import private_folder, superlink, supernode, write_private
 from treetop_flower.settings import BadSettings, LinkSettings, NodeSettings, read_settings
 
 BAD_INPUT = 2
@@ -54,7 +54,7 @@ def _paced(state: Path) -> None:
     mark = state / "started"
     if mark.exists() and time.time() < mark.stat().st_mtime + PACE_SECONDS:
         time.sleep(PACE_SECONDS)
-    mark.touch()
+    write_private(mark, "")
 
 
 def _keep(settings: LinkSettings) -> NoReturn:

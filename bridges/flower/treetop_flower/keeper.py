@@ -14,7 +14,7 @@ from http.client import HTTPConnection, HTTPException
 from importlib.resources import files
 from typing import Any, Protocol
 
-from treetop_flower.launch import environment, private_folder, programs
+from treetop_flower.launch import environment, private_folder, programs, write_private
 from treetop_flower.settings import Address, LinkSettings
 
 CONNECTION = "treetop"
@@ -70,19 +70,19 @@ class FlowerCommand:
         self._environment = environment(self._folder)
         self._app = private_folder(self._folder / "app")
         package = private_folder(self._app / "treetop_flower")
-        (self._app / "pyproject.toml").write_text(APP, "utf-8")
+        write_private(self._app / "pyproject.toml", APP)
         for source in files("treetop_flower").iterdir():
             if source.name.endswith(".py"):
-                (package / source.name).write_text(source.read_text("utf-8"), "utf-8")
+                write_private(package / source.name, source.read_text("utf-8"))
         certificate = json.dumps(str(settings.ca), ensure_ascii=False)
         connection = f'address = "{settings.listen}"\nroot-certificates = {certificate}\n'
         config = f'[superlink]\ndefault = "{CONNECTION}"\n\n[superlink.{CONNECTION}]\n{connection}'
-        (self._folder / "flower" / "config.toml").write_text(config, "utf-8")
+        write_private(self._folder / "flower" / "config.toml", config)
 
     def register(self, party: str, public_key: str) -> None:
         """Make a key known, unless it is."""
         file = self._folder / "key.pub"
-        file.write_text(public_key + "\n", "ascii")
+        write_private(file, public_key + "\n")
         try:
             self._said("supernode", "register", str(file), CONNECTION)
         except ControlFailed as failure:

@@ -1,11 +1,15 @@
 """How Flower's own programs are started: offline, with TLS and node keys, and with no way to run an app but ours."""
 
 import os
+import stat
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from secrets import token_hex
 
-from treetop_flower.settings import VARIABLE, LinkSettings, NodeSettings
+from treetop_flower.settings import VARIABLE, BadSettings, LinkSettings, NodeSettings
+
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 APP_COMMANDS = ("flwr-agentapp", "flwr-clientapp", "flwr-connector", "flwr-model", "flwr-serverapp", "flwr-simulation")
 """What Flower starts for work of any kind."""
@@ -24,10 +28,28 @@ def programs() -> Path:
 
 
 def private_folder(path: Path) -> Path:
-    """Make a folder for its owner alone."""
+    """Make a folder for its owner alone; one that is there keeps its mode, and is refused where others may write."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path.chmod(0o700)
+    found = path.stat()
+    if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & OTHERS_WRITE:
+        raise BadSettings(f"{path}: expected a folder of this user that nobody else may write, found another")
     return path
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write all of a file or nothing, for its owner alone, under a name nobody can guess until it is whole.
+
+    The bridge has an environment of its own and cannot import Treetop's writer.
+    """
+    partial = path.with_name(f".{path.name}.{token_hex(8)}.partial")
+    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def search_path(state: Path, ours: Mapping[str, str]) -> Path:
@@ -35,8 +57,7 @@ def search_path(state: Path, ours: Mapping[str, str]) -> Path:
     folder = private_folder(state / "programs")
     wanted = {"flower-superexec": "flower-superexec", **dict.fromkeys(APP_COMMANDS, "treetop-flower-refuse"), **ours}
     for name, program in wanted.items():
-        fresh = folder / f".{name}"
-        fresh.unlink(missing_ok=True)
+        fresh = folder / f".{name}.{token_hex(8)}"
         fresh.symlink_to(programs() / program)
         fresh.replace(folder / name)
     return folder

@@ -1,7 +1,6 @@
 """An audit as a document that somebody signs: when, where and of what it was, every claim in words, and its limits."""
 
 import json
-import os
 import platform
 import shutil
 import subprocess
@@ -13,9 +12,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from treetop.audit.audit_report import NOT_SEEN, AuditReport, Check
-from treetop.errors import InvalidInput
 from treetop.extras import DISTRIBUTION
 from treetop.public_text import visible
+from treetop.whole_files import write_whole
 
 ENDINGS = (".html", ".json", ".md")
 PACKAGE = Path(__file__).parents[1]
@@ -73,21 +72,10 @@ def _said(git: str, *words: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def checked_document(path: Path) -> Path:
-    """Refuse, before anything is run, a document that could not be written."""
-    if path.suffix.lower() not in ENDINGS:
-        raise InvalidInput(f"{path}: expected a document ending in {', '.join(ENDINGS)}")
-    if path.is_dir() or not path.parent.is_dir():
-        raise InvalidInput(f"{path}: expected a file in a folder that exists")
-    return path
-
-
 def write_document(report: AuditReport, found: Circumstances, path: Path) -> None:
     """Write the audit as the ending says, whole or not at all."""
     written = {".json": _json, ".md": _markdown, ".html": _page}[path.suffix.lower()]
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(written(report, found), "utf-8")
-    os.replace(partial, path)
+    write_whole(path, written(report, found).encode("utf-8"))
 
 
 def _json(report: AuditReport, found: Circumstances) -> str:

@@ -8,12 +8,14 @@ from rich.progress import BarColumn, Progress, TimeElapsedColumn, TimeRemainingC
 from rich.text import Text
 
 from treetop.audit.audit_report import NOT_SEEN, AuditReport
-from treetop.audit.documents import Circumstances, checked_document, write_document
+from treetop.audit.documents import ENDINGS, Circumstances, write_document
 from treetop.audit.run import parts, run_audit
 from treetop.cli.options import completing
 from treetop.cli.screen import Description, Json, err, note, out, print_json
+from treetop.cli.shared.output import write_or_rescue
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.oracles.registry import ORACLES
+from treetop.query.result_files import checked_output
 
 
 def audit(
@@ -44,7 +46,7 @@ def audit(
 ) -> None:
     """Check the privacy promise, exactly and by experiment; exit 1 if any claim fails."""
     if output is not None:
-        checked_document(output)
+        checked_output(output, ENDINGS)
     parts_audited = " and ".join(name for name in (mechanism, oracle) if name) or "every mechanism and oracle"
     found = Circumstances.here(f"{parts_audited}, {'quick' if quick else 'full'} sizes and samples")
     columns = (Description(), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
@@ -55,13 +57,13 @@ def audit(
             progress.update(task, description=title, completed=done)
 
         report = run_audit(quick, tick, mechanism, oracle)
-    if output is not None:
-        write_document(report, found, output)
-        note(f"wrote {output}")
     if json:
         print_json(report.as_json())
     else:
         _show(report)
+    if output is not None:
+        write_or_rescue(output, lambda path: write_document(report, found, path))
+        note(f"wrote {output}")
     if not report.passed:
         raise typer.Exit(1)
 

@@ -8,6 +8,7 @@ import typer
 from rich.progress import Progress
 
 from treetop.cli.screen import Json, note, out, print_json, progress_bar
+from treetop.cli.shared.output import write_or_rescue
 from treetop.datasets.build import Builder, built_parties, histogram_table, read_recipe
 from treetop.datasets.loading import write_histograms
 from treetop.query.result_files import checked_output
@@ -40,7 +41,8 @@ def build_data(
             counted=lambda number: bar.advance(bar.task_ids[0], number),
         )
         counts = builder.build()
-        write_histograms(histogram_table(counts, builder.checksums, read.seed), target)
+        table = histogram_table(counts, builder.checksums, read.seed)
+        write_or_rescue(target, lambda path: write_histograms(table, path))
     parties = built_parties(read, counts)
     for party in parties:
         if party.asked is not None and party.users < party.asked:

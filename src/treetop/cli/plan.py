@@ -10,7 +10,7 @@ from rich.text import Text
 from treetop.cli.options import CentralEpsilon, Delta, K, MaybeEpsilon, Trust, read_list
 from treetop.cli.rendering import fitted
 from treetop.cli.screen import Json, note, out, plain
-from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target, deliver
+from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target, deliver, write_or_rescue
 from treetop.errors import InvalidInput
 from treetop.oracles.set_reports import MAX_ITEMS
 from treetop.planning.campaign import DEFAULT_WEEKS, WEEK, CampaignPlan, Rotation, plan_campaign
@@ -26,6 +26,7 @@ from treetop.planning.plan import (
 )
 from treetop.planning.plan import plan as plan_query
 from treetop.privacy.shuffling import CentralGuarantee
+from treetop.whole_files import written_whole
 
 DAY = WEEK // 7
 SHOWN_OF_WEEKS = ("word list", "ids", "texts", "canopy")
@@ -123,7 +124,13 @@ def plan(
     if target is not None:
         from treetop.planning.plot import draw_plan  # noqa: PLC0415  matplotlib is an extra
 
-        draw_plan(planned).savefig(target, dpi=150)
+        figure = draw_plan(planned)
+
+        def draw(path: Path) -> None:
+            with written_whole(path) as file:
+                figure.savefig(file, format=path.suffix.lower().removeprefix("."), dpi=150)
+
+        write_or_rescue(target, draw)
         note(f"the plot is in {target}")
 
 

@@ -5,12 +5,13 @@ from collections.abc import Callable
 from hashlib import file_digest
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import cast
+from typing import IO, cast
 from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit
 from urllib.request import Request, urlopen
 
 from treetop.errors import InvalidInput
+from treetop.secret_files import open_own
 
 BLOCK = 1 << 20
 PATIENCE = 60.0
@@ -47,7 +48,12 @@ def file_name(url: str) -> str:
 
 
 def _download(url: str, partial: Path, progress: Progress) -> None:
-    have = partial.stat().st_size if partial.exists() else 0
+    with open_own(partial) as file:
+        _go_on(url, file, progress)
+
+
+def _go_on(url: str, file: IO[bytes], progress: Progress) -> None:
+    have = file.seek(0, os.SEEK_END)
     headers = {"Range": f"bytes={have}-"} if have else {}
     try:
         response = cast(HTTPResponse, urlopen(Request(url, headers=headers), timeout=PATIENCE))  # noqa: S310  http only
@@ -58,21 +64,20 @@ def _download(url: str, partial: Path, progress: Progress) -> None:
             raise
     with response:
         start = have if response.status == PARTIAL else 0
-        _append(response, partial, start, progress)
+        _append(response, file, start, progress)
 
 
-def _append(response: HTTPResponse, partial: Path, start: int, progress: Progress) -> None:
+def _append(response: HTTPResponse, file: IO[bytes], start: int, progress: Progress) -> None:
     """Write the answer behind the part that it goes on from; a server that knows no ranges starts anew."""
     length = response.getheader("Content-Length")
     total = start + int(length) if length else None
-    with partial.open("r+b" if start else "wb") as file:
-        file.truncate(start)
-        file.seek(start)
-        while block := response.read(BLOCK):
-            file.write(block)
-            progress(file.tell(), total)
-        if total is not None and file.tell() < total:
-            raise OSError(f"{file.tell():,} of {total:,} bytes arrived")
+    file.truncate(start)
+    file.seek(start)
+    while block := response.read(BLOCK):
+        file.write(block)
+        progress(file.tell(), total)
+    if total is not None and file.tell() < total:
+        raise OSError(f"{file.tell():,} of {total:,} bytes arrived")
 
 
 def check(path: Path, sha256: str) -> str:

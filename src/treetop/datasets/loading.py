@@ -26,6 +26,7 @@ from treetop.datasets.table_files.named_columns import ITEM, PARTY, USERS, Named
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.datasets.table_files.reader import ReadTable, read_table
 from treetop.errors import InvalidInput
+from treetop.whole_files import write_whole
 
 AS_IT_IS = ReadOptions()
 
@@ -146,9 +147,7 @@ def histogram_file(table: pa.Table) -> bytes:
 
 def write_histograms(table: pa.Table, path: Path) -> None:
     """Write a Parquet file whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_bytes(histogram_file(table))
-    partial.replace(path)
+    write_whole(path, histogram_file(table))
 
 
 def federation_from_tables(name: str, tables: list[ReadTable], options: ReadOptions = AS_IT_IS) -> Federation:

@@ -29,7 +29,7 @@ from treetop.privacy.shuffling import (
     refuse_large_delta,
     usual_delta,
 )
-from treetop.query.result_files import html_table, html_text, write_result
+from treetop.query.result_files import checked_output, html_table, html_text, write_result
 
 DEFAULT_CATALOGUE, DEFAULT_WORD_LIST = 10_000, 50_000
 LARGEST_EPSILON = float(Caps.per_task)
@@ -259,10 +259,7 @@ def _users_for(mode: Mode, users: tuple[int, ...], target: float) -> int | None:
 
 def checked_plot(path: Path) -> Path:
     """Refuse, before anything is computed, a plot that could not be drawn or written."""
-    if path.suffix.lower() not in PLOT_ENDINGS:
-        raise InvalidInput(f"{path}: expected a plot ending in {' or '.join(PLOT_ENDINGS)}")
-    if path.is_dir() or not path.parent.is_dir():
-        raise InvalidInput(f"{path}: expected a file in a folder that exists")
+    target = checked_output(path, PLOT_ENDINGS)
     with needed_for("a plot", "plot"):
         import_module("matplotlib")
-    return path
+    return target

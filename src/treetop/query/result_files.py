@@ -1,7 +1,6 @@
 """Results in files and notebooks: tables, JSON, and HTML that needs nothing from anywhere."""
 
 import json
-import os
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from treetop.errors import InvalidInput
 from treetop.public_text import visible
+from treetop.whole_files import check_writable, written_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa  # loaded where a table is written: services look at names of files alone
@@ -23,30 +23,33 @@ def checked_output(path: str | Path, endings: Sequence[str] = ENDINGS) -> Path:
     """Refuse, before anything is run, a file that could not be written."""
     path = Path(path)
     if path.suffix.lower() not in endings:
-        raise InvalidInput(f"{path}: expected an output ending in {' or '.join(endings)}")
-    if path.is_dir() or not path.parent.is_dir():
-        raise InvalidInput(f"{path}: expected a file in a folder that exists")
+        raise InvalidInput("output_ending", path=str(path), endings=tuple(endings))
+    check_writable(path)
     return path
 
 
 def write_result(path: str | Path, table: "pa.Table", content: object, html: str) -> None:
     """Write a result as its ending says, whole or not at all."""
     path = checked_output(path)
-    partial = path.with_name(f".{path.name}.partial")
-    match path.suffix.lower():
-        case ".csv":
-            from pyarrow.csv import write_csv  # noqa: PLC0415
+    with written_whole(path) as file:
+        match path.suffix.lower():
+            case ".csv":
+                from pyarrow.csv import write_csv  # noqa: PLC0415
 
-            write_csv(without_formulas(table), partial)
-        case ".parquet":
-            from pyarrow.parquet import write_table  # noqa: PLC0415
+                write_csv(without_formulas(table), file)
+            case ".parquet":
+                from pyarrow.parquet import write_table  # noqa: PLC0415
 
-            write_table(table, partial)
-        case ".json":
-            partial.write_text(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
-        case _:
-            partial.write_text(page(html), "utf-8")
-    os.replace(partial, path)
+                write_table(table, file)
+            case ".json":
+                file.write(json_bytes(content))
+            case _:
+                file.write(page(html).encode("utf-8"))
+
+
+def json_bytes(content: object) -> bytes:
+    """Return JSON as a file holds it."""
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False).encode("utf-8") + b"\n"
 
 
 def without_formulas(table: "pa.Table") -> "pa.Table":

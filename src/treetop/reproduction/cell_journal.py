@@ -9,6 +9,8 @@ from pathlib import Path
 from treetop.errors import InvalidInput
 from treetop.query.find import Score
 from treetop.reproduction.specification import Planned
+from treetop.secret_files import open_own
+from treetop.whole_files import write_whole
 
 JOURNAL = "cells.jsonl"
 SETTINGS = "run.json"
@@ -37,7 +39,8 @@ class CellJournal:
         data = self.path.read_bytes()
         whole = data[: data.rfind(b"\n") + 1]
         if len(whole) < len(data):
-            os.truncate(self.path, len(whole))
+            with open_own(self.path) as file:
+                file.truncate(len(whole))
         finished: dict[str, tuple[Score, ...]] = {}
         for number, line in enumerate(whole.splitlines(), start=1):
             finished.setdefault(*self._entry(number, line))  # a finished cell never changes
@@ -56,7 +59,8 @@ class CellJournal:
         """Write one cell and wait until the disk has it."""
         columns = {name: [getattr(score, name) for score in scores] for name in SCORE_NAMES}
         line = json.dumps({"cell": key, "scores": columns}, allow_nan=False) + "\n"
-        with self.path.open("ab") as file:
+        with open_own(self.path) as file:
+            file.seek(0, os.SEEK_END)
             file.write(line.encode())
             file.flush()
             os.fsync(file.fileno())
@@ -98,13 +102,3 @@ def begun_settings(folder: Path) -> RunSettings | None:
         return RunSettings(**json.loads(path.read_bytes()))
     except (ValueError, TypeError, OSError):
         raise InvalidInput(f"{path}: is damaged; name another --output") from None
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, and wait until the disk has it."""
-    partial = path.with_name(f".{path.name}.partial")
-    with partial.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)

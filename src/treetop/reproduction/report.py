@@ -11,7 +11,6 @@ from pathlib import Path
 
 from treetop.extras import DISTRIBUTION, needed_for
 from treetop.public_text import visible
-from treetop.reproduction.cell_journal import write_whole
 from treetop.reproduction.panels import MARK_PATHS, Panel, looks_of, panels_of
 from treetop.reproduction.result_files import write_results
 from treetop.reproduction.run import Reproduction
@@ -30,6 +29,7 @@ from treetop.reproduction.verdicts import (
     ClaimVerdict,
     mean_difference,
 )
+from treetop.whole_files import write_whole
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ import pyarrow.parquet
 
 from treetop.mechanisms.parameters import Parameters
 from treetop.query.find import Score
-from treetop.reproduction.cell_journal import write_whole
 from treetop.reproduction.run import Reproduction
 from treetop.reproduction.specification import Planned
 from treetop.reproduction.verdicts import summary
+from treetop.whole_files import write_whole
 
 RESULTS, RUNS, TIMINGS = "results.parquet", "runs.parquet", "timings.parquet"
 

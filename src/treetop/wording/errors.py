@@ -10,6 +10,11 @@ def _unknown_name(kind: str, found: str, known: Sequence[str], nearest: str | No
     return f"unknown {kind} {found!r}, expected one of {', '.join(known)}{hint}"
 
 
+def _output_failed(output: str, reason: str, rescued: str | None) -> str:
+    where = f"the result is in {rescued}" if rescued else "no other file could be written either"
+    return f"{output} was not written: {reason}; {where}"
+
+
 _BUDGET = "the {kind} cap is epsilon {{expected}}, this answer would bring it to {{found}}"
 
 ERRORS: dict[str, Wording] = {
@@ -17,6 +22,12 @@ ERRORS: dict[str, Wording] = {
     "budget_task": _BUDGET.format(kind="task"),
     "budget_window": _BUDGET.format(kind="window"),
     "ledger_refused": "the ledger's {what} should be {expected}, found {found}",
+    "output_ending": "{path}: an output ends in one of {endings}",
+    "output_failed": _output_failed,
+    "output_folder_closed": "{path}: no file can be made in this folder ({reason}); name another folder",
+    "output_folder_missing": "{path}: the folder does not exist; make it, or name another",
+    "output_name_too_long": "{path}: the name has {found} bytes, at most {longest} are possible; name a shorter one",
+    "output_not_a_file": "{path}: this is no regular file; name another",
     "party_unreachable": "party {name!r} does not answer: {reason}",
     "peer_violation": "{what}: expected {expected}, found {found}",
     "report_file_refused": "{path}: {reason}; nothing was counted",

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from treetop.audit import documents
 from treetop.audit.audit_report import NOT_SEEN, AuditReport, Check
-from treetop.audit.documents import Circumstances, checked_document, write_document
+from treetop.audit.documents import ENDINGS, Circumstances, write_document
 from treetop.errors import InvalidInput
+from treetop.query.result_files import checked_output
 
 GOOD, BAD = Check("fine", True, "a claim", 0.5, 1), Check("broken", False, "two | <b>claims</b>", inf, 1)
 HERE = Circumstances("2026-01-02T03:04:05+00:00", "0.1.0", "abc", "d" * 64, "CPython 3.11", "Linux", "everything")
@@ -62,7 +63,7 @@ def test_an_audit_of_nothing_has_not_passed_anything(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["audit.pdf", "audit", "missing/audit.html"])
 def test_what_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidInput, match=re.escape(name)):
-        checked_document(tmp_path / name)
+        checked_output(tmp_path / name, ENDINGS)
 
 
 def test_circumstances_are_those_of_this_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,7 +1,10 @@
 """`--output FILE` for every command that finds something, and `treetop explain`."""
 
+import errno
 import json
+import os
 import sys
+import tempfile
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,6 +21,7 @@ from typer.testing import CliRunner
 import treetop
 from treetop.cli.app import app
 from treetop.cli.main import main
+from treetop.cli.shared.output import deliver
 from treetop.errors import InvalidInput
 from treetop.planning.meaning import STRENGTHS, meaning_of
 from treetop.query.answer import Answer
@@ -85,9 +89,7 @@ def test_with_json_the_screen_is_json_alone(tmp_path: Path) -> None:
 def test_a_file_that_could_not_be_written_is_refused_first(tmp_path: Path, name: str) -> None:
     done = CliRunner().invoke(app, ["find", "nowhere.csv", "--output", str(tmp_path / name)])
     assert isinstance(done.exception, InvalidInput)
-    assert "expected an output ending in .parquet or" in str(done.exception) or "a folder that exists" in str(
-        done.exception
-    )
+    assert done.exception.code == ("output_folder_missing" if "/" in name else "output_ending")
 
 
 def test_plans_and_explanations_in_files(tmp_path: Path) -> None:
@@ -158,15 +160,66 @@ class TestNotebooks:
         assert json.loads((tmp_path / "answer.json").read_text())["k"] == 2
 
 
-def test_what_cannot_be_written_is_said_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def full(path: Path, *_: object) -> None:
-        raise OSError(28, "No space left on device", str(path))
+@pytest.fixture
+def full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder on which no file can be flushed, once a run has begun; another folder takes temporary files."""
+    folder, flush = tmp_path / "full", os.fsync
+    folder.mkdir()
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
 
-    monkeypatch.setattr(Path, "write_text", full)
-    monkeypatch.setattr(sys, "argv", ["treetop", "explain", "2", "--output", str(tmp_path / "x.json")])
+    def full(handle: int) -> None:
+        if folder in Path(os.readlink(f"/proc/self/fd/{handle}")).parents:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        flush(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    return folder
+
+
+def exit_code_of(monkeypatch: pytest.MonkeyPatch, *words: str) -> object:
+    monkeypatch.setattr(sys, "argv", ["treetop", *words])
     with pytest.raises(SystemExit) as left:
         main()
-    assert left.value.code == 2
-    assert "x.json: No space left on device" in " ".join(capsys.readouterr().err.split())
+    return left.value.code
+
+
+RUNS = {
+    "explain.json": ["explain", "2"],
+    "explain.txt": ["explain", "2"],
+    "find.csv": FIND,
+    "find.parquet": FIND,
+    "evaluate.html": ["evaluate", EXAMPLE, "--mechanisms", "canopy", "--repeats", "1", "--seed", "1", "--ks", "3"],
+    "plan.json": ["plan", "--users", "10000"],
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_result_that_cannot_be_written_is_kept_elsewhere(
+    full_disk: Path, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code_of(monkeypatch, *RUNS[name], "--output", str(full_disk / name)) == 2
+    (rescued,) = (full_disk.parent / "temporary").glob(f"treetop-*/result{Path(name).suffix}")
+    printed = capsys.readouterr()
+    assert str(rescued) in " ".join(printed.err.split())
+    assert rescued.stat().st_size > 100
+    assert not list(full_disk.iterdir())
+    assert printed.out or name.startswith("evaluate")  # whose rows are in the file before they are shown
+
+
+def test_a_result_is_printed_where_no_file_can_be_written_at_all(
+    full_disk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(full_disk))
+    assert exit_code_of(monkeypatch, *RUNS["evaluate.html"], "--output", str(full_disk / "x.html")) == 2
+    assert len(json.loads(capsys.readouterr().out)) == 1
+
+
+def test_a_reader_that_goes_away_does_not_cost_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr("treetop.cli.shared.output.print_json", broken)
+    with pytest.raises(BrokenPipeError):
+        deliver({"a": 1}, lambda: None, json_only=True, output=tmp_path / "x.json")
+    assert json.loads((tmp_path / "x.json").read_bytes()) == {"a": 1}

@@ -73,7 +73,7 @@ class CommitFile:
         if self._handle < 0:
             private_folder(self._path.parent)
             replace_durably(self._path, record)
-            self._handle = os.open(self._path, os.O_WRONLY)
+            self._handle = os.open(self._path, os.O_WRONLY | os.O_NOFOLLOW)
             self._flusher.start()
         else:
             os.pwrite(self._handle, record, 0)

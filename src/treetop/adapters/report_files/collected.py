@@ -23,6 +23,7 @@ from treetop.oracles.frequency_oracle import Columns, Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.secret_files import private_folder
 from treetop.trie.user_groups import Group, Role
+from treetop.whole_files import remove_partials
 
 
 class CollectedReports:
@@ -112,8 +113,7 @@ class CollectedReports:
         stretches = self._store.bodies(envelope.task, envelope.group)
         try:
             private_folder(path.parent)
-            for half in path.parent.glob(f".{path.name}.*.partial"):
-                half.unlink()  # a process was killed while it wrote
+            remove_partials(path)  # a process was killed while it wrote
             with ReportFileWriter(path, kind) as writer:
                 for bodies in stretches:
                     writer.append(*batch_columns(Batch(envelope, tuple(bodies))))

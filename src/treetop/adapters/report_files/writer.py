@@ -1,6 +1,6 @@
 """Writing report files: a stream of reports in bounded memory; the file appears under its name when it is whole."""
 
-import os
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -18,7 +18,7 @@ from treetop.adapters.report_files.columns import (
     to_arrow,
 )
 from treetop.adapters.report_files.report_kind import Contents, ReportKind, RowGroup, sealed
-from treetop.secret_files import make_private
+from treetop.whole_files import written_whole
 
 GROUP_BYTES = 1 << 23
 MAX_ROWS = 1 << 22
@@ -31,17 +31,19 @@ class ReportFileWriter:
         self.path, self.kind = Path(path), kind
         self._schema = schema_of(kind)
         self._rows_per_group = rows_per_group or min(MAX_ROWS, max(1, GROUP_BYTES // report_bytes(self._schema)))
-        self._partial = self.path.with_name(f".{self.path.name}.{os.getpid()}.partial")
         self._groups: list[RowGroup] = []
         self._waiting = self._schema.empty_table()
 
     def __enter__(self) -> Self:
         # Slots and buckets are few: a dictionary makes them one byte or two instead of Parquet's four.
         few = [field.name for field in self._schema if pa.types.is_uint8(field.type) or pa.types.is_uint16(field.type)]
-        make_private(self._partial)
-        self._file = pq.ParquetWriter(
-            self._partial, self._schema, compression="none", use_dictionary=few, write_statistics=False
-        )
+        with ExitStack() as stack:
+            file = stack.enter_context(written_whole(self.path, private=True))
+            self._file = pq.ParquetWriter(
+                file, self._schema, compression="none", use_dictionary=few, write_statistics=False
+            )
+            stack.push(self._close)  # before the file itself is flushed and renamed
+            self._opened = stack.pop_all()
         return self
 
     def append(self, *columns: NDArray[Any]) -> None:
@@ -59,30 +61,24 @@ class ReportFileWriter:
         self._file.write_table(whole, row_group_size=self._rows_per_group)
 
     def __exit__(
+        self, failure: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._opened.__exit__(failure, error, trace)
+
+    def _close(
         self, failure: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         try:
             if failure is None:
                 self._finish()
-            else:
-                self._file.close()
         finally:
-            self._partial.unlink(missing_ok=True)
+            if self._file.is_open:  # an error, which is being reported; nobody may write when the file is closed
+                with suppress(OSError, pa.ArrowException):
+                    self._file.close()
+                self._file.is_open = False
 
     def _finish(self) -> None:
         if self._waiting.num_rows:
             self._write(self._waiting)
         self._file.add_key_value_metadata(sealed(Contents(self.kind, tuple(self._groups))))
         self._file.close()
-        _flush(self._partial)
-        self._partial.replace(self.path)
-        _flush(self.path.parent)
-
-
-def _flush(path: Path) -> None:
-    """Wait until a file or folder is on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

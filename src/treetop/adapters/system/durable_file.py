@@ -13,18 +13,12 @@ from treetop.errors import InvalidInput, LedgerRefused
 from treetop.federation.device.ledger import Caps, Ledger
 from treetop.federation.ports import Clock
 from treetop.secret_files import create_private, flush_folder, open_private, private_folder
+from treetop.whole_files import remove_partials, write_whole
 
 
 def replace_durably(path: Path, content: bytes) -> None:
-    """Write beside the file, flush, rename over it, flush the folder: all of it or nothing, for its owner alone."""
-    beside = path.with_name(path.name + ".new")
-    beside.unlink(missing_ok=True)  # what a crash left, or a link that somebody put there
-    with create_private(beside) as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
-    flush_folder(path.parent)
+    """Write all of a file or nothing, for its owner alone."""
+    write_whole(path, content, private=True)
 
 
 def create_durably(path: Path, content: bytes) -> None:
@@ -54,12 +48,13 @@ class LedgerFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock = open_private(path.with_name(path.name + ".lock"), "wb")
+        self._lock = open_private(path.with_name(path.name + ".lock"), "ab")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._lock.close()
             raise LedgerRefused("holder", "this process alone", "another one") from None
+        remove_partials(path)
 
     def load(self) -> bytes | None:
         """Return what was last stored, or None on a new device."""

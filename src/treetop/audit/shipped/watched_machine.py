@@ -17,6 +17,7 @@ from threading import enumerate as enumerate_threads
 from typing import Any, TypeVar
 
 from treetop.adapters.system.host import SystemEntropy
+from treetop.secret_files import create_private
 
 Call = TypeVar("Call")
 Disk = dict[str, bytes]
@@ -142,5 +143,6 @@ def restored(disk: Disk, folder: Path) -> Path:
     """Return a new folder with these files."""
     folder.mkdir(parents=True)
     for name, content in disk.items():
-        (folder / name).write_bytes(content)
+        with create_private(folder / name) as file:
+            file.write(content)
     return folder

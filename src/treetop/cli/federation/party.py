@@ -12,10 +12,11 @@ import typer
 from treetop.adapters.system.durable_file import create_durably
 from treetop.cli.federation.hexadecimal import digest_of_task
 from treetop.cli.screen import Json, note, out
-from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
+from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver, write_or_rescue
 from treetop.errors import InvalidInput
 from treetop.extras import needed_for
 from treetop.toml_files import read_toml
+from treetop.whole_files import check_writable
 
 TICKETS_AT_ONCE, RETRY_SECONDS = 10_000, 20
 
@@ -92,6 +93,7 @@ def tickets(
 ) -> None:
     """Ask the running service for tickets, with the back end's key of the settings file."""
     understood = _read(settings)
+    check_writable(output)
     if output.exists():
         raise InvalidInput(f"--output {output} exists already: expected a new file")
     client = _federation("services.device.party_client")
@@ -102,7 +104,7 @@ def tickets(
     digest, key = digest_of_task(task), _usable_key(understood)
     portions = (min(TICKETS_AT_ONCE, count - start) for start in range(0, count, TICKETS_AT_ONCE))
     lines = [ticket.text + "\n" for some in portions for ticket in reached.tickets(digest, some, key)]
-    create_durably(output, "".join(lines).encode("ascii"))
+    write_or_rescue(output, lambda path: create_durably(path, "".join(lines).encode("ascii")))
     note(f"{count} tickets of task {task[:8]}… in {output}: whoever holds one can send one report")
 
 

@@ -1,6 +1,7 @@
 """What must outlast a power cut is written beside, flushed, renamed, and its folder is flushed: in this order."""
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,10 @@ from treetop.adapters.system.durable_file import CounterFile, LedgerFile, replac
 from treetop.adapters.system.ed25519 import SigningKey
 
 
+def plain(path: str | Path) -> str:
+    return re.sub(r"\.[0-9a-f]{16}\.partial$", ".*.partial", Path(path).name)
+
+
 @contextmanager
 def recorded(folder: Path) -> Iterator[list[str]]:
     """Yield what was flushed, with its length, and renamed while the block lasts."""
@@ -20,11 +25,11 @@ def recorded(folder: Path) -> Iterator[list[str]]:
 
     def flushed(handle: int) -> None:
         found = Path(os.readlink(f"/proc/self/fd/{handle}"))
-        steps.append("flush folder" if found == folder else f"flush {found.name}: {os.fstat(handle).st_size}")
+        steps.append("flush folder" if found == folder else f"flush {plain(found)}: {os.fstat(handle).st_size}")
         fsync(handle)
 
     def renamed(source: str | Path, target: str | Path) -> None:
-        steps.append(f"rename {Path(source).name} to {Path(target).name}")
+        steps.append(f"rename {plain(source)} to {Path(target).name}")
         rename(source, target)
 
     with patch.object(os, "fsync", flushed), patch.object(os, "replace", renamed):
@@ -40,7 +45,7 @@ def write_ledger(folder: Path) -> None:
 
 
 def replacing(name: str, length: int) -> list[str]:
-    return [f"flush {name}.new: {length}", f"rename {name}.new to {name}", "flush folder"]
+    return [f"flush .{name}.*.partial: {length}", f"rename .{name}.*.partial to {name}", "flush folder"]
 
 
 @pytest.mark.parametrize(("write", "steps"), [
