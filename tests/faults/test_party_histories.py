@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,8 +16,9 @@ from treetop.adapters.memory.report_store import MemoryReportStore
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.party.admission import TaskAdmission
-from treetop.federation.party.party import Party, Query
+from treetop.federation.party.party import Party
 from treetop.federation.party.published_documents import PublishedDocuments
+from treetop.federation.party.query import PartyQuery
 from treetop.federation.wire.report_batches import Envelope, encoded_batch
 from treetop.federation.wire.signed_documents import Beacon, Publication, PublishedList, Question, signed
 from treetop.federation.wire.uploads import ReportStatus, TicketedReport, encoded_upload
@@ -56,12 +57,12 @@ class World:
         for digest in self.party.tasks:
             self.party.work(digest)
 
-    def _open(self, admission: TaskAdmission, published: PublishedDocuments) -> Query:
+    def _open(self, admission: TaskAdmission, published: PublishedDocuments) -> PartyQuery:
         self.collections[admission.task.digest] = DeviceReportCollection(
             admission, published, self.store, NotingCounter(), clock=self.clock,  # type: ignore[arg-type]
             verifier=lambda: self.party.verifier, stopping=lambda: False, close_when_complete=True,
         )  # fmt: skip
-        return EchoQuery()
+        return cast(PartyQuery, EchoQuery())
 
     def send(self, digest: bytes, entries: list[TicketedReport]) -> list[ReportStatus]:
         found = self.party.screened(digest, encoded_upload(entries))

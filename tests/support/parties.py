@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
+from typing import cast
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -26,8 +27,9 @@ from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import PeerViolation
 from treetop.federation.party.admission import TaskAdmission
-from treetop.federation.party.party import Party, Query
+from treetop.federation.party.party import Party
 from treetop.federation.party.published_documents import PublishedDocuments
+from treetop.federation.party.query import PartyQuery
 from treetop.federation.protocol import PartyReply
 from treetop.federation.service_ports import AdmittedReport, Journal, ReportStore, ServiceClock
 from treetop.federation.task import Deadlines, DeviceTask, WeightedGroup
@@ -37,7 +39,9 @@ from treetop.federation.wire.uploads import ReportStatus, TicketedReport, Ticket
 from treetop.oracles.hashed_reports import HashedReport
 from treetop.oracles.olh import OptimizedLocalHashing
 from treetop.services.party.app import party_app
-from treetop.services.party.context import PartyContext, ReportWriter
+from treetop.services.party.context import PartyContext
+from treetop.services.party.group_commit import GroupCommit
+from treetop.services.party.query_workers import QueryWorkers
 from treetop.services.party.settings import Limits, PartySettings
 from treetop.toml_files import Secret
 from treetop.trie.user_groups import Group, Role
@@ -134,10 +138,13 @@ def settings(**changes: object) -> PartySettings:
 
 
 def party_of(
-    store: ReportStore, journal: Journal | None = None, clock: ServiceClock | None = None, query: Query | None = None
+    store: ReportStore,
+    journal: Journal | None = None,
+    clock: ServiceClock | None = None,
+    query: EchoQuery | None = None,
 ) -> Party:
-    def open_query(_admission: TaskAdmission, _published: PublishedDocuments) -> Query:
-        return query or EchoQuery()
+    def open_query(_admission: TaskAdmission, _published: PublishedDocuments) -> PartyQuery:
+        return cast(PartyQuery, query or EchoQuery())
 
     return Party(
         NAME, store, journal or MemoryJournal(), clock=clock or HandClock(), key=KEY,
@@ -153,16 +160,17 @@ class Hosted:
     clock: HandClock = field(default_factory=HandClock)
     limits: Limits = field(default_factory=Limits)
     journal: Journal = field(default_factory=MemoryJournal)
-    writer: ReportWriter | None = None
+    writer: object | None = None
     log: StringIO = field(default_factory=StringIO)
     allowed_origins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.party = party_of(self.store, self.journal, self.clock)
         self.keys = AccessKeys(settings(), self.clock.now)
-        writer = self.writer or AtOnce(self.store)
+        writer = cast(GroupCommit, self.writer or AtOnce(self.store))
+        workers = cast(QueryWorkers, Inline(self.party))
         self.context = PartyContext(
-            self.party, self.store, writer, Inline(self.party), self.keys, StructuredLog(self.log), self.limits,
+            self.party, self.store, writer, workers, self.keys, StructuredLog(self.log), self.limits,
             allowed_origins=self.allowed_origins,
         )  # fmt: skip
 

@@ -186,6 +186,10 @@ class Channel(Protocol):
         """Return the party's answer to a message, or None while it is at work."""
         ...
 
+    def close(self) -> None:
+        """Hang up."""
+        ...
+
 
 @dataclass(frozen=True)
 class Collected:

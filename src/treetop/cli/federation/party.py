@@ -62,9 +62,9 @@ def party(context: typer.Context, settings: MaybeSettings = None, role: Role = N
         return
     if not settings:
         raise InvalidInput("--settings party.toml is missing: the file that says who this party is")
-    service, query = _federation("services.party.service"), _federation("federation.party.query")
+    service = _federation("services.party.service")
     pages = _federation("web.party_pages").party_pages
-    service.serve_parties(settings, os.environ, query.PartyQuery, pages, role.value if role else "alone")
+    service.serve_parties(settings, os.environ, pages, role.value if role else "alone")
 
 
 @app.command()

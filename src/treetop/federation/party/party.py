@@ -5,11 +5,12 @@ What is durable is in the store and the journal; everything here can be rebuilt 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from treetop.errors import InvalidInput, PeerViolation, TreetopError, UnknownName
 from treetop.federation.party.admission import LEEWAY_SECONDS, Screened, TaskAdmission
 from treetop.federation.party.published_documents import CheckedBefore, PublishedDocuments, campaign_document
+from treetop.federation.party.query import PartyQuery
 from treetop.federation.ports import Clock, Verifier
 from treetop.federation.service_ports import Journal, ReportStore
 from treetop.federation.task import DeviceTask
@@ -25,27 +26,6 @@ class TaskClosed(TreetopError):
     """Something that only an open task, or one of the other mode, can do."""
 
 
-class Query(Protocol):
-    """The party's side of one task's dialogue."""
-
-    @property
-    def finished(self) -> bool:
-        """Return whether the last message that the party answers has its outcome."""
-        ...
-
-    def tell(self, number: int, message: bytes) -> None:
-        """Keep message 1, 2, ... of the server; the same number, the same bytes."""
-        ...
-
-    def outcome(self, number: int) -> bytes | None:
-        """Return the answer to a message, or None while there is none."""
-        ...
-
-    def work(self) -> bool:
-        """Answer the next message, however long it takes; return False if there was none."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class OpenTask:
     """Everything about a task that a party has accepted."""
@@ -54,7 +34,7 @@ class OpenTask:
     document: bytes
     admission: TaskAdmission
     published: PublishedDocuments
-    query: Query
+    query: PartyQuery
 
     @property
     def state(self) -> TaskState:
@@ -62,7 +42,7 @@ class OpenTask:
         return "closed" if self.published.over else "open"
 
 
-OpenQuery = Callable[[TaskAdmission, PublishedDocuments], Query]
+OpenQuery = Callable[[TaskAdmission, PublishedDocuments], PartyQuery]
 
 
 class Party:

@@ -1,21 +1,22 @@
 """Run by the party: one query, message by message, over a journal."""
 
-import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from treetop.errors import PeerViolation, StoreUnavailable
-from treetop.federation.party.session import PartySession, SessionSteps
+from treetop.federation.party.session import Kept, PartySession, SessionSteps
 from treetop.federation.protocol import PartyReply, ServerMessage
 from treetop.federation.service_ports import Journal, ReportCollection
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.signed_documents import canonical_json
 from treetop.mechanisms.strict_json import require
 
 
 class Turns(Protocol):
-    """What the queries of one process share: whose turn it is to count, and who may keep what was counted."""
+    """What the queries of one process share: whose turn it is to count, and who may keep what was counted.
+
+    A port, because roles know no threads: `CountingTurns` has the locks.
+    """
 
     @property
     def turn(self) -> AbstractContextManager[Any]:
@@ -112,7 +113,8 @@ class PartyQuery:
 
     def _replayed(self, answered: int) -> SessionSteps:
         """Return a conversation that has heard the messages answered before."""
-        session = PartySession(self._task, self._party, self._collection, _Kept(self)).conversation()
+        kept = Kept(self._entries, self.learn)
+        session = PartySession(self._task, self._party, self._collection, kept).conversation()
         next(session)
         for number in range(1, answered + 1):
             session.send(self._message(number))
@@ -142,19 +144,3 @@ class PartyQuery:
     def _write(self, entry: str, content: bytes) -> bytes:
         kept = self._entries[entry] = self._journal.write(self._book, entry, content)
         return kept
-
-
-class _Kept:
-    """What a session has learned, as JSON in the entries of its query: durable before it is used."""
-
-    def __init__(self, query: PartyQuery) -> None:
-        self._query = query
-
-    def __contains__(self, entry: object) -> bool:
-        return entry in self._query._entries
-
-    def __getitem__(self, entry: str) -> Any:
-        return json.loads(self._query._entries[entry])
-
-    def __setitem__(self, entry: str, value: Any) -> None:
-        self._query.learn(entry, canonical_json(value))

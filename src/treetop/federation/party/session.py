@@ -3,8 +3,9 @@
 Whatever it learns from its devices it keeps before it goes on, so that the same messages lead to the same outcomes.
 """
 
-from collections.abc import Generator, Iterable, Sequence
-from typing import Any, Protocol
+import json
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import mechanism_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.report_batches import NO_DOMAIN
-from treetop.federation.wire.signed_documents import PublishedList, unverified_content
+from treetop.federation.wire.signed_documents import PublishedList, canonical_json, unverified_content
 from treetop.federation.wire.uploads import MAX_TICKETS
 from treetop.mechanisms.dialogue import (
     CollectNames,
@@ -41,14 +42,21 @@ from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.user_groups import Group, Role
 
 
-class Kept(Protocol):
+class Kept:
     """What a party has learned so far: an entry (JSON) is written once, and durable before it is used."""
 
-    def __contains__(self, entry: object) -> bool: ...
+    def __init__(self, entries: Mapping[str, bytes], learn: Callable[[str, bytes], None]) -> None:
+        self._entries = entries
+        self._learn = learn
 
-    def __getitem__(self, entry: str) -> Any: ...
+    def __contains__(self, entry: object) -> bool:
+        return entry in self._entries
 
-    def __setitem__(self, entry: str, value: Any) -> None: ...
+    def __getitem__(self, entry: str) -> Any:
+        return json.loads(self._entries[entry])
+
+    def __setitem__(self, entry: str, value: Any) -> None:
+        self._learn(entry, canonical_json(value))
 
 
 SessionSteps = Generator[PartyReply, ServerMessage, Any]

@@ -1,9 +1,7 @@
 """What a party's endpoints share: the role, the writer of reports, keys, counters, the log."""
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -13,39 +11,12 @@ from treetop.adapters.http.metrics import PartyMetrics, gauge
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import StoreDamaged, StoreUnavailable, TreetopError
 from treetop.federation.party.party import Party
-from treetop.federation.service_ports import AdmittedReport, ReportStore
-from treetop.federation.wire.uploads import ReportStatus
+from treetop.federation.service_ports import ReportStore
 from treetop.services.party.counts import StandingCounts
+from treetop.services.party.following import Following
+from treetop.services.party.group_commit import GroupCommit
+from treetop.services.party.query_workers import QueryWorkers
 from treetop.services.party.settings import Limits
-
-
-class ReportWriter(Protocol):
-    """Writes reports of many callers in few commits."""
-
-    def submit(self, reports: Sequence[AdmittedReport]) -> "Future[list[ReportStatus]]":
-        """Return what will be the verdicts once they are durable; raise `StoreBusy` when too many wait."""
-        ...
-
-
-class OtherProcesses(Protocol):
-    """Look every so often at what other processes of the party have written."""
-
-    @property
-    def seen(self) -> bool:
-        """Return whether the last look is recent."""
-        ...
-
-    async def next_look(self) -> None:
-        """Return once everything was seen that was written before this call, or too much time is over."""
-        ...
-
-
-class MessageWorkers(Protocol):
-    """Answer the server's messages in the background."""
-
-    def wake(self, task: bytes) -> None:
-        """Have them look for messages about a task."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +25,8 @@ class PartyContext(Collector):
 
     party: Party
     store: ReportStore
-    writer: ReportWriter
-    workers: MessageWorkers
+    writer: GroupCommit
+    workers: QueryWorkers
     keys: AccessKeys
     log: StructuredLog
     limits: Limits = field(default_factory=Limits)
@@ -64,7 +35,7 @@ class PartyContext(Collector):
     """What is wrong with the store, by task."""
     allowed_origins: tuple[str, ...] = ()
     """Whose pages may talk to the party as devices do."""
-    others: OtherProcesses | None = None
+    others: Following | None = None
     """None where a party is one process."""
     standing: StandingCounts = field(init=False)
 

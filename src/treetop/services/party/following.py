@@ -7,8 +7,9 @@ import asyncio
 from collections.abc import Callable, Mapping
 from threading import Event, Thread
 from time import monotonic
-from typing import Protocol
 
+from treetop.adapters.relational.journal import RelationalJournal
+from treetop.adapters.relational.report_store import RelationalReportStore
 from treetop.federation.party.party import Party
 
 LOOK_SECONDS = 0.2
@@ -18,27 +19,11 @@ WAIT_SECONDS = 3.0
 """How long a request waits for a look."""
 
 
-class SharedStore(Protocol):
-    """Says cheaply what is there."""
-
-    def digests(self) -> list[bytes]:
-        """Return the digests of all tasks."""
-        ...
-
-
-class SharedJournal(Protocol):
-    """Says cheaply what has grown."""
-
-    def lengths(self) -> Mapping[str, int]:
-        """Return how many entries every book has; the name of a task's book ends with the task's digest."""
-        ...
-
-
 class Following:
     """Run by a process of a party that has others beside it."""
 
     def __init__(
-        self, party: Party, store: SharedStore, journal: SharedJournal, wake: Callable[[bytes], None],
+        self, party: Party, store: RelationalReportStore, journal: RelationalJournal, wake: Callable[[bytes], None],
         failed: Callable[[Exception], None],
     ) -> None:  # fmt: skip
         self._party, self._store, self._journal, self._wake, self._failed = party, store, journal, wake, failed

@@ -1,14 +1,13 @@
 """The devices of one task as a party's dialogue sees them: waits for them, by the monotonic clock."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
 
+from treetop.adapters.report_files.collected import CollectedReports
 from treetop.errors import PeerViolation
 from treetop.federation.party.admission import TaskAdmission
 from treetop.federation.party.published_documents import PublishedDocuments
 from treetop.federation.ports import Verifier
 from treetop.federation.service_ports import Collected, Counting, ReportStore, ServiceClock
-from treetop.federation.wire.report_batches import Envelope
 from treetop.federation.wire.signed_documents import Beacon, PublishedList, checked
 from treetop.oracles.frequency_oracle import Columns, Tally
 from treetop.privacy.epsilon import Epsilon
@@ -24,31 +23,11 @@ class Stopped(Exception):
     """The service ends while a query waits; it goes on after the next start."""
 
 
-class ReportCounter(Protocol):
-    """Counts the reports of closed groups, which it keeps apart from tickets, order and times."""
-
-    def unlink(self, envelope: Envelope) -> None:
-        """Keep the reports of a closed group so that nothing leads back to who sent one."""
-        ...
-
-    def tally(self, task: bytes, groups: Sequence[Group], counting: Counting) -> Tally:
-        """Count the reports of some groups together."""
-        ...
-
-    def reports(self, task: bytes, group: Group, counting: Counting) -> Iterator[Columns]:
-        """Yield the reports of a group in stretches."""
-        ...
-
-    def implausible(self, task: bytes, group: Group, counting: Counting, epsilon: Epsilon) -> int:
-        """Return how many reports of a group no honest device sends."""
-        ...
-
-
 class DeviceReportCollection:
     """Run by the party: the `ReportCollection` of one task, over its store."""
 
     def __init__(
-        self, admission: TaskAdmission, published: PublishedDocuments, store: ReportStore, counter: ReportCounter, *,
+        self, admission: TaskAdmission, published: PublishedDocuments, store: ReportStore, counter: CollectedReports, *,
         clock: ServiceClock, verifier: Callable[[], Verifier], stopping: Callable[[], bool],
         close_when_complete: bool = False,
     ) -> None:  # fmt: skip

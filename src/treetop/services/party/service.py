@@ -1,11 +1,8 @@
 """The whole of a party's service, plugged together from its settings and served until a signal ends it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from importlib import import_module
 from pathlib import Path
-from threading import Lock
-from typing import cast
 
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -13,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from treetop.adapters.http.endpoint_settings import AccessKeys
 from treetop.adapters.http.serving import listening, serve, tls_context
 from treetop.adapters.relational.commit_numbers import Opening, Share
-from treetop.adapters.report_files.locations import ReportFolder
+from treetop.adapters.report_files.collected import CollectedReports
 from treetop.adapters.store_choice import open_stores
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.host import SystemClock
@@ -21,60 +18,23 @@ from treetop.adapters.system.structured_log import StructuredLog
 from treetop.adapters.system.tracing import begin_tracing
 from treetop.errors import InvalidInput, TreetopError
 from treetop.federation.party.admission import TaskAdmission
-from treetop.federation.party.party import Party, Query
+from treetop.federation.party.party import Party
 from treetop.federation.party.published_documents import PublishedDocuments
-from treetop.federation.service_ports import Counting, Journal, ReportCollection, ReportStore, ServiceClock
-from treetop.federation.task import DeviceTask
-from treetop.federation.wire.report_batches import Envelope
+from treetop.federation.party.query import PartyQuery
+from treetop.federation.service_ports import ServiceClock
 from treetop.federation.wire.uploads import TicketKey
-from treetop.oracles.frequency_oracle import Columns, Tally
-from treetop.privacy.epsilon import Epsilon
 from treetop.services.party.app import party_app
 from treetop.services.party.context import PartyContext
 from treetop.services.party.counting_turns import CountingTurns
 from treetop.services.party.following import Following
 from treetop.services.party.group_commit import GroupCommit
 from treetop.services.party.query_workers import QueryWorkers
-from treetop.services.party.report_collection import DeviceReportCollection, ReportCounter
+from treetop.services.party.report_collection import DeviceReportCollection
 from treetop.services.party.settings import PartySettings
 from treetop.toml_files import read_toml
-from treetop.trie.user_groups import Group
 
-MakeQuery = Callable[[DeviceTask, str, Journal, ReportCollection, CountingTurns], Query]
-"""`PartyQuery`, or whatever answers a server instead."""
 PartyPages = Callable[[PartyContext, PartySettings], Sequence[BaseRoute]]
 """What the party's people look at, beside the endpoints."""
-
-
-class LazyCounter:
-    """Counts collected reports; the compiler of its loops is loaded when there is something to count."""
-
-    def __init__(self, store: ReportStore, folder: ReportFolder) -> None:
-        self._store, self._folder = store, folder
-        self._lock, self._counter = Lock(), None
-
-    def unlink(self, envelope: Envelope) -> None:
-        """Keep the reports of a closed group so that nothing leads back to who sent one."""
-        self._loaded().unlink(envelope)
-
-    def tally(self, task: bytes, groups: Sequence[Group], counting: Counting) -> Tally:
-        """Count the reports of closed groups together."""
-        return self._loaded().tally(task, groups, counting)
-
-    def reports(self, task: bytes, group: Group, counting: Counting) -> Iterator[Columns]:
-        """Yield the reports of a closed group in stretches."""
-        return self._loaded().reports(task, group, counting)
-
-    def implausible(self, task: bytes, group: Group, counting: Counting, epsilon: Epsilon) -> int:
-        """Return how many reports of a closed group no honest device sends."""
-        return self._loaded().implausible(task, group, counting, epsilon)
-
-    def _loaded(self) -> ReportCounter:
-        with self._lock:
-            if self._counter is None:
-                collected = import_module("treetop.adapters.report_files.collected")
-                self._counter = collected.CollectedReports(self._store, self._folder.where)
-        return cast(ReportCounter, self._counter)
 
 
 class PartyService:
@@ -85,19 +45,19 @@ class PartyService:
     """
 
     def __init__(
-        self, settings: PartySettings, make_query: MakeQuery, log: StructuredLog, clock: ServiceClock | None = None,
+        self, settings: PartySettings, log: StructuredLog, clock: ServiceClock | None = None,
         *, share: Share = "alone", turns: CountingTurns | None = None,
     ) -> None:  # fmt: skip
         """`turns` are those of all parties of a process."""
         self._turns = turns or CountingTurns()
-        self._settings, self._make_query, self._log, self._clock = settings, make_query, log, clock or SystemClock()
+        self._settings, self._log, self._clock = settings, log, clock or SystemClock()
         verifier = PinnedKeys(settings.server_signing_keys)
         opening = Opening(
             f"party {settings.name!r}", settings.accept_older_store, settings.commit_file, self._log.say, share
         )
         self._store, self._journal = open_stores(settings.store_location.where, opening)
         self._writer = GroupCommit(self._store, settings.limits.queue)
-        self._counter = LazyCounter(self._store, settings.reports)
+        self._counter = CollectedReports(self._store, settings.reports.where)
         self._party = Party(
             settings.name, self._store, self._journal, clock=self._clock, verifier=verifier,
             key=TicketKey(settings.ticket_secret.reveal()), open_query=self._open_query,
@@ -147,12 +107,12 @@ class PartyService:
         else:
             self._log.say("keys_renewed")
 
-    def _open_query(self, admission: TaskAdmission, published: PublishedDocuments) -> Query:
+    def _open_query(self, admission: TaskAdmission, published: PublishedDocuments) -> PartyQuery:
         collection = DeviceReportCollection(
             admission, published, self._store, self._counter, clock=self._clock, verifier=lambda: self._party.verifier,
             stopping=self._workers.stopping, close_when_complete=self._settings.close_when_complete,
         )  # fmt: skip
-        return self._make_query(admission.task, self._settings.name, self._journal, collection, self._turns)
+        return PartyQuery(admission.task, self._settings.name, self._journal, collection, self._turns)
 
     def _look_failed(self, error: Exception) -> None:
         if isinstance(error, TreetopError):
@@ -182,7 +142,7 @@ def checked_settings(path: Path, environment: Mapping[str, str]) -> PartySetting
 
 
 def serve_parties(
-    paths: Sequence[Path], environment: Mapping[str, str], make_query: MakeQuery, pages: PartyPages,
+    paths: Sequence[Path], environment: Mapping[str, str], pages: PartyPages,
     share: Share = "alone",
 ) -> None:  # fmt: skip
     """Serve until a signal ends it; SIGHUP reads keys and certificate again.
@@ -200,7 +160,7 @@ def serve_parties(
         apps: dict[int, ASGIApp] = {}
         services = []
         for settings, listener in zip(several, listeners, strict=True):
-            service = PartyService(settings, make_query, log, share=share, turns=turns)
+            service = PartyService(settings, log, share=share, turns=turns)
             opened.callback(log.say, "ended", party=settings.name)
             opened.callback(service.close)
             services.append(service)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from threading import Event, Lock, Thread
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -32,14 +32,6 @@ from treetop.services.server.schemas import OrderWanted, QueryShown, QuestionWan
 ORDERS, QUERY, CAMPAIGN, LEFT_OUT, DOCUMENT = "orders", "query", "campaign", "left out", "document"
 RETRY_SECONDS = 5.0
 Asked = TypeVar("Asked", bound=QuestionWanted)
-
-
-class OpenedChannel(Channel, Protocol):
-    """A channel that is closed after use."""
-
-    def close(self) -> None:
-        """Hang up."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +61,7 @@ class QueryManager:
         self,
         journal: Journal,
         signer: Signer,
-        channels: Mapping[str, Callable[[int], OpenedChannel]],
+        channels: Mapping[str, Callable[[int], Channel]],
         *,
         clock: ServiceClock,
         entropy: Entropy,

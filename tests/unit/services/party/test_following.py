@@ -116,7 +116,7 @@ class LookingOnce:
 def test_a_request_about_an_unknown_task_waits_for_the_next_look() -> None:
     hosted, of = Hosted(), task()
     looking = LookingOnce(hosted)
-    hosted.context = replace(hosted.context, others=looking)
+    hosted.context = replace(hosted.context, others=looking)  # type: ignore[arg-type]
     hosted.store.add_task(of.digest, document(of))
     path, key = f"/v1/tasks/{of.digest.hex()}", {"Authorization": f"Bearer {SERVER_KEY}"}
     with live(hosted.context) as port:

@@ -1,6 +1,7 @@
 """Waiting for devices by the monotonic clock, and published documents that stay."""
 
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 from tests.support.clocks import NOW, HandClock
@@ -12,8 +13,9 @@ from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
 from treetop.errors import PeerViolation
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.party.admission import TaskAdmission
-from treetop.federation.party.party import Party, Query
+from treetop.federation.party.party import Party
 from treetop.federation.party.published_documents import PublishedDocuments
+from treetop.federation.party.query import PartyQuery
 from treetop.federation.ports import Signer
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.report_batches import Envelope, encoded_batch
@@ -42,13 +44,13 @@ class World:
         )  # fmt: skip
         self.party.take_up()
 
-    def _open(self, admission: TaskAdmission, published: PublishedDocuments) -> Query:
+    def _open(self, admission: TaskAdmission, published: PublishedDocuments) -> PartyQuery:
         self.admission, self.published, self.counter = admission, published, NotingCounter()
         self.collection = DeviceReportCollection(
             admission, published, self.store, self.counter, clock=self.clock,  # type: ignore[arg-type]
             verifier=lambda: self.party.verifier, stopping=lambda: self.stopping, close_when_complete=self.eager,
         )  # fmt: skip
-        return EchoQuery()
+        return cast(PartyQuery, EchoQuery())
 
     def report(self, entry: TicketedReport, now: int = NOW) -> str:
         found = self.admission.screened(encoded_upload([entry]), now)
