@@ -25,7 +25,7 @@ SCIENCE := src/treetop/encoding/*,src/treetop/privacy/*,src/treetop/oracles/*,sr
 LONG := tests/statistical tests/equivalence tests/end_to_end tests/faults tests/browser $(addprefix tests/unit/,adapters audit cli datasets evaluation planning reproduction services web)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11
 
-.PHONY: help demo test lint sdk sdk-copy unit check-slow bench flower lock docs site dist sbom audit-dependencies clean
+.PHONY: help demo test lint sdk sdk-copy unit check-slow bench flower lock docs site dist sbom audit-dependencies changelog clean
 
 help:  ## list the tasks
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -142,6 +142,9 @@ $(AUDIT)/.audit: requirements/audit.txt
 audit-dependencies: $(AUDIT)/.audit  ## look every locked version up in advisory databases
 	for lock in requirements/*.txt $(BRIDGE)/requirements.txt; do \
 	  $(AUDIT)/bin/pip-audit --strict --disable-pip --progress-spinner off -r $$lock || exit 1; done
+
+changelog: $(VENV)/.dev  ## move the fragments of changes/ into CHANGELOG.md
+	$(BIN)/python -m tools.changelog
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(SDK)/node_modules $(SDK)/build $(SDK)/dist dist $(VENV) .venv-3.* $(BENCH) $(MOTO) $(AUDIT) $(FLOWER) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*

@@ -1,11 +1,14 @@
 """Which environment `make` works in: the usual one, unless whoever runs it names a Python that is not its own."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
+from tests.support.tools import told_by
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
@@ -53,3 +56,21 @@ def test_an_environment_of_another_python_is_refused(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert ".venv is of Python 3.11, and" in done.stderr
     assert "is 3.13: name another VENV, or remove this one" in done.stderr
+
+
+def test_every_task_is_run_by_a_workflow() -> None:
+    """A target that nobody runs in a fresh clone breaks unnoticed."""
+    declared = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert declared is not None
+    run = set[str]()
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        for job in yaml.safe_load(path.read_text())["jobs"].values():
+            run |= {word for step in job["steps"] for word in str(step.get("run", "")).split()}
+            targets = job.get("strategy", {}).get("matrix", {}).get("target", [])
+            run |= {word for target in targets for word in target.split()}
+    assert set(declared[1].split()) - run == set()
+
+
+@pytest.mark.parametrize("workflow", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.stem)
+def test_workflows_are_of_their_schema(workflow: Path) -> None:
+    assert told_by("check-jsonschema", "--builtin-schema", "vendor.github-workflows", workflow)[0] == 0
