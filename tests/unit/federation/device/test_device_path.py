@@ -77,6 +77,7 @@ def test_a_device_pulls_in_the_standard_library_only() -> None:
         "treetop.errors",
         "treetop.public_text",
         "treetop.trie.user_groups",
+        "treetop.wording",
     }
     added = loaded - {name.split(".")[0] for name in json.loads(bare.stdout)}
     assert added - sys.stdlib_module_names <= {"treetop"}
