@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from treetop.adapters.system.vectorised_device import perturb
+    from treetop.answers.answer import Answer
     from treetop.datasets.federation import Federation
     from treetop.datasets.loading import load
     from treetop.datasets.synthetic import synthetic
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from treetop.mechanisms.protocol import Mechanism
     from treetop.oracles.protocol import Oracle
     from treetop.planning.plan import Plan, plan
-    from treetop.query.answer import Answer
     from treetop.query.find import find
 
 __all__ = [
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Answer": "treetop.query.answer",
+    "Answer": "treetop.answers.answer",
     "Encoding": "treetop.encoding.item_codecs:ItemCodec",
     "Evaluation": "treetop.evaluation.results",
     "Federation": "treetop.datasets.federation",

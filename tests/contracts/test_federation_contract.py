@@ -8,6 +8,7 @@ from tests.support.federations import Federation, FixedSigner, crowd, items, ord
 from tests.support.hostile_texts import BEYOND_THE_BMP
 from tests.support.populations import population
 
+from treetop.answers.answer import Answer
 from treetop.datasets.loading import as_federation
 from treetop.errors import InvalidInput
 from treetop.federation.task import DeviceTask
@@ -15,7 +16,6 @@ from treetop.federation.task_parameters import mechanism_of, parameters_of
 from treetop.federation.wire.signed_documents import PublishedList, canonical_json, checked
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.mechanisms.strategy import Question
-from treetop.query.answer import Answer
 from treetop.query.find import simulated_answer
 from treetop.simulation.run import run
 

@@ -6,11 +6,11 @@ import pytest
 from tests.support.federations import Federation, crowd, items, order
 
 from treetop.adapters.memory.ports import MemoryChannel
+from treetop.answers.answer import Answer
 from treetop.errors import PartyUnreachable, QueryFailed
 from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.task import Deadlines
 from treetop.mechanisms.registry import MECHANISMS
-from treetop.query.answer import Answer
 
 BOTH = pytest.mark.parametrize("mode", ["one-shot", "rounds"])
 PHASES = pytest.mark.parametrize("phase", [1, 2, 3])

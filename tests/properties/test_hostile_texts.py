@@ -22,6 +22,8 @@ from tests.support.parties import task as party_task
 from tests.support.servers import ADMIN_KEY, ORDER, HostedServer, channels, wanted
 
 from treetop.adapters.memory.ports import MemoryChannel
+from treetop.answers.answer import Answer
+from treetop.answers.json_form import ANSWER, SHAPES
 from treetop.cli.rendering import present
 from treetop.errors import InvalidInput, PeerViolation, QueryFailed
 from treetop.federation.device.trusted_task import TrustedTask
@@ -30,8 +32,6 @@ from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import Beacon, canonical_json, checked_task, signed
 from treetop.public_text import first_hidden
-from treetop.query.answer import Answer
-from treetop.query.answer_json import ANSWER, SHAPES
 from treetop.services.server.app import server_app
 from treetop.services.server.schemas import OrderWanted
 

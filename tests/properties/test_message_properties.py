@@ -26,6 +26,7 @@ from treetop.trie.consensus_pruning import PruningCandidates, consensus
 from treetop.trie.global_ranking import CountedPrefixes, LevelEstimates
 from treetop.trie.party_counts import PartyCounts, QuantisedCounts
 from treetop.trie.user_groups import Group
+from treetop.wording import Note
 
 USERS = 12_345
 ROSTER = Roster((Member("a", USERS), Member("b", 99)))
@@ -130,7 +131,7 @@ def test_the_servers_messages_of_canopy_and_tap_are_read_back(prefixes: list[int
 def test_level_reports_are_read_back() -> None:
     task = planned_task(QueryOrder("fruit", ("a", "b"), mechanism="taps"))
     trace = LevelTrace(3, 6, 24, 1000, "krr", 6, "3 candidates pruned")
-    sent = LevelReport([trace], ["a note"], {Group(2): 7}, 3)
+    sent = LevelReport([trace], [Note("names_left_out", least=500)], {Group(2): 7}, 3)
     assert LevelReport.from_json(task, passed_on(sent.to_json()), 1000) == sent
 
 

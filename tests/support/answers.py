@@ -1,8 +1,9 @@
 """The keys of every answer, and an answer of a deployment in which everything happened that can."""
 
+from treetop.answers import parts
+from treetop.answers.answer import Answer
 from treetop.privacy.shuffling import CentralGuarantee
-from treetop.query import answer_parts as parts
-from treetop.query.answer import Answer
+from treetop.wording import Note
 
 KEYS = [
     "schema", "mechanism", "oracle", "encoding", "k", "epsilon", "seed", "items", "parties", "notes", "choices",
@@ -41,8 +42,8 @@ DEPLOYED = Answer(
             central=CentralGuarantee(0.08, 1e-8),
         ),
     ),
-    notes=("party 'market': the group of level 3 is small",),
-    choices=("6 levels",),
+    notes=(Note("at_party", party="market", note=Note("names_left_out", least=500)),),
+    choices=(Note("names_from_list", source="words.txt", words=900, ordered=True),),
     missing=(parts.MissingParty("airport", "withdrew: closed", 2, 750),),
     mode="one-shot",
     task="ab" * 32,

@@ -6,6 +6,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from treetop.answers.answer import Answer
 from treetop.cli.options import EpsilonOption, K, Oracle, Seed, Workers
 from treetop.cli.rendering import evaluation_table, fitted
 from treetop.cli.screen import Json, out, progress_bar
@@ -18,7 +19,6 @@ from treetop.mechanisms.registry import OWN
 from treetop.mechanisms.strategy import Question
 from treetop.oracles.registry import AUTO
 from treetop.public_text import visible
-from treetop.query.answer import Answer
 from treetop.query.find import simulated_answer
 from treetop.simulation.population import Population
 

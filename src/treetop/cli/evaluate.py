@@ -143,7 +143,7 @@ def evaluate(
     if campaign:
         _run_campaigns(campaigns, workers, dask, target, json=json)
         return
-    for text in (f"seed {experiment.grid.seed}", *experiment.notes):
+    for text in (f"seed {experiment.grid.seed}", *(each.text for each in experiment.notes)):
         note(text)
     rows: dict[int, Row] = {}
     try:

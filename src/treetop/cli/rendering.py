@@ -8,6 +8,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from treetop.answers.answer import MARKS, SIMULATED, SIMULATION, Answer
 from treetop.cli.screen import note, out, plain
 from treetop.cli.shared.output import deliver
 from treetop.evaluation.campaigns import CampaignRow
@@ -16,7 +17,6 @@ from treetop.federation.device.ledger import Caps
 from treetop.metrics.noise_advice import Advice
 from treetop.privacy.epsilon import Epsilon
 from treetop.public_text import visible
-from treetop.query.answer import MARKS, SIMULATED, SIMULATION, Answer
 
 WIDE_NAME = 10
 WIDTH, NARROW = 20, 8
@@ -30,15 +30,17 @@ CHANGES = {"up": UP, "down": DOWN, "new": NEW}
 
 def present(answer: Answer, json: bool, output: Path | None = None) -> None:
     """Print an answer as JSON alone or for a person; its notes go to standard error either way."""
-    for text in (*answer.notes, *([f"{answer.mechanism}: {text}" for text in answer.choices] if json else [])):
-        note(text)
+    for said in answer.notes:
+        note(said.text)
+    for choice in answer.choices if json else ():
+        note(f"{answer.mechanism}: {choice.text}")
     deliver(answer.to_json(), lambda: show(answer), json_only=json, output=output, result=answer)
 
 
 def present_campaign(answers: Sequence[Answer], json: bool, output: Path | None = None) -> None:
     """Print the answers of a campaign's weeks: as a JSON list alone, or for a person a line for each."""
-    for text in dict.fromkeys(text for answer in answers for text in answer.notes):
-        note(text)
+    for said in dict.fromkeys(said for answer in answers for said in answer.notes):
+        note(said.text)
     content = [answer.to_json() for answer in answers]
     deliver(content, lambda: _show_campaign(answers), json_only=json, output=output)
 
@@ -108,8 +110,8 @@ def show(answer: Answer) -> None:
         out.print(line)
     if answer.fakes_needed is not None:
         out.print(f"About {answer.fakes_needed:,} fake users could push an item that nobody holds into the top k.")
-    for text in answer.choices:
-        out.print(f"{answer.mechanism}: {text}", style="dim")
+    for choice in answer.choices:
+        out.print(f"{answer.mechanism}: {choice.text}", style="dim")
     if not answer.items:
         out.print("Nothing rose above the noise: there are too few users for this epsilon.")
     if answer.advice is not None:

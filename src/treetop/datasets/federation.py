@@ -71,7 +71,7 @@ class Federation:
     name: str
     items: list[str]
     parties: tuple[PartyItems, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     """What was done to the data on the way in, for the user to read."""
     encoding: str = DEFAULT_ENCODING
     """The encoding that suits the items, unless the user asks for another."""
@@ -100,7 +100,7 @@ class Federation:
         places = {name: place for place, name in enumerate(sorted(set(names)))}
         moved = np.array([places[name] for name in names], dtype=np.int64)
         merged = len(names) - len(places)
-        note = f"items were normalised ({', '.join(steps)}): {merged:,} were merged with others"
+        note = Note("items_normalised", steps=tuple(steps), merged=merged)
         parties = tuple(party.moved_to(moved) for party in self.parties)
         return replace(self, items=list(places), parties=parties, notes=(*self.notes, note))
 
@@ -109,17 +109,13 @@ class Federation:
         return f"Federation({self.name!r}: {parties}, {self.users:,} users, {len(self.items):,} items)"
 
 
-def notes_on_names(parties: Collection[str]) -> list[str]:
-    """Say which parties look like one whose name was written in two ways."""
+def notes_on_names(parties: Collection[str]) -> list[Note]:
+    """Note the parties that look like one whose name was written in two ways."""
     alike: dict[str, list[str]] = {}
     for party in parties:
         alike.setdefault(normalised(party, STEPS), []).append(party)
     written = [sorted(names) for names in alike.values() if len(names) > 1]
-    return [
-        f"parties {', '.join(map(repr, names[:-1]))} and {names[-1]!r} differ only in case, white space or how an "
-        "accent is written, and each is counted as a party of its own"
-        for names in written[:MAX_ALIKE]
-    ]
+    return [Note("parties_alike", parties=names) for names in written[:MAX_ALIKE]]
 
 
 def federation_from_rows(
@@ -132,7 +128,7 @@ def federation_from_rows(
     parties, items = parties.in_order(), items.in_order()
     owners, held, counts = _summed(parties.codes, items.codes, len(items.texts), users)
     repeated = len(items.codes) - len(counts)
-    notes = (str(Note("rows_added_up", rows=repeated)),) if users is not None and repeated else ()
+    notes = (Note("rows_added_up", rows=repeated),) if users is not None and repeated else ()
     order = np.flatnonzero(counts > 0)
     places = np.zeros(len(items.texts), dtype=np.int64)  # of the items that somebody holds
     kept = np.bincount(held[order], minlength=len(places)) > 0

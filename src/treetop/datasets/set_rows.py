@@ -11,6 +11,7 @@ from treetop.datasets.table_files.options import ReadOptions
 from treetop.datasets.table_files.reader import ReadTable
 from treetop.datasets.user_sets import UserSets
 from treetop.errors import InvalidInput
+from treetop.wording import Note
 
 
 def federation_of_sets(name: str, tables: list[ReadTable], options: ReadOptions) -> Federation:
@@ -19,7 +20,7 @@ def federation_of_sets(name: str, tables: list[ReadTable], options: ReadOptions)
     A table without `party` is one party named after it. Parties, items and users are in the order of their names, so
     that rows in another order are the same federation.
     """
-    notes: list[str] = []
+    notes: list[Note] = []
     parts: list[tuple[CodedTexts, CodedTexts, CodedTexts]] = []
     counts: list[NDArray[np.int64]] = []
     counted = any(COUNT in read.table.column_names for read in tables)
@@ -39,7 +40,7 @@ def federation_of_sets(name: str, tables: list[ReadTable], options: ReadOptions)
     uses = np.concatenate(counts) if counted else None
     sets = UserSets.grouped(_by_party(home, of_users.codes), len(home), of_items.codes, uses)
     if repeated := len(of_items.codes) - len(sets.items):
-        notes.append(f"{repeated:,} repeated (party, user, item) rows were merged, and their counts added up")
+        notes.append(Note("set_rows_merged", rows=repeated))
     ends = np.cumsum(np.bincount(home, minlength=len(of_parties.texts))).tolist()
     parties = tuple(
         _party(party_name, sets, first, end)

@@ -9,6 +9,7 @@ from treetop.encoding.bit_strings import SHORTEST, code_array
 from treetop.encoding.item_codecs import EncodedItems, ItemCodec
 from treetop.encoding.normalisation import normalised
 from treetop.errors import InvalidInput
+from treetop.wording import Note
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class ItemCatalogue:
     """Distinct items, the most popular first where the list is `ordered`, else as they were listed."""
 
     items: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     ordered: bool = False
     """Whether an item that stands earlier is known to be more popular."""
     source: str = "the list that was given"
@@ -32,14 +33,14 @@ class ItemCatalogue:
         if not items:
             raise InvalidInput("a catalogue or word list needs one item at least, found none")
         repeated = len(named) - named.count("") - len(items)
-        notes = (f"the catalogue names {repeated:,} items again: each counts once",) if repeated else ()
+        notes = (Note("catalogue_repeats", items=repeated),) if repeated else ()
         return cls(items, notes)
 
     def normalised(self, steps: Collection[str]) -> "ItemCatalogue":
         """Return the normalised items, and say how many became the same as one before them, whose place they share."""
         items = tuple(dict.fromkeys(normalised(item, steps) for item in self.items))
         merged = len(self.items) - len(items)
-        note = f"normalised alike ({', '.join(steps)}): {self.source}; {merged:,} of its items were merged with others"
+        note = Note("list_normalised", source=self.source, steps=tuple(steps), merged=merged)
         return replace(self, items=items, notes=(*self.notes, note))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from treetop.answers.result_files import html_table, html_text, write_result
 from treetop.datasets.federation import Federation
 from treetop.datasets.loading import as_federation
 from treetop.encoding.normalisation import steps_named
@@ -19,7 +20,6 @@ from treetop.evaluation.results import mean, standard_error
 from treetop.mechanisms.canopy import Canopy
 from treetop.mechanisms.panorama.mechanism import Panorama
 from treetop.mechanisms.strategy import Question
-from treetop.query.result_files import html_table, html_text, write_result
 
 SEEDABLE = (Panorama.name, Canopy.name)
 

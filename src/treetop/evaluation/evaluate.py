@@ -25,6 +25,7 @@ from treetop.query.find import checked_seed, warn_of
 from treetop.query.preparation import Populations, Prepared, prepared
 from treetop.query.sets import settled_sets, whole_items
 from treetop.simulation.population import Population
+from treetop.wording import Note
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Experiment:
 
     populations: tuple[Population, ...]
     grid: Grid
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     @classmethod
     def of(
@@ -132,13 +133,13 @@ def _fitted(cell: Cell, ready: Prepared) -> Cell:
     return replace(cell, mechanism=ready.mechanism, parameters=parameters)
 
 
-def _unasked(cells: Iterable[Cell]) -> tuple[str, ...]:
-    """Say which oracles Panorama has no use for, and was left out with."""
+def _unasked(cells: Iterable[Cell]) -> tuple[Note, ...]:
+    """Note the oracles that Panorama has no use for and is not run with."""
     oracles: dict[bool, set[str]] = {True: set(), False: set()}
     for cell in cells:
         oracles[isinstance(cell.mechanism, Panorama) and cell.variant != KNOWN].add(cell.parameters.oracle_name)
     missing = sorted(oracles[False] - oracles[True]) if oracles[True] else []
-    return (f"panorama counts every name and is not run with {', '.join(missing)}",) if missing else ()
+    return (Note("panorama_not_run_with", oracles=missing),) if missing else ()
 
 
 def default_mechanisms(federation: Federation) -> tuple[str, ...]:

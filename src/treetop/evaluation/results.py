@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from treetop.answers.result_files import html_table, html_text, write_result
 from treetop.evaluation.grid import Cell
 from treetop.extras import needed_for
 from treetop.query.find import Score
-from treetop.query.result_files import html_table, html_text, write_result
 from treetop.simulation.population import Population
+from treetop.wording import Note
 
 MEANINGS = (
     "F1: how well the k items found match the true top k, 1 at best. NCR: the same, the most popular weighing most. "
@@ -90,7 +91,7 @@ class Evaluation:
     """The rows of a grid in its order, what to know about them, and the seed that gives them again."""
 
     rows: tuple[Row, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     seed: int
 
     @cached_property
@@ -119,7 +120,7 @@ class Evaluation:
         rows = [[html_text(cell) for cell in row.cells] for row in self.rows]
         repeats = self.rows[0].repeats if self.rows else 0
         title = f"Means of {repeats} runs ± standard error, seed {self.seed}"
-        return html_table(title, names, rows, 2, [MEANINGS, *self.notes])
+        return html_table(title, names, rows, 2, [MEANINGS, *(note.text for note in self.notes)])
 
     def __repr__(self) -> str:
         best = max(self.rows, key=lambda row: row.f1, default=None)

@@ -1,14 +1,15 @@
 """What a party reports with every reply: its levels and the devices of each group, compared with the task (T5)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
 from treetop.federation.task import DeviceTask
 from treetop.mechanisms.dialogue import LevelTrace
-from treetop.mechanisms.strict_json import require, rows, text, whole
+from treetop.mechanisms.strict_json import record, require, rows, text, whole
 from treetop.trie.user_groups import Group, Role
+from treetop.wording import Note
 
 _ROLES = tuple(Role)
 FLAGGED = 5.998
@@ -73,6 +74,24 @@ def cube_root_score(chi_square: float, degrees: int) -> float:
 
 MAX_ENTRIES = 1024
 """Traces and notes of one reply, at most."""
+MAX_PARAMETER = 1 << 40
+
+
+def _number(what: str, content: Any) -> int:
+    return whole(what, content, 0, MAX_PARAMETER)
+
+
+def _numbers(what: str, content: Any) -> tuple[int, ...]:
+    return tuple(_number(what, entry) for entry in rows(what, content, 0, MAX_ENTRIES))
+
+
+PARTY_NOTES: Mapping[str, Mapping[str, Callable[[str, Any], Any]]] = {
+    "chunks_left_out": {"chunks": _numbers, "least": _number},
+    "group_left_out": {"levels": _numbers, "role": text, "reports": _number, "least": _number},
+    "names_left_out": {"least": _number},
+    "sentence": {"text": text},
+}
+"""The notes that a party sends, and how each parameter is read."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +99,7 @@ class LevelReport:
     """What happened at a party since its last reply."""
 
     traces: list[LevelTrace]
-    notes: list[str]
+    notes: list[Note]
     groups: dict[Group, int]
     """Its devices in every group; one-shot tasks have them in the first reply and none here."""
     implausible: int
@@ -89,7 +108,8 @@ class LevelReport:
     def to_json(self) -> dict[str, Any]:
         """Run by the party."""
         return {
-            "traces": [list(vars(trace).values()) for trace in self.traces], "notes": self.notes,
+            "traces": [list(vars(trace).values()) for trace in self.traces],
+            "notes": [{"code": note.code, "parameters": dict(note.parameters)} for note in self.notes],
             "implausible": self.implausible, "groups": written_groups(self.groups),
         }  # fmt: skip
 
@@ -97,9 +117,22 @@ class LevelReport:
     def from_json(cls, task: DeviceTask, fields: Mapping[str, Any], devices: int) -> "LevelReport":
         """Run by the server: read all of it, or refuse it."""
         traces = [read_trace(task, trace, devices) for trace in rows("traces", fields["traces"], 0, MAX_ENTRIES)]
-        notes = [text("note", note) for note in rows("notes", fields["notes"], 0, MAX_ENTRIES)]
+        notes = [read_note(note) for note in rows("notes", fields["notes"], 0, MAX_ENTRIES)]
         implausible = whole("implausible", fields["implausible"], 0, devices)
         return cls(traces, notes, read_groups(task, fields["groups"], devices), implausible)
+
+
+def read_note(content: Any) -> Note:
+    """Run by the server: one of the notes that parties send, with parameters of the right kinds.
+
+    The server words it, so a party cannot put a sentence of its own into an answer.
+    """
+    fields = record("note", content, {"code", "parameters"})
+    code = text("code of a note", fields["code"])
+    require(code in PARTY_NOTES, "code of a note", f"one of {', '.join(PARTY_NOTES)}", code)
+    kinds = PARTY_NOTES[code]
+    parameters = record(f"parameters of {code}", fields["parameters"], set(kinds))
+    return Note(code, **{name: read(name, parameters[name]) for name, read in kinds.items()})
 
 
 def read_trace(task: DeviceTask, content: Any, devices: int) -> LevelTrace:

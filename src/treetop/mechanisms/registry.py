@@ -19,6 +19,7 @@ from treetop.mechanisms.taps import Taps
 from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import AUTO
 from treetop.privacy.epsilon import Epsilon
+from treetop.wording import Note
 
 DEFAULT_MECHANISM = Canopy.name
 GROUP = "treetop.mechanisms"
@@ -103,7 +104,7 @@ def parameters_for(
     return mechanism.parameters(k, Epsilon(epsilon), oracle).with_settings(read)
 
 
-def unread_settings(mechanism: Mechanism[Any], settings: Mapping[str, object]) -> tuple[str, ...]:
-    """Say which settings a mechanism does not use."""
+def unread_settings(mechanism: Mechanism[Any], settings: Mapping[str, object]) -> tuple[Note, ...]:
+    """Note the settings that a mechanism does not use."""
     own = mechanism.parameters.settings()
-    return tuple(f"{mechanism.name} does not use the setting {name!r}" for name in settings if name not in own)
+    return tuple(Note("setting_unused", mechanism=mechanism.name, setting=name) for name in settings if name not in own)

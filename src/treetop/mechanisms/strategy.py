@@ -31,6 +31,7 @@ from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import AUTO, find_oracle
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import CentralGuarantee, central_guarantee, local_epsilon, refuse_large_delta
+from treetop.wording import Note, as_notes
 
 PANORAMA, TRIE, CATALOGUE, HASHED = "panorama", "trie", "catalogue", "hashed"
 STRATEGIES = (PANORAMA, TRIE, CATALOGUE, HASHED)
@@ -107,13 +108,13 @@ class Strategy:
         return local_epsilon(central_at, wanted, cap)
 
     @property
-    def choices(self) -> tuple[str, ...]:
-        """Say what was chosen and why, for the reader of an answer."""
-        read: tuple[str, ...] = ()
-        if self.known is not None and not isinstance(self.codec, ListedItems):
-            order = "the most popular first" if self.known.ordered else "in no known order of popularity"
-            read = (f"names are read from {self.known.source}: {len(self.known.items):,} words, {order}",)
-        return (*self.mechanism.choices(self.parameters), *read, f"chosen because {self.reason}")
+    def choices(self) -> tuple[Note, ...]:
+        """Return what was chosen and why, for the reader of an answer."""
+        choices = list(as_notes(self.mechanism.choices(self.parameters)))
+        known = self.known
+        if known is not None and not isinstance(self.codec, ListedItems):
+            choices.append(Note("names_from_list", source=known.source, words=len(known.items), ordered=known.ordered))
+        return (*choices, Note("chosen_because", reason=self.reason))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from treetop.errors import InvalidInput
 from treetop.oracles.registry import set_oracle
 from treetop.oracles.set_question import SetQuestion
 from treetop.privacy.epsilon import Epsilon
+from treetop.wording import Note
 
 
 def fake_weight(p: float, q: float) -> float:
@@ -25,14 +26,13 @@ def fakes_needed(count_of_kth: float, p: float, q: float) -> int:
     return max(1, ceil(max(count_of_kth, 0.0) / fake_weight(p, q)))
 
 
-def choices_of_sets(asked: SetQuestion, oracle: str, epsilon: Epsilon) -> tuple[str, ...]:
-    """Say what the counts mean, and how much one fake user could add to them: as many users as a report weighs."""
-    said, m = [str(asked)], asked.items_per_user
-    if m > 1:
-        many, one = (set_oracle(oracle, epsilon, items) for items in (m, 1))
-        weights = tuple(fake_weight(each.p, each.q) for each in (many, one))
-        said.append(
-            "one crafted report adds as much to a count as {:.1f} users who hold the item (as {:.1f} where everybody "
-            "reports one item)".format(*weights)
+def choices_of_sets(asked: SetQuestion, oracle: str, epsilon: Epsilon) -> tuple[Note, ...]:
+    """Return what the counts mean, and how much one fake user could add to them: as many users as a report weighs."""
+    choices = [Note("set_counts", items_per_user=asked.items_per_user, reading=asked.reading)]
+    if asked.items_per_user > 1:
+        many = set_oracle(oracle, epsilon, asked.items_per_user)
+        one = set_oracle(oracle, epsilon, 1)
+        choices.append(
+            Note("set_fake_weight", weight=fake_weight(many.p, many.q), single_weight=fake_weight(one.p, one.q))
         )
-    return tuple(said)
+    return tuple(choices)

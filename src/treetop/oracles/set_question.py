@@ -38,17 +38,6 @@ class SetQuestion:
                 f"{self.items_per_user}"
             )
 
-    def __str__(self) -> str:
-        if self.reading == USE_SHARES:
-            return "counts are use shares: every user reports one item, drawn in proportion to her uses"
-        if self.items_per_user == 1:
-            return "counts are shares: every user reports one of her items, so she counts 1 / |S| for each of |S|"
-        return (
-            f"counts are holders: every user reports on at most {self.items_per_user} of her items, so of |S| items "
-            f"each counts min(1, {self.items_per_user} / |S|): exact for users with at most {self.items_per_user}, "
-            "for others a lower bound"
-        )
-
     @classmethod
     def of(cls, items_per_user: int | None, reading: str | None) -> "SetQuestion":
         """Return the question with what was left open: 8 items, or one where every user weighs 1 in all."""

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from treetop.errors import InvalidInput, UnknownName
 from treetop.privacy.epsilon import LARGEST, Epsilon
+from treetop.wording import Note
 
 MAX_REPORTS = 10**8
 """More do not count: the guarantee of so many is good enough, and tables stay small."""
@@ -159,11 +160,11 @@ class CentralGuarantee:
         delta = f"{self.delta:g}".replace("e-0", "e-")
         return f"({self.epsilon:g}, {delta})-DP"
 
-    def shortfall(self, wanted: "CentralGuarantee | None") -> list[str]:
-        """Say so where less is promised than was asked for."""
+    def shortfall(self, wanted: "CentralGuarantee | None") -> list[Note]:
+        """Note that less is promised than was asked for."""
         if wanted is None or self.epsilon <= wanted.epsilon:
             return []
-        return [f"{self} towards the server and readers, {wanted} was asked for: its groups are smaller than expected"]
+        return [Note("central_shortfall", promised=str(self), wanted=str(wanted))]
 
     def beside(self, local: Epsilon) -> str:
         """Say in one line what is promised to whom; also where shuffling adds less than a tenth."""
@@ -211,12 +212,9 @@ def local_epsilon(central_at: Callable[[Epsilon], float], wanted: CentralGuarant
     return _hundredths(low)
 
 
-def epsilon_choice(epsilon: Epsilon, wanted: CentralGuarantee, users: int) -> str:
-    """Say why devices report with an epsilon that nobody asked for."""
-    return (
-        f"devices report with epsilon {epsilon:g}, which gives {wanted} towards everybody but their party, if it is "
-        f"honest: computed for the smallest party, {users:,} users, half of them taken for fakes"
-    )
+def epsilon_choice(epsilon: Epsilon, wanted: CentralGuarantee, users: int) -> Note:
+    """Return why devices report with an epsilon that nobody asked for."""
+    return Note("epsilon_from_central", epsilon=float(epsilon), wanted=str(wanted), users=users)
 
 
 def _hundredths(number: int) -> Epsilon:

@@ -7,6 +7,8 @@ from secrets import randbelow
 from typing import Any
 from warnings import warn
 
+from treetop.answers.answer import SIMULATION, Answer
+from treetop.answers.parts import AnswerItem, AnswerParty, Covered, OutsideShare, Privacy, Truth, ranked_items
 from treetop.datasets.federation import Federation
 from treetop.datasets.item_catalogue import catalogue_of
 from treetop.datasets.loading import as_federation
@@ -36,13 +38,12 @@ from treetop.privacy.shuffling import (
     usual_delta,
 )
 from treetop.public_text import visible
-from treetop.query.answer import SIMULATION, Answer
-from treetop.query.answer_parts import AnswerItem, AnswerParty, Covered, OutsideShare, PartyCount, Privacy, Truth
 from treetop.query.preparation import prepared
 from treetop.query.sets import asked_of_sets
 from treetop.simulation.population import Population
 from treetop.simulation.run import RunResult, run
 from treetop.trie.global_ranking import Source
+from treetop.wording import Note, as_notes
 
 
 @dataclass(frozen=True)
@@ -143,10 +144,10 @@ def find(
     return answer
 
 
-def warn_of(notes: Iterable[str]) -> None:
-    """Warn whoever called a function of the Python interface of every note."""
+def warn_of(notes: Iterable[Note]) -> None:
+    """Turn every note into a warning for the caller of a function of the Python interface."""
     for note in notes:
-        warn(visible(note), TreetopWarning, stacklevel=3)
+        warn(visible(note.text), TreetopWarning, stacklevel=3)
 
 
 def simulated_answer(
@@ -165,7 +166,7 @@ def simulated_answer(
     """
     seed = checked_seed(seed)
     everybody, delta = {party.name: party.total for party in federation.parties}, usual_delta(federation.users)
-    chosen: tuple[str, ...] = ()
+    chosen: tuple[Note, ...] = ()
     held = items_per_user if items_per_user is not None else question.settings.get("items_per_user")
 
     def of_sets(question: Question) -> tuple[Federation, Question]:
@@ -195,7 +196,7 @@ def simulated_answer(
         notes=(
             *ready.notes,
             *_empty_level_notes(outcome),
-            *mechanism.ranking_notes(outcome.ranking),
+            *as_notes(mechanism.ranking_notes(outcome.ranking)),
             *_shortfall_notes(parties, central),
         ),
         choices=(*_set_choices(outcome, population, parameters), *ready.strategy.choices, *chosen),
@@ -215,8 +216,8 @@ def simulated_answer(
     )
 
 
-def _set_choices(outcome: RunResult, population: Population, parameters: Parameters) -> tuple[str, ...]:
-    """Say what counts mean where users hold sets, and what a fake user weighs."""
+def _set_choices(outcome: RunResult, population: Population, parameters: Parameters) -> tuple[Note, ...]:
+    """Return what counts mean where users hold sets, and what a fake user weighs."""
     asked = population.question
     if asked is None:
         return ()
@@ -233,38 +234,23 @@ def checked_seed(seed: int | None) -> int:
     return seed
 
 
-def _empty_level_notes(outcome: RunResult) -> list[str]:
-    """Say which parties had nobody to ask at some levels."""
+def _empty_level_notes(outcome: RunResult) -> list[Note]:
+    """Note the parties that had nobody to ask at some levels."""
     empty = {
-        party: [str(trace.level) for trace in traces if trace.note == NO_REPORTS]
-        for party, traces in outcome.traces.items()
+        party: [trace.level for trace in traces if trace.note == NO_REPORTS] for party, traces in outcome.traces.items()
     }
-    notes = [
-        f"party {party!r} had no reports at level {', '.join(levels)} and is left out of the sums there"
-        for party, levels in empty.items()
-        if levels
-    ]
-    if (more := len(notes) - MAX_NAMED) > 0:
-        return [*notes[:MAX_NAMED], f"{more:,} more parties had no reports at some levels"]
+    notes = [Note("no_reports_at_levels", party=party, levels=levels) for party, levels in empty.items() if levels]
+    more = len(notes) - MAX_NAMED
+    if more > 0:
+        return [*notes[:MAX_NAMED], Note("no_reports_elsewhere", parties=more)]
     return notes
 
 
 def _items(outcome: RunResult, population: Population) -> tuple[AnswerItem, ...]:
-    ranking, users = outcome.ranking, population.roster.all_users
+    ranking = outcome.ranking
     names = _names(outcome, population, ranking.prefixes)
-    marks = [None] * len(ranking) if ranking.significant is None else ranking.significant.tolist()
-    counted = {party: findings.named for party, findings in outcome.findings.items()}
-    columns = (
-        names, ranking.counts.tolist(), ranking.variances.tolist(), marks, ranking.parties.tolist(),
-        population.true_counts(ranking.prefixes), ranking.prefixes.tolist(),
-    )  # fmt: skip
-    return tuple(
-        AnswerItem(
-            name, count, count / users, variance**0.5, mark, source, parties, true_count,
-            tuple(PartyCount(party, *found[code]) for party, found in counted.items() if code in found),
-        )
-        for (name, source), count, variance, mark, parties, true_count, code in zip(*columns, strict=True)
-    )  # fmt: skip
+    true_counts = population.true_counts(ranking.prefixes)
+    return ranked_items(ranking, names, outcome.findings, population.roster.all_users, true_counts)
 
 
 def _names(outcome: RunResult, population: Population, codes: Codes) -> list[tuple[str, Source | None]]:
@@ -273,10 +259,10 @@ def _names(outcome: RunResult, population: Population, codes: Codes) -> list[tup
     return outcome.ranking.names_of(codes, population.codec.show if reads else population.shown)
 
 
-def _shortfall_notes(parties: Iterable[AnswerParty], wanted: CentralGuarantee | None) -> list[str]:
-    """Say where the groups came out smaller than a central guarantee that was asked for needs them."""
+def _shortfall_notes(parties: Iterable[AnswerParty], wanted: CentralGuarantee | None) -> list[Note]:
+    """Note where the groups came out smaller than a central guarantee that was asked for needs them."""
     found = [(party.name, party.central) for party in parties if party.central is not None]
-    return [f"party {name!r}: {said}" for name, central in found for said in central.shortfall(wanted)]
+    return [Note("at_party", party=name, note=note) for name, central in found for note in central.shortfall(wanted)]
 
 
 def _parties(

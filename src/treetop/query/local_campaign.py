@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from treetop.answers.answer import Answer
+from treetop.answers.parts import CampaignPlace, ItemChange
 from treetop.datasets.federation import Federation
-from treetop.query.answer import Answer
-from treetop.query.answer_parts import CampaignPlace, ItemChange
 from treetop.query.local_federation import GroundTruth
 from treetop.services.local.folder import FederationFolder
 from treetop.services.server.client import ServerClient

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from treetop.answers.answer import Answer
+from treetop.answers.parts import AnswerItem, Truth
 from treetop.datasets.drift import DRIFT, moved, weekly_places
 from treetop.datasets.federation import Federation
 from treetop.datasets.loading import AS_IT_IS, federation_named
@@ -24,8 +26,6 @@ from treetop.federation.task_parameters import known_items
 from treetop.federation.wire.item_lists import ItemList
 from treetop.mechanisms.strategy import TRIE, ItemsAhead, Question, choose
 from treetop.metrics.retrieval import f1, ncr
-from treetop.query.answer import Answer
-from treetop.query.answer_parts import AnswerItem, Truth
 from treetop.query.find import checked_seed
 from treetop.services.local.folder import FederationFolder, LocalOptions, checked_same
 from treetop.services.local.run import local_notes, order_of

@@ -17,6 +17,7 @@ from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import unread_settings
 from treetop.mechanisms.strategy import ENOUGH_FIT, ItemsAhead, Question, Strategy, choose
 from treetop.simulation.population import Population
+from treetop.wording import Note, as_notes
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,7 @@ class Prepared:
 
     strategy: Strategy
     population: Population
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     @property
     def mechanism(self) -> Mechanism[Any]:
@@ -69,18 +70,18 @@ def prepared(
     known = () if strategy.known is None else strategy.known.notes
     notes = (*population.notes, *known, *_long_text_notes(federation, strategy), *_mechanism_notes(strategy, question))
     if strategy.mechanism.shares and len(population.parties) == 1:
-        notes = (*notes, f"{strategy.mechanism.name}: there is one party only and nobody to share with")
+        notes = (*notes, Note("nobody_to_share_with", mechanism=strategy.mechanism.name))
     return Prepared(strategy, population, notes)
 
 
-def _mechanism_notes(strategy: Strategy, question: Question) -> tuple[str, ...]:
-    """Say which settings a mechanism does not read, and what a reader would not expect of the others."""
+def _mechanism_notes(strategy: Strategy, question: Question) -> tuple[Note, ...]:
+    """Note the settings that a mechanism does not read, and what a reader would not expect of the others."""
     mechanism = strategy.mechanism
-    return (*unread_settings(mechanism, question.settings), *mechanism.notes(strategy.parameters))
+    return (*unread_settings(mechanism, question.settings), *as_notes(mechanism.notes(strategy.parameters)))
 
 
-def _long_text_notes(federation: Federation, strategy: Strategy) -> tuple[str, ...]:
-    """Say which texts no report carries whole, and how many chunks would."""
+def _long_text_notes(federation: Federation, strategy: Strategy) -> tuple[Note, ...]:
+    """Note which texts no report carries whole, and how many chunks would."""
     mechanism, codec = strategy.mechanism, strategy.codec
     if not (isinstance(mechanism, Panorama) and mechanism.texts and isinstance(codec, HashedText)):
         return ()
@@ -88,13 +89,17 @@ def _long_text_notes(federation: Federation, strategy: Strategy) -> tuple[str, .
     too_long = int(np.count_nonzero(needed > codec.chunks))
     if not too_long:
         return ()
-    most, room = int(needed.max()), int(np.quantile(needed, ENOUGH_FIT, method="higher"))
-    advice = f"--set text_chunks={most} makes room for all of them"
+    most = int(needed.max())
+    room = int(np.quantile(needed, ENOUGH_FIT, method="higher"))
     if most > MAX_CHUNKS:
-        advice = f"the longest would take {most} chunks, {MAX_CHUNKS} is the most that there can be"
-    elif room > codec.chunks and room < most:
-        advice = f"--set text_chunks={room} makes room for {ENOUGH_FIT:.0%} of all items, {most} for every one"
+        return (Note("texts_too_long", items=too_long, bits=CHUNK_BITS * codec.chunks, needed=most, most=MAX_CHUNKS),)
     return (
-        f"{too_long:,} items have a text code longer than {CHUNK_BITS * codec.chunks} bits: found, they show as a hash "
-        f"unless a word list names them ({advice})",
+        Note(
+            "texts_cut_short",
+            items=too_long,
+            bits=CHUNK_BITS * codec.chunks,
+            chunks=most,
+            enough=room if codec.chunks < room < most else None,
+            share=ENOUGH_FIT,
+        ),
     )

@@ -22,6 +22,7 @@ from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.registry import set_oracle
 from treetop.oracles.set_question import HOLDERS, SHARES, USE_SHARES, SetQuestion
 from treetop.privacy.epsilon import Epsilon
+from treetop.wording import Note
 
 AUTO_ITEMS = "auto"
 SURVEYED = 0.05
@@ -114,10 +115,7 @@ def _surveyed(federation: Federation, question: Question, randomness: Generator)
     shares = np.maximum(frequencies, 0)
     shares /= max(shares.sum(), 1.0)
     m = best_items(shares, question.oracle, epsilon)
-    note = (
-        f"{asked:,} users, 5 % drawn at random, reported only how many items they hold, by k-RR: items_per_user = {m} "
-        "was chosen from it, and the answer is about the others"
-    )
+    note = Note("set_sizes_surveyed", users=asked, items_per_user=m)
     return replace(federation, parties=tuple(parties), notes=(*federation.notes, note)), m
 
 

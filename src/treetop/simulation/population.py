@@ -17,6 +17,7 @@ from treetop.errors import InvalidInput
 from treetop.mechanisms.dialogue import Member, Roster
 from treetop.oracles.set_question import USE_SHARES, SetQuestion
 from treetop.trie.candidate_domain import CandidateDomain
+from treetop.wording import Note
 
 USERS_BELOW = 10**9
 """numpy's hypergeometric draws stop here."""
@@ -195,7 +196,7 @@ class Population:
         encoded: EncodedItems = codec.encode(federation.items) if known is None else known._encoded
         self.federation, self.codec = federation, codec
         self.parties = tuple(PartyPopulation.of(party, encoded, codec.bits) for party in federation.parties)
-        self.notes: tuple[str, ...] = _notes(federation, encoded, codec) if known is None else known.notes
+        self.notes: tuple[Note, ...] = _notes(federation, encoded, codec) if known is None else known.notes
         self._encoded: EncodedItems = encoded
 
     def among(self, federation: Federation) -> "Population":
@@ -264,7 +265,7 @@ class Population:
         return dict(zip(reversed(codes), reversed(self.federation.items), strict=True))
 
 
-def _notes(federation: Federation, encoded: EncodedItems, codec: ItemCodec) -> tuple[str, ...]:
+def _notes(federation: Federation, encoded: EncodedItems, codec: ItemCodec) -> tuple[Note, ...]:
     """Say what the encoding could not keep apart, and what it could not hold."""
     unfit = int(np.count_nonzero(~encoded.fits))
     if unfit == len(federation.items):
@@ -275,20 +276,17 @@ def _notes(federation: Federation, encoded: EncodedItems, codec: ItemCodec) -> t
     if unfit:
         notes.append(_unfit_note(federation, encoded, codec, unfit))
     if encoded.shortened:
-        notes.append(f"{encoded.shortened:,} items are too long for their code and were cut to what fits")
+        notes.append(Note("items_shortened", items=encoded.shortened))
     if shared:
-        notes.append(f"{shared:,} items share the code of another item and are counted with it")
+        notes.append(Note("items_share_codes", items=shared))
     return tuple(notes)
 
 
-def _unfit_note(federation: Federation, encoded: EncodedItems, codec: ItemCodec, unfit: int) -> str:
+def _unfit_note(federation: Federation, encoded: EncodedItems, codec: ItemCodec, unfit: int) -> Note:
     users = sum(
         int(party.users[~encoded.fits[party.items]].sum()) if party.sets is None
         else party.sets.holding(~encoded.fits[party.sets.items])
         for party in federation.parties
     )  # fmt: skip
     example: Sequence[int] = np.flatnonzero(~encoded.fits).tolist()
-    return (
-        f"{unfit:,} items ({users:,} users) do not fit {codec.title}, for example "
-        f"{federation.items[example[0]]!r}: their users answer 'none of these'"
-    )
+    return Note("items_unfit", items=unfit, users=users, encoding=codec.title, example=federation.items[example[0]])

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from starlette.responses import Response
 
-from treetop.query.answer import Answer
+from treetop.answers.answer import Answer
 from treetop.web.exports import exported
 from treetop.web.sign_off import NOT_RUN, sign_off
 from treetop.web.site import Site, Visit

@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from treetop.answers.answer import SIMULATION, Answer, standing_out
+from treetop.answers.parts import AnswerItem
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import CentralGuarantee
-from treetop.query.answer import SIMULATION, Answer, standing_out
-from treetop.query.answer_parts import AnswerItem
 from treetop.web.drawings.bars import MARKS, Bar, Home, bars, homes, row_bar
 from treetop.web.drawings.data_flow import Station, data_flow
 from treetop.web.drawings.people import guesses_sentence, people, right_guesses
 from treetop.web.drawings.shares import shares
 from treetop.web.drawings.svg import Picture, percent, whole
+from treetop.wording import Note
 
 SOURCES = {
     "listed": "from the list", "recovered": "read from reports", "unknown": "hash, not read",
@@ -74,8 +75,8 @@ class AnswerView:
     """In a campaign: which week it is, and what is gone since the one that it is compared with."""
     facts: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...]
-    notes: tuple[str, ...]
-    choices: tuple[str, ...]
+    notes: tuple[Note, ...]
+    choices: tuple[Note, ...]
     exports: str
     """Where the exports are, without their ending."""
 

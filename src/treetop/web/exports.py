@@ -11,9 +11,9 @@ import pyarrow.parquet
 from starlette.responses import Response
 
 from treetop.adapters.http.problem_details import Problem
+from treetop.answers.answer import Answer
+from treetop.answers.result_files import without_formulas
 from treetop.extras import MissingExtra, needed_for
-from treetop.query.answer import Answer
-from treetop.query.result_files import without_formulas
 from treetop.web.answer_view import chart
 from treetop.web.drawings.svg import standing_alone
 

@@ -14,10 +14,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from treetop.adapters.http.problem_details import Problem
+from treetop.answers.answer import Answer
+from treetop.answers.parts import CampaignPlace, ItemChange
 from treetop.errors import TreetopError
 from treetop.federation.task import LAST_SECOND
-from treetop.query.answer import Answer
-from treetop.query.answer_parts import CampaignPlace, ItemChange
 from treetop.services.server.app import ServerContext, refusal, unanswered
 from treetop.services.server.query_manager import QueryManager
 from treetop.services.server.settings import ServerSettings

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import treetop
+from treetop.answers.answer import SIMULATION, Answer
+from treetop.answers.json_form import SCHEMA
 from treetop.audit.audit_report import AuditReport
 from treetop.audit.documents import Circumstances
 from treetop.errors import InvalidInput
-from treetop.query.answer import SIMULATION, Answer
-from treetop.query.answer_json import SCHEMA
 from treetop.web.answer_view import Promise, chart, coverage, flow_of, promises
 from treetop.web.drawings.svg import Picture
 from treetop.web.exports import json_of
+from treetop.wording import Note
 
 MAX_BARS = 10
 """Items on the page, so that it stays one; the exports have all of them."""
@@ -100,7 +101,7 @@ class SignOff:
     promises: tuple[Promise, ...]
     retention: tuple[tuple[str, str, str], ...]
     missing: tuple[str, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     versions: tuple[tuple[str, str], ...]
     digests: tuple[tuple[str, str], ...]
     audit: str

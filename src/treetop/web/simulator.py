@@ -23,6 +23,7 @@ from starlette.types import ASGIApp
 
 from treetop.adapters.http.problem_details import Problem
 from treetop.adapters.system.structured_log import StructuredLog
+from treetop.answers.answer import Answer
 from treetop.datasets.federation import Federation
 from treetop.errors import InvalidInput, TreetopError
 from treetop.evaluation.evaluate import Experiment, Given
@@ -31,7 +32,6 @@ from treetop.evaluation.results import Row
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.mechanisms.strategy import ItemsAhead, Question, choose
 from treetop.oracles.set_question import DEFAULT_ITEMS
-from treetop.query.answer import Answer
 from treetop.query.find import simulated_answer
 from treetop.web.answer_pages import add_answers
 from treetop.web.answer_view import view_of
@@ -41,6 +41,7 @@ from treetop.web.plan_view import mode_of, plan_view
 from treetop.web.question_form import LIST_KINDS, STRATEGIES_IN_WORDS, AskedQuestion, chosen, number
 from treetop.web.sign_off import NOT_RUN
 from treetop.web.site import PREFIX, Link, Site, Visit, Visitor, address
+from treetop.wording import Note
 
 TITLE = "Treetop simulator"
 LINKS = (Link("/", "Simulator"),)
@@ -63,7 +64,7 @@ class Run:
     error: str = ""
     answer: Answer | None = None
     rows: tuple[Row, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     future: "Future[None] | None" = field(default=None, repr=False)
 
     @property

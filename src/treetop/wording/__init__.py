@@ -53,8 +53,9 @@ class Note:
     parameters: Parameters
 
     def __init__(self, code: str, /, **parameters: Any) -> None:
+        frozen = {name: tuple(value) if isinstance(value, list) else value for name, value in parameters.items()}
         object.__setattr__(self, "code", code)
-        object.__setattr__(self, "parameters", parameters)
+        object.__setattr__(self, "parameters", frozen)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a note is frozen: {name} cannot be set")
@@ -68,7 +69,21 @@ class Note:
 
     def to_json(self) -> dict[str, Any]:
         """Return code, parameters and text, as `--json` prints them."""
-        return {"code": self.code, "parameters": json_form(self.parameters), "text": self.text}
+        return {"code": self.code, "parameters": _json_form(self.parameters), "text": self.text}
+
+    @classmethod
+    def from_json(cls, code: str, parameters: Mapping[str, Any]) -> "Note":
+        """Return a note that `to_json` wrote; ValueError where the code is unknown or has other parameters."""
+        from treetop.wording.notes import NOTES  # noqa: PLC0415
+
+        note = cls(code, **{name: _from_json_form(value) for name, value in parameters.items()})
+        try:
+            if code not in NOTES:
+                raise KeyError(code)
+            note.text  # noqa: B018  the parameters are of the kinds that its wording formats
+        except (KeyError, ValueError, TypeError, IndexError, AttributeError) as reason:
+            raise ValueError(f"no note of Treetop: {code}") from reason
+        return note
 
     def __str__(self) -> str:
         return self.text
@@ -91,12 +106,25 @@ def _rebuild_note(code: str, parameters: dict[str, Any]) -> Note:
     return Note(code, **parameters)
 
 
-def json_form(value: Any) -> Any:
+def _json_form(value: Any) -> Any:
     """Return parameters as JSON writes them: a note inside as its own object."""
     if isinstance(value, Note):
         return value.to_json()
     if isinstance(value, Mapping):
-        return {name: json_form(entry) for name, entry in value.items()}
+        return {name: _json_form(entry) for name, entry in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [json_form(entry) for entry in value]
+        return [_json_form(entry) for entry in value]
     return value
+
+
+def _from_json_form(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Note.from_json(value["code"], value["parameters"])
+    if isinstance(value, list):
+        return tuple(_from_json_form(entry) for entry in value)
+    return value
+
+
+def as_notes(sentences: Sequence[str]) -> tuple[Note, ...]:
+    """Return sentences of a mechanism as notes."""
+    return tuple(Note("sentence", text=text) for text in sentences)

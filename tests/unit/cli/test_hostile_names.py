@@ -23,6 +23,8 @@ from tests.support.servers import ADMIN_KEY, HostedServer, wanted
 
 from treetop.adapters.system.durable_file import DeviceState
 from treetop.adapters.system.ed25519 import SigningKey
+from treetop.answers.parts import AnswerItem
+from treetop.answers.plot_fonts import drawable
 from treetop.audit.audit_report import AuditReport, Check
 from treetop.cli import audit, demo, reproduce
 from treetop.cli.federation import fleet, query
@@ -36,7 +38,6 @@ from treetop.federation.device.ledger import Caps
 from treetop.federation.device.ledger_entries import LedgerEntry
 from treetop.federation.wire.signed_documents import canonical_json
 from treetop.public_text import first_hidden, visible
-from treetop.query.answer_parts import AnswerItem
 from treetop.reproduction.verdicts import ClaimVerdict
 from treetop.services.fleet.fleet import FleetTotals
 from treetop.services.local.run import Standing

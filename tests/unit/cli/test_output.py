@@ -19,12 +19,12 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import treetop
+from treetop.answers.answer import Answer
 from treetop.cli.app import app
 from treetop.cli.main import main
 from treetop.cli.shared.output import deliver
 from treetop.errors import InvalidInput
 from treetop.planning.meaning import STRENGTHS, meaning_of
-from treetop.query.answer import Answer
 
 EXAMPLE = str(Path(__file__).parents[3] / "examples" / "coffee_shops.csv")
 FIND = ["find", EXAMPLE, "--k", "3", "--seed", "1", "--mechanism", "canopy"]

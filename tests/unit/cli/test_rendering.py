@@ -4,9 +4,9 @@ from dataclasses import replace
 import pytest
 from tests.support.answers import DEPLOYED
 
+from treetop.answers.parts import AnswerParty, Covered, PartyCount
 from treetop.cli.rendering import bar, coverage_line, present, rounded, show
 from treetop.metrics.noise_advice import Advice
-from treetop.query.answer_parts import AnswerParty, Covered, PartyCount
 
 Capture = pytest.CaptureFixture[str]
 

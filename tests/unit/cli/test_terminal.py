@@ -11,14 +11,14 @@ from rich.progress import Progress, Task
 from tests.support.answers import DEPLOYED
 from typer.testing import CliRunner
 
+from treetop.answers.answer import SIMULATED
+from treetop.answers.parts import AnswerItem
 from treetop.cli import screen
 from treetop.cli.app import app
 from treetop.cli.rendering import evaluation_table, fitted, share, show
 from treetop.cli.screen import out, plain, reading_bar
 from treetop.evaluation.results import Row
 from treetop.metrics.noise_advice import Advice
-from treetop.query.answer import SIMULATED
-from treetop.query.answer_parts import AnswerItem
 
 Capture = pytest.CaptureFixture[str]
 NAMES = ("红茶和绿茶", "🍵 green tea", "cappuccino with oat milk", "chai")

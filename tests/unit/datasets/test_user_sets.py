@@ -17,6 +17,7 @@ from treetop.datasets.table_files.options import ReadOptions
 from treetop.datasets.user_sets import UserSets
 from treetop.errors import InvalidInput, UnknownName
 from treetop.oracles.set_question import SetQuestion
+from treetop.wording import Note
 
 EVENTS = "party,user_id,item\nnorth,u1,tea\nsouth,u2,tea\nnorth,u1,rum\nsouth,u2,gin\nnorth,u3,rum\nnorth,u1,tea\n"
 
@@ -51,7 +52,7 @@ def refusal(path: Path, user: str | None = "user_id") -> str:
 def test_rows_are_gathered_by_user_and_repeated_ones_merged(tmp_path: Path) -> None:
     federation = load(csv(tmp_path, EVENTS), user="user_id")
     assert held(federation) == {"north": [{"tea": 2, "rum": 1}, {"rum": 1}], "south": [{"tea": 1, "gin": 1}]}
-    assert federation.notes == ("1 repeated (party, user, item) rows were merged, and their counts added up",)
+    assert federation.notes == (Note("set_rows_merged", rows=1),)
     assert (federation.users, federation.holds_sets, len(federation.items)) == (3, True, 3)
     assert [party.total for party in federation.parties] == [2, 1]
     assert [dict(zip(party.items.tolist(), party.users.tolist(), strict=True)) for party in federation.parties] == [
@@ -78,7 +79,7 @@ def test_several_files_are_one_federation(tmp_path: Path) -> None:
     two = csv(tmp_path, "uid,item\n3,rum\n3,gin\n", "south.csv")
     federation = load(one, two, user="uid")
     assert held(federation) == {"north": [{"tea": 4}, {"rum": 1}], "south": [{"rum": 1, "gin": 1}]}
-    assert federation.notes == ("north.csv: ignored the columns shoe",)
+    assert federation.notes == (Note("columns_ignored", file="north.csv", columns="shoe"),)
     again = csv(tmp_path, "uid,item\n1,x\n", "again.csv")
     with pytest.raises(InvalidInput, match="user '1' is in two parties, 'north' and 'again'"):
         load(one, again, user="uid")
@@ -127,7 +128,7 @@ def test_a_column_that_looks_like_users_must_be_named(tmp_path: Path, name: str)
     assert f"the column {name!r} looks like a user's id" in message
     assert f"--user-column {name}" in message
     assert "--rows-are-users" in message
-    assert load(path, rows_are_users=True).notes == (f"events.csv: ignored the columns {name}",)
+    assert load(path, rows_are_users=True).notes == (Note("columns_ignored", file="events.csv", columns=name),)
     assert load(path, rows_are_users=True).users == 6
     assert load(path, user=name).users == 3
 

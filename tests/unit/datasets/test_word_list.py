@@ -13,6 +13,7 @@ from treetop.datasets import word_list
 from treetop.datasets.word_list import word_list_of
 from treetop.encoding.listed_items import ItemCatalogue
 from treetop.errors import InvalidInput, UnknownName
+from treetop.wording import Note
 
 
 def listed(given: Any, order: str | None = None) -> ItemCatalogue:
@@ -159,4 +160,4 @@ def test_a_list_is_normalised_and_keeps_its_order() -> None:
     words = ItemCatalogue(("The ", "of", "the", "OF", "and"), ordered=True, source="words.txt")
     same = words.normalised(("casefold", "trim"))
     assert (same.items, same.ordered, same.source) == (("the", "of", "and"), True, "words.txt")
-    assert same.notes == ("normalised alike (casefold, trim): words.txt; 2 of its items were merged with others",)
+    assert same.notes == (Note("list_normalised", source="words.txt", steps=["casefold", "trim"], merged=2),)

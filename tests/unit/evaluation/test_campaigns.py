@@ -130,7 +130,7 @@ def test_items_and_lists_are_normalised_before_they_drift() -> None:
     assert question.word_list is not None
     assert question.word_list.items == ("aking", "aling")
     assert question.normalise == ()
-    assert any("normalised" in note for note in normal.federation.notes)
+    assert any(note.code == "items_normalised" for note in normal.federation.notes)
 
 
 def test_mechanisms_that_cannot_be_seeded_are_refused() -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.support.populations import three_parties, zipf
 
 import treetop
+from treetop.answers.result_files import checked_output
 from treetop.encoding.item_codecs import Ids
 from treetop.errors import InvalidInput, TreetopWarning, UnknownName
 from treetop.evaluation.evaluate import Experiment
@@ -18,7 +19,7 @@ from treetop.evaluation.grid import Grid, cells_of
 from treetop.evaluation.results import Evaluation
 from treetop.mechanisms.gtf import Gtf
 from treetop.oracles.krr import KRandomizedResponse
-from treetop.query.result_files import checked_output
+from treetop.wording import Note
 
 DATA = {"a": zipf(6000, 40), "b": zipf(3000, 30)}
 SMALL: dict[str, Any] = {"encoding": "ids", "bits": 8, "levels": 4}
@@ -69,11 +70,11 @@ def test_notes_are_kept_and_each_is_one_warning() -> None:
             {"a": DATA["a"]}, mechanisms=["gtf", "tap"], ks=[2, 3], repeats=1, seed=1, beta=0.2, **SMALL
         )
     assert evaluation.notes == (
-        "gtf does not use the setting 'beta'",
-        "tap does not use the setting 'beta'",
-        "tap: there is one party only and nobody to share with",
+        Note("setting_unused", mechanism="gtf", setting="beta"),
+        Note("setting_unused", mechanism="tap", setting="beta"),
+        Note("nobody_to_share_with", mechanism="tap"),
     )
-    assert tuple(str(warning.message) for warning in caught) == evaluation.notes
+    assert [str(warning.message) for warning in caught] == [note.text for note in evaluation.notes]
     assert {warning.filename for warning in caught} == {__file__}
 
 

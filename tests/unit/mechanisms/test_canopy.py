@@ -28,6 +28,7 @@ from treetop.simulation.run import SIMULATORS, PartyRun, RunResult, run
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import CountedPrefixes
 from treetop.trie.user_groups import Group
+from treetop.wording import Note
 
 # Notes are looked at in the answer; that each is a warning, too, is tested with `find`.
 pytestmark = pytest.mark.filterwarnings("ignore::treetop.errors.TreetopWarning")
@@ -194,7 +195,7 @@ def test_a_federation_of_one_user_finds_nothing_and_says_so() -> None:
         assert not any(row.significant for row in answer.items)
         if not answer.items:
             missing += 1
-            assert any("had no reports at level" in note and "2" in note for note in answer.notes)
+            assert any(note.code == "no_reports_at_levels" and 2 in note.parameters["levels"] for note in answer.notes)
     assert missing > 0
 
 
@@ -205,13 +206,13 @@ def test_tiny_parties_change_little_and_are_named() -> None:
         {**big, "one": {"9": 1}, "four": {"8": 4}}, k=5, mechanism="canopy", encoding="ids", seed=1, **SMALL
     )
     assert {row.item for row in answer.items} == {row.item for row in plain.items}
-    assert any("party 'one' had no reports at level" in note for note in answer.notes)
+    assert any(note.code == "no_reports_at_levels" and note.parameters["party"] == "one" for note in answer.notes)
 
 
 def test_many_missing_parties_are_counted() -> None:
     tiny = {f"t{place}": {"9": 1} for place in range(9)}
     answer = treetop.find({"a": zipf(60_000, 40), **tiny}, k=2, mechanism="canopy", encoding="ids", seed=1, **SMALL)
-    assert "4 more parties had no reports at some levels" in answer.notes
+    assert Note("no_reports_elsewhere", parties=4) in answer.notes
 
 
 def test_fifty_one_parties_with_75_million_users() -> None:
@@ -227,12 +228,12 @@ def test_one_party_is_told_so() -> None:
     answer = treetop.find({"a": zipf(50_000, 30)}, k=3, mechanism="canopy", encoding="ids", seed=1, **SMALL)
     assert answer.truth is not None
     assert answer.truth.f1 == 1.0
-    assert "canopy: there is one party only and nobody to share with" in answer.notes
+    assert Note("nobody_to_share_with", mechanism="canopy") in answer.notes
 
 
 def test_krr_is_advised_against() -> None:
     answer = treetop.find({"a": zipf(5000, 30)}, k=3, mechanism="canopy", encoding="ids", oracle="krr", seed=1, **SMALL)
-    assert any("krr is far noisier" in note for note in answer.notes)
+    assert any("krr is far noisier" in note.text for note in answer.notes)
 
 
 @pytest.mark.parametrize("simulator", SIMULATORS)

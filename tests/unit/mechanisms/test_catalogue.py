@@ -15,6 +15,7 @@ from treetop.mechanisms.panorama.plan import CatalogueParameters
 from treetop.mechanisms.panorama.texts import ListedNames
 from treetop.oracles.frequency_oracle import Tally
 from treetop.privacy.epsilon import Epsilon
+from treetop.wording import Note
 
 # Notes are looked at in the answer; that each is a warning, too, is tested with `find`.
 pytestmark = pytest.mark.filterwarnings("ignore::treetop.errors.TreetopWarning")
@@ -42,8 +43,8 @@ def test_known_items_are_found_and_the_others_counted(simulator: str, oracle: st
     assert outside.true_share is not None
     assert abs(outside.share - outside.true_share) < 6.2 * outside.stderr
     assert outside.stderr < 0.02
-    assert any("40 items" in note and "the catalogue of 20 items" in note for note in answer.notes)
-    assert "a catalogue of 20 items" in answer.choices[0]
+    assert any(note.code == "items_unfit" and note.parameters["items"] == 40 for note in answer.notes)
+    assert "a catalogue of 20 items" in answer.choices[0].text
     assert set(answer.to_json()["outside"]) == {"share", "stderr", "true_share"}
     assert set(answer.parties[0].items) <= set(ITEMS[:20])
 
@@ -127,7 +128,7 @@ class TestFiles:
         pa.parquet.write_table(pa.table({"item": ["tea", "coffee"]}), tmp_path / "c.parquet")
         for name in ("c.txt", "c.csv", "c.parquet"):
             assert load_catalogue(tmp_path / name).items == ("tea", "coffee")
-        assert load_catalogue(tmp_path / "c.txt").notes == ("the catalogue names 1 items again: each counts once",)
+        assert load_catalogue(tmp_path / "c.txt").notes == (Note("catalogue_repeats", items=1),)
 
     @pytest.mark.parametrize(
         ("name", "text", "reason"),

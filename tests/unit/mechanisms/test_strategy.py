@@ -12,6 +12,7 @@ from treetop.mechanisms.panorama.mechanism import Panorama
 from treetop.mechanisms.panorama.plan import PanoramaParameters, PanoramaPlan, name_bits_for
 from treetop.mechanisms.strategy import ItemsAhead, Question, Strategy, check_takes_sets, choose
 from treetop.privacy.epsilon import Epsilon
+from treetop.wording import Note
 
 WORDS, IDS = ItemsAhead(("ash", "oak")), ItemsAhead(("17", "42"))
 LONG_IDS = ItemsAhead(("17", str(1 << 30)))
@@ -157,24 +158,26 @@ class TestNames:
         assert len(panorama(chosen(catalogue=given, normalise="casefold")).listed) == 2
 
     def test_it_is_said_which_list_names_are_read_from(self) -> None:
-        said = "names are read from the list that was given: 2 words, {}"
-        assert said.format("in no known order of popularity") in chosen(word_list=LIST).choices
-        assert said.format("the most popular first") in chosen(word_list=ORDERED).choices
-        assert not any("names are read" in choice for choice in chosen(catalogue=LIST).choices)
+        for words, ordered in ((LIST, False), (ORDERED, True)):
+            note = Note("names_from_list", source="the list that was given", words=2, ordered=ordered)
+            assert note in chosen(word_list=words).choices
+        assert not any(choice.code == "names_from_list" for choice in chosen(catalogue=LIST).choices)
 
 
 class TestWhatIsSaid:
     def test_of_hashes_ids_and_catalogues(self) -> None:
         hashed = chosen().choices
-        assert hashed[0] == (
+        assert hashed[0].text == (
             "every user reports one of 2^24 names, a salted hash, once by walsh; 30% of users instead one of 12 "
             "parts of its text"
         )
-        assert "standard deviations above its noise: at most about 1,499 kbit up" in hashed[1]
+        assert "standard deviations above its noise: at most about 1,499 kbit up" in hashed[1].text
         many = chosen(settings={"expected_items": 80_000}).choices
-        assert many[1] == "of 80,000 items about 0.5% share their hash with another"
-        assert chosen(IDS).choices[0] == "every user reports one of 2^24 ids once by walsh"
-        assert chosen(catalogue=LIST).choices[0] == "a catalogue of 2 items: every user reports her item once by krr"
+        assert many[1].text == "of 80,000 items about 0.5% share their hash with another"
+        assert chosen(IDS).choices[0].text == "every user reports one of 2^24 ids once by walsh"
+        assert (
+            chosen(catalogue=LIST).choices[0].text == "a catalogue of 2 items: every user reports her item once by krr"
+        )
 
     def test_a_budget_that_list_and_texts_exceed_is_noted(self) -> None:
         small = chosen(word_list=LIST, settings={"upload_budget": 5_000})

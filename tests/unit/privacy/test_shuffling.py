@@ -29,6 +29,7 @@ from treetop.privacy.shuffling import (
     refuse_large_delta,
     usual_delta,
 )
+from treetop.wording import Note
 
 CAP = Fraction(4)
 
@@ -198,7 +199,7 @@ def test_less_than_was_asked_for_is_said() -> None:
     found = CentralGuarantee(1.2, 1e-8)
     assert found.shortfall(None) == found.shortfall(CentralGuarantee(1.2, 1e-8)) == []
     (said,) = found.shortfall(CentralGuarantee(1.0, 1e-8))
-    assert said.startswith("(1.2, 1e-8)-DP towards the server and readers, (1, 1e-8)-DP was asked for")
+    assert said == Note("central_shortfall", promised="(1.2, 1e-8)-DP", wanted="(1, 1e-8)-DP")
 
 
 @pytest.mark.parametrize(
@@ -224,7 +225,7 @@ def test_the_local_epsilon_is_the_largest_that_keeps_a_central_one() -> None:
     assert central(found) <= 1 < central(Epsilon(float(found) + 0.01))
     assert local_epsilon(central_of(crowds_of([1])), CentralGuarantee(0.5, 1e-8), CAP) == Epsilon(0.5)
     said = epsilon_choice(found, CentralGuarantee(1.0, 1e-8), 30_000)
-    assert f"epsilon {found:g}, which gives (1, 1e-8)-DP" in said
+    assert said == Note("epsilon_from_central", epsilon=float(found), wanted="(1, 1e-8)-DP", users=30_000)
 
 
 def test_a_cap_is_not_raised() -> None:

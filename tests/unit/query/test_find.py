@@ -12,6 +12,7 @@ from treetop.mechanisms.gtf import Gtf
 from treetop.mechanisms.strategy import Question
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.query.find import simulated_answer
+from treetop.wording import Note
 
 DATA = {"a": zipf(6000, 40), "b": zipf(3000, 30)}
 SMALL: dict[str, Any] = {"encoding": "ids", "bits": 8}
@@ -49,10 +50,10 @@ def test_notes_are_kept_and_each_is_one_warning() -> None:
     with pytest.warns(TreetopWarning) as caught:
         answer = treetop.find({"a": DATA["a"]}, k=3, mechanism="tap", beta=0.2, levels=4, seed=1, **SMALL)
     assert answer.notes == (
-        "tap does not use the setting 'beta'",
-        "tap: there is one party only and nobody to share with",
+        Note("setting_unused", mechanism="tap", setting="beta"),
+        Note("nobody_to_share_with", mechanism="tap"),
     )
-    assert tuple(str(warning.message) for warning in caught) == answer.notes
+    assert [str(warning.message) for warning in caught] == [note.text for note in answer.notes]
     assert {warning.filename for warning in caught} == {__file__}
     assert treetop.find({"a": DATA["a"]}, k=3, mechanism="gtf", seed=1, **SMALL).notes == ()
 

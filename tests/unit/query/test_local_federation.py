@@ -4,11 +4,12 @@ from pathlib import Path
 import pytest
 from tests.support.answers import DEPLOYED
 
+from treetop.answers.parts import AnswerItem, Truth
 from treetop.errors import InvalidInput
 from treetop.federation.wire.item_lists import ItemList
-from treetop.query.answer_parts import AnswerItem, Truth
 from treetop.query.local_federation import GroundTruth, opened_folder
 from treetop.services.local.folder import FederationFolder
+from treetop.wording import Note
 
 
 @pytest.fixture
@@ -31,18 +32,18 @@ def test_more_users_than_the_data_have_are_not_invented_silently(tmp_path: Path,
     wanted = {"data": drinks, "k": 2, "seed": 7, "encoding": "hashed", "users": 1_000_000}
     folder = opened_folder(tmp_path / "up", wanted)
     assert sum(home.users for home in folder.parties.values()) == 150
-    note = f"1,000,000 users were asked for: 2 parties of {drinks} have 150, all took part"
-    assert note in GroundTruth(folder).scored(DEPLOYED).to_json()["notes"]
+    note = Note("fewer_users_than_asked", asked=1_000_000, users=150, parties=2, data=drinks)
+    assert note.to_json() in GroundTruth(folder).scored(DEPLOYED).to_json()["notes"]
     assert opened_folder(tmp_path / "up", wanted).options.users == 1_000_000
     for users in (150, 100):
         exact = opened_folder(tmp_path / str(users), {**wanted, "users": users})
-        assert not any("were asked for" in said for said in GroundTruth(exact).scored(DEPLOYED).notes)
+        assert note.code not in {said.code for said in GroundTruth(exact).scored(DEPLOYED).notes}
 
 
 def test_the_built_in_data_have_510_000_users_in_three_parties(tmp_path: Path) -> None:
     folder = opened_folder(tmp_path / "up", {"users": 1_000_000, "seed": 1})
     notes = GroundTruth(folder).scored(replace(DEPLOYED, items=())).notes
-    assert "1,000,000 users were asked for: 3 parties of syn have 510,000, all took part" in notes
+    assert Note("fewer_users_than_asked", asked=1_000_000, users=510_000, parties=3, data="syn") in notes
 
 
 def test_an_answer_is_named_and_scored(tmp_path: Path, drinks: str) -> None:
@@ -56,7 +57,7 @@ def test_an_answer_is_named_and_scored(tmp_path: Path, drinks: str) -> None:
     assert scored.truth == Truth(0.5, 1 / 3)
     assert scored.seed == 7
     assert scored.notes[0] == DEPLOYED.notes[0]
-    assert any("a level needs 50 reports" in note for note in scored.notes)
+    assert Note("local_reports_lowered", reports=50) in scored.notes
 
 
 def test_names_that_the_federation_read_stay_as_it_read_them(tmp_path: Path, drinks: str) -> None:

@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 import treetop
+from treetop.answers.answer import Answer
 from treetop.datasets.loading import as_federation
 from treetop.errors import InvalidInput
 from treetop.mechanisms.strategy import Question
-from treetop.query.answer import Answer
 from treetop.query.preparation import prepared
+from treetop.wording import Note
 
 # Notes are looked at in the answer; that each is a warning, too, is tested with `find`.
 pytestmark = pytest.mark.filterwarnings("ignore::treetop.errors.TreetopWarning")
@@ -32,7 +33,7 @@ def test_texts_are_hashed_under_a_key_of_the_query_and_read_back() -> None:
     assert [row.item for row in answer.items] == TEXTS[:3]
     assert {row.source for row in answer.items} == {"recovered"}
     assert (answer.mechanism, answer.encoding) == ("panorama", "hashed")
-    assert "one of 2^16 names, a salted hash, once by walsh" in answer.choices[0]
+    assert "one of 2^16 names, a salted hash, once by walsh" in answer.choices[0].text
     assert answer.truth is not None
     assert answer.truth.f1 == 1
 
@@ -68,10 +69,10 @@ def test_a_catalogue_counts_whoever_is_outside() -> None:
 def test_more_than_a_hundred_thousand_items_get_longer_names() -> None:
     many = {"north": {**{f"item {number}": 1 for number in range(100_001)}, "green tea": 400_000}}
     answer = treetop.find(many, k=1, epsilon=4.0, seed=1, strategy="panorama", text_recovery=False)
-    assert "2^26" in answer.choices[0]
+    assert "2^26" in answer.choices[0].text
 
 
-def notes_on(held: dict[str, int], **settings: object) -> tuple[str, ...]:
+def notes_on(held: dict[str, int], **settings: object) -> tuple[Note, ...]:
     question = Question(k=1, strategy="panorama", settings=settings)
     return prepared(as_federation({"north": held}), question).notes
 
@@ -79,14 +80,15 @@ def notes_on(held: dict[str, int], **settings: object) -> tuple[str, ...]:
 def test_advice_on_long_texts_names_the_chunks_that_make_room() -> None:
     long = "https://example.org/" + "a-long-path/" * 4
     held = {long: 9_000, "tea": 5_000, "mate": 4_000}
-    (note,) = [note for note in notes_on(held, text_chunks=8) if "text code longer than 64 bits" in note]
-    chunks = int(note.split("text_chunks=")[1].split()[0])
-    assert not [note for note in notes_on(held, text_chunks=chunks) if "text code" in note]
-    assert [note for note in notes_on(held, text_chunks=chunks - 1) if "text code" in note]
+    (note,) = [note for note in notes_on(held, text_chunks=8) if note.code == "texts_cut_short"]
+    assert note.parameters["bits"] == 64
+    chunks = note.parameters["chunks"]
+    assert not [note for note in notes_on(held, text_chunks=chunks) if note.code.startswith("texts_")]
+    assert [note for note in notes_on(held, text_chunks=chunks - 1) if note.code.startswith("texts_")]
     endless = notes_on({"天气预报" * 60: 9_000, "tea": 5_000}, text_chunks=12)
-    assert any("128 is the most that there can be" in note for note in endless)
+    assert any(note.code == "texts_too_long" and note.parameters["most"] == 128 for note in endless)
     some = {f"word {number}": 2_000 for number in range(40)} | {long: 9_000, "öffnungszeiten": 900}
-    assert any("makes room for 95% of all items" in note for note in notes_on(some, text_chunks=4))
+    assert any(note.parameters.get("enough") for note in notes_on(some, text_chunks=4))
 
 
 ADDRESS = (
@@ -106,17 +108,16 @@ def test_long_texts_come_back_where_the_reports_carry_them() -> None:
     assert len(ADDRESS) == 120
     assert [row.item for row in answer.items] == list(LONG)[:3]
     assert {row.source for row in answer.items} == {"recovered"}
-    assert "45% of users instead one of 79 parts of its text" in answer.choices[0]
-    assert not [note for note in answer.notes if "text code" in note]
+    assert "45% of users instead one of 79 parts of its text" in answer.choices[0].text
+    assert not [note for note in answer.notes if note.code.startswith("texts_")]
 
 
 def test_long_texts_show_as_a_hash_with_the_reason_where_no_report_carries_them() -> None:
     answer = found({"north": LONG, "south": LONG}, k=4, bits=24, text_chunks=12)
     assert [row.item.startswith("#") for row in answer.items] == [True, True, True, False]
     assert {row.source for row in answer.items[:3]} == {"unknown"}
-    (reason,) = [note for note in answer.notes if "text code" in note]
-    assert "3 items have a text code longer than 96 bits: found, they show as a hash" in reason
-    assert "--set text_chunks=79 makes room for all of them" in reason
+    (reason,) = [note for note in answer.notes if note.code.startswith("texts_")]
+    assert reason == Note("texts_cut_short", items=3, bits=96, chunks=79, enough=None, share=0.95)
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,15 @@ import pyarrow as pa
 import pytest
 
 import treetop
+from treetop.answers.answer import Answer
 from treetop.datasets.federation import Federation, PartyItems
 from treetop.datasets.loading import as_federation
 from treetop.datasets.user_sets import UserSets
 from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.privacy.epsilon import Epsilon
-from treetop.query.answer import Answer
 from treetop.query.sets import SIZE_CLASSES, best_items, size_classes
+from treetop.wording import Note
 
 pytestmark = pytest.mark.filterwarnings("ignore::treetop.errors.TreetopWarning")
 POPULAR = ["10", "20", "30"]
@@ -56,14 +57,15 @@ def test_whoever_takes_sets_finds_what_most_users_hold(options: dict[str, Any], 
     first = answer.items[0]
     held = 2_000 + 2_000 * 4 / 6 if first.item == "10" else 0  # users with three and with six items
     assert abs(first.count - held) < 7 * first.stderr
-    assert answer.choices[0].startswith("counts are holders: every user reports on at most 4 of her items")
-    assert "one crafted report adds as much to a count as" in answer.choices[1]
+    assert answer.choices[0] == Note("set_counts", items_per_user=4, reading="holders")
+    assert answer.choices[1].code == "set_fake_weight"
 
 
 def test_the_weight_of_a_fake_is_shown() -> None:
     answer = treetop.find(EVENTS, k=3, epsilon=2, seed=2, mechanism="canopy", encoding="ids", bits=16)
     assert answer.items_per_user == 8
-    assert "as 21.7 users who hold the item (as 2.4 where everybody reports one item)" in answer.choices[1]
+    weights = answer.choices[1].parameters
+    assert (round(weights["weight"], 1), round(weights["single_weight"], 1)) == (21.7, 2.4)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -71,7 +73,7 @@ def test_every_mechanism_takes_one_item_of_each_user(mechanism: str) -> None:
     settings: dict[str, Any] = {} if mechanism == "panorama" else {"encoding": "ids", "bits": 16}
     answer = treetop.find(EVENTS, k=3, epsilon=6, seed=2, mechanism=mechanism, items_per_user=1, **settings)
     assert (answer.items_per_user, answer.reading) == (1, "shares")
-    assert answer.choices[0].startswith("counts are shares")
+    assert answer.choices[0] == Note("set_counts", items_per_user=1, reading="shares")
     assert len(answer.items) == 3
 
 
@@ -157,11 +159,11 @@ def test_large_sets_ask_for_more_items(size: int, m: int) -> None:
 
 def test_a_survey_chooses_the_number_and_takes_its_users_out() -> None:
     answer = treetop.find(EVENTS, k=3, epsilon=4, seed=2, items_per_user="auto")
-    note = next(note for note in answer.notes if "reported only how many items they hold" in note)
-    surveyed = int(note.split()[0].replace(",", ""))
+    note = next(note for note in answer.notes if note.code == "set_sizes_surveyed")
+    surveyed = note.parameters["users"]
     assert answer.users == 6_000 - surveyed
     assert abs(surveyed - 300) < 6 * (6_000 * 0.05 * 0.95) ** 0.5
-    assert f"items_per_user = {answer.items_per_user}" in note
+    assert note.parameters["items_per_user"] == answer.items_per_user
     assert answer.items_per_user in range(8, 65)
     assert found(answer) == set(POPULAR)
     again = treetop.find(EVENTS, k=3, epsilon=4, seed=2, items_per_user="auto")
@@ -202,4 +204,5 @@ def test_whoever_holds_anything_else_is_outside_a_catalogue_once(items_per_user:
     )
     assert answer.outside is not None
     assert answer.outside.true_share == pytest.approx(true)
-    assert answer.notes[0].startswith("3 items (5 users) do not fit")
+    assert answer.notes[0].code == "items_unfit"
+    assert (answer.notes[0].parameters["items"], answer.notes[0].parameters["users"]) == (3, 5)

@@ -9,11 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 import treetop
+from treetop.answers.answer import Answer
 from treetop.cli.app import app
 from treetop.datasets.federation import federation_from_mapping
 from treetop.encoding.hashed_text import HashedText
 from treetop.errors import InvalidInput, UnknownName
-from treetop.query.answer import Answer
+from treetop.wording import Note
 
 # Notes are looked at in the answer; that each is a warning, too, is tested with `find`.
 pytestmark = pytest.mark.filterwarnings("ignore::treetop.errors.TreetopWarning")
@@ -40,7 +41,7 @@ def answered(**options: Any) -> Answer:
 
 
 def shared_notes(answer: Answer) -> list[str]:
-    return [note for note in answer.notes if SHARED in note]
+    return [note.text for note in answer.notes if SHARED in note.text]
 
 
 @pytest.mark.parametrize("words", [[TWIN, "chai", THINK], [THINK, "chai", TWIN]])
@@ -53,7 +54,7 @@ def test_a_list_without_order_shows_all_words_of_a_hash_and_says_so(words: list[
         "1 names of the answer are several words of the list that share a hash, joined by 'or': "
         "a list in order of popularity, or with a column 'frequency', would decide"
     ]
-    assert "names are read from the list that was given: 3 words, in no known order of popularity" in answer.choices
+    assert Note("names_from_list", source="the list that was given", words=3, ordered=False) in answer.choices
     assert answer.truth is not None
     assert answer.truth.f1 == 0.5  # a name that is two names has not been read
 
@@ -69,7 +70,10 @@ def test_a_list_that_knows_popularity_reads_the_likelier_word(options: dict[str,
     answer = answered(**options)
     assert [row.item for row in answer.items] == [THINK, "chai"]
     assert shared_notes(answer) == []
-    assert any("3 words, the most popular first" in choice for choice in answer.choices)
+    assert any(
+        choice.code == "names_from_list" and choice.parameters["words"] == 3 and choice.parameters["ordered"]
+        for choice in answer.choices
+    )
     assert answer.truth is not None
     assert answer.truth.f1 == 1
 
@@ -99,7 +103,7 @@ class TestNormalisation:
         "south": {"CAFÉ AU LAIT": 10_000, "Green Tea": 9_000, " lamp 3": 3_000},
     }
     STEPS = ("nfc", "casefold", "trim")
-    NOTE = "items were normalised (nfc, casefold, trim): 4 were merged with others"
+    NOTE = Note("items_normalised", steps=STEPS, merged=4)
 
     @pytest.mark.parametrize(
         "known",
@@ -113,17 +117,15 @@ class TestNormalisation:
         assert answer.truth.f1 == 1
         merged = len(next(iter(known.values()))) - 2
         assert self.NOTE in answer.notes
-        note = (
-            "normalised alike (nfc, casefold, trim): the list that was given; {} of its items were merged with others"
-        )
-        assert note.format(merged) in answer.notes
+        note = Note("list_normalised", source="the list that was given", steps=self.STEPS, merged=merged)
+        assert note in answer.notes
 
     def test_without_a_list_too_and_only_on_request(self) -> None:
         answer = treetop.find(self.DATA, k=2, epsilon=6, seed=1, normalise="trim,nfc,casefold")
         assert [row.item for row in answer.items] == ["café au lait", "green tea"]
         assert self.NOTE in answer.notes
         assert not any(
-            "normalised" in note
+            note.code.endswith("normalised")
             for note in treetop.find(self.DATA, k=2, seed=1, catalogue=["Green Tea", "Lamp 3"]).notes
         )
 

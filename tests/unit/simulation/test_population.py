@@ -13,6 +13,7 @@ from treetop.mechanisms.taps import Taps, TapsParameters
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
+from treetop.wording import Note
 
 
 def test_a_party_is_sorted_codes_and_running_sums() -> None:
@@ -46,10 +47,9 @@ def test_true_counts_of_any_codes() -> None:
 def test_what_an_encoding_loses_is_said() -> None:
     crowd = population({"a": {"The": 1, "the": 2, "abcdefghijkl": 1, "abcdefghijkm": 1, "c++": 5}}, 48, "words")
     assert crowd.notes == (
-        "1 items (5 users) do not fit the encoding 'words' with 48 bits, for example 'c++': "
-        "their users answer 'none of these'",
-        "2 items are too long for their code and were cut to what fits",
-        "2 items share the code of another item and are counted with it",
+        Note("items_unfit", items=1, users=5, encoding="the encoding 'words' with 48 bits", example="c++"),
+        Note("items_shortened", items=2),
+        Note("items_share_codes", items=2),
     )
     assert crowd.show(crowd.truth.codes) == ["the", "abcdefghij"]
 

@@ -21,18 +21,19 @@ from tests.support.hostile_texts import HIDDEN, MARKUP
 
 import treetop
 from treetop.adapters.http.problem_details import Problem
+from treetop.answers.answer import Answer
+from treetop.answers.parts import AnswerItem, AnswerParty, CampaignPlace, ItemChange, PartyCount, Refusals
 from treetop.audit.audit_report import AuditReport, Check
 from treetop.audit.documents import Circumstances, write_document
 from treetop.errors import InvalidInput
 from treetop.privacy.shuffling import CentralGuarantee
 from treetop.public_text import HIDDEN as HIDDEN_CHARACTERS
 from treetop.public_text import writable
-from treetop.query.answer import Answer
-from treetop.query.answer_parts import AnswerItem, AnswerParty, CampaignPlace, ItemChange, PartyCount, Refusals
 from treetop.web.answer_view import promises, view_of, weakest_central
 from treetop.web.exports import exported
 from treetop.web.sign_off import MAX_BARS, NOT_RUN, AuditRecord, read_audit, sign_off
 from treetop.web.site import Site, Visit, Visitor
+from treetop.wording import Note
 
 DRINKS = {"harbour": {"chai": 9000, "cocoa": 2000}, "market": {"chai": 5000, "latte": 3000}}
 SIMULATED = treetop.find(DRINKS, k=2, epsilon=4, seed=1)
@@ -91,8 +92,9 @@ def test_every_text_of_an_answer_means_itself(text: str) -> None:
     party = replace(DEPLOYED.parties[0], name=text)
     row = replace(DEPLOYED.items[0], item=text, by_party=(PartyCount(text, 5.0, 1.0),))
     missing = replace(DEPLOYED.missing[0], name=text, reason=text)
+    said = Note("sentence", text=text)
     answer = replace(
-        DEPLOYED, name=text, items=(row,), parties=(party,), missing=(missing,), notes=(text,), choices=(text,)
+        DEPLOYED, name=text, items=(row,), parties=(party,), missing=(missing,), notes=(said,), choices=(said,)
     )
     page = SITE.shown(VISIT, "sign_off.html.jinja", page=sign_off(answer), back="/")
     for written in (shown(answer), body_of(page).decode()):

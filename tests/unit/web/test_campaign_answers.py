@@ -9,7 +9,7 @@ import pytest
 from starlette.requests import Request
 from tests.support.answers import DEPLOYED
 
-from treetop.query.answer_parts import CampaignPlace, ItemChange, Refusals
+from treetop.answers.parts import CampaignPlace, ItemChange, Refusals
 from treetop.services.server.schemas import ItemShown, WeekShown
 from treetop.web.server_pages import ServerPages
 from treetop.web.site import Visit

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from treetop.answers.answer import MARKS
 from treetop.cli.federation.asking import QUESTION, CaFile, KeyFile, Name, ServerUrl, asked_question, client_of
 from treetop.cli.options import completing, seconds_of
 from treetop.cli.rendering import CHANGES, DOWN, NEW, UP, fitted, rounded
@@ -24,7 +25,6 @@ from treetop.mechanisms.summed_level import SummedParameters
 from treetop.planning.modes import Lists, mode_of
 from treetop.planning.plan import detectable
 from treetop.privacy.epsilon import Epsilon
-from treetop.query.answer import MARKS
 
 app = typer.Typer(help="Ask the same question every week: each device answers in one week of a cycle.")
 
@@ -205,7 +205,7 @@ def _show_week(shown: dict[str, Any], week: dict[str, Any]) -> None:
     out.print(f"Week {week['number']}, from {_date(week['opens'])}: {week['state']}{reason}{counted}", style="bold")
     for code, devices in week["refusals"].items():
         if devices:
-            out.print(f"{Refusal(code).devices(devices)}.")
+            out.print(f"{Refusal(code).note(devices).text}.")
     table = Table(box=None, pad_edge=False, show_header=False)
     for rank, row in enumerate(week["items"], start=1):
         mark = MARKS[True] if row["significant"] else ""

@@ -26,5 +26,5 @@ def read_lists(
     if normalise:
         known = known.normalised(steps_named(normalise))
     for said in known.notes:
-        note(said)
+        note(said.text)
     return {"word_list" if catalogue is None else "catalogue": ItemList(known.items, known.ordered, known.source)}

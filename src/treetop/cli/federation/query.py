@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from treetop.answers.answer import Answer
 from treetop.cli.federation.asking import QUESTION, CaFile, KeyFile, ServerUrl, asked_question, client_of
 from treetop.cli.federation.hexadecimal import digest_of_task
 from treetop.cli.options import completing, seconds_of
@@ -18,7 +19,6 @@ from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checke
 from treetop.errors import QueryFailed
 from treetop.federation.wire.refusals import Refusal
 from treetop.mechanisms.protocol import MODES
-from treetop.query.answer import Answer
 from treetop.services.server.client import ServerClient
 
 POLL_SECONDS = 1.0
@@ -96,7 +96,7 @@ def spent_budgets(client: ServerClient) -> Iterator[str]:
     for party in client.parties():
         for code in Refusal:
             if code is not Refusal.NOT_MY_WEEK and (count := party["refusals"].get(code)):
-                yield f"party {party['name']!r}, the last time: {code.devices(count)}"
+                yield f"party {party['name']!r}, the last time: {code.note(count).text}"
 
 
 def followed(client: ServerClient, task: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from rich.progress import (
 )
 
 from treetop.adapters.system.durable_file import replace_durably
+from treetop.answers.answer import Answer
 from treetop.cli.federation.known_lists import LIST_OPTIONS, read_lists
 from treetop.cli.options import SEARCH, Encoding, MaybeMechanism, completing, read_settings, seconds_of
 from treetop.cli.rendering import present, present_campaign
@@ -33,7 +34,6 @@ from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.protocol import MODES
 from treetop.oracles.registry import AUTO, oracle_names
 from treetop.privacy.shuffling import asked_guarantee
-from treetop.query.answer import Answer
 from treetop.query.local_campaign import weekly_answers
 from treetop.query.local_federation import GroundTruth, opened_folder, weekly_federations
 from treetop.services.local.campaign import LocalCampaign

@@ -13,6 +13,7 @@ import pyarrow.csv
 
 from treetop.datasets.table_files.options import TAB, Progress, ReadOptions
 from treetop.errors import InvalidInput
+from treetop.wording import Note
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 BLOCK = 8 << 20
@@ -123,7 +124,7 @@ def is_western(content: bytes) -> bool:
     return not any(ord(letter) > 0x7F for letter in content.decode("utf-8", errors="ignore"))
 
 
-def read_delimited(path: Path, options: ReadOptions, usual: str | None = None) -> tuple[pa.Table, list[str]]:
+def read_delimited(path: Path, options: ReadOptions, usual: str | None = None) -> tuple[pa.Table, list[Note]]:
     """Read every column as text: `007` and `null` are items like any other; and say what was guessed."""
     head = head_of(path)
     encoding = options.encoding or encoding_of(head)
@@ -135,7 +136,7 @@ def read_delimited(path: Path, options: ReadOptions, usual: str | None = None) -
         if not isinstance(reason, UnicodeError) and _reads(content, encoding):
             raise _ragged(path, content.decode(encoding), delimiter, str(reason)) from None
     if options.encoding is None and encoding == "utf-8" and is_western(content):
-        note = f"{path.name} is not UTF-8 and was read as {WESTERN} (latin-1): --file-encoding names another encoding"
+        note = Note("read_as_western", file=path.name, encoding=WESTERN)
         try:
             return _table(path, WESTERN, delimiter, options), [note]
         except pa.ArrowInvalid as reason:

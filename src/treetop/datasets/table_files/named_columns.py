@@ -11,6 +11,7 @@ from treetop.datasets.columns import CodedTexts, whole_numbers, without_missing
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.datasets.table_files.reader import ReadTable
 from treetop.errors import InvalidInput
+from treetop.wording import Note
 
 MAX_SHOWN, MAX_SHOWN_LETTERS = 12, 40
 """Of the names of columns, in a message."""
@@ -25,7 +26,7 @@ class NamedColumns:
     stem: str
     table: pa.Table
     names: dict[str, str]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     @classmethod
     def of(cls, read: ReadTable, options: ReadOptions) -> "NamedColumns":
@@ -41,14 +42,14 @@ class NamedColumns:
             raise InvalidInput(f"{read.source}: expected one row at least, found an empty table")
         notes = list(read.notes)
         if ignored := [column for column in found if column not in names.values()]:
-            notes.append(f"{read.source}: ignored the columns {_shown(ignored)}")
+            notes.append(Note("columns_ignored", file=read.source, columns=_shown(ignored)))
         table = table.select(list(names.values()))
         if options.drop_missing:
             kept = without_missing(table, list(names.values()))
             if left_out := table.num_rows - kept.num_rows:
+                columns = list(names.values())
                 notes.append(
-                    f"{read.source}: {left_out:,} of {table.num_rows:,} rows have no value in "
-                    f"{' or '.join(map(repr, names.values()))} and were left out"
+                    Note("rows_left_out", file=read.source, left_out=left_out, rows=table.num_rows, columns=columns)
                 )
             if kept.num_rows == 0:
                 raise InvalidInput(f"{read.source}: expected one whole row at least, found a gap in every one")

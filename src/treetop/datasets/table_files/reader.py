@@ -16,6 +16,7 @@ from treetop.datasets.table_files.options import TAB, ReadOptions
 from treetop.datasets.table_files.workbook import read_workbook
 from treetop.errors import InvalidInput
 from treetop.public_text import writable
+from treetop.wording import Note
 
 LONGEST_PATH = 200
 """Of a path that cannot be read, in a message about it."""
@@ -44,7 +45,7 @@ class ReadTable:
     stem: str
     """Its name without one: of the party, if it names none."""
     table: pa.Table
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     """What was guessed."""
 
 
@@ -89,7 +90,7 @@ def _found_at(path: Path) -> str:
 def _read_file(path: Path, options: ReadOptions) -> ReadTable:
     ending = _ending(path)
     _check_mark(path)
-    notes: list[str] = []
+    notes: list[Note] = []
     if ending[0] in PARQUET:
         table = _read_parquet(path, options)
     elif ending[0] in ARROW:
@@ -143,9 +144,7 @@ def _read_folder(path: Path, options: ReadOptions) -> ReadTable:
     from pyarrow.dataset import dataset  # noqa: PLC0415  it loads pandas where that is installed
 
     others = sorted(each.name for each in files if each.suffix != ".parquet")
-    notes = [f"{path.name}: read its Parquet files, and not {', '.join(others[:3])}"] if others else []
-    if len(others) > 3:
-        notes[0] += f" and {len(others) - 3:,} others"
+    notes = [Note("other_files_ignored", folder=path.name, files=others[:3], more=max(len(others) - 3, 0))]
     try:
         found = dataset(names, format="parquet", partitioning="hive", partition_base_dir=str(path))
         parts, rows = [], 0
@@ -157,7 +156,7 @@ def _read_folder(path: Path, options: ReadOptions) -> ReadTable:
         raise InvalidInput(
             f"{path}: its Parquet files do not read as one table: {' '.join(str(reason).split())[:200]}"
         ) from None
-    return ReadTable(path.name, path.stem, pa.concat_tables(parts), tuple(notes))
+    return ReadTable(path.name, path.stem, pa.concat_tables(parts), tuple(notes if others else ()))
 
 
 def _read_arrow(path: Path) -> pa.Table:

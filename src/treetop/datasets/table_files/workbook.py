@@ -10,11 +10,12 @@ import pyarrow as pa
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.errors import InvalidInput
 from treetop.extras import needed_for
+from treetop.wording import Note
 
 ROWS_AT_ONCE = 10_000
 
 
-def read_workbook(path: Path, options: ReadOptions) -> tuple[pa.Table, list[str]]:
+def read_workbook(path: Path, options: ReadOptions) -> tuple[pa.Table, list[Note]]:
     """Read every cell as text, and nothing where it is empty; say which sheet was read if there are several."""
     with needed_for(f"{path}: an Excel file", "excel"):
         openpyxl = import_module("openpyxl")
@@ -38,7 +39,7 @@ def read_workbook(path: Path, options: ReadOptions) -> tuple[pa.Table, list[str]
             if number % ROWS_AT_ONCE == 0:
                 options.progress(number, number / total)
         others = len(book.worksheets) - 1
-        notes = [f"{path.name}: read its first sheet, {sheet.title!r}, and none of {others} others"] if others else []
+        notes = [Note("first_sheet_read", file=path.name, sheet=sheet.title, others=others)] if others else []
     finally:
         book.close()
     filled = [row for row in range(len(columns[0])) if any(column[row] is not None for column in columns)]

@@ -4,7 +4,7 @@ Whatever it learns from its devices it keeps before it goes on, so that the same
 """
 
 import json
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ from treetop.oracles.frequency_oracle import NO_KEYS, Columns, Keys, Tally
 from treetop.oracles.name_reports import CountedNameReports
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.user_groups import Group, Role
+from treetop.wording import Note, as_notes
 
 
 class Kept:
@@ -72,7 +73,7 @@ class PartySession:
     def __init__(self, task: DeviceTask, party: str, collection: ReportCollection, kept: Kept) -> None:
         self._task, self._party, self._collection, self._kept = task, party, collection, kept
         self._traces: list[LevelTrace] = []
-        self._notes: list[str] = []
+        self._notes: list[Note] = []
         self._groups: dict[Group, int] = {}
         self._asked: set[Group] = set()
         self._last: tuple[list[Group], CandidateDomain | None] | None = None
@@ -161,7 +162,7 @@ class PartySession:
         message = self._mechanism.wire.decode_message(self._facts, content)
         self._facts.messages.append(message)
         usable, notes = self._mechanism.usable(self._facts, message, self._groups, self._task.least.validation)
-        self._notes += notes
+        self._notes += as_notes(notes)
         return usable
 
     def _done(self, found: Findings) -> PartyReply:
@@ -218,12 +219,11 @@ class PartySession:
             reports, least = self._groups.get(Group(1 + kind), 0), self._task.least
             kinds.append(reports if reports >= (least.validation if kind else least.estimate) else 0)
         if few := [kind for kind, reports in enumerate(kinds) if kind and not reports]:
-            chunks, least = f"chunk{'s' * (len(few) > 1)} {_stretches(few)}", self._task.least
-            self._notes.append(f"{chunks} of texts: fewer than {least.validation} reports each, left out")
+            self._notes.append(Note("chunks_left_out", chunks=few, least=self._task.least.validation))
         if kinds[0]:
             self._last = [Group(1)], None
         else:
-            self._notes.append(f"whole names: fewer than {self._task.least.estimate} reports, left out")
+            self._notes.append(Note("names_left_out", least=self._task.least.estimate))
 
         def reports_of(kind: int) -> Iterable[Columns]:
             return self._collection.reports(Group(1 + kind), counting) if kinds[kind] else ()
@@ -255,10 +255,12 @@ class PartySession:
     def _without(self, request: CollectReports, tally: Tally) -> Tally:
         """Go on without a level's reports where that is possible, or withdraw."""
         least = self._least([request.group])
-        reason = f"{request.group}: {tally.reports} reports, fewer than {least}"
         if request.group.role is Role.ESTIMATE and not self._mechanism.tolerates_small_groups:
-            raise Withdrawal(reason)
-        self._notes.append(f"{reason}: left out")
+            raise Withdrawal(f"{request.group}: {tally.reports} reports, fewer than {least}")
+        group = request.group
+        self._notes.append(
+            Note("group_left_out", levels=[group.level], role=group.role.value, reports=tally.reports, least=least)
+        )
         return Tally(tally.support, 0)
 
 
@@ -290,14 +292,3 @@ def _read_roster(content: Any, party: str, devices: int) -> tuple[Roster, Member
     require(own in members, "roster", f"{party} with {devices} devices", "otherwise")
     require(len({member.name for member in members}) == len(members), "roster", "every party once", "one twice")
     return Roster(tuple(members)), own
-
-
-def _stretches(numbers: Sequence[int]) -> str:
-    """Write ascending numbers, those that follow each other as `1 to 38`."""
-    stretches: list[list[int]] = []
-    for number in numbers:
-        if stretches and stretches[-1][-1] == number - 1:
-            stretches[-1].append(number)
-        else:
-            stretches.append([number])
-    return ", ".join(f"{each[0]} to {each[-1]}" if len(each) > 1 else str(each[0]) for each in stretches)

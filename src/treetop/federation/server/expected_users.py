@@ -5,10 +5,12 @@ A party's size is its own word: nobody else sees its devices. What was expected 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
+from treetop.answers.parts import Covered
 from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.strict_json import require
+from treetop.wording import Note
 
 MAX_TIMES_EXPECTED = 4
 """How many times its expected users a party may have, unless the order says otherwise."""
@@ -57,20 +59,18 @@ class ExpectedUsers:
             bound = f"{most:,} at most, {self.max_times} times the {expected:,} users expected"
             require(found <= most, "devices", bound, f"{found:,}")
 
-    def flags(self, party: str, found: int) -> list[str]:
-        """Say so where a party that is counted has grown beyond what was expected."""
+    def flags(self, party: str, found: int) -> list[Note]:
+        """Note a party that is counted and has grown beyond what was expected."""
         expected = self.users.get(party, found)
         if found <= FLAGGED_TIMES * expected:
             return []
-        return [
-            f"{found:,} users, more than {FLAGGED_TIMES} times the {expected:,} expected: ask it where they are from"
-        ]
+        return [Note("more_users_than_expected", users=found, expected=expected, times=FLAGGED_TIMES)]
 
     def coverage(self, party: str, found: int) -> float | None:
         """Return the share of a party's expected users that were counted; None where nothing was expected."""
         return found / self.users[party] if party in self.users else None
 
-    def covered(self, present: Sequence[CountedParty], missing: Sequence[CountedParty]) -> dict[str, Any]:
+    def covered(self, present: Sequence[CountedParty], missing: Sequence[CountedParty]) -> Covered:
         """Return the share of users that an answer stands for: of those expected if that was said, else of those known.
 
         Nothing is said of the share where nobody knows how many users a missing party has.
@@ -80,4 +80,4 @@ class ExpectedUsers:
         all_expected = all(party.name in self.users for party in (*present, *missing))
         known = sum(self.users.values()) if all_expected else users + sum(sizes)
         share = None if 0 in sizes or not known else users / known
-        return {"users": users, "of": "expected" if all_expected else "known", "known": known, "share": share}
+        return Covered(users, "expected" if all_expected else "known", known, share)

@@ -41,6 +41,7 @@ from treetop.privacy.budget import Budget
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import CentralGuarantee, epsilon_choice
 from treetop.trie.user_groups import Role
+from treetop.wording import Note, as_notes
 
 _ROLES = tuple(Role)
 _ESCAPES = 6
@@ -181,7 +182,7 @@ class QueryOrder:
         return Budget(f"{local:g}").text
 
     @property
-    def choices(self) -> tuple[str, ...]:
+    def choices(self) -> tuple[Note, ...]:
         """Say what was chosen and why, for the reader of the answer."""
         chosen = self.planned.strategy.choices
         if self.central is None:
@@ -250,12 +251,13 @@ def _refuse_short_lists(task: DeviceTask) -> None:
             )
 
 
-def plan_notes(task: DeviceTask) -> tuple[str, ...]:
+def plan_notes(task: DeviceTask) -> tuple[Note, ...]:
     """Say what a reader of the answer would not expect of these settings."""
     mechanism = mechanism_named(task.mechanism)
-    notes = [*unread_settings(mechanism, dict(task.settings)), *mechanism.deployment_notes(parameters_of(task))]
+    notes = [*unread_settings(mechanism, dict(task.settings))]
+    notes += as_notes(mechanism.deployment_notes(parameters_of(task)))
     if mechanism.shares and len(task.parties) == 1:
-        notes.append(f"{mechanism.name}: there is one party only and nobody to share with")
+        notes.append(Note("nobody_to_share_with", mechanism=mechanism.name))
     return tuple(notes)
 
 

@@ -11,7 +11,7 @@ from treetop.federation.server.expected_users import ExpectedUsers
 from treetop.federation.server.list_log import ListLog
 from treetop.federation.server.party_poller import AskAll, MissingPolicy, PartyPoller, Progress
 from treetop.federation.server.planning import QueryOrder, planned_task
-from treetop.federation.server.result import FakesNeeded, PartyRecord, QueryResult, result_content
+from treetop.federation.server.result import FakesNeeded, PartyRecord, QueryResult, answer_of
 from treetop.federation.service_ports import Channel, Journal, ServiceClock
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import mechanism_of, parameters_of
@@ -25,11 +25,12 @@ from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.strict_json import digest, require, text, whole
 from treetop.privacy.randomness import Entropy
 from treetop.trie.user_groups import Group
+from treetop.wording import Note, as_notes
 
 BEACON_BYTES = 32
 SEEDS = "seeds"
 """The entry of the journal that says what the next week of a campaign should count again."""
-_BIASED = "its groups are not what the weights of the task give (p < 1e-9)"
+_BIASED = Note("groups_biased")
 
 
 class ServerQuery:
@@ -68,7 +69,7 @@ class ServerQuery:
         self._records = {party: PartyRecord(party) for party in self.task.parties}
         self._facts: dict[str, PublicFacts[Parameters]] = {}
         self._uploads: dict[str, Upload] = {}
-        self._notes: list[str] = []
+        self._notes: list[Note] = []
 
     @property
     def facts(self) -> Mapping[str, PublicFacts[Parameters]]:
@@ -92,14 +93,14 @@ class ServerQuery:
         roster = self._closed_roster()
         server = self._mechanism.server(self._parameters, roster)
         ranking = driven(server, lambda messages: self._answers(messages, roster))
-        content = result_content(
+        answer = answer_of(
             self.task, self._mechanism, ranking, list(self._records.values()), self._letters.left,
             listed=self._listed, choices=self._choices, expected=self._expected, notes=self._notes,
             fakes_needed=self._fakes_needed, central=self._central,
         )  # fmt: skip
         if self.task.campaign is not None:  # kept first: the next week may ask for it as soon as there is an answer
             self._letters.kept(SEEDS, lambda: str(ranking.seeds).encode("ascii"))
-        return QueryResult(self._letters.kept("result", lambda: canonical_json(content)))
+        return QueryResult(self._letters.kept("result", lambda: canonical_json(answer.to_json())))
 
     def _closed_roster(self) -> Roster:
         """End collection or enrolment everywhere; return who has devices, in the task's order."""
@@ -107,7 +108,7 @@ class ServerQuery:
         members = [Member(name, entry.users) for name, entry in self._records.items() if entry.users]
         for name, entry in self._records.items():
             if entry.users == 0 and name not in self._letters.left:
-                refused = [code.devices(count) for code, count in entry.refusals.items()]
+                refused = [code.note(count).text for code, count in entry.refusals.items()]
                 self._letters.leave_out(name, ": ".join(["has no devices", *filter(None, [", ".join(refused)])]))
         self._require_somebody(members)
         roster = Roster(tuple(members))
@@ -130,7 +131,7 @@ class ServerQuery:
         entry = self._records[party]
         entry.users, entry.enrolment, entry.groups = users, enrolment, groups
         entry.refusals = _read_refusals(fields.get("refusals", {}))
-        entry.notes += [code.devices(count) for code, count in entry.refusals.items()]
+        entry.notes += [code.note(count) for code, count in entry.refusals.items()]
         entry.notes += self._expected.flags(party, users)
         self._flag(party, groups)
 
@@ -152,7 +153,7 @@ class ServerQuery:
         """Return the next message to a party; the first one also says who takes part."""
         facts = self._facts[party]
         facts.messages.append(said)
-        self._notes += self._mechanism.message_notes(facts, said)
+        self._notes += as_notes(self._mechanism.message_notes(facts, said))
         message = self._mechanism.wire.encode_message(said)
         if len(facts.messages) > 1:
             return ServerMessage("say", {"message": message})

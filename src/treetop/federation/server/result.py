@@ -1,11 +1,20 @@
-"""The result of a query: one JSON document, the same bytes however often the query was interrupted."""
+"""The answer of a query: one JSON document, the same bytes however often the query was interrupted."""
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from treetop.answers.answer import Answer
+from treetop.answers.parts import (
+    AnswerParty,
+    CampaignPlace,
+    MissingParty,
+    OutsideShare,
+    Privacy,
+    Refusals,
+    ranked_items,
+)
 from treetop.federation.level_reports import LevelReport, devices_of_levels, weights_at
 from treetop.federation.server.expected_users import ExpectedUsers
 from treetop.federation.server.planning import plan_notes
@@ -22,10 +31,8 @@ from treetop.privacy.guarantee import NOT_COVERED
 from treetop.privacy.shuffling import CentralGuarantee, Crowd, central_guarantee, crowds_of, usual_delta
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking
 from treetop.trie.user_groups import Group, Role
+from treetop.wording import Note, as_notes
 
-SCHEMA = 1
-"""Of the document: the form that `query.answer` reads, described in docs/reference/answer_json.md."""
-_OF_A_LEVEL = re.compile(r"(?P<before>(the group of )?)level (?P<level>\d+)(?P<rest>[^\d].*)")
 FakesNeeded = Callable[[float, float, float], int]
 """How many crafted reports lift an item that nobody holds to the k-th count, from that count, p and q."""
 
@@ -48,7 +55,7 @@ class PartyRecord:
     findings: CountedPrefixes | None = None
     """What it counted, once it is done."""
     traces: list[LevelTrace] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
 
     def add(self, report: LevelReport) -> None:
         """Add what the party said with a reply."""
@@ -70,12 +77,12 @@ class QueryResult:
 
     @property
     def content(self) -> dict[str, Any]:
-        """Return it as `treetop find --json` prints an answer, with what a federation adds."""
+        """Return it as `treetop find --json` prints an answer."""
         content: dict[str, Any] = json.loads(self.document)
         return content
 
 
-def result_content(
+def answer_of(
     task: DeviceTask,
     mechanism: Mechanism[Any],
     ranking: GlobalRanking,
@@ -83,61 +90,94 @@ def result_content(
     left: Mapping[str, str],
     *,
     listed: ItemList | None,
-    choices: Sequence[str],
+    choices: Sequence[Note],
     expected: ExpectedUsers,
-    notes: Sequence[str],
+    notes: Sequence[Note],
     fakes_needed: FakesNeeded | None,
     central: CentralGuarantee | None = None,
-) -> dict[str, Any]:
-    """Return all that a reader of the answer should know, in the form of `find --json`."""
+) -> Answer:
+    """Return the answer of a query: what was found, by whom, and what a reader should know."""
     present = [entry for entry in records if entry.name not in left]
     missing = [entry for entry in records if entry.name in left]
     if task.sets is not None:
         ranking, present = _of_drawn_items(ranking, present)
-    users, parameters = sum(entry.users for entry in present), parameters_of(task)
+    users = sum(entry.users for entry in present)
+    parameters = parameters_of(task)
     delta = usual_delta(users) if central is None else central.delta
-    promised = {
-        entry.name: central_guarantee(_crowds(task, entry), parameters.epsilon, delta) for entry in present
-    }  # fmt: skip
-    return {
-        "schema": SCHEMA, "mechanism": task.mechanism, "oracle": task.oracle, "encoding": task.encoding.name,
-        "k": task.k, "epsilon": float(parameters.epsilon), "seed": None,
-        "items": _items(task, listed, ranking, present),
-        "parties": [
-            {
-                "name": entry.name, "users": entry.users, "uplink_bits": entry.uplink_bits,
-                "implausible": entry.implausible, "share": entry.users / users,
-                "expected": expected.users.get(entry.name), "coverage": expected.coverage(entry.name, entry.users),
-                "central": vars(promised[entry.name]),
-            }
+    promised = {entry.name: central_guarantee(_crowds(task, entry), parameters.epsilon, delta) for entry in present}
+    codec = codec_of(task, () if listed is None else listed.items)
+    return Answer(
+        mechanism=task.mechanism,
+        oracle=task.oracle,
+        encoding=task.encoding.name,
+        k=task.k,
+        epsilon=float(parameters.epsilon),
+        seed=None,
+        items=ranked_items(
+            ranking,
+            ranking.names_of(ranking.prefixes, codec.show),
+            {entry.name: entry.findings for entry in present if entry.findings is not None},
+            users,
+        ),
+        parties=tuple(
+            AnswerParty(
+                entry.name,
+                entry.users,
+                entry.uplink_bits,
+                implausible=entry.implausible,
+                share=entry.users / users,
+                expected=expected.users.get(entry.name),
+                coverage=expected.coverage(entry.name, entry.users),
+                central=promised[entry.name],
+            )
             for entry in present
-        ],
-        "notes": [
-            *plan_notes(task), *notes, *mechanism.ranking_notes(ranking),
-            *(f"party {entry.name!r}: {note}" for entry in records for note in joined_levels(entry.notes)),
-            *(f"party {name!r}: {note}" for name, found in promised.items() for note in found.shortfall(central)),
-        ],
-        "choices": [
+        ),
+        notes=(
+            *plan_notes(task),
+            *notes,
+            *as_notes(mechanism.ranking_notes(ranking)),
+            *(at_party(entry.name, note) for entry in records for note in join_levels(entry.notes)),
+            *(at_party(name, note) for name, found in promised.items() for note in found.shortfall(central)),
+        ),
+        choices=(
             *(() if task.sets is None else choices_of_sets(task.sets, task.oracle, parameters.epsilon)),
-            *(choices or mechanism.choices(parameters)),
-        ],
-        "missing": [
-            {
-                "name": entry.name, "reason": left[entry.name], "levels": entry.levels,
-                "expected": expected.users.get(entry.name),
-            }
+            *(choices or as_notes(mechanism.choices(parameters))),
+        ),
+        missing=tuple(
+            MissingParty(entry.name, left[entry.name], entry.levels, expected.users.get(entry.name))
             for entry in missing
-        ],
-        "mode": mode_of(task), "task": task.digest.hex(), "name": task.name,
-        "covered": expected.covered(present, missing),
-        "levels": len(mechanism.levels(parameters)),
-        "privacy": {
-            "epsilon": task.budget.text, "reports_per_user": 1, "oracle": task.oracle, "not_covered": NOT_COVERED,
-        },
-        "fakes_needed": _fakes(task, ranking, present, fakes_needed), "outside": _outside(task, ranking, users),
-        "items_per_user": None if task.sets is None else task.sets.items_per_user,
-        "reading": HOLDERS if task.sets is None else task.sets.reading, **_campaign(task, records),
-    }  # fmt: skip
+        ),
+        mode=mode_of(task),
+        task=task.digest.hex(),
+        name=task.name,
+        covered=expected.covered(present, missing),
+        levels=len(mechanism.levels(parameters)),
+        privacy=Privacy(task.budget.text, 1, task.oracle, NOT_COVERED),
+        fakes_needed=_fakes(task, ranking, present, fakes_needed),
+        outside=_outside(task, ranking, users),
+        items_per_user=None if task.sets is None else task.sets.items_per_user,
+        reading=HOLDERS if task.sets is None else task.sets.reading,
+        campaign=_campaign(task, records),
+    )
+
+
+def at_party(party: str, note: Note) -> Note:
+    """Return a note about one party."""
+    return Note("at_party", party=party, note=note)
+
+
+def join_levels(notes: Sequence[Note]) -> list[Note]:
+    """Join notes that differ in their level alone, where the first of them stands."""
+    joined: dict[tuple[str, str], Note] = {}
+    for note in notes:
+        others = {name: value for name, value in note.parameters.items() if name != "levels"}
+        key = (note.code, repr(others))
+        if key in joined and "levels" in note.parameters:
+            levels = (*joined[key].parameters["levels"], *note.parameters["levels"])
+            joined[key] = Note(note.code, **others, levels=levels)
+        else:
+            joined.setdefault(key, note)
+    return list(joined.values())
 
 
 def _of_drawn_items(ranking: GlobalRanking, present: Sequence[PartyRecord]) -> tuple[GlobalRanking, list[PartyRecord]]:
@@ -150,15 +190,12 @@ def _of_drawn_items(ranking: GlobalRanking, present: Sequence[PartyRecord]) -> t
     return ranking.of_drawn_items(counted), found
 
 
-def _campaign(task: DeviceTask, records: Sequence[PartyRecord]) -> dict[str, Any]:
-    """Return which week of a campaign an answer is of; what changed is said where two answers are read."""
-    if (place := task.campaign) is None:
-        return {}
+def _campaign(task: DeviceTask, records: Sequence[PartyRecord]) -> CampaignPlace | None:
+    """Return the week of a campaign that an answer is of; what changed is found where two answers are compared."""
+    if task.campaign is None:
+        return None
     refusals = {code.value: sum(entry.refusals.get(code, 0) for entry in records) for code in Refusal}
-    return {"campaign": {
-        "campaign": place.campaign, "cycle": place.cycle + 1, "week": place.week + 1, "refusals": refusals,
-        "compared_with": None, "changes": [],
-    }}  # fmt: skip
+    return CampaignPlace(task.campaign.campaign, task.campaign.cycle + 1, task.campaign.week + 1, Refusals(**refusals))
 
 
 def _crowds(task: DeviceTask, entry: PartyRecord) -> tuple[Crowd, ...]:
@@ -185,50 +222,11 @@ def _crowds(task: DeviceTask, entry: PartyRecord) -> tuple[Crowd, ...]:
     return tuple(crowds)
 
 
-def _items(
-    task: DeviceTask,
-    listed: ItemList | None,
-    ranking: GlobalRanking,
-    present: Sequence[PartyRecord],
-) -> list[dict[str, Any]]:
-    codec, users = codec_of(task, () if listed is None else listed.items), sum(entry.users for entry in present)
-    counted = {entry.name: entry.findings.named for entry in present if entry.findings is not None}
-    names = ranking.names_of(ranking.prefixes, codec.show)
-    marks = [None] * len(ranking) if ranking.significant is None else ranking.significant.tolist()
-    columns = (names, ranking.counts.tolist(), ranking.variances.tolist(), marks, ranking.prefixes.tolist())
-    return [
-        {
-            "item": name, "count": count, "frequency": count / users, "stderr": variance**0.5,
-            "significant": mark, "source": source,
-            "by_party": [
-                {"party": party, "count": found[code][0], "stderr": found[code][1]}
-                for party, found in counted.items()
-                if code in found
-            ],
-        }
-        for (name, source), count, variance, mark, code in zip(*columns, strict=True)
-    ]  # fmt: skip
-
-
-def _outside(task: DeviceTask, ranking: GlobalRanking, users: int) -> dict[str, Any] | None:
+def _outside(task: DeviceTask, ranking: GlobalRanking, users: int) -> OutsideShare | None:
     """Return the share of users whose item is not on the catalogue."""
     if ranking.outside is None or not needs_list(task):
         return None
-    share, error = ranking.outside.count / users, ranking.outside.variance**0.5 / users
-    return {"share": share, "stderr": error, "true_share": None}
-
-
-def joined_levels(notes: Sequence[str]) -> list[str]:
-    """Say once what is said of several levels, where it is said first."""
-    levels: dict[tuple[str, str], list[int]] = {}
-    for note in notes:
-        found = _OF_A_LEVEL.fullmatch(note)
-        before, rest, level = (found["before"], found["rest"], int(found["level"])) if found else (note, "", 0)
-        levels.setdefault((before, rest), []).append(level)
-    return [
-        f"{before}level{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}{rest}" if rest else before
-        for (before, rest), numbers in levels.items()
-    ]
+    return OutsideShare(ranking.outside.count / users, ranking.outside.variance**0.5 / users)
 
 
 def _fakes(

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from treetop.errors import PeerViolation
 from treetop.federation.wire.uploads import MAX_ENTRIES, TICKET_BYTES
+from treetop.wording import Note
 
 _VERSION = 1
 _ENTRY_BYTES = TICKET_BYTES + 1
@@ -24,17 +25,11 @@ class Refusal(StrEnum):
     BUDGET_TASK = "budget_task"
     """The task costs more than the device's owner allows for one."""
 
-    def devices(self, count: int) -> str:
-        """Say for how many devices it holds, and what that means."""
-        return f"{count:,} {'device' if count == 1 else 'devices'} could not answer: {_MEANINGS[self]}"
+    def note(self, devices: int) -> Note:
+        """Return for how many devices it holds."""
+        return Note(f"refused_{self.value}", devices=devices)
 
 
-_MEANINGS = {
-    Refusal.NOT_MY_WEEK: "they answer this campaign in another week of the cycle",
-    Refusal.BUDGET_WINDOW: "their budget is spent until their window is renewed",
-    Refusal.BUDGET_LIFETIME: "their lifetime budget is spent",
-    Refusal.BUDGET_TASK: "their owners allow less for one task",
-}
 _CODES = tuple(Refusal)
 
 

@@ -27,24 +27,22 @@ from treetop.services.local.ports import free_ports
 from treetop.services.local.processes import Processes, Supervised
 from treetop.services.local.survey import SurveyPlan, SurveyTask
 from treetop.services.server.client import ServerClient
+from treetop.wording import Note
 
 DAYS_30 = 30 * 86400
 MIN_REPORTS = 50
 """On one machine small federations are played: the least number of reports is lowered, and the answer says so."""
-LOWERED = f"on one machine a level needs {MIN_REPORTS} reports; a deployment asks for 500, and 100 to validate"
-
 CAPS = Caps()
 
 
-def local_notes(options: LocalOptions, users: int) -> list[str]:
-    """Say what differs in a deployment, and where fewer users take part than were asked for."""
-    notes = [LOWERED]
+def local_notes(options: LocalOptions, users: int) -> list[Note]:
+    """Note what differs in a deployment, and where fewer users take part than were asked for."""
+    notes = [Note("local_reports_lowered", reports=MIN_REPORTS)]
     if Budget(options.epsilon).amount > CAPS.per_task:
-        notes.append(f"the devices here allow epsilon {options.epsilon}; a person's allows {CAPS.per_task} by default")
+        notes.append(Note("local_epsilon_allowed", epsilon=options.epsilon, usual=str(CAPS.per_task)))
     if users < options.users:
-        parties = f"{options.parties} {'party' if options.parties == 1 else 'parties'}"
         notes.append(
-            f"{options.users:,} users were asked for: {parties} of {options.data} have {users:,}, all took part"
+            Note("fewer_users_than_asked", asked=options.users, users=users, parties=options.parties, data=options.data)
         )
     return notes
 

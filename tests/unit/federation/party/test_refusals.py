@@ -20,6 +20,8 @@ from treetop.federation.task import Deadlines
 from treetop.federation.wire.refusals import Refusal, decoded_refusals, encoded_refusals
 from treetop.federation.wire.signed_documents import signed, signed_campaign
 from treetop.federation.wire.uploads import MAX_ENTRIES, ReportStatus, TicketKey
+from treetop.wording import Note
+from treetop.wording.notes import NOTES
 
 ONE_SHOT = task()
 FORGED = TicketKey(b"another secret of thirty-two bytes").write(ONE_SHOT.digest, 0).to_bytes()
@@ -52,8 +54,8 @@ def test_bytes_that_are_no_refusals_are_refused(broken: bytes) -> None:
 
 
 def test_a_refusal_says_what_it_means() -> None:
-    assert Refusal.BUDGET_LIFETIME.devices(1200) == ("1,200 devices could not answer: their lifetime budget is spent")
-    assert {code.devices(1).partition(":")[0] for code in Refusal} == {"1 device could not answer"}
+    assert Refusal.BUDGET_LIFETIME.note(1200) == Note("refused_budget_lifetime", devices=1200)
+    assert all(code.note(1).code in NOTES for code in Refusal)
 
 
 def test_every_device_counts_once_by_what_it_told_first_and_others_not_at_all() -> None:

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from tests.support.tasks import task
 
+from treetop.answers.answer import Answer
 from treetop.errors import InvalidInput
 from treetop.federation.server.expected_users import ExpectedUsers
 from treetop.federation.server.planning import QueryOrder
-from treetop.federation.server.result import PartyRecord, result_content
+from treetop.federation.server.result import PartyRecord, answer_of
 from treetop.federation.task import DeviceTask, LeastReports, WeightedGroup
 from treetop.mechanisms.dialogue import LevelTrace
 from treetop.mechanisms.registry import mechanism_named
@@ -17,22 +18,25 @@ from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import CentralGuarantee, Crowd, central_guarantee
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group, Role
+from treetop.wording import Note
 
 LEAST = LeastReports(500, 100)
 GROUPS = (WeightedGroup(Group(1), 1), WeightedGroup(Group(2), 3), WeightedGroup(Group(2, Role.VALIDATE_FREQUENT), 1))
 
 
-def result_of(of: DeviceTask, record: PartyRecord, central: CentralGuarantee | None = None) -> dict[str, Any]:
+def result_of(of: DeviceTask, record: PartyRecord, central: CentralGuarantee | None = None) -> Answer:
     nothing = np.empty(0)
     ranking = GlobalRanking(nothing.astype(np.uint64), nothing, nothing, nothing.astype(np.int64))
-    return result_content(
+    return answer_of(
         of, mechanism_named(of.mechanism), ranking, [record], {}, listed=None, choices=(), expected=ExpectedUsers(),
         notes=(), fakes_needed=None, central=central,
     )  # fmt: skip
 
 
 def promised(of: DeviceTask, record: PartyRecord) -> float:
-    return float(result_of(of, record)["parties"][0]["central"]["epsilon"])
+    central = result_of(of, record).parties[0].central
+    assert central is not None
+    return central.epsilon
 
 
 def of_task(**changes: Any) -> DeviceTask:
@@ -75,11 +79,12 @@ def test_less_than_was_asked_for_is_a_note() -> None:
     record = PartyRecord("a", 50_000, groups={Group(1): 9_000, Group(2): 30_000, GROUPS[2].group: 11_000})
     asked = CentralGuarantee(0.001, 1e-9)
     result = result_of(of_task(), record, asked)
-    assert result["parties"][0]["central"]["delta"] == 1e-9
-    assert any(
-        note.startswith("party 'a': (0.") and "(0.001, 1e-9)-DP was asked for" in note for note in result["notes"]
-    )
-    assert not any("asked for" in note for note in result_of(of_task(), record)["notes"])
+    central = result.parties[0].central
+    assert central is not None
+    assert central.delta == 1e-9
+    short = Note("central_shortfall", promised=str(central), wanted=str(asked))
+    assert Note("at_party", party="a", note=short) in result.notes
+    assert not any(note.code == "at_party" for note in result_of(of_task(), record).notes)
 
 
 def test_an_order_computes_its_epsilon_from_the_smallest_party() -> None:

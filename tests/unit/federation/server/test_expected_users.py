@@ -9,11 +9,11 @@ import pytest
 from tests.support.federations import Federation, crowd, items, order
 
 from treetop.adapters.memory.ports import MemoryChannel
+from treetop.answers.answer import Answer
 from treetop.errors import InvalidInput, QueryFailed
 from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.service_ports import Collected, Counting, ReportCollection
 from treetop.oracles.frequency_oracle import Tally
-from treetop.query.answer import Answer
 from treetop.trie.user_groups import Group
 
 BOTH = pytest.mark.parametrize("mode", ["one-shot", "rounds"])

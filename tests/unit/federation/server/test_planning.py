@@ -22,6 +22,7 @@ from treetop.oracles.set_question import SetQuestion
 from treetop.privacy.budget import Budget
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.user_groups import Group, Role
+from treetop.wording import Note
 
 IN_ROUNDS = [name for name in MECHANISMS if "rounds" in MECHANISMS[name].modes]
 EPSILONS = ["0.1", "0.5", "1", "1.5", "2", "3", "4", "5.25", "8", "11", "16"]
@@ -135,15 +136,15 @@ def test_canopy_takes_public_weights_and_says_so() -> None:
     ramp, equal = planned_task(ordered("canopy")), planned_task(ordered("canopy", encoding="hashed"))
     assert list(weights(ramp).values()) == [5, 4, 6, 8, 10, 20]
     assert list(weights(equal).values()) == [1, 1, 1, 1, 1, 2]
-    assert "public weights of levels (ramp)" in plan_notes(ramp)[0]
+    assert "public weights of levels (ramp)" in plan_notes(ramp)[0].text
     assert list(weights(planned_task(ordered("canopy", settings={"bits": 8}))).values()) == [1]
 
 
 def test_a_setting_that_nobody_reads_is_named() -> None:
     notes = plan_notes(planned_task(ordered("fedpem", settings={"beta": 0.2})))
-    assert notes == ("fedpem does not use the setting 'beta'",)
+    assert notes == (Note("setting_unused", mechanism="fedpem", setting="beta"),)
     alone = planned_task(QueryOrder("fruit", ("a",), mechanism="tap"))
-    assert plan_notes(alone) == ("tap: there is one party only and nobody to share with",)
+    assert plan_notes(alone) == (Note("nobody_to_share_with", mechanism="tap"),)
 
 
 @pytest.mark.parametrize("mechanism", IN_ROUNDS)

@@ -1,11 +1,12 @@
-from treetop.federation.server.result import joined_levels
+from treetop.federation.server.result import join_levels
+from treetop.wording import Note
 
 
-def test_what_is_said_of_several_levels_is_said_once() -> None:
-    notes = [
-        "level 7 not pruned: too few", "its groups are odd", "level 8 not pruned: too few", "level 8 not pruned: short",
-        "level 12 not pruned: too few", "level", "level 9",
-    ]  # fmt: skip
-    assert joined_levels(notes) == [
-        "levels 7, 8, 12 not pruned: too few", "its groups are odd", "level 8 not pruned: short", "level", "level 9",
-    ]  # fmt: skip
+def left_out(*levels: int, reports: int = 3) -> Note:
+    return Note("group_left_out", levels=levels, role="estimate", reports=reports, least=500)
+
+
+def test_notes_on_several_levels_become_one() -> None:
+    biased = Note("groups_biased")
+    notes = [left_out(7), biased, left_out(8), left_out(8, reports=4), left_out(12), biased]
+    assert join_levels(notes) == [left_out(7, 8, 12), biased, left_out(8, reports=4)]

@@ -5,14 +5,7 @@ from dataclasses import fields
 from sys import float_info
 from typing import Any, get_args
 
-from treetop.errors import InvalidInput, PeerViolation
-from treetop.mechanisms.strict_json import decimal, record, require, rows, text, whole
-from treetop.metrics.changes import Mark
-from treetop.oracles.set_question import READINGS
-from treetop.privacy.epsilon import LARGEST, Epsilon
-from treetop.privacy.shuffling import CentralGuarantee
-from treetop.public_text import writable
-from treetop.query.answer_parts import (
+from treetop.answers.parts import (
     AnswerItem,
     AnswerParty,
     CampaignPlace,
@@ -25,7 +18,15 @@ from treetop.query.answer_parts import (
     Refusals,
     Truth,
 )
+from treetop.errors import InvalidInput, PeerViolation
+from treetop.mechanisms.strict_json import decimal, record, require, rows, text, whole
+from treetop.metrics.changes import Mark
+from treetop.oracles.set_question import READINGS
+from treetop.privacy.epsilon import LARGEST, Epsilon
+from treetop.privacy.shuffling import CentralGuarantee
+from treetop.public_text import writable
 from treetop.trie.global_ranking import Source
+from treetop.wording import Note
 
 SCHEMA = 1
 """Of the JSON form that docs/reference/answer_json.md describes; it changes when a key goes or changes its meaning."""
@@ -93,10 +94,22 @@ def _object(kind: type[Any]) -> Reader:
     return read
 
 
+def _note(what: str, content: Any) -> Note:
+    """Read a note by its code and parameters; its text is worded again."""
+    found = record(what, content, {"code", "parameters", "text"})
+    _text(what, found["text"])
+    try:
+        return Note.from_json(_text(what, found["code"]), found["parameters"])
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        raise PeerViolation(what, "a note that this version knows, with its parameters", found["code"]) from None
+
+
 def _written(value: Any) -> Any:
     """Return a value as JSON: what has a shape as an object with its keys, in its order."""
     if isinstance(value, tuple):
         return [_written(entry) for entry in value]
+    if isinstance(value, Note):
+        return value.to_json()
     shape = SHAPES.get(type(value))
     return value if shape is None else {name: _written(getattr(value, name)) for name in shape}
 
@@ -122,7 +135,7 @@ def read_answer(content: Any) -> dict[str, Any]:
 ANSWER: Mapping[str, Reader] = {
     "mechanism": _text, "oracle": _text, "encoding": _text, "k": _whole, "epsilon": _number,
     "seed": _or_null(_whole), "items": _list(_object(AnswerItem)), "parties": _list(_object(AnswerParty)),
-    "notes": _list(_text), "choices": _list(_text), "missing": _list(_object(MissingParty)),
+    "notes": _list(_note), "choices": _list(_note), "missing": _list(_object(MissingParty)),
     "truth": _or_null(_object(Truth)), "mode": _text, "task": _or_null(_text), "name": _or_null(_text),
     "covered": _object(Covered), "levels": _whole, "privacy": _object(Privacy),
     "fakes_needed": _or_null(_whole), "outside": _or_null(_object(OutsideShare)),

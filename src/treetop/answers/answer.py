@@ -1,18 +1,12 @@
-"""An answer to "which items are most popular across all of us?", as text, as HTML, as a table and as a plot."""
+"""The answer to "which items are most popular across all of us?", whoever computed it: a simulator or a server."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from treetop.extras import needed_for
-from treetop.metrics.noise_advice import Advice
-from treetop.oracles.set_question import HOLDERS
-from treetop.public_text import visible
-from treetop.query.answer_json import read_answer, written_answer
-from treetop.query.answer_parts import (
+from treetop.answers.json_form import read_answer, written_answer
+from treetop.answers.parts import (
     AnswerItem,
     AnswerParty,
     CampaignPlace,
@@ -22,25 +16,25 @@ from treetop.query.answer_parts import (
     Privacy,
     Truth,
 )
-from treetop.query.result_files import html_bar, html_table, html_text, write_result
+from treetop.extras import needed_for
+from treetop.metrics.noise_advice import Advice
+from treetop.oracles.set_question import HOLDERS
+from treetop.public_text import visible
+from treetop.wording import Note
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from matplotlib.axes import Axes
 
 
-BAR, TRUE = "#0072B2", "#D55E00"
-FALLBACK_FONTS = (
-    "Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Zen Hei", "PingFang SC", "Hiragino Sans", "Microsoft YaHei",
-    "Noto Emoji", "Symbola", "Segoe UI Emoji",
-)  # fmt: skip
-"""Fonts that matplotlib takes, where they are installed, for characters that the usual one lacks (CJK, emoji)."""
-"""Blue and vermilion of Okabe and Ito, which everybody can distinguish."""
 SIMULATION = "simulation"
 SIMULATED = "This was a simulation on data you hold: no device was asked."
 MARKS: Mapping[bool | None, str] = {True: "●", False: "○", None: ""}
 """What stands out from noise, and what may be noise."""
-SHOWN_ITEMS, SHOWN_TEXT = 10, 40
-"""Of the short form: items, and characters of each."""
+SHOWN_ITEMS = 10
+"""Items in the short form of an answer."""
+SHOWN_TEXT = 40
+"""Characters of each."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,9 +50,9 @@ class Answer:
     """Of the simulation, or of the choice of simulated users; None in a deployment, where nothing is seeded."""
     items: tuple[AnswerItem, ...]
     parties: tuple[AnswerParty, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     """What a reader should know: about the data, the settings, and what went on."""
-    choices: tuple[str, ...]
+    choices: tuple[Note, ...]
     """What was chosen from public quantities, and why."""
     missing: tuple[MissingParty, ...]
     mode: str
@@ -106,21 +100,9 @@ class Answer:
 
     def _repr_html_(self) -> str:
         """Return the answer as notebooks show it."""
-        largest = max((row.count for row in self.items), default=0.0) or 1.0
-        known = any(row.true_count is not None for row in self.items)
-        rows = [
-            [
-                f"{rank} {MARKS[row.significant]}", html_text(row.item), html_bar(row.count / largest, BAR),
-                f"{row.count:,.0f} ± {row.stderr:,.0f}", f"{row.frequency:.2%}",
-                *([f"{row.true_count:,}"] if known else []),
-            ]
-            for rank, row in enumerate(self.items, start=1)
-        ]  # fmt: skip
-        below = [self.marks_line] if any(row.significant is not None for row in self.items) else []
-        if self.truth is not None:
-            below.append(f"F1 {self.truth.f1:.2f}, NCR {self.truth.ncr:.2f} against the true top {self.k}.")
-        below += [self.privacy_line, *([SIMULATED] if self.mode == SIMULATION else []), *self.notes]
-        return html_table(self.title, ["", "item", "", "users", "share", *(["true"] if known else [])], rows, 3, below)
+        from treetop.answers.presentation import answer_html  # noqa: PLC0415  a server shows nothing
+
+        return answer_html(self)
 
     @property
     def privacy_line(self) -> str:
@@ -144,6 +126,8 @@ class Answer:
 
     def write(self, path: str | Path) -> None:
         """Write the answer to .json or .html, or its items to .csv or .parquet, whole or not at all."""
+        from treetop.answers.result_files import write_result  # noqa: PLC0415  a server writes no files
+
         write_result(path, self.to_arrow(), self.to_json(), self._repr_html_())
 
     def to_json(self) -> dict[str, Any]:
@@ -158,14 +142,11 @@ class Answer:
         """Read the answer that a server stores, strictly: of this schema, with every key and no other."""
         return cls(**read_answer(content))
 
-    def to_arrow(self) -> pa.Table:
+    def to_arrow(self) -> "pa.Table":
         """Return the items as a pyarrow table."""
-        kinds = {
-            "item": pa.string(), "count": pa.float64(), "frequency": pa.float64(), "stderr": pa.float64(),
-            "parties": pa.int64(), "true_count": pa.int64(), "significant": pa.bool_(), "source": pa.string(),
-        }  # fmt: skip
-        rows = [{name: getattr(row, name) for name in kinds} for row in self.items]
-        return pa.Table.from_pylist(rows, schema=pa.schema(kinds))
+        from treetop.answers.presentation import items_table  # noqa: PLC0415
+
+        return items_table(self)
 
     def to_pandas(self) -> Any:
         """Return the items as a pandas DataFrame; needs the extra `pandas`."""
@@ -174,30 +155,9 @@ class Answer:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw a bar with its error bar for each item; needs the extra `plot`."""
-        with needed_for("a plot", "plot"):
-            from matplotlib import font_manager, rcParams  # noqa: PLC0415  an extra, loaded by those who plot
+        from treetop.answers.presentation import plot_answer  # noqa: PLC0415
 
-        items, title = self.to_arrow(), self.title
-        rows, ranks = items.to_pydict(), range(len(items))
-        if axes is None:
-            with needed_for("a plot", "plot"):
-                from matplotlib import pyplot  # noqa: PLC0415  an extra, loaded by those who plot
-
-            _, axes = pyplot.subplots(figsize=(7, 1.2 + 0.35 * max(len(items), 3)), layout="constrained")
-        axes.barh(ranks, rows["count"], xerr=rows["stderr"], color=BAR, capsize=3, label="estimate ± standard error")
-        known = [rank for rank in ranks if rows["true_count"][rank] is not None]
-        if known:
-            true = [rows["true_count"][rank] for rank in known]
-            axes.scatter(true, known, color=TRUE, marker="D", s=28, zorder=3, label="true count")
-        installed = {font.name for font in font_manager.fontManager.ttflist}
-        families = [*rcParams["font.family"], *(name for name in FALLBACK_FONTS if name in installed)]
-        axes.set_yticks(ranks, [visible(item) for item in rows["item"]], parse_math=False, fontfamily=families)
-        axes.invert_yaxis()
-        axes.set_xlabel("users")
-        axes.set_title(title, loc="left", fontsize=10)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, loc="lower right")
-        return axes
+        return plot_answer(self, axes)
 
 
 def standing_out(marks: Sequence[bool]) -> str:

@@ -1,5 +1,6 @@
 """What an answer consists of: its items, its parties, who is missing, and what was promised."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from treetop.mechanisms.dialogue import LevelTrace
@@ -7,7 +8,7 @@ from treetop.metrics.changes import Mark
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.guarantee import Guarantee
 from treetop.privacy.shuffling import CentralGuarantee
-from treetop.trie.global_ranking import Source
+from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, Source
 
 
 @dataclass(frozen=True)
@@ -163,3 +164,35 @@ class Truth:
 
     f1: float
     ncr: float
+
+
+def ranked_items(
+    ranking: GlobalRanking,
+    names: Sequence[tuple[str, Source | None]],
+    counted: Mapping[str, CountedPrefixes],
+    users: int,
+    true_counts: Sequence[int] | None = None,
+) -> tuple[AnswerItem, ...]:
+    """Return the items of a ranking under their names, with what every party counted of each.
+
+    Where the data are known, the true counts stand beside them, and how many parties named each item.
+    """
+    by_party = {party: found.named for party, found in counted.items()}
+    items = []
+    for index, code in enumerate(ranking.prefixes.tolist()):
+        count = float(ranking.counts[index])
+        name, source = names[index]
+        items.append(
+            AnswerItem(
+                name,
+                count,
+                count / users,
+                float(ranking.variances[index]) ** 0.5,
+                None if ranking.significant is None else bool(ranking.significant[index]),
+                source,
+                None if true_counts is None else int(ranking.parties[index]),
+                None if true_counts is None else true_counts[index],
+                tuple(PartyCount(party, *found[code]) for party, found in by_party.items() if code in found),
+            )
+        )
+    return tuple(items)

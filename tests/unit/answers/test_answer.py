@@ -10,9 +10,9 @@ from tests.support.answers import DEPLOYED, KEYS
 from tests.support.populations import zipf
 
 import treetop
+from treetop.answers.answer import Answer
+from treetop.answers.json_form import SCHEMA
 from treetop.errors import PeerViolation
-from treetop.query.answer import Answer
-from treetop.query.answer_json import SCHEMA
 
 DATA = {"a": zipf(6000, 40), "b": zipf(3000, 30)}
 SMALL: dict[str, Any] = {"encoding": "ids", "bits": 8}
