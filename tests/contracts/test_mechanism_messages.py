@@ -31,6 +31,7 @@ from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import Population
 from treetop.simulation.run import PartyRun, drive, run
 from treetop.trie.global_ranking import GlobalRanking
+from treetop.wording.notes import NOTES
 
 EXAMPLES: dict[str, Mechanism[Any]] = {
     **{name: MECHANISMS[name] for name in MECHANISMS if MECHANISMS[name].modes},
@@ -254,4 +255,4 @@ def test_a_deployment_takes_independent_groups_of_public_weights(name: str) -> N
     assert mechanism.wire.max_message_bytes(parameters) > 0
     assert mechanism.wire.max_reply_bytes(parameters, mechanism.levels(parameters)) > 0
     for notes in (mechanism.notes(parameters), mechanism.choices(parameters), mechanism.deployment_notes(parameters)):
-        assert all(isinstance(note, str) for note in notes)
+        assert all(note.code in NOTES for note in notes)

@@ -58,7 +58,16 @@ def letters(entry: str) -> tuple[Any, ...]:
     """What honest servers or parties say, of every kind that the protocol has."""
     found = [json.loads(said(kind)[name]) for kind in KINDS for name in said(kind) if name.startswith(entry)]
     if entry == "outcome":
-        found += [{"kind": "withdrawn", "content": {"reason": "closed", **LEVEL_REPORT, "notes": ["note"]}}]
+        found += [
+            {
+                "kind": "withdrawn",
+                "content": {
+                    "reason": "closed",
+                    **LEVEL_REPORT,
+                    "notes": [{"code": "names_left_out", "parameters": {"least": 5}}],
+                },
+            }
+        ]
     assert {letter["kind"] for letter in found} == set(REPLIES if entry == "outcome" else MESSAGES)
     return tuple(found)
 

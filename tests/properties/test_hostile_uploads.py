@@ -62,7 +62,9 @@ def stripped(document: bytes) -> bytes:
     content = json.loads(document)
     for missing in content["missing"]:
         del missing["reason"]
-    content["notes"] = [note for note in content["notes"] if "party 'a'" not in note]  # a lie may also be flagged
+    content["notes"] = [
+        note for note in content["notes"] if note["parameters"].get("party") != "a"
+    ]  # a lie may also be flagged
     return json.dumps(content).encode()
 
 
@@ -199,7 +201,10 @@ def asked_names() -> int:
         (ONE_SHOT, 2, _set("upload", "prefixes", 0, value="0x1"), "without needless ones"),
         (ONE_SHOT, 2, _set("upload", "prefixes", value=lambda names: [names[0]] * len(names)), "distinct"),
         (ONE_SHOT, 2, _set("upload", "domain", value=1), "slots of a domain: expected from 2 to 5"),
-        (ONE_SHOT, 2, _set("notes", value=["x" * 501]), "500 characters at most"),
+        (ONE_SHOT, 2, _set("notes", value=["x"]), "note"),
+        (ONE_SHOT, 2, _set("notes", value=[{"code": "rows_added_up", "parameters": {"rows": 1}}]), "code of a note"),
+        (ONE_SHOT, 2, _set("notes", value=[{"code": "names_left_out", "parameters": {}}]), "parameters of names"),
+        (ONE_SHOT, 2, _set("notes", value=[{"code": "names_left_out", "parameters": {"least": "x"}}]), "least"),
         (ONE_SHOT, 3, _set("upload", "pruning", "1", value={}), "fields of pruning lists"),
         (ONE_SHOT, 3, _set("upload", "pruning", "2", "infrequent", value=lambda names: names * 2), "from 1 to 6"),
         (ONE_SHOT, 3, _set("upload", "pruning", "2", "infrequent", value=lambda _: []), "from 1 to 6, found 0"),

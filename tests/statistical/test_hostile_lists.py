@@ -20,6 +20,7 @@ from treetop.privacy.epsilon import Epsilon
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.consensus_pruning import PruningCandidates
 from treetop.trie.user_groups import VALIDATING, Group
+from treetop.wording import Note
 
 K, LEVEL, LENGTH, RUNS = 10, 7, 14, 1500
 PREFIXES = [7 * place + 3 for place in range(60)]
@@ -83,4 +84,4 @@ def test_a_short_list_would_be_pruned_whole_and_is_not_used() -> None:
     usable, notes = Taps().usable(facts, message, devices, min_validation=100)
     assert isinstance(usable, Continue)
     assert list(usable.D) == [LEVEL + 1]
-    assert notes == ("level 7 not pruned: the list told has 4 prefixes, fewer than 20",)
+    assert notes == (Note("level_list_short", levels=[7], prefixes=4, least=20),)

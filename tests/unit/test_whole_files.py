@@ -15,12 +15,12 @@ from treetop import whole_files
 from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.adapters.report_files.writer import ReportFileWriter
 from treetop.adapters.system.durable_file import replace_durably
+from treetop.answers.result_files import checked_output, write_result
 from treetop.audit.audit_report import AuditReport
 from treetop.audit.documents import Circumstances, write_document
 from treetop.cli.shared.output import write_output
 from treetop.datasets.loading import write_histograms
 from treetop.errors import InvalidInput
-from treetop.query.result_files import checked_output, write_result
 from treetop.whole_files import check_writable, remove_partials, write_whole, written_whole
 
 TABLE = pa.table({"party": ["a"], "item": ["b"], "users": [3]})

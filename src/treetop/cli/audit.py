@@ -7,6 +7,7 @@ import typer
 from rich.progress import BarColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
+from treetop.answers.result_files import checked_output
 from treetop.audit.audit_report import NOT_SEEN, AuditReport
 from treetop.audit.documents import ENDINGS, Circumstances, write_document
 from treetop.audit.run import parts, run_audit
@@ -15,7 +16,6 @@ from treetop.cli.screen import Description, Json, err, note, out, print_json
 from treetop.cli.shared.output import write_or_rescue
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.oracles.registry import ORACLES
-from treetop.query.result_files import checked_output
 
 
 def audit(

@@ -89,7 +89,8 @@ PARTY_NOTES: Mapping[str, Mapping[str, Callable[[str, Any], Any]]] = {
     "chunks_left_out": {"chunks": _numbers, "least": _number},
     "group_left_out": {"levels": _numbers, "role": text, "reports": _number, "least": _number},
     "names_left_out": {"least": _number},
-    "sentence": {"text": text},
+    "level_list_short": {"levels": _numbers, "prefixes": _number, "least": _number},
+    "level_without_validation": {"levels": _numbers, "least": _number},
 }
 """The notes that a party sends, and how each parameter is read."""
 

@@ -47,6 +47,7 @@ from treetop.trie.party_counts import UNARY_BITS, QuantisedCounts
 from treetop.trie.seeds import NO_SEEDS, Seeds
 from treetop.trie.significance import threshold
 from treetop.trie.user_groups import Group, GroupSizes, Weights, joining_share, level_weights, seeded_weights
+from treetop.wording import Note
 
 MIN_KEPT = 30
 NOISIER = 3.0
@@ -127,34 +128,29 @@ class Canopy(Mechanism[CanopyParameters]):
         *lists, last = growing.max_candidates
         return replace(growing, max_candidates=(*lists, last + len(parameters.seeds)))
 
-    def choices(self, parameters: CanopyParameters) -> tuple[str, ...]:
-        """Say what was chosen and why, for the reader of an answer."""
+    def choices(self, parameters: CanopyParameters) -> tuple[Note, ...]:
+        """Return what was chosen and why, for the reader of an answer."""
         plan = parameters.plan
         widest = max(plan.max_candidates)
         oracle = parameters.oracle_for(widest)
-        step_reason, kept_reason = f"{parameters.bits} bits name an item", f"max(2k, {MIN_KEPT})"
-        if plan.step_bits < parameters.step_bits:
-            step_reason = f"the most that an upload of {parameters.upload_budget:,} bits allows"
+        limited = plan.step_bits < parameters.step_bits
+        budget = parameters.upload_budget if limited else None
         return (
-            f"{plan.L} levels of at most {plan.step_bits} bits: {step_reason}",
-            f"{plan.kept} prefixes kept per level ({'as asked for' if parameters.kept else kept_reason}), "
-            f"so at most {widest:,} candidates",
-            f"oracle {oracle.name} there: {parameters.oracle_reason(widest)}",
-            f"users per level: {_WEIGHTS[parameters.weights]}",
-            f"at most about {plan.expected_bits(parameters.k) / 1000:,.0f} kbit up per party",
+            Note("canopy_levels", levels=plan.L, step_bits=plan.step_bits, bits=parameters.bits, budget=budget),
+            Note("canopy_kept", kept=plan.kept, least=None if parameters.kept else MIN_KEPT, candidates=widest),
+            Note("canopy_oracle", oracle=oracle.name, reason=parameters.oracle_reason(widest)),
+            Note("canopy_weights", weights=parameters.weights),
+            Note("upload_at_most", bits=plan.expected_bits(parameters.k)),
         )
 
-    def notes(self, parameters: CanopyParameters) -> tuple[str, ...]:
-        """Say so where an oracle was asked for that is bad at so many slots."""
+    def notes(self, parameters: CanopyParameters) -> tuple[Note, ...]:
+        """Note an oracle that was asked for and is bad at this number of slots."""
         widest = max(parameters.plan.max_candidates)
         best = oracle_named(set_form(AUTO, parameters.items_per_user), parameters.epsilon, widest)
         oracle = parameters.oracle_for(widest)
         if oracle.variance(0.0, 1) < NOISIER * best.variance(0.0, 1):
             return ()
-        return (
-            f"canopy asks about thousands of candidates at once, where {oracle.name} is far noisier than "
-            "the oracle auto",
-        )
+        return (Note("canopy_noisy_oracle", oracle=oracle.name),)
 
     def group_weights(self, parameters: CanopyParameters) -> GroupSizes:
         """Return the weights of the levels, as whole numbers."""
@@ -175,9 +171,9 @@ class Canopy(Mechanism[CanopyParameters]):
             fixed["weights"] = "equal" if hashed else "ramp"
         return fixed
 
-    def deployment_notes(self, parameters: CanopyParameters) -> tuple[str, ...]:
-        """Say which weights were taken."""
-        return (f"canopy: public weights of levels ({parameters.weights}), since every device draws its own level",)
+    def deployment_notes(self, parameters: CanopyParameters) -> tuple[Note, ...]:
+        """Return which weights were taken."""
+        return (Note("canopy_public_weights", weights=parameters.weights),)
 
 
 @dataclass(frozen=True)
@@ -250,13 +246,6 @@ class CanopyPlan:
         """Return what a party will send: unary counts and s_i of every level, and k counts in the closing round."""
         counts = UNARY_BITS[self.signed] * sum(self.max_candidates)
         return round(counts) + COUNT_BITS * (self.L + k)
-
-
-_WEIGHTS = {
-    "adaptive": "more where kept prefixes leave many uncovered, most at the last",
-    "ramp": "public weights that grow with the level",
-    "equal": "the same public weight for every level, twice that for the last",
-}
 
 
 def kept_prefixes(

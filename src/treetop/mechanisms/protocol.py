@@ -20,6 +20,7 @@ from treetop.oracles.olh import OptimizedLocalHashing
 from treetop.privacy.shuffling import Crowd, crowds_of
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group, GroupSizes
+from treetop.wording import Note
 
 Mode = Literal["one-shot", "rounds"]
 MODES: tuple[Mode, ...] = ("one-shot", "rounds")
@@ -67,15 +68,15 @@ class Mechanism(ABC, Generic[P]):
     def levels(self, parameters: P) -> Levels:
         """Return the levels of its candidates, or refuse settings under which they could not be counted."""
 
-    def choices(self, parameters: P) -> tuple[str, ...]:
+    def choices(self, parameters: P) -> tuple[Note, ...]:
         """Say what was chosen from public quantities, and why."""
         return ()
 
-    def notes(self, parameters: P) -> tuple[str, ...]:
+    def notes(self, parameters: P) -> tuple[Note, ...]:
         """Say what a reader of an answer would not expect of these parameters."""
         return ()
 
-    def ranking_notes(self, ranking: GlobalRanking) -> tuple[str, ...]:
+    def ranking_notes(self, ranking: GlobalRanking) -> tuple[Note, ...]:
         """Say what a reader should know of the names that were found."""
         return ()
 
@@ -125,13 +126,13 @@ class Mechanism(ABC, Generic[P]):
             fixed["least_kept"] = max(least, MIN_KEPT_IN_ROUNDS)
         return fixed
 
-    def deployment_notes(self, parameters: P) -> tuple[str, ...]:
+    def deployment_notes(self, parameters: P) -> tuple[Note, ...]:
         """Say what a deployment does otherwise than a simulation would."""
         return ()
 
     # A deployment's questions: while it runs.
 
-    def message_notes(self, facts: PublicFacts[P], message: object) -> tuple[str, ...]:
+    def message_notes(self, facts: PublicFacts[P], message: object) -> tuple[Note, ...]:
         """Run by the server: say what a reader of the answer should know about a message to a party."""
         return ()
 
@@ -145,6 +146,6 @@ class Mechanism(ABC, Generic[P]):
         message: object,
         groups: Mapping[Group, int],
         min_validation: int,
-    ) -> tuple[object, tuple[str, ...]]:
+    ) -> tuple[object, tuple[Note, ...]]:
         """Run by the party: what of a message may be used with groups of these sizes, and why not the rest."""
         return message, ()

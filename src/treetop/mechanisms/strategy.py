@@ -31,7 +31,7 @@ from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import AUTO, find_oracle
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import CentralGuarantee, central_guarantee, local_epsilon, refuse_large_delta
-from treetop.wording import Note, as_notes
+from treetop.wording import Note
 
 PANORAMA, TRIE, CATALOGUE, HASHED = "panorama", "trie", "catalogue", "hashed"
 STRATEGIES = (PANORAMA, TRIE, CATALOGUE, HASHED)
@@ -110,7 +110,7 @@ class Strategy:
     @property
     def choices(self) -> tuple[Note, ...]:
         """Return what was chosen and why, for the reader of an answer."""
-        choices = list(as_notes(self.mechanism.choices(self.parameters)))
+        choices = list(self.mechanism.choices(self.parameters))
         known = self.known
         if known is not None and not isinstance(self.codec, ListedItems):
             choices.append(Note("names_from_list", source=known.source, words=len(known.items), ordered=known.ordered))

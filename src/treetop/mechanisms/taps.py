@@ -30,6 +30,7 @@ from treetop.trie.consensus_pruning import (
 )
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, LevelEstimates, summed
 from treetop.trie.user_groups import VALIDATING, Group, GroupSizes, with_validation_sets
+from treetop.wording import Note
 
 
 @dataclass(frozen=True)
@@ -91,12 +92,14 @@ class Taps(SharedTrieMechanism[TapsParameters]):
                 message = Continue(shared, answer[name].D, name)
         return summed([found.heavy_hitters for found in findings.values()]).top(parameters.k)
 
-    def message_notes(self, facts: PublicFacts[TapsParameters], message: object) -> tuple[str, ...]:
-        """Run by the server: say so where a party gets the lists of another than the one before it."""
+    def message_notes(self, facts: PublicFacts[TapsParameters], message: object) -> tuple[Note, ...]:
+        """Run by the server: note that a party gets the lists of another than the one before it."""
         previous = facts.roster.previous(facts.member)
         if not isinstance(message, Continue) or not message.D or previous is None or message.author == previous.name:
             return ()
-        return (f"{previous.name!r} is missing: {facts.member.name!r} prunes with the list of {message.author!r}",)
+        return (
+            Note("prunes_with_another_list", missing=previous.name, party=facts.member.name, author=message.author),
+        )
 
     def validates(self, facts: PublicFacts[TapsParameters]) -> bool:
         """Run by the party: whether it hears of another's lists: not the first one, and not without pruning."""
@@ -104,25 +107,25 @@ class Taps(SharedTrieMechanism[TapsParameters]):
 
     def usable(
         self, facts: PublicFacts[TapsParameters], message: object, groups: Mapping[Group, int], min_validation: int
-    ) -> tuple[object, tuple[str, ...]]:
-        """Run by the party: leave out the lists that must not prune here, and say why.
+    ) -> tuple[object, tuple[Note, ...]]:
+        """Run by the party: leave out the lists that must not prune here, and note why.
 
         Of 2k prefixes the k that seem less frequent may be pruned. A shorter list would be pruned whole, whatever the
         own users say: whoever wrote it could choose what the next party loses (T7).
         """
         if not isinstance(message, Continue):
             return message, ()
-        refused: dict[int, str] = {}
+        refused: dict[int, Note] = {}
         for level, lists in message.D.items():
-            if len(lists.frequent) < 2 * facts.parameters.k:
-                refused[level] = (
-                    f"the list told has {len(lists.frequent)} prefixes, fewer than {2 * facts.parameters.k}"
+            prefixes = len(lists.frequent)
+            if prefixes < 2 * facts.parameters.k:
+                refused[level] = Note(
+                    "level_list_short", levels=[level], prefixes=prefixes, least=2 * facts.parameters.k
                 )
             elif min(groups.get(Group(level, role), 0) for role in VALIDATING) < min_validation:
-                refused[level] = f"a validation set has fewer than {min_validation} reports"
+                refused[level] = Note("level_without_validation", levels=[level], least=min_validation)
         kept = {level: lists for level, lists in message.D.items() if level not in refused}
-        notes = tuple(f"level {level} not pruned: {why}" for level, why in refused.items())
-        return replace(message, D=kept), notes
+        return replace(message, D=kept), tuple(refused.values())
 
 
 def taps_groups(parameters: TapsParameters, roster: Roster, party: Member) -> GroupSizes:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from treetop.answers.result_files import html_table, html_text, write_result
+from treetop.answers.result_files import checked_output, html_table, html_text, write_result
 from treetop.errors import InvalidInput
 from treetop.extras import needed_for
 from treetop.federation.device.ledger import Caps
@@ -30,7 +30,6 @@ from treetop.privacy.shuffling import (
     refuse_large_delta,
     usual_delta,
 )
-from treetop.answers.result_files import checked_output, html_table, html_text, write_result
 
 DEFAULT_CATALOGUE, DEFAULT_WORD_LIST = 10_000, 50_000
 LARGEST_EPSILON = float(Caps.per_task)

@@ -43,7 +43,7 @@ from treetop.query.sets import asked_of_sets
 from treetop.simulation.population import Population
 from treetop.simulation.run import RunResult, run
 from treetop.trie.global_ranking import Source
-from treetop.wording import Note, as_notes
+from treetop.wording import Note
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def simulated_answer(
         notes=(
             *ready.notes,
             *_empty_level_notes(outcome),
-            *as_notes(mechanism.ranking_notes(outcome.ranking)),
+            *mechanism.ranking_notes(outcome.ranking),
             *_shortfall_notes(parties, central),
         ),
         choices=(*_set_choices(outcome, population, parameters), *ready.strategy.choices, *chosen),

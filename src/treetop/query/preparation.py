@@ -17,7 +17,7 @@ from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import unread_settings
 from treetop.mechanisms.strategy import ENOUGH_FIT, ItemsAhead, Question, Strategy, choose
 from treetop.simulation.population import Population
-from treetop.wording import Note, as_notes
+from treetop.wording import Note
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def prepared(
 def _mechanism_notes(strategy: Strategy, question: Question) -> tuple[Note, ...]:
     """Note the settings that a mechanism does not read, and what a reader would not expect of the others."""
     mechanism = strategy.mechanism
-    return (*unread_settings(mechanism, question.settings), *as_notes(mechanism.notes(strategy.parameters)))
+    return (*unread_settings(mechanism, question.settings), *mechanism.notes(strategy.parameters))
 
 
 def _long_text_notes(federation: Federation, strategy: Strategy) -> tuple[Note, ...]:

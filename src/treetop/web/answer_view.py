@@ -12,7 +12,6 @@ from treetop.web.drawings.data_flow import Station, data_flow
 from treetop.web.drawings.people import guesses_sentence, people, right_guesses
 from treetop.web.drawings.shares import shares
 from treetop.web.drawings.svg import Picture, percent, whole
-from treetop.wording import Note
 
 SOURCES = {
     "listed": "from the list", "recovered": "read from reports", "unknown": "hash, not read",
@@ -75,8 +74,8 @@ class AnswerView:
     """In a campaign: which week it is, and what is gone since the one that it is compared with."""
     facts: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...]
-    notes: tuple[Note, ...]
-    choices: tuple[Note, ...]
+    notes: tuple[str, ...]
+    choices: tuple[str, ...]
     exports: str
     """Where the exports are, without their ending."""
 
@@ -99,8 +98,8 @@ def view_of(answer: Answer, exports: str) -> AnswerView:
         week=_week(answer),
         facts=_facts(answer),
         warnings=_warnings(answer),
-        notes=answer.notes,
-        choices=answer.choices,
+        notes=tuple(note.text for note in answer.notes),
+        choices=tuple(choice.text for choice in answer.choices),
         exports=exports,
     )
 

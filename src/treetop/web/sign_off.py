@@ -16,7 +16,6 @@ from treetop.errors import InvalidInput
 from treetop.web.answer_view import Promise, chart, coverage, flow_of, promises
 from treetop.web.drawings.svg import Picture
 from treetop.web.exports import json_of
-from treetop.wording import Note
 
 MAX_BARS = 10
 """Items on the page, so that it stays one; the exports have all of them."""
@@ -101,7 +100,7 @@ class SignOff:
     promises: tuple[Promise, ...]
     retention: tuple[tuple[str, str, str], ...]
     missing: tuple[str, ...]
-    notes: tuple[Note, ...]
+    notes: tuple[str, ...]
     versions: tuple[tuple[str, str], ...]
     digests: tuple[tuple[str, str], ...]
     audit: str
@@ -124,7 +123,7 @@ def sign_off(answer: Answer, digests: Sequence[tuple[str, str]] = (), audit: str
         promises=promises(answer),
         retention=SIMULATED if answer.mode == SIMULATION else RETENTION,
         missing=tuple(f"{each.name}: {each.reason}" for each in answer.missing),
-        notes=answer.notes,
+        notes=tuple(note.text for note in answer.notes),
         versions=(("Treetop", treetop.__version__), ("Form of the answer", str(SCHEMA))),
         digests=(*task, ("This answer (SHA-256 of its JSON)", sha256(json_of(answer)).hexdigest()), *digests),
         audit=audit,

@@ -41,7 +41,6 @@ from treetop.web.plan_view import mode_of, plan_view
 from treetop.web.question_form import LIST_KINDS, STRATEGIES_IN_WORDS, AskedQuestion, chosen, number
 from treetop.web.sign_off import NOT_RUN
 from treetop.web.site import PREFIX, Link, Site, Visit, Visitor, address
-from treetop.wording import Note
 
 TITLE = "Treetop simulator"
 LINKS = (Link("/", "Simulator"),)
@@ -64,7 +63,7 @@ class Run:
     error: str = ""
     answer: Answer | None = None
     rows: tuple[Row, ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[str, ...] = ()
     future: "Future[None] | None" = field(default=None, repr=False)
 
     @property
@@ -269,7 +268,8 @@ class Simulator:
                 run.done += runs
 
             evaluation = experiment.evaluation(dict(experiment.rows(1, advance)))
-            run.rows, run.notes = evaluation.rows, evaluation.notes
+            run.rows = evaluation.rows
+            run.notes = tuple(note.text for note in evaluation.notes)
 
         _carried_out(run, compared)
 

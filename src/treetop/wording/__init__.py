@@ -123,8 +123,3 @@ def _from_json_form(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_from_json_form(entry) for entry in value)
     return value
-
-
-def as_notes(sentences: Sequence[str]) -> tuple[Note, ...]:
-    """Return sentences of a mechanism as notes."""
-    return tuple(Note("sentence", text=text) for text in sentences)

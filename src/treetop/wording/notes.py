@@ -4,6 +4,12 @@ from collections.abc import Sequence
 
 from treetop.wording import Wording
 
+_LEVEL_WEIGHTS = {
+    "adaptive": "more where kept prefixes leave many uncovered, most at the last",
+    "ramp": "public weights that grow with the level",
+    "equal": "the same public weight for every level, twice that for the last",
+}
+
 
 def _stretches(numbers: Sequence[int]) -> str:
     """Write ascending numbers, those that follow each other as `1 to 38`."""
@@ -24,6 +30,26 @@ def _numbers(noun: str, numbers: Sequence[int]) -> str:
     return f"{_plural(noun, len(numbers))} {', '.join(map(str, numbers))}"
 
 
+def _canopy_levels(levels: int, step_bits: int, bits: int, budget: int | None) -> str:
+    reason = f"{bits} bits name an item" if budget is None else f"the most that an upload of {budget:,} bits allows"
+    return f"{levels} levels of at most {step_bits} bits: {reason}"
+
+
+def _canopy_kept(kept: int, least: int | None, candidates: int) -> str:
+    reason = "as asked for" if least is None else f"max(2k, {least})"
+    return f"{kept} prefixes kept per level ({reason}), so at most {candidates:,} candidates"
+
+
+def _canopy_weights(weights: str) -> str:
+    return f"users per level: {_LEVEL_WEIGHTS[weights]}"
+
+
+def _panorama_reports(bits: int, hashed: bool, oracle: str, text_share: float, chunks: int) -> str:
+    names = "names (salted hashes)" if hashed else "ids"
+    texts = f"; {text_share:.0%} of users report one of {chunks} chunks of their text instead" if text_share else ""
+    return f"each user reports one of 2^{bits} {names} once, by {oracle}{texts}"
+
+
 def _chunks_left_out(chunks: Sequence[int], least: int) -> str:
     return f"{_plural('chunk', len(chunks))} {_stretches(chunks)} of texts: fewer than {least} reports each, left out"
 
@@ -37,6 +63,14 @@ def _group_left_out(levels: Sequence[int], role: str, reports: int, least: int) 
     return f"the group of {_numbers('level', levels)} ({role}): {reports} reports, fewer than {least}: left out"
 
 
+def _level_list_short(levels: Sequence[int], prefixes: int, least: int) -> str:
+    return f"{_numbers('level', levels)} not pruned: the received list has {prefixes} prefixes, fewer than {least}"
+
+
+def _level_without_validation(levels: Sequence[int], least: int) -> str:
+    return f"{_numbers('level', levels)} not pruned: a validation set has fewer than {least} reports"
+
+
 def _names_from_list(source: str, words: int, ordered: bool) -> str:
     order = "the most popular first" if ordered else "in no known order of popularity"
     return f"names are read from {source}: {words:,} words, {order}"
@@ -45,6 +79,18 @@ def _names_from_list(source: str, words: int, ordered: bool) -> str:
 def _other_files_ignored(folder: str, files: Sequence[str], more: int) -> str:
     others = f" and {more:,} others" if more else ""
     return f"{folder}: read its Parquet files, and not {', '.join(files)}{others}"
+
+
+def _traffic(bits: float) -> str:
+    return f"{bits / 1e6:.1f} Mbit" if bits >= 1e6 else f"{bits / 1e3:,.0f} kbit"
+
+
+def _panorama_upload(tau: float, bits: float) -> str:
+    return f"each party uploads the names more than {tau:.2f} sd above its noise (up to {_traffic(bits)})"
+
+
+def _upload_at_most(bits: float) -> str:
+    return f"up to {_traffic(bits)} per party"
 
 
 def _parties_alike(parties: Sequence[str]) -> str:
@@ -98,6 +144,14 @@ def _refused(meaning: str) -> Wording:
 
 NOTES: dict[str, Wording] = {
     "at_party": "party {party!r}: {note}",
+    "canopy_kept": _canopy_kept,
+    "canopy_levels": _canopy_levels,
+    "canopy_noisy_oracle": (
+        "canopy asks about thousands of candidates at the same time, where {oracle} is far noisier than the oracle auto"
+    ),
+    "canopy_oracle": "oracle {oracle} there: {reason}",
+    "canopy_public_weights": "canopy: public weights of levels ({weights}), since every device draws its own level",
+    "canopy_weights": _canopy_weights,
     "catalogue_repeats": "the catalogue names {items:,} items again: each counts once",
     "central_shortfall": (
         "{promised} against the server and readers, {wanted} was asked for: its groups are smaller than expected"
@@ -113,6 +167,7 @@ NOTES: dict[str, Wording] = {
     "first_sheet_read": "{file}: read its first sheet, {sheet!r}, and none of {others} others",
     "group_left_out": _group_left_out,
     "groups_biased": "its groups are not what the weights of the task give (p < 1e-9)",
+    "hashes_shared": "of {items:,} items about {chance:.1%} share their hash with another",
     "items_normalised": "items were normalised ({steps}): {merged:,} were merged with others",
     "items_share_codes": "{items:,} items share the code of another item and are counted with it",
     "items_shortened": "{items:,} items are too long for their code and were cut to what fits",
@@ -120,6 +175,8 @@ NOTES: dict[str, Wording] = {
         "{items:,} items ({users:,} users) do not fit {encoding}, for example {example!r}: their users answer "
         "'none of these'"
     ),
+    "level_list_short": _level_list_short,
+    "level_without_validation": _level_without_validation,
     "list_normalised": "normalised alike ({steps}): {source}; {merged:,} of its items were merged with others",
     "local_epsilon_allowed": "the devices here allow epsilon {epsilon}; a person's allows {usual} by default",
     "local_reports_lowered": (
@@ -134,8 +191,12 @@ NOTES: dict[str, Wording] = {
     "no_reports_elsewhere": "{parties:,} more parties had no reports at some levels",
     "nobody_to_share_with": "{mechanism}: there is only one party, and nobody to share with",
     "other_files_ignored": _other_files_ignored,
+    "panorama_catalogue": "a catalogue of {items:,} items: each user reports her item once, by {oracle}",
     "panorama_not_run_with": "panorama counts every name and is not run with {oracles}",
+    "panorama_reports": _panorama_reports,
+    "panorama_upload": _panorama_upload,
     "parties_alike": _parties_alike,
+    "prunes_with_another_list": "{missing!r} is missing: {party!r} prunes with the list of {author!r}",
     "read_as_western": (
         "{file} is not UTF-8 and was read as {encoding} (latin-1): --file-encoding names another encoding"
     ),
@@ -145,7 +206,6 @@ NOTES: dict[str, Wording] = {
     "refused_not_my_week": _refused("they answer this campaign in another week of the cycle"),
     "rows_added_up": "{rows:,} repeated (party, item) rows were added up",
     "rows_left_out": _rows_left_out,
-    "sentence": "{text}",
     "set_counts": _set_counts,
     "set_fake_weight": (
         "one crafted report adds as much to a count as {weight:.1f} users who hold the item ({single_weight:.1f} where "
@@ -159,4 +219,13 @@ NOTES: dict[str, Wording] = {
     "setting_unused": "{mechanism} does not use the setting {setting!r}",
     "texts_cut_short": _texts_cut_short,
     "texts_too_long": _texts_too_long,
+    "upload_at_most": _upload_at_most,
+    "upload_budget_exceeded": (
+        "list and texts take about {needed:,} bits up per party, more than the upload budget of {budget:,}: names on "
+        "no list are hardly looked for"
+    ),
+    "words_share_hash": (
+        "{names:,} names of the answer are several words of the list that share a hash, joined by 'or': a list in "
+        "order of popularity, or with a column 'frequency', would decide"
+    ),
 }

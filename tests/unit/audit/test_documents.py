@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from treetop.answers.result_files import checked_output
 from treetop.audit import documents
 from treetop.audit.audit_report import NOT_SEEN, AuditReport, Check
 from treetop.audit.documents import ENDINGS, Circumstances, write_document
 from treetop.errors import InvalidInput
-from treetop.query.result_files import checked_output
 
 GOOD, BAD = Check("fine", True, "a claim", 0.5, 1), Check("broken", False, "two | <b>claims</b>", inf, 1)
 HERE = Circumstances("2026-01-02T03:04:05+00:00", "0.1.0", "abc", "d" * 64, "CPython 3.11", "Linux", "everything")

@@ -24,7 +24,6 @@ from tests.support.servers import ADMIN_KEY, HostedServer, wanted
 from treetop.adapters.system.durable_file import DeviceState
 from treetop.adapters.system.ed25519 import SigningKey
 from treetop.answers.parts import AnswerItem
-from treetop.answers.plot_fonts import drawable
 from treetop.audit.audit_report import AuditReport, Check
 from treetop.cli import audit, demo, reproduce
 from treetop.cli.federation import fleet, query
@@ -43,6 +42,7 @@ from treetop.services.fleet.fleet import FleetTotals
 from treetop.services.local.run import Standing
 from treetop.services.server.app import server_app
 from treetop.trie.user_groups import Group
+from treetop.wording import Note
 
 Capture = pytest.CaptureFixture[str]
 TEXTS = (*HIDDEN, *MARKUP, *BEYOND_THE_BMP)
@@ -262,7 +262,7 @@ def hostile_result(hosted: HostedServer) -> str:
     content["items"] = [{**content["items"][0], "item": text} for text in TEXTS]
     missing = {"levels": 1, "expected": None}
     content["missing"] = [{"name": text, "reason": f"withdrew: {text}", **missing} for text in TEXTS]
-    content["notes"] = content["choices"] = list(TEXTS)
+    content["notes"] = content["choices"] = [Note("chosen_because", reason=text).to_json() for text in TEXTS]
     content["name"] = "".join(TEXTS)
     hosted.journal.kept[f"server:{task}"]["result"] = canonical_json(content)
     return task

@@ -242,6 +242,3 @@ def test_what_cannot_be_asked_is_refused() -> None:
         SetQuestion(0, "holders")
     with pytest.raises(InvalidInput, match="expected items_per_user = 1, found 8"):
         SetQuestion(8, "shares")
-    assert "a lower bound" in str(SetQuestion(8, "holders"))
-    assert "shares" in str(SetQuestion(1, "holders"))
-    assert "in proportion to her uses" in str(SetQuestion(1, "use_shares"))

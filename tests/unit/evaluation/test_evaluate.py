@@ -129,7 +129,7 @@ def test_ids_of_a_trie_are_longer_than_names_and_lists_need_an_oracle_that_hashe
         ("panorama:catalogue", "walsh"),
     ]  # fmt: skip
     assert evaluation.rows[2].encoding == "ids"
-    assert "panorama counts every name and is not run with krr" in evaluation.notes
+    assert Note("panorama_not_run_with", oracles=["krr"]) in evaluation.notes
     with pytest.raises(InvalidInput, match="panorama needs an oracle that counts every name, walsh or auto, found krr"):
         cells_of(["panorama"], ["krr"])
 

@@ -19,6 +19,7 @@ from treetop.federation.level_reports import (
 from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.service_ports import ReportCollection
 from treetop.trie.user_groups import Group, Role
+from treetop.wording import Note
 
 TASK = planned_task(QueryOrder("fruit", ("a", "b"), mechanism="taps", encoding="ids"))
 
@@ -81,4 +82,4 @@ def test_a_biased_party_is_named_in_the_result() -> None:
 
     asked.parties["b"].dressed = dressed
     notes = asked.query().run().content["notes"]
-    assert notes == ["party 'b': its groups are not what the weights of the task give (p < 1e-9)"]
+    assert notes == [Note("at_party", party="b", note=Note("groups_biased")).to_json()]

@@ -74,13 +74,16 @@ class TestPlan:
             CanopyPlan.of(parameters(upload_budget=100))
 
     def test_choices_say_why(self) -> None:
-        text = "\n".join(Canopy().choices(parameters(k=10, epsilon=2)))
-        for words in ("6 levels", "48 bits name", "30 prefixes", "max(2k, 30)", "7,680", "olh", "24.17", "70 kbit"):
-            assert words in text
-        told = "\n".join(Canopy().choices(parameters(kept=5, oracle="oue", upload_budget=9000, weights="ramp")))
-        for words in ("as asked for", "an upload of 9,000 bits", "public weights that grow"):
-            assert words in told
-        assert "krr there: 9 slots are fewer" in "\n".join(Canopy().choices(parameters(bits=8, kept=2, step_bits=2)))
+        levels, kept, oracle, weights, upload = Canopy().choices(parameters(k=10, epsilon=2))
+        assert levels == Note("canopy_levels", levels=6, step_bits=8, bits=48, budget=None)
+        assert kept == Note("canopy_kept", kept=30, least=30, candidates=7680)
+        assert (oracle.parameters["oracle"], weights.parameters["weights"]) == ("olh", "adaptive")
+        assert round(upload.parameters["bits"], -3) == 70_000
+        asked = parameters(kept=5, oracle="oue", upload_budget=9000, weights="ramp")
+        levels, kept, _, weights, _ = Canopy().choices(asked)
+        assert (levels.parameters["budget"], kept.parameters["least"]) == (9000, None)
+        assert weights == Note("canopy_weights", weights="ramp")
+        assert Canopy().choices(parameters(bits=8, kept=2, step_bits=2))[2].parameters["oracle"] == "krr"
 
 
 def test_a_deployment_takes_public_weights_unless_they_are_public_already() -> None:
@@ -233,7 +236,7 @@ def test_one_party_is_told_so() -> None:
 
 def test_krr_is_advised_against() -> None:
     answer = treetop.find({"a": zipf(5000, 30)}, k=3, mechanism="canopy", encoding="ids", oracle="krr", seed=1, **SMALL)
-    assert any("krr is far noisier" in note.text for note in answer.notes)
+    assert Note("canopy_noisy_oracle", oracle="krr") in answer.notes
 
 
 @pytest.mark.parametrize("simulator", SIMULATORS)

@@ -44,7 +44,7 @@ def test_known_items_are_found_and_the_others_counted(simulator: str, oracle: st
     assert abs(outside.share - outside.true_share) < 6.2 * outside.stderr
     assert outside.stderr < 0.02
     assert any(note.code == "items_unfit" and note.parameters["items"] == 40 for note in answer.notes)
-    assert "a catalogue of 20 items" in answer.choices[0].text
+    assert (answer.choices[0].code, answer.choices[0].parameters["items"]) == ("panorama_catalogue", 20)
     assert set(answer.to_json()["outside"]) == {"share", "stderr", "true_share"}
     assert set(answer.parties[0].items) <= set(ITEMS[:20])
 
@@ -74,7 +74,7 @@ def test_a_survey_speaks_of_its_list_and_of_nobody_else() -> None:
 def test_what_a_catalogue_fixes_is_no_setting() -> None:
     answer = treetop.find(DATA, k=2, seed=1, catalogue=ITEMS, bits=12, hash_key="salt", upload_budget=5)
     for name in ("bits", "hash_key", "upload_budget"):
-        assert f"panorama does not use the setting {name!r}" in answer.notes
+        assert Note("setting_unused", mechanism="panorama", setting=name) in answer.notes
 
 
 def test_a_full_catalogue_leaves_nobody_outside() -> None:
@@ -87,7 +87,7 @@ def test_a_full_catalogue_leaves_nobody_outside() -> None:
 
 def test_duplicates_are_counted_and_said() -> None:
     answer = treetop.find(DATA, k=2, catalogue=[*ITEMS, *ITEMS[:3]], seed=1)
-    assert "the catalogue names 3 items again: each counts once" in answer.notes
+    assert Note("catalogue_repeats", items=3) in answer.notes
 
 
 def test_what_makes_no_sense_is_refused() -> None:

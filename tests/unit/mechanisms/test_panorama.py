@@ -30,6 +30,7 @@ from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
 from treetop.simulation.run import RunResult, run
 from treetop.trie.party_counts import QuantisedCounts
+from treetop.wording import Note
 
 TEXTS = ["green tea", "café au lait", "Lamp 3", "mate", "water", "cocoa", "juice", "天气预报"]
 DATA = {
@@ -221,11 +222,10 @@ def test_long_texts_need_every_chunk_alike_and_more_users() -> None:
 
 def test_what_a_run_says() -> None:
     mechanism = Panorama()
-    assert mechanism.choices(parameters())[0] == (
-        "every user reports one of 2^16 names, a salted hash, once by walsh; 30% of users instead one of 12 parts of "
-        "its text"
+    assert mechanism.choices(parameters())[0] == Note(
+        "panorama_reports", bits=16, hashed=True, oracle="walsh", text_share=0.3, chunks=12
     )
-    assert "parts" not in replace(mechanism, texts=False).choices(parameters())[0]
+    assert replace(mechanism, texts=False).choices(parameters())[0].parameters["text_share"] == 0
     assert mechanism.levels(parameters()).lengths == (0, BITS)
     assert mechanism.wire.uploads(parameters()) == 4
     assert replace(mechanism, discovers=False).wire.uploads(parameters()) == 2

@@ -13,6 +13,7 @@ from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.registry import FOR_A_QUERY, OWN, SETTINGS, parameters_for, unread_settings
 from treetop.mechanisms.taps import Taps, TapsParameters
 from treetop.privacy.epsilon import Epsilon
+from treetop.wording import Note
 
 
 def parameters(**settings: object) -> TapsParameters:
@@ -126,7 +127,7 @@ def test_a_mechanism_has_its_own_settings_only() -> None:
 def test_a_setting_of_another_mechanism_is_checked_left_out_and_named() -> None:
     settings = {"beta": "0.2", "levels": "12"}
     assert parameters_for(Fedpem(), 3, 1.0, settings=settings).levels == 12
-    assert unread_settings(Fedpem(), settings) == ("fedpem does not use the setting 'beta'",)
+    assert unread_settings(Fedpem(), settings) == (Note("setting_unused", mechanism="fedpem", setting="beta"),)
     assert unread_settings(Taps(), settings) == ()
     with pytest.raises(InvalidInput, match="setting 'beta' expects"):
         parameters_for(Fedpem(), 3, 1.0, settings={"beta": 3})

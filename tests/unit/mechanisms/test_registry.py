@@ -19,6 +19,7 @@ from treetop.mechanisms.registry import MECHANISMS, mechanism_named, parameters_
 from treetop.mechanisms.tap import Tap
 from treetop.mechanisms.wire.form import WireForm
 from treetop.privacy.epsilon import Epsilon
+from treetop.wording import Note
 
 DATA = {"a": zipf(40_000, 30), "b": zipf(30_000, 30)}
 SMALL: dict[str, Any] = {"k": 3, "epsilon": 6.0, "seed": 1, "bits": 8}
@@ -63,7 +64,7 @@ def test_an_object_is_simulated_with_its_own_settings() -> None:
     assert answer.mechanism == "halves"
     assert answer.truth is not None
     assert answer.truth.f1 == 1
-    assert "halves does not use the setting 'beta'" in answer.notes
+    assert Note("setting_unused", mechanism="halves", setting="beta") in answer.notes
     grid = {"ks": [3], "epsilons": [6.0], "seed": 1, "bits": 8, "repeats": 2, "encoding": "ids"}
     table = treetop.evaluate(DATA, mechanisms=[Halves(), "tap"], halves_kept=5, levels=4, workers=2, **grid).table  # type: ignore[arg-type]
     assert table.column("mechanism").to_pylist() == ["halves", "tap"]

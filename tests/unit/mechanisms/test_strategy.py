@@ -76,7 +76,7 @@ def test_what_is_given_decides(
     strategy = chosen(ahead, **asked)
     assert (strategy.mechanism.name, strategy.codec.name) == (mechanism, encoding)
     assert reason in strategy.reason
-    assert strategy.choices[-1] == f"chosen because {strategy.reason}"
+    assert strategy.choices[-1] == Note("chosen_because", reason=strategy.reason)
     assert strategy.codec.bits == strategy.parameters.bits
 
 
@@ -167,22 +167,18 @@ class TestNames:
 class TestWhatIsSaid:
     def test_of_hashes_ids_and_catalogues(self) -> None:
         hashed = chosen().choices
-        assert hashed[0].text == (
-            "every user reports one of 2^24 names, a salted hash, once by walsh; 30% of users instead one of 12 "
-            "parts of its text"
-        )
-        assert "standard deviations above its noise: at most about 1,499 kbit up" in hashed[1].text
+        assert hashed[0] == Note("panorama_reports", bits=24, hashed=True, oracle="walsh", text_share=0.3, chunks=12)
+        assert (hashed[1].code, round(hashed[1].parameters["bits"], -3)) == ("panorama_upload", 1_499_000)
         many = chosen(settings={"expected_items": 80_000}).choices
-        assert many[1].text == "of 80,000 items about 0.5% share their hash with another"
-        assert chosen(IDS).choices[0].text == "every user reports one of 2^24 ids once by walsh"
-        assert (
-            chosen(catalogue=LIST).choices[0].text == "a catalogue of 2 items: every user reports her item once by krr"
-        )
+        assert (many[1].code, many[1].parameters["items"]) == ("hashes_shared", 80_000)
+        ids = chosen(IDS).choices[0]
+        assert (ids.parameters["bits"], ids.parameters["hashed"], ids.parameters["text_share"]) == (24, False, 0)
+        assert chosen(catalogue=LIST).choices[0] == Note("panorama_catalogue", items=2, oracle="krr")
 
     def test_a_budget_that_list_and_texts_exceed_is_noted(self) -> None:
         small = chosen(word_list=LIST, settings={"upload_budget": 5_000})
         (note,) = small.mechanism.notes(small.parameters)
-        assert "more than the upload budget of 5,000" in note
+        assert (note.code, note.parameters["budget"]) == ("upload_budget_exceeded", 5_000)
         for strategy in (chosen(word_list=LIST, settings={"upload_budget": 900_000}), chosen(), chosen(catalogue=LIST)):
             assert strategy.mechanism.notes(strategy.parameters) == ()
 

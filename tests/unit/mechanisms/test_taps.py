@@ -15,6 +15,7 @@ from treetop.mechanisms.wire.taps import Continue, encode_lists
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.consensus_pruning import PruningCandidates
 from treetop.trie.user_groups import VALIDATING, Group
+from treetop.wording import Note
 
 K = 2
 ROSTER = Roster((Member("a", 900), Member("b", 800), Member("c", 700)))
@@ -69,7 +70,9 @@ def test_the_last_party_has_nobody_to_send_lists_to() -> None:
 def test_a_party_that_prunes_with_anothers_list_is_named() -> None:
     message = Continue(SHARED, {2: LISTS}, "a")
     assert Taps().message_notes(facts(1), message) == ()
-    assert Taps().message_notes(facts(2), message) == ("'b' is missing: 'c' prunes with the list of 'a'",)
+    assert Taps().message_notes(facts(2), message) == (
+        Note("prunes_with_another_list", missing="b", party="c", author="a"),
+    )
     assert Taps().message_notes(facts(2), replace(message, D={})) == ()
     assert Taps().message_notes(facts(0), Continue(SHARED)) == ()
     assert Taps().message_notes(facts(2), None) == ()
@@ -86,7 +89,7 @@ def test_a_level_with_small_validation_sets_is_not_pruned() -> None:
     usable, notes = Taps().usable(facts(), message, groups, min_validation=21)
     assert isinstance(usable, Continue)
     assert list(usable.D) == [3]
-    assert notes == tuple(f"level {level} not pruned: a validation set has fewer than 21 reports" for level in (2, 4))
+    assert notes == tuple(Note("level_without_validation", levels=[level], least=21) for level in (2, 4))
     assert Taps().usable(facts(), None, groups, 21) == (None, ())
 
 
@@ -96,4 +99,4 @@ def test_a_list_that_would_be_pruned_whole_is_not_used() -> None:
     usable, notes = Taps().usable(facts(), Continue(SHARED, {2: short}, "a"), groups, min_validation=1)
     assert isinstance(usable, Continue)
     assert usable.D == {}
-    assert notes == ("level 2 not pruned: the list told has 3 prefixes, fewer than 4",)
+    assert notes == (Note("level_list_short", levels=[2], prefixes=3, least=4),)

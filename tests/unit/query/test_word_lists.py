@@ -40,8 +40,8 @@ def answered(**options: Any) -> Answer:
     )
 
 
-def shared_notes(answer: Answer) -> list[str]:
-    return [note.text for note in answer.notes if SHARED in note.text]
+def shared_notes(answer: Answer) -> list[Note]:
+    return [note for note in answer.notes if note.code == "words_share_hash"]
 
 
 @pytest.mark.parametrize("words", [[TWIN, "chai", THINK], [THINK, "chai", TWIN]])
@@ -50,10 +50,7 @@ def test_a_list_without_order_shows_all_words_of_a_hash_and_says_so(words: list[
     first, second = (word for word in words if word != "chai")
     assert [row.item for row in answer.items] == [f"{first} or {second}", "chai"]
     assert [row.source for row in answer.items] == ["listed", "listed"]
-    assert shared_notes(answer) == [
-        "1 names of the answer are several words of the list that share a hash, joined by 'or': "
-        "a list in order of popularity, or with a column 'frequency', would decide"
-    ]
+    assert shared_notes(answer) == [Note("words_share_hash", names=1)]
     assert Note("names_from_list", source="the list that was given", words=3, ordered=False) in answer.choices
     assert answer.truth is not None
     assert answer.truth.f1 == 0.5  # a name that is two names has not been read

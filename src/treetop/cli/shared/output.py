@@ -8,9 +8,9 @@ from typing import Annotated, Protocol
 
 import typer
 
+from treetop.answers.result_files import ENDINGS, checked_output, json_bytes
 from treetop.cli.screen import note, print_json, text_of
 from treetop.errors import InvalidInput, OutputFailed
-from treetop.answers.result_files import ENDINGS, checked_output, json_bytes
 from treetop.whole_files import write_whole
 
 SCREEN = ".txt"

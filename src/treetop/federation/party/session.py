@@ -40,7 +40,7 @@ from treetop.oracles.frequency_oracle import NO_KEYS, Columns, Keys, Tally
 from treetop.oracles.name_reports import CountedNameReports
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.user_groups import Group, Role
-from treetop.wording import Note, as_notes
+from treetop.wording import Note
 
 
 class Kept:
@@ -162,7 +162,7 @@ class PartySession:
         message = self._mechanism.wire.decode_message(self._facts, content)
         self._facts.messages.append(message)
         usable, notes = self._mechanism.usable(self._facts, message, self._groups, self._task.least.validation)
-        self._notes += as_notes(notes)
+        self._notes += notes
         return usable
 
     def _done(self, found: Findings) -> PartyReply:

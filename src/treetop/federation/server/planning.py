@@ -41,7 +41,7 @@ from treetop.privacy.budget import Budget
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import CentralGuarantee, epsilon_choice
 from treetop.trie.user_groups import Role
-from treetop.wording import Note, as_notes
+from treetop.wording import Note
 
 _ROLES = tuple(Role)
 _ESCAPES = 6
@@ -255,7 +255,7 @@ def plan_notes(task: DeviceTask) -> tuple[Note, ...]:
     """Say what a reader of the answer would not expect of these settings."""
     mechanism = mechanism_named(task.mechanism)
     notes = [*unread_settings(mechanism, dict(task.settings))]
-    notes += as_notes(mechanism.deployment_notes(parameters_of(task)))
+    notes += mechanism.deployment_notes(parameters_of(task))
     if mechanism.shares and len(task.parties) == 1:
         notes.append(Note("nobody_to_share_with", mechanism=mechanism.name))
     return tuple(notes)

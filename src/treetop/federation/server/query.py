@@ -25,7 +25,7 @@ from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.strict_json import digest, require, text, whole
 from treetop.privacy.randomness import Entropy
 from treetop.trie.user_groups import Group
-from treetop.wording import Note, as_notes
+from treetop.wording import Note
 
 BEACON_BYTES = 32
 SEEDS = "seeds"
@@ -153,7 +153,7 @@ class ServerQuery:
         """Return the next message to a party; the first one also says who takes part."""
         facts = self._facts[party]
         facts.messages.append(said)
-        self._notes += as_notes(self._mechanism.message_notes(facts, said))
+        self._notes += self._mechanism.message_notes(facts, said)
         message = self._mechanism.wire.encode_message(said)
         if len(facts.messages) > 1:
             return ServerMessage("say", {"message": message})

@@ -31,7 +31,7 @@ from treetop.privacy.guarantee import NOT_COVERED
 from treetop.privacy.shuffling import CentralGuarantee, Crowd, central_guarantee, crowds_of, usual_delta
 from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking
 from treetop.trie.user_groups import Group, Role
-from treetop.wording import Note, as_notes
+from treetop.wording import Note
 
 FakesNeeded = Callable[[float, float, float], int]
 """How many crafted reports lift an item that nobody holds to the k-th count, from that count, p and q."""
@@ -135,13 +135,13 @@ def answer_of(
         notes=(
             *plan_notes(task),
             *notes,
-            *as_notes(mechanism.ranking_notes(ranking)),
+            *mechanism.ranking_notes(ranking),
             *(at_party(entry.name, note) for entry in records for note in join_levels(entry.notes)),
             *(at_party(name, note) for name, found in promised.items() for note in found.shortfall(central)),
         ),
         choices=(
             *(() if task.sets is None else choices_of_sets(task.sets, task.oracle, parameters.epsilon)),
-            *(choices or as_notes(mechanism.choices(parameters))),
+            *(choices or mechanism.choices(parameters)),
         ),
         missing=tuple(
             MissingParty(entry.name, left[entry.name], entry.levels, expected.users.get(entry.name))

@@ -58,6 +58,7 @@ from treetop.trie.lower_confidence import best_places, scored
 from treetop.trie.party_counts import QuantisedCounts
 from treetop.trie.significance import threshold
 from treetop.trie.user_groups import Group
+from treetop.wording import Note
 
 EVERYBODY = 1.0
 WORTH_SAYING = 0.0005
@@ -242,35 +243,35 @@ class Panorama(DeployedNames):
         """Return how names and counts are written, which the list decides."""
         return PanoramaWire(self)
 
-    def choices(self, parameters: PanoramaParameters) -> tuple[str, ...]:
-        """Say what was chosen and why, for the reader of an answer."""
+    def choices(self, parameters: PanoramaParameters) -> tuple[Note, ...]:
+        """Return what was chosen and why, for the reader of an answer."""
         oracle = self.oracle(parameters).name
         if self.is_catalogue:
-            return (f"a catalogue of {len(self.listed):,} items: every user reports her item once by {oracle}",)
-        what = f"one of 2^{parameters.bits} {'ids' if self.listed.texts is None else 'names, a salted hash,'}"
-        chunks = f"one of {parameters.text_chunks} parts of its text"
-        share = f"; {parameters.rho:.0%} of users instead {chunks}" if self.texts else ""
-        said = [f"every user reports {what} once by {oracle}{share}"]
+            return (Note("panorama_catalogue", items=len(self.listed), oracle=oracle),)
+        choices = [
+            Note(
+                "panorama_reports",
+                bits=parameters.bits,
+                hashed=self.listed.texts is not None,
+                oracle=oracle,
+                text_share=parameters.rho if self.texts else 0.0,
+                chunks=parameters.text_chunks,
+            )
+        ]
         chance = shared_hash_chance(parameters.expected_items, parameters.bits)
         if chance > WORTH_SAYING:
-            said.append(f"of {parameters.expected_items:,} items about {chance:.1%} share their hash with another")
+            choices.append(Note("hashes_shared", items=parameters.expected_items, chance=chance))
         plan = self._expected_plan(parameters)
         bits = plan.expected_bits(parameters, len(self.listed), signed=False)
-        said.append(
-            f"a party names by itself what lies {plan.tau:.2f} standard deviations above its noise: at most about "
-            f"{bits / 1000:,.0f} kbit up"
-        )
-        return tuple(said)
+        choices.append(Note("panorama_upload", tau=plan.tau, bits=bits))
+        return tuple(choices)
 
-    def notes(self, parameters: PanoramaParameters) -> tuple[str, ...]:
-        """Say where the budget of a party's upload is too small for what is asked."""
+    def notes(self, parameters: PanoramaParameters) -> tuple[Note, ...]:
+        """Note a budget of a party's upload that is too small for what is asked."""
         needed = self._expected_plan(parameters).expected_bits(parameters, len(self.listed), signed=False)
         if not self.discovers or not parameters.upload_budget or needed <= parameters.upload_budget:
             return ()
-        return (
-            f"list and texts take about {needed:,} bits up per party, more than the upload budget of "
-            f"{parameters.upload_budget:,}: names on no list are hardly looked for",
-        )
+        return (Note("upload_budget_exceeded", needed=needed, budget=parameters.upload_budget),)
 
     def _expected_plan(self, parameters: PanoramaParameters) -> PanoramaPlan:
         """Return the plan for few parties, to speak of before they are known."""
@@ -278,12 +279,9 @@ class Panorama(DeployedNames):
             parameters, len(self.listed), signed=False, discovers=self.discovers, texts=self.texts
         )  # fmt: skip
 
-    def ranking_notes(self, ranking: GlobalRanking) -> tuple[str, ...]:
-        """Say how many names of the answer are several words, between which the list cannot decide."""
+    def ranking_notes(self, ranking: GlobalRanking) -> tuple[Note, ...]:
+        """Note the names of the answer that are several words, between which the list cannot decide."""
         shown = sum(name in self.listed.undecided for name in ranking.prefixes.tolist())
         if not shown:
             return ()
-        return (
-            f"{shown:,} names of the answer are several words of the list that share a hash, joined by 'or': "
-            "a list in order of popularity, or with a column 'frequency', would decide",
-        )
+        return (Note("words_share_hash", names=shown),)

@@ -14,6 +14,7 @@ from treetop.federation.task import DeviceTask, LeastReports
 from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.signed_documents import PublishedList
 from treetop.trie.user_groups import Group, Role
+from treetop.wording import Note
 
 FIRST, SECOND = Role.VALIDATE_INFREQUENT, Role.VALIDATE_FREQUENT
 
@@ -57,13 +58,24 @@ def test_a_party_of_the_papers_mechanisms_withdraws_below_the_least(mechanism: s
     assert reason.startswith(f"withdrew: fewer than {least + 1} reports at level")
 
 
+def notes_at(content: dict[str, Any], party: str) -> list[Any]:
+    """Return the notes of an answer on one party."""
+    found = [note["parameters"] for note in content["notes"] if note["code"] == "at_party"]
+    return [each["note"] for each in found if each["party"] == party]
+
+
 def test_canopy_leaves_the_level_out_and_goes_on() -> None:
     sizes = sizes_of(federation("canopy", "one-shot"), "c")
     least = smallest_level(sizes, (1, 2), [Role.ESTIMATE])
     assert fresh("canopy", "one-shot", estimate=least).query().run().content["notes"][1:] == []
     content = fresh("canopy", "one-shot", estimate=least + 1).query().run().content
     assert content["missing"] == []
-    assert any(f"{least} reports, fewer than {least + 1}: left out" in note for note in content["notes"])
+    (note,) = notes_at(content, "c")
+    assert (note["code"], note["parameters"]["reports"], note["parameters"]["least"]) == (
+        "group_left_out",
+        least,
+        least + 1,
+    )
     assert items(content)[0] == "200"
 
 
@@ -79,26 +91,24 @@ def test_panorama_leaves_out_chunks_with_too_few_reports_and_goes_on() -> None:
     fewest = min(sizes[Group(level)] for level in (2, 3, 4))
     (chunk,) = [level - 1 for level in (2, 3, 4) if sizes[Group(level)] == fewest]
     whole = asked(validation=fewest).query().run().content
-    assert not [note for note in whole["notes"] if "party 'b'" in note]
+    assert notes_at(whole, "b") == []
     content = asked(validation=fewest + 1).query().run().content
-    assert f"party 'b': chunk {chunk} of texts: fewer than {fewest + 1} reports each, left out" in content["notes"]
+    assert Note("chunks_left_out", chunks=[chunk], least=fewest + 1).to_json() in notes_at(content, "b")
     none = asked(validation=max(sizes[Group(level)] for level in (2, 3, 4)) + 1).query().run().content
-    assert any("party 'b': chunks 1 to 3 of texts: fewer than" in note for note in none["notes"])
+    assert notes_at(none, "b")[0]["parameters"]["chunks"] == [1, 2, 3]
     assert content["missing"] == []
     assert items(content)[:2] == ["ab", "cd"]
     alone = asked(estimate=sizes[Group(1)] + 1, validation=1).query().run().content
-    told = f"party 'b': whole names: fewer than {sizes[Group(1)] + 1} reports, left out"
-    assert told in alone["notes"]
+    assert Note("names_left_out", least=sizes[Group(1)] + 1).to_json() in notes_at(alone, "b")
 
 
 def test_in_one_shot_small_validation_sets_estimate_with_the_others() -> None:
     sizes = sizes_of(federation("taps", "one-shot"), "c")
     least = min(sizes[Group(level, role)] for level in (2, 3, 4) for role in (FIRST, SECOND))
-    notes = fresh("taps", "one-shot", validation=least).query().run().content["notes"]
-    assert not [note for note in notes if note.startswith("party 'c'")]
+    assert notes_at(fresh("taps", "one-shot", validation=least).query().run().content, "c") == []
     content = fresh("taps", "one-shot", validation=least + 1).query().run().content
-    (note,) = [note for note in content["notes"] if note.startswith("party 'c'")]
-    assert note.endswith(f"not pruned: a validation set has fewer than {least + 1} reports")
+    (note,) = notes_at(content, "c")
+    assert (note["code"], note["parameters"]["least"]) == ("level_without_validation", least + 1)
     assert content["missing"] == []
 
 
@@ -147,8 +157,8 @@ def test_in_rounds_it_counts_who_answered(answering: int) -> None:
 @pytest.mark.parametrize("answering", [9, 10])
 def test_in_rounds_a_validation_set_that_stays_small_prunes_nothing(answering: int) -> None:
     content = silent("taps", Group(3, SECOND), answering, validation=10).query().run().content
-    told = "party 'c': the group of level 3 (validate frequent): 9 reports, fewer than 10: left out"
-    assert (told in content["notes"]) == (answering == 9)
+    told = Note("group_left_out", levels=[3], role="validate frequent", reports=9, least=10)
+    assert (told.to_json() in notes_at(content, "c")) == (answering == 9)
     assert content["missing"] == []
 
 

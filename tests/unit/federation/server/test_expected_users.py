@@ -15,6 +15,7 @@ from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.service_ports import Collected, Counting, ReportCollection
 from treetop.oracles.frequency_oracle import Tally
 from treetop.trie.user_groups import Group
+from treetop.wording import Note
 
 BOTH = pytest.mark.parametrize("mode", ["one-shot", "rounds"])
 SIZES = {"a": 600, "b": 500, "c": 400}
@@ -119,8 +120,8 @@ def test_a_party_that_grew_is_counted_and_flagged(mode: str, times: int, flagged
     asked = federation(mode, expected=SIZES)
     inflate(asked, times)
     content = asked.query().run().content
-    note = f"party 'a': {600 * times:,} users, more than 2 times the 600 expected"
-    assert any(found.startswith(note) for found in content["notes"]) == flagged
+    grown = Note("more_users_than_expected", users=600 * times, expected=600, times=2)
+    assert (Note("at_party", party="a", note=grown).to_json() in content["notes"]) == flagged
     assert content["missing"] == []
     users = 600 * times + 900
     assert [party["share"] for party in content["parties"]] == [600 * times / users, 500 / users, 400 / users]

@@ -136,7 +136,7 @@ def test_canopy_takes_public_weights_and_says_so() -> None:
     ramp, equal = planned_task(ordered("canopy")), planned_task(ordered("canopy", encoding="hashed"))
     assert list(weights(ramp).values()) == [5, 4, 6, 8, 10, 20]
     assert list(weights(equal).values()) == [1, 1, 1, 1, 1, 2]
-    assert "public weights of levels (ramp)" in plan_notes(ramp)[0].text
+    assert plan_notes(ramp)[0] == Note("canopy_public_weights", weights="ramp")
     assert list(weights(planned_task(ordered("canopy", settings={"bits": 8}))).values()) == [1]
 
 

@@ -19,6 +19,7 @@ from treetop.federation.wire.signed_documents import checked, checked_task
 from treetop.services.server.app import server_app
 from treetop.services.server.client import ServerClient
 from treetop.services.server.query_manager import QueryManager
+from treetop.wording import Note
 
 
 class NobodyToAsk:
@@ -88,11 +89,12 @@ def test_a_central_epsilon_becomes_one_of_reports_and_is_computed_again_at_the_c
     task = asked.order({**wish, "expected": SIZES})
     result = answered(asked, task)
     assert 1 <= float(result["privacy"]["epsilon"]) < 4
-    assert f"epsilon {result['epsilon']:g}, which gives (1, 1e-5)-DP" in result["choices"][-1]
+    assert result["choices"][-1]["parameters"]["wanted"] == "(1, 1e-5)-DP"
+    assert result["choices"][-1]["parameters"]["epsilon"] == result["epsilon"]
     assert {party["central"]["delta"] for party in result["parties"]} == {1e-5}
     assert all(party["central"]["epsilon"] <= result["epsilon"] for party in result["parties"])
     short = [party for party in result["parties"] if party["central"]["epsilon"] > 1]
-    assert len([note for note in result["notes"] if "(1, 1e-5)-DP was asked for" in note]) == len(short)
+    assert len([note for note in result["notes"] if note["code"] == "at_party"]) == len(short)
     assert asked.order({**wish, "expected": SIZES}) == task
     with pytest.raises(InvalidInput, match="at most 1/N"):
         asked.order({**wish, "expected": SIZES, "central": {"epsilon": 1.0, "delta": 0.1}})
@@ -133,7 +135,7 @@ def test_a_list_is_put_once_named_by_its_digest_and_given_to_every_party() -> No
     assert [(row["item"], row["source"]) for row in result["items"]] == [
         (by_code[200], "listed"), (by_code[77], "listed")
     ]  # fmt: skip
-    assert "names are read from words.txt: 2,000 words, the most popular first" in result["choices"]
+    assert Note("names_from_list", source="words.txt", words=2000, ordered=True).to_json() in result["choices"]
     for channel in parties.values():
         assert channel._party.lists == {words.digest: words.document}
     manager = manager_over(journal, dict.fromkeys(SIZES, NobodyToAsk()))
