@@ -13,6 +13,7 @@ from treetop.errors import InvalidInput
 from treetop.mechanisms.dialogue import CollectNames, CollectReports, NameReports
 from treetop.mechanisms.panorama.plan import MAX_NAME_BITS
 from treetop.mechanisms.registry import MECHANISMS, parameters_for
+from treetop.mechanisms.wire.taps import PruningFindings
 from treetop.oracles.frequency_oracle import Tally
 from treetop.simulation import run as run_module
 from treetop.simulation.exact_sampling import ExactUsers
@@ -163,8 +164,12 @@ def test_every_user_is_in_one_group_and_every_group_is_asked_once(
 def test_uploads_cost_what_the_paper_counts(name: str) -> None:
     outcome = go(name, three_parties())
     final = {party: upload.bits for party, upload in outcome.findings.items()}
+    each = 32 if name in ("canopy", "panorama") else 8 + 32
+    outside = 32 if name == "panorama" else 0
     for party, bits in outcome.uplink_bits.items():
-        assert bits >= final[party] == len(outcome.findings[party]) * (32 if name in ("canopy", "panorama") else 8 + 32)
+        found = outcome.findings[party]
+        lists = sum(pruning.bits for pruning in found.D.values()) if isinstance(found, PruningFindings) else 0
+        assert bits >= final[party] == len(found.estimates) * each + outside + lists
     if name in ("fedpem", "gtf"):
         assert dict(outcome.uplink_bits) == final
 

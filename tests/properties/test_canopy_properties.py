@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from treetop.oracles.frequency_oracle import Frequencies
 from treetop.trie.lower_confidence import lower_confidence, summed_bound
-from treetop.trie.party_counts import QuantisedCounts
+from treetop.trie.quantised_counts import QuantisedCounts
 from treetop.trie.user_groups import joining_share, level_weights
 
 PARTIES = st.lists(st.tuples(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6)), min_size=1, max_size=12)

@@ -16,7 +16,7 @@ from treetop.adapters.memory.ports import MemoryChannel
 from treetop.errors import QueryFailed
 from treetop.federation.server.party_poller import MissingPolicy
 from treetop.mechanisms.panorama.discovery import ConspicuousNames
-from treetop.trie.party_counts import QuantisedCounts
+from treetop.trie.quantised_counts import QuantisedCounts
 
 CODES = crowd({"a": 400, "b": 350, "c": 300})
 KINDS = [("taps", "one-shot"), ("taps", "rounds"), ("canopy", "one-shot"), ("gtf", "rounds"), ("panorama", "one-shot")]

@@ -23,8 +23,8 @@ from treetop.mechanisms.wire.taps import Continue
 from treetop.oracles.frequency_oracle import Tally
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.consensus_pruning import PruningCandidates, consensus
-from treetop.trie.global_ranking import CountedPrefixes, LevelEstimates
-from treetop.trie.party_counts import PartyCounts, QuantisedCounts
+from treetop.trie.quantised_counts import QuantisedCounts
+from treetop.trie.support import Support
 from treetop.trie.user_groups import Group
 from treetop.wording import Note
 
@@ -59,12 +59,12 @@ def test_counts_are_the_same_to_the_last_bit(counted: tuple[list[int], Tally], e
     known.messages.append(None)
     oracle = known.parameters.oracle_for(len(prefixes))
     tally = Tally(tally.support[: oracle.slots], tally.reports)
-    estimates = LevelEstimates.of(CandidateDomain(8, code_array(prefixes, 8)), oracle, tally)
-    sent = Findings(CountedPrefixes.of(estimates.positive(), USERS))
+    ranked = Support.of(CandidateDomain(8, code_array(prefixes, 8)), oracle, tally, USERS).ranked()
+    sent = Findings(ranked.positive())
     found = Fedpem().wire.decode_findings(known, passed_on(Fedpem().wire.encode_findings(known, sent)))
     for name in ("prefixes", "counts", "variances"):
-        assert getattr(found.heavy_hitters, name).tolist() == getattr(sent.heavy_hitters, name).tolist()
-    assert (found.heavy_hitters.reports, found.heavy_hitters.domain, found.bits) == (
+        assert getattr(found.estimates, name).tolist() == getattr(sent.estimates, name).tolist()
+    assert (found.heavy_hitters.reports, found.heavy_hitters.oracle.size, found.bits) == (
         tally.reports, len(prefixes) + 1, sent.bits,
     )  # fmt: skip
 
@@ -76,9 +76,8 @@ def test_quantised_counts_are_read_back(reports: int, data: st.DataObject, score
     prefixes = CanopyPlan.of(known.parameters).candidates(code_array([0], 8), 1)
     oracle = known.parameters.oracle_for(16)
     support = data.draw(st.lists(st.integers(0, reports), min_size=oracle.slots, max_size=oracle.slots))
-    frequencies = oracle.estimate(Tally(np.array(support), reports))[:16]
-    counted = PartyCounts(4, prefixes.prefixes, frequencies, reports, oracle, USERS)
-    sent = QuantisedCounts.of(counted.counts, counted.deviation, score == "sum")
+    counted = Support.of(prefixes, oracle, Tally(np.array(support), reports), USERS)
+    sent = counted.quantised(score == "sum")
     found = Canopy().wire.decode_upload(known, passed_on(Canopy().wire.encode_upload(known, sent)))
     assert (found.values.tolist(), found.deviation, found.signed) == (sent.values.tolist(), sent.deviation, sent.signed)
 

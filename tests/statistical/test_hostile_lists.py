@@ -49,7 +49,9 @@ def is_pruned(
     parameters: TapsParameters, lists: PruningCandidates, held: dict[int, float], n: int, random: Generator
 ) -> bool:
     domain = CandidateDomain(LENGTH, code_array(PREFIXES, 48))
-    dialogue, answer = prune(parameters, 0.25, LEVEL, domain, lists, above=(0, code_array([0], 48))), None
+    above = (0, code_array([0], 48))
+    dialogue = prune(parameters, Member("next", n), LEVEL, domain, lists, gamma=0.25, above=above)
+    answer = None
     while True:
         try:
             request = dialogue.send(answer)

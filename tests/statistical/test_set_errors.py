@@ -44,7 +44,7 @@ def test_standard_errors_have_the_choice_of_items() -> None:
         errors = ranking.counts - [shares[code] for code in ranking.prefixes.tolist()]
         squares.extend(errors**2 / ranking.variances)
         by_party = sum(np.array([named[code][1] ** 2 for code in ranking.prefixes.tolist()])
-                       for named in (party.named for party in found.findings.values()))  # fmt: skip
+                       for named in (party.by_prefix for party in found.estimates.values()))  # fmt: skip
         assert by_party == pytest.approx(ranking.variances)
     assert 0.80 < np.mean(squares) < 1.10
 

@@ -11,7 +11,8 @@ from treetop.mechanisms.levels import Levels
 from treetop.mechanisms.parameters import Parameters, setting, whole_number
 from treetop.mechanisms.protocol import Mechanism
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, LevelEstimates, summed
+from treetop.trie.global_ranking import GlobalRanking, summed
+from treetop.trie.support import Support
 from treetop.trie.user_groups import Group, equal_groups
 
 
@@ -32,13 +33,13 @@ class Halves(Mechanism[HalvesParameters]):
             domain = CandidateDomain.extending(kept, lengths[h - 1], lengths[h])
             oracle = parameters.oracle_for(len(domain))
             tally = yield from ask(CollectReports(Group(h), domain, oracle))
-            estimates = LevelEstimates.of(domain, oracle, tally)
-            kept = estimates.top(parameters.halves_kept).prefixes
-        return Findings(CountedPrefixes.of(estimates.top(parameters.k).positive(), party.users))
+            ranked = Support.of(domain, oracle, tally, party.users).ranked()
+            kept = ranked.top(parameters.halves_kept).candidates
+        return Findings(ranked.top(parameters.k).positive())
 
     def server(self, parameters: HalvesParameters, roster: Roster) -> Dialogue[GlobalRanking]:
         findings = yield from ask(AskParties[Findings](dict.fromkeys(roster.names)))
-        return summed([found.heavy_hitters for found in findings.values()]).top(parameters.k)
+        return summed([found.estimates for found in findings.values()]).top(parameters.k)
 
     def levels(self, parameters: HalvesParameters) -> Levels:
         return Levels.growing((0, parameters.bits // 2, parameters.bits))

@@ -9,7 +9,7 @@ from treetop.mechanisms.strict_json import packed_text
 from treetop.mechanisms.wire.panorama import FirstCounts, NamesWanted, UploadReader
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
-from treetop.trie.party_counts import QuantisedCounts
+from treetop.trie.quantised_counts import QuantisedCounts
 
 BITS, USERS, KINDS, LISTED, TAU = 10, 1_000, (700, 200, 100), np.array([3, 77, 500], dtype=np.uint64), 2.5
 ORACLE = oracle_named("walsh", Epsilon(2), 1 << BITS)
@@ -34,7 +34,7 @@ def read(kind: str, content: Any, signed: bool) -> Any:
         chunks = reader(signed).chunk_counts(content, 1, (700, 200, 0)).chunks
         return {"chunks": [np.flatnonzero(chunk.values).tolist() for chunk in chunks]}
     findings = reader(signed).findings(content, WANTED, KINDS)
-    return {"names": findings.heavy_hitters.prefixes.tolist(), "reports": findings.heavy_hitters.reports}
+    return {"names": findings.estimates.prefixes.tolist(), "reports": findings.heavy_hitters.reports}
 
 
 def vectors() -> Any:

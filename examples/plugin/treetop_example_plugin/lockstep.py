@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from treetop.mechanisms import (
-    AskParties, CandidateDomain, Codes, CountedPrefixes, Dialogue, DivideUsers, Findings, GlobalRanking, Group,
-    HearServer, Levels, Member, PublicFacts, Roster, TellServer, TrieMechanism, TrieParameters, WireForm, ask,
-    code_texts, codes, decode_counts, encode_counts, equal_groups, estimate, keep, root_prefix, setting, summed,
+    AskParties, CandidateDomain, Codes, Dialogue, DivideUsers, Findings, GlobalRanking, Group, HearServer, Levels,
+    Member, PublicFacts, Roster, Support, TellServer, TrieMechanism, TrieParameters, WireForm, ask, code_texts,
+    codes, decode_counts, encode_counts, equal_groups, estimate, keep, root_prefix, setting, summed,
     whole_number,
 )  # fmt: skip
 
@@ -42,9 +42,9 @@ class LockstepWire(WireForm[LockstepParameters]):
         return facts.messages[-1]
 
     def encode_upload(self, facts: PublicFacts[LockstepParameters], upload: Any) -> Any:
-        return encode_counts(facts, upload)
+        return encode_counts(upload)
 
-    def decode_upload(self, facts: PublicFacts[LockstepParameters], content: Any) -> CountedPrefixes:
+    def decode_upload(self, facts: PublicFacts[LockstepParameters], content: Any) -> Support:
         """Run by the server: counts of the level that its newest message began."""
         return decode_counts(facts, len(facts.messages), content)
 
@@ -62,22 +62,22 @@ class Lockstep(TrieMechanism[LockstepParameters]):
         for h in range(1, parameters.levels + 1):
             shared = yield from ask(HearServer[Codes | None]())
             domain = CandidateDomain.extending(kept if shared is None else shared, lengths[h - 1], lengths[h])
-            estimates = yield from estimate(parameters, Group(h), domain)
-            best = yield from keep(parameters, h, estimates, parameters.kept)
-            kept, counted = best.prefixes, CountedPrefixes.of(best.positive(), party.users)
+            ranked = yield from estimate(parameters, party, Group(h), domain)
+            best = yield from keep(parameters, h, ranked, parameters.kept)
+            kept = best.candidates
             if h < parameters.levels:
-                yield from ask(TellServer(counted))
-        return Findings(counted)
+                yield from ask(TellServer(best.positive()))
+        return Findings(best.positive())
 
     def server(self, parameters: LockstepParameters, roster: Roster) -> Dialogue[GlobalRanking]:
         """Run by the server: add up every level; where too little was found, each party goes on from its own."""
         shared: Codes | None = None
         for _ in range(1, parameters.levels):
-            uploads = yield from ask(AskParties[CountedPrefixes](dict.fromkeys(roster.names, shared)))
-            best = summed(list(uploads.values())).top(parameters.kept).prefixes
+            uploads = yield from ask(AskParties[Support](dict.fromkeys(roster.names, shared)))
+            best = summed([upload.estimates for upload in uploads.values()]).top(parameters.kept).prefixes
             shared = best if len(best) >= parameters.least_kept else None
         findings = yield from ask(AskParties[Findings](dict.fromkeys(roster.names, shared)))
-        return summed([found.heavy_hitters for found in findings.values()]).top(parameters.k)
+        return summed([found.estimates for found in findings.values()]).top(parameters.k)
 
     def levels(self, parameters: LockstepParameters) -> Levels:
         return Levels.growing(parameters.lengths, parameters.kept)

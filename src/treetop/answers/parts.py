@@ -8,7 +8,8 @@ from treetop.metrics.changes import Mark
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.guarantee import Guarantee
 from treetop.privacy.shuffling import CentralGuarantee
-from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, Source
+from treetop.trie.global_ranking import GlobalRanking, Source
+from treetop.trie.support import Estimates
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ class Truth:
 def ranked_items(
     ranking: GlobalRanking,
     names: Sequence[tuple[str, Source | None]],
-    counted: Mapping[str, CountedPrefixes],
+    counted: Mapping[str, Estimates],
     users: int,
     true_counts: Sequence[int] | None = None,
 ) -> tuple[AnswerItem, ...]:
@@ -177,7 +178,7 @@ def ranked_items(
 
     Where the data are known, the true counts stand beside them, and how many parties named each item.
     """
-    by_party = {party: found.named for party, found in counted.items()}
+    by_party = {party: found.by_prefix for party, found in counted.items()}
     items = []
     for index, code in enumerate(ranking.prefixes.tolist()):
         count = float(ranking.counts[index])

@@ -28,7 +28,8 @@ from treetop.mechanisms.public_facts import PublicFacts, decode_counts, encode_c
 from treetop.mechanisms.strict_json import code_texts, codes, decimal, record, require, whole, wholes
 from treetop.mechanisms.wire.form import WireForm
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, LevelEstimates, summed
+from treetop.trie.global_ranking import GlobalRanking, summed
+from treetop.trie.support import Estimates, Support
 from treetop.trie.user_groups import Group, GroupSizes, equal_groups
 
 __all__ = [
@@ -36,16 +37,15 @@ __all__ = [
     "CandidateDomain",
     "Codes",
     "CollectReports",
-    "CountedPrefixes",
     "Dialogue",
     "DivideUsers",
     "DrawGroup",
+    "Estimates",
     "Findings",
     "GlobalRanking",
     "Group",
     "GroupSizes",
     "HearServer",
-    "LevelEstimates",
     "LevelTrace",
     "Levels",
     "Mechanism",
@@ -55,6 +55,7 @@ __all__ = [
     "PublicFacts",
     "Record",
     "Roster",
+    "Support",
     "TellServer",
     "TrieMechanism",
     "TrieParameters",

@@ -29,10 +29,9 @@ from treetop.mechanisms.levels import Levels
 from treetop.mechanisms.parameters import choice, setting, whole_number
 from treetop.mechanisms.protocol import Mechanism, Mode
 from treetop.mechanisms.summed_level import (
+    CountTable,
     SharedCandidates,
-    SummedLevel,
     SummedParameters,
-    best_prefixes,
     closing_round,
     count_level,
     record_level,
@@ -41,9 +40,9 @@ from treetop.mechanisms.summed_level import (
 from treetop.mechanisms.wire.canopy import CanopyWire
 from treetop.oracles.registry import AUTO, oracle_named, set_form
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import COUNT_BITS, GlobalRanking
-from treetop.trie.lower_confidence import cover_cut, scored, uncovered_share
-from treetop.trie.party_counts import UNARY_BITS, QuantisedCounts
+from treetop.trie.global_ranking import GlobalRanking
+from treetop.trie.lower_confidence import cover_cut, uncovered_share
+from treetop.trie.quantised_counts import COUNT_BITS, UNARY_BITS, QuantisedCounts
 from treetop.trie.seeds import NO_SEEDS, Seeds
 from treetop.trie.significance import threshold
 from treetop.trie.user_groups import Group, GroupSizes, Weights, joining_share, level_weights, seeded_weights
@@ -103,23 +102,25 @@ class Canopy(Mechanism[CanopyParameters]):
             yield from ask(TellServer(counted.quantised(plan.signed)))
             heard = yield from ask(HearServer[SharedCandidates]())
             yield from record_level(h, counted, len(heard.prefixes))
-        return Findings(counted.of(heard.prefixes), local=counted.top(parameters.k))
+        own = counted.positive().ranked().top(parameters.k)
+        return Findings(counted.of_prefixes(heard.prefixes), asked_for=True, local=own.candidates)
 
     def server(self, parameters: CanopyParameters, roster: Roster) -> Dialogue[GlobalRanking]:
         """Run by the server: grow the trie from the parties' summed counts; the k best x of level L."""
         plan = parameters.plan
-        A, uncovered = root_prefix(parameters.bits), 0.0
+        A = root_prefix(parameters.bits)
+        uncovered = 0.0
         for h in range(1, plan.L + 1):
             w = plan.level_weights(parameters.weights, uncovered)
             message = SharedCandidates(A, joining_share(w, h))
             uploads = yield from ask(AskParties[QuantisedCounts](dict.fromkeys(roster.names, message)))
             Lambda = plan.candidates(A, h)
-            level = SummedLevel.of(uploads, roster, len(Lambda))
+            level = CountTable.of(uploads, roster, len(Lambda))
             if h < plan.L:
                 A, uncovered = kept_prefixes(parameters, plan, Lambda, level)
-        best = best_prefixes(level, Lambda.prefixes, parameters.k, plan.zeta, parameters.score)
+        best = np.sort(Lambda.prefixes[level.best(parameters.k, plan.zeta, parameters.score)])
         oracle = parameters.oracle_for(len(Lambda))
-        ranking = yield from closing_round(roster, best, len(Lambda), oracle, zeta=plan.zeta, plain_sum=plan.signed)
+        ranking = yield from closing_round(roster, best, len(Lambda), oracle, zeta=plan.zeta, rule=parameters.score)
         return replace(ranking, seeds=next_seeds(parameters, plan, Lambda, level))
 
     def levels(self, parameters: CanopyParameters) -> Levels:
@@ -209,8 +210,8 @@ class CanopyPlan:
     def stepping(cls, parameters: CanopyParameters, step_bits: int, kept: int) -> "CanopyPlan":
         """Divide m bits evenly over L = ceil(m / b) levels."""
         levels = -(-parameters.bits // step_bits)
-        lengths, signed = level_lengths(parameters.bits, levels), parameters.score == "sum"
-        return cls(lengths, step_bits, kept, signed, parameters.seeds)
+        lengths = level_lengths(parameters.bits, levels)
+        return cls(lengths, step_bits, kept, parameters.score == "sum", parameters.seeds)
 
     @property
     def L(self) -> int:  # noqa: N802  the symbol of the page
@@ -249,7 +250,7 @@ class CanopyPlan:
 
 
 def kept_prefixes(
-    parameters: CanopyParameters, plan: CanopyPlan, Lambda: CandidateDomain, level: SummedLevel
+    parameters: CanopyParameters, plan: CanopyPlan, Lambda: CandidateDomain, level: CountTable
 ) -> tuple[Codes, float]:
     """Run by the server: the t best, cut after those that cover everybody up to the noise; and what they leave.
 
@@ -261,19 +262,21 @@ def kept_prefixes(
     if not level.users:
         return x[: plan.kept], 1.0
     known = level.users * plan.seeds.shares_below(x, parameters.bits, Lambda.length)
-    candidates = scored(level.counts, level.variances, plan.zeta, parameters.score).less(known)
+    candidates = level.scored(plan.zeta, parameters.score).less(known)
     A = candidates.best(plan.kept)
     if parameters.items_per_user > 1:
         return x[A], 0.0
-    N, margin = max(level.users * (1 - sum(plan.seeds.shares)), 1.0), plan.zeta * level.deviation
+    N = max(level.users * (1 - sum(plan.seeds.shares)), 1.0)
+    margin = plan.zeta * level.deviation
     A = A[: max(cover_cut(candidates.counts[A], N - margin), parameters.least_kept)]
     return x[A], uncovered_share(candidates.counts[A], margin, N)
 
 
-def next_seeds(parameters: CanopyParameters, plan: CanopyPlan, Lambda: CandidateDomain, level: SummedLevel) -> Seeds:
+def next_seeds(parameters: CanopyParameters, plan: CanopyPlan, Lambda: CandidateDomain, level: CountTable) -> Seeds:
     """Run by the server: the best of the last level, for the next week; none where nobody reported."""
     if not level.users:
         return NO_SEEDS
-    z = threshold(len(level.variances), len(Lambda), plan.signed)
-    bounds, clear = (scored(level.counts, level.variances, level_z, parameters.score) for level_z in (plan.zeta, z))
+    z = threshold(len(level.parties), len(Lambda), plan.signed)
+    bounds = level.scored(plan.zeta, parameters.score)
+    clear = level.scored(z, parameters.score)
     return Seeds.best(Lambda.prefixes, bounds.scores, clear, level.users)

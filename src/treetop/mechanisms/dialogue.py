@@ -15,7 +15,8 @@ from treetop.encoding.bit_strings import Codes
 from treetop.errors import InvalidInput
 from treetop.oracles.frequency_oracle import Counts, FrequencyOracle, Tally
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import CountedPrefixes
+from treetop.trie.quantised_counts import COUNT_BITS
+from treetop.trie.support import Estimates, Support
 from treetop.trie.user_groups import Group, GroupSizes
 
 Answer = TypeVar("Answer")
@@ -211,18 +212,23 @@ class Record(Request[None]):
 class Findings:
     """A party's last upload: its heavy hitters, or its counts of the prefixes that the server asked for."""
 
-    heavy_hitters: CountedPrefixes
-    outside: CountedPrefixes | None = None
-    """With a catalogue: the users whose item is not on it."""
+    heavy_hitters: Support
+    asked_for: bool = False
+    """Whether the server named the prefixes, so that the counts alone are sent."""
     local: Codes | None = None
     """The party's own top k where it uploads counts of others; it stays with the party."""
 
     @property
     def local_top(self) -> Codes:
         """Return the party's own items, the most frequent one first."""
-        return self.heavy_hitters.prefixes if self.local is None else self.local
+        return self.heavy_hitters.candidates if self.local is None else self.local
+
+    @property
+    def estimates(self) -> Estimates:
+        """Return the counts of all prefixes that are sent, with their errors."""
+        return self.heavy_hitters.estimates
 
     @property
     def bits(self) -> int:
         """Return the bits of all that is sent."""
-        return self.heavy_hitters.bits + (0 if self.outside is None else self.outside.bits)
+        return len(self.heavy_hitters) * COUNT_BITS if self.asked_for else self.heavy_hitters.bits

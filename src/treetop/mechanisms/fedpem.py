@@ -9,7 +9,7 @@ from treetop.mechanisms.level_steps import TrieMechanism, TrieParameters, estima
 from treetop.mechanisms.levels import Levels
 from treetop.trie.adaptive_extension import fixed_extension
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, summed
+from treetop.trie.global_ranking import GlobalRanking, summed
 from treetop.trie.user_groups import Group, equal_groups
 
 
@@ -43,15 +43,15 @@ class Fedpem(TrieMechanism[FedpemParameters]):
         C = extended(root_prefix(parameters.bits), lengths[0])
         for h in range(1, parameters.levels + 1):
             domain = CandidateDomain.extending(C, lengths[h - 1], lengths[h])
-            estimates = yield from estimate(parameters, Group(h), domain)
-            kept = yield from keep(parameters, h, estimates, parameters.t)
-            C = kept.prefixes
-        return Findings(CountedPrefixes.of(kept.positive(), party.users))
+            ranked = yield from estimate(parameters, party, Group(h), domain)
+            kept = yield from keep(parameters, h, ranked, parameters.t)
+            C = kept.candidates
+        return Findings(kept.positive())
 
     def server(self, parameters: FedpemParameters, roster: Roster) -> Dialogue[GlobalRanking]:
         """Run by the server: R^k, the k items with the largest summed counts."""
         findings = yield from ask(AskParties[Findings](dict.fromkeys(roster.names)))
-        return summed([found.heavy_hitters for found in findings.values()]).top(parameters.k)
+        return summed([found.estimates for found in findings.values()]).top(parameters.k)
 
     def levels(self, parameters: FedpemParameters) -> Levels:
         """Return levels that keep t; level 1 asks about all prefixes of its length, wherever PEM starts."""

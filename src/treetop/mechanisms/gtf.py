@@ -11,7 +11,8 @@ from treetop.mechanisms.level_steps import TrieMechanism, TrieParameters, estima
 from treetop.mechanisms.levels import Levels
 from treetop.oracles.frequency_oracle import Frequencies
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, LevelEstimates, summed
+from treetop.trie.global_ranking import GlobalRanking, summed
+from treetop.trie.support import Support
 from treetop.trie.user_groups import Group, ramped_groups
 
 
@@ -28,48 +29,47 @@ class Gtf(TrieMechanism[TrieParameters]):
         C = root_prefix(parameters.bits)
         for h in range(1, parameters.levels + 1):
             domain = CandidateDomain.extending(C, lengths[h - 1], lengths[h])
-            estimates = yield from estimate(parameters, Group(h), domain)
-            kept = yield from keep(parameters, h, estimates, positives_to_extend(estimates, parameters.k))
-            C = kept.prefixes
-        return Findings(CountedPrefixes.of(estimates.positive(), party.users))
+            ranked = yield from estimate(parameters, party, Group(h), domain)
+            kept = yield from keep(parameters, h, ranked, positives_to_extend(ranked, parameters.k))
+            C = kept.candidates
+        return Findings(ranked.positive())
 
     def server(self, parameters: TrieParameters, roster: Roster) -> Dialogue[GlobalRanking]:
         """Run by the server: rank by summed shares, then delete items that are too alike."""
         findings = yield from ask(AskParties[Findings](dict.fromkeys(roster.names)))
         uploads = [found.heavy_hitters for found in findings.values()]
-        sizes = [member.users for member in roster.members if member.name in findings]
-        ranking = summed(uploads)
-        scores = summed_shares(ranking.prefixes, uploads, sizes, parameters.k)
+        ranking = summed([found.estimates for found in findings.values()])
+        scores = summed_shares(ranking.prefixes, uploads, parameters.k)
         candidates = np.argsort(-scores, kind="stable")[: np.count_nonzero(scores)]
         kept = filter_alike(ranking.prefixes[candidates], parameters.k)
         best = candidates[kept]
-        return replace(ranking.at(best), entry=entry_of(scores[best], uploads, sizes, parameters.k))
+        return replace(ranking.at(best), entry=entry_of(scores[best], uploads, parameters.k))
 
     def levels(self, parameters: TrieParameters) -> Levels:
         """Return levels that extend k prefixes at most: the positive ones."""
         return Levels.growing(parameters.lengths, max(parameters.k, parameters.least_kept))
 
 
-def positives_to_extend(estimates: LevelEstimates, k: int) -> int:
+def positives_to_extend(ranked: Support, k: int) -> int:
     """Return how many prefixes are extended: the top k positive ones, or the best one if none is positive."""
-    return max(1, min(k, len(estimates.positive())))
+    return max(1, min(k, len(ranked.positive())))
 
 
-def summed_shares(prefixes: Codes, uploads: list[CountedPrefixes], sizes: list[int], k: int) -> Frequencies:
+def summed_shares(prefixes: Codes, uploads: list[Support], k: int) -> Frequencies:
     """Return every prefix's score: for counts above k, count / (sum of all counts that party sent).
 
     GTF counts in estimated reports of the last group, f r = (f n) r / n.
     """
     scores = np.zeros(len(prefixes))
-    for upload, users in zip(uploads, sizes, strict=True):
-        counts = upload.counts * upload.reports / users
+    for upload in uploads:
+        counts = upload.counts * upload.reports / upload.users
         counted = counts > k
-        found = np.searchsorted(prefixes, upload.prefixes[counted])
-        scores[found] += counts[counted] / counts.sum()
+        index = np.searchsorted(prefixes, upload.candidates[counted])
+        scores[index] += counts[counted] / counts.sum()
     return scores
 
 
-def entry_of(scores: Frequencies, uploads: list[CountedPrefixes], sizes: list[int], k: int) -> float | None:
+def entry_of(scores: Frequencies, uploads: list[Support], k: int) -> float | None:
     """Return the least count at one party that the last score takes: a share c / (C + c) of what the party sends.
 
     Sizes of parties do not matter, so the smallest is enough.
@@ -77,8 +77,8 @@ def entry_of(scores: Frequencies, uploads: list[CountedPrefixes], sizes: list[in
     if not len(scores) or scores[-1] >= 1:
         return None
     needed = [
-        max(float(upload.counts.sum()) * scores[-1] / (1 - scores[-1]), k * users / upload.reports)
-        for upload, users in zip(uploads, sizes, strict=True)
+        max(float(upload.counts.sum()) * scores[-1] / (1 - scores[-1]), k * upload.users / upload.reports)
+        for upload in uploads
         if upload.reports
     ]
     return min(needed, default=None)

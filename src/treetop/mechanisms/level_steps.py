@@ -6,12 +6,12 @@ from functools import cached_property
 from typing import Any, Self, TypeVar
 
 from treetop.encoding.bit_strings import LONGEST, Codes, level_lengths
-from treetop.mechanisms.dialogue import CollectReports, Dialogue, LevelTrace, Record, ask
+from treetop.mechanisms.dialogue import CollectReports, Dialogue, LevelTrace, Member, Record, ask
 from treetop.mechanisms.levels import Levels
 from treetop.mechanisms.parameters import Parameters, choice, number, setting, whole_number
 from treetop.mechanisms.protocol import Mechanism
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import LevelEstimates
+from treetop.trie.support import Support
 from treetop.trie.user_groups import Group
 
 
@@ -79,21 +79,21 @@ class TrieMechanism(Mechanism[T]):
 
 
 def estimate(
-    parameters: Parameters, group: Group, domain: CandidateDomain, above: tuple[int, Codes] | None = None
-) -> Dialogue[LevelEstimates]:
-    """Run by the party: each user of the group reports her noisy prefix; estimate all of Lambda_h."""
+    parameters: Parameters,
+    party: Member,
+    group: Group,
+    domain: CandidateDomain,
+    above: tuple[int, Codes] | None = None,
+) -> Dialogue[Support]:
+    """Run by the party: each user of the group reports her noisy prefix; rank all of Lambda_h by support."""
     oracle = parameters.oracle_for(len(domain))
     tally = yield from ask(CollectReports(group, domain, oracle, above))
-    return LevelEstimates.of(domain, oracle, tally)
+    return Support.of(domain, oracle, tally, party.users).ranked()
 
 
-def keep(
-    parameters: TrieParameters, level: int, estimates: LevelEstimates, t: int, note: str = ""
-) -> Dialogue[LevelEstimates]:
+def keep(parameters: TrieParameters, level: int, ranked: Support, t: int, note: str = "") -> Dialogue[Support]:
     """Run by the party: the t highest estimates, `least_kept` at least, noted in the trace."""
-    kept = estimates.top(max(t, parameters.least_kept))
-    trace = LevelTrace(
-        level, estimates.length, len(estimates), estimates.reports, estimates.oracle.name, len(kept), note
-    )
+    kept = ranked.top(max(t, parameters.least_kept))
+    trace = LevelTrace(level, ranked.length, len(ranked), ranked.reports, ranked.oracle.name, len(kept), note)
     yield from ask(Record(trace))
     return kept

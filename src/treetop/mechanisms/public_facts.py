@@ -14,7 +14,7 @@ from treetop.encoding.bit_strings import Codes
 from treetop.mechanisms.dialogue import Member, Roster
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.strict_json import code_texts, codes, record, require, whole, wholes
-from treetop.trie.global_ranking import CountedPrefixes, LevelEstimates
+from treetop.trie.support import Support
 
 P_co = TypeVar("P_co", bound=Parameters, covariant=True)
 
@@ -49,21 +49,20 @@ class PublicFacts(Generic[P_co]):
         return min(1 << min(self.lengths[level], 40), self.max_slots - 1)
 
 
-def encode_counts(facts: PublicFacts[Parameters], counted: CountedPrefixes) -> Any:
-    """Run by the party: c = n (s / r - q) / (p - q), sent as s and r."""
-    oracle = facts.parameters.oracle_for(counted.domain - 1)
-    shares = oracle.q + (oracle.p - oracle.q) * counted.counts / facts.member.users
-    support = np.rint(counted.reports * shares).astype(np.int64)
+def encode_counts(support: Support) -> Any:
+    """Run by the party: the support of prefixes, and the slots of the domain that they were counted in."""
     return {
-        "prefixes": code_texts(counted.prefixes), "support": support.tolist(),
-        "reports": counted.reports, "domain": counted.domain,
-    }  # fmt: skip
+        "prefixes": code_texts(support.candidates),
+        "support": support.support.tolist(),
+        "reports": support.reports,
+        "domain": support.oracle.size,
+    }
 
 
 def decode_counts(
     facts: PublicFacts[Parameters], level: int, content: Any, *, asked: Codes | None = None, slots: int | None = None
-) -> CountedPrefixes:
-    """Run by the server: counts of a level's prefixes, or a refusal.
+) -> Support:
+    """Run by the server: the support of a level's prefixes, or a refusal.
 
     Only positive estimates are sent, unless the server `asked` for the counts of some prefixes. The number of slots
     is checked where it is known: the caller's, or that of the list that was signed for the level.
@@ -75,17 +74,15 @@ def decode_counts(
     domain = whole("slots of a domain", fields["domain"], least, most)
     length = facts.lengths[level]
     prefixes = codes("prefixes", fields["prefixes"], length, facts.parameters.bits, most=domain - 1)
-    support = wholes("support", fields["support"], len(prefixes), 0, reports)
+    support = np.array(wholes("support", fields["support"], len(prefixes), 0, reports), dtype=np.int64)
     oracle = facts.parameters.oracle_for(domain - 1)
     if oracle.one_slot:
-        require(sum(support) <= reports, "support", f"{reports} reports in all", sum(support))
-    shares = np.array(support, dtype=np.int64) / max(reports, 1)
-    frequencies = (shares - oracle.q) / (oracle.p - oracle.q)
+        require(int(support.sum()) <= reports, "support", f"{reports} reports in all", int(support.sum()))
+    counted = Support(length, prefixes, support, reports, oracle, facts.member.users)
     if asked is None:
-        require(bool((frequencies > 0).all()), "support", "more than noise gives", "less")
+        require(len(counted.positive()) == len(counted), "support", "more than noise gives", "less")
     else:
         wanted = sorted(asked.tolist()) if reports else []
         same = wanted == sorted(prefixes.tolist())
         require(same, "prefixes", "those that were asked for", f"{len(prefixes)} others")
-    estimates = LevelEstimates(length, prefixes, frequencies, reports, oracle)
-    return CountedPrefixes.of(estimates, facts.member.users, asked_for=asked is not None)
+    return counted

@@ -1,10 +1,11 @@
-"""Steps of mechanisms whose parties count the same candidates: one level, the closing round, users without a code."""
+"""Steps of mechanisms whose parties count the same candidates: one level, and the closing round."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from treetop.encoding.bit_strings import Codes
 from treetop.mechanisms.dialogue import (
@@ -25,10 +26,11 @@ from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import AUTO, set_form
 from treetop.oracles.set_reports import MAX_ITEMS
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, UsersOutside, summed
-from treetop.trie.lower_confidence import ScoreRule, best_places, entry_count, scored
-from treetop.trie.party_counts import PartyCounts, QuantisedCounts
-from treetop.trie.significance import NoiseScores, normal_scores, significant, threshold
+from treetop.trie.global_ranking import GlobalRanking, summed
+from treetop.trie.lower_confidence import ScoredCandidates, ScoreRule, best_indices, entry_count, scored
+from treetop.trie.quantised_counts import QuantisedCounts
+from treetop.trie.significance import NoiseScores, significant, threshold
+from treetop.trie.support import Support
 from treetop.trie.user_groups import Group
 
 NO_REPORTS = "no reports: left out of the sum"
@@ -79,109 +81,85 @@ class SharedCandidates:
 
 
 @dataclass(frozen=True, eq=False)
-class SummedLevel:
-    """Run by the server: the counts of all candidates by the parties that had reports."""
+class CountTable:
+    """Run by the server: the counts of the same candidates by all parties that had reports, side by side."""
 
     counts: Frequencies
     """c_i(x), candidates x parties."""
     variances: Frequencies
-    """s_i^2 with the rounding."""
-    users: int
-    """N, the users of these parties."""
+    """s_i^2 with the rounding, of every party."""
+    parties: tuple[Member, ...]
 
     @classmethod
-    def of(cls, uploads: Mapping[str, QuantisedCounts], roster: Roster, candidates: int) -> "SummedLevel":
-        """Read what the parties sent; a party without reports, or without an answer, is left out."""
+    def of(cls, uploads: Mapping[str, QuantisedCounts], roster: Roster, candidates: int) -> "CountTable":
+        """Read the parties' uploads; a party without reports, or without an answer, is left out."""
         present = {name: sent for name, sent in uploads.items() if not sent.missing}
-        users = sum(member.users for member in roster.members if member.name in present)
+        members = {member.name: member for member in roster.members}
         counts = [sent.counts[:candidates] for sent in present.values()]
         variances = np.array([sent.variance for sent in present.values()])
-        return cls(np.array(counts).reshape(len(present), candidates).T, variances, users)
+        return cls(
+            np.array(counts).reshape(len(present), candidates).T, variances, tuple(members[name] for name in present)
+        )
+
+    @property
+    def users(self) -> int:
+        """Return N, the users of these parties."""
+        return sum(party.users for party in self.parties)
 
     @property
     def deviation(self) -> float:
         """Return s = sqrt(sum_i s_i^2)."""
         return float(np.sqrt(self.variances.sum()))
 
+    def best(self, number: int, zeta: float, rule: ScoreRule) -> NDArray[np.int64]:
+        """Return the indices of the highest scores, falling; none where nobody reported."""
+        if not self.parties:
+            return np.empty(0, dtype=np.int64)
+        return best_indices(self.counts, self.variances, zeta, rule, number)
+
+    def scored(self, zeta: float, rule: ScoreRule) -> ScoredCandidates:
+        """Score every candidate."""
+        return scored(self.counts, self.variances, zeta, rule)
+
 
 def count_level(
     party: Member, group: Group, share: float, domain: CandidateDomain, oracle: FrequencyOracle[Any]
-) -> Dialogue[PartyCounts]:
-    """Run by the party: ask users not asked before, each by this chance, and count all candidates."""
+) -> Dialogue[Support]:
+    """Run by the party: ask users not asked before, each with this probability, and count all candidates."""
     yield from ask(DrawGroup(group, share))
     tally = yield from ask(CollectReports(group, domain, oracle))
-    frequencies = oracle.estimate(tally)[: len(domain)]
-    return PartyCounts(domain.length, domain.prefixes, frequencies, tally.reports, oracle, party.users)
+    return Support.of(domain, oracle, tally, party.users)
 
 
-def record_level(level: int, counted: PartyCounts, kept: int) -> Dialogue[None]:
+def record_level(level: int, counted: Support, kept: int) -> Dialogue[None]:
     """Run by the party: note what happened."""
     note = "" if counted.reports else NO_REPORTS
-    name = counted.oracle.name
-    yield from ask(Record(LevelTrace(level, counted.length, len(counted.prefixes), counted.reports, name, kept, note)))
-
-
-def best_prefixes(level: SummedLevel, prefixes: Codes, k: int, zeta: float, score: ScoreRule) -> Codes:
-    """Run by the server: the k best in ascending order; none where nobody reported."""
-    if not level.users:
-        return prefixes[:0]
-    return np.sort(prefixes[best_places(level.counts, level.variances, zeta, score, k)])
+    trace = LevelTrace(level, counted.length, len(counted), counted.reports, counted.oracle.name, kept, note)
+    yield from ask(Record(trace))
 
 
 def closing_round(
-    roster: Roster, best: Codes, candidates: int, oracle: FrequencyOracle[Any], *, zeta: float, plain_sum: bool
+    roster: Roster, best: Codes, candidates: int, oracle: FrequencyOracle[Any], *, zeta: float, rule: ScoreRule
 ) -> Dialogue[GlobalRanking]:
-    """Run by the server: the signed counts of the best items from every party; sums, errors and significance."""
+    """Run by the server: the support of the best items from every party; sums, errors and significance."""
     messages = dict.fromkeys(roster.names, SharedCandidates(best))
     answers = yield from ask(AskParties[Findings](messages))
-    present = {name: found for name, found in answers.items() if found.heavy_hitters.reports}
+    present = [found for found in answers.values() if found.heavy_hitters.reports]
     if not present or not len(best):
         nothing = np.empty(0)
         return GlobalRanking(best[:0], nothing, nothing, nothing.astype(np.int64), nothing.astype(np.bool_))
-    uploads = [found.heavy_hitters for found in present.values()]
-    sizes = [member.users for name in present for member in roster.members if member.name == name]
+    # A party's own most frequent item comes first in its upload: here all are in ascending order.
+    uploads = [found.heavy_hitters.at(np.argsort(found.heavy_hitters.candidates)) for found in present]
+    support = np.array([upload.support for upload in uploads]).T
+    counts = np.array([upload.counts for upload in uploads]).T
+    reports = np.array([float(upload.reports) for upload in uploads])
+    users = np.array([float(upload.users) for upload in uploads])
+    deviations = users * np.sqrt([oracle.variance(0.0, upload.reports) for upload in uploads])
+    plain_sum = rule == "sum"
     z = threshold(len(present), candidates, plain_sum)
-    noise = noise_scores(uploads, sizes, oracle)
-    rule: ScoreRule = "sum" if plain_sum else "lower_confidence"
-    entry = _entry(uploads, sizes, noise.deviations**2, oracle, zeta=zeta, rule=rule)
-    return replace(summed(uploads), significant=significant(noise, z, plain_sum), z=z, entry=entry).top(len(best))
-
-
-def _entry(
-    uploads: list[CountedPrefixes],
-    sizes: list[int],
-    variances: Frequencies,
-    oracle: FrequencyOracle[Any],
-    *,
-    zeta: float,
-    rule: ScoreRule,
-) -> float:
-    """Run by the server: the count at one party that the least score of these items takes."""
-    counts = _by_prefix(uploads)
-    drawn = np.array([users / upload.reports for users, upload in zip(sizes, uploads, strict=True)])
-    least = float(scored(counts, variances, zeta, rule).scores.min())
-    return entry_count(least, zeta, variances, drawn * oracle.q / (oracle.p - oracle.q), rule)
-
-
-def _by_prefix(uploads: list[CountedPrefixes]) -> Frequencies:
-    """Return the parties' counts, a row for each of the prefixes in ascending order."""
-    return np.array([upload.counts[np.argsort(upload.prefixes)] for upload in uploads]).T
-
-
-def noise_scores(uploads: list[CountedPrefixes], sizes: list[int], oracle: FrequencyOracle[Any]) -> NoiseScores:
-    """Run by the server: read every count back as support among that party's reports, in ascending prefixes."""
-    p, q = oracle.p, oracle.q
-    n, r = np.array(sizes, dtype=np.float64), np.array([float(upload.reports) for upload in uploads])
-    counts = _by_prefix(uploads)
-    support = np.rint(r * (q + (p - q) * counts / n))
-    deviations = n * np.sqrt([oracle.variance(0.0, upload.reports) for upload in uploads])
-    return NoiseScores(normal_scores(support, r, q), deviations, r * q)
-
-
-def users_outside(counted: list[CountedPrefixes]) -> UsersOutside | None:
-    """Run by the server: add up the users that no candidate stands for, where parties count them."""
-    if not counted:
-        return None
-    return UsersOutside(
-        float(sum(upload.counts.sum() for upload in counted)), float(sum(upload.variances.sum() for upload in counted))
-    )
+    marks = significant(NoiseScores.of(support, reports, oracle.q, deviations), z, plain_sum)
+    least = float(scored(counts, deviations**2, zeta, rule).scores.min())
+    more = users / reports * oracle.q / (oracle.p - oracle.q)  # variance that each further user of one party adds
+    entry = entry_count(least, zeta, deviations**2, more, rule)
+    ranking = summed([found.estimates for found in present])
+    return replace(ranking, significant=marks, z=z, entry=entry).top(len(best))

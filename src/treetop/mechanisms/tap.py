@@ -28,7 +28,8 @@ from treetop.trie.adaptive_extension import (
     fixed_extension,
 )
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, LevelEstimates, summed
+from treetop.trie.global_ranking import GlobalRanking, summed
+from treetop.trie.support import Support
 from treetop.trie.user_groups import Group, GroupSizes, floor_of_share, two_phase_groups
 
 
@@ -78,11 +79,11 @@ def shallow_trie(parameters: TapParameters, party: Member) -> Dialogue[Codes]:
     C = root_prefix(parameters.bits)
     for h in range(1, parameters.shared_levels + 1):
         domain = CandidateDomain.extending(C, lengths[h - 1], lengths[h])
-        estimates = yield from estimate(parameters, Group(h), domain)
-        kept = yield from keep_adaptively(parameters, h, estimates)
-        C = kept.prefixes
+        ranked = yield from estimate(parameters, party, Group(h), domain)
+        kept = yield from keep_adaptively(parameters, h, ranked)
+        C = kept.candidates
     if parameters.is_shared:
-        yield from ask(TellServer(CountedPrefixes.of(kept.positive(), party.users)))
+        yield from ask(TellServer(kept.positive()))
     return C
 
 
@@ -93,18 +94,16 @@ def aggregate_shallow_tries(parameters: TapParameters, roster: Roster) -> Dialog
     """
     if not parameters.is_shared:
         return None
-    uploads = yield from ask(AskParties[CountedPrefixes](dict.fromkeys(roster.names)))
+    uploads = yield from ask(AskParties[Support](dict.fromkeys(roster.names)))
     least = parameters.least_kept
-    shared = summed(list(uploads.values())).top(max(parameters.k, least)).prefixes
+    shared = summed([upload.estimates for upload in uploads.values()]).top(max(parameters.k, least)).prefixes
     return shared if len(shared) >= least else None
 
 
-def keep_adaptively(
-    parameters: TapParameters, level: int, estimates: LevelEstimates, note: str = ""
-) -> Dialogue[LevelEstimates]:
+def keep_adaptively(parameters: TapParameters, level: int, ranked: Support, note: str = "") -> Dialogue[Support]:
     """Run by the party: C_h, the t = k* + eta highest estimates by Eqs. 9 and 10."""
-    t = extension_number(estimates.frequencies, parameters.k, estimates.sigma, parameters.extension_rule)
-    return (yield from keep(parameters, level, estimates, t, note))
+    t = extension_number(ranked.frequencies, parameters.k, ranked.sigma, parameters.extension_rule)
+    return (yield from keep(parameters, level, ranked, t, note))
 
 
 def tap_groups(parameters: TapParameters, party: Member) -> GroupSizes:
@@ -135,20 +134,22 @@ class Tap(SharedTrieMechanism[TapParameters]):
 
     def party(self, parameters: TapParameters, roster: Roster, party: Member) -> Dialogue[Findings]:  # noqa: ARG002
         """Run by a party: both phases, every extension adaptive."""
-        g, g_s, lengths = parameters.levels, parameters.shared_levels, parameters.lengths
+        g = parameters.levels
+        g_s = parameters.shared_levels
+        lengths = parameters.lengths
         yield from ask(DivideUsers(tap_groups(parameters, party), parameters.independent))
         own = yield from shallow_trie(parameters, party)  # phase I
         shared = yield from ask(HearServer[Codes | None]())
         C = own if shared is None else shared
         for h in range(g_s + 1, g + 1):  # phase II
             domain = CandidateDomain.extending(C, lengths[h - 1], lengths[h])
-            estimates = yield from estimate(parameters, Group(h), domain)
-            kept = yield from keep_adaptively(parameters, h, estimates)
-            C = kept.prefixes
-        return Findings(CountedPrefixes.of(kept.positive(), party.users))
+            ranked = yield from estimate(parameters, party, Group(h), domain)
+            kept = yield from keep_adaptively(parameters, h, ranked)
+            C = kept.candidates
+        return Findings(kept.positive())
 
     def server(self, parameters: TapParameters, roster: Roster) -> Dialogue[GlobalRanking]:
         """Run by the server: broadcast C_{g_s}, then add up the local heavy hitters."""
         shared = yield from aggregate_shallow_tries(parameters, roster)
         findings = yield from ask(AskParties[Findings](dict.fromkeys(roster.names, shared)))
-        return summed([found.heavy_hitters for found in findings.values()]).top(parameters.k)
+        return summed([found.estimates for found in findings.values()]).top(parameters.k)

@@ -28,7 +28,8 @@ from treetop.trie.consensus_pruning import (
     consensus,
     pruned_domain,
 )
-from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking, LevelEstimates, summed
+from treetop.trie.global_ranking import GlobalRanking, summed
+from treetop.trie.support import Support
 from treetop.trie.user_groups import VALIDATING, Group, GroupSizes, with_validation_sets
 from treetop.wording import Note
 
@@ -61,7 +62,9 @@ class Taps(SharedTrieMechanism[TapsParameters]):
 
     def party(self, parameters: TapsParameters, roster: Roster, party: Member) -> Dialogue[Findings]:
         """Run by party P_i: both phases, pruning with what P_{i-1} found and P_i validates."""
-        k, g, g_s, lengths = parameters.k, parameters.levels, parameters.shared_levels, parameters.lengths
+        g = parameters.levels
+        g_s = parameters.shared_levels
+        lengths = parameters.lengths
         yield from ask(DivideUsers(taps_groups(parameters, roster, party), parameters.independent))
         own = yield from shallow_trie(parameters, party)  # phase I
         heard = yield from ask(HearServer[Continue]())
@@ -70,15 +73,16 @@ class Taps(SharedTrieMechanism[TapsParameters]):
         gamma = author_penalty(roster, heard.author)
         D: dict[int, PruningCandidates] = {}
         for h in range(g_s + 1, g + 1):  # phase II
-            domain, note = CandidateDomain.extending(C, lengths[h - 1], lengths[h]), ""
+            domain = CandidateDomain.extending(C, lengths[h - 1], lengths[h])
+            note = ""
             if h in heard.D:
-                domain, note = yield from prune(parameters, gamma, h, domain, heard.D[h], above=above)
-            estimates = yield from estimate(parameters, Group(h), domain)
+                domain, note = yield from prune(parameters, party, h, domain, heard.D[h], gamma=gamma, above=above)
+            ranked = yield from estimate(parameters, party, Group(h), domain)
             if parameters.pruning and h in parameters.pruned_levels and not roster.is_last(party):
-                D[h] = PruningCandidates.of(estimates, k)
-            kept = yield from keep_adaptively(parameters, h, estimates, note)
-            C = kept.prefixes
-        return PruningFindings(CountedPrefixes.of(kept.positive(), party.users), D=D)
+                D[h] = PruningCandidates.of(ranked, parameters.k)
+            kept = yield from keep_adaptively(parameters, h, ranked, note)
+            C = kept.candidates
+        return PruningFindings(kept.positive(), D=D)
 
     def server(self, parameters: TapsParameters, roster: Roster) -> Dialogue[GlobalRanking]:
         """Run by the server: hand every party's D_i to the next, then add up the local heavy hitters."""
@@ -90,7 +94,7 @@ class Taps(SharedTrieMechanism[TapsParameters]):
             if name in answer:
                 findings |= answer
                 message = Continue(shared, answer[name].D, name)
-        return summed([found.heavy_hitters for found in findings.values()]).top(parameters.k)
+        return summed([found.estimates for found in findings.values()]).top(parameters.k)
 
     def message_notes(self, facts: PublicFacts[TapsParameters], message: object) -> tuple[Note, ...]:
         """Run by the server: note that a party gets the lists of another than the one before it."""
@@ -144,18 +148,19 @@ def author_penalty(roster: Roster, author: str | None) -> float:
 
 def prune(
     parameters: TapsParameters,
-    gamma: float,
+    party: Member,
     h: int,
     domain: CandidateDomain,
     lists: PruningCandidates,
     *,
+    gamma: float,
     above: tuple[int, Codes],
 ) -> Dialogue[tuple[CandidateDomain, str]]:
     """Run by party P_i: Lambda_h without the prefixes that P_{i-1} and two validation sets rule out."""
-    validated: list[LevelEstimates] = []
+    validated: list[Support] = []
     for role, prefixes in zip(VALIDATING, (lists.infrequent, lists.frequent), strict=True):
         listed = CandidateDomain(lists.length, np.sort(prefixes))
-        validated.append((yield from estimate(parameters, Group(h, role), listed, above)))
+        validated.append((yield from estimate(parameters, party, Group(h, role), listed, above)))
     validated_0, validated_1 = validated
     if not (validated_0.reports and validated_1.reports):
         return domain, "not pruned: a validation set has no reports"

@@ -23,7 +23,7 @@ from treetop.mechanisms.panorama.discovery import STEP
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
 from treetop.oracles.set_counting import SetCounting
 from treetop.trie.lower_confidence import lower_confidence
-from treetop.trie.party_counts import QuantisedCounts
+from treetop.trie.quantised_counts import QuantisedCounts
 from treetop.trie.significance import NoiseScores, normal_scores, significant, threshold
 
 POWER = 0.9

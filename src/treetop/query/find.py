@@ -250,7 +250,7 @@ def _items(outcome: RunResult, population: Population) -> tuple[AnswerItem, ...]
     ranking = outcome.ranking
     names = _names(outcome, population, ranking.prefixes)
     true_counts = population.true_counts(ranking.prefixes)
-    return ranked_items(ranking, names, outcome.findings, population.roster.all_users, true_counts)
+    return ranked_items(ranking, names, outcome.estimates, population.roster.all_users, true_counts)
 
 
 def _names(outcome: RunResult, population: Population, codes: Codes) -> list[tuple[str, Source | None]]:
@@ -307,11 +307,8 @@ def _advice(outcome: RunResult, population: Population, parameters: Parameters) 
     if not len(outcome.ranking) or (marks is not None and marks[-1]):
         return None
     count, variance = float(outcome.ranking.counts[-1]), float(outcome.ranking.variances[-1])
-    levels = [
-        LastLevel(party.users, outcome.findings[party.name].reports, outcome.findings[party.name].domain)
-        for party in population.parties
-        if outcome.findings[party.name].reports
-    ]
+    counted = [outcome.findings[party.name].heavy_hitters for party in population.parties]
+    levels = [LastLevel(each.users, each.reports, each.oracle.size) for each in counted if each.reports]
     clear = CLEAR if outcome.ranking.z is None else outcome.ranking.z
     return advice(
         count, variance**0.5, levels, parameters.asked_oracle, parameters.epsilon,

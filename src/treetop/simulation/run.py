@@ -31,7 +31,8 @@ from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import PartyPopulation, Population
 from treetop.simulation.set_users import DeviceByDeviceSetUsers, ExactSetUsers
 from treetop.simulation.simulated_users import DeviceByDeviceUsers, SimulatedUsers
-from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking
+from treetop.trie.global_ranking import GlobalRanking
+from treetop.trie.support import Estimates
 
 SIMULATORS: dict[str, type[SimulatedUsers]] = {
     "exact": ExactUsers,
@@ -62,7 +63,10 @@ class RunResult:
     """What one run found, and what it took."""
 
     ranking: GlobalRanking
-    findings: Mapping[str, CountedPrefixes]
+    findings: Mapping[str, Findings]
+    """The last upload of every party."""
+    estimates: Mapping[str, Estimates]
+    """The counts that follow from it."""
     local_tops: Mapping[str, Codes]
     uplink_bits: Mapping[str, int]
     traces: Mapping[str, list[LevelTrace]]
@@ -73,9 +77,9 @@ class RunResult:
     def of_drawn_items(self, population: Population) -> "RunResult":
         """Return the outcome with the errors of counts to which users add some of their items only."""
         users = {member.name: member.users for member in population.roster.members}
-        findings = {name: found.of_drawn_items(users[name]) for name, found in self.findings.items()}
-        ranking = self.ranking.of_drawn_items((found, users[name]) for name, found in self.findings.items())
-        return replace(self, ranking=ranking, findings=findings)
+        ranking = self.ranking.of_drawn_items_at((found, users[name]) for name, found in self.estimates.items())
+        estimates = {name: found.of_drawn_items(users[name]) for name, found in self.estimates.items()}
+        return replace(self, ranking=ranking, estimates=estimates)
 
 
 @dataclass
@@ -160,9 +164,10 @@ def drive(server: Dialogue[GlobalRanking], parties: Mapping[str, PartyRun]) -> G
 
 
 def _outcome(ranking: GlobalRanking, parties: Mapping[str, PartyRun], seconds: float) -> RunResult:
-    findings = {name: party.findings.heavy_hitters for name, party in parties.items() if party.findings}
-    local_tops = {name: party.findings.local_top for name, party in parties.items() if party.findings}
+    findings = {name: party.findings for name, party in parties.items() if party.findings}
+    estimates = {name: found.estimates for name, found in findings.items()}
+    local_tops = {name: found.local_top for name, found in findings.items()}
     bits = {name: party.uplink_bits for name, party in parties.items()}
     traces = {name: party.traces for name, party in parties.items()}
     crowds = {name: party.crowds for name, party in parties.items()}
-    return RunResult(ranking, findings, local_tops, bits, traces, crowds, seconds)
+    return RunResult(ranking, findings, estimates, local_tops, bits, traces, crowds, seconds)

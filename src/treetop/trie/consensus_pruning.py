@@ -12,14 +12,15 @@ import numpy as np
 from treetop.encoding.bit_strings import Codes
 from treetop.oracles.frequency_oracle import Frequencies
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import COUNT_BITS, LevelEstimates
+from treetop.trie.quantised_counts import COUNT_BITS
+from treetop.trie.support import Support
 
 TAU = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
 class PruningCandidates:
-    """Delta_h (paper label eq_delta): what one party tells the next about level h."""
+    """Delta_h of Eq. 11: what one party sends the next about level h."""
 
     length: int
     infrequent: Codes
@@ -30,10 +31,10 @@ class PruningCandidates:
     """Of the frequent ones, in the same order."""
 
     @classmethod
-    def of(cls, estimates: LevelEstimates, k: int) -> "PruningCandidates":
+    def of(cls, ranked: Support, k: int) -> "PruningCandidates":
         """Take both ends of the whole estimated domain of a level."""
-        infrequent = estimates.prefixes[::-1][: 2 * k]
-        return cls(estimates.length, infrequent, estimates.prefixes[: 2 * k], estimates.frequencies[: 2 * k])
+        infrequent = ranked.candidates[::-1][: 2 * k]
+        return cls(ranked.length, infrequent, ranked.candidates[: 2 * k], ranked.frequencies[: 2 * k])
 
     @property
     def bits(self) -> int:
@@ -41,17 +42,17 @@ class PruningCandidates:
         return (len(self.infrequent) + len(self.frequent)) * self.length + len(self.frequent) * COUNT_BITS
 
 
-def ascending(estimates: LevelEstimates) -> Codes:
+def ascending(ranked: Support) -> Codes:
     """Return the validated prefixes by rising frequency: Delta^_{h,0} or Delta^_{h,1}."""
-    return estimates.prefixes[::-1]
+    return ranked.candidates[::-1]
 
 
-def by_contrast(received: PruningCandidates, validated: LevelEstimates) -> Codes:
-    """Return Delta^_{h,c} (eq_frequency_contrast_set): by falling contrast phi = f_received / (f_validated + tau).
+def by_contrast(received: PruningCandidates, validated: Support) -> Codes:
+    """Return Delta^_{h,c} of Eq. 14: by falling contrast phi = f_received / (f_validated + tau).
 
     Both estimates are clipped at 0 before tau is added; equal contrasts by the smaller prefix.
     """
-    own = dict(zip(validated.prefixes.tolist(), np.maximum(validated.frequencies, 0), strict=True))
+    own = dict(zip(validated.candidates.tolist(), np.maximum(validated.frequencies, 0), strict=True))
     f_validated = np.array([own[prefix] for prefix in received.frequent.tolist()])
     phi = np.maximum(received.frequencies, 0) / (f_validated + TAU)
     by_prefix = np.argsort(received.frequent, kind="stable")
@@ -59,11 +60,11 @@ def by_contrast(received: PruningCandidates, validated: LevelEstimates) -> Codes
 
 
 def consensus(first: Codes, second: Codes, k: int, epsilon: float, gamma: float) -> Codes:
-    """Return first[:k'] intersected with second[:k'] for the k' of eq_k^prime; the smallest k' on a tie.
+    """Return first[:k'] intersected with second[:k'] for the k' of Eq. 12; the smallest k' on a tie.
 
     The score is  |intersection| / (k' (1 + eps)^k')  -  gamma alpha^2,  alpha = (k' - |intersection| + 1) / (k' + 1).
     """
-    enters = entering_places(first, second)[:k]
+    enters = entering_indices(first, second)[:k]
     common = intersection_sizes(enters)
 
     def score(k_prime: int) -> float:
@@ -71,17 +72,17 @@ def consensus(first: Codes, second: Codes, k: int, epsilon: float, gamma: float)
         return common[k_prime - 1] / (k_prime * (1 + epsilon) ** k_prime) - gamma * alpha**2
 
     best = max(range(1, len(enters) + 1), key=score)
-    return np.sort(first[[place for place, enter in enumerate(enters) if enter < best]])
+    return np.sort(first[[index for index, enter in enumerate(enters) if enter < best]])
 
 
-def entering_places(first: Codes, second: Codes) -> list[int]:
+def entering_indices(first: Codes, second: Codes) -> list[int]:
     """Return for each prefix of the first list how long both lists' heads must grow to contain it, less one."""
-    rank = {prefix: place for place, prefix in enumerate(second.tolist())}
-    return [max(place, rank[prefix]) for place, prefix in enumerate(first.tolist())]
+    rank = {prefix: index for index, prefix in enumerate(second.tolist())}
+    return [max(index, rank[prefix]) for index, prefix in enumerate(first.tolist())]
 
 
 def intersection_sizes(enters: list[int]) -> list[int]:
-    """Return |first[:k'] intersected with second[:k']| for k' = 1 .. the number of places."""
+    """Return |first[:k'] intersected with second[:k']| for k' = 1 .. the length of the lists."""
     new = [0] * len(enters)
     for enter in enters:
         if enter < len(enters):

@@ -24,7 +24,7 @@ class ScoredCandidates:
     counts: Frequencies
 
     def best(self, number: int) -> NDArray[np.int64]:
-        """Return the places of the highest scores, falling; equal ones by the smaller place."""
+        """Return the indices of the highest scores, falling; equal ones by the smaller index."""
         return np.argsort(-self.scores, kind="stable")[:number]
 
     def less(self, known: Frequencies) -> "ScoredCandidates":
@@ -38,16 +38,16 @@ def scored(counts: Frequencies, variances: Frequencies, zeta: float, score: Scor
     return rule(counts, variances, zeta)
 
 
-def best_places(
+def best_indices(
     counts: Frequencies, variances: Frequencies, zeta: float, score: ScoreRule, number: int
 ) -> NDArray[np.int64]:
-    """Return the places of the highest scores, falling; only rows that can be among them are scored."""
+    """Return the indices of the highest scores, falling; only rows that can be among them are scored."""
     rows = contenders(counts, variances, zeta, number)
     return rows[scored(counts[rows], variances, zeta, score).best(number)]
 
 
 def contenders(counts: Frequencies, variances: Frequencies, zeta: float, number: int) -> NDArray[np.int64]:
-    """Return the places whose score may reach the highest ones under either rule, ascending.
+    """Return the indices whose score may reach the highest ones under either rule, ascending.
 
     No score is above the sum of the positive counts less zeta times the smallest deviation, and none is below the bound
     of all parties together.
@@ -90,7 +90,7 @@ def _best_of_each_row(bounds: Frequencies, sums: Frequencies) -> ScoredCandidate
 
 
 def cover_cut(counts: Frequencies, needed: float) -> int:
-    """Return j, the first place at which the counts summed so far reach what is needed; all where they never do."""
+    """Return j, how many counts it takes until their sum reaches what is needed; all where it never does."""
     reached = np.cumsum(counts) >= needed
     return int(np.argmax(reached)) + 1 if reached.any() else len(counts)
 

@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from treetop.oracles.frequency_oracle import Frequencies
+from treetop.oracles.frequency_oracle import Counts, Frequencies
 from treetop.trie.lower_confidence import lower_confidence, summed_bound
 
 FALSE_ALARMS = 0.05
@@ -48,7 +48,7 @@ def best_set_threshold(parties: int, candidates: int) -> float:
     return high
 
 
-def normal_scores(support: Frequencies, reports: Frequencies, q: float) -> Frequencies:
+def normal_scores(support: Counts | Frequencies, reports: Frequencies, q: float) -> Frequencies:
     """Return w with P(Bin(r, q) >= support) <= P(Z >= w) for a standard normal Z (Zubkov and Serov 2013).
 
     w = sign sqrt(2 r KL(x || q)) at x = (support - 1) / r. Five standard deviations out, a binomial with few expected
@@ -73,6 +73,11 @@ class NoiseScores:
     expected_support: Frequencies
     """r_i q of every party."""
 
+    @classmethod
+    def of(cls, support: Counts, reports: Frequencies, q: float, deviations: Frequencies) -> "NoiseScores":
+        """Score the support (items x parties) among the reports of every party."""
+        return cls(normal_scores(support, reports, q), deviations, reports * q)
+
 
 def tests_sum(parties: int, plain_sum: bool) -> bool:
     """Return whether the plain sum is tested: where asked for, and above ten parties."""
@@ -89,7 +94,8 @@ def significant(noise: NoiseScores, z: float, plain_sum: bool = False) -> NDArra
 
     The counts are w_i s_i; a plain sum takes those parties whose noise is nearly normal.
     """
-    counts, variances = noise.scores * noise.deviations, noise.deviations**2
+    counts = noise.scores * noise.deviations
+    variances = noise.deviations**2
     if not tests_sum(len(variances), plain_sum):
         return lower_confidence(counts, variances, z).scores > 0
     enough = noise.expected_support >= ENOUGH_SUPPORT

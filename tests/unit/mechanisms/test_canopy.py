@@ -26,7 +26,7 @@ from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
 from treetop.simulation.run import SIMULATORS, PartyRun, RunResult, run
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import CountedPrefixes
+from treetop.trie.support import Support
 from treetop.trie.user_groups import Group
 from treetop.wording import Note
 
@@ -274,10 +274,11 @@ def test_where_no_item_was_asked_for_none_is_found_whatever_a_party_says_it_has(
     """Nobody had reported at the last level; a party that has reports after all changes nothing."""
     oracle, nothing = parameters().oracle_for(4), np.empty(0)
     closing = closing_round(
-        Roster((Member("north", 40),)), nothing.astype(np.int64), 4, oracle, zeta=1.0, plain_sum=False
+        Roster((Member("north", 40),)), nothing.astype(np.int64), 4, oracle, zeta=1.0, rule="lower_confidence"
     )
     next(closing)
-    said = Findings(CountedPrefixes(8, nothing.astype(np.int64), nothing, nothing, reports, 4, asked_for=True))
+    none = nothing.astype(np.int64)
+    said = Findings(Support(8, none, none, reports, oracle, 40), asked_for=True)
     with pytest.raises(StopIteration) as end:
         closing.send({"north": said})
     ranking = end.value.value

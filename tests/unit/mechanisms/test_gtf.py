@@ -1,12 +1,19 @@
 import numpy as np
 import pytest
-from tests.unit.trie.test_domains_and_rankings import counted
 
 from treetop.encoding.bit_strings import code_array
 from treetop.mechanisms.gtf import entry_of, filter_alike, positives_to_extend, summed_shares
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
-from treetop.trie.global_ranking import LevelEstimates
+from treetop.trie.support import Support
+
+EXACT = oracle_named("krr", Epsilon(500), 3)
+"""Its reports are true."""
+
+
+def counted(prefixes: list[int], support: list[int]) -> Support:
+    """100 reports that stand for 1,000 users."""
+    return Support(4, code_array(prefixes, 48), np.array(support), 100, EXACT, 1000)
 
 
 def naive_filter(ranked: list[int], k: int) -> list[int]:
@@ -30,22 +37,24 @@ def naive_filter(ranked: list[int], k: int) -> list[int]:
 
 
 def test_shares_by_hand() -> None:
-    # party one: 100 users, 10 reports: counts in reports are 40 and 2 of 42; only counts above k = 3 score
-    one, two = counted([1, 5], [400, 20]), counted([5, 9], [100, 300])
-    scores = summed_shares(code_array([1, 5, 9], 48), [one, two], [100, 100], 3)
+    # party one: counts in reports are 40 and 2 of 42; only counts above k = 3 score
+    one = counted([1, 5], [40, 2])
+    two = counted([5, 9], [10, 30])
+    scores = summed_shares(code_array([1, 5, 9], 48), [one, two], 3)
     assert scores == pytest.approx([40 / 42, 10 / 40, 30 / 40])
 
 
 def test_the_smallest_party_is_the_cheapest_to_enter_through() -> None:
     """A share of 3/4 takes as much as three times of all that a party sends: 60 users where it sends 20."""
-    small, large = counted([9], [20]), counted([1, 5], [400, 100])
+    small = counted([9], [2])
+    large = counted([1, 5], [40, 10])
     scores = np.array([0.8, 0.75])
-    entry = entry_of(scores, [large, small], [100, 100], 3)
+    entry = entry_of(scores, [large, small], 3)
     assert entry == pytest.approx(60)
-    with_it = summed_shares(code_array([7, 9], 48), [counted([7, 9], [60, 20])], [100], 3)
+    with_it = summed_shares(code_array([7, 9], 48), [counted([7, 9], [6, 2])], 3)
     assert with_it[0] == pytest.approx(0.75)
-    assert entry_of(scores, [small], [100], 8) == pytest.approx(80)  # 8 reports of 10 stand for 80 users of 100
-    assert entry_of(np.array([1.0]), [small], [100], 3) is None
+    assert entry_of(scores, [small], 8) == pytest.approx(80)  # 8 reports of 100 stand for 80 users of 1,000
+    assert entry_of(np.array([1.0]), [small], 3) is None
 
 
 def test_the_filter_by_hand() -> None:
@@ -71,8 +80,8 @@ def test_the_filter_agrees_with_its_naive_twin(bits: int) -> None:
         assert filter_alike(code_array(ranked, bits), k).tolist() == naive_filter(ranked, k)
 
 
-@pytest.mark.parametrize(("frequencies", "extended"), [([0.5, 0.1, -0.1], 2), ([0.5, 0.4, 0.3], 2), ([-0.1, -0.2], 1)])
-def test_only_positive_prefixes_are_extended_but_one_always(frequencies: list[float], extended: int) -> None:
-    codes = code_array(range(len(frequencies)), 48)
-    oracle = oracle_named("krr", Epsilon(1), 3)
-    assert positives_to_extend(LevelEstimates(4, codes, np.array(frequencies), 9, oracle), k=2) == extended
+@pytest.mark.parametrize(("support", "extended"), [([50, 40, 10], 2), ([45, 40, 35], 2), ([20, 10], 1)])
+def test_only_positive_prefixes_are_extended_but_one_always(support: list[int], extended: int) -> None:
+    codes = code_array(range(len(support)), 48)
+    oracle = oracle_named("krr", Epsilon(1), 3)  # noise alone supports every slot by 17 of 100 reports
+    assert positives_to_extend(Support(4, codes, np.array(support), 100, oracle, 100), k=2) == extended

@@ -29,7 +29,7 @@ from treetop.mechanisms.wire.panorama import FirstCounts
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
 from treetop.simulation.run import RunResult, run
-from treetop.trie.party_counts import QuantisedCounts
+from treetop.trie.quantised_counts import QuantisedCounts
 from treetop.wording import Note
 
 TEXTS = ["green tea", "café au lait", "Lamp 3", "mate", "water", "cocoa", "juice", "天气预报"]

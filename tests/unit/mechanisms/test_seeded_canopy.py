@@ -12,7 +12,7 @@ from treetop.mechanisms.canopy import Canopy, CanopyParameters, CanopyPlan, kept
 from treetop.mechanisms.dialogue import Member, Roster
 from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.registry import parameters_for
-from treetop.mechanisms.summed_level import SharedCandidates, SummedLevel
+from treetop.mechanisms.summed_level import CountTable, SharedCandidates
 from treetop.mechanisms.wire.canopy import candidates_of
 from treetop.simulation.run import SIMULATORS, run
 from treetop.trie.candidate_domain import CandidateDomain
@@ -74,10 +74,10 @@ class TestPlan:
 class TestResiduals:
     """One party of 1,000 users whose counts have a deviation of 1."""
 
-    def level(self, *counts: float) -> SummedLevel:
-        return SummedLevel(np.array(counts)[:, None], np.array([1.0]), 1000)
+    def level(self, *counts: float) -> CountTable:
+        return CountTable(np.array(counts)[:, None], np.array([1.0]), (Member("north", 1000),))
 
-    def kept(self, level: SummedLevel, prefixes: CandidateDomain, seeds: str, **settings: object) -> list[int]:
+    def kept(self, level: CountTable, prefixes: CandidateDomain, seeds: str, **settings: object) -> list[int]:
         asked = parameters(seeds, **settings)
         kept: list[int] = kept_prefixes(asked, CanopyPlan.of(asked), prefixes, level)[0].tolist()
         return kept
@@ -108,13 +108,14 @@ class TestResiduals:
 class TestNextSeeds:
     def test_known_are_counts_that_noise_would_not_show(self) -> None:
         asked = parameters("")
-        level = SummedLevel(np.array([[400.0, 200.0], [1.0, 0.0], [0.0, 0.0]]), np.array([1.0, 1.0]), 1000)
+        parties = (Member("north", 600), Member("south", 400))
+        level = CountTable(np.array([[400.0, 200.0], [1.0, 0.0], [0.0, 0.0]]), np.array([1.0, 1.0]), parties)
         seeds = next_seeds(asked, CanopyPlan.of(asked), domain(1, 2, 3, length=8), level)
         assert seeds == Seeds((1, 2, 3), (0.6, 0.0, 0.0))
 
     def test_there_are_none_where_nobody_reported(self) -> None:
         asked = parameters("")
-        empty = SummedLevel(np.empty((3, 0)), np.empty(0), 0)
+        empty = CountTable(np.empty((3, 0)), np.empty(0), ())
         assert next_seeds(asked, CanopyPlan.of(asked), domain(1, 2, 3, length=8), empty) == Seeds()
 
 

@@ -7,12 +7,12 @@ from treetop.oracles.frequency_oracle import Tally
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.global_ranking import CountedPrefixes, LevelEstimates, summed
+from treetop.trie.global_ranking import summed
+from treetop.trie.support import Estimates, Support
 
 
-def counted(prefixes: list[int], counts: list[float], variances: list[float] | None = None) -> CountedPrefixes:
-    spread = np.array(variances if variances is not None else [1.0] * len(counts))
-    return CountedPrefixes(4, code_array(prefixes, 48), np.array(counts), spread, 10, 5)
+def counted(prefixes: list[int], counts: list[float], variances: list[float]) -> Estimates:
+    return Estimates(code_array(prefixes, 48), np.array(counts), np.array(variances))
 
 
 def test_construct_appends_every_ending_to_sorted_prefixes() -> None:
@@ -35,29 +35,32 @@ def test_a_domain_beyond_the_limit_is_refused_with_the_way_out() -> None:
 def test_the_dummy_is_estimated_but_not_ranked() -> None:
     domain = CandidateDomain(2, code_array([0, 1, 3], 48))
     oracle = oracle_named("krr", Epsilon(1), 3)
-    ranked = LevelEstimates.of(domain, oracle, Tally(np.array([10, 40, 10, 40]), 100))
-    assert ranked.prefixes.tolist() == [1, 0, 3]  # equal estimates by the smaller prefix
+    ranked = Support.of(domain, oracle, Tally(np.array([10, 40, 10, 40]), 100), users=500).ranked()
+    assert ranked.candidates.tolist() == [1, 0, 3]  # equal estimates by the smaller prefix
     assert len(ranked) == 3
-    assert ranked.top(2).prefixes.tolist() == [1, 0]
-    assert ranked.positive().prefixes.tolist() == [1]
+    assert ranked.top(2).candidates.tolist() == [1, 0]
+    assert ranked.positive().candidates.tolist() == [1]
     assert ranked.sigma == pytest.approx(float(np.sqrt(oracle.variance(0.0, 100))))
 
 
 def test_counts_are_scaled_to_the_party_and_their_variance_includes_the_drawing() -> None:
     oracle = oracle_named("krr", Epsilon(2), 3)
-    ranked = LevelEstimates(4, code_array([1, 2], 48), np.array([0.5, -0.1]), 100, oracle)
-    upload = CountedPrefixes.of(ranked, users=1000)
-    assert upload.counts.tolist() == [500, -100]
-    drawing = 0.5 * 0.5 / 100 * (1 - 100 / 1000)
-    assert upload.variances[0] == pytest.approx(1000**2 * (oracle.variance(0.5, 100) + drawing))
-    assert upload.variances[1] == pytest.approx(1000**2 * oracle.variance(0.0, 100))
-    assert (upload.bits, upload.reports, upload.domain, len(upload)) == (2 * (4 + 32), 100, 4, 2)
+    upload = Support(4, code_array([1, 2], 48), np.array([45, 5]), 100, oracle, 1000)
+    f = (0.45 - oracle.q) / (oracle.p - oracle.q)
+    assert upload.counts.tolist() == pytest.approx([1000 * f, 1000 * (0.05 - oracle.q) / (oracle.p - oracle.q)])
+    assert upload.counts[1] < 0
+    drawing = f * (1 - f) / 100 * (1 - 100 / 1000)
+    variances = upload.estimates.variances
+    assert variances[0] == pytest.approx(1000**2 * (oracle.variance(f, 100) + drawing))
+    assert variances[1] == pytest.approx(1000**2 * oracle.variance(0.0, 100))
+    assert (upload.bits, len(upload), upload.oracle.size) == (2 * (4 + 32), 2, 4)
 
 
 def test_a_party_without_reports_knows_nothing() -> None:
     oracle = oracle_named("krr", Epsilon(2), 3)
-    upload = CountedPrefixes.of(LevelEstimates(4, code_array([1], 48), np.array([0.0]), 0, oracle), users=5)
-    assert upload.variances.tolist() == [np.inf]
+    upload = Support(4, code_array([1], 48), np.array([0]), 0, oracle, 5)
+    assert upload.counts.tolist() == [0]
+    assert upload.estimates.variances.tolist() == [np.inf]
 
 
 def test_the_server_adds_up_and_takes_the_largest() -> None:
@@ -67,8 +70,8 @@ def test_the_server_adds_up_and_takes_the_largest() -> None:
     assert ranking.variances.tolist() == [3, 9, 4]
     assert ranking.parties.tolist() == [2, 1, 1]
     assert ranking.top(2).prefixes.tolist() == [1, 3]  # equal counts by the smaller prefix
-    assert len(summed([counted([], [])]).top(3)) == 0
+    assert len(summed([counted([], [], [])]).top(3)) == 0
 
 
 def test_counts_by_prefix_leave_out_what_no_report_spoke_of() -> None:
-    assert counted([1, 2, 3], [5.0, -1.0, 0.0], [4.0, 9.0, np.inf]).named == {1: (5.0, 2.0), 2: (-1.0, 3.0)}
+    assert counted([1, 2, 3], [5.0, -1.0, 0.0], [4.0, 9.0, np.inf]).by_prefix == {1: (5.0, 2.0), 2: (-1.0, 3.0)}

@@ -7,7 +7,7 @@ from treetop.oracles.frequency_oracle import Frequencies
 from treetop.trie.lower_confidence import (
     ScoredCandidates,
     ScoreRule,
-    best_places,
+    best_indices,
     contenders,
     cover_cut,
     entry_count,
@@ -82,7 +82,7 @@ def test_scoring_only_the_contenders_finds_the_same_best(score: ScoreRule) -> No
         variances = randomness.uniform(0.5, 4, parties)
         counts = np.maximum(randomness.normal(0, 2, (int(randomness.integers(1, 60)), parties)).round(), 0)
         everything = scored(counts, variances, 2.66, score).best(number)
-        assert best_places(counts, variances, 2.66, score, number).tolist() == everything.tolist()
+        assert best_indices(counts, variances, 2.66, score, number).tolist() == everything.tolist()
 
 
 def test_few_contenders_are_left_of_many() -> None:

@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
 
+from treetop.mechanisms.dialogue import Findings
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
-from treetop.trie.party_counts import UNARY_BITS, PartyCounts, QuantisedCounts
+from treetop.trie.quantised_counts import UNARY_BITS, QuantisedCounts
+from treetop.trie.support import Support
 
 COUNTS = np.array([-7.0, 0.0, 2.4, 2.6, 50.0, 52.6, 1e6])
 
@@ -41,10 +43,15 @@ def test_the_expected_length_is_that_of_noise(signed: bool) -> None:
     assert (sent.bits - 32) / len(noise) == pytest.approx(UNARY_BITS[signed], abs=0.05)
 
 
-def party(reports: int, users: int = 100, epsilon: float = 1.0) -> PartyCounts:
-    oracle = oracle_named("olh", Epsilon(epsilon), 4)
-    frequencies = np.array([0.1, 0.5, -0.2, 0.3]) if reports else np.zeros(4)
-    return PartyCounts(8, np.array([3, 5, 7, 9], dtype=np.uint64), frequencies, reports, oracle, users)
+def party(reports: int) -> Support:
+    """Of 40 reports, noise alone supports every candidate by 10."""
+    support = np.array([12, 18, 6, 15]) if reports else np.zeros(4, dtype=np.int64)
+    oracle = oracle_named("olh", Epsilon(1), 4)
+    return Support(8, np.array([3, 5, 7, 9], dtype=np.uint64), support, reports, oracle, 100)
+
+
+def frequency(counted: Support, support: int) -> float:
+    return (support / counted.reports - counted.oracle.q) / (counted.oracle.p - counted.oracle.q)
 
 
 def test_a_party_states_the_deviation_of_what_nobody_holds() -> None:
@@ -58,30 +65,33 @@ def test_a_party_states_the_deviation_of_what_nobody_holds() -> None:
 
 def test_a_deviation_is_never_finer_than_the_upload() -> None:
     oracle = oracle_named("krr", Epsilon(500), 2)
-    counted = PartyCounts(8, np.array([1, 2], dtype=np.uint64), np.array([1.0, 0.0]), 10, oracle, 1000)
+    counted = Support(8, np.array([1, 2], dtype=np.uint64), np.array([10, 0]), 10, oracle, 1000)
     assert counted.deviation == pytest.approx(1000 / 2**30)
-    assert QuantisedCounts.of(counted.counts, counted.deviation).counts.tolist() == pytest.approx([1000, 0])
+    assert counted.quantised().counts.tolist() == pytest.approx([1000, 0])
 
 
 def test_the_server_asks_for_signed_counts() -> None:
-    asked = party(40).of(np.array([7, 3, 5], dtype=np.uint64))
-    assert asked.prefixes.tolist() == [5, 3, 7]
-    assert asked.counts.tolist() == pytest.approx([50, 10, -20])
-    assert asked.bits == 3 * 32
-    assert len(party(0).of(np.array([7, 3], dtype=np.uint64))) == 0
+    asked = party(40).of_prefixes(np.array([7, 3, 5], dtype=np.uint64))
+    assert asked.candidates.tolist() == [5, 3, 7]
+    assert asked.support.tolist() == [18, 12, 6]
+    assert asked.counts.tolist() == pytest.approx([100 * frequency(asked, support) for support in (18, 12, 6)])
+    assert asked.counts[-1] < 0
+    assert Findings(asked, asked_for=True).bits == 3 * 32
+    assert len(party(0).of_prefixes(np.array([7, 3], dtype=np.uint64))) == 0
 
 
 def test_the_standard_error_is_that_of_the_page() -> None:
     """se^2 = s^2 + n^2 / r f ((1 - p - q) / (p - q) + (1 - r / n)(1 - f)), f clipped."""
     counted = party(40)
     p, q, n, r = counted.oracle.p, counted.oracle.q, 100, 40
-    f = np.array([0.5, 0.1, 0.0])
+    f = np.array([frequency(counted, 18), frequency(counted, 12), 0.0])
     s2 = n**2 * q * (1 - q) / (r * (p - q) ** 2)
     expected = s2 + n**2 / r * f * ((1 - p - q) / (p - q) + (1 - r / n) * (1 - f))
-    np.testing.assert_allclose(counted.of(np.array([3, 5, 7], dtype=np.uint64)).variances, expected)
+    asked = counted.of_prefixes(np.array([3, 5, 7], dtype=np.uint64))
+    np.testing.assert_allclose(asked.estimates.variances, expected)
 
 
 def test_a_party_knows_its_own_best() -> None:
-    assert party(40).top(2).tolist() == [5, 9]
-    assert party(40).top(10).tolist() == [5, 9, 3]
-    assert party(0).top(2).tolist() == []
+    assert party(40).positive().ranked().top(2).candidates.tolist() == [5, 9]
+    assert party(40).positive().ranked().top(10).candidates.tolist() == [5, 9, 3]
+    assert party(0).positive().ranked().top(2).candidates.tolist() == []

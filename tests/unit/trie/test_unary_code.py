@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from treetop.errors import PeerViolation
 from treetop.mechanisms.panorama.discovery import ConspicuousNames
-from treetop.trie.global_ranking import COUNT_BITS
-from treetop.trie.party_counts import LARGEST_VALUE, QuantisedCounts
+from treetop.trie.quantised_counts import COUNT_BITS, LARGEST_VALUE, QuantisedCounts
 from treetop.trie.unary_code import packed, plain, read_plain, read_unary, unary, unpacked
 
 BITS = 10

@@ -168,7 +168,8 @@ class PartySession:
     def _done(self, found: Findings) -> PartyReply:
         """Return the last outcome; one-shot reports are checked against the items that were found."""
         if self._task.one_shot and self._last is not None:
-            (groups, domain), names = self._last, found.heavy_hitters.prefixes
+            groups, domain = self._last
+            names = found.estimates.prefixes
             counting = self._hashed_counting(names.astype(np.uint64) if domain is None else domain.keys(names))
             if "implausible" not in self._kept:
                 self._kept["implausible"] = self._collection.implausible(groups, counting)
@@ -261,7 +262,7 @@ class PartySession:
         self._notes.append(
             Note("group_left_out", levels=[group.level], role=group.role.value, reports=tally.reports, least=least)
         )
-        return Tally(tally.support, 0)
+        return Tally(np.zeros_like(tally.support), 0)
 
 
 def _exchanged(reply: PartyReply) -> Generator[PartyReply, ServerMessage, dict[str, Any]]:

@@ -198,7 +198,8 @@ class ServerQuery:
         upload: Upload
         if last:
             upload = findings = self._mechanism.wire.decode_findings(facts, content)
-            entry.findings, entry.domain = findings.heavy_hitters, findings.heavy_hitters.domain
+            entry.estimates = findings.estimates
+            entry.domain = findings.heavy_hitters.oracle.size
         else:
             upload = self._mechanism.wire.decode_upload(facts, content)
         self._uploads[entry.name] = upload

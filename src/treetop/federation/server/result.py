@@ -29,7 +29,8 @@ from treetop.metrics.poisoning import choices_of_sets
 from treetop.oracles.set_question import HOLDERS
 from treetop.privacy.guarantee import NOT_COVERED
 from treetop.privacy.shuffling import CentralGuarantee, Crowd, central_guarantee, crowds_of, usual_delta
-from treetop.trie.global_ranking import CountedPrefixes, GlobalRanking
+from treetop.trie.global_ranking import GlobalRanking
+from treetop.trie.support import Estimates
 from treetop.trie.user_groups import Group, Role
 from treetop.wording import Note
 
@@ -52,7 +53,7 @@ class PartyRecord:
     """Reports that no honest device sends."""
     domain: int = 0
     """Slots of its last level, once it is done."""
-    findings: CountedPrefixes | None = None
+    estimates: Estimates | None = None
     """What it counted, once it is done."""
     traces: list[LevelTrace] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
@@ -116,7 +117,7 @@ def answer_of(
         items=ranked_items(
             ranking,
             ranking.names_of(ranking.prefixes, codec.show),
-            {entry.name: entry.findings for entry in present if entry.findings is not None},
+            {entry.name: entry.estimates for entry in present if entry.estimates is not None},
             users,
         ),
         parties=tuple(
@@ -182,12 +183,12 @@ def join_levels(notes: Sequence[Note]) -> list[Note]:
 
 def _of_drawn_items(ranking: GlobalRanking, present: Sequence[PartyRecord]) -> tuple[GlobalRanking, list[PartyRecord]]:
     """Return both with the errors of counts to which users add some of their items only."""
-    counted = [(entry.findings, entry.users) for entry in present if entry.findings is not None]
+    counted = [(entry.estimates, entry.users) for entry in present if entry.estimates is not None]
     found = [
-        entry if entry.findings is None else replace(entry, findings=entry.findings.of_drawn_items(entry.users))
+        entry if entry.estimates is None else replace(entry, estimates=entry.estimates.of_drawn_items(entry.users))
         for entry in present
     ]
-    return ranking.of_drawn_items(counted), found
+    return ranking.of_drawn_items_at(counted), found
 
 
 def _campaign(task: DeviceTask, records: Sequence[PartyRecord]) -> CampaignPlace | None:

@@ -10,7 +10,7 @@ import numpy as np
 from treetop.encoding.bit_strings import Codes, code_array
 from treetop.errors import PeerViolation
 from treetop.oracles.frequency_oracle import Counts, Frequencies
-from treetop.trie.global_ranking import COUNT_BITS
+from treetop.trie.quantised_counts import COUNT_BITS
 from treetop.trie.unary_code import packed, plain, read_plain, read_unary, unary, unpacked
 
 STEP = 0.5

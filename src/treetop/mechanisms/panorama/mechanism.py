@@ -47,15 +47,22 @@ from treetop.mechanisms.panorama.plan import (
 )
 from treetop.mechanisms.panorama.ranking import ZETA, ClosingRound, Reporting
 from treetop.mechanisms.panorama.texts import ChunkCounts, ListedNames, Texts, chunk_rows, spelt_texts
-from treetop.mechanisms.wire.panorama import ChunksWanted, CountsWanted, FirstCounts, NamesWanted, PanoramaWire
+from treetop.mechanisms.wire.panorama import (
+    ChunksWanted,
+    CountsWanted,
+    FirstCounts,
+    NameFindings,
+    NamesWanted,
+    PanoramaWire,
+)
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
 from treetop.oracles.name_reports import counts_every_name
 from treetop.oracles.registry import AUTO, find_oracle, listed_oracle, oracle_named, set_form
 from treetop.oracles.walsh import WalshHashing
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import GlobalRanking
-from treetop.trie.lower_confidence import best_places, scored
-from treetop.trie.party_counts import QuantisedCounts
+from treetop.trie.lower_confidence import best_indices, scored
+from treetop.trie.quantised_counts import QuantisedCounts
 from treetop.trie.significance import threshold
 from treetop.trie.user_groups import Group
 from treetop.wording import Note
@@ -146,8 +153,12 @@ class Panorama(DeployedNames):
         wanted = yield from ask(HearServer[NamesWanted]())
         kept, candidates = len(wanted.names), len(self.listed)
         yield from ask(Record(LevelTrace(1, b, candidates, sum(reports.kinds), oracle.name, kept)))
-        found, outside = counts.uploaded(wanted.names, wanted.chunks), counts.by_names(nameless).uploaded()
-        return Findings(found, outside, local=found.prefixes[np.argsort(-found.counts, kind="stable")[: parameters.k]])
+        with_text = len(wanted.chunks)
+        known = counts.by_all(wanted.names[:with_text], wanted.chunks)
+        hashes = counts.by_names(wanted.names[with_text:])
+        own = np.argsort(-np.append(known.counts, hashes.counts), kind="stable")[: parameters.k]
+        outside = counts.by_names(nameless)
+        return NameFindings(known, asked_for=True, local=wanted.names[own], hashes=hashes, outside=outside)
 
     def _reports(
         self, parameters: PanoramaParameters, plan: PanoramaPlan, oracle: FrequencyOracle[Any]
@@ -168,7 +179,7 @@ class Panorama(DeployedNames):
         present, counts, variances = parties.table({party: sent.listed for party, sent in first.items()})
         best = np.empty(0, dtype=np.int64)
         if present and len(self.listed):
-            best = self.listed.best_of_each(best_places(counts, variances, ZETA, rule, 2 * (parameters.k + SPARE)))
+            best = self.listed.best_of_each(best_indices(counts, variances, ZETA, rule, 2 * (parameters.k + SPARE)))
         best = best[: parameters.k + SPARE]
         surely = scored(counts[best], variances, ZETA, rule).scores if len(best) else np.empty(0)
         read, others = self.listed.read(best), self.listed.names[:0]
@@ -181,7 +192,7 @@ class Panorama(DeployedNames):
                 read |= spelt_texts(others, sent, found.expected, found.clear, codec)
         hashes = self.texts or self.listed.texts is not None
         wanted = self._wanted(parameters, roster, self.listed.names[best], others, read if hashes else None)
-        findings = yield from ask(AskParties[Findings](dict.fromkeys(roster.names, wanted)))
+        findings = yield from ask(AskParties[NameFindings](dict.fromkeys(roster.names, wanted)))
         candidates = len(self.listed) + (1 << parameters.bits if self.discovers else 0)
         closing = ClosingRound(wanted.names, len(wanted.chunks), read if hashes else None, candidates)
         return parties.ranked(parameters, closing, findings)
@@ -204,7 +215,7 @@ class Panorama(DeployedNames):
         present, counts, variances = parties.table(answers)
         if not present:
             return OtherNames(asked[:0], np.zeros(0, dtype=np.bool_), {})
-        best = np.sort(best_places(counts, variances, ZETA, rule, plan.kept))
+        best = np.sort(best_indices(counts, variances, ZETA, rule, plan.kept))
         z = threshold(len(present), 1 << parameters.bits, rule == "sum")
         scores, clear = (scored(counts[best], variances, level, rule).scores for level in (ZETA, z))
         shown = np.sort(np.append(listed, scores[clear > 0]))

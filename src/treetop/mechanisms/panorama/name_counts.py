@@ -1,6 +1,6 @@
 """Run by a party: what its reports say of names, as counts of users."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,8 @@ from treetop.mechanisms.dialogue import NameReports
 from treetop.mechanisms.panorama.discovery import ConspicuousNames
 from treetop.mechanisms.panorama.texts import ChunkCounts, Rows
 from treetop.oracles.frequency_oracle import Counts, Frequencies, FrequencyOracle, Tally
-from treetop.trie.global_ranking import CountedPrefixes
-from treetop.trie.party_counts import PartyCounts
 from treetop.trie.significance import normal_scores
+from treetop.trie.support import Support
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,17 +55,16 @@ class NameCounts:
     oracle: FrequencyOracle[Any]
     reports: NameReports
 
-    def _estimated(self, names: Codes, support: Counts, reports: int) -> PartyCounts:
-        frequencies = self.oracle.estimate(Tally(support, reports))
-        return PartyCounts(self.bits, names, frequencies, reports, self.oracle, self.users)
+    def _counted(self, names: Codes, support: Counts, reports: int) -> Support:
+        return Support(self.bits, names, support, reports, self.oracle, self.users)
 
-    def by_names(self, names: Codes) -> PartyCounts:
+    def by_names(self, names: Codes) -> Support:
         """Count by the reports of whole names."""
-        return self._estimated(names, self.reports.support(names), self.reports.kinds[0])
+        return self._counted(names, self.reports.support(names), self.reports.kinds[0])
 
-    def by_all(self, names: Codes, chunks: Rows) -> PartyCounts:
+    def by_all(self, names: Codes, chunks: Rows) -> Support:
         """Count by the reports of all kinds: the texts are known."""
-        return self._estimated(names, self.reports.text_support(names, chunks), sum(self.reports.kinds))
+        return self._counted(names, self.reports.text_support(names, chunks), sum(self.reports.kinds))
 
     def conspicuous(self, tau: float, taken: Codes) -> ConspicuousNames:
         """Return the names that lie far above the noise, but for those that are counted anyway.
@@ -77,7 +75,7 @@ class NameCounts:
         number = np.array([float(max(reports, 1))])
 
         def scores(support: Counts) -> Frequencies:
-            return normal_scores(support.astype(np.float64), number, self.oracle.q)
+            return normal_scores(support, number, self.oracle.q)
 
         low, high = 0, reports + 1  # the least support whose score reaches tau; more than all where none does
         while low < high:
@@ -91,20 +89,7 @@ class NameCounts:
     def chunks(self, names: Codes) -> ChunkCounts:
         """Count every value of every chunk behind some names."""
         counted = (
-            self._estimated(names, self.reports.chunk_support(names, chunk).ravel(), reports)
+            self._counted(names, self.reports.chunk_support(names, chunk).ravel(), reports)
             for chunk, reports in enumerate(self.reports.kinds[1:])
         )
         return ChunkCounts(tuple(each.quantised() for each in counted))
-
-    def uploaded(self, names: Codes, chunks: Rows) -> CountedPrefixes:
-        """Return the signed counts of names: by all reports where there are chunks, then by whole names alone."""
-        return signed_counts(self.by_all(names[: len(chunks)], chunks), self.by_names(names[len(chunks) :]))
-
-
-def signed_counts(read: PartyCounts, unread: PartyCounts) -> CountedPrefixes:
-    """Return the counts of names whose text is known, then those of the others, with their errors."""
-    known, others = read.uploaded(), unread.uploaded()
-    return replace(
-        known, prefixes=np.append(known.prefixes, others.prefixes), counts=np.append(known.counts, others.counts),
-        variances=np.append(known.variances, others.variances),
-    )  # fmt: skip

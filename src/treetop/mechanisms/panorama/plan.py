@@ -9,9 +9,8 @@ from treetop.encoding.text_code import CHUNK_VALUES, DEFAULT_CHUNKS, MAX_CHUNKS
 from treetop.mechanisms.panorama.discovery import expected_bits, tau_within
 from treetop.mechanisms.parameters import code_bits, number, setting, whole_number
 from treetop.mechanisms.summed_level import SummedParameters, upload_budget
-from treetop.trie.global_ranking import COUNT_BITS
 from treetop.trie.lower_confidence import ScoreRule
-from treetop.trie.party_counts import UNARY_BITS
+from treetop.trie.quantised_counts import COUNT_BITS, UNARY_BITS
 from treetop.trie.significance import MAX_SETS_OF, threshold
 
 NAME_BITS, MAX_NAME_BITS = 24, 26

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from treetop.encoding.bit_strings import Codes
-from treetop.mechanisms.dialogue import Findings, Roster
+from treetop.mechanisms.dialogue import Roster
 from treetop.mechanisms.panorama.plan import PanoramaParameters
 from treetop.mechanisms.panorama.texts import Texts
-from treetop.mechanisms.summed_level import users_outside
+from treetop.mechanisms.wire.panorama import NameFindings
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
-from treetop.trie.global_ranking import GlobalRanking
+from treetop.trie.global_ranking import GlobalRanking, UsersOutside
 from treetop.trie.lower_confidence import ScoreRule, entry_count, scored
-from treetop.trie.party_counts import QuantisedCounts, noise_deviation
-from treetop.trie.significance import NoiseScores, normal_scores, significant, threshold
+from treetop.trie.quantised_counts import QuantisedCounts, noise_deviation
+from treetop.trie.significance import NoiseScores, significant, threshold
 
 ZETA = NormalDist().inv_cdf(1 - 2.0**-8)
 
@@ -63,33 +63,39 @@ class Reporting:
         return present, np.stack([sent[party].counts for party in present], axis=1), variances
 
     def ranked(
-        self, parameters: PanoramaParameters, asked: ClosingRound, findings: Mapping[str, Findings]
+        self, parameters: PanoramaParameters, asked: ClosingRound, findings: Mapping[str, NameFindings]
     ) -> GlobalRanking:
         """Return the k best names; a hash without a text gives way to any other unless noise would hardly show it."""
         names, texts = asked.names, asked.texts
         parties = [party for party in findings if party in self.kinds]
         rule = parameters.rule(len(self.roster.members))
+        sent = [findings[party] for party in parties]
         counts = np.zeros((len(names), len(parties)))
         variances = np.zeros(len(names))
-        for place, party in enumerate(parties):
-            counts[:, place] = findings[party].heavy_hitters.counts
-            errors = findings[party].heavy_hitters.variances  # infinite for a kind without reports
-            variances += np.where(np.isfinite(errors), errors, 0.0)
+        for index, estimates in enumerate(found.estimates for found in sent):
+            counts[:, index] = estimates.counts
+            # Infinite for a kind without reports.
+            variances += np.where(np.isfinite(estimates.variances), estimates.variances, 0.0)
         z = threshold(max(len(parties), 1), asked.candidates, rule == "sum")
         scores, marks = np.zeros(len(names)), np.zeros(len(names), dtype=np.bool_)
-        for rows, read in ((slice(asked.read), True), (slice(asked.read, None), False)):
-            having = [place for place, party in enumerate(parties) if self.reports(party, read=read)]
+        known = [found.heavy_hitters for found in sent]
+        hashes = [found.hashes for found in sent]
+        for rows, supports in ((slice(asked.read), known), (slice(asked.read, None), hashes)):
+            having = [index for index, support in enumerate(supports) if support.reports]
             if having:
-                some, counted = [parties[place] for place in having], counts[rows][:, having]
-                s = np.array([self.deviation(party, read=read) for party in some])
-                scores[rows] = scored(counted, s**2, ZETA, rule).scores
-                marks[rows] = significant(self._noise(some, counted, s, read=read), z, rule == "sum")
+                some = [supports[index] for index in having]
+                s = np.array([support.deviation for support in some])
+                reports = np.array([float(support.reports) for support in some])
+                noise = NoiseScores.of(np.array([each.support for each in some]).T, reports, self.oracle.q, s)
+                scores[rows] = scored(counts[rows][:, having], s**2, ZETA, rule).scores
+                marks[rows] = significant(noise, z, rule == "sum")
+        outside = [found.outside.estimates for found in sent if found.outside.reports]
         shown = np.empty(len(names), dtype=object)
         shown[:] = [None if texts is None else texts.get(name) for name in names.tolist()]
         doubtful = np.array([texts is not None and text is None for text in shown], dtype=np.bool_) & ~marks
         ranking = GlobalRanking(
             names, counts.sum(axis=1), variances, np.full(len(names), len(parties)), marks, z,
-            users_outside([each for party in parties if (each := findings[party].outside) and each.reports]),
+            UsersOutside.of(outside),
             None if texts is None else shown,
         )  # fmt: skip
         if not parties:
@@ -104,11 +110,3 @@ class Reporting:
         variances = np.array([self.deviation(party, read=True) ** 2 for party in self.kinds])
         more = np.full(len(variances), self.oracle.q / (self.oracle.p - self.oracle.q))
         return entry_count(float(scores.min()), ZETA, variances, more, rule)
-
-    def _noise(self, parties: list[str], counts: Frequencies, s: Frequencies, *, read: bool) -> NoiseScores:
-        """Read counts back as support among the reports that they come from."""
-        p, q = self.oracle.p, self.oracle.q
-        n = np.array([float(self.users(party)) for party in parties])
-        r = np.array([float(self.reports(party, read=read)) for party in parties])
-        support = np.rint(r * (q + (p - q) * counts / n))
-        return NoiseScores(normal_scores(support, r, q), s, r * q)

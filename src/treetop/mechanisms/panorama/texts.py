@@ -11,7 +11,7 @@ from treetop.encoding.item_codecs import Hashed
 from treetop.encoding.text_code import CHUNK_VALUES, chunks_of
 from treetop.oracles.frequency_oracle import Frequencies
 from treetop.trie.global_ranking import ReadText
-from treetop.trie.party_counts import QuantisedCounts
+from treetop.trie.quantised_counts import QuantisedCounts
 from treetop.trie.text_recovery import NARROW, WIDE, Gains, log_likelihood_gains, recovered_text
 
 Texts = dict[int, ReadText]

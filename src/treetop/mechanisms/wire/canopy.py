@@ -21,7 +21,7 @@ from treetop.mechanisms.strict_json import (
 )
 from treetop.mechanisms.summed_level import SharedCandidates
 from treetop.mechanisms.wire.form import WireForm
-from treetop.trie.party_counts import FINEST, LARGEST_VALUE, QuantisedCounts
+from treetop.trie.quantised_counts import FINEST, LARGEST_VALUE, QuantisedCounts
 
 if TYPE_CHECKING:
     from treetop.mechanisms.canopy import CanopyParameters
@@ -75,10 +75,11 @@ class CanopyWire(WireForm["CanopyParameters"]):
     def decode_findings(self, facts: PublicFacts["CanopyParameters"], content: Any) -> Findings:
         """Run by the server: the signed counts that it asked for, among the candidates of the last level."""
         fields = record("last upload", content, {"counted", "pruning"})
-        asked, slots = cast(SharedCandidates, facts.messages[-1]).prefixes, candidates_of(facts, facts.last_level) + 1
+        asked = cast(SharedCandidates, facts.messages[-1]).prefixes
+        slots = candidates_of(facts, facts.last_level) + 1
         counted = decode_counts(facts, facts.last_level, fields["counted"], asked=asked, slots=slots)
         record("pruning lists", fields["pruning"], set())
-        return Findings(counted)
+        return Findings(counted, asked_for=True)
 
     def published_prefixes(self, facts: PublicFacts["CanopyParameters"]) -> Codes:
         """Run by the server: the prefixes that it named, and no others."""

@@ -59,7 +59,7 @@ class WireForm(Generic[P]):
 
     def encode_findings(self, facts: PublicFacts[P], findings: Findings) -> Any:
         """Run by the party: its last upload."""
-        return {"counted": encode_counts(facts, findings.heavy_hitters), "pruning": {}}
+        return {"counted": encode_counts(findings.heavy_hitters), "pruning": {}}
 
     def decode_findings(self, facts: PublicFacts[P], content: Any) -> Findings:
         """Run by the server: a party's last upload."""

@@ -15,7 +15,6 @@ from treetop.encoding.text_code import CHUNK_VALUES
 from treetop.mechanisms.dialogue import Findings, Upload
 from treetop.mechanisms.levels import Levels
 from treetop.mechanisms.panorama.discovery import STEP, ConspicuousNames
-from treetop.mechanisms.panorama.name_counts import signed_counts
 from treetop.mechanisms.panorama.plan import MAX_ASKED, MAX_READ, SPARE, PanoramaParameters
 from treetop.mechanisms.panorama.texts import ChunkCounts, Rows
 from treetop.mechanisms.public_facts import PublicFacts
@@ -35,11 +34,11 @@ from treetop.mechanisms.strict_json import (
     wholes,
 )
 from treetop.mechanisms.wire.form import WireForm
-from treetop.oracles.frequency_oracle import FrequencyOracle, Tally
+from treetop.oracles.frequency_oracle import FrequencyOracle
 from treetop.oracles.walsh.device import no_name
-from treetop.trie.global_ranking import COUNT_BITS
-from treetop.trie.party_counts import LARGEST_UNARY, LARGEST_VALUE, PartyCounts, QuantisedCounts, noise_deviation
+from treetop.trie.quantised_counts import COUNT_BITS, LARGEST_UNARY, LARGEST_VALUE, QuantisedCounts, noise_deviation
 from treetop.trie.significance import normal_scores
+from treetop.trie.support import Estimates, Support
 
 if TYPE_CHECKING:
     from treetop.mechanisms.panorama.mechanism import Panorama
@@ -106,6 +105,31 @@ class NamesWanted:
         return {"names": code_texts(self.names), "chunks": [row.tobytes().hex() for row in self.chunks]}
 
 
+@dataclass(frozen=True, kw_only=True)
+class NameFindings(Findings):
+    """Party to server: the support of the names that were asked for, first of those with a text, by all reports."""
+
+    hashes: Support
+    """Names without a text, counted by reports of whole names."""
+    outside: Support
+    """Of the one code that stands for users without a name."""
+
+    @property
+    def estimates(self) -> Estimates:
+        """Return the counts of names with a text, then those of the others."""
+        return Estimates.joined([self.heavy_hitters.estimates, self.hashes.estimates])
+
+    @property
+    def bits(self) -> int:
+        """Return 32 bits for each count: the server named all of them."""
+        return (len(self.heavy_hitters) + len(self.hashes) + len(self.outside)) * COUNT_BITS
+
+    def to_json(self) -> Any:
+        """Run by the party."""
+        support = np.append(self.heavy_hitters.support, self.hashes.support)
+        return {"support": support.tolist(), "outside": int(self.outside.support[0])}
+
+
 def read_names(content: Any, bits: int, most: int) -> Codes:
     """Run by the party: the names of a message that has nothing else."""
     return codes("names", record("message", content, {"names"})["names"], bits, bits, most=most)
@@ -156,7 +180,7 @@ class UploadReader:
         """Read names above tau: none of them higher above it than all reports would lift it."""
         data = packed_bytes("other names", content, ((1 << self.bits) >> 2) + FEW_BYTES)
         found = ConspicuousNames.from_bytes(data, number, self.bits)
-        highest = normal_scores(np.array([float(reports)]), np.array([float(max(reports, 1))]), self.oracle.q)
+        highest = normal_scores(np.array([reports]), np.array([float(max(reports, 1))]), self.oracle.q)
         most = max(0, round((float(highest[0]) - tau) / STEP))
         found_most = int(found.steps.max(initial=0))
         require(found_most <= most, "steps above tau", f"{most} at most", found_most)
@@ -181,7 +205,7 @@ class UploadReader:
         pairs = zip(said, kinds[1:], strict=True)
         return ChunkCounts(tuple(self.counts(each, names * CHUNK_VALUES, n, signed=False) for each, n in pairs))
 
-    def findings(self, content: Any, wanted: NamesWanted, kinds: Sequence[int]) -> Findings:
+    def findings(self, content: Any, wanted: NamesWanted, kinds: Sequence[int]) -> NameFindings:
         """Read the support of the names that were asked for, and of the one for everybody without a name."""
         fields, read, everybody = record("last upload", content, {"support", "outside"}), len(wanted.chunks), sum(kinds)
         said = rows("support", fields["support"], len(wanted.names), len(wanted.names))
@@ -189,28 +213,15 @@ class UploadReader:
         others = wholes("support", said[read:], len(said) - read, 0, kinds[0])
         outside = whole("support", fields["outside"], 0, kinds[0])
         nameless = code_array([no_name(self.bits)], self.bits)
-        return Findings(
-            signed_counts(
-                self._estimated(wanted.names[:read], known, everybody),
-                self._estimated(wanted.names[read:], others, kinds[0]),
-            ),
-            self._estimated(nameless, [outside], kinds[0]).uploaded(),
+        return NameFindings(
+            self._counted(wanted.names[:read], known, everybody),
+            asked_for=True,
+            hashes=self._counted(wanted.names[read:], others, kinds[0]),
+            outside=self._counted(nameless, [outside], kinds[0]),
         )
 
-    def _estimated(self, names: Codes, support: list[int], reports: int) -> PartyCounts:
-        frequencies = self.oracle.estimate(Tally(np.array(support, dtype=np.int64), reports))
-        return PartyCounts(self.bits, names, frequencies, reports, self.oracle, self.users)
-
-
-def written_findings(findings: Findings, users: int, oracle: FrequencyOracle[Any], wanted: NamesWanted) -> Any:
-    """Run by the party: counts as the support among the reports that they come from."""
-    found, outside, read = findings.heavy_hitters, findings.outside, len(wanted.chunks)
-    if outside is None:
-        raise AssertionError("Panorama counts everybody without a name")
-    reports = np.append(np.full(read, found.reports), np.full(len(found) - read, outside.reports))
-    shares = oracle.q + (oracle.p - oracle.q) * np.append(found.counts, outside.counts) / users
-    support = np.rint(np.append(reports, outside.reports) * shares).astype(np.int64).tolist()
-    return {"support": support[:-1], "outside": support[-1]}
+    def _counted(self, names: Codes, support: list[int], reports: int) -> Support:
+        return Support(self.bits, names, np.array(support, dtype=np.int64), reports, self.oracle, self.users)
 
 
 @dataclass(frozen=True)
@@ -278,8 +289,7 @@ class PanoramaWire(WireForm[PanoramaParameters]):
 
     def encode_findings(self, facts: PublicFacts[PanoramaParameters], findings: Findings) -> Any:
         """Run by the party: the support of every name that was asked for."""
-        wanted = cast(NamesWanted, facts.messages[-1])
-        return written_findings(findings, facts.member.users, self.panorama.oracle(facts.parameters), wanted)
+        return cast(NameFindings, findings).to_json()
 
     def decode_findings(self, facts: PublicFacts[PanoramaParameters], content: Any) -> Findings:
         """Run by the server: the support of every name that it asked for."""

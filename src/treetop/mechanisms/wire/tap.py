@@ -7,7 +7,7 @@ from treetop.mechanisms.dialogue import Upload
 from treetop.mechanisms.public_facts import PublicFacts, decode_counts, encode_counts
 from treetop.mechanisms.strict_json import MESSAGE_HEAD, code_bytes, code_texts, codes, record, require
 from treetop.mechanisms.wire.form import WireForm
-from treetop.trie.global_ranking import CountedPrefixes
+from treetop.trie.support import Support
 
 if TYPE_CHECKING:
     from treetop.mechanisms.tap import TapParameters
@@ -28,10 +28,10 @@ class SharedTrieWire(WireForm[T]):
 
     def encode_upload(self, facts: PublicFacts[T], upload: Upload) -> Any:
         """Run by the party: the counts of level g_s."""
-        assert isinstance(upload, CountedPrefixes)  # noqa: S101  what `shallow_trie` sends
-        return encode_counts(facts, upload)
+        assert isinstance(upload, Support)  # noqa: S101  what `shallow_trie` sends
+        return encode_counts(upload)
 
-    def decode_upload(self, facts: PublicFacts[T], content: Any) -> CountedPrefixes:
+    def decode_upload(self, facts: PublicFacts[T], content: Any) -> Support:
         """Run by the server: the counts of level g_s."""
         return decode_counts(facts, facts.parameters.shared_levels, content)
 

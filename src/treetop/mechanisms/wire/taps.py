@@ -85,7 +85,7 @@ class TapsWire(SharedTrieWire["TapsParameters"]):
     def encode_findings(self, facts: PublicFacts["TapsParameters"], findings: Findings) -> Any:
         """Run by the party: its heavy hitters and D_i."""
         D = cast(PruningFindings, findings).D
-        return {"counted": encode_counts(facts, findings.heavy_hitters), "pruning": encode_lists(D)}
+        return {"counted": encode_counts(findings.heavy_hitters), "pruning": encode_lists(D)}
 
     def decode_findings(self, facts: PublicFacts["TapsParameters"], content: Any) -> PruningFindings:
         """Run by the server: heavy hitters and D_i; from the last party no lists are expected."""

@@ -1,16 +1,16 @@
-"""What a party of Canopy knows of a level, and what it sends: counts in steps of half a deviation, in unary."""
+"""Counts as parties send those of a whole level: in steps of half a standard deviation, in unary."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from treetop.encoding.bit_strings import Codes
 from treetop.errors import PeerViolation
 from treetop.oracles.frequency_oracle import Counts, Frequencies, FrequencyOracle
-from treetop.trie.global_ranking import COUNT_BITS, CountedPrefixes, LevelEstimates
 from treetop.trie.unary_code import packed, plain, read_plain, read_unary, unary, unpacked
 
+COUNT_BITS = 32
+"""Of a count that is sent whole, as the paper prices uploads."""
 LARGEST_UNARY = 20
 """Above it: 21 ones and the value in 32 bits."""
 LARGEST_VALUE = (1 << COUNT_BITS) - 1
@@ -100,48 +100,3 @@ def noise_deviation(users: int, reports: int, oracle: FrequencyOracle[Any]) -> f
         return np.inf
     s = users * np.sqrt(oracle.variance(0.0, reports))
     return float(np.float32(max(s, FINEST * users)))
-
-
-@dataclass(frozen=True, eq=False)
-class PartyCounts:
-    """Unbiased signed frequencies of the candidates, in ascending order of prefixes, and the users they stand for."""
-
-    length: int
-    prefixes: Codes
-    frequencies: Frequencies
-    reports: int
-    oracle: FrequencyOracle[Any]
-    users: int
-
-    @property
-    def counts(self) -> Frequencies:
-        """Return c_i(x), scaled to the party's n_i users."""
-        return self.frequencies * self.users
-
-    @property
-    def deviation(self) -> float:
-        """Return s_i."""
-        return noise_deviation(self.users, self.reports, self.oracle)
-
-    def quantised(self, signed: bool = False) -> QuantisedCounts:
-        """Return the counts as they are sent of a level."""
-        return QuantisedCounts.of(self.counts, self.deviation, signed)
-
-    def uploaded(self) -> CountedPrefixes:
-        """Return the signed counts of all of them, in their order, with their errors."""
-        estimates = LevelEstimates(self.length, self.prefixes, self.frequencies, self.reports, self.oracle)
-        return CountedPrefixes.of(estimates, self.users, asked_for=True)
-
-    def top(self, number: int) -> Codes:
-        """Return the party's own most frequent candidates with a positive estimate."""
-        number = min(number, len(self.prefixes))
-        least = np.partition(self.frequencies, len(self.prefixes) - number)[len(self.prefixes) - number]
-        places = np.flatnonzero((self.frequencies >= least) & (self.frequencies > 0))
-        return self.prefixes[places[np.argsort(-self.frequencies[places], kind="stable")[:number]]]
-
-    def of(self, prefixes: Codes) -> CountedPrefixes:
-        """Return the signed counts of prefixes that the server asks for, the party's own most frequent one first."""
-        places = np.searchsorted(self.prefixes, np.sort(prefixes if self.reports else prefixes[:0]))
-        places = places[np.argsort(-self.frequencies[places], kind="stable")]
-        asked = LevelEstimates(self.length, self.prefixes[places], self.frequencies[places], self.reports, self.oracle)
-        return CountedPrefixes.of(asked, self.users, asked_for=True)
