@@ -41,8 +41,8 @@ def row(data: str, name: str) -> str:
     sizes = [party.users for party in ready.population.parties]
 
     def central(epsilon: Epsilon) -> float:
-        crowds = ready.mechanism.crowds(replace(ready.parameters, epsilon=epsilon), min(sizes))
-        return central_guarantee(crowds, epsilon, WANTED.delta).epsilon
+        groups = ready.mechanism.group_sizes(replace(ready.parameters, epsilon=epsilon), min(sizes))
+        return central_guarantee(groups, epsilon, WANTED.delta).epsilon
 
     wished = ready.strategy.local_epsilon(sizes, WANTED, NO_CAP)
     try:

@@ -108,7 +108,7 @@ def order(up: Up, **changes: object) -> str:
             "name": "drinks once more", "attribute": "drink", "k": 3, "epsilon": "8", "mechanism": "canopy",
             "encoding": "hashed", "settings": {"bits": "16", "step_bits": "8"}, "expected": SIZES,
             "deadlines": {"opens": now - 60, "enrolment": now + 3600, "reports": now + 7200, "level_seconds": 600},
-            "least": {"estimate": 1, "validation": 1}, **changes,
+            "least": {"estimate": 50, "validation": 50}, **changes,
         })  # fmt: skip
     finally:
         client.close()

@@ -51,7 +51,7 @@ class World:
     def start(self) -> None:
         self.party = Party(
             NAME, self.store, self.journal, clock=self.clock, key=KEY, verifier=PinnedKeys([SIGNING.public]),
-            open_query=self._open,
+            open_query=self._open, least_reports=1,
         )  # fmt: skip
         self.party.take_up()
         for digest in self.party.tasks:

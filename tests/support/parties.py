@@ -142,13 +142,14 @@ def party_of(
     journal: Journal | None = None,
     clock: ServiceClock | None = None,
     query: EchoQuery | None = None,
+    least_reports: int = 1,
 ) -> Party:
     def open_query(_admission: TaskAdmission, _published: PublishedDocuments) -> PartyQuery:
         return cast(PartyQuery, query or EchoQuery())
 
     return Party(
         NAME, store, journal or MemoryJournal(), clock=clock or HandClock(), key=KEY,
-        verifier=PinnedKeys([SIGNING.public]), open_query=open_query,
+        verifier=PinnedKeys([SIGNING.public]), open_query=open_query, least_reports=least_reports,
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ listen = "127.0.0.1:0"
 reports = "reports"
 server_signing_keys = ["{pinned}"]
 ticket_secret_file = "ticket.secret"
+least_reports = 1
 {more}
 [[server_access]]
 key_file = "server.key"

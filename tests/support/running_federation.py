@@ -54,7 +54,7 @@ class RunningFederation:
     def start(self, through: Through = directly) -> None:
         """Start parties, then the server, which reaches them as it is told."""
         for name in self.sizes:
-            text = party_settings(name, 0, self.signing.public) + METRICS_TABLE + self.party_tables
+            text = party_settings(name, 0, self.signing.public, least_reports=1) + METRICS_TABLE + self.party_tables
             keys = {"tickets": "ticket", "server": name, "back_end": "back-end", "metrics": "metrics"}
             self._laid_out(name, "party.toml", text, **keys)
             self.parties[name] = self._started(name, "party")

@@ -8,6 +8,7 @@ from treetop.audit.audit_report import AuditReport, Check
 from treetop.audit.campaign_cycles import campaign_checks
 from treetop.audit.device_conduct import conduct_checks, oracle_conduct_checks
 from treetop.audit.empirical_epsilon import device_check, vectorised_checks
+from treetop.audit.hostile_beacons import hostile_beacon_checks
 from treetop.audit.laws.device_laws import device_law_check
 from treetop.audit.laws.long_lists import long_list_checks
 from treetop.audit.laws.oracle_laws import oracle_checks
@@ -58,6 +59,7 @@ def parts(quick: bool, mechanism: str | Mechanism[Any] | None = None, oracle: st
         found.append(Part("sets", 5 if quick else 90, lambda: set_checks(quick)))
         found.append(Part("exact device", 1, lambda: [device_law_check()]))
         found.append(Part("campaigns", 6 if quick else 90, lambda: campaign_checks(quick)))
+        found.append(Part("hostile beacons", 2 if quick else 8, lambda: hostile_beacon_checks(quick)))
     found += [_end_to_end(name, each, quick) for name, each in mechanisms.items()]
     if deployable:
         found.append(Part("conduct by oracle", 1 if quick else 3, lambda: oracle_conduct_checks(deployable, quick)))

@@ -17,7 +17,6 @@ from treetop.mechanisms.parameters import P
 from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.wire.form import WireForm
 from treetop.oracles.olh import OptimizedLocalHashing
-from treetop.privacy.shuffling import Crowd, crowds_of
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group, GroupSizes
 from treetop.wording import Note
@@ -99,15 +98,15 @@ class Mechanism(ABC, Generic[P]):
             )
         return request.sizes
 
-    def crowds(self, parameters: P, users: int) -> tuple[Crowd, ...]:
-        """Return the groups that the reports of a party of so many users hide in.
+    def group_sizes(self, parameters: P, users: int) -> tuple[int, ...]:
+        """Return how many reports each group of a party is expected to have: the crowds that reports hide in.
 
-        Where every report draws by itself what it is about, names and chunks together are one.
+        Where every report draws by itself what it is about, names and chunks together are one group.
         """
         if self.reports_names:
-            return crowds_of([users])
+            return (users,)
         weights = self.group_weights(parameters).values()
-        return crowds_of(max(users * weight // sum(weights), 1) for weight in weights)
+        return tuple(max(users * weight // sum(weights), 1) for weight in weights)
 
     def deployment_settings(self, settings: Mapping[str, object], *, mode: Mode, hashed: bool) -> dict[str, object]:
         """Return settings with what a deployment fixes: devices draw their own groups, from weights known beforehand.

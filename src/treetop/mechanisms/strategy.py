@@ -102,8 +102,8 @@ class Strategy:
         refuse_large_delta(wanted.delta, sum(sizes))
 
         def central_at(epsilon: Epsilon) -> float:
-            crowds = self.mechanism.crowds(replace(self.parameters, epsilon=epsilon), min(sizes))
-            return central_guarantee(crowds, epsilon, wanted.delta).epsilon
+            groups = self.mechanism.group_sizes(replace(self.parameters, epsilon=epsilon), min(sizes))
+            return central_guarantee(groups, epsilon, wanted.delta).epsilon
 
         return local_epsilon(central_at, wanted, cap)
 

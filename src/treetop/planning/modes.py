@@ -14,7 +14,7 @@ from treetop.mechanisms.panorama.ranking import ZETA
 from treetop.mechanisms.summed_level import SummedParameters
 from treetop.metrics.detection_power import Stage, count_error, detection_power, marking_power
 from treetop.privacy.epsilon import Epsilon
-from treetop.privacy.shuffling import central_guarantee, crowds_of
+from treetop.privacy.shuffling import central_guarantee
 from treetop.trie.significance import MAX_SETS_OF
 from treetop.trie.user_groups import level_weights
 
@@ -42,8 +42,8 @@ class Mode:
 
     def central(self, users: int, epsilon: Epsilon, delta: float) -> float:
         """Return the central epsilon of a party of so many users; whoever is alone at a level hides among nobody."""
-        crowds = crowds_of(max(int(users * share), 1) for share in self.levels)
-        return central_guarantee(crowds, epsilon, delta).epsilon
+        groups = [max(int(users * share), 1) for share in self.levels]
+        return central_guarantee(groups, epsilon, delta).epsilon
 
     def found(self, users: Sequence[float], frequency: float) -> float:
         """Return the probability that an item of that frequency is found, its text read where that is asked for."""

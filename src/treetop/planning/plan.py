@@ -25,7 +25,6 @@ from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import (
     asked_guarantee,
     central_guarantee,
-    crowds_of,
     local_epsilon,
     refuse_large_delta,
     usual_delta,
@@ -191,9 +190,9 @@ def plan(
     lists = Lists(int(catalogue_size), int(word_list_size))
     if central is not None:
         refuse_large_delta(central.delta, sum(sizes))
-        everybody, delta = crowds_of([min(sizes)]), central.delta
+        delta = central.delta
         local = local_epsilon(
-            lambda given: central_guarantee(everybody, given, delta).epsilon, central, Caps().per_task
+            lambda given: central_guarantee([min(sizes)], given, delta).epsilon, central, Caps().per_task
         )  # fmt: skip
         parameters = replace(parameters, epsilon=local)
     shown = usual_delta(sum(sizes)) if central is None else central.delta

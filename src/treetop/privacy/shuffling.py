@@ -130,20 +130,6 @@ def _halves(m: NDArray[np.int64]) -> Numbers:
 
 
 @dataclass(frozen=True)
-class Crowd:
-    """One group of a party: its reports, and the chance that a user of the party is among them."""
-
-    share: float
-    reports: int
-
-
-def crowds_of(sizes: Iterable[int]) -> tuple[Crowd, ...]:
-    """Return the groups of a party whose users were dealt to groups of these sizes, whatever they hold."""
-    reports = [size for size in sizes if size]
-    return tuple(Crowd(size / sum(reports), size) for size in reports)
-
-
-@dataclass(frozen=True)
 class CentralGuarantee:
     """What is promised, or asked for, towards those who see a party's counts only, if the party is honest."""
 
@@ -174,13 +160,16 @@ class CentralGuarantee:
         return f"towards the server and readers: {central}; towards the party: {local:g}-LDP"
 
 
-def central_guarantee(crowds: Sequence[Crowd], epsilon: Epsilon, delta: float) -> CentralGuarantee:
-    """Return the guarantee of a party's shuffled reports with this delta, half of them assumed to be fakes.
+def central_guarantee(groups: Iterable[int], epsilon: Epsilon, delta: float) -> CentralGuarantee:
+    """Return the guarantee of a party whose counted groups have these numbers of reports, half assumed to be fakes.
 
-    The group is drawn whatever the value, so delta is the sum over groups of share times delta.
+    It is that of the smallest group. Weighting the groups by a user's chance to be in them would give less, but in
+    rounds the server picks the beacon that settles who is in which group, so that chance is not a chance.
     """
-    halved = [(crowd.share, _shortened(max(crowd.reports // FAKES, 1))) for crowd in crowds]
-    deltas = sum((share * _curve(reports, float(epsilon)) for share, reports in halved), np.zeros(STEPS + 1)) * UP
+    smallest = min((reports for reports in groups if reports), default=0)
+    deltas = np.zeros(STEPS + 1)  # where no group was counted, nothing was published
+    if smallest:
+        deltas = _curve(_shortened(max(smallest // FAKES, 1)), float(epsilon)) * UP
     good = int(np.argmax(deltas <= delta))  # the last point is the local epsilon itself, with delta 0
     c = np.exp(_points(epsilon)[max(good - 1, 0) : good + 1])
     if good:  # H_c is convex in c: a straight line between two points lies above it

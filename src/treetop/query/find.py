@@ -33,7 +33,6 @@ from treetop.privacy.shuffling import (
     CentralGuarantee,
     asked_guarantee,
     central_guarantee,
-    crowds_of,
     epsilon_choice,
     usual_delta,
 )
@@ -283,7 +282,7 @@ def _parties(
             expected=party.users,
             coverage=1.0,
             central=central_guarantee(
-                crowds_of([*outcome.crowds[party.name], everybody[party.name] - party.users]), epsilon, delta
+                [*outcome.groups[party.name], everybody[party.name] - party.users], epsilon, delta
             ),
             items=tuple(name for name, _ in _names(outcome, population, outcome.local_tops[party.name][:k])),
             trace=tuple(outcome.traces[party.name]),

@@ -70,7 +70,7 @@ class RunResult:
     local_tops: Mapping[str, Codes]
     uplink_bits: Mapping[str, int]
     traces: Mapping[str, list[LevelTrace]]
-    crowds: Mapping[str, Sequence[int]]
+    groups: Mapping[str, Sequence[int]]
     """Of every party, the reports of each group that answered."""
     seconds: float
 
@@ -89,7 +89,7 @@ class PartyRun:
     dialogue: Dialogue[Findings]
     respondents: SimulatedUsers
     traces: list[LevelTrace] = field(default_factory=list)
-    crowds: list[int] = field(default_factory=list)
+    groups: list[int] = field(default_factory=list)
     """Reports that were counted together, in the order they were asked for."""
     uplink_bits: int = 0
     findings: Findings | None = None
@@ -116,11 +116,11 @@ class PartyRun:
         match request:
             case CollectReports():
                 tally = self.respondents.collect(request)
-                self.crowds.append(tally.reports)
+                self.groups.append(tally.reports)
                 return tally
             case CollectNames():
                 named = self.respondents.name_reports(request)
-                self.crowds.append(sum(named.kinds))  # a kind is drawn with its report: all of them are one group
+                self.groups.append(sum(named.kinds))  # a kind is drawn with its report: all of them are one group
                 return named
             case DivideUsers():
                 self.respondents.divide(request)
@@ -169,5 +169,5 @@ def _outcome(ranking: GlobalRanking, parties: Mapping[str, PartyRun], seconds: f
     local_tops = {name: found.local_top for name, found in findings.items()}
     bits = {name: party.uplink_bits for name, party in parties.items()}
     traces = {name: party.traces for name, party in parties.items()}
-    crowds = {name: party.crowds for name, party in parties.items()}
-    return RunResult(ranking, findings, estimates, local_tops, bits, traces, crowds, seconds)
+    groups = {name: party.groups for name, party in parties.items()}
+    return RunResult(ranking, findings, estimates, local_tops, bits, traces, groups, seconds)

@@ -4,13 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from unittest.mock import patch
 
+import numpy as np
 from tests.support.tiny_panorama import tiny_panorama
 
 from treetop.adapters.system.host import SystemEntropy
 from treetop.audit.audit_report import Check
 from treetop.audit.device_conduct import group_check, randomness_check, refusal_check, retry_check
 from treetop.audit.enumerated_users import GroupLaw, UserBehaviour
+from treetop.audit.hostile_beacons import floor_check, stated_check
 from treetop.audit.laws.device_laws import device_law_check
 from treetop.audit.laws.oracle_laws import FaceFactory, oracle_checks
 from treetop.audit.set_laws import drawn_once_check, exact_set_checks
@@ -21,6 +24,11 @@ from treetop.federation.device.device import Device
 from treetop.federation.device.group_assignment import Enrolment
 from treetop.federation.device.ledger_entries import LedgerEntry
 from treetop.federation.device.private_value import PrivateValue
+from treetop.federation.level_reports import weights_at
+from treetop.federation.party.party import Party
+from treetop.federation.party.session import PartySession
+from treetop.federation.server import result
+from treetop.federation.server.result import PartyRecord
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import Publication, Question
 from treetop.mechanisms.registry import MECHANISMS
@@ -35,6 +43,7 @@ from treetop.oracles.protocol import Below, Draw, Randomness, Words
 from treetop.oracles.set_reports import Held, SetFace, SetLocalHashing, SetOracle
 from treetop.oracles.walsh import WalshHashing
 from treetop.oracles.walsh.device import ParityFace
+from treetop.privacy import shuffling
 from treetop.privacy.budget import Budget
 from treetop.privacy.randomness import HALF, WORDS, Entropy
 from treetop.trie.user_groups import Group, Role
@@ -339,6 +348,28 @@ class OverlappingValidation(UserBehaviour):
         return groups if group.role is Role.ESTIMATE else (group, Group(group.level))
 
 
+def weighted_by_chance(task: DeviceTask, entry: PartyRecord, delta: float) -> shuffling.CentralGuarantee:
+    """Adds up the groups, each weighted by the share of tickets that should lead to it."""
+    weights = weights_at(task, entry.name)
+    epsilon = float(task.budget.amount)
+    chances = {group: weights[group] / sum(weights.values()) for group in entry.groups}
+    points = epsilon * np.arange(0.02, 1.001, 0.02)
+    deltas = sum(
+        chances[group] * shuffling.Clones(max(reports // 2, 1), epsilon).delta(points)
+        for group, reports in entry.groups.items()
+    )
+    return shuffling.CentralGuarantee(float(points[np.argmax(deltas <= delta)]), delta)
+
+
+def hostile_beacon(owner: object, name: str, broken: object, check: Callable[[], Check]) -> Check:
+    with patch.object(owner, name, broken):
+        return check()
+
+
+def stated() -> Check:
+    return stated_check(quick=True)
+
+
 class FewSizes(KRandomizedResponse):
     """k-RR, audited for few sizes."""
 
@@ -429,6 +460,17 @@ MORE_MUTANTS: dict[str, Mutant] = {
     "value-dependent share of canopy": end_to_end("canopy", ValueDependentLevels()),
     "value-dependent kind of panorama": Mutant(
         "end_to_end_panorama", lambda: panorama(ValueDependentLevels()), panorama
+    ),
+    "groups weighted by chance in rounds": Mutant(
+        "central_hostile_beacon",
+        lambda: hostile_beacon(result, "promised_guarantee", weighted_by_chance, stated),
+        stated,
+    ),
+    "a task below the party's floor": Mutant(
+        "central_floor", lambda: hostile_beacon(Party, "_check_ours", lambda *_: None, floor_check), floor_check
+    ),
+    "a group below the minimum": Mutant(
+        "central_floor", lambda: hostile_beacon(PartySession, "_least", lambda *_: 0, floor_check), floor_check
     ),
     "two reports to panorama": Mutant("end_to_end_panorama", lambda: panorama(TwoReports()), panorama),
 }

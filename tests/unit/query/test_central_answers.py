@@ -13,7 +13,7 @@ from treetop.cli.app import app
 from treetop.cli.rendering import MAX_NAMED, central_lines
 from treetop.errors import InvalidInput, TreetopWarning
 from treetop.privacy.epsilon import Epsilon
-from treetop.privacy.shuffling import CentralGuarantee, central_guarantee, crowds_of
+from treetop.privacy.shuffling import CentralGuarantee, central_guarantee
 
 DRINKS = {"harbour": {"1": 40_000, "2": 9_000}, "market": {"1": 12_000, "3": 8_000}}
 SMALL: dict[str, Any] = {"encoding": "ids", "bits": 8, "k": 2, "seed": 1}
@@ -27,7 +27,7 @@ def test_every_party_of_an_answer_has_a_central_guarantee() -> None:
         for party in answer.parties:
             whole, rest = divmod(sizes[party.name], groups)
             split = [whole + (place < rest) for place in range(groups)]
-            assert party.central == central_guarantee(crowds_of(split), Epsilon(1), 1e-8)
+            assert party.central == central_guarantee(split, Epsilon(1), 1e-8)
 
 
 def test_epsilon_is_computed_where_parties_are_trusted() -> None:
@@ -111,5 +111,5 @@ def test_who_is_asked_only_how_many_items_she_holds_is_in_a_group_of_her_own(tmp
         surveyed = treetop.find(table, items_per_user="auto", **wanted).parties[0]
     whole = treetop.find(table, items_per_user=8, **wanted).parties[0]
     assert whole.users == 20_000
-    assert surveyed.central == central_guarantee(crowds_of([surveyed.users, 20_000 - surveyed.users]), Epsilon(1), 1e-8)
-    assert whole.central == central_guarantee(crowds_of([20_000]), Epsilon(1), 1e-8)
+    assert surveyed.central == central_guarantee([surveyed.users, 20_000 - surveyed.users], Epsilon(1), 1e-8)
+    assert whole.central == central_guarantee([20_000], Epsilon(1), 1e-8)

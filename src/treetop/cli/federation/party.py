@@ -137,6 +137,7 @@ def _understood(settings: Any) -> dict[str, object]:
         "server signing keys": ", ".join(key[:8] + "…" for key in settings.server_signing_keys),
         "server keys": ", ".join(key.state(now) for key in settings.server_access),
         "back end keys": ", ".join(key.state(now) for key in settings.back_end_access),
+        "least reports": f"{settings.least_reports} in every group that is counted",
         "closes early": "yes, when every ticket was used" if settings.close_when_complete else "no",
         "limits": ", ".join(f"{name} {number}" for name, number in vars(settings.limits).items()),
     }

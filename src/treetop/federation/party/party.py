@@ -50,8 +50,10 @@ class Party:
 
     def __init__(
         self, name: str, store: ReportStore, journal: Journal, *, clock: Clock, key: TicketKey, verifier: Verifier,
-        open_query: OpenQuery,
+        open_query: OpenQuery, least_reports: int,
     ) -> None:  # fmt: skip
+        """`least_reports` is the party's own floor: it counts no group of fewer, whatever a task allows."""
+        self._least_reports = least_reports
         self.name, self._store, self._journal, self._clock = name, store, journal, clock
         self._key, self.verifier, self._open_query = key, verifier, open_query
         self._tasks: dict[bytes, OpenTask] = {}
@@ -180,6 +182,10 @@ class Party:
     def _check_ours(self, task: DeviceTask) -> None:
         if self.name not in task.parties:
             raise PeerViolation("parties of the task", f"{self.name!r} among them", ", ".join(task.parties) or "none")
+        # A task's own minimum is the server's word. A server that also picks the beacon can put one ticket alone into a
+        # group, and without this floor the party would publish what that one report says.
+        if min(task.least.estimate, task.least.validation) < self._least_reports:
+            raise PeerViolation("least reports of a group", f"{self._least_reports} at least", vars(task.least))
         if task.deadlines.reports < self._clock.now():
             raise PeerViolation("deadline of the task", "one to come", task.deadlines.reports)
         if task.deadlines.level_seconds < 1:

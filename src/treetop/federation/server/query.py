@@ -77,6 +77,11 @@ class ServerQuery:
         return self._facts
 
     @property
+    def records(self) -> Mapping[str, PartyRecord]:
+        """Return what every party has said of itself so far."""
+        return self._records
+
+    @property
     def document(self) -> bytes:
         """Return the signed task, as parties get it."""
         return signed_task(self.task, self._signer)

@@ -15,7 +15,7 @@ from treetop.answers.parts import (
     Refusals,
     ranked_items,
 )
-from treetop.federation.level_reports import LevelReport, devices_of_levels, weights_at
+from treetop.federation.level_reports import LevelReport, devices_of_levels
 from treetop.federation.server.expected_users import ExpectedUsers
 from treetop.federation.server.planning import plan_notes
 from treetop.federation.task import DeviceTask
@@ -28,7 +28,7 @@ from treetop.mechanisms.protocol import Mechanism
 from treetop.metrics.poisoning import choices_of_sets
 from treetop.oracles.set_question import HOLDERS
 from treetop.privacy.guarantee import NOT_COVERED
-from treetop.privacy.shuffling import CentralGuarantee, Crowd, central_guarantee, crowds_of, usual_delta
+from treetop.privacy.shuffling import CentralGuarantee, central_guarantee, usual_delta
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.support import Estimates
 from treetop.trie.user_groups import Group, Role
@@ -105,7 +105,7 @@ def answer_of(
     users = sum(entry.users for entry in present)
     parameters = parameters_of(task)
     delta = usual_delta(users) if central is None else central.delta
-    promised = {entry.name: central_guarantee(_crowds(task, entry), parameters.epsilon, delta) for entry in present}
+    promised = {entry.name: promised_guarantee(task, entry, delta) for entry in present}
     codec = codec_of(task, () if listed is None else listed.items)
     return Answer(
         mechanism=task.mechanism,
@@ -199,28 +199,32 @@ def _campaign(task: DeviceTask, records: Sequence[PartyRecord]) -> CampaignPlace
     return CampaignPlace(task.campaign.campaign, task.campaign.cycle + 1, task.campaign.week + 1, Refusals(**refusals))
 
 
-def _crowds(task: DeviceTask, entry: PartyRecord) -> tuple[Crowd, ...]:
-    """Return the groups that a party's reports hide in, by what it said when they were closed.
+def promised_guarantee(task: DeviceTask, entry: PartyRecord, delta: float) -> CentralGuarantee:
+    """Return what is promised to a party's users against everybody who sees only the party's counts."""
+    return central_guarantee(counted_groups(task, entry), parameters_of(task).epsilon, delta)
+
+
+def counted_groups(task: DeviceTask, entry: PartyRecord) -> list[int]:
+    """Return how many reports each counted group of a party has, by what it said when they were closed.
 
     Where names are reported, name and chunk are drawn with the report, and all of them are one group. In rounds devices
     were assigned and some did not answer: what a level's estimate counted is known, of a validation set only that it
     has the least number of reports. A level with fewer than any group needs was never counted.
     """
     if task.reports == "names":
-        return crowds_of([sum(entry.groups.values())])
-    weights, levels = weights_at(task, entry.name), devices_of_levels(entry.groups)
-    whole = sum(weights.values())
+        return [sum(entry.groups.values())]
+    levels = devices_of_levels(entry.groups)
     counted = {trace.level: trace.reports for trace in entry.traces}
     least = min(task.least.estimate, task.least.validation)
-    crowds = []
+    counts = []
     for group, devices in entry.groups.items():
         reports = devices
         if not task.one_shot:
             known = counted.get(group.level, least) if group.role is Role.ESTIMATE else task.least.validation
             reports = min(devices, known)
         if reports and levels[group.level] >= least:
-            crowds.append(Crowd(weights.get(group, whole) / whole, reports))
-    return tuple(crowds)
+            counts.append(reports)
+    return counts
 
 
 def _outside(task: DeviceTask, ranking: GlobalRanking, users: int) -> OutsideShare | None:

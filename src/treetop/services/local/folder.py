@@ -23,6 +23,8 @@ from treetop.oracles.set_question import SetQuestion
 from treetop.secret_files import private_folder, read_secret
 
 HOST = "127.0.0.1"
+MIN_REPORTS = 50
+"""On one machine small federations are played: the least number of reports is lowered, and the answer says so."""
 VERSION = 1
 LIST_FILE = "items.list"
 KEY_BYTES = 32
@@ -194,8 +196,9 @@ def secret_in(folder: Path, name: str) -> str:
 
 
 def party_settings(
-    name: str, port: int, signing_key: str, *, to_deadline: bool = False, origins: Sequence[str] = ()
-) -> str:
+    name: str, port: int, signing_key: str, *, to_deadline: bool = False, origins: Sequence[str] = (),
+    least_reports: int = MIN_REPORTS,
+) -> str:  # fmt: skip
     """Return the settings file of a party that only this machine reaches; it may wait for its deadline in any case."""
     return f"""\
 name = {quoted(name)}
@@ -204,6 +207,7 @@ store = "reports.sqlite"
 reports = "reports"
 server_signing_keys = ["{signing_key}"]
 ticket_secret_file = "tickets.key"
+least_reports = {least_reports}
 close_when_complete = {"false" if to_deadline else "true"}
 allowed_origins = [{", ".join(map(quoted, origins))}]
 

@@ -22,7 +22,7 @@ from treetop.privacy.shuffling import CentralGuarantee
 from treetop.secret_files import private_folder
 from treetop.services.device.party_client import PartyClient
 from treetop.services.local.flower import FlowerCarrier
-from treetop.services.local.folder import HOST, FederationFolder, LocalOptions, PartyHome, secret_in
+from treetop.services.local.folder import HOST, MIN_REPORTS, FederationFolder, LocalOptions, PartyHome, secret_in
 from treetop.services.local.ports import free_ports
 from treetop.services.local.processes import Processes, Supervised
 from treetop.services.local.survey import SurveyPlan, SurveyTask
@@ -30,8 +30,6 @@ from treetop.services.server.client import ServerClient
 from treetop.wording import Note
 
 DAYS_30 = 30 * 86400
-MIN_REPORTS = 50
-"""On one machine small federations are played: the least number of reports is lowered, and the answer says so."""
 CAPS = Caps()
 
 

@@ -61,6 +61,7 @@ class PartyService:
         self._party = Party(
             settings.name, self._store, self._journal, clock=self._clock, verifier=verifier,
             key=TicketKey(settings.ticket_secret.reveal()), open_query=self._open_query,
+            least_reports=settings.least_reports,
         )  # fmt: skip
         self._workers = QueryWorkers(self._party.work if share != "intake" else _leave_it, self._failed)
         self._following: Following | None = None

@@ -59,6 +59,8 @@ class PartySettings:
     """Go on with a store that was restored from a backup."""
     commit_file: FilePath | None = None
     """Where the number of the last commit is kept; beside an SQLite store unless named."""
+    least_reports: int = 100
+    """The party's own floor: a task that would count a group of fewer reports is refused."""
     close_when_complete: bool = False
     """Do not wait for the deadline once every issued ticket was used; for federations on one machine."""
     trusted_proxy: bool = False
@@ -72,6 +74,8 @@ class PartySettings:
 
     def __post_init__(self) -> None:
         problems = [*_key_problems(self), *_location_problems(self)]
+        if self.least_reports < 1:
+            problems.append(f"least_reports must be 1 at least, found {self.least_reports}")
         if problems:
             raise InvalidInput("; ".join(problems))
 

@@ -12,6 +12,7 @@ from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
 from treetop.errors import InvalidInput, PeerViolation, UnknownName
 from treetop.federation.party.party import TaskClosed
 from treetop.federation.protocol import ServerMessage
+from treetop.federation.task import LeastReports
 from treetop.federation.wire.signed_documents import signed_task
 from treetop.federation.wire.uploads import ReportStatus, Ticket, encoded_upload
 
@@ -43,6 +44,18 @@ def test_tasks_that_are_not_ours_are_refused(changed: object, told: str) -> None
     with pytest.raises(PeerViolation, match=told):
         party.install(document(changed))  # type: ignore[arg-type]
     assert not party.tasks
+
+
+@pytest.mark.parametrize(("estimate", "validation"), [(1, 100), (100, 1), (99, 99)])
+def test_a_task_below_the_own_floor_is_refused(estimate: int, validation: int) -> None:
+    """The minimum of a task is the server's word, and so is the beacon that says who is in which group."""
+    store = MemoryReportStore()
+    party = party_of(store, least_reports=100)
+    with pytest.raises(PeerViolation, match="100 at least"):
+        party.install(document(replace(ONE_SHOT, least=LeastReports(estimate, validation))))
+    assert not store.tasks()
+    party.install(document(replace(ONE_SHOT, least=LeastReports(100, 100))))
+    assert len(party.tasks) == 1
 
 
 def test_a_task_of_a_stranger_is_refused() -> None:

@@ -1,5 +1,6 @@
 """What an answer promises of a party's users, from what the party said when its groups closed."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from treetop.federation.task import DeviceTask, LeastReports, WeightedGroup
 from treetop.mechanisms.dialogue import LevelTrace
 from treetop.mechanisms.registry import mechanism_named
 from treetop.privacy.epsilon import Epsilon
-from treetop.privacy.shuffling import CentralGuarantee, Crowd, central_guarantee
+from treetop.privacy.shuffling import CentralGuarantee, central_guarantee
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group, Role
 from treetop.wording import Note
@@ -43,36 +44,51 @@ def of_task(**changes: Any) -> DeviceTask:
     return task("olh", "1", lengths=(0, 4, 8), groups=GROUPS, least=LEAST, mechanism="taps", **changes)
 
 
-def by_hand(*crowds: Crowd) -> float:
-    return central_guarantee(crowds, Epsilon("1"), 1e-8).epsilon
+def by_hand(*groups: int) -> float:
+    return central_guarantee(groups, Epsilon("1"), 1e-8).epsilon
 
 
 def test_one_shot_groups_hide_as_many_as_reported() -> None:
     record = PartyRecord("a", 50_000, groups={Group(1): 9_000, Group(2): 30_000, GROUPS[2].group: 11_000})
-    assert promised(of_task(), record) == by_hand(Crowd(0.2, 9_000), Crowd(0.6, 30_000), Crowd(0.2, 11_000))
+    assert promised(of_task(), record) == by_hand(9_000)
 
 
 def test_a_level_that_was_never_counted_tells_nothing() -> None:
     record = PartyRecord("a", 50_000, groups={Group(1): 99, Group(2): 30_000, GROUPS[2].group: 0})
-    assert promised(of_task(), record) == by_hand(Crowd(0.6, 30_000))
+    assert promised(of_task(), record) == by_hand(30_000)
     record.groups[Group(1)] = 100
-    assert promised(of_task(), record) > by_hand(Crowd(0.6, 30_000))
+    assert promised(of_task(), record) > by_hand(30_000)
+
+
+def in_rounds(*groups: WeightedGroup) -> DeviceTask:
+    return task("krr", "1", lengths=(0, 4, 8), groups=groups, least=LEAST, mechanism="taps", parties=("b", "a"))
 
 
 def test_in_rounds_what_was_counted_is_what_hides() -> None:
-    listed = task("krr", "1", lengths=(0, 4, 8), groups=GROUPS, least=LEAST, mechanism="taps", parties=("b", "a"))
-    devices = {Group(1): 9_000, Group(2): 30_000, GROUPS[2].group: 11_000}
-    record = PartyRecord("a", 50_000, groups=devices, traces=[LevelTrace(2, 8, 10, 20_000, "krr", 3)])
-    assert promised(listed, record) == by_hand(Crowd(0.2, 100), Crowd(0.6, 20_000), Crowd(0.2, 100))
-    record.traces.append(LevelTrace(1, 4, 10, 10_000, "krr", 3))
-    assert promised(listed, record) == by_hand(Crowd(0.2, 9_000), Crowd(0.6, 20_000), Crowd(0.2, 100))
+    record = PartyRecord("a", 39_000, groups={Group(1): 9_000, Group(2): 30_000})
+    record.traces.append(LevelTrace(2, 8, 10, 20_000, "krr", 3))
+    assert promised(in_rounds(*GROUPS[:2]), record) == by_hand(100)  # of level 1 only the minimum is known
+    record.traces.append(LevelTrace(1, 4, 10, 8_000, "krr", 3))
+    assert promised(in_rounds(*GROUPS[:2]), record) == by_hand(8_000)
+    record.groups[GROUPS[2].group] = 11_000
+    assert promised(in_rounds(*GROUPS), record) == by_hand(100)  # of a validation set, too
+
+
+def test_in_rounds_a_rare_group_is_not_hidden_by_its_rarity() -> None:
+    """A server that picks the beacon puts whom it likes into a group of weight 2^-27."""
+    rare = in_rounds(WeightedGroup(Group(1), 1), WeightedGroup(Group(2), 1 << 27))
+    record = PartyRecord("a", 50_000, groups={Group(1): 1, Group(2): 49_999})
+    record.traces += [LevelTrace(1, 4, 10, 1, "krr", 3), LevelTrace(2, 8, 10, 49_999, "krr", 3)]
+    counted = replace(rare, least=LeastReports(1, 1))
+    assert promised(counted, record) == 1
+    assert promised(rare, record) == by_hand(49_999)  # below the minimum, it was never counted
 
 
 def test_names_and_chunks_are_one_group() -> None:
     order = QueryOrder("fruit", ("a",), epsilon="1")
     record = PartyRecord("a", 40_000, groups={entry.group: 10 for entry in order.planned.task.groups})
     record.groups[Group(1)] = 39_000
-    assert promised(order.planned.task, record) == by_hand(Crowd(1.0, sum(record.groups.values())))
+    assert promised(order.planned.task, record) == by_hand(sum(record.groups.values()))
 
 
 def test_less_than_was_asked_for_is_a_note() -> None:
