@@ -10,8 +10,8 @@ but not recovered from its chunks.
 import heapq
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -22,8 +22,21 @@ class HuffmanCode:
 
     words: tuple[tuple[int, int], ...]
     """For each symbol the word's bits as an integer, and their number."""
-    tree: tuple[tuple[int, int], ...] = field(repr=False)
-    """Nodes with their two children; node 0 is the root, a child below 0 is the symbol -1 - child."""
+
+    @cached_property
+    def tree(self) -> tuple[tuple[int, int], ...]:
+        """Return nodes with their two children; node 0 is the root, a child below 0 is the symbol -1 - child."""
+        nodes = [[0, 0]]
+        for symbol, (word, length) in enumerate(self.words):
+            node = 0
+            for place in range(length - 1, 0, -1):
+                bit = word >> place & 1
+                if not nodes[node][bit]:
+                    nodes[node][bit] = len(nodes)
+                    nodes.append([0, 0])
+                node = nodes[node][bit]
+            nodes[node][word & 1] = -1 - symbol
+        return tuple((left, right) for left, right in nodes)
 
 
 def code_lengths(weights: Sequence[int]) -> list[int]:
@@ -52,21 +65,7 @@ def huffman_code(weights: Sequence[int]) -> HuffmanCode:
         before = lengths[symbol]
         words[symbol] = (word, before)
         word += 1
-    return HuffmanCode(tuple(words), _tree(words))
-
-
-def _tree(words: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    nodes = [[0, 0]]
-    for symbol, (word, length) in enumerate(words):
-        node = 0
-        for place in range(length - 1, 0, -1):
-            bit = word >> place & 1
-            if not nodes[node][bit]:
-                nodes[node][bit] = len(nodes)
-                nodes.append([0, 0])
-            node = nodes[node][bit]
-        nodes[node][word & 1] = -1 - symbol
-    return tuple((left, right) for left, right in nodes)
+    return HuffmanCode(tuple(words))
 
 
 CHUNK_BITS = 8
@@ -134,18 +133,32 @@ def _code_of_unseen() -> HuffmanCode:
     return huffman_code(_alone())
 
 
-def code_bits(text: bytes) -> tuple[int, int]:
-    """Return a text's code as an integer, and its number of bits."""
+@cache
+def _words() -> tuple[tuple[tuple[int, int], ...], ...]:
+    """Return the words after every symbol.
+
+    All are made together: made one by one, when a text first needs them, they would show how many symbols it has.
+    """
+    return tuple(code_after(before).words for before in range(END + 1))
+
+
+def code_bits(text: bytes, most_symbols: int | None = None) -> tuple[int, int]:
+    """Return a text's code as an integer, and its number of bits; or those of its first symbols."""
+    words = _words()
     code, length, before = 0, 0, END
-    for symbol in (*text, END):
-        word, bits = code_after(before).words[symbol]
+    for symbol in (*text[:most_symbols], END)[:most_symbols]:
+        word, bits = words[before][symbol]
         code, length, before = code << bits | word, length + bits, symbol
     return code, length
 
 
 def chunks_of(text: bytes, chunks: int = DEFAULT_CHUNKS) -> bytes:
-    """Run by the device: its text's code, repeated from its beginning until there are so many bytes, or cut there."""
-    code, length = code_bits(text)
+    """Run by the device: its text's code, repeated from its beginning until there are so many bytes, or cut there.
+
+    Every word has a bit at least, so 8 symbols for each chunk fill all of them. No more of a text is looked at, and the
+    time does not grow with how rare its symbols are.
+    """
+    code, length = code_bits(text, max(chunks, 1) * CHUNK_BITS)
     taken = -(-length // CHUNK_BITS)
     return _repeated((code << taken * CHUNK_BITS - length).to_bytes(taken, "big"), chunks)
 

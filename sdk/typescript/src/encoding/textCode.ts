@@ -21,35 +21,49 @@ const counted = new Map(
 const alone = new Array<number>(END + 1).fill(1);
 for (const counts of counted.values()) for (const [after, count] of counts) alone[after]! += count;
 const everything = alone.reduce((sum, count) => sum + count);
-const codes = new Map<number, readonly Word[]>();
+let codes: readonly (readonly Word[])[] | undefined;
 
-/** Return the code of what follows a symbol: counted successors, blended with all symbols (Witten and Bell). */
-function codeAfter(before: number): readonly Word[] {
-  const counts = counted.get(before);
-  const known = codes.get(counts ? before : -1);
-  if (known !== undefined) return known;
-  const made = huffmanCode(counts ? alone.map((count, after) => (counts.get(after) ?? 0) * everything + counts.size * count) : alone);
-  codes.set(counts ? before : -1, made);
-  return made;
+/**
+ * Return the code of what follows each symbol: counted successors, blended with all symbols (Witten and Bell).
+ *
+ * All are made together: made one by one, when a text first needs them, they would show how many symbols it has.
+ */
+function codesAfter(): readonly (readonly Word[])[] {
+  if (codes !== undefined) return codes;
+  const unseen = huffmanCode(alone);
+  codes = Array.from({ length: END + 1 }, (_, before) => {
+    const counts = counted.get(before);
+    if (counts === undefined) return unseen;
+    return huffmanCode(alone.map((count, after) => (counts.get(after) ?? 0) * everything + counts.size * count));
+  });
+  return codes;
 }
 
 /** Return the canonical code: shorter words first, then smaller symbols, counting upwards. */
 function huffmanCode(weights: readonly number[]): readonly Word[] {
-  const lengths = new Array<number>(weights.length).fill(0);
   // join the two lightest groups until one is left; of equal weights the one with the smaller symbol is lighter
-  let groups = weights.map((weight, symbol) => ({ weight, symbols: [symbol] }));
-  const lighter = (one: (typeof groups)[0], two: (typeof groups)[0]): number =>
-    one.weight - two.weight || one.symbols[0]! - two.symbols[0]!;
-  groups.sort(lighter);
+  const groups = weights.map((weight, symbol) => ({ weight, symbol, node: symbol }));
+  const heavier = (one: (typeof groups)[0], two: (typeof groups)[0]): number =>
+    two.weight - one.weight || two.symbol - one.symbol;
+  groups.sort(heavier);
+  const parents = weights.map(() => 0);
   while (groups.length > 1) {
-    const [first, second, ...rest] = groups as [(typeof groups)[0], (typeof groups)[0], ...typeof groups];
-    const symbols = first.symbols[0]! < second.symbols[0]! ? [...first.symbols, ...second.symbols] : [...second.symbols, ...first.symbols];
-    for (const symbol of symbols) lengths[symbol]!++;
-    const joined = { weight: first.weight + second.weight, symbols };
-    const place = rest.findIndex((group) => lighter(joined, group) < 0);
-    rest.splice(place < 0 ? rest.length : place, 0, joined);
-    groups = rest;
+    const [first, second] = [groups.pop()!, groups.pop()!];
+    const symbol = first.symbol < second.symbol ? first.symbol : second.symbol;
+    const joined = { weight: first.weight + second.weight, symbol, node: parents.length };
+    parents[first.node] = parents[second.node] = joined.node;
+    parents.push(0);
+    let [low, high] = [0, groups.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (heavier(groups[middle]!, joined) < 0) low = middle + 1;
+      else high = middle;
+    }
+    groups.splice(low, 0, joined);
   }
+  const depths = parents.map(() => 0);
+  for (let node = parents.length - 2; node >= 0; node--) depths[node] = depths[parents[node]!]! + 1;
+  const lengths = depths.slice(0, weights.length);
   const words = new Array<Word>(weights.length);
   let [word, before] = [0n, 0n];
   const order = lengths.map((length, symbol) => [length, symbol] as const).sort(([a, x], [b, y]) => a - b || x - y);
@@ -62,11 +76,17 @@ function huffmanCode(weights: readonly number[]): readonly Word[] {
   return words;
 }
 
-/** Return a text's code, repeated from its beginning until there are so many bytes, or cut there. */
+/**
+ * Return a text's code, repeated from its beginning until there are so many bytes, or cut there.
+ *
+ * Every word has a bit at least, so 8 symbols for each chunk fill all of them: no more of a text is looked at.
+ */
 export function chunksOf(text: Uint8Array, chunks: number): Uint8Array {
+  const words = codesAfter();
+  const symbols = [...text.subarray(0, 8 * chunks), END].slice(0, 8 * chunks);
   let [code, length, before] = [0n, 0n, END];
-  for (const symbol of [...text, END]) {
-    const [word, bits] = codeAfter(before)[symbol]!;
+  for (const symbol of symbols) {
+    const [word, bits] = words[before]![symbol]!;
     code = (code << bits) | word;
     length += bits;
     before = symbol;
