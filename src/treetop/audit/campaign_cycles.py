@@ -50,10 +50,11 @@ def campaign_of(budget: Budget, weeks: int = 2, cycles: int = 1) -> Campaign:
     return Campaign(template_of(audited(KRandomizedResponse(), budget, 1).task), STARTS, weeks=weeks, cycles=cycles)
 
 
-def week_of(campaign: Campaign, cycle: int, week: int) -> Audited:
-    """Return the one question of a week."""
+def week_of(campaign: Campaign, cycle: int, week: int, number: int = 0) -> Audited:
+    """Return the question of a week: an honest server asks number 0 only, others are tasks of the same week."""
     asked = audited(KRandomizedResponse(), campaign.budget, 1)
-    opens, ends = campaign.opens(cycle, week), campaign.ends(cycle, week)
+    opens = campaign.opens(cycle, week) + number
+    ends = campaign.ends(cycle, week)
     task = replace(
         campaign.template, name=campaign.task_name(cycle, week), campaign=campaign.week(cycle, week),
         deadlines=Deadlines(opens, ends, ends),
@@ -75,9 +76,10 @@ class CampaignDevice:
         """Return the ledger, as after a restart."""
         return self._open(self._store, self._counter, self._caps, self.clock)
 
-    def answer(self, campaign: Campaign, cycle: int, week: int, value: int | None) -> Hashable:
-        """Return what the party sees of a week: the bytes of a report, a public code, or nothing."""
-        asked, device = week_of(campaign, cycle, week), self._factory(lambda: value, self._entropy, self.ledger)
+    def answer(self, campaign: Campaign, cycle: int, week: int, value: int | None, number: int = 0) -> Hashable:
+        """Return what the party sees of a task of a week: the bytes of a report, a public code, or nothing."""
+        asked = week_of(campaign, cycle, week, number)
+        device = self._factory(lambda: value, self._entropy, self.ledger)
         self.clock.time = campaign.opens(cycle, week)
         try:
             return device.answer(asked.task, ENROLMENT, asked.question, asked.published, campaign)
@@ -168,11 +170,14 @@ def one_week_check(devices: int, factory: DeviceFactory = Device, ledger: Ledger
                 device.look(campaign, cycle, week)
                 drawn |= {slot.slot for slot in device.ledger.slots if slot.cycle == cycle}
                 if week % 2:  # the first and the last week are missed
-                    reports |= {device.answer(campaign, cycle, week, FIRST) for _ in range(2)}
+                    reports |= {device.answer(campaign, cycle, week, FIRST, number) for number in (0, 0, 1, 2)}
             answered = [seen for seen in reports if isinstance(seen, bytes)]
             wrong += len(drawn) != 1 or len(answered) != (drawn == {1})
         wrong += device.ledger.spent != campaign.budget.amount * campaign.cycles
-    claim = f"{devices:,} devices, weeks missed and asked about again: a week for each cycle, never drawn anew"
+    claim = (
+        f"{devices:,} devices, weeks missed and asked about again, also by other tasks of the same week: a week and a "
+        "report for each cycle, never drawn anew"
+    )
     return Check("campaign_one_week", wrong == 0, claim, wrong, 0)
 
 
@@ -194,6 +199,22 @@ def window_check(ledger: LedgerFactory = Ledger) -> Check:
                 wrong += place >= 2
     claim = "within a window nothing more is spent after the clock was set back, and forth again"
     return Check("campaign_window", wrong == 0, claim, wrong, 0)
+
+
+def caps_check(factory: DeviceFactory = Device, ledger: LedgerFactory = Ledger) -> Check:
+    """Check that a campaign costs no more than the owner allows, however many cycles it has."""
+    cycles, wrong = 5, 0
+    campaign = campaign_of(Budget("1"), cycles=cycles)
+    for per_task, lifetime, window, begun in ((1, 3, 9, 3), (1, 9, 2, 2), (Fraction(1, 2), 9, 9, 0), (1, 9, 9, cycles)):
+        # All five cycles lie within one window of 84 days.
+        caps = Caps(Fraction(per_task), Fraction(lifetime), least_slots=3, window=Fraction(window))
+        device = CampaignDevice(SystemEntropy(), caps, factory, ledger)
+        places = product(range(cycles), range(campaign.weeks))
+        seen = [device.answer(campaign, cycle, week, FIRST) for cycle, week in places]
+        wrong += sum(isinstance(each, bytes) for each in seen) != begun
+        wrong += device.ledger.spent != campaign.budget.amount * begun
+    claim = f"a campaign of {cycles} cycles is answered in as many as caps for a task, a window and a lifetime allow"
+    return Check("campaign_caps", wrong == 0, claim, wrong, 0)
 
 
 def cycle_loss_check(trials: int, factory: DeviceFactory = Device) -> Check:
@@ -222,6 +243,6 @@ def _shown(seen: Hashable) -> Hashable:
 def campaign_checks(quick: bool) -> list[Check]:
     """Check whole cycles."""
     return [
-        cycle_law_check(), one_week_check(50 if quick else 500), window_check(),
+        cycle_law_check(), one_week_check(50 if quick else 500), window_check(), caps_check(),
         cycle_loss_check(3_000 if quick else 50_000),
     ]  # fmt: skip

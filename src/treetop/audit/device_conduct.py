@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from hashlib import sha256
+from itertools import product
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.adapters.system.host import SystemEntropy
@@ -19,6 +20,7 @@ from treetop.audit.neighbouring_inputs import (
 from treetop.audit.scripted_entropy import CountingEntropy
 from treetop.errors import TreetopError
 from treetop.federation.device.device import Device
+from treetop.federation.device.ledger import Caps, Ledger
 from treetop.federation.task import DeviceTask, WeightedGroup
 from treetop.federation.wire.signed_documents import Publication, Question
 from treetop.oracles.krr import KRandomizedResponse
@@ -153,6 +155,22 @@ def _refusal(factory: DeviceFactory, asked: Audited, value: int | None) -> str:
     return "answered"
 
 
+def owner_floor_check(factory: DeviceFactory = Device) -> Check:
+    """Check that a list is answered just where it has as many slots as the owner wants, and costs nothing elsewhere."""
+    wrong = 0
+    for floor, bits in product((3, 5, 6, 9, 17), range(1, 5)):
+        asked = audited(KRandomizedResponse(), BUDGET, bits)
+        ledger = Ledger(MemoryLedger(), MemoryCounter(), Caps(least_slots=floor))
+        try:
+            asked.answer(factory(lambda: 0, SystemEntropy(), ledger))
+        except TreetopError:
+            wrong += asked.question.slots >= floor or ledger.spent != 0
+        else:
+            wrong += asked.question.slots < floor
+    claim = "lists of 3 to 17 slots: none with fewer than the owner's floor is answered, and nothing is spent on it"
+    return Check("owner_floor", wrong == 0, claim, wrong, 0)
+
+
 def oracle_conduct_checks(oracles: Iterable[Oracle], quick: bool) -> list[Check]:
     """Check devices that are asked through some oracles."""
     return [
@@ -163,4 +181,4 @@ def oracle_conduct_checks(oracles: Iterable[Oracle], quick: bool) -> list[Check]
 
 def conduct_checks(quick: bool) -> list[Check]:
     """Check what does not depend on the oracle."""
-    return [single_report_check(), group_check(20 if quick else 200), refusal_check()]
+    return [single_report_check(), group_check(20 if quick else 200), refusal_check(), owner_floor_check()]

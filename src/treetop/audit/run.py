@@ -13,6 +13,7 @@ from treetop.audit.laws.device_laws import device_law_check
 from treetop.audit.laws.long_lists import long_list_checks
 from treetop.audit.laws.oracle_laws import oracle_checks
 from treetop.audit.laws.shuffled_reports import shuffled_check
+from treetop.audit.laws.vectorised_laws import perturb_check
 from treetop.audit.longitudinal import longitudinal_check
 from treetop.audit.set_laws import set_checks
 from treetop.audit.shipped.campaign_checks import campaign_device_checks
@@ -70,6 +71,7 @@ def parts(quick: bool, mechanism: str | Mechanism[Any] | None = None, oracle: st
         found.append(Part("shipped fleet", 1 if quick else 4, lambda: fleet_checks(rules, quick)))
     if everything:
         found.append(Part("conduct", 1, lambda: conduct_checks(quick)))
+        found.append(Part("perturb", 1, lambda: [perturb_check()]))
     found += [_empirical(each, 30_000 if quick else 500_000) for each in deployable]
     if everything:
         found += [_vectorised(Budget(text), 1_000_000 if quick else 10_000_000) for text in ("1", "2", "4")]

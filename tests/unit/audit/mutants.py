@@ -9,13 +9,15 @@ from unittest.mock import patch
 import numpy as np
 from tests.support.tiny_panorama import tiny_panorama
 
+from treetop.adapters.system import vectorised_device
 from treetop.adapters.system.host import SystemEntropy
 from treetop.audit.audit_report import Check
-from treetop.audit.device_conduct import group_check, randomness_check, refusal_check, retry_check
+from treetop.audit.device_conduct import group_check, owner_floor_check, randomness_check, refusal_check, retry_check
 from treetop.audit.enumerated_users import GroupLaw, UserBehaviour
 from treetop.audit.hostile_beacons import floor_check, stated_check
 from treetop.audit.laws.device_laws import device_law_check
 from treetop.audit.laws.oracle_laws import FaceFactory, oracle_checks
+from treetop.audit.laws.vectorised_laws import perturb_check
 from treetop.audit.set_laws import drawn_once_check, exact_set_checks
 from treetop.audit.transcripts import Scene, scene_checks
 from treetop.errors import PromiseBroken
@@ -34,12 +36,15 @@ from treetop.federation.wire.signed_documents import Publication, Question
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.oracles.hashed_reports import HashedReport
 from treetop.oracles.krr import KRandomizedResponse
+from treetop.oracles.krr import counting as krr_counting
 from treetop.oracles.krr.device import SlotFace, keep_threshold
 from treetop.oracles.olh import OptimizedLocalHashing
 from treetop.oracles.olh.device import HashFace
 from treetop.oracles.oue import OptimizedUnaryEncoding
+from treetop.oracles.oue import counting as oue_counting
 from treetop.oracles.oue.device import BitsFace
 from treetop.oracles.protocol import Below, Draw, Randomness, Words
+from treetop.oracles.random_words import GeneratorWords, RandomWords
 from treetop.oracles.set_reports import Held, SetFace, SetLocalHashing, SetOracle
 from treetop.oracles.walsh import WalshHashing
 from treetop.oracles.walsh.device import ParityFace
@@ -361,7 +366,29 @@ def weighted_by_chance(task: DeviceTask, entry: PartyRecord, delta: float) -> sh
     return shuffling.CentralGuarantee(float(points[np.argmax(deltas <= delta)]), delta)
 
 
-def hostile_beacon(owner: object, name: str, broken: object, check: Callable[[], Check]) -> Check:
+class FloorOfTheTask(Device):
+    """Looks at the task's own floor, and not at the owner's."""
+
+    def answer(
+        self, task: DeviceTask, enrolment: Enrolment, question: Question, published: Publication,
+        campaign: Campaign | None = None,
+    ) -> bytes:  # fmt: skip
+        self._ledger.caps = replace(self._ledger.caps, least_slots=1)
+        return super().answer(task, enrolment, question, published, campaign)
+
+
+def threshold_of_fewer_slots(odds: Fraction, slots: int) -> int:
+    """The threshold for the candidates, without the dummy."""
+    return keep_threshold(odds, max(slots - 1, 2))
+
+
+def seeded_words(_entropy: Entropy) -> RandomWords:
+    """Takes numpy's generator for the operating system's randomness."""
+    return GeneratorWords(np.random.default_rng())
+
+
+def with_fault(owner: object, name: str, broken: object, check: Callable[[], Check]) -> Check:
+    """Return what a check finds while something of the shipped code is replaced."""
     with patch.object(owner, name, broken):
         return check()
 
@@ -463,14 +490,35 @@ MORE_MUTANTS: dict[str, Mutant] = {
     ),
     "groups weighted by chance in rounds": Mutant(
         "central_hostile_beacon",
-        lambda: hostile_beacon(result, "promised_guarantee", weighted_by_chance, stated),
+        lambda: with_fault(result, "promised_guarantee", weighted_by_chance, stated),
         stated,
     ),
     "a task below the party's floor": Mutant(
-        "central_floor", lambda: hostile_beacon(Party, "_check_ours", lambda *_: None, floor_check), floor_check
+        "central_floor", lambda: with_fault(Party, "_check_ours", lambda *_: None, floor_check), floor_check
     ),
     "a group below the minimum": Mutant(
-        "central_floor", lambda: hostile_beacon(PartySession, "_least", lambda *_: 0, floor_check), floor_check
+        "central_floor", lambda: with_fault(PartySession, "_least", lambda *_: 0, floor_check), floor_check
+    ),
+    "the owner's floor of slots ignored": Mutant(
+        "owner_floor", lambda: owner_floor_check(FloorOfTheTask), owner_floor_check
+    ),
+    "perturb without the dummy": Mutant(
+        "exact_perturb",
+        lambda: with_fault(krr_counting, "keep_threshold", threshold_of_fewer_slots, perturb_check),
+        perturb_check,
+    ),
+    "perturb with another epsilon": Mutant(
+        "exact_perturb",
+        lambda: with_fault(vectorised_device, "Budget", lambda _: Budget("2"), perturb_check),
+        perturb_check,
+    ),
+    "perturb with a seeded generator": Mutant(
+        "exact_perturb",
+        lambda: with_fault(vectorised_device, "EntropyWords", seeded_words, perturb_check),
+        perturb_check,
+    ),
+    "perturb with a true bit that is not fair": Mutant(
+        "exact_perturb", lambda: with_fault(oue_counting, "HALF", HALF + 1, perturb_check), perturb_check
     ),
     "two reports to panorama": Mutant("end_to_end_panorama", lambda: panorama(TwoReports()), panorama),
 }

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable
+from fractions import Fraction
 from math import inf
 from threading import Event, Thread
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from treetop.audit.audit_report import Check
 from treetop.audit.campaign_cycles import (
     campaign_of,
+    caps_check,
     cycle_law,
     cycle_law_check,
     cycle_loss_check,
@@ -26,7 +28,7 @@ from treetop.errors import QuestionRefused
 from treetop.federation.campaign import Campaign
 from treetop.federation.device.device import Device
 from treetop.federation.device.ledger import Ledger
-from treetop.federation.device.ledger_entries import CycleSlot
+from treetop.federation.device.ledger_entries import Cycle, CycleSlot, LedgerEntry
 from treetop.federation.task import DeviceTask
 from treetop.privacy.budget import Budget
 
@@ -75,6 +77,28 @@ class AnswersEveryWeek(Device):
             self._ledger._entries.clear()
 
 
+class AnswersEveryTaskOfItsWeek(Ledger):
+    """Believes that every task of the drawn week was paid for."""
+
+    def _check_cycle(self, cycle: Cycle, epsilon: Fraction) -> None:
+        """Refuse none."""
+
+
+class CampaignsAreFree(Ledger):
+    """Compares single tasks with its caps, and no cycle."""
+
+    def check_allowed(self, attribute: str, epsilon: Fraction) -> None:
+        """Allow any."""
+
+
+class NoWindowForCampaigns(Ledger):
+    """Looks at the caps for a task and a lifetime only."""
+
+    @property
+    def in_window(self) -> list[LedgerEntry | CycleSlot]:
+        return []
+
+
 class WindowByTheClock(Ledger):
     """Believes a clock that was set back."""
 
@@ -89,6 +113,11 @@ BROKEN: dict[str, tuple[str, Callable[[], Check], Callable[[], Check]]] = {
     "a slot drawn again": (
         "campaign_one_week", lambda: one_week_check(30, SlotDrawnAgain), lambda: one_week_check(30)
     ),
+    "a second task of one week": (
+        "campaign_one_week", lambda: one_week_check(30, ledger=AnswersEveryTaskOfItsWeek), lambda: one_week_check(30)
+    ),
+    "campaigns without caps": ("campaign_caps", lambda: caps_check(ledger=CampaignsAreFree), caps_check),
+    "campaigns without a window": ("campaign_caps", lambda: caps_check(ledger=NoWindowForCampaigns), caps_check),
     "a window by the clock": ("campaign_window", lambda: window_check(WindowByTheClock), window_check),
     "a slot from the value, measured": (
         "longitudinal_campaign", lambda: cycle_loss_check(300, SlotFromValue), lambda: cycle_loss_check(300)
