@@ -1,9 +1,9 @@
 """The public text code: what it is built from, and what it does at its edges."""
 
-import time
-
+import pytest
 from tests.support.scripts import loaded
 
+from treetop.encoding import text_code
 from treetop.encoding.text_code import (
     ReadingPlace,
     chunks_of,
@@ -71,17 +71,25 @@ def test_a_long_text_is_coded_by_its_first_symbols() -> None:
             assert chunks_of(text, chunks) == whole[:chunks]
 
 
-def test_the_time_of_a_code_does_not_tell_which_symbols_a_text_has() -> None:
-    """Of 4,096 bytes it once took 1.7 to 4.3 ms, and a table was made for each symbol that a text had first."""
+class CountedWords:
+    """The words after every symbol, and how often they were looked up."""
+
+    def __init__(self) -> None:
+        self.words = text_code._words()
+        self.looked_up = 0
+
+    def __getitem__(self, before: int) -> tuple[tuple[int, int], ...]:
+        self.looked_up += 1
+        return self.words[before]
+
+
+def test_the_work_does_not_tell_which_symbols_a_text_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is a table made when a text is the first to have a symbol: the first text of all has made them."""
     chunks_of(b"")
-    made = code_after.cache_info().currsize
-    texts = [b"e " * 2048, b"7" * 4096, bytes(4096), bytes(range(256)) * 16, "\u6f22".encode() * 1365]
-    seconds = [min(_timed(text) for _ in range(30)) for text in texts]
-    assert code_after.cache_info().currsize == made
-    assert max(seconds) - min(seconds) < 300e-6
-
-
-def _timed(text: bytes) -> float:
-    start = time.thread_time()
-    chunks_of(text)
-    return time.thread_time() - start
+    assert code_after.cache_info().currsize == 257
+    for text in (b"e " * 2048, bytes(4096), bytes(range(256)) * 16, "\u6f22".encode() * 1365):
+        counted = CountedWords()
+        monkeypatch.setattr(text_code, "_words", lambda counted=counted: counted)
+        chunks_of(text, 12)
+        assert counted.looked_up == 8 * 12
+        monkeypatch.undo()
