@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.histograms import FOLDER, histogram, missing
 from treetop.errors import InvalidInput
 from treetop.federation.device.ledger import Caps
+from treetop.mechanisms.deployed_groups import group_sizes
 from treetop.mechanisms.strategy import Question
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import CentralGuarantee, central_guarantee
@@ -41,7 +42,7 @@ def row(data: str, name: str) -> str:
     sizes = [party.users for party in ready.population.parties]
 
     def central(epsilon: Epsilon) -> float:
-        groups = ready.mechanism.group_sizes(replace(ready.parameters, epsilon=epsilon), min(sizes))
+        groups = group_sizes(ready.mechanism, replace(ready.parameters, epsilon=epsilon), min(sizes))
         return central_guarantee(groups, epsilon, WANTED.delta).epsilon
 
     wished = ready.strategy.local_epsilon(sizes, WANTED, NO_CAP)

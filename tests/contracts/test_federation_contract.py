@@ -22,9 +22,11 @@ from treetop.simulation.run import run
 EVERY = pytest.mark.parametrize("mechanism", MECHANISMS)
 BOTH = pytest.mark.parametrize("mode", ["one-shot", "rounds"])
 ASKED = pytest.mark.parametrize(
-    ("mechanism", "mode"), [(name, mode) for name in MECHANISMS for mode in MECHANISMS[name].modes]
+    ("mechanism", "mode"), [(name, mode) for name in MECHANISMS for mode in MECHANISMS[name].deployment.modes]
 )
-IN_ROUNDS = pytest.mark.parametrize("mechanism", [name for name in MECHANISMS if "rounds" in MECHANISMS[name].modes])
+IN_ROUNDS = pytest.mark.parametrize(
+    "mechanism", [name for name in MECHANISMS if "rounds" in MECHANISMS[name].deployment.modes]
+)
 FAVOURITES = (200, 77, 9)
 
 

@@ -19,6 +19,7 @@ from treetop.encoding.hashed_text import HashedText
 from treetop.encoding.item_codecs import DEFAULT_HASH_KEY
 from treetop.errors import PeerViolation
 from treetop.federation.wire.signed_documents import canonical_json
+from treetop.mechanisms.deployed_groups import group_weights, task_lengths
 from treetop.mechanisms.dialogue import Member, Upload
 from treetop.mechanisms.panorama.mechanism import Panorama
 from treetop.mechanisms.panorama.texts import ListedNames
@@ -34,7 +35,7 @@ from treetop.trie.global_ranking import GlobalRanking
 from treetop.wording.notes import NOTES
 
 EXAMPLES: dict[str, Mechanism[Any]] = {
-    **{name: MECHANISMS[name] for name in MECHANISMS if MECHANISMS[name].modes},
+    **{name: MECHANISMS[name] for name in MECHANISMS if MECHANISMS[name].deployment.modes},
     **FOR_A_QUERY,
     "whole names": Panorama(texts=False),
     "ids": Panorama(ListedNames.codes(code_array([], SHORTEST)), texts=False),
@@ -126,7 +127,7 @@ def over_the_wire(
 ) -> tuple[GlobalRanking, dict[str, OverTheWire]]:
     """Run as `simulation.run` does, with the same randomness."""
     users = crowd_of(mechanism, parameters)
-    roster, lengths = users.roster, mechanism.task_lengths(parameters)
+    roster, lengths = users.roster, task_lengths(mechanism, parameters)
     parties = {}
     for index, party in enumerate(users.parties):
         stream = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0, index)))
@@ -244,15 +245,16 @@ def test_worker_processes_can_have_it(mechanism: Mechanism[Any]) -> None:
 @EVERY
 def test_a_deployment_takes_independent_groups_of_public_weights(name: str) -> None:
     mechanism = EXAMPLES[name]
-    fixed = mechanism.deployment_settings({"bits": 8}, mode="rounds", hashed=False)
+    fixed = mechanism.deployment.settings(mechanism.parameters, {"bits": 8}, mode="rounds", hashed=False)
     assert fixed["bits"] == 8
     assert fixed.get("least_kept", 2) == 2
     parameters = parameters_of(mechanism, fixed)
-    weights = mechanism.group_weights(parameters)
-    assert {group.level for group in weights} == set(range(1, len(mechanism.task_lengths(parameters))))
+    weights = group_weights(mechanism, parameters)
+    assert {group.level for group in weights} == set(range(1, len(task_lengths(mechanism, parameters))))
     kept = mechanism.levels(parameters).max_kept
     assert kept is None or kept >= 2
     assert mechanism.wire.max_message_bytes(parameters) > 0
     assert mechanism.wire.max_reply_bytes(parameters, mechanism.levels(parameters)) > 0
-    for notes in (mechanism.notes(parameters), mechanism.choices(parameters), mechanism.deployment_notes(parameters)):
-        assert all(note.code in NOTES for note in notes)
+    notes = mechanism.notes
+    for said in (notes.of_parameters(parameters), notes.choices(parameters), notes.of_deployment(parameters)):
+        assert all(note.code in NOTES for note in said)

@@ -52,7 +52,7 @@ def federation(mechanism: str, mode: str, policy: str, number: int = 5, users: i
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "mode"), [(name, mode) for name, known in MECHANISMS.items() for mode in known.modes]
+    ("mechanism", "mode"), [(name, mode) for name, known in MECHANISMS.items() for mode in known.deployment.modes]
 )
 @PHASES
 @pytest.mark.parametrize("stalls", [False, True])

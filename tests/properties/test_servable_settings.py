@@ -87,7 +87,7 @@ def lowered() -> ExitStack:
 @st.composite
 def orders(draw: st.DrawFn) -> QueryOrder:
     """Draw orders of mechanisms that grow lists of candidates; Panorama has one list, which is given."""
-    mechanism = draw(st.sampled_from(sorted(name for name in OWN if "rounds" in OWN[name].modes)))
+    mechanism = draw(st.sampled_from(sorted(name for name in OWN if "rounds" in OWN[name].deployment.modes)))
     wanted: dict[str, object] = {"bits": draw(st.integers(8, 24)), "least_kept": draw(st.sampled_from([1, 2, 40, 600]))}
     if mechanism == "canopy":
         wanted |= {"step_bits": draw(st.integers(1, 12)), "kept": draw(st.sampled_from([0, 1, 10, 100, 1000]))}

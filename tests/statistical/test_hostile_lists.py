@@ -83,7 +83,7 @@ def test_a_short_list_would_be_pruned_whole_and_is_not_used() -> None:
     facts = PublicFacts(parameters, roster, roster.members[1], parameters.lengths, max_slots=1 << 20)
     devices = {Group(level, role): 500 for level in range(1, 25) for role in VALIDATING}
     message = Continue(None, {LEVEL: hostile(4), LEVEL + 1: hostile()}, "a")
-    usable, notes = Taps().usable(facts, message, devices, min_validation=100)
+    usable, notes = Taps().deployment.usable(facts, message, devices, min_validation=100)
     assert isinstance(usable, Continue)
     assert list(usable.D) == [LEVEL + 1]
     assert notes == (Note("level_list_short", levels=[7], prefixes=4, least=20),)

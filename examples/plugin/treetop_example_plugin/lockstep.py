@@ -5,9 +5,8 @@ from typing import Any
 
 from treetop.mechanisms import (
     AskParties, CandidateDomain, Codes, Dialogue, DivideUsers, Findings, GlobalRanking, Group, HearServer, Levels,
-    Member, PublicFacts, Roster, Support, TellServer, TrieMechanism, TrieParameters, WireForm, ask, code_texts,
-    codes, decode_counts, encode_counts, equal_groups, estimate, keep, root_prefix, setting, summed,
-    whole_number,
+    Member, Notes, PublicFacts, Roster, Support, TellServer, TrieMechanism, TrieParameters, WireForm, ask, code_texts,
+    codes, decode_counts, encode_counts, equal_groups, estimate, keep, root_prefix, setting, summed, whole_number,
 )  # fmt: skip
 
 
@@ -53,7 +52,7 @@ class Lockstep(TrieMechanism[LockstepParameters]):
     name = "lockstep"
     parameters = LockstepParameters
     wire = LockstepWire()
-    shares = True
+    notes = Notes(shares=True)
 
     def party(self, parameters: LockstepParameters, roster: Roster, party: Member) -> Dialogue[Findings]:
         """Run by a party: count the children of the shared prefixes, level by level, each with other users."""

@@ -64,7 +64,7 @@ class Scene:
     def transcripts(self, budget: Budget, pattern: int) -> Iterator[Transcript]:
         """Yield all transcripts, given what everybody but the target says."""
         parameters = parameters_for(
-            self.mechanism, self.k, budget.text, self.oracle, self.mechanism.tiny_settings, others=[self.mechanism]
+            self.mechanism, self.k, budget.text, self.oracle, self.mechanism.parameters.tiny, others=[self.mechanism]
         )
         bits = parameters.bits
         codes = (0, (1 << bits) - 1, 1, 1 << (bits - 2), 1 << (bits - 1))

@@ -14,13 +14,11 @@ from numpy.random import SeedSequence, default_rng
 
 from treetop.datasets.drift import DRIFT, moved, weekly_places
 from treetop.datasets.federation import Federation
-from treetop.encoding.item_codecs import Hashed, ItemCodec
 from treetop.errors import InvalidInput
 from treetop.mechanisms.earlier_weeks import EarlierWeeks
-from treetop.mechanisms.panorama.mechanism import Panorama
 from treetop.mechanisms.strategy import Question
 from treetop.query.find import score
-from treetop.query.preparation import Populations, Prepared, prepared
+from treetop.query.preparation import Populations, prepared
 from treetop.simulation.rotation import drawn_slots
 from treetop.simulation.run import run
 
@@ -68,7 +66,7 @@ def run_campaign(
     """Ask every week, in every way; the same seed and repetition give the same scores."""
     populations, key = Populations(), _drawn_seed(seed, repetition, KEY_STREAM)
     first = prepared(federation, question, key, populations)
-    question = replace(question, encoding=_settled_encoding(first))
+    question = replace(question, encoding=first.strategy.settled_encoding)
     drifting = default_rng(SeedSequence(seed, spawn_key=(repetition, DRIFT_STREAM)))
     weeks = weekly_places(federation, drift=calendar.drift, k=question.k, randomness=drifting)
     earlier = EarlierWeeks()
@@ -99,13 +97,3 @@ def run_campaign(
 
 def _drawn_seed(seed: int, *place: int) -> int:
     return int(SeedSequence(seed, spawn_key=place).generate_state(1, np.uint64)[0])
-
-
-def _settled_encoding(first: Prepared) -> str | ItemCodec | None:
-    """Return the encoding of the first week, so that no later one chooses again by looking at all items."""
-    codec = first.strategy.codec
-    if not isinstance(first.mechanism, Panorama):
-        return codec
-    if first.mechanism.is_catalogue:
-        return None
-    return Hashed.name if codec.hashes else codec.name

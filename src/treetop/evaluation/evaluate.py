@@ -15,7 +15,6 @@ from treetop.errors import InvalidInput
 from treetop.evaluation.execute import Progress, execute_cells
 from treetop.evaluation.grid import KNOWN, LISTED, SPELT, Cell, Grid, cells_of
 from treetop.evaluation.results import Evaluation, Row, row_of
-from treetop.mechanisms.panorama.mechanism import Panorama
 from treetop.mechanisms.panorama.plan import MAX_NAME_BITS
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import MECHANISMS
@@ -46,11 +45,11 @@ class Given:
             parameters.k, float(parameters.epsilon), cell.mechanism, parameters.oracle, self.encoding,
             normalise=self.normalise, settings={**parameters.changed(), **self.settings}, others=others,
         )  # fmt: skip
-        if not isinstance(cell.mechanism, Panorama):
+        if not cell.mechanism.reports_names:
             return asked
         named = replace(
             asked,
-            mechanism=Panorama.name,
+            mechanism=cell.mechanism.name,
             encoding=self.encoding if self.encoding == Hashed.name else None,
             settings={name: value for name, value in asked.settings.items() if not self._is_of_a_trie(name, cell)},
         )
@@ -91,7 +90,7 @@ class Experiment:
     ) -> "Experiment":
         """Check what was asked for, and encode the data, once for all cells that name items alike."""
         grid = Grid(cells, repeats, checked_seed(seed), simulator)
-        names_items = any(isinstance(cell.mechanism, Panorama) for cell in cells)
+        names_items = any(cell.mechanism.reports_names for cell in cells)
         if not names_items and (given.catalogue or given.word_list or given.text_recovery is not None):
             raise InvalidInput("catalogue, word list and text recovery are for panorama, found other mechanisms only")
         federation, encoded, others = as_federation(data), Populations(), tuple(cell.mechanism for cell in cells)
@@ -126,7 +125,7 @@ def _named_alike(cell: Cell) -> tuple[str, int]:
 
 def _fitted(cell: Cell, ready: Prepared) -> Cell:
     """Return a cell of Panorama with its lists, and with names of the length that the items need."""
-    if not isinstance(cell.mechanism, Panorama):
+    if not cell.mechanism.reports_names:
         return cell
     k, epsilon, oracle = cell.parameters.k, cell.parameters.epsilon, cell.parameters.oracle
     parameters = replace(ready.parameters, k=k, epsilon=epsilon, oracle=oracle)
@@ -137,7 +136,7 @@ def _unasked(cells: Iterable[Cell]) -> tuple[Note, ...]:
     """Note the oracles that Panorama has no use for and is not run with."""
     oracles: dict[bool, set[str]] = {True: set(), False: set()}
     for cell in cells:
-        oracles[isinstance(cell.mechanism, Panorama) and cell.variant != KNOWN].add(cell.parameters.oracle_name)
+        oracles[cell.mechanism.reports_names and cell.variant != KNOWN].add(cell.parameters.oracle_name)
     missing = sorted(oracles[False] - oracles[True]) if oracles[True] else []
     return (Note("panorama_not_run_with", oracles=missing),) if missing else ()
 

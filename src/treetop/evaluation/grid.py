@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 from treetop.encoding.item_codecs import ItemCodec
 from treetop.errors import InvalidInput, UnknownName
-from treetop.mechanisms.panorama.mechanism import Panorama
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import MECHANISMS, mechanism_named, parameters_for
@@ -81,7 +80,7 @@ def cells_of(
             variant,
         )
         for (mechanism, variant), oracle, epsilon, k in grid
-        if not isinstance(mechanism, Panorama) or variant == KNOWN or _counts_names(oracle)
+        if not mechanism.reports_names or variant == KNOWN or _counts_names(oracle)
     )
     if not cells:
         found = ", ".join(str(oracle) for oracle in oracles)
@@ -98,7 +97,7 @@ def _variant_of(mechanism: str | Mechanism[Any]) -> tuple[Mechanism[Any], str]:
     if not isinstance(mechanism, str) or BEFORE_VARIANT not in mechanism:
         return mechanism_named(mechanism), ""
     name, _, variant = mechanism.partition(BEFORE_VARIANT)
-    if not isinstance(mechanism_named(name), Panorama):
+    if not mechanism_named(name).reports_names:
         raise InvalidInput(f"variants are those of panorama, found {mechanism!r}")
     if variant not in VARIANTS:
         raise UnknownName("variant of panorama", variant, VARIANTS)

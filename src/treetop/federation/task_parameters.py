@@ -7,8 +7,9 @@ from treetop.encoding.listed_items import ItemCatalogue, ListedItems
 from treetop.errors import PeerViolation
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.item_lists import ItemList
+from treetop.mechanisms.deployment import Mode
 from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.protocol import Mechanism, Mode
+from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import mechanism_named, parameters_for
 from treetop.mechanisms.strategy import ItemsAhead, Question, choose
 

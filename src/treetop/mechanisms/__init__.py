@@ -4,6 +4,7 @@ What a mechanism of another package needs is offered here; what lies deeper may 
 """
 
 from treetop.encoding.bit_strings import Codes, root_prefix
+from treetop.mechanisms.deployment import Deployment, Mode
 from treetop.mechanisms.dialogue import (
     AskParties,
     CollectReports,
@@ -22,8 +23,9 @@ from treetop.mechanisms.dialogue import (
 )
 from treetop.mechanisms.level_steps import TrieMechanism, TrieParameters, estimate, keep
 from treetop.mechanisms.levels import Levels
+from treetop.mechanisms.notes import Notes
 from treetop.mechanisms.parameters import Parameters, choice, number, setting, whole_number, yes_or_no
-from treetop.mechanisms.protocol import Mechanism, Mode
+from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.public_facts import PublicFacts, decode_counts, encode_counts
 from treetop.mechanisms.strict_json import code_texts, codes, decimal, record, require, whole, wholes
 from treetop.mechanisms.wire.form import WireForm
@@ -37,6 +39,7 @@ __all__ = [
     "CandidateDomain",
     "Codes",
     "CollectReports",
+    "Deployment",
     "Dialogue",
     "DivideUsers",
     "DrawGroup",
@@ -51,6 +54,7 @@ __all__ = [
     "Mechanism",
     "Member",
     "Mode",
+    "Notes",
     "Parameters",
     "PublicFacts",
     "Record",

@@ -5,15 +5,16 @@ with all its users at once; where an item lives in few parties, the lower-confid
 A user answers one level, drawn whatever she holds, and the candidates come from earlier sanitised reports only.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
+from typing import ClassVar
 
 import numpy as np
 
 from treetop.encoding.bit_strings import Codes, level_lengths, root_prefix
 from treetop.errors import InvalidInput
+from treetop.mechanisms.deployment import CanopyDeployment
 from treetop.mechanisms.dialogue import (
     AskParties,
     Dialogue,
@@ -26,8 +27,9 @@ from treetop.mechanisms.dialogue import (
 )
 from treetop.mechanisms.level_steps import least_kept
 from treetop.mechanisms.levels import Levels
+from treetop.mechanisms.notes import CanopyNotes
 from treetop.mechanisms.parameters import choice, setting, whole_number
-from treetop.mechanisms.protocol import Mechanism, Mode
+from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.summed_level import (
     CountTable,
     SharedCandidates,
@@ -38,24 +40,22 @@ from treetop.mechanisms.summed_level import (
     upload_budget,
 )
 from treetop.mechanisms.wire.canopy import CanopyWire
-from treetop.oracles.registry import AUTO, oracle_named, set_form
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.lower_confidence import cover_cut, uncovered_share
 from treetop.trie.quantised_counts import COUNT_BITS, UNARY_BITS, QuantisedCounts
 from treetop.trie.seeds import NO_SEEDS, Seeds
 from treetop.trie.significance import threshold
-from treetop.trie.user_groups import Group, GroupSizes, Weights, joining_share, level_weights, seeded_weights
-from treetop.wording import Note
-
-MIN_KEPT = 30
-NOISIER = 3.0
-"""Times the variance of the best oracle at which a reader is told."""
+from treetop.trie.user_groups import Group, Weights, joining_share, level_weights, seeded_weights
 
 
 @dataclass(frozen=True)
 class CanopyParameters(SummedParameters):
     """What the search over a public trie keeps and may send, the step of a level, and who answers it."""
+
+    tiny: ClassVar = {"bits": 8, "step_bits": 2, "kept": 2}
+    min_kept: ClassVar = 30
+    """t at least, however small k is, unless it is set."""
 
     kept: int = setting(0, "t", "Canopy: prefixes that a level keeps; 0 is max(2k, 30).", whole_number(0, 1 << 20))
     upload_budget: int = upload_budget()
@@ -82,14 +82,13 @@ class CanopyParameters(SummedParameters):
 
 
 class Canopy(Mechanism[CanopyParameters]):
-    """The two dialogues, and what they send."""
+    """The two dialogues."""
 
     name = "canopy"
     parameters = CanopyParameters
     wire = CanopyWire()
-    shares = True
-    tolerates_small_groups = True
-    tiny_settings = {"bits": 8, "step_bits": 2, "kept": 2}  # noqa: RUF012
+    deployment = CanopyDeployment(tolerates_small_groups=True)
+    notes = CanopyNotes(shares=True)
 
     def party(self, parameters: CanopyParameters, roster: Roster, party: Member) -> Dialogue[Findings]:  # noqa: ARG002
         """Run by a party: count the server's candidates level by level, then send the signed counts it asks for."""
@@ -129,53 +128,6 @@ class Canopy(Mechanism[CanopyParameters]):
         *lists, last = growing.max_candidates
         return replace(growing, max_candidates=(*lists, last + len(parameters.seeds)))
 
-    def choices(self, parameters: CanopyParameters) -> tuple[Note, ...]:
-        """Return what was chosen and why, for the reader of an answer."""
-        plan = parameters.plan
-        widest = max(plan.max_candidates)
-        oracle = parameters.oracle_for(widest)
-        limited = plan.step_bits < parameters.step_bits
-        budget = parameters.upload_budget if limited else None
-        return (
-            Note("canopy_levels", levels=plan.L, step_bits=plan.step_bits, bits=parameters.bits, budget=budget),
-            Note("canopy_kept", kept=plan.kept, least=None if parameters.kept else MIN_KEPT, candidates=widest),
-            Note("canopy_oracle", oracle=oracle.name, reason=parameters.oracle_reason(widest)),
-            Note("canopy_weights", weights=parameters.weights),
-            Note("upload_at_most", bits=plan.expected_bits(parameters.k)),
-        )
-
-    def notes(self, parameters: CanopyParameters) -> tuple[Note, ...]:
-        """Note an oracle that was asked for and is bad at this number of slots."""
-        widest = max(parameters.plan.max_candidates)
-        best = oracle_named(set_form(AUTO, parameters.items_per_user), parameters.epsilon, widest)
-        oracle = parameters.oracle_for(widest)
-        if oracle.variance(0.0, 1) < NOISIER * best.variance(0.0, 1):
-            return ()
-        return (Note("canopy_noisy_oracle", oracle=oracle.name),)
-
-    def group_weights(self, parameters: CanopyParameters) -> GroupSizes:
-        """Return the weights of the levels, as whole numbers."""
-        plan = parameters.plan
-        weights = plan.level_weights(parameters.weights, 0.0)
-        denominator = 2 * max(1, plan.L - 1) * (7 if plan.seeds else 1)  # of 1/2, of j / (L - 1) and of 13/7
-        return {Group(h): round(denominator * weight) for h, weight in enumerate(weights, start=1)}
-
-    def deployment_settings(self, settings: Mapping[str, object], *, mode: Mode, hashed: bool) -> dict[str, object]:
-        """Take public weights: every device draws its own level. Hashes share prefixes by chance, at every level."""
-        fixed = super().deployment_settings(settings, mode=mode, hashed=hashed)
-        if mode == "rounds" and str(fixed.get("seeds", "")):
-            raise InvalidInput(
-                "devices that are asked in rounds refuse names that do not descend from the level before: seeds are "
-                "for one-shot mode, found rounds"
-            )
-        if fixed.get("weights", "adaptive") == "adaptive":
-            fixed["weights"] = "equal" if hashed else "ramp"
-        return fixed
-
-    def deployment_notes(self, parameters: CanopyParameters) -> tuple[Note, ...]:
-        """Return which weights were taken."""
-        return (Note("canopy_public_weights", weights=parameters.weights),)
-
 
 @dataclass(frozen=True)
 class CanopyPlan:
@@ -195,7 +147,7 @@ class CanopyPlan:
     @classmethod
     def of(cls, parameters: CanopyParameters) -> "CanopyPlan":
         """Take the largest b up to `step_bits` whose expected upload fits the budget; t = max(2k, 30) unless set."""
-        kept = max(parameters.kept or max(2 * parameters.k, MIN_KEPT), parameters.least_kept)
+        kept = max(parameters.kept or max(2 * parameters.k, parameters.min_kept), parameters.least_kept)
         plans = [cls.stepping(parameters, b, kept) for b in range(parameters.step_bits, 0, -1)]
         budget = parameters.upload_budget
         fitting = [plan for plan in plans if not budget or plan.expected_bits(parameters.k) <= budget]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from treetop.encoding.bit_strings import LONGEST, Codes, level_lengths
 from treetop.mechanisms.dialogue import CollectReports, Dialogue, LevelTrace, Member, Record, ask
@@ -34,6 +34,8 @@ def extension_factor() -> Any:
 @dataclass(frozen=True)
 class TrieParameters(Parameters):
     """A trie of g levels over m bits."""
+
+    tiny: ClassVar = {"bits": 8, "levels": 4}
 
     levels: int = setting(24, "g", "Levels of the trie; the step is m / g bits.", whole_number(1, LONGEST))
     groups: str = setting(
@@ -70,8 +72,6 @@ T = TypeVar("T", bound=TrieParameters)
 
 class TrieMechanism(Mechanism[T]):
     """One of the paper's mechanisms: every party grows a trie of its own."""
-
-    tiny_settings = {"bits": 8, "levels": 4}  # noqa: RUF012
 
     def levels(self, parameters: T) -> Levels:
         """Return levels that keep 2k prefixes at most, which k* + eta does not exceed, or the least asked for."""

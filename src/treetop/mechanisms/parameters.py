@@ -7,7 +7,7 @@ class are what `--set` accepts for it.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from math import isfinite
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from treetop.encoding.bit_strings import LONGEST, SHORTEST
 from treetop.encoding.item_codecs import DEFAULT_HASH_KEY
@@ -109,6 +109,9 @@ def code_bits(default: int) -> Any:
 @dataclass(frozen=True)
 class Parameters:
     """What every mechanism is given; the defaults are those of the paper's section 7."""
+
+    tiny: ClassVar[Mapping[str, object]] = {"bits": SHORTEST}
+    """Settings that leave a user few possible answers: the audit enumerates them all."""
 
     k: int
     epsilon: Epsilon

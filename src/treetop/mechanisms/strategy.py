@@ -20,6 +20,7 @@ from treetop.encoding.normalisation import steps_named
 from treetop.encoding.text_code import DEFAULT_CHUNKS, MAX_CHUNKS
 from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.canopy import Canopy
+from treetop.mechanisms.deployed_groups import group_sizes
 from treetop.mechanisms.panorama.mechanism import Panorama
 from treetop.mechanisms.panorama.plan import MAX_NAME_BITS, NAME_BITS, PanoramaParameters, PanoramaPlan, name_bits_for
 from treetop.mechanisms.panorama.texts import ListedNames
@@ -95,6 +96,17 @@ class Strategy:
     reason: str
     known: ItemCatalogue | None = None
     """The catalogue, or the list that names are read from, normalised as items are."""
+    text_chunks: int = 0
+    """Parts of a text that users report behind its name; 0: nobody does."""
+
+    @property
+    def settled_encoding(self) -> str | ItemCodec | None:
+        """Return what to ask for, so that another week of the same items chooses nothing by looking at all of them."""
+        if not self.mechanism.reports_names:
+            return self.codec
+        if isinstance(self.codec, ListedItems):
+            return None
+        return Hashed.name if self.codec.hashes else self.codec.name
 
     def local_epsilon(self, users: Iterable[int], wanted: CentralGuarantee, cap: Fraction) -> Epsilon:
         """Return the epsilon with which all of these parties, even the smallest, keep a central guarantee."""
@@ -102,7 +114,7 @@ class Strategy:
         refuse_large_delta(wanted.delta, sum(sizes))
 
         def central_at(epsilon: Epsilon) -> float:
-            groups = self.mechanism.group_sizes(replace(self.parameters, epsilon=epsilon), min(sizes))
+            groups = group_sizes(self.mechanism, replace(self.parameters, epsilon=epsilon), min(sizes))
             return central_guarantee(groups, epsilon, wanted.delta).epsilon
 
         return local_epsilon(central_at, wanted, cap)
@@ -110,7 +122,7 @@ class Strategy:
     @property
     def choices(self) -> tuple[Note, ...]:
         """Return what was chosen and why, for the reader of an answer."""
-        choices = list(self.mechanism.choices(self.parameters))
+        choices = list(self.mechanism.notes.choices(self.parameters))
         known = self.known
         if known is not None and not isinstance(self.codec, ListedItems):
             choices.append(Note("names_from_list", source=known.source, words=len(known.items), ordered=known.ordered))
@@ -289,7 +301,7 @@ def _counting_hashes(question: Question, ahead: ItemsAhead, hash_key: str, reaso
     encoded = [word.encode("utf-8", errors="surrogatepass") for word in (() if words is None else words.items)]
     ordered = words is not None and words.ordered
     listed = ListedNames.hashed(encoded, codec, chunks if texts else 0, ordered=ordered)
-    return Strategy(Panorama(listed, texts=texts), parameters, codec, reason, words)
+    return Strategy(Panorama(listed, texts=texts), parameters, codec, reason, words, chunks if texts else 0)
 
 
 def check_takes_sets(mechanism: str | Mechanism[Any] | None, items: int) -> None:

@@ -18,6 +18,7 @@ from treetop.mechanisms.dialogue import (
 )
 from treetop.mechanisms.level_steps import TrieMechanism, TrieParameters, estimate, extension_factor, keep
 from treetop.mechanisms.levels import Levels
+from treetop.mechanisms.notes import Notes
 from treetop.mechanisms.parameters import choice, number, setting, yes_or_no
 from treetop.mechanisms.wire.tap import TapWire
 from treetop.trie.adaptive_extension import (
@@ -117,8 +118,6 @@ T = TypeVar("T", bound=TapParameters)
 class SharedTrieMechanism(TrieMechanism[T]):
     """A mechanism of two phases, the first of which grows the shallow trie."""
 
-    shares = True
-
     def levels(self, parameters: T) -> Levels:
         """Return levels that keep k* + eta prefixes, which 2k is not exceeded by, or the fixed extension."""
         kept = max(2 * parameters.k, parameters.least_kept, fixed_extension(parameters.k, parameters.extension_factor))
@@ -131,6 +130,7 @@ class Tap(SharedTrieMechanism[TapParameters]):
     name = "tap"
     parameters = TapParameters
     wire = TapWire()
+    notes = Notes(shares=True)
 
     def party(self, parameters: TapParameters, roster: Roster, party: Member) -> Dialogue[Findings]:  # noqa: ARG002
         """Run by a party: both phases, every extension adaptive."""

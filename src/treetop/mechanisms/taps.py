@@ -1,16 +1,16 @@
 """TAPS (Alg. 4 of the paper): TAP with consensus-based pruning, one party after the other."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from treetop.encoding.bit_strings import Codes, root_prefix
+from treetop.mechanisms.deployment import TapsDeployment
 from treetop.mechanisms.dialogue import AskParties, Dialogue, DivideUsers, Findings, HearServer, Member, Roster, ask
 from treetop.mechanisms.level_steps import estimate
+from treetop.mechanisms.notes import TapsNotes
 from treetop.mechanisms.parameters import number, setting, yes_or_no
-from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.tap import (
     SharedTrieMechanism,
     TapParameters,
@@ -31,7 +31,6 @@ from treetop.trie.consensus_pruning import (
 from treetop.trie.global_ranking import GlobalRanking, summed
 from treetop.trie.support import Support
 from treetop.trie.user_groups import VALIDATING, Group, GroupSizes, with_validation_sets
-from treetop.wording import Note
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,8 @@ class Taps(SharedTrieMechanism[TapsParameters]):
     name = "taps"
     parameters = TapsParameters
     wire = TapsWire()
-    prunes = True
+    deployment = TapsDeployment(prunes=True)
+    notes = TapsNotes(shares=True)
 
     def party(self, parameters: TapsParameters, roster: Roster, party: Member) -> Dialogue[Findings]:
         """Run by party P_i: both phases, pruning with what P_{i-1} found and P_i validates."""
@@ -95,41 +95,6 @@ class Taps(SharedTrieMechanism[TapsParameters]):
                 findings |= answer
                 message = Continue(shared, answer[name].D, name)
         return summed([found.estimates for found in findings.values()]).top(parameters.k)
-
-    def message_notes(self, facts: PublicFacts[TapsParameters], message: object) -> tuple[Note, ...]:
-        """Run by the server: note that a party gets the lists of another than the one before it."""
-        previous = facts.roster.previous(facts.member)
-        if not isinstance(message, Continue) or not message.D or previous is None or message.author == previous.name:
-            return ()
-        return (
-            Note("prunes_with_another_list", missing=previous.name, party=facts.member.name, author=message.author),
-        )
-
-    def validates(self, facts: PublicFacts[TapsParameters]) -> bool:
-        """Run by the party: whether it hears of another's lists: not the first one, and not without pruning."""
-        return facts.parameters.pruning and facts.roster.previous(facts.member) is not None
-
-    def usable(
-        self, facts: PublicFacts[TapsParameters], message: object, groups: Mapping[Group, int], min_validation: int
-    ) -> tuple[object, tuple[Note, ...]]:
-        """Run by the party: leave out the lists that must not prune here, and note why.
-
-        Of 2k prefixes the k that seem less frequent may be pruned. A shorter list would be pruned whole, whatever the
-        own users say: whoever wrote it could choose what the next party loses (T7).
-        """
-        if not isinstance(message, Continue):
-            return message, ()
-        refused: dict[int, Note] = {}
-        for level, lists in message.D.items():
-            prefixes = len(lists.frequent)
-            if prefixes < 2 * facts.parameters.k:
-                refused[level] = Note(
-                    "level_list_short", levels=[level], prefixes=prefixes, least=2 * facts.parameters.k
-                )
-            elif min(groups.get(Group(level, role), 0) for role in VALIDATING) < min_validation:
-                refused[level] = Note("level_without_validation", levels=[level], least=min_validation)
-        kept = {level: lists for level, lists in message.D.items() if level not in refused}
-        return replace(message, D=kept), tuple(refused.values())
 
 
 def taps_groups(parameters: TapsParameters, roster: Roster, party: Member) -> GroupSizes:

@@ -195,7 +195,7 @@ def simulated_answer(
         notes=(
             *ready.notes,
             *_empty_level_notes(outcome),
-            *mechanism.ranking_notes(outcome.ranking),
+            *mechanism.notes.of_ranking(outcome.ranking),
             *_shortfall_notes(parties, central),
         ),
         choices=(*_set_choices(outcome, population, parameters), *ready.strategy.choices, *chosen),

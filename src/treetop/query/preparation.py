@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from treetop.datasets.federation import Federation
-from treetop.encoding.hashed_text import HashedText, chunks_needed
+from treetop.encoding.hashed_text import chunks_needed
 from treetop.encoding.listed_items import ListedItems
 from treetop.encoding.normalisation import steps_named
 from treetop.encoding.text_code import CHUNK_BITS, MAX_CHUNKS
-from treetop.mechanisms.panorama.mechanism import Panorama
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import unread_settings
@@ -68,38 +67,42 @@ def prepared(
     strategy = choose(question, ahead, parties=len(federation.parties), hash_key=key)
     population = (populations or Populations()).of(federation, steps, strategy)
     known = () if strategy.known is None else strategy.known.notes
-    notes = (*population.notes, *known, *_long_text_notes(federation, strategy), *_mechanism_notes(strategy, question))
-    if strategy.mechanism.shares and len(population.parties) == 1:
-        notes = (*notes, Note("nobody_to_share_with", mechanism=strategy.mechanism.name))
+    notes = (
+        *population.notes,
+        *known,
+        *_long_text_notes(federation, strategy),
+        *_mechanism_notes(strategy, question),
+        *strategy.mechanism.notes.of_parties(strategy.mechanism.name, len(population.parties)),
+    )
     return Prepared(strategy, population, notes)
 
 
 def _mechanism_notes(strategy: Strategy, question: Question) -> tuple[Note, ...]:
     """Note the settings that a mechanism does not read, and what a reader would not expect of the others."""
     mechanism = strategy.mechanism
-    return (*unread_settings(mechanism, question.settings), *mechanism.notes(strategy.parameters))
+    return (*unread_settings(mechanism, question.settings), *mechanism.notes.of_parameters(strategy.parameters))
 
 
 def _long_text_notes(federation: Federation, strategy: Strategy) -> tuple[Note, ...]:
     """Note which texts no report carries whole, and how many chunks would."""
-    mechanism, codec = strategy.mechanism, strategy.codec
-    if not (isinstance(mechanism, Panorama) and mechanism.texts and isinstance(codec, HashedText)):
+    chunks = strategy.text_chunks
+    if not chunks:
         return ()
     needed = chunks_needed(federation.items)
-    too_long = int(np.count_nonzero(needed > codec.chunks))
+    too_long = int(np.count_nonzero(needed > chunks))
     if not too_long:
         return ()
     most = int(needed.max())
     room = int(np.quantile(needed, ENOUGH_FIT, method="higher"))
     if most > MAX_CHUNKS:
-        return (Note("texts_too_long", items=too_long, bits=CHUNK_BITS * codec.chunks, needed=most, most=MAX_CHUNKS),)
+        return (Note("texts_too_long", items=too_long, bits=CHUNK_BITS * chunks, needed=most, most=MAX_CHUNKS),)
     return (
         Note(
             "texts_cut_short",
             items=too_long,
-            bits=CHUNK_BITS * codec.chunks,
+            bits=CHUNK_BITS * chunks,
             chunks=most,
-            enough=room if codec.chunks < room < most else None,
+            enough=room if chunks < room < most else None,
             share=ENOUGH_FIT,
         ),
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from tests.support.added_mechanism import Halves
@@ -105,8 +105,12 @@ def test_candidates_of_taps_are_pruned_by_companions_in_both_validation_sets() -
     assert max(pruned) > 0
 
 
+class SummedParameters(CanopyParameters):
+    tiny: ClassVar = {**CanopyParameters.tiny, "score": "sum"}
+
+
 class SummedCanopy(Canopy):
-    tiny_settings = {**Canopy.tiny_settings, "score": "sum"}  # noqa: RUF012
+    parameters = SummedParameters
 
 
 @pytest.mark.parametrize("mechanism", [Canopy(), SummedCanopy()], ids=["lower_confidence", "sum"])
@@ -116,7 +120,7 @@ def test_later_shares_of_canopy_react_to_earlier_reports(mechanism: Canopy) -> N
     shares = [[draws(transcript) for transcript in of_pattern] for of_pattern in transcripts]
     assert len({each[0] for each in (*shares[0], *shares[1])}) == 1
     assert len({*shares[0], *shares[1]}) > 1
-    assert len(set(shares[1])) == (1 if mechanism.tiny_settings.get("score") == "sum" else 2)
+    assert len(set(shares[1])) == (1 if mechanism.parameters.tiny.get("score") == "sum" else 2)
     odds, _ = worst_odds(Scene(mechanism), ONE, 600)
     assert odds.within(ONE)
     assert odds.tight(ONE)

@@ -7,7 +7,7 @@ from tests.support.populations import population, three_parties, zipf
 
 import treetop
 from treetop.errors import InvalidInput, PromiseBroken
-from treetop.mechanisms.canopy import MIN_KEPT, Canopy, CanopyParameters, CanopyPlan
+from treetop.mechanisms.canopy import Canopy, CanopyParameters, CanopyPlan
 from treetop.mechanisms.dialogue import (
     AskParties,
     CollectReports,
@@ -67,28 +67,31 @@ class TestPlan:
         plan = CanopyPlan.of(parameters(k=10, upload_budget=40_000))
         assert plan.step_bits < 8
         assert plan.expected_bits(10) <= 40_000
-        assert CanopyPlan.stepping(parameters(k=10), plan.step_bits + 1, MIN_KEPT).expected_bits(10) > 40_000
+        assert (
+            CanopyPlan.stepping(parameters(k=10), plan.step_bits + 1, CanopyParameters.min_kept).expected_bits(10)
+            > 40_000
+        )
 
     def test_a_budget_that_nothing_fits_is_refused(self) -> None:
         with pytest.raises(InvalidInput, match=r"upload_budget must be at least .* found 100"):
             CanopyPlan.of(parameters(upload_budget=100))
 
     def test_choices_say_why(self) -> None:
-        levels, kept, oracle, weights, upload = Canopy().choices(parameters(k=10, epsilon=2))
+        levels, kept, oracle, weights, upload = Canopy().notes.choices(parameters(k=10, epsilon=2))
         assert levels == Note("canopy_levels", levels=6, step_bits=8, bits=48, budget=None)
         assert kept == Note("canopy_kept", kept=30, least=30, candidates=7680)
         assert (oracle.parameters["oracle"], weights.parameters["weights"]) == ("olh", "adaptive")
         assert round(upload.parameters["bits"], -3) == 70_000
         asked = parameters(kept=5, oracle="oue", upload_budget=9000, weights="ramp")
-        levels, kept, _, weights, _ = Canopy().choices(asked)
+        levels, kept, _, weights, _ = Canopy().notes.choices(asked)
         assert (levels.parameters["budget"], kept.parameters["least"]) == (9000, None)
         assert weights == Note("canopy_weights", weights="ramp")
-        assert Canopy().choices(parameters(bits=8, kept=2, step_bits=2))[2].parameters["oracle"] == "krr"
+        assert Canopy().notes.choices(parameters(bits=8, kept=2, step_bits=2))[2].parameters["oracle"] == "krr"
 
 
 def test_a_deployment_takes_public_weights_unless_they_are_public_already() -> None:
     def weights(hashed: bool, **settings: object) -> object:
-        return Canopy().deployment_settings(settings, mode="one-shot", hashed=hashed)["weights"]
+        return Canopy().deployment.settings(CanopyParameters, settings, mode="one-shot", hashed=hashed)["weights"]
 
     assert (weights(False), weights(True)) == ("ramp", "equal")
     assert weights(False, weights="adaptive") == "ramp"

@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 
 from treetop.errors import InvalidInput
+from treetop.mechanisms.deployed_groups import group_sizes
 from treetop.mechanisms.registry import mechanism_named
 from treetop.mechanisms.strategy import ItemsAhead, Question, choose
 from treetop.privacy.epsilon import Epsilon
@@ -17,11 +18,11 @@ WANTED = CentralGuarantee(0.5, 1e-8)
 
 def test_names_and_chunks_are_one_group_and_levels_are_several() -> None:
     panorama = choose(Question(), ItemsAhead(), parties=2, hash_key="00")
-    assert panorama.mechanism.group_sizes(panorama.parameters, 9_000) == (9_000,)
+    assert group_sizes(panorama.mechanism, panorama.parameters, 9_000) == (9_000,)
     fedpem = mechanism_named("fedpem")
-    levels = fedpem.group_sizes(fedpem.parameters(10, Epsilon(2), levels=24), 24_000)
+    levels = group_sizes(fedpem, fedpem.parameters(10, Epsilon(2), levels=24), 24_000)
     assert levels == (1_000,) * 24
-    assert fedpem.group_sizes(fedpem.parameters(10, Epsilon(2), levels=24), 5) == (1,) * 24  # alone, if there
+    assert group_sizes(fedpem, fedpem.parameters(10, Epsilon(2), levels=24), 5) == (1,) * 24  # alone, if there
 
 
 @pytest.mark.parametrize("mechanism", [None, "canopy"])
@@ -30,7 +31,7 @@ def test_the_smallest_party_keeps_what_was_asked_for(mechanism: str | None) -> N
     found = strategy.local_epsilon([30_000, 500_000], WANTED, CAP)
 
     def central(epsilon: Epsilon) -> float:
-        groups = strategy.mechanism.group_sizes(replace(strategy.parameters, epsilon=epsilon), 30_000)
+        groups = group_sizes(strategy.mechanism, replace(strategy.parameters, epsilon=epsilon), 30_000)
         return central_guarantee(groups, epsilon, WANTED.delta).epsilon
 
     assert central(found) <= 0.5 < central(Epsilon(float(found) + 0.01))

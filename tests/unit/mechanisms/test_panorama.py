@@ -222,10 +222,10 @@ def test_long_texts_need_every_chunk_alike_and_more_users() -> None:
 
 def test_what_a_run_says() -> None:
     mechanism = Panorama()
-    assert mechanism.choices(parameters())[0] == Note(
+    assert mechanism.notes.choices(parameters())[0] == Note(
         "panorama_reports", bits=16, hashed=True, oracle="walsh", text_share=0.3, chunks=12
     )
-    assert replace(mechanism, texts=False).choices(parameters())[0].parameters["text_share"] == 0
+    assert replace(mechanism, texts=False).notes.choices(parameters())[0].parameters["text_share"] == 0
     assert mechanism.levels(parameters()).lengths == (0, BITS)
     assert mechanism.wire.uploads(parameters()) == 4
     assert replace(mechanism, discovers=False).wire.uploads(parameters()) == 2

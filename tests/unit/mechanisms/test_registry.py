@@ -12,6 +12,8 @@ from tests.support.populations import zipf
 import treetop
 from treetop.errors import InvalidInput, PeerViolation, UnknownName
 from treetop.federation.server.planning import QueryOrder, planned_task
+from treetop.mechanisms.deployed_groups import group_weights
+from treetop.mechanisms.deployment import Deployment
 from treetop.mechanisms.dialogue import Member, Roster
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.public_facts import PublicFacts
@@ -98,7 +100,7 @@ def test_a_deployment_names_its_mechanism() -> None:
 
 
 class InRoundsOnly(Halves):
-    modes = ("rounds",)
+    deployment = Deployment(modes=("rounds",))
 
 
 def test_a_mode_that_a_mechanism_does_not_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +130,7 @@ def test_what_the_defaults_cannot_do_they_say() -> None:
     with pytest.raises(PeerViolation, match="message: expected none"):
         wire.decode_message(facts, {"shared": []})
     with pytest.raises(InvalidInput, match="halves expects group_weights"):
-        Undivided().group_weights(parameters)
+        group_weights(Undivided(), parameters)
     assert halves.levels(parameters).max_kept is None
     assert halves.levels(parameters).max_candidates == (16, 256)
     assert halves.levels(HalvesParameters(3, Epsilon(1), bits=40)).max_candidates == (1 << 20, 1 << 22)

@@ -42,13 +42,13 @@ class TestPlan:
 
     def test_the_last_level_gets_65_percent_by_whole_weights(self) -> None:
         for bits, rule in ((8, "ramp"), (12, "ramp"), (48, "ramp"), (48, "equal")):
-            weights = Canopy().group_weights(parameters(bits=bits, weights=rule))
+            weights = Canopy().deployment.group_weights(parameters(bits=bits, weights=rule))
             last = weights[max(weights, key=lambda group: group.level)]
             assert 20 * last == 13 * sum(weights.values())
-        assert Canopy().group_weights(parameters("", weights="ramp")) == {Group(1): 1, Group(2): 4}
+        assert Canopy().deployment.group_weights(parameters("", weights="ramp")) == {Group(1): 1, Group(2): 4}
 
     def test_one_level_needs_no_weights(self) -> None:
-        assert Canopy().group_weights(parameters(step_bits=8)) == {Group(1): 28}
+        assert Canopy().deployment.group_weights(parameters(step_bits=8)) == {Group(1): 28}
 
     def test_seeds_are_codes(self) -> None:
         with pytest.raises(InvalidInput, match="seeds must be codes of 8 bits, found 1ff"):
@@ -58,10 +58,10 @@ class TestPlan:
 
     def test_devices_in_rounds_would_refuse_them(self) -> None:
         with pytest.raises(InvalidInput, match="seeds are for one-shot mode, found rounds"):
-            Canopy().deployment_settings({"seeds": "3"}, mode="rounds", hashed=False)
-        fixed = Canopy().deployment_settings({"seeds": "3"}, mode="one-shot", hashed=False)
+            Canopy().deployment.settings(CanopyParameters, {"seeds": "3"}, mode="rounds", hashed=False)
+        fixed = Canopy().deployment.settings(CanopyParameters, {"seeds": "3"}, mode="one-shot", hashed=False)
         assert fixed["seeds"] == "3"
-        assert "seeds" not in Canopy().deployment_settings({}, mode="rounds", hashed=False)
+        assert "seeds" not in Canopy().deployment.settings(CanopyParameters, {}, mode="rounds", hashed=False)
 
     def test_both_sides_know_how_long_the_last_list_is(self) -> None:
         member = Member("a", 100)

@@ -177,10 +177,10 @@ class TestWhatIsSaid:
 
     def test_a_budget_that_list_and_texts_exceed_is_noted(self) -> None:
         small = chosen(word_list=LIST, settings={"upload_budget": 5_000})
-        (note,) = small.mechanism.notes(small.parameters)
+        (note,) = small.mechanism.notes.of_parameters(small.parameters)
         assert (note.code, note.parameters["budget"]) == ("upload_budget_exceeded", 5_000)
         for strategy in (chosen(word_list=LIST, settings={"upload_budget": 900_000}), chosen(), chosen(catalogue=LIST)):
-            assert strategy.mechanism.notes(strategy.parameters) == ()
+            assert strategy.mechanism.notes.of_parameters(strategy.parameters) == ()
 
     def test_shared_hashes(self) -> None:
         assert shared_hash_chance(1, 24) == 0

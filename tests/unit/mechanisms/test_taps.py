@@ -69,34 +69,34 @@ def test_the_last_party_has_nobody_to_send_lists_to() -> None:
 
 def test_a_party_that_prunes_with_anothers_list_is_named() -> None:
     message = Continue(SHARED, {2: LISTS}, "a")
-    assert Taps().message_notes(facts(1), message) == ()
-    assert Taps().message_notes(facts(2), message) == (
+    assert Taps().notes.of_message(facts(1), message) == ()
+    assert Taps().notes.of_message(facts(2), message) == (
         Note("prunes_with_another_list", missing="b", party="c", author="a"),
     )
-    assert Taps().message_notes(facts(2), replace(message, D={})) == ()
-    assert Taps().message_notes(facts(0), Continue(SHARED)) == ()
-    assert Taps().message_notes(facts(2), None) == ()
+    assert Taps().notes.of_message(facts(2), replace(message, D={})) == ()
+    assert Taps().notes.of_message(facts(0), Continue(SHARED)) == ()
+    assert Taps().notes.of_message(facts(2), None) == ()
 
 
 def test_the_first_party_and_taps_without_pruning_validate_nothing() -> None:
-    assert [Taps().validates(facts(party)) for party in range(3)] == [False, True, True]
-    assert not Taps().validates(facts(1, pruning=False))
+    assert [Taps().deployment.validates(facts(party)) for party in range(3)] == [False, True, True]
+    assert not Taps().deployment.validates(facts(1, pruning=False))
 
 
 def test_a_level_with_small_validation_sets_is_not_pruned() -> None:
     groups = {Group(level, role): 10 * level for level in (2, 3) for role in VALIDATING}
     message = Continue(SHARED, {2: LISTS, 3: LISTS, 4: LISTS}, "a")
-    usable, notes = Taps().usable(facts(), message, groups, min_validation=21)
+    usable, notes = Taps().deployment.usable(facts(), message, groups, min_validation=21)
     assert isinstance(usable, Continue)
     assert list(usable.D) == [3]
     assert notes == tuple(Note("level_without_validation", levels=[level], least=21) for level in (2, 4))
-    assert Taps().usable(facts(), None, groups, 21) == (None, ())
+    assert Taps().deployment.usable(facts(), None, groups, 21) == (None, ())
 
 
 def test_a_list_that_would_be_pruned_whole_is_not_used() -> None:
     short = replace(LISTS, infrequent=LISTS.infrequent[:3], frequent=LISTS.frequent[:3])
     groups = {Group(2, role): 500 for role in VALIDATING}
-    usable, notes = Taps().usable(facts(), Continue(SHARED, {2: short}, "a"), groups, min_validation=1)
+    usable, notes = Taps().deployment.usable(facts(), Continue(SHARED, {2: short}, "a"), groups, min_validation=1)
     assert isinstance(usable, Continue)
     assert usable.D == {}
     assert notes == (Note("level_list_short", levels=[2], prefixes=3, least=4),)

@@ -18,7 +18,7 @@ from treetop.cli.shared.option_groups import gathers
 from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target, deliver
 from treetop.errors import QueryFailed
 from treetop.federation.wire.refusals import Refusal
-from treetop.mechanisms.protocol import MODES
+from treetop.mechanisms.deployment import MODES
 from treetop.services.server.client import ServerClient
 
 POLL_SECONDS = 1.0

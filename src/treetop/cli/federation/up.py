@@ -31,7 +31,7 @@ from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checke
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.encoding.normalisation import steps_named
 from treetop.errors import InvalidInput, UnknownName
-from treetop.mechanisms.protocol import MODES
+from treetop.mechanisms.deployment import MODES
 from treetop.oracles.registry import AUTO, oracle_names
 from treetop.privacy.shuffling import asked_guarantee
 from treetop.query.local_campaign import weekly_answers

@@ -135,8 +135,8 @@ class PartySession:
         self._facts = PublicFacts(parameters_of(task), roster, member, task.lengths, task.max_slots)
         rows_of_groups = collected["groups"] if task.one_shot else self._assigned(begin["beacon"], collected)
         self._groups = read_groups(task, rows_of_groups, devices)
-        at_hand = GroupsAtHand(task, self._groups, self._mechanism.validates(self._facts))
-        if not self._mechanism.tolerates_small_groups and (reason := at_hand.too_small()):
+        at_hand = GroupsAtHand(task, self._groups, self._mechanism.deployment.validates(self._facts))
+        if not self._mechanism.deployment.tolerates_small_groups and (reason := at_hand.too_small()):
             raise Withdrawal(reason)
         return self._heard(begin["message"])
 
@@ -161,7 +161,9 @@ class PartySession:
         """Return the mechanism's next message, as far as the own groups are large enough for it."""
         message = self._mechanism.wire.decode_message(self._facts, content)
         self._facts.messages.append(message)
-        usable, notes = self._mechanism.usable(self._facts, message, self._groups, self._task.least.validation)
+        usable, notes = self._mechanism.deployment.usable(
+            self._facts, message, self._groups, self._task.least.validation
+        )
         self._notes += notes
         return usable
 
@@ -256,7 +258,7 @@ class PartySession:
     def _without(self, request: CollectReports, tally: Tally) -> Tally:
         """Go on without a level's reports where that is possible, or withdraw."""
         least = self._least([request.group])
-        if request.group.role is Role.ESTIMATE and not self._mechanism.tolerates_small_groups:
+        if request.group.role is Role.ESTIMATE and not self._mechanism.deployment.tolerates_small_groups:
             raise Withdrawal(f"{request.group}: {tally.reports} reports, fewer than {least}")
         group = request.group
         self._notes.append(

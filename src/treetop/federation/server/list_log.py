@@ -50,7 +50,7 @@ def check_list(
     require(listed.party == facts.member.name, "party of a list", facts.member.name, listed.party)
     require(question.group in weights_at(task, listed.party), "group of a list", "one of the party", question.group)
     check_question(task, question.group, question, listed.published)
-    require(mechanism.prunes or not question.pruned, "pruned candidates", "none", len(question.pruned))
+    require(mechanism.deployment.prunes or not question.pruned, "pruned candidates", "none", len(question.pruned))
     named = mechanism.wire.published_prefixes(facts)
     if named is not None:
         same = listed.published.prefixes == tuple(sorted(map(int, named.tolist())))

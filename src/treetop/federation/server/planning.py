@@ -29,8 +29,10 @@ from treetop.federation.task import (
 from treetop.federation.task_parameters import known_items, mechanism_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.signed_documents import canonical_json
+from treetop.mechanisms.deployed_groups import group_weights, task_lengths
+from treetop.mechanisms.deployment import MODES, Mode
 from treetop.mechanisms.parameters import P, Parameters
-from treetop.mechanisms.protocol import MODES, Mechanism, Mode
+from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import known_setting, mechanism_named, registered_mechanism, unread_settings
 from treetop.mechanisms.strategy import TRIE, ItemsAhead, Question, Strategy, check_takes_sets, choose
 from treetop.mechanisms.strict_json import COUNT_BYTES, code_bytes
@@ -125,8 +127,9 @@ class QueryOrder:
             if self.sets.items_per_user > 1:
                 check_takes_sets(self.mechanism, self.sets.items_per_user)
         mechanism = self._asked.mechanism
-        if self.mode not in mechanism.modes:
-            known = f"in {' or '.join(mechanism.modes)} mode" if mechanism.modes else "in simulations only"
+        modes = mechanism.deployment.modes
+        if self.mode not in modes:
+            known = f"in {' or '.join(modes)} mode" if modes else "in simulations only"
             raise InvalidInput(f"{mechanism.name} can be asked {known}, found {self.mode}")
 
     @property
@@ -196,13 +199,13 @@ class QueryOrder:
         chosen, oracle = self._asked, deployable_oracles(one_shot=one_shot)[self.oracle]
         mechanism: Mechanism[Any] = chosen.mechanism
         if one_shot and self.oracle == AUTO:
-            oracle = mechanism.hashing_oracle
+            oracle = mechanism.deployment.hashing_oracle
         hashed = chosen.codec.hashes
-        settings = mechanism.deployment_settings(self.settings, mode=self.mode, hashed=hashed)
+        settings = mechanism.deployment.settings(mechanism.parameters, self.settings, mode=self.mode, hashed=hashed)
         strategy = self._chosen(settings, oracle)
         mechanism, asked = strategy.mechanism, strategy.parameters
         texts = {name: _text(asked, name, settings) for name in settings} | {"bits": str(asked.bits)}
-        lengths, max_slots = mechanism.task_lengths(asked), MAX_SLOTS
+        lengths, max_slots = task_lengths(mechanism, asked), MAX_SLOTS
         if mechanism.reports_names and hashed:
             texts |= {"hash_key": asked.hash_key} | ({"text_chunks": str(len(lengths) - 2)} if len(lengths) > 2 else {})
         uploads = mechanism.wire.uploads(asked)
@@ -254,11 +257,11 @@ def _refuse_short_lists(task: DeviceTask) -> None:
 def plan_notes(task: DeviceTask) -> tuple[Note, ...]:
     """Say what a reader of the answer would not expect of these settings."""
     mechanism = mechanism_named(task.mechanism)
-    notes = [*unread_settings(mechanism, dict(task.settings))]
-    notes += mechanism.deployment_notes(parameters_of(task))
-    if mechanism.shares and len(task.parties) == 1:
-        notes.append(Note("nobody_to_share_with", mechanism=mechanism.name))
-    return tuple(notes)
+    return (
+        *unread_settings(mechanism, dict(task.settings)),
+        *mechanism.notes.of_deployment(parameters_of(task)),
+        *mechanism.notes.of_parties(mechanism.name, len(task.parties)),
+    )
 
 
 def _text(asked: Parameters, name: str, settings: Mapping[str, object]) -> str:
@@ -305,7 +308,7 @@ def longest_reply(task: DeviceTask, listed: ItemList | None = None) -> int:
 
 def weighted_groups(mechanism: Mechanism[P], parameters: P) -> tuple[WeightedGroup, ...]:
     """Return the groups of a task, with weights as small as they can be."""
-    sizes = {group: size for group, size in mechanism.group_weights(parameters).items() if size}
+    sizes = {group: size for group, size in group_weights(mechanism, parameters).items() if size}
     common = gcd(*sizes.values())
     ordered = sorted(sizes, key=lambda group: (group.level, _ROLES.index(group.role)))
     return tuple(WeightedGroup(group, sizes[group] // common) for group in ordered)

@@ -158,7 +158,7 @@ class ServerQuery:
         """Return the next message to a party; the first one also says who takes part."""
         facts = self._facts[party]
         facts.messages.append(said)
-        self._notes += self._mechanism.message_notes(facts, said)
+        self._notes += self._mechanism.notes.of_message(facts, said)
         message = self._mechanism.wire.encode_message(said)
         if len(facts.messages) > 1:
             return ServerMessage("say", {"message": message})

@@ -136,13 +136,13 @@ def answer_of(
         notes=(
             *plan_notes(task),
             *notes,
-            *mechanism.ranking_notes(ranking),
+            *mechanism.notes.of_ranking(ranking),
             *(at_party(entry.name, note) for entry in records for note in join_levels(entry.notes)),
             *(at_party(name, note) for name, found in promised.items() for note in found.shortfall(central)),
         ),
         choices=(
             *(() if task.sets is None else choices_of_sets(task.sets, task.oracle, parameters.epsilon)),
-            *(choices or mechanism.choices(parameters)),
+            *(choices or mechanism.notes.choices(parameters)),
         ),
         missing=tuple(
             MissingParty(entry.name, left[entry.name], entry.levels, expected.users.get(entry.name))

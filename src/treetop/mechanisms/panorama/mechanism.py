@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treetop.encoding.bit_strings import Codes, code_array
-from treetop.encoding.hashed_text import shared_hash_chance
 from treetop.encoding.item_codecs import Hashed
 from treetop.errors import InvalidInput
+from treetop.mechanisms.deployment import PanoramaDeployment
 from treetop.mechanisms.dialogue import (
     AskParties,
     CollectNames,
@@ -33,7 +33,7 @@ from treetop.mechanisms.dialogue import (
     ask,
 )
 from treetop.mechanisms.levels import Levels
-from treetop.mechanisms.panorama.deployment import DeployedNames
+from treetop.mechanisms.notes import PanoramaNotes
 from treetop.mechanisms.panorama.discovery import ConspicuousNames, most_conspicuous
 from treetop.mechanisms.panorama.name_counts import NameCounts, SurveyedNames
 from treetop.mechanisms.panorama.plan import (
@@ -47,6 +47,7 @@ from treetop.mechanisms.panorama.plan import (
 )
 from treetop.mechanisms.panorama.ranking import ZETA, ClosingRound, Reporting
 from treetop.mechanisms.panorama.texts import ChunkCounts, ListedNames, Texts, chunk_rows, spelt_texts
+from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.wire.panorama import (
     ChunksWanted,
     CountsWanted,
@@ -65,10 +66,8 @@ from treetop.trie.lower_confidence import best_indices, scored
 from treetop.trie.quantised_counts import QuantisedCounts
 from treetop.trie.significance import threshold
 from treetop.trie.user_groups import Group
-from treetop.wording import Note
 
 EVERYBODY = 1.0
-WORTH_SAYING = 0.0005
 
 
 FAR_BELOW = 2.5
@@ -99,7 +98,7 @@ def catalogue_oracle(parameters: PanoramaParameters, size: int) -> FrequencyOrac
 
 
 @dataclass(frozen=True, eq=False)
-class Panorama(DeployedNames):
+class Panorama(Mechanism[PanoramaParameters]):
     """The two dialogues, over a public list and, where it discovers, over all names that there can be."""
 
     listed: ListedNames = ListedNames.hashed([], Hashed(MAX_NAME_BITS), 0, ordered=False)  # noqa: RUF009  frozen
@@ -108,7 +107,7 @@ class Panorama(DeployedNames):
     """Whether some users report a chunk of their text."""
 
     name = "panorama"
-    tiny_settings = {"bits": 8, "text_chunks": 1}  # noqa: RUF012
+    reports_names = True
 
     @property
     def parameters(self) -> type[PanoramaParameters]:
@@ -254,45 +253,18 @@ class Panorama(DeployedNames):
         """Return how names and counts are written, which the list decides."""
         return PanoramaWire(self)
 
-    def choices(self, parameters: PanoramaParameters) -> tuple[Note, ...]:
-        """Return what was chosen and why, for the reader of an answer."""
-        oracle = self.oracle(parameters).name
-        if self.is_catalogue:
-            return (Note("panorama_catalogue", items=len(self.listed), oracle=oracle),)
-        choices = [
-            Note(
-                "panorama_reports",
-                bits=parameters.bits,
-                hashed=self.listed.texts is not None,
-                oracle=oracle,
-                text_share=parameters.rho if self.texts else 0.0,
-                chunks=parameters.text_chunks,
-            )
-        ]
-        chance = shared_hash_chance(parameters.expected_items, parameters.bits)
-        if chance > WORTH_SAYING:
-            choices.append(Note("hashes_shared", items=parameters.expected_items, chance=chance))
-        plan = self._expected_plan(parameters)
-        bits = plan.expected_bits(parameters, len(self.listed), signed=False)
-        choices.append(Note("panorama_upload", tau=plan.tau, bits=bits))
-        return tuple(choices)
+    @property
+    def deployment(self) -> PanoramaDeployment:  # type: ignore[override]
+        """Return what devices are told, which the list decides."""
+        return PanoramaDeployment(panorama=self)
 
-    def notes(self, parameters: PanoramaParameters) -> tuple[Note, ...]:
-        """Note a budget of a party's upload that is too small for what is asked."""
-        needed = self._expected_plan(parameters).expected_bits(parameters, len(self.listed), signed=False)
-        if not self.discovers or not parameters.upload_budget or needed <= parameters.upload_budget:
-            return ()
-        return (Note("upload_budget_exceeded", needed=needed, budget=parameters.upload_budget),)
+    @property
+    def notes(self) -> PanoramaNotes:  # type: ignore[override]
+        """Return what is said of names and list."""
+        return PanoramaNotes(panorama=self)
 
-    def _expected_plan(self, parameters: PanoramaParameters) -> PanoramaPlan:
+    def expected_plan(self, parameters: PanoramaParameters) -> PanoramaPlan:
         """Return the plan for few parties, to speak of before they are known."""
         return PanoramaPlan.of(
             parameters, len(self.listed), signed=False, discovers=self.discovers, texts=self.texts
         )  # fmt: skip
-
-    def ranking_notes(self, ranking: GlobalRanking) -> tuple[Note, ...]:
-        """Note the names of the answer that are several words, between which the list cannot decide."""
-        shown = sum(name in self.listed.undecided for name in ranking.prefixes.tolist())
-        if not shown:
-            return ()
-        return (Note("words_share_hash", names=shown),)

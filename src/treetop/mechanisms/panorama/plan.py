@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import ClassVar
 
 from treetop.encoding.bit_strings import SHORTEST
 from treetop.encoding.item_codecs import DEFAULT_HASH_KEY
@@ -37,6 +38,8 @@ def name_bits_for(expected_items: int) -> int:
 @dataclass(frozen=True)
 class PanoramaParameters(SummedParameters):
     """What a party may send, and who reports a part of a text; `bits` are those of a name."""
+
+    tiny: ClassVar = {"bits": 8, "text_chunks": 1}
 
     bits: int = code_bits(NAME_BITS)
     upload_budget: int = upload_budget()

@@ -13,8 +13,9 @@ from treetop.federation.task import DeviceTask
 from treetop.federation.task_codec import codec_of
 from treetop.federation.task_parameters import mechanism_of, mode_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
+from treetop.mechanisms.deployed_groups import task_lengths
+from treetop.mechanisms.deployment import MODES
 from treetop.mechanisms.parameters import Parameters
-from treetop.mechanisms.protocol import MODES
 from treetop.mechanisms.registry import MECHANISMS, mechanism_named
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.registry import oracle_named, oracle_names
@@ -24,7 +25,7 @@ from treetop.privacy.epsilon import Epsilon
 from treetop.trie.user_groups import Group, Role
 from treetop.wording import Note
 
-IN_ROUNDS = [name for name in MECHANISMS if "rounds" in MECHANISMS[name].modes]
+IN_ROUNDS = [name for name in MECHANISMS if "rounds" in MECHANISMS[name].deployment.modes]
 EPSILONS = ["0.1", "0.5", "1", "1.5", "2", "3", "4", "5.25", "8", "11", "16"]
 
 
@@ -109,7 +110,7 @@ def test_parties_read_from_a_task_what_the_server_planned(more: dict[str, Any]) 
         told.listed.chunks.tolist(),
     )
     assert (mechanism.discovers, mechanism.texts) == (told.discovers, told.texts)
-    assert mechanism.task_lengths(parameters_of(task)) == task.lengths
+    assert task_lengths(mechanism, parameters_of(task)) == task.lengths
     codec = codec_of(task, order.listed.items if order.listed else ())
     assert (codec.name, codec.bits) == (planned.codec.name, planned.codec.bits)
     other = ItemList(("tea",))
