@@ -10,14 +10,16 @@ from tests.browser.test_survey_element import IN_SURVEY, shown
 from tests.support.chromium import Chromium
 from tests.support.parties import NAME, SIGNING
 
-from treetop.services.local.survey import SurveyPlan, SurveySite, SurveyTask
+from treetop.adapters.system.structured_log import StructuredLog
+from treetop.services.local.survey import SurveyPlan, SurveyTask
+from treetop.services.local.survey_site import SurveySite
 
 
 @pytest.fixture
 def page(party: PartyOfPages, tmp_path: Path) -> Iterator[SurveySite]:  # noqa: F811  the fixture
     choices = ("7", "9", "<script>alert(1)</script>")
     task = SurveyTask(party.task.digest.hex(), NAME, party.url, SIGNING.public, choices, tmp_path / "key")
-    with SurveySite(SurveyPlan("Which?", 60), task, lambda: party.tickets(1)[0], tmp_path) as site:
+    with SurveySite(SurveyPlan("Which?", 60), task, lambda: party.tickets(1)[0], tmp_path, StructuredLog()) as site:
         yield site
 
 

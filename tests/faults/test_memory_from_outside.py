@@ -119,7 +119,9 @@ def targets(running: tuple[RunningFederation, str]) -> dict[str, Target]:
     for name in asked:
         federation.ask(name, "/v1/health")
     return {
-        name: Target(pid, federation.ports[name], f"POST {asked[name]} HTTP/1.1\r\nHost: x\r\n".encode(), resident(pid))
+        name: Target(
+            pid, federation.ports[name], f"POST {asked[name]} HTTP/1.1\r\nHost: localhost\r\n".encode(), resident(pid)
+        )
         for name, pid in pids.items()
     }
 

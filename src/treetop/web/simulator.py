@@ -14,14 +14,13 @@ from secrets import token_urlsafe
 from threading import Lock
 from typing import Any
 
-from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.types import ASGIApp
+from starlette.routing import Router
 
+from treetop.adapters.http.host_names import LOCAL_NAMES
 from treetop.adapters.http.problem_details import Problem
+from treetop.adapters.http.request_guard import LocalService, RequestGuard
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.answers.answer import Answer
 from treetop.datasets.federation import Federation
@@ -44,8 +43,6 @@ from treetop.web.site import PREFIX, Link, Site, Visit, Visitor, address
 
 TITLE = "Treetop simulator"
 LINKS = (Link("/", "Simulator"),)
-LOCAL_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
-"""A page of another site that renames itself to this machine's address sends its own name here."""
 MAX_RUNS = 50
 MAX_REPEATS, MAX_SEED = 100, 2**32 - 1
 MAX_PARTIES_PLANNED = 1000
@@ -305,17 +302,20 @@ def _curves(rows: Sequence[Row]) -> Picture:
 
 def simulator_app(
     federation: Federation, source: Sequence[str], log: StructuredLog, entrance: ByAddress, audit: str = NOT_RUN
-) -> ASGIApp:
+) -> RequestGuard:
     """Return the application of a simulator, which answers to this machine's own names only."""
 
     def refused(error: Exception) -> Problem:
         if isinstance(error, TreetopError):
-            return Problem(422, str(error))
+            return _refused(error)
         log.failure("internal_error", error)
         return Problem(500, "internal error")
 
     site = Site(TITLE, LINKS, entrance, refused)
     entrance.add_to(site)
     Simulator(federation, source, site, audit=audit)
-    hosts = Middleware(TrustedHostMiddleware, allowed_hosts=LOCAL_HOSTS, www_redirect=False)
-    return Starlette(routes=site.routes(), middleware=[hosts])
+    return RequestGuard(LocalService(log, LOCAL_NAMES), Router(site.routes(), redirect_slashes=False), _refused)
+
+
+def _refused(error: TreetopError) -> Problem:
+    return Problem(422, str(error))

@@ -19,11 +19,13 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, Router
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from treetop.adapters.http.cross_origin import OWN_PAGES
 from treetop.adapters.http.problem_details import Problem
 from treetop.adapters.http.request_guard import check_length
+from treetop.adapters.http.security_headers import HEADERS as ALWAYS
+from treetop.adapters.http.security_headers import WithHeaders, encoded
 from treetop.public_text import visible
 
 PREFIX = OWN_PAGES
@@ -37,16 +39,16 @@ CONTENT_SECURITY_POLICY = (
     "base-uri 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
+    **ALWAYS,
     "content-security-policy": CONTENT_SECURITY_POLICY,
-    "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    "cache-control": "no-store",
 }
 """Of every answer below /page; a handler may say otherwise about caching only."""
+_PAIRS = encoded(HEADERS)
 
 
 @dataclass(frozen=True, repr=False)
@@ -175,9 +177,13 @@ class Site:
 
     def routes(self) -> list[BaseRoute]:
         """Return what an application includes to have these pages: /page and all below, and a way there from /."""
-        router = Router([*self._routes, Route("/{path:path}", self._nothing)])
-        home = Route("/", lambda _: RedirectResponse(address("/"), 303, HEADERS), methods=["GET"])
-        return [home, Mount(PREFIX, app=PageHeaders(router))]
+        router = Router([*self._routes, Route("/{path:path}", self._nothing)], redirect_slashes=False)
+
+        def home(_: Request) -> Response:
+            return RedirectResponse(address("/"), 303, HEADERS)
+
+        ways = [Route(path, home, methods=["GET"]) for path in ("/", PREFIX)]
+        return [*ways, Mount(PREFIX, app=PageHeaders(router))]
 
     async def _file(self, request: Request) -> Response:
         """Return a file of the page; it may be kept, since another content has another address."""
@@ -252,16 +258,7 @@ class PageHeaders:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-
-        async def sent(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                given = {name for name, _ in message["headers"]}
-                added = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-                headers = [*message["headers"], *(pair for pair in added if pair[0] not in given)]
-                message = {**message, "headers": headers}
-            await send(message)
-
-        await self._routes(scope, receive, sent)
+        await self._routes(scope, receive, WithHeaders(send, _PAIRS))
 
 
 def _static_files() -> dict[str, tuple[bytes, str, str]]:

@@ -251,7 +251,7 @@ def test_runs_that_never_were(page: Page, number: str) -> None:
 def test_another_name_for_this_machine_is_refused(page: Page, host: str) -> None:
     """A page whose name was made to point here shows its own name."""
     for path in ("/page/", "/page/static/treetop.css", "/page/runs/1/answer.json"):
-        assert page.get(path, Host=host).status == 400
+        assert page.get(path, Host=host).status == 421
     assert page.get("/page/", Host=f"localhost:{page.port}").status == 200
 
 

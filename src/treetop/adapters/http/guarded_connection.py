@@ -11,6 +11,7 @@ from http import HTTPStatus
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from treetop.adapters.http.problem_details import RETRY_SECONDS, Problem, last_word, response_of
+from treetop.adapters.http.security_headers import PAIRS
 from treetop.adapters.http.service_limits import ServiceLimits
 
 MAX_HEAD_BYTES, MAX_ADDRESS_BYTES, MAX_HEADERS = 64 << 10, 8 << 10, 100
@@ -30,7 +31,7 @@ def _answer(problem: Problem) -> bytes:
     """Return a whole answer for a connection whose application is not asked."""
     response = response_of(problem)
     head = f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}\r\n".encode()
-    headers = b"".join(name + b": " + value + b"\r\n" for name, value in response.raw_headers)
+    headers = b"".join(name + b": " + value + b"\r\n" for name, value in (*response.raw_headers, *PAIRS))
     return head + headers + b"\r\n" + bytes(response.body)
 
 
@@ -39,6 +40,7 @@ def _busy(detail: str) -> bytes:
 
 
 _NO_ANSWER = b""
+_NOT_HTTP = _answer(last_word(400, "this is not an HTTP request"))
 _TOO_SLOW = _answer(last_word(408, "the body did not arrive in time"))
 _TOO_LONG = _answer(
     last_word(
@@ -109,12 +111,9 @@ def guarded(limits: ServiceLimits) -> type[HttpToolsProtocol]:
                 if self._loose > MAX_HEAD_BYTES:
                     self._end(_TOO_LONG)
 
-        def send_400_response(self, msg: str) -> None:
+        def send_400_response(self, msg: str) -> None:  # noqa: ARG002  the library's own words
             """Answer a request that could not be parsed, or was not allowed to be."""
-            if self._refusal is None:
-                super().send_400_response(msg)
-            else:
-                self._end(self._refusal)
+            self._end(_NOT_HTTP if self._refusal is None else self._refusal)
 
         def on_message_begin(self) -> None:
             """Begin to wait for the rest of a head."""

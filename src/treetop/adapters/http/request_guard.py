@@ -1,16 +1,21 @@
-"""What every request passes first: how many at once, size of its body, counters; no exception unanswered.
+"""What every request passes first: the name it was sent to, how many at once, size of its body, counters.
+
+No exception goes unanswered, and every answer has the security headers.
 
 A body is read when the routes ask for it, not before: who may call, and whether there is such a task, comes first.
 """
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from treetop.adapters.http.host_names import check_host
 from treetop.adapters.http.metrics import RequestMetrics
 from treetop.adapters.http.problem_details import Problem, come_back, last_word, response_of
+from treetop.adapters.http.security_headers import WithHeaders
 from treetop.adapters.http.service_limits import ServiceLimits
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import TreetopError
@@ -19,11 +24,16 @@ _OTHER_ROUTE = "other"
 
 
 class ServiceContext(Protocol):
-    """The service behind the guard: a party's or a server's."""
+    """The service behind the guard."""
 
     @property
     def limits(self) -> ServiceLimits:
         """Return what a client may ask."""
+        ...
+
+    @property
+    def hosts(self) -> frozenset[str] | None:
+        """Return the names that the service answers to; None: to any."""
         ...
 
     @property
@@ -41,6 +51,19 @@ class ServiceContext(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class LocalService:
+    """A page on this machine, with no store and nobody who reads its metrics."""
+
+    log: StructuredLog
+    hosts: frozenset[str]
+    limits: ServiceLimits = field(default_factory=ServiceLimits)
+    metrics: RequestMetrics = field(default_factory=RequestMetrics)
+
+    def note(self, error: TreetopError) -> None:
+        """Remember nothing: there is no store that could fail."""
+
+
 class HungUp(Exception):
     """The client left in mid-request: counted, never logged."""
 
@@ -53,7 +76,7 @@ class RequestGuard:
         context: ServiceContext,
         routes: ASGIApp,
         problem_of: Callable[[TreetopError], Problem],
-        lists: re.Pattern[str],
+        lists: re.Pattern[str] | None = None,
     ) -> None:
         """Take the routes, and the paths to which lists of items are put: they are larger than other bodies."""
         self._context, self._routes, self._problem_of, self._lists = context, routes, problem_of, lists
@@ -65,8 +88,13 @@ class RequestGuard:
             await self._routes(scope, receive, send)
             return
         self._in_progress += 1
+        send = WithHeaders(send)
         try:
+            if self._context.hosts is not None:
+                check_host(scope, self._context.hosts)
             await self._serve(scope, receive, send)
+        except Problem as problem:
+            self._context.metrics.request(_OTHER_ROUTE, await self._refuse(problem, scope, receive, send))
         except HungUp:
             self._context.metrics.hang_ups += 1
         finally:
@@ -90,7 +118,7 @@ class RequestGuard:
     def _body(self, scope: Scope, receive: Receive) -> "LimitedBody":
         """Return a body that was not read yet, or raise 503 or 413; the connection itself watches the time."""
         limits = self._context.limits
-        is_list = scope["method"] == "PUT" and self._lists.fullmatch(scope["path"]) is not None
+        is_list = scope["method"] == "PUT" and self._lists is not None and bool(self._lists.fullmatch(scope["path"]))
         most_bytes = limits.most_list_bytes if is_list else limits.most_body_bytes
         if self._in_progress > limits.requests_at_once:
             raise come_back(503, "too many requests at once")

@@ -1,12 +1,16 @@
-"""Serves an application until a signal ends it: SIGTERM finishes what is in flight, SIGHUP renews secrets."""
+"""Serves an application until a signal ends it: SIGTERM finishes what is in flight, SIGHUP renews secrets.
+
+Or from a thread, beside other work. Whatever listens in Treetop is served here, behind the same guard.
+"""
 
 import asyncio
 import signal
 import socket
 import ssl
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from threading import Thread
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -19,6 +23,7 @@ from treetop.errors import InvalidInput
 from treetop.secret_files import check_private
 
 IDLE_SECONDS, FINISH_SECONDS = 75, 20
+FINISH_IN_THREAD_SECONDS = 2
 BACKLOG = 2048
 RECEIVE_BUFFER_BYTES = 64 << 10
 """Of a connection, in the kernel: it would grow to megabytes by itself, and over TLS uvloop keeps what it reads."""
@@ -66,17 +71,40 @@ def serve(
 ) -> None:
     """Answer requests until a signal ends it; `ending` is called before those in flight are waited for."""
     _open_many_files()
+    config = _guarded_config(app, tls, log, limits, FINISH_SECONDS)
+    _quiet_after_the_end()
+    _Server(config, lambda: _renewed(renew, config.ssl, tls, log), ending).run(list(listeners))
+
+
+@contextmanager
+def serving(
+    app: ASGIApp, listener: socket.socket, *, tls: Tls | None, log: StructuredLog, limits: ServiceLimits
+) -> Iterator[None]:
+    """Answer requests from a thread while the block lasts; connections wait in the listener until it is ready."""
+    server = uvicorn.Server(_guarded_config(app, tls, log, limits, FINISH_IN_THREAD_SECONDS))
+    thread = Thread(target=server.run, args=([listener],), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def _guarded_config(
+    app: ASGIApp, tls: Tls | None, log: StructuredLog, limits: ServiceLimits, finish_seconds: int
+) -> uvicorn.Config:
+    """Return how uvicorn serves: every connection guarded, nothing logged of who asks."""
     take_over(log, "uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "fastapi")
     config = uvicorn.Config(
         app, http=guarded(limits), ws="none", lifespan="off",
         loop="auto" if sys.platform == "win32" else "uvloop", log_config=None, access_log=False, server_header=False,
-        proxy_headers=False, timeout_keep_alive=IDLE_SECONDS, timeout_graceful_shutdown=FINISH_SECONDS, backlog=BACKLOG,
+        proxy_headers=False, timeout_keep_alive=IDLE_SECONDS, timeout_graceful_shutdown=finish_seconds, backlog=BACKLOG,
     )  # fmt: skip
     config.load()
     if tls is not None:
         config.ssl = tls_context(tls)
-    _quiet_after_the_end()
-    _Server(config, lambda: _renewed(renew, config.ssl, tls, log), ending).run(list(listeners))
+    return config
 
 
 def _open_many_files() -> None:

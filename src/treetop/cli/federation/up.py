@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib.resources import files
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 from rich.progress import (
@@ -20,6 +20,7 @@ from rich.progress import (
 )
 
 from treetop.adapters.system.durable_file import replace_durably
+from treetop.adapters.system.structured_log import StructuredLog
 from treetop.answers.answer import Answer
 from treetop.cli.federation.known_lists import LIST_OPTIONS, read_lists
 from treetop.cli.options import SEARCH, Encoding, MaybeMechanism, completing, read_settings, seconds_of
@@ -41,7 +42,10 @@ from treetop.services.local.flower import FlowerCarrier
 from treetop.services.local.folder import HOST, FederationFolder
 from treetop.services.local.processes import Processes
 from treetop.services.local.run import LocalFederation, Standing
-from treetop.services.local.survey import SurveyPlan, SurveySite, network_address
+from treetop.services.local.survey import SurveyPlan, network_address
+
+if TYPE_CHECKING:
+    from treetop.services.local.survey_site import SurveySite
 
 Parties = Annotated[
     int | None, typer.Option("--parties", min=1, help="How many of the data's parties.", show_default="3; all of FILE")
@@ -297,15 +301,17 @@ def answered(folder: FederationFolder, federation: LocalFederation, *, phones: b
             webbrowser.open(federation.page)
         federation.ask()
         if plan is not None:
+            from treetop.services.local.survey_site import SurveySite  # noqa: PLC0415  loads starlette and uvicorn
+
             task = federation.asked_people()
             replace_durably(folder.path / "site.json", task.for_other_sites())
-            site = stack.enter_context(SurveySite(plan, task, federation.one_ticket, folder.path))
+            site = stack.enter_context(SurveySite(plan, task, federation.one_ticket, folder.path, StructuredLog()))
             _invite(site, plan, phones)
         federation.play()
         return federation.follow(bars.show)
 
 
-def _invite(site: SurveySite, plan: SurveyPlan, phones: bool) -> None:
+def _invite(site: "SurveySite", plan: SurveyPlan, phones: bool) -> None:
     """Say where people answer: on this machine, and with phones of the same network."""
     note(f"survey: {site.listen(HOST)} on this machine, open for {plan.seconds // 60} min after the first start")
     address = network_address() if phones else None

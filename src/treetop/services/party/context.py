@@ -35,6 +35,8 @@ class PartyContext(Collector):
     """What is wrong with the store, by task."""
     allowed_origins: tuple[str, ...] = ()
     """Whose pages may talk to the party as devices do."""
+    hosts: frozenset[str] | None = None
+    """Names that the party answers to; None: to any."""
     others: Following | None = None
     """None where a party is one process."""
     standing: StandingCounts = field(init=False)

@@ -8,6 +8,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from treetop.adapters.http.endpoint_settings import AccessKeys
+from treetop.adapters.http.host_names import local_names
 from treetop.adapters.http.serving import listening, serve, tls_context
 from treetop.adapters.relational.commit_numbers import Opening, Share
 from treetop.adapters.report_files.collected import CollectedReports
@@ -78,6 +79,7 @@ class PartyService:
             log,
             settings.limits,
             allowed_origins=settings.allowed_origins,
+            hosts=local_names(settings.listen, settings.tls, settings.trusted_proxy),
             others=self._following,
         )
 

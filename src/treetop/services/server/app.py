@@ -50,6 +50,7 @@ class ServerContext(Collector):
     limits: ServiceLimits = field(default_factory=ServiceLimits)
     metrics: RequestMetrics = field(default_factory=RequestMetrics)
     watch: PartyWatch = field(default_factory=lambda: PartyWatch({}))
+    hosts: frozenset[str] | None = None
     streams: EventStreams = field(init=False)
 
     def __post_init__(self) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from starlette.routing import BaseRoute
 
 from treetop.adapters.http.endpoint_settings import AccessKeys
+from treetop.adapters.http.host_names import local_names
 from treetop.adapters.http.retrying_connection import RetryingConnection
 from treetop.adapters.http.serving import listening, serve, tls_context
 from treetop.adapters.relational.commit_numbers import Opening
@@ -57,7 +58,10 @@ def serve_server(path: Path, environment: Mapping[str, str], pages: ServerPages)
             campaigns.resume()
             campaigns.start()
             watch = PartyWatch({party.name: _watched(party) for party in settings.parties})
-            context = ServerContext(queries, campaigns, signing_key.public, keys, log, settings.limits, watch=watch)
+            hosts = local_names(settings.listen, settings.tls, settings.trusted_proxy)
+            context = ServerContext(
+                queries, campaigns, signing_key.public, keys, log, settings.limits, watch=watch, hosts=hosts
+            )
             log.say("listening", role="server", scheme=settings.scheme, port=listener.getsockname()[1])
             app = server_app(context, pages(context, settings))
             serve(

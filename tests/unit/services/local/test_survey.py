@@ -8,20 +8,22 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from hashlib import sha256
 from http.client import HTTPConnection, HTTPSConnection
-from http.server import BaseHTTPRequestHandler
+from io import StringIO
 from pathlib import Path
-from threading import BoundedSemaphore
 
 import pytest
 from tests.support.http_answers import Answer, answer_of, hangs_up
 from tests.support.parties import NAME, SIGNING, Hosted, document, honest_entry, live, task
 
+from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import InvalidInput, StoreUnavailable
 from treetop.federation.wire.uploads import encoded_upload
-from treetop.services.local import survey
-from treetop.services.local.survey import SurveyPlan, SurveySite, SurveyTask, network_address
+from treetop.services.local import survey_site
+from treetop.services.local.survey import SurveyPlan, SurveyTask, network_address
+from treetop.services.local.survey_site import SurveySite
 
 ONE_SHOT = task()
 PATH = f"/v1/tasks/{ONE_SHOT.digest.hex()}"
@@ -55,20 +57,29 @@ def tickets() -> Tickets:
 
 
 @pytest.fixture
-def site(tmp_path: Path, tickets: Tickets) -> Iterator[SurveySite]:
+def log() -> StringIO:
+    return StringIO()
+
+
+@pytest.fixture
+def site(tmp_path: Path, tickets: Tickets, log: StringIO) -> Iterator[SurveySite]:
     hosted = Hosted()
     hosted.party.install(document(ONE_SHOT))
     hosted.party.issue(ONE_SHOT.digest, 10)
     with live(hosted.context) as port:
         url = f"http://127.0.0.1:{port}"
         asked = SurveyTask(ONE_SHOT.digest.hex(), NAME, url, SIGNING.public, ("a<b", "kiwi"), tmp_path / "key")
-        with SurveySite(PLAN, asked, tickets, tmp_path) as site:
+        with SurveySite(PLAN, asked, tickets, tmp_path, StructuredLog(log)) as site:
             yield site
+
+
+def port_of(site: SurveySite) -> int:
+    return int(site.listen("127.0.0.1").split(":")[2].strip("/"))
 
 
 @pytest.fixture
 def port(site: SurveySite) -> int:
-    return int(site.listen("127.0.0.1").split(":")[2].strip("/"))
+    return port_of(site)
 
 
 def test_the_page_shows_texts_as_texts(port: int) -> None:
@@ -91,10 +102,11 @@ def test_what_devices_ask_goes_to_the_party_and_nothing_else_does(port: int) -> 
     assert ask(port, "POST", f"{PATH}/reports", upload, **page).body == b'{"verdicts":["accepted"]}'
     for method, path in (
         ("POST", f"{PATH}/tickets"), ("GET", "/metrics"), ("GET", "/v1/health"), ("GET", f"{PATH}/messages/1/outcome"),
-        ("POST", PATH), ("GET", "/../secret"), ("GET", "/survey.json"), ("GET", f"{PATH}/lists/1/9"), ("POST", "/"),
+        ("POST", PATH), ("GET", "/../secret"), ("GET", "/survey.json"), ("GET", f"{PATH}/lists/1/9"),
     ):  # fmt: skip
         assert ask(port, method, path).status == 404, path
-    assert ask(port, "PUT", PATH).status == 501
+    assert ask(port, "POST", "/").status == 405
+    assert ask(port, "PUT", PATH).status == 405
     assert ask(port, "POST", f"{PATH}/reports", b"x" * 70_000).status == 413
 
 
@@ -103,69 +115,120 @@ def test_tickets_are_for_the_own_page_and_not_without_end(
 ) -> None:
     own = {"Origin": f"http://127.0.0.1:{port}"}
     assert ask(port, "POST", "/ticket", None, **own).json == {"ticket": "ab" * 24}
-    assert ask(port, "POST", "/ticket").status == 404
-    assert ask(port, "POST", "/ticket", Origin="http://other.example").status == 404
+    assert ask(port, "POST", "/ticket").status == 403
+    assert ask(port, "POST", "/ticket", Origin="http://other.example").status == 403
     assert site.handed_out == 1
     tickets.away = True
     assert ask(port, "POST", "/ticket", None, **own).status == 503
-    monkeypatch.setattr(survey, "MAX_PEOPLE", 2)
+    monkeypatch.setattr(survey_site, "MAX_PEOPLE", 2)
     assert ask(port, "POST", "/ticket", None, **own).status == 404
 
 
 def test_many_who_ask_at_once_get_no_more_tickets(site: SurveySite, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survey, "MAX_PEOPLE", 3)
+    monkeypatch.setattr(survey_site, "MAX_PEOPLE", 3)
 
     def slowly(_request: object) -> bool:
         time.sleep(0.1)
         return True
 
-    monkeypatch.setattr(survey, "_from_own_page", slowly)
+    monkeypatch.setattr(survey_site, "from_own_page", slowly)
     with ThreadPoolExecutor(12) as people:
         found = Counter(people.map(lambda _: ask(port, "POST", "/ticket").status, range(12)))
     assert (found, site.handed_out) == ({200: 3, 404: 9}, 3)
 
 
-def test_a_body_that_comes_slowly_keeps_nobody_out(
-    site: SurveySite, port: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site._busy = BoundedSemaphore(1)
-    monkeypatch.setattr(survey, "SECONDS", 1.0)
+def test_a_body_that_comes_slowly_keeps_nobody_out(site: SurveySite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survey_site, "LIMITS", replace(survey_site.LIMITS, body_seconds=1))
+    port = port_of(site)
     with socket.create_connection(("127.0.0.1", port), timeout=30) as parked:
-        head = f"POST {PATH}/reports HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nx"
+        head = f"POST {PATH}/reports HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nx"
         parked.sendall(head.encode())
         assert ask(port, "GET", "/").status == 200
         assert hangs_up(parked, 18), "a byte now and then gains no time"
 
 
-def test_whoever_hangs_up_at_once_leaves_no_trace_and_a_fault_does(
-    port: int, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def reset() -> None:
+def raw(port: int, *lines: str, body: bytes = b"") -> bytes:
+    """Return all that is answered to a request that no library would send."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as peer:
+        peer.sendall("\r\n".join([*lines, "Connection: close", "", ""]).encode("latin-1") + body)
+        found = b""
+        while piece := peer.recv(65536):
+            found += piece
+    return found
+
+
+def test_whoever_hangs_up_at_once_leaves_no_trace(port: int, log: StringIO, capfd: pytest.CaptureFixture[str]) -> None:
+    for _ in range(20):
         with socket.create_connection(("127.0.0.1", port), timeout=30) as peer:
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # the end is a reset
             peer.sendall(b"GET / HTTP/1.1\r\n")
-
-    for _ in range(20):
-        reset()
     assert ask(port, "GET", "/").status == 200
     time.sleep(0.2)
-    assert "Traceback" not in capfd.readouterr().err
-    monkeypatch.setattr(BaseHTTPRequestHandler, "handle", lambda _: 1 // 0)
-    reset()
-    end, said = time.monotonic() + 30, ""
-    while "ZeroDivisionError" not in said and time.monotonic() < end:
-        said += capfd.readouterr().err
-        time.sleep(0.02)
-    assert "ZeroDivisionError" in said
+    assert (log.getvalue(), capfd.readouterr().err) == ("", "")
 
 
-def test_a_length_is_a_number(port: int, capfd: pytest.CaptureFixture[str]) -> None:
-    for length in ("\xb2", "-1", "x", "70000"):
-        with socket.create_connection(("127.0.0.1", port), timeout=30) as peer:
-            head = f"POST {PATH}/reports HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n"
-            peer.sendall(head.encode("latin-1"))
-            assert peer.recv(100).startswith(b"HTTP/1.1 413 ")
-    assert "Traceback" not in capfd.readouterr().err
+def test_a_fault_is_answered_and_logged_without_who_asked(
+    port: int, log: StringIO, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> bytes:
+        raise ZeroDivisionError("canary")
+
+    monkeypatch.setattr(survey_site, "survey_page", broken)
+    assert ask(port, "GET", "/").status == 500
+    said = log.getvalue()
+    assert capfd.readouterr().err == ""
+    assert json.loads(said)["kind"] == "ZeroDivisionError"
+    assert "127.0.0.1" not in said
+    assert "canary" not in said
+
+
+@pytest.mark.parametrize("length", ["9" * 5_000, "9" * 18, "70000", "-1", "x", "\xb2", "1\r\nContent-Length: 2"])
+def test_a_length_that_is_no_number_or_too_large_is_refused(
+    port: int, log: StringIO, capfd: pytest.CaptureFixture[str], length: str
+) -> None:
+    for path in ("/ticket", f"{PATH}/reports"):
+        answer = raw(port, f"POST {path} HTTP/1.1", "Host: localhost", f"Content-Length: {length}")
+        assert answer[9:12] in (b"400", b"413"), answer
+    said = [json.loads(line) for line in log.getvalue().splitlines()]
+    assert all(set(line) == {"time", "event", "logger", "message", "kind", "left_out"} for line in said)
+    assert "127.0.0.1" not in log.getvalue()
+    assert capfd.readouterr().err == ""
+
+
+def test_the_body_of_a_get_is_not_the_next_request(port: int) -> None:
+    hidden = f"POST /ticket HTTP/1.1\r\nHost: localhost:{port}\r\nOrigin: http://localhost:{port}\r\n\r\n".encode()
+    length = f"Content-Length: {len(hidden)}"
+    answer = raw(port, f"GET {PATH} HTTP/1.1", f"Host: localhost:{port}", length, body=hidden)
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert b'"ticket"' not in answer
+    both = raw(port, "POST /ticket HTTP/1.1", "Host: localhost", length, "Transfer-Encoding: chunked", body=hidden)
+    assert b'"ticket"' not in both
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "192.168.0.7", "", "a b"]
+)
+def test_another_name_for_this_machine_is_refused(site: SurveySite, port: int, host: str) -> None:
+    for method, path in (("GET", "/"), ("POST", "/ticket"), ("GET", "/v1/tasks")):
+        answer = raw(port, f"{method} {path} HTTP/1.1", f"Host: {host}", f"Origin: http://{host}")
+        assert answer.startswith(b"HTTP/1.1 421 ")
+        assert b"x-content-type-options: nosniff" in answer
+    twice = raw(port, "GET / HTTP/1.1", "Host: localhost", f"Host: {host}")
+    assert twice[9:12] in (b"400", b"421")
+    assert raw(port, "GET / HTTP/1.0")[9:12] == b"421"
+    assert site.handed_out == 0
+    for own in ("localhost", "127.0.0.1", "[::1]", f"LOCALHOST:{port}"):
+        assert ask(port, "GET", "/", Host=own).status == 200
+
+
+def test_every_answer_has_the_headers(port: int) -> None:
+    for method, path in (("GET", "/"), ("GET", "/nowhere"), ("PUT", "/"), ("GET", "/v1/tasks"), ("POST", "/ticket"),
+                         ("GET", "/v1/tasks/"), ("GET", "/ticket/")):  # fmt: skip
+        answer = ask(port, method, path)
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cache-control"] == "no-store"
+        assert "location" not in answer.headers
 
 
 def test_phones_are_served_with_a_certificate_of_this_machine(site: SurveySite, tmp_path: Path) -> None:
@@ -181,7 +244,7 @@ def test_phones_are_served_with_a_certificate_of_this_machine(site: SurveySite, 
 
 
 def test_a_port_that_is_taken_is_told(site: SurveySite, port: int) -> None:
-    with pytest.raises(InvalidInput, match="the survey cannot listen on 127.0.0.1"):
+    with pytest.raises(InvalidInput, match="cannot listen on 127.0.0.1"):
         site.listen("127.0.0.1", port)
 
 
