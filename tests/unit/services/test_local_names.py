@@ -8,7 +8,6 @@ import pytest
 from treetop.adapters.http.host_names import LOCAL_NAMES
 from treetop.adapters.http.request_guard import RequestGuard
 from treetop.adapters.system.ed25519 import SigningKey
-from treetop.federation.party.query import PartyQuery
 from treetop.services.local.folder import party_settings, server_settings
 from treetop.services.party import service as party_service
 from treetop.services.server import service as server_service
@@ -41,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(("more", "names"), [("", LOCAL_NAMES), (BEHIND_A_PROXY, None)])
 def test_a_party(folder: Path, served: list[Any], more: str, names: frozenset[str] | None) -> None:
     (folder / "party.toml").write_text(more + party_settings("north", 0, SigningKey.generate().public))
-    party_service.serve_parties([folder / "party.toml"], {}, PartyQuery, lambda *_: ())
+    party_service.serve_parties([folder / "party.toml"], {}, lambda *_: ())
     assert [hosts_of(app) for app in served] == [names]
 
 
