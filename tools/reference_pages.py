@@ -14,7 +14,7 @@ from tools.supply_chain.sbom import bill
 from typer import Typer
 from typer.testing import CliRunner
 
-from treetop.cli.app import app
+from treetop.cli.commands import COMMANDS, assembled
 from treetop.federation.protocol import MESSAGES, REPLIES, PartyReply
 from treetop.mechanisms.registry import OWN, SETTINGS
 from treetop.privacy.epsilon import Epsilon
@@ -56,6 +56,7 @@ def command_page() -> str:
     """Return the help text of every command."""
     runner = CliRunner()
     parts = ["# Commands\n"]
+    app = assembled(COMMANDS)
     for words in _commands(app):
         text = runner.invoke(app, [*words, "--help"], env={"COLUMNS": "100", "TERMINAL_WIDTH": "100"}).output
         parts.append(f"## treetop {' '.join(words)}\n\n```\n{text.strip()}\n```\n")

@@ -48,9 +48,8 @@ def test_every_runtime_dependency_is_justified() -> None:
 
 
 def test_the_readme_shows_what_make_demo_prints() -> None:
+    from tests.support.every_command import app
     from typer.testing import CliRunner
-
-    from treetop.cli.app import app
 
     shown = CliRunner().invoke(app, ["demo", "--seed", "1", "--workers", "1"]).output
     readme = (ROOT / "README.md").read_text()
@@ -71,9 +70,8 @@ def test_every_test_that_the_promises_name_is_there() -> None:
 def test_the_readmes_commands_on_files_run_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import shlex
 
+    from tests.support.every_command import app
     from typer.testing import CliRunner
-
-    from treetop.cli.app import app
 
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)

@@ -12,12 +12,12 @@ from typing import TypeVar
 
 import pytest
 from distributed import Client, LocalCluster
+from tests.support.every_command import app
 from tests.support.histogram_folders import small_folder
 from tests.support.small_reproductions import small
 from typer.testing import CliRunner
 
 import treetop
-from treetop.cli.app import app
 from treetop.errors import InvalidInput
 from treetop.evaluation.results import Evaluation
 from treetop.reproduction.cell_journal import RunSettings

@@ -18,7 +18,7 @@ from treetop.adapters.system.durable_file import replace_durably
 from treetop.answers.result_files import checked_output, write_result
 from treetop.audit.audit_report import AuditReport
 from treetop.audit.documents import Circumstances, write_document
-from treetop.cli.shared.output import write_output
+from treetop.cli.output import write_output
 from treetop.datasets.loading import write_histograms
 from treetop.errors import InvalidInput
 from treetop.whole_files import check_writable, remove_partials, write_whole, written_whole

@@ -12,8 +12,8 @@ from treetop.audit.audit_report import NOT_SEEN, AuditReport
 from treetop.audit.documents import ENDINGS, Circumstances, write_document
 from treetop.audit.run import parts, run_audit
 from treetop.cli.options import completing
+from treetop.cli.output import write_or_rescue
 from treetop.cli.screen import Description, Json, err, note, out, print_json
-from treetop.cli.shared.output import write_or_rescue
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.oracles.registry import ORACLES
 

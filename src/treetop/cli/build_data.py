@@ -8,8 +8,8 @@ import typer
 from rich.progress import Progress
 
 from treetop.answers.result_files import checked_output
+from treetop.cli.output import write_or_rescue
 from treetop.cli.screen import Json, note, out, print_json, progress_bar
-from treetop.cli.shared.output import write_or_rescue
 from treetop.datasets.build import Builder, built_parties, histogram_table, read_recipe
 from treetop.datasets.loading import write_histograms
 

@@ -13,8 +13,8 @@ from rich.table import Table
 
 from treetop.adapters.report_files.locations import located
 from treetop.cli.options import completing
+from treetop.cli.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.cli.screen import Json, out, waiting
-from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.errors import InvalidInput, UnknownName
 from treetop.extras import needed_for
 

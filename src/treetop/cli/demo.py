@@ -8,9 +8,9 @@ from rich.text import Text
 
 from treetop.answers.answer import Answer
 from treetop.cli.options import EpsilonOption, K, Oracle, Seed, Workers
+from treetop.cli.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.cli.rendering import evaluation_table, fitted
 from treetop.cli.screen import Json, out, progress_bar
-from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.datasets.synthetic import synthetic
 from treetop.evaluation.evaluate import Experiment
 from treetop.evaluation.grid import cells_of

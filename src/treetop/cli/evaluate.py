@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from treetop.cli.file_options import Files, reads_files
 from treetop.cli.options import (
     CatalogueFile,
     DaskCluster,
@@ -24,10 +25,9 @@ from treetop.cli.options import (
     read_list,
     read_settings,
 )
+from treetop.cli.output import OutputFile, checked_target, write_output
 from treetop.cli.rendering import campaign_table, evaluation_table, fitted
 from treetop.cli.screen import Json, note, out, print_json, progress_bar, reading_bar, waiting
-from treetop.cli.shared.file_options import Files, reads_files
-from treetop.cli.shared.output import OutputFile, checked_target, write_output
 from treetop.datasets.drift import DRIFT
 from treetop.datasets.item_catalogue import load_catalogue
 from treetop.datasets.loading import federation_named

@@ -6,8 +6,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from treetop.cli.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.cli.screen import Json, out, plain
-from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.planning.meaning import PEOPLE, Meaning, meaning_of
 from treetop.privacy.epsilon import Epsilon
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from treetop.cli.file_options import Files, reads_files
 from treetop.cli.options import (
     CatalogueFile,
     CentralEpsilon,
@@ -24,10 +25,9 @@ from treetop.cli.options import (
     WordListOrder,
     read_settings,
 )
+from treetop.cli.output import OutputFile, checked_target
 from treetop.cli.rendering import present
 from treetop.cli.screen import Json, reading_bar, waiting
-from treetop.cli.shared.file_options import Files, reads_files
-from treetop.cli.shared.output import OutputFile, checked_target
 from treetop.datasets.item_catalogue import load_catalogue
 from treetop.datasets.loading import federation_named
 from treetop.datasets.table_files.options import ReadOptions

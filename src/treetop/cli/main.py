@@ -44,7 +44,7 @@ def main() -> None:
 
 def _app() -> typer.Typer:
     """Return the named command, or all of them; a shell that completes the command's name needs no more than names."""
-    from treetop.cli.shared.commands import COMMANDS, assembled, only_names  # noqa: PLC0415  plug-ins may refuse a taken name
+    from treetop.cli.commands import COMMANDS, assembled, only_names  # noqa: PLC0415  plug-ins may refuse a taken name
 
     completing = COMPLETING in os.environ
     words = sys.argv

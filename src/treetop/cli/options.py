@@ -1,7 +1,9 @@
 """Options that several commands share, spelt and explained once."""
 
+import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -223,7 +225,7 @@ SEARCH: dict[str, tuple[Any, Any]] = {
     "reading": (Reading, None),
     "settings": (Set, None),
 }
-"""How the items of a federation are looked for, whoever runs it: for `cli.shared.option_groups`."""
+"""How the items of a federation are looked for, whoever runs it: for `gathers`."""
 
 
 def read_settings(pairs: Sequence[str] | None) -> dict[str, object]:
@@ -253,3 +255,33 @@ def seconds_of(option: str, text: str) -> int:
     if found is None:
         raise InvalidInput(f"{option} expects a duration such as 90s, 15m, 24h or 7d, found {text!r}")
     return int(found[1]) * SECONDS[found[2]]
+
+
+Options = Mapping[str, tuple[Any, Any]]
+"""For the name of each parameter, its annotation and its default."""
+
+
+def gathers(
+    parameter: str, options: Options, make: Callable[[dict[str, Any]], Any] = dict
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command these options in the place of one parameter, which is then what is made of them."""
+
+    def with_options(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def called(**given: Any) -> None:
+            gathered = {name: given.pop(name) for name in options}
+            command(**given, **{parameter: make(gathered)})
+
+        shown: list[inspect.Parameter] = []
+        for name, own in inspect.signature(command, eval_str=True).parameters.items():
+            if name != parameter:
+                shown.append(own.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+                continue
+            shown += [
+                inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+                for each, (annotation, default) in options.items()
+            ]
+        called.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+        return called
+
+    return with_options

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from treetop.cli.file_options import FILES, reads_files, written_options
 from treetop.cli.screen import out, reading_bar
-from treetop.cli.shared.file_options import FILES, reads_files, written_options
 from treetop.datasets.loading import federation_named
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.extras import needed_for

@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from treetop.cli.options import CentralEpsilon, Delta, K, MaybeEpsilon, Trust, read_list
+from treetop.cli.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target, deliver, write_or_rescue
 from treetop.cli.rendering import fitted
 from treetop.cli.screen import Json, note, out, plain
-from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target, deliver, write_or_rescue
 from treetop.errors import InvalidInput
 from treetop.oracles.set_reports import MAX_ITEMS
 from treetop.planning.campaign import DEFAULT_WEEKS, WEEK, CampaignPlan, Rotation, plan_campaign

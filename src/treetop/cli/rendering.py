@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from treetop.answers.answer import MARKS, SIMULATED, SIMULATION, Answer
+from treetop.cli.output import deliver
 from treetop.cli.screen import note, out, plain
-from treetop.cli.shared.output import deliver
 from treetop.evaluation.campaigns import CampaignRow
 from treetop.evaluation.results import Row
 from treetop.federation.device.ledger import Caps

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pyarrow.csv
 import pytest
+from tests.support.every_command import app
 from typer.testing import CliRunner
 
-from treetop.cli.app import app
 from treetop.errors import InvalidInput
 
 RUNNER = CliRunner(env={"COLUMNS": "120"})

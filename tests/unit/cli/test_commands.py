@@ -6,9 +6,9 @@ import sys
 import pytest
 from rich.console import Console
 
+from treetop.cli.commands import COMMANDS, assembled
 from treetop.cli.federation import up
 from treetop.cli.federation.up import MAX_BARS, Bars
-from treetop.cli.shared.commands import COMMANDS, assembled
 from treetop.services.local.run import Standing
 
 LOADED = """

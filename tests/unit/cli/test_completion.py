@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.every_command import app
 from typer.main import get_command
 
-from treetop.cli.app import app
-from treetop.cli.shared.commands import COMMANDS
+from treetop.cli.commands import COMMANDS
 
 MAIN = "from treetop.cli.main import main; main()"
 LISTING = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); "

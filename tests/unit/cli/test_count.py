@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.every_command import app
 from tests.support.report_batches import KEYS, KINDS, asking, random_reports, written
 from typer.testing import CliRunner
 
 from treetop.adapters.report_files.counting import count_file
-from treetop.cli.app import app
 from treetop.errors import InvalidInput, TreetopError, UnknownName
 from treetop.oracles.random_words import GeneratorWords
 from treetop.oracles.registry import find_oracle

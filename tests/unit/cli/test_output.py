@@ -15,14 +15,14 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from tests.support.answers import DEPLOYED
+from tests.support.every_command import app
 from typer.main import get_command
 from typer.testing import CliRunner
 
 import treetop
 from treetop.answers.answer import Answer
-from treetop.cli.app import app
 from treetop.cli.main import main
-from treetop.cli.shared.output import deliver
+from treetop.cli.output import deliver
 from treetop.errors import InvalidInput
 from treetop.planning.meaning import STRENGTHS, meaning_of
 
@@ -219,7 +219,7 @@ def test_a_reader_that_goes_away_does_not_cost_the_file(tmp_path: Path, monkeypa
     def broken(*_: object) -> None:
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
-    monkeypatch.setattr("treetop.cli.shared.output.print_json", broken)
+    monkeypatch.setattr("treetop.cli.output.print_json", broken)
     with pytest.raises(BrokenPipeError):
         deliver({"a": 1}, lambda: None, json_only=True, output=tmp_path / "x.json")
     assert json.loads((tmp_path / "x.json").read_bytes()) == {"a": 1}

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from tests.support.every_command import app
 from typer.testing import CliRunner
 
-from treetop.cli.app import app
 from treetop.cli.plan import whole_number
 from treetop.cli.rendering import evaluation_table
 from treetop.errors import InvalidInput

@@ -9,12 +9,12 @@ import pytest
 from rich.cells import cell_len
 from rich.progress import Progress, Task
 from tests.support.answers import DEPLOYED
+from tests.support.every_command import app
 from typer.testing import CliRunner
 
 from treetop.answers.answer import SIMULATED
 from treetop.answers.parts import AnswerItem
 from treetop.cli import screen
-from treetop.cli.app import app
 from treetop.cli.rendering import evaluation_table, fitted, share, show
 from treetop.cli.screen import out, plain, reading_bar
 from treetop.evaluation.results import Row

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from tests.support.every_command import app
 from typer.testing import CliRunner
 
-from treetop.cli.app import app
 from treetop.services.local.survey import SurveyPlan
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from tests.support.answers import DEPLOYED
+from tests.support.every_command import app
 from typer.testing import CliRunner
 
 import treetop
-from treetop.cli.app import app
 from treetop.cli.rendering import MAX_NAMED, central_lines
 from treetop.errors import InvalidInput, TreetopWarning
 from treetop.privacy.epsilon import Epsilon

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.every_command import app
 from typer.testing import CliRunner
 
 import treetop
 from treetop.answers.answer import Answer
-from treetop.cli.app import app
 from treetop.datasets.federation import federation_from_mapping
 from treetop.encoding.hashed_text import HashedText
 from treetop.errors import InvalidInput, UnknownName

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
+from tests.support.every_command import app
 from tests.support.histogram_folders import small_folder
 from tests.support.small_reproductions import small_reproducer
 from typer.testing import CliRunner
 
-from treetop.cli.app import app
 from treetop.errors import InvalidInput
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon

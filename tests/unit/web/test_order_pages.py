@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.every_command import app
 from tests.support.http_answers import Answer
 from tests.support.parties import SIGNING, served
 from tests.support.servers import ADMIN_KEY, HostedServer, server_settings, wanted
@@ -18,7 +19,6 @@ from tests.support.visitors import VisitorOf
 from typer.testing import CliRunner
 
 from treetop.audit.documents import Circumstances
-from treetop.cli.app import app
 from treetop.cli.federation import query as query_command
 from treetop.federation.wire.item_lists import ItemList
 from treetop.services.server.app import server_app

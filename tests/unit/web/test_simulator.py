@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 
 import pyarrow as pa
 import pytest
+from tests.support.every_command import app
 from tests.support.http_answers import Answer, answer_of
 from tests.support.parties import served
 from typer.testing import CliRunner
@@ -23,7 +24,6 @@ from typer.testing import CliRunner
 import treetop
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.audit.documents import Circumstances
-from treetop.cli.app import app
 from treetop.datasets.loading import as_federation, load
 from treetop.extras import MissingExtra
 from treetop.query.find import simulated_answer

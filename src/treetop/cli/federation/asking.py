@@ -7,16 +7,40 @@ from typing import Annotated, Any
 import typer
 
 from treetop.adapters.http.retrying_connection import RetryingConnection
-from treetop.cli.federation.known_lists import LIST_OPTIONS, read_lists
-from treetop.cli.options import SEARCH, K, MaybeMechanism, completing, read_settings, seconds_of
-from treetop.cli.shared.option_groups import Options
+from treetop.cli.options import SEARCH, K, MaybeMechanism, Options, completing, read_settings, seconds_of
+from treetop.cli.screen import note
+from treetop.datasets.item_catalogue import load_catalogue
+from treetop.datasets.word_list import word_list_of
 from treetop.encoding.item_codecs import CODECS
+from treetop.encoding.normalisation import steps_named
 from treetop.errors import InvalidInput
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
+from treetop.federation.wire.item_lists import ItemList
 from treetop.oracles.registry import oracle_names
 from treetop.privacy.shuffling import asked_guarantee
 from treetop.secret_files import read_secret
 from treetop.services.server.client import ServerClient
+
+LIST_OPTIONS = ("catalogue", "word_list", "word_list_order", "normalise")
+"""What is said of them, in the order in which they are read."""
+
+
+def read_lists(
+    catalogue: Path | None, word_list: str | None, word_list_order: str | None, normalise: str | None
+) -> dict[str, ItemList]:
+    """Return the list that is given, by its option, put through the steps that devices put their item through."""
+    words = word_list_of(word_list, word_list_order)
+    if catalogue is not None and words is not None:
+        raise InvalidInput("with a catalogue nothing is read from a word list: leave one of them out")
+    known = words if catalogue is None else load_catalogue(catalogue)
+    if known is None:
+        return {}
+    if normalise:
+        known = known.normalised(steps_named(normalise))
+    for said in known.notes:
+        note(said.text)
+    return {"word_list" if catalogue is None else "catalogue": ItemList(known.items, known.ordered, known.source)}
+
 
 POLICIES = ("wait", "proceed")
 ServerUrl = Annotated[

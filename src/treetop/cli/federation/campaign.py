@@ -13,11 +13,10 @@ from rich.table import Table
 
 from treetop.answers.answer import MARKS
 from treetop.cli.federation.asking import QUESTION, CaFile, KeyFile, Name, ServerUrl, asked_question, client_of
-from treetop.cli.options import completing, seconds_of
+from treetop.cli.options import completing, gathers, seconds_of
+from treetop.cli.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.cli.rendering import CHANGES, DOWN, NEW, UP, fitted, rounded
 from treetop.cli.screen import Json, note, out
-from treetop.cli.shared.option_groups import gathers
-from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.errors import InvalidInput
 from treetop.federation.campaign import DAY, WEEK
 from treetop.federation.wire.refusals import Refusal

@@ -2,9 +2,10 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +17,6 @@ from treetop.adapters.http.retrying_connection import RetryingConnection
 from treetop.adapters.system.durable_file import DeviceState
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.host import SystemEntropy
-from treetop.cli.federation.budget_status import budget_lines
 from treetop.cli.federation.device_options import (
     STANDARD_INPUT,
     WINDOW_DAYS,
@@ -41,6 +41,9 @@ from treetop.cli.federation.fleet import fleet
 from treetop.cli.screen import out
 from treetop.encoding.device_items import LARGEST_SET, LONGEST_ITEM
 from treetop.errors import InvalidInput
+from treetop.federation.campaign import DAY
+from treetop.federation.device.ledger import Ledger
+from treetop.federation.device.ledger_entries import CycleSlot
 from treetop.federation.device.list_checks import MIN_SLOTS
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.wire.signed_documents import checked_task
@@ -208,3 +211,41 @@ def _show_status(state: DeviceState) -> None:
             str(entry.group.level), report, f"{sent[task]:%Y-%m-%d %H:%M:%S UTC}" if task in sent else "-",
         )  # fmt: skip
     out.print(table)
+
+
+def budget_lines(ledger: Ledger) -> Iterator[str]:
+    """Yield a line for each thing that the device's owner may want to know; no value is among them."""
+    if not ledger.charges:
+        yield "Nothing was answered yet, nothing was spent."
+        return
+    caps, spent = ledger.caps, ledger.spent
+    yield f"Epsilon {_number(spent)} of {_number(caps.lifetime)} spent in all; asked about {ledger.attribute!r} only."
+    within = ledger.in_window
+    counted = sum((charge.epsilon for charge in within), start=Fraction(0))
+    left = min(caps.lifetime - spent, caps.window - counted, caps.per_task)
+    if spent >= caps.lifetime:
+        yield "The lifetime budget is spent: this device takes up nothing more."
+    else:
+        yield (
+            f"In the last {caps.window_seconds // DAY} days epsilon {_number(counted)} of {_number(caps.window)} was "
+            f"spent; a question may cost epsilon {_number(max(left, Fraction(0)))} now."
+        )
+        for charge in within:
+            back = datetime.fromtimestamp(charge.time + caps.window_seconds, UTC)
+            yield f"Epsilon {_number(charge.epsilon)} of it is given back on {back:%Y-%m-%d at %H:%M UTC}."
+    for slot in ledger.slots:
+        yield _slot_line(ledger, slot)
+
+
+def _slot_line(ledger: Ledger, slot: CycleSlot) -> str:
+    answered = any(entry.cycle == (slot.campaign, slot.cycle) for entry in ledger.entries)
+    done = "it was answered" if answered else "it has not been answered"
+    drawn = datetime.fromtimestamp(slot.time, UTC)
+    return (
+        f"Campaign {slot.name!r}, cycle {slot.cycle + 1}: this device's own week is {slot.slot + 1} of {slot.weeks}, "
+        f"drawn on {drawn:%Y-%m-%d}; {done}. The whole cycle costs epsilon {_number(slot.epsilon)}."
+    )
+
+
+def _number(amount: Fraction) -> str:
+    return f"{float(amount):g}"

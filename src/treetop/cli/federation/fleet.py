@@ -31,9 +31,9 @@ from treetop.cli.federation.device_options import (
     given,
     tickets_in,
 )
+from treetop.cli.file_options import reads_files
+from treetop.cli.output import PLAIN_FORMATS, PlainOutputFile, checked_target, write_output
 from treetop.cli.screen import out, progress_bar
-from treetop.cli.shared.file_options import reads_files
-from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, write_output
 from treetop.datasets.loading import federation_named
 from treetop.datasets.party_split import users_of
 from treetop.datasets.table_files.options import ReadOptions

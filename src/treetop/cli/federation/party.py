@@ -11,8 +11,8 @@ import typer
 
 from treetop.adapters.system.durable_file import create_durably
 from treetop.cli.federation.hexadecimal import digest_of_task
+from treetop.cli.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver, write_or_rescue
 from treetop.cli.screen import Json, note, out
-from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver, write_or_rescue
 from treetop.errors import InvalidInput
 from treetop.extras import needed_for
 from treetop.toml_files import read_toml

@@ -11,11 +11,10 @@ import typer
 from treetop.answers.answer import Answer
 from treetop.cli.federation.asking import QUESTION, CaFile, KeyFile, ServerUrl, asked_question, client_of
 from treetop.cli.federation.hexadecimal import digest_of_task
-from treetop.cli.options import completing, seconds_of
+from treetop.cli.options import completing, gathers, seconds_of
+from treetop.cli.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target, deliver
 from treetop.cli.rendering import present
 from treetop.cli.screen import Json, note, out, waiting
-from treetop.cli.shared.option_groups import gathers
-from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target, deliver
 from treetop.errors import QueryFailed
 from treetop.federation.wire.refusals import Refusal
 from treetop.mechanisms.deployment import MODES

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from treetop.cli.federation.hexadecimal import digest_of_task
+from treetop.cli.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 from treetop.cli.screen import Json, out
-from treetop.cli.shared.output import PLAIN_FORMATS, PlainOutputFile, checked_target, deliver
 
 app = typer.Typer(
     help="The server of a federation: signs tasks, asks parties, names the global top k.",

@@ -22,13 +22,12 @@ from rich.progress import (
 from treetop.adapters.system.durable_file import replace_durably
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.answers.answer import Answer
-from treetop.cli.federation.known_lists import LIST_OPTIONS, read_lists
-from treetop.cli.options import SEARCH, Encoding, MaybeMechanism, completing, read_settings, seconds_of
+from treetop.cli.federation.asking import LIST_OPTIONS, read_lists
+from treetop.cli.file_options import reads_files
+from treetop.cli.options import SEARCH, Encoding, MaybeMechanism, completing, gathers, read_settings, seconds_of
+from treetop.cli.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target
 from treetop.cli.rendering import present, present_campaign
 from treetop.cli.screen import Description, Json, err, note, reading_bar
-from treetop.cli.shared.file_options import reads_files
-from treetop.cli.shared.option_groups import gathers
-from treetop.cli.shared.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.encoding.normalisation import steps_named
 from treetop.errors import InvalidInput, UnknownName

@@ -8,7 +8,7 @@ from tests.support.fixed_entropy import FixedEntropy
 from tests.support.tasks import task
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
-from treetop.cli.federation.budget_status import budget_lines
+from treetop.cli.federation.device import budget_lines
 from treetop.errors import NotMyWeek
 from treetop.federation.campaign import DAY
 from treetop.federation.device.device import Device

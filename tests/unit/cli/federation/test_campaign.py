@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from tests.support.clocks import NOW, HandClock
+from tests.support.every_command import app
 from tests.support.parties import served
 from tests.support.servers import ADMIN_KEY, HostedServer
 from typer.testing import CliRunner
 
-from treetop.cli.app import app
 from treetop.cli.federation.campaign import _add_counts_so_far, _span, smallest_share
 from treetop.errors import InvalidInput
 from treetop.services.server.app import server_app

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import typer
 from tests.support.certificates import TLS_TABLE, Authority
+from tests.support.every_command import app
 from tests.support.parties import SIGNING
 
 from treetop.adapters.system.ed25519 import SigningKey
-from treetop.cli.app import app
 from treetop.cli.main import main
 from treetop.errors import InvalidInput
 from treetop.services.party import service as party_service

@@ -2,11 +2,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.every_command import app
 from typer.testing import CliRunner
 
-from treetop.cli.app import app
-from treetop.cli.federation.asking import read_expected
-from treetop.cli.federation.known_lists import read_lists
+from treetop.cli.federation.asking import read_expected, read_lists
 from treetop.cli.federation.query import following, spent_budgets
 from treetop.errors import InvalidInput
 

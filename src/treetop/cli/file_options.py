@@ -4,8 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from treetop.cli.options import completing
-from treetop.cli.shared.option_groups import gathers
+from treetop.cli.options import completing, gathers
 from treetop.datasets.table_files.options import DELIMITERS, ENCODINGS, ReadOptions
 
 FILES = (

@@ -1,5 +1,0 @@
-"""All commands of `treetop`."""
-
-from treetop.cli.shared.commands import COMMANDS, assembled
-
-app = assembled(COMMANDS)
