@@ -11,9 +11,10 @@ from tests.support.populations import population
 from treetop.answers.answer import Answer
 from treetop.datasets.loading import as_federation
 from treetop.errors import InvalidInput
+from treetop.federation.documents import canonical_json
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import mechanism_of, parameters_of
-from treetop.federation.wire.signed_documents import PublishedList, canonical_json, checked
+from treetop.federation.wire.signed_documents import PublishedList, checked
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.mechanisms.strategy import Question
 from treetop.query.find import simulated_answer

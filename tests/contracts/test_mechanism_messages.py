@@ -18,7 +18,7 @@ from treetop.encoding.bit_strings import SHORTEST, code_array
 from treetop.encoding.hashed_text import HashedText
 from treetop.encoding.item_codecs import DEFAULT_HASH_KEY
 from treetop.errors import PeerViolation
-from treetop.federation.wire.signed_documents import canonical_json
+from treetop.federation.documents import canonical_json
 from treetop.mechanisms.deployed_groups import group_weights, task_lengths
 from treetop.mechanisms.dialogue import Member, Upload
 from treetop.mechanisms.panorama.mechanism import Panorama

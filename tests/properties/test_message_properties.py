@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treetop.encoding.bit_strings import code_array
+from treetop.federation.documents import canonical_json
 from treetop.federation.level_reports import LevelReport
 from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.task_parameters import parameters_of
-from treetop.federation.wire.signed_documents import canonical_json
 from treetop.mechanisms.canopy import Canopy, CanopyPlan
 from treetop.mechanisms.dialogue import Findings, LevelTrace, Member, Roster
 from treetop.mechanisms.fedpem import Fedpem

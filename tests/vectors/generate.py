@@ -6,7 +6,14 @@ from pathlib import Path
 
 from tests.support.report_batches import KEYS, KINDS, asking, random_reports, written
 from tests.unit.oracles.olh.test_hashing import by_hand
-from tests.vectors import campaign_vectors, conduct_vectors, device_vectors, message_vectors, set_vectors
+from tests.vectors import (
+    campaign_vectors,
+    conduct_vectors,
+    device_vectors,
+    document_vectors,
+    message_vectors,
+    set_vectors,
+)
 
 from treetop.adapters.report_files.counting import count_file
 from treetop.adapters.report_files.report_kind import ReportKind
@@ -46,7 +53,7 @@ def _good_file(path: Path, kind: ReportKind) -> dict[str, object]:
 
 FILES = {
     "olh_hash.json": olh_hash, **device_vectors.FILES, **set_vectors.FILES, **conduct_vectors.FILES,
-    **campaign_vectors.FILES, **message_vectors.FILES,
+    **campaign_vectors.FILES, **message_vectors.FILES, **document_vectors.FILES,
 }  # fmt: skip
 """The vectors that are JSON alone, and what makes each."""
 

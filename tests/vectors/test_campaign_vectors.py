@@ -8,9 +8,10 @@ import pytest
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.adapters.system.ed25519 import PinnedKeys
-from treetop.errors import InvalidInput, LedgerRefused, PeerViolation
+from treetop.errors import LedgerRefused, PeerViolation
 from treetop.federation.campaign import Campaign
 from treetop.federation.device.ledger import Ledger
+from treetop.federation.documents import DocumentRefused
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.refusals import decoded_refusals
 from treetop.federation.wire.signed_documents import checked_campaign
@@ -35,7 +36,7 @@ def test_a_good_campaign_has_its_digest(vector: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("broken", CAMPAIGNS["bad"])
 def test_a_bad_campaign_is_refused(broken: str) -> None:
-    with pytest.raises(InvalidInput):
+    with pytest.raises(DocumentRefused):
         Campaign.from_canonical_bytes(broken.encode())
 
 

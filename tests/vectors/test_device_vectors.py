@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from treetop.adapters.system.ed25519 import PinnedKeys
-from treetop.errors import InvalidInput, PeerViolation, ReportRefused
+from treetop.errors import PeerViolation, ReportRefused
+from treetop.federation.documents import DocumentRefused
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.report_batches import decoded_batch, encoded_batch
@@ -63,7 +64,7 @@ def test_a_good_task_has_its_digest(task: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("task", read("tasks.json")["bad"] + SETS["bad"])
 def test_a_bad_task_is_refused(task: str) -> None:
-    with pytest.raises(InvalidInput):
+    with pytest.raises(DocumentRefused):
         DeviceTask.from_canonical_bytes(task.encode())
 
 

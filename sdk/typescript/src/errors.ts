@@ -22,6 +22,14 @@ export type Kind =
 /** What a device that may not answer tells its party: public facts and its own history, nothing of a value. */
 export type Code = "not_my_week" | "budget_task" | "budget_window" | "budget_lifetime";
 
+/**
+ * Why a document is refused: not in its canonical form; fields missing or unknown; of another type; out of bounds; fields
+ * that cannot be asked together; of another kind or not signed by a pinned key; of another task, party, group or campaign.
+ * All of it is public and settled before the item is read, so it says nothing about the item; it is told to nobody.
+ */
+export type DocumentReason = "form" | "fields" | "type" | "range" | "meaning" | "signature" | "other";
+export type DocumentCode = `document_${DocumentReason}`;
+
 const LONGEST_SHOWN = 400;
 
 const NAME = "TreetopError";
@@ -34,7 +42,7 @@ export class TreetopError extends Error {
     return (error as Error | null)?.name === NAME;
   }
 
-  constructor(readonly kind: Kind, message: string, readonly code?: Code) {
+  constructor(readonly kind: Kind, message: string, readonly code?: Code | DocumentCode) {
     super(visible(message.slice(0, LONGEST_SHOWN)));
   }
 }

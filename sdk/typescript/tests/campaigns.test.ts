@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemEntropy } from "../src/adapters/systemEntropy.js";
 import { sha256, utf8, hex } from "../src/bytes.js";
-import { TreetopError } from "../src/errors.js";
+import { TreetopError, type DocumentReason } from "../src/errors.js";
 import type { DeviceOptions, Status } from "../src/services/singleDevice.js";
 import type { Json } from "../src/wire/canonicalJson.js";
 import type { CycleSlot, LedgerEntry } from "../src/device/ledger.js";
@@ -140,7 +140,7 @@ for (const [what, change] of REFUSED) {
     const world = new World();
     const changes = { ...(await weekOf(campaign, 0, 0)), ...change };
     delete (changes as Record<string, Json>)["thresholds"];
-    assert.equal(await world.asked(changes, campaign), "question");
+    assert.equal(await world.asked(changes, campaign), "document_other");
     assert.deepEqual([world.drawn, world.read, world.posts, (await world.ledger()).version], [0, [], 0, 0]);
   });
 }
@@ -153,20 +153,32 @@ test("a week may have what earlier answers give it", async () => {
   }
 });
 
-const IMPOSSIBLE: readonly [what: string, text: () => string][] = [
-  ["of one week", () => campaignText({ weeks: 1 })], ["of 1,025 weeks", () => campaignText({ weeks: 1025 })], ["without a cycle", () => campaignText({ cycles: 0 })],
-  ["of weeks without a second", () => campaignText({ every: 0 })], ["that begins before 1970", () => campaignText({ starts: -1 })],
-  ["that never ends", () => campaignText({ every: Number.MAX_SAFE_INTEGER })], ["of half weeks", () => campaignText({ weeks: 2.5 })],
-  ["with another field", () => campaignText({ zest: 1 })], ["with a list of items", () => campaignText({}, { item_list: "00".repeat(32) })],
-  ["with weights", () => campaignText({}, { groups: [[1, "estimate", 2]] })], ["in another form", () => ` ${campaignText()}`],
-  ["that is no JSON", () => "{"], ["that is null", () => "null"],
+test("the list that a task names is there before a week is paid for", async () => {
+  const listed = { oracle: "olh", reports: "names", lengths: [0, 8], groups: [[1, "estimate", 1]], encoding: { name: "catalogue", hash_key: "" } };
+  const campaign = campaignText({}, listed);
+  const world = new World();
+  const changes = { ...(await weekOf(campaign, 0, 0)), item_list: "00".repeat(32) };
+  assert.equal(await world.asked(changes, campaign), "later");
+  const player = await world.party(changes, campaign);
+  player.party.items = utf8("not the list");
+  await assert.rejects((await player.open({ platform: { now: () => world.now } })).check(), { kind: "peer" });
+  assert.deepEqual([world.drawn, world.read, (await world.ledger()).version], [0, [], 0]);
+});
+
+const IMPOSSIBLE: readonly [what: string, text: () => string, reason: DocumentReason][] = [
+  ["of one week", () => campaignText({ weeks: 1 }), "range"], ["of 1,025 weeks", () => campaignText({ weeks: 1025 }), "range"], ["without a cycle", () => campaignText({ cycles: 0 }), "range"],
+  ["of weeks without a second", () => campaignText({ every: 0 }), "range"], ["that begins before 1970", () => campaignText({ starts: -1 }), "range"],
+  ["that never ends", () => campaignText({ every: Number.MAX_SAFE_INTEGER }), "meaning"], ["of half weeks", () => campaignText({ weeks: 2.5 }), "form"],
+  ["with another field", () => campaignText({ zest: 1 }), "fields"], ["with a list of items", () => campaignText({}, { item_list: "00".repeat(32) }), "meaning"],
+  ["with weights", () => campaignText({}, { groups: [[1, "estimate", 2]] }), "meaning"], ["in another form", () => ` ${campaignText()}`, "form"],
+  ["that is no JSON", () => "{", "form"], ["that is null", () => "null", "type"],
 ];
-for (const [what, text] of IMPOSSIBLE) {
+for (const [what, text, reason] of IMPOSSIBLE) {
   test(`a campaign ${what} is refused`, async () => {
     const world = new World();
     const changes = await weekOf(campaignText(), 0, 0);
     (changes["campaign"] as { campaign: string }).campaign = hex(await sha256(utf8("treetop campaign 1\0"), utf8(text())));
-    assert.equal(await world.asked(changes, text()), "question");
+    assert.equal(await world.asked(changes, text()), `document_${reason}`);
     assert.equal((await world.ledger()).version, 0);
   });
 }
@@ -176,7 +188,7 @@ test("a campaign that is not signed, not there, or another, is not believed", as
   const world = new World();
   const changes = await weekOf(campaign, 0, 0);
   assert.equal(await world.asked(changes), "later");
-  assert.equal(await world.asked(changes, campaignText({ cycles: 3 })), "question");
+  assert.equal(await world.asked(changes, campaignText({ cycles: 3 })), "document_other");
   const player = await world.party(changes, campaign);
   player.party.fault = ({ path }) =>
     path.startsWith("/v1/campaigns/") ? new Response(JSON.stringify({ content: campaign, kind: "campaign", signature: "00".repeat(64) })) : null;

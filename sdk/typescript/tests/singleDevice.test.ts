@@ -81,7 +81,6 @@ const REFUSALS: readonly [what: string, task: Record<string, Json>, options: Par
   ["of lists that begin with one bit", { oracle: "oue", lengths: [0, 1, 4, 8] }, {}, "question"],
   ["of an unknown encoding", { encoding: { name: "runes", hash_key: "" } }, {}, "question"],
   ["of texts in nine bits", { encoding: { name: "text", hash_key: "" }, lengths: [0, 2, 4, 9] }, {}, "question"],
-  ["named invisibly", { name: "fr\u200buit" }, {}, "question"],
   ["of another digest", {}, { task: "00".repeat(32) }, "question"],
   ["named by no digest", {}, { task: "fruit" }, "input"],
   ["with no ticket", {}, { ticket: "none" }, "input"],

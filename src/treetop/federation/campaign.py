@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 
-from treetop.errors import InvalidInput, PeerViolation
-from treetop.federation.task import LAST_SECOND, MAX_CYCLES, MAX_WEEKS, CampaignWeek, Deadlines, DeviceTask
+from treetop.errors import InvalidInput
+from treetop.federation.documents import DocumentCode, DocumentRefused, canonical_json, read_canonical, record, whole
+from treetop.federation.task import LAST_SECOND, MAX_CYCLES, MAX_WEEKS, TASK, CampaignWeek, Deadlines, DeviceTask
 from treetop.privacy.budget import Budget
 
 DAY = 24 * 60 * 60
@@ -19,7 +20,6 @@ MIN_WEEKS = 2
 _OF_A_WEEK = {"hash_key", "seeds"}
 """Settings that a week decides for itself: the key of hashed names, and what earlier weeks found."""
 _CAMPAIGN_DOMAIN = b"treetop campaign 1\0"
-_FIELDS = {"cycles", "every", "starts", "template", "weeks"}
 
 
 @dataclass(frozen=True)
@@ -117,25 +117,33 @@ class Campaign:
             return self._checked[task.digest]
         place = task.campaign
         if place is None or place.campaign != self.digest.hex():
-            raise PeerViolation("campaign of the task", self.digest.hex(), place.campaign if place else "none")
+            raise DocumentRefused(
+                DocumentCode.OTHER, "campaign of the task", self.digest.hex(), place.campaign if place else "none"
+            )
         if place.cycle >= self.cycles or place.week >= self.weeks:
             expected = f"{self.weeks} weeks in each of {self.cycles} cycles"
-            raise PeerViolation("week of the task", expected, f"week {place.week} of cycle {place.cycle}, from 0 on")
+            raise DocumentRefused(
+                DocumentCode.OTHER, "week of the task", expected, f"week {place.week} of cycle {place.cycle}, from 0 on"
+            )
         expected_name = self.task_name(place.cycle, place.week)
         if task.name != expected_name:
-            raise PeerViolation("name of the task", repr(expected_name), repr(task.name))
+            raise DocumentRefused(DocumentCode.OTHER, "name of the task", repr(expected_name), repr(task.name))
         opens, ends = self.opens(place.cycle, place.week), self.ends(place.cycle, place.week)
         if not opens <= task.deadlines.opens <= task.deadlines.reports <= ends:
             found = f"from {task.deadlines.opens} to {task.deadlines.reports}"
-            raise PeerViolation("time of the task", f"within its week, from {opens} to {ends}", found)
+            raise DocumentRefused(
+                DocumentCode.OTHER, "time of the task", f"within its week, from {opens} to {ends}", found
+            )
         if not {entry.group for entry in task.groups} <= {entry.group for entry in self.template.groups}:
-            raise PeerViolation("groups of the task", "those of the campaign", "others")
+            raise DocumentRefused(DocumentCode.OTHER, "groups of the task", "those of the campaign", "others")
         found_template = replace(template_of(task), name=self.name, groups=self.template.groups)
         if found_template != self.template:
             changed = ", ".join(
                 name for name in vars(found_template) if getattr(found_template, name) != getattr(self.template, name)
             )
-            raise PeerViolation("task of the campaign", "the same question in every week", f"another {changed}")
+            raise DocumentRefused(
+                DocumentCode.OTHER, "task of the campaign", "the same question in every week", f"another {changed}"
+            )
         self._checked[task.digest] = place
         return place
 
@@ -151,26 +159,26 @@ class Campaign:
 
     def canonical_bytes(self) -> bytes:
         """Return the one way to write this campaign down: JSON as that of a task, with the template in it."""
-        content = {
+        return canonical_json({
             "cycles": self.cycles, "every": self.every, "starts": self.starts,
             "template": json.loads(self.template.canonical_bytes()), "weeks": self.weeks,
-        }  # fmt: skip
-        return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
+        })  # fmt: skip
 
     @classmethod
     def from_canonical_bytes(cls, data: bytes) -> "Campaign":
         """Read a campaign back; anything but its one canonical form is refused."""
+        content = read_canonical("campaign", data, _CAMPAIGN)
+        template = DeviceTask.from_canonical_bytes(canonical_json(content.pop("template")))
         try:
-            fields = json.loads(data)
-            if set(fields) != _FIELDS:
-                raise ValueError(f"expected {', '.join(sorted(_FIELDS))}")
-            template = json.dumps(fields.pop("template"), sort_keys=True, separators=(",", ":")).encode("ascii")
-            campaign = cls(DeviceTask.from_canonical_bytes(template), **fields)
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise InvalidInput(f"a campaign must be the JSON object that Treetop writes: {error}") from None
-        if campaign.canonical_bytes() != data:
-            raise InvalidInput("a campaign must be in its canonical form: sorted keys, no spaces, no other fields")
-        return campaign
+            return cls(template, **content)
+        except InvalidInput as problem:
+            raise DocumentRefused(DocumentCode.MEANING, "campaign", "one that can be asked", problem) from None
+
+
+_CAMPAIGN = record({
+    "cycles": whole(1, MAX_CYCLES), "every": whole(1, LAST_SECOND), "starts": whole(0, LAST_SECOND), "template": TASK,
+    "weeks": whole(MIN_WEEKS, MAX_WEEKS),
+})  # fmt: skip
 
 
 def template_of(task: DeviceTask) -> DeviceTask:

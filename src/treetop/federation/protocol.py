@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from treetop.errors import PeerViolation
-from treetop.federation.wire.signed_documents import canonical_json
+from treetop.federation.documents import canonical_json
 from treetop.mechanisms.strict_json import public_texts, record, require
 
 MessageKind = Literal["close", "begin", "say", "publish"]

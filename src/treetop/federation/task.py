@@ -1,18 +1,36 @@
 """What everybody knows about a task before the first device answers; it never changes, a change is a new task."""
 
-import json
 import re
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 from treetop.encoding.normalisation import STEPS
 from treetop.errors import InvalidInput
+from treetop.federation.documents import (
+    DIGEST,
+    LARGEST_NUMBER,
+    NAME,
+    NOT_EMPTY,
+    READABLE,
+    DocumentCode,
+    DocumentRefused,
+    Rule,
+    canonical_json,
+    entries,
+    one_of,
+    read_canonical,
+    readable_texts,
+    record,
+    require,
+    rows,
+    whole,
+)
 from treetop.oracles.protocol import MAX_SLOTS, DeviceFace, Oracle
 from treetop.oracles.registry import chosen_oracle, form_for_sets, task_oracles
-from treetop.oracles.set_question import SetQuestion
+from treetop.oracles.set_question import READINGS, SetQuestion
 from treetop.oracles.set_reports import MAX_ITEMS
 from treetop.privacy.budget import Budget
 from treetop.public_text import first_hidden, name_problem, visible
@@ -21,11 +39,10 @@ from treetop.trie.user_groups import Group, Role
 LONGEST_CODE = 256
 LONGEST_NAME, CHUNK_BITS, MAX_CHUNKS = 32, 8, 64
 """Bits of a name, bits of a chunk of the text behind it, and how many chunks a text has at most."""
-LAST_SECOND = (1 << 53) - 1
+LAST_SECOND = LARGEST_NUMBER
 MAX_WEIGHT = 1 << 32
 MAX_WEEKS, MAX_CYCLES = 1024, 1024
-SHOWN_NAMES, SHOWN_NAME = 3, 40
-"""How many fields of a newer version a refusal names, and how many characters of each."""
+MAX_PARTIES = 1 << 16
 _TASK_DOMAIN = b"treetop task 1\0"
 _DIGEST = re.compile("([0-9a-f]{64})?")
 
@@ -204,41 +221,69 @@ class DeviceTask:
             content["sets"] = vars(self.sets)
         if self.campaign is not None:
             content["campaign"] = vars(self.campaign)
-        return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
+        return canonical_json(content)
 
     @classmethod
     def from_canonical_bytes(cls, data: bytes) -> "DeviceTask":
-        """Read a task back; anything but its one canonical form is refused."""
+        """Read a task back; anything but its one canonical form is refused, and so are texts that nobody could read."""
+        content = read_canonical("task", data, TASK)
         try:
-            content = json.loads(data)
             task = _from_content(content)
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise InvalidInput(f"a task must be the JSON object that Treetop writes: {error}") from None
-        if unknown := sorted(set(content) - set(json.loads(task.canonical_bytes()))):
-            named = ", ".join(visible(name)[:SHOWN_NAME] for name in unknown[:SHOWN_NAMES])
-            raise InvalidInput(f"a task must have no fields that this version does not know, found {named}")
-        if task.canonical_bytes() != data:
-            raise InvalidInput("a task must be in its canonical form: sorted keys, no spaces, no other fields")
+        except InvalidInput as problem:
+            raise DocumentRefused(DocumentCode.MEANING, "task", "one that can be asked", problem) from None
+        own = task.thresholds
+        require(content["thresholds"] == own, DocumentCode.MEANING, "thresholds", own, content["thresholds"])
         return task
 
 
-def _from_content(content: dict[str, object]) -> DeviceTask:
-    groups = cast(list[tuple[int, str, int]], content["groups"])
+def _lengths() -> Rule:
+    longest_text = LONGEST_NAME + CHUNK_BITS * MAX_CHUNKS
+    return rows(whole(0, longest_text), 2, LONGEST_CODE + 1)
+
+
+_SECONDS = whole(0, LAST_SECOND)
+_COUNT = whole(1, MAX_WEIGHT)
+LEVEL = whole(1, LONGEST_CODE)
+ROLE = one_of(*Role)
+TASK = record(
+    {
+        "attribute": NAME, "epsilon": READABLE, "groups": rows(entries(LEVEL, ROLE, _COUNT), 1, 3 * LONGEST_CODE),
+        "k": whole(1, MAX_SLOTS), "lengths": _lengths(), "most_slots": whole(2, MAX_SLOTS), "name": NAME,
+        "oracle": READABLE, "encoding": record({"hash_key": READABLE, "name": READABLE}, {"normalise": NOT_EMPTY}),
+        "mechanism": READABLE, "settings": readable_texts, "parties": rows(NAME, 0, MAX_PARTIES),
+        "deadlines": record(dict.fromkeys(("opens", "enrolment", "reports", "level_seconds"), _SECONDS)),
+        "least": record({"estimate": _COUNT, "validation": _COUNT}), "thresholds": readable_texts,
+    },
+    {
+        "reports": one_of("names"), "item_list": DIGEST,
+        "sets": record({"items_per_user": whole(1, MAX_ITEMS), "reading": one_of(*READINGS)}),
+        "campaign": record(
+            {"campaign": DIGEST, "cycle": whole(0, MAX_CYCLES - 1), "week": whole(0, MAX_WEEKS - 1)}
+        ),
+    },
+)  # fmt: skip
+"""The fields of a task, for those who read one."""
+
+
+def _from_content(content: dict[str, Any]) -> DeviceTask:
     return DeviceTask(
-        name=str(content["name"]), attribute=str(content["attribute"]), budget=Budget(str(content["epsilon"])),
-        oracle=str(content["oracle"]), k=cast(int, content["k"]),
-        lengths=tuple(cast(list[int], content["lengths"])),
-        groups=tuple(WeightedGroup(Group(level, Role(role)), weight) for level, role, weight in groups),
-        max_slots=cast(int, content["most_slots"]), mechanism=str(content["mechanism"]),
-        settings=tuple(sorted(cast(dict[str, str], content["settings"]).items())),
-        parties=tuple(cast(list[str], content["parties"])),
-        encoding=Encoding(**cast(dict[str, Any], content["encoding"])),
-        deadlines=Deadlines(**cast(dict[str, Any], content["deadlines"])),
-        least=LeastReports(**cast(dict[str, Any], content["least"])),
-        reports=cast(Any, content.get("reports", "prefixes")), item_list=cast(str, content.get("item_list", "")),
-        sets=SetQuestion(**cast(dict[str, Any], content["sets"])) if "sets" in content else None,
-        campaign=CampaignWeek(**cast(dict[str, Any], content["campaign"])) if "campaign" in content else None,
+        name=content["name"], attribute=content["attribute"], budget=_budget(content["epsilon"]),
+        oracle=content["oracle"], k=content["k"], lengths=tuple(content["lengths"]),
+        groups=tuple(WeightedGroup(Group(level, Role(role)), weight) for level, role, weight in content["groups"]),
+        max_slots=content["most_slots"], mechanism=content["mechanism"],
+        settings=tuple(sorted(content["settings"].items())), parties=tuple(content["parties"]),
+        encoding=Encoding(**content["encoding"]), deadlines=Deadlines(**content["deadlines"]),
+        least=LeastReports(**content["least"]), reports=content.get("reports", "prefixes"),
+        item_list=content.get("item_list", ""), sets=SetQuestion(**content["sets"]) if "sets" in content else None,
+        campaign=CampaignWeek(**content["campaign"]) if "campaign" in content else None,
     )  # fmt: skip
+
+
+def _budget(text: str) -> Budget:
+    budget = Budget(text)
+    if budget.text != text:
+        raise InvalidInput(f"epsilon must be written without needless zeros, found {text}")
+    return budget
 
 
 def _whole(number: object, least: int, most: int) -> bool:

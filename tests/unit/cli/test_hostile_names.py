@@ -35,7 +35,7 @@ from treetop.errors import InvalidInput, QueryFailed
 from treetop.evaluation.results import Evaluation, Row
 from treetop.federation.device.ledger import Caps
 from treetop.federation.device.ledger_entries import LedgerEntry
-from treetop.federation.wire.signed_documents import canonical_json
+from treetop.federation.documents import canonical_json
 from treetop.public_text import first_hidden, visible
 from treetop.reproduction.verdicts import ClaimVerdict
 from treetop.services.fleet.fleet import FleetTotals

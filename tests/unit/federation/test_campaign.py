@@ -8,6 +8,7 @@ from tests.support.tasks import GROUPS, task
 
 from treetop.errors import InvalidInput, PeerViolation
 from treetop.federation.campaign import WEEK, Campaign, template_of
+from treetop.federation.documents import DocumentRefused
 from treetop.federation.task import LAST_SECOND, CampaignWeek, Deadlines, DeviceTask, Encoding, WeightedGroup
 from treetop.privacy.budget import Budget
 
@@ -60,7 +61,7 @@ def test_a_campaign_that_cannot_be_asked_is_none(change: dict[str, Any], told: s
     ],
 )  # fmt: skip
 def test_anything_but_the_canonical_form_is_refused(broken: bytes) -> None:
-    with pytest.raises(InvalidInput):
+    with pytest.raises(DocumentRefused):
         Campaign.from_canonical_bytes(broken)
 
 

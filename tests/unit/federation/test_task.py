@@ -7,6 +7,7 @@ from tests.support.tasks import GROUPS, task
 
 from treetop.errors import InvalidInput, UnknownName
 from treetop.federation.device.group_assignment import Enrolment, assigned_group, drawn_group
+from treetop.federation.documents import DocumentCode, DocumentRefused
 from treetop.federation.task import Deadlines, DeviceTask, LeastReports, WeightedGroup
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group
@@ -63,15 +64,16 @@ def test_an_unknown_oracle_is_named() -> None:
     ],
 )  # fmt: skip
 def test_anything_but_the_canonical_form_is_refused(broken: bytes) -> None:
-    with pytest.raises(InvalidInput):
+    with pytest.raises(DocumentRefused):
         DeviceTask.from_canonical_bytes(broken)
 
 
 def test_fields_of_a_newer_version_are_named() -> None:
     newer = json.loads(task().canonical_bytes()) | {"colour": "red", "shape\u202e": 1}
     data = json.dumps(newer, sort_keys=True, separators=(",", ":")).encode()
-    with pytest.raises(InvalidInput, match="no fields that this version does not know, found colour, shape") as refusal:
+    with pytest.raises(DocumentRefused, match="colour, shape") as refusal:
         DeviceTask.from_canonical_bytes(data)
+    assert refusal.value.code == DocumentCode.FIELDS
     assert "\u202e" not in str(refusal.value)
 
 

@@ -6,21 +6,27 @@
  * that are weeks of a campaign: what the device has anyway is handed in, so that this file has no second copy of it.
  */
 
-import { fromUtf8, hex, sha256, utf8, type Digest } from "../bytes.js";
+import { hex, sha256, utf8, type Digest } from "../bytes.js";
 import { check } from "../errors.js";
 import { uniformBelow, type Entropy } from "../randomness.js";
 import { rationalText } from "../rational.js";
 import { canonicalJson, type Json } from "../wire/canonicalJson.js";
+import { need, readDocument, record, whole, type Rule } from "../wire/documents.js";
 import type { DeviceTask } from "../wire/task.js";
 import type { CycleSlot, Ledger } from "./ledger.js";
 
 const CAMPAIGN_DOMAIN = "treetop campaign 1\0";
 const LEAST_WEEKS = 2;
 const MOST = 1024;
+const LAST_SECOND = Number.MAX_SAFE_INTEGER;
+
+/** A campaign as its JSON has it. */
+type WrittenCampaign = Readonly<Record<"cycles" | "every" | "starts" | "weeks", number>> & { readonly template: Json };
 
 export interface Host {
-  /** Read a task, and refuse texts that nobody could read. */
   readonly readTask: (data: Uint8Array) => Promise<DeviceTask>;
+  /** The fields of a task. */
+  readonly rule: Rule;
   readonly normalised: (name: string) => string;
 }
 
@@ -39,18 +45,12 @@ export interface Campaign {
 }
 
 /** Read a campaign; anything but its one canonical form is refused. */
-export async function readCampaign(data: Uint8Array, { readTask, normalised }: Host): Promise<Campaign> {
-  const text = fromUtf8(data)!;
-  const content = objectIn(text);
-  const { cycles, every, starts, template: told, weeks } = content as unknown as Record<"cycles" | "every" | "starts" | "weeks", number> & { template: Json };
-  refuse(Object.keys(content).sort().join() === "cycles,every,starts,template,weeks", "campaign", "what Treetop writes");
-  const template = await readTask(utf8(canonicalJson(told)));
-  const over = starts + every * weeks * cycles;
-  const asked = canonicalJson(content) === text && whole(starts, 0, over) && whole(every, 1, over) && whole(weeks, LEAST_WEEKS, MOST) &&
-    whole(cycles, 1, MOST) && Number.isSafeInteger(over);
-  refuse(asked, "campaign", `${LEAST_WEEKS} weeks at least, and times that can be`);
+export async function readCampaign(data: Uint8Array, { readTask, rule, normalised }: Host): Promise<Campaign> {
+  const fields = { cycles: whole(1, MOST), every: whole(1, LAST_SECOND), starts: whole(0, LAST_SECOND), template: rule, weeks: whole(LEAST_WEEKS, MOST) };
+  const { cycles, every, starts, template: written, weeks } = readDocument<WrittenCampaign>(data, record(fields), "campaign");
+  const template = await readTask(utf8(canonicalJson(written)));
   const common = templateText(template);
-  refuse(common === canonicalJson(told), "template of the campaign", "nothing that a week decides for itself");
+  need(Number.isSafeInteger(starts + every * weeks * cycles) && common === canonicalJson(written), "meaning", "campaign");
   const digest = hex(await sha256(utf8(CAMPAIGN_DOMAIN), data));
   const { name, attribute, budget } = template;
   const groups = new Set(template.groups.map(([level, role]) => `${level} ${role}`));
@@ -58,15 +58,15 @@ export async function readCampaign(data: Uint8Array, { readTask, normalised }: H
 
   function checkTask(task: DeviceTask): void {
     const { campaign: place, deadlines } = task;
-    refuse(place?.campaign === digest, "campaign of the task", digest, place?.campaign);
+    need(place?.campaign === digest, "other", "campaign of the task");
     const { cycle, week } = place!;
-    refuse(cycle < cycles && week < weeks, "week of the task", `${weeks} weeks in each of ${cycles} cycles`, `week ${week} of cycle ${cycle}, from 0 on`);
+    need(cycle < cycles && week < weeks, "other", `week of the task: ${weeks} weeks in each of ${cycles} cycles`);
     const ownName = `${name} week ${weeks * cycle + week + 1}`;
-    refuse(task.name === ownName, "name of the task", ownName, task.name);
+    need(task.name === ownName, "other", `name of the task: expected ${ownName}`);
     const [begin, end] = [opens(cycle, week), opens(cycle, week + 1)];
-    refuse(deadlines.opens >= begin && deadlines.reports <= end, "time of the task", `within its week, from ${begin} to ${end}`);
-    refuse(task.groups.every(([level, role]) => groups.has(`${level} ${role}`)), "groups of the task", "those of the campaign", "others");
-    refuse(templateText({ ...task, name, groups: template.groups }) === common, "task of the campaign", "the same question in every week", "another");
+    need(deadlines.opens >= begin && deadlines.reports <= end, "other", `time of the task: from ${begin} to ${end}`);
+    need(task.groups.every(([level, role]) => groups.has(`${level} ${role}`)), "other", "groups of the task");
+    need(templateText({ ...task, name, groups: template.groups }) === common, "other", "question of the task");
   }
 
   return {
@@ -76,7 +76,7 @@ export async function readCampaign(data: Uint8Array, { readTask, normalised }: H
       const epsilon = rationalText(budget.amount);
       for (const slot of ledger.slots) {
         const known = normalised(slot.name) !== normalised(name) || (slot.epsilon === epsilon && slot.weeks === weeks);
-        refuse(known, `campaign ${name}`, `epsilon ${slot.epsilon} in ${slot.weeks} weeks, as it was known here`, `epsilon ${epsilon} in ${weeks} weeks`);
+        check(known, "question", `campaign ${name}`, `epsilon ${slot.epsilon} in ${slot.weeks} weeks, as it was known here`, `epsilon ${epsilon} in ${weeks} weeks`);
       }
       const { cycle } = task.campaign!;
       const drawn = ledger.slots.find((slot) => slot.campaign === digest && slot.cycle === cycle);
@@ -86,22 +86,6 @@ export async function readCampaign(data: Uint8Array, { readTask, normalised }: H
       return ledger.takeSlot({ campaign: digest, cycle, slot, weeks, epsilon, attribute, name });
     },
   };
-}
-
-function refuse(holds: boolean, what: string, expected: unknown, found?: unknown): void {
-  check(holds, "question", what, expected, found);
-}
-
-function objectIn(text: string): Record<string, Json> {
-  try {
-    return { ...(JSON.parse(text) as object) } as Record<string, Json>;
-  } catch {
-    return {};
-  }
-}
-
-function whole(number: unknown, least: number, most: number): boolean {
-  return Number.isInteger(number) && (number as number) >= least && (number as number) <= most;
 }
 
 /** Settings that a week decides for itself: the key of hashed names, and what earlier weeks found. */
@@ -115,7 +99,7 @@ function templateText(task: DeviceTask): string {
   const { encoding, settings, groups, deadlines: { level_seconds } } = task;
   return canonicalJson({
     ...Object.fromEntries(Object.entries(task).filter(([name]) => !OWN.includes(name))),
-    deadlines: { opens: 0, enrolment: Number.MAX_SAFE_INTEGER, reports: Number.MAX_SAFE_INTEGER, level_seconds },
+    deadlines: { opens: 0, enrolment: LAST_SECOND, reports: LAST_SECOND, level_seconds },
     encoding: { ...encoding, hash_key: "" },
     settings: Object.fromEntries(Object.entries(settings).filter(([name]) => !OF_A_WEEK.includes(name))),
     groups: groups.map(([level, role]) => [level, role, 1]),

@@ -5,6 +5,7 @@
 
 import type { Digest } from "../bytes.js";
 import { check } from "../errors.js";
+import { need } from "../wire/documents.js";
 import { groupText, type Group } from "../wire/groups.js";
 import { readBeacon, readList, type PublishedList } from "../wire/lists.js";
 import { checkedContent } from "../wire/signedDocuments.js";
@@ -18,8 +19,6 @@ export { listDigest, slotOf } from "../wire/lists.js";
 export { assignedGroup } from "./groupAssignment.js";
 export { checkQuestion } from "./listChecks.js";
 
-const MIN_BEACON_BYTES = 16;
-
 /** Refuse a task with a level whose lists are all shorter than the device answers: the level is not its choice. */
 export function checkListLengths({ task, party }: TrustedTask, leastSlots: number): void {
   for (const [level, role] of task.groups) {
@@ -31,7 +30,7 @@ export function checkListLengths({ task, party }: TrustedTask, leastSlots: numbe
 
 /** Refuse a document of another task or party. */
 function checkOwn({ task, party }: TrustedTask, found: { readonly task: Digest; readonly party: string }): void {
-  check(found.task === task.digest && found.party === party, "question", "task and party", "the device's own");
+  need(found.task === task.digest && found.party === party, "other", "task and party");
 }
 
 /** Believe a beacon that a pinned key signed for this task and party; return what settles the group of a ticket. */
@@ -39,7 +38,6 @@ export async function enrolmentOf(trusted: TrustedTask, document: Uint8Array, ti
   const found = readBeacon(await checkedContent("beacon", document, trusted.verifies));
   const { beacon, party } = found;
   checkOwn(trusted, found);
-  check(beacon.length >= MIN_BEACON_BYTES, "question", "bytes of the beacon", `${MIN_BEACON_BYTES} at least`, beacon.length);
   return { identifier: ticket.subarray(0, SERIAL_BYTES), beacon, party };
 }
 
@@ -48,7 +46,7 @@ export async function listOf(trusted: TrustedTask, document: Uint8Array, group: 
   const list = readList(await checkedContent("list", document, trusted.verifies), terms);
   const { party, question } = list;
   checkOwn(trusted, { task: question.task, party });
-  check(groupText(question.group) === groupText(group), "question", "group of the list", groupText(group), groupText(question.group));
+  need(groupText(question.group) === groupText(group), "other", "group of the list");
   return list;
 }
 

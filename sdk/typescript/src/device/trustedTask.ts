@@ -6,8 +6,9 @@
 
 import type { Digest } from "../bytes.js";
 import { check } from "../errors.js";
-import { checkedContent, checkedTask, readableTask, type Verifier } from "../wire/signedDocuments.js";
-import type { DeviceTask } from "../wire/task.js";
+import { need } from "../wire/documents.js";
+import { checkedContent, checkedTask, type Verifier } from "../wire/signedDocuments.js";
+import { readTask, TASK, type DeviceTask } from "../wire/task.js";
 import { normalised } from "./attributes.js";
 import type { Campaign } from "./campaigns.js";
 
@@ -24,15 +25,15 @@ export interface TrustedTask {
 /** Believe a task that a pinned key signed, that was asked for and names the own party. */
 export async function trustedTask(document: Uint8Array, digest: Digest, party: string, verifies: Verifier): Promise<TrustedTask> {
   const task = await checkedTask(document, verifies);
-  check(task.digest === digest, "question", "task", digest, task.digest);
-  check(task.parties.includes(party), "question", "parties of the task", `${party} among them`, task.parties.join(", "));
+  need(task.digest === digest, "other", "digest of the task");
+  need(task.parties.includes(party), "other", `parties of the task: expected ${party}`);
   return { task, party, verifies };
 }
 
 /** Believe a campaign that a pinned key signed and that this task is a week of. */
 export async function campaignOf({ task, verifies }: TrustedTask, document: Uint8Array): Promise<Campaign> {
   const content = await checkedContent("campaign", document, verifies);
-  const campaign = await (await import("./campaigns.js")).readCampaign(content, { readTask: readableTask, normalised });
+  const campaign = await (await import("./campaigns.js")).readCampaign(content, { readTask, rule: TASK, normalised });
   campaign.checkTask(task);
   return campaign;
 }

@@ -14,7 +14,7 @@ import { isAbove, parsedRational, rationalText } from "../rational.js";
 import type { OwnItems } from "../sets.js";
 import type { Verifier } from "../wire/signedDocuments.js";
 import { listTerms } from "../wire/task.js";
-import { counts, passing, readTicket, type Verdict } from "../wire/uploads.js";
+import { counts, isTold, passing, readTicket, type Verdict } from "../wire/uploads.js";
 import type { DeviceState, WithState } from "./deviceState.js";
 import { partyClient } from "./partyClient.js";
 
@@ -121,7 +121,7 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
   const { name: encoding, hash_key, normalise = "" } = task.encoding;
   const nameBits = task.reports === "names" ? task.lengths[1]! : task.bits;
   const unlistedCodec = encoding !== "catalogue" ? await codecNamed(encoding, nameBits, hash_key, (task.bits - nameBits) >> 3) : null;
-  let codec: ItemCodec;
+  let codec: ItemCodec | undefined;
   const [ticketNote, enrolledNote, refusedNote] = [`ticket-${digest}`, `enrolled-${digest}`, `refused-${digest}`];
 
   function openLedger({ ledger, counter }: DeviceState): Promise<Ledger> {
@@ -197,6 +197,8 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
     check(!options.holdsSet || task.setFace !== null, "question", "task", "one about sets of items");
     checkTime(task, !task.oneShot && (await notes.read(enrolledNote)) === null, ledger.now);
     if (!task.oneShot) (await import("../device/rounds.js")).checkListLengths(trusted, leastSlots);
+    // the draw of a week pays for its cycle: all that the task needs must be there before
+    if (campaign && !ownWeek(campaign, ledger)) codec = await taskCodec();
     await device.checkAllowed(task, campaign);
   }
 
@@ -213,7 +215,7 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
     try {
       await step();
     } catch (error) {
-      if (error instanceof TreetopError && error.code) await tell(error.code, state).catch(() => {});
+      if (error instanceof TreetopError && isTold(error.code)) await tell(error.code, state).catch(() => {});
       throw error;
     }
   }
@@ -224,7 +226,7 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
     if (entry?.sent) return say("The report was made before; the same bytes are sent.");
     await checkAllowed(device, ledger, state);
     const ticket = await ownTicket(state);
-    codec = await taskCodec();
+    codec ??= await taskCodec();
     await delay();
     if (entry === undefined && task.oneShot) taken(await client.checkTicket(ticket), "ticket: nothing was spent");
     await (task.oneShot ? device.answerOnce(task, campaign) : answerList(device, state, ticket));
@@ -249,8 +251,8 @@ export async function openSingleDevice(options: DeviceOptions, platform: Platfor
   async function made(item: Item, ledger: Ledger, state: DeviceState): Promise<Device> {
     const value = async (): Promise<bigint | OwnItems | null> => {
       const [held, steps] = [typeof item === "function" ? await item() : item, normalise.split(",")];
-      if (task.sets === undefined) return deviceCode(codec, held, steps);
-      return (await import("../sets.js")).deviceSet(codec, held, steps, task.sets);
+      if (task.sets === undefined) return deviceCode(codec!, held, steps);
+      return (await import("../sets.js")).deviceSet(codec!, held, steps, task.sets);
     };
     const device = new Device(value, entropy, ledger);
     await telling(state, () => make(device, ledger, state));

@@ -2,11 +2,17 @@
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 
-export function canonicalJson(content: Json): string {
+const MAX_DEPTH = 8;
+
+/** Numbers that are not whole, or too large, and what is nested too deep, have no form: nothing stands in their place. */
+export function canonicalJson(content: Json, depth = MAX_DEPTH): string {
+  if (typeof content === "number" && !Number.isSafeInteger(content)) return "";
   if (content === null || typeof content !== "object") return JSON.stringify(content).replace(/[\x7f-\uffff]/g, escaped);
-  if (Array.isArray(content)) return `[${content.map(canonicalJson).join(",")}]`;
+  if (depth === 0) return "";
+  const below = (value: Json): string => canonicalJson(value, depth - 1);
+  if (Array.isArray(content)) return `[${content.map(below).join(",")}]`;
   const entries = Object.entries(content as Record<string, Json>).sort(([one], [two]) => byCodePoint(one, two));
-  return `{${entries.map(([name, value]) => `${canonicalJson(name)}:${canonicalJson(value)}`).join(",")}}`;
+  return `{${entries.map(([name, value]) => `${below(name)}:${below(value)}`).join(",")}}`;
 }
 
 /** Without the flag u, the two surrogates of a character beyond U+FFFF are escaped one by one, as they must be. */

@@ -1,12 +1,16 @@
 /** What the server publishes in rounds: the beacon that settles every device's group, and candidate lists. */
 
-import { digestBytes, fromHex, fromUtf8, hex, sha256, utf8, type Digest } from "../bytes.js";
-import { check } from "../errors.js";
+import { fromHex, hex, sha256, utf8, type Digest } from "../bytes.js";
 import { numberBytes } from "../integers.js";
-import { canonicalJson, type Json } from "./canonicalJson.js";
-import { ROLES, type Group, type Role } from "./groups.js";
-import { parsed } from "./signedDocuments.js";
+import { MAX_SLOTS } from "../oracles/protocol.js";
+import { canonicalJson } from "./canonicalJson.js";
+import { CODE, DIGEST, hexBytes, NAME, need, READABLE, readDocument, record, rows, whole } from "./documents.js";
+import { LEVEL, LONGEST_CODE, ROLE, ROLES, type Group, type Role } from "./groups.js";
 
+const MIN_BEACON_BYTES = 16;
+const MAX_BEACON_BYTES = 64;
+/** Of a task, at one party. */
+const MAX_TICKETS = 1_099_511_627_776;
 const DOMAIN_DOMAIN = "treetop domain 1\0";
 
 /** Fixes every device's group: drawn by the server after the party has closed enrolment (rounds). */
@@ -16,13 +20,13 @@ export interface Beacon {
   readonly beacon: Uint8Array;
 }
 
+const BEACON = record({
+  beacon: hexBytes(MIN_BEACON_BYTES, MAX_BEACON_BYTES), devices: whole(0, MAX_TICKETS), enrolment: DIGEST, party: NAME, task: DIGEST,
+});
+
 export function readBeacon(content: Uint8Array): Beacon {
-  const { task, party, devices, enrolment, beacon } = parsed(content) as Record<string, string>;
-  const random = fromHex(beacon);
-  const known = random !== null && digestBytes(task) !== null && typeof party === "string" && fromHex(enrolment) !== null &&
-    canonicalJson({ task, party, devices, enrolment, beacon } as Json) === fromUtf8(content);
-  check(known, "peer", "beacon", "what Treetop publishes");
-  return { task: task!, party, beacon: random };
+  const { task, party, beacon } = readDocument<Record<"task" | "party" | "beacon", string>>(content, BEACON, "beacon");
+  return { task, party, beacon: fromHex(beacon)! };
 }
 
 /** The prefixes that the candidates must descend from, as the task's public log has them. */
@@ -64,7 +68,7 @@ export interface PublishedList {
   readonly published: Publication;
 }
 
-/** A list as its JSON has it, as far as anybody knows before it is checked. */
+/** A list as its JSON has it. */
 interface WrittenList {
   readonly task: Digest;
   readonly party: string;
@@ -72,34 +76,26 @@ interface WrittenList {
   readonly role: Role;
   readonly length: number;
   readonly published_length: number;
-  readonly prefixes: unknown;
-  readonly pruned: unknown;
-  readonly published: unknown;
+  readonly prefixes: readonly string[];
+  readonly pruned: readonly string[];
+  readonly published: readonly string[];
 }
+
+const LENGTH = whole(0, LONGEST_CODE);
+const PREFIXES = rows(CODE, 0, 2 * MAX_SLOTS);
+const LIST = record({
+  length: LENGTH, level: LEVEL, party: NAME, prefixes: rows(CODE, 1, MAX_SLOTS - 1), pruned: PREFIXES, published: PREFIXES,
+  published_length: LENGTH, role: ROLE, task: DIGEST, oracle: READABLE,
+}, { keep: READABLE });
 
 /** Read a list, or refuse it: thresholds that are not this task's own, other fields, other spelling. */
 export function readList(content: Uint8Array, listTerms: (slots: number) => Readonly<Record<string, string>>): PublishedList {
-  const { task: digest, party, level, role, length, published_length, ...lists } = parsed(content) as unknown as WrittenList;
-  const [prefixes, pruned, published] = [numbers(lists.prefixes), numbers(lists.pruned), numbers(lists.published)];
-  const known = [level, length, published_length].every((number) => Number.isSafeInteger(number) && number >= 0) &&
-    digestBytes(digest) !== null && prefixes !== null && prefixes.length > 0 && pruned !== null && published !== null &&
-    typeof party === "string" && ROLES.includes(role);
-  check(known, "peer", "candidate list", "what Treetop publishes");
-  const written = canonicalJson({
-    task: digest, party, level, role, length,
-    prefixes: texts(prefixes), pruned: texts(pruned), published_length, published: texts(published),
-    ...listTerms(prefixes.length + 1),
-  });
-  check(written === fromUtf8(content), "peer", "candidate list", "the canonical form");
-  const question = { task: digest, group: [level, role] as const, length, prefixes, pruned };
-  return { party, question, published: { length: published_length, prefixes: published } };
+  const { task, party, level, role, length, published_length, prefixes, pruned, published, ...terms } = readDocument<WrittenList>(content, LIST, "candidate list");
+  need(canonicalJson(terms) === canonicalJson(listTerms(prefixes.length + 1)), "meaning", "oracle of the list");
+  const question = { task, group: [level, role] as const, length, prefixes: numbers(prefixes), pruned: numbers(pruned) };
+  return { party, question, published: { length: published_length, prefixes: numbers(published) } };
 }
 
-function numbers(content: unknown): bigint[] | null {
-  if (!Array.isArray(content) || !content.every((text) => /^[0-9a-f]{1,64}$/.test(text as string))) return null;
-  return content.map((text) => BigInt(`0x${text}`));
-}
-
-function texts(prefixes: readonly bigint[]): string[] {
-  return prefixes.map((prefix) => prefix.toString(16));
+function numbers(texts: readonly string[]): bigint[] {
+  return texts.map((text) => BigInt(`0x${text}`));
 }

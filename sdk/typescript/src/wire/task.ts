@@ -1,23 +1,25 @@
 /** What everybody knows about a task before the first device answers; it never changes, a change is a new task. */
 
 import { readBudget, type Budget } from "../budget.js";
-import { digestBytes, fromUtf8, hex, sha256, utf8, type Digest } from "../bytes.js";
+import { hex, sha256, utf8, type Digest } from "../bytes.js";
 import { STEPS } from "../encoding/normalisation.js";
-import { check, TreetopError } from "../errors.js";
 import { MAX_SLOTS, type DeviceFace } from "../oracles/protocol.js";
 import { oracleFor, taskOracles } from "../oracles/registry.js";
-import { isName, isPublic } from "../publicText.js";
+import { isPublic } from "../publicText.js";
 import type { SetFace, SetQuestion } from "../sets.js";
 import { canonicalJson, type Json } from "./canonicalJson.js";
-import { ROLES, type Group, type Role } from "./groups.js";
+import { DIGEST, NAME, need, oneOf, READABLE, READABLE_TEXTS, readDocument, record, rows, text, whole } from "./documents.js";
+import { LEVEL, LONGEST_CODE, ROLE, type Group, type Role } from "./groups.js";
 
 const TASK_DOMAIN = "treetop task 1\0";
-const LONGEST_CODE = 256;
 /** Bits of a name, and of a name with 64 chunks of a text behind it. */
 const LONGEST_NAME = 32;
 const LONGEST_TEXT = LONGEST_NAME + 512;
 const LAST_SECOND = Number.MAX_SAFE_INTEGER;
 const MAX_WEIGHT = 4294967296;
+const MAX_PARTIES = 65536;
+/** Lengths of a name and its chunks, 0 among them. */
+const MAX_NAMES = 66;
 /** Of a cycle, and cycles of a campaign. */
 const MAX_WEEKS = 1024;
 
@@ -62,32 +64,42 @@ export interface DeviceTask extends TaskContent {
   readonly setFace: SetFace | null;
 }
 
+/** The fields of a task; marked as pure, so that files which read no task do without. */
+export const TASK = /* @__PURE__ */ (() => {
+  const SECONDS = whole(0, LAST_SECOND);
+  const COUNT = whole(1, MAX_WEIGHT);
+  return record({
+    attribute: NAME, epsilon: READABLE, groups: rows(rows([LEVEL, ROLE, COUNT], 3, 3), 1, 3 * LONGEST_CODE), k: whole(1, MAX_SLOTS),
+    lengths: rows(whole(0, LONGEST_TEXT), 2, LONGEST_CODE + 1), most_slots: whole(2, MAX_SLOTS), name: NAME, oracle: READABLE,
+    encoding: record({ hash_key: READABLE, name: READABLE }, { normalise: text((steps) => steps !== "" && isPublic(steps)) }),
+    mechanism: READABLE, settings: READABLE_TEXTS, parties: rows(NAME, 0, MAX_PARTIES),
+    deadlines: record({ opens: SECONDS, enrolment: SECONDS, reports: SECONDS, level_seconds: SECONDS }),
+    least: record({ estimate: COUNT, validation: COUNT }), thresholds: READABLE_TEXTS,
+  }, {
+    reports: oneOf(["names"]), item_list: DIGEST,
+    sets: record({ items_per_user: whole(1, 64), reading: oneOf(["holders", "shares", "use_shares"]) }),
+    campaign: record({ campaign: DIGEST, cycle: whole(0, MAX_WEEKS - 1), week: whole(0, MAX_WEEKS - 1) }),
+  });
+})();
+
 /** Read a task; anything but its one canonical form, with the thresholds of its budget, is refused. */
 export async function readTask(data: Uint8Array): Promise<DeviceTask> {
+  const content = readDocument<TaskContent & { thresholds: Json }>(data, TASK, "task");
+  const digest = hex(await sha256(utf8(TASK_DOMAIN), data));
   try {
-    const text = fromUtf8(data)!;
-    const content = JSON.parse(text) as TaskContent;
-    checkContent(content);
-    const budget = readBudget(content.epsilon);
-    const { oracle: rule, sets } = content;
+    const { oracle: rule, sets, epsilon } = content;
+    const budget = readBudget(epsilon);
+    const oracles = taskOracles(rule);
+    const oneShot = !oracles[0].listed;
     const setFace = sets === undefined ? null : (await import("../sets.js")).setFace(rule, budget.odds, sets);
-    const faces = setFace ? [setFace] : taskOracles(rule).map((oracle) => oracle.device(budget.odds, oracle.slotsFor(budget.odds)));
-    const thresholds = Object.assign({}, ...faces.map((face) => face.taskThresholds)) as Record<string, string>;
-    const canonical = canonicalJson({ ...content, epsilon: budget.text, thresholds } as unknown as Json);
-    check(canonical === text, "question", "form", "the canonical one");
-    const digest = hex(await sha256(utf8(TASK_DOMAIN), data));
-    const oneShot = !taskOracles(rule)[0].listed;
+    const faces = setFace ? [setFace] : oracles.map((oracle) => oracle.device(budget.odds, oracle.slotsFor(budget.odds)));
+    const thresholds = Object.assign({}, ...faces.map((face) => face.taskThresholds)) as Json;
+    const asked = budget.text === epsilon && canBeAsked(content, oneShot) && canonicalJson(thresholds) === canonicalJson(content.thresholds);
+    need(asked, "meaning", "task");
     return { ...content, digest, budget, bits: content.lengths.at(-1)!, oneShot, setFace };
   } catch (error) {
-    throw new TreetopError("question", `task: expected what Treetop writes, found ${error}`);
+    return need(false, "meaning", `task: ${error}`) as never;
   }
-}
-
-/** Refuse texts that nobody could read. */
-export function checkTexts({ name, attribute, parties, oracle, mechanism, encoding, settings }: DeviceTask): void {
-  const texts = [oracle, mechanism, ...Object.values(encoding), ...Object.entries(settings).flat()];
-  const readable = [name, attribute, ...parties].every(isName) && texts.every(isPublic);
-  check(readable, "question", "texts of the task", "short names, and no character that cannot be seen");
 }
 
 /** Return how a device answers: without a list, or a list of d slots. */
@@ -106,54 +118,17 @@ export function groupAt({ parties }: DeviceTask, party: string, [level, role]: G
   return [level, party === parties[0] ? "estimate" : role];
 }
 
-function whole(number: unknown, least: number, most: number): boolean {
-  return Number.isInteger(number) && (number as number) >= least && (number as number) <= most;
-}
-
 function distinct(values: readonly unknown[]): boolean {
   return new Set(values).size === values.length;
 }
 
-function hasFields(content: object, names: string, ...optional: readonly string[]): boolean {
-  return Object.keys(content).filter((name) => !optional.includes(name)).sort().join() === names;
-}
-
-const FIELDS =
-  "attribute,deadlines,encoding,epsilon,groups,k,least,lengths,mechanism,most_slots,name,oracle,parties,settings,thresholds";
-
-/** Throw unless the content has the fields of a task, and says what can be asked. */
-function checkContent(content: TaskContent): void {
-  const { name, attribute, lengths, groups, encoding, settings, parties, deadlines, least, reports, item_list, campaign } = content;
-  const names = reports === "names";
-  const { normalise = STEPS[0] } = encoding;
-  const texts = [
-    name, attribute, content.oracle, content.mechanism, ...Object.values(encoding), ...parties, ...Object.values(settings),
-  ];
-  const asked = {
-    fields: hasFields(content, FIELDS, "reports", "item_list", "sets", "campaign") && hasFields(encoding, "hash_key,name", "normalise") &&
-      hasFields(least, "estimate,validation") && hasFields(deadlines, "enrolment,level_seconds,opens,reports"),
-    texts: texts.every((text) => typeof text === "string") && name !== "" && attribute !== "",
-    k: whole(content.k, 1, MAX_SLOTS),
-    most_slots: whole(content.most_slots, 2, MAX_SLOTS),
-    lengths: Array.isArray(lengths) && lengths.length > 1 && lengths[0] === 0 && lengths.every(
-      (length, level) => whole(length, 0, names ? LONGEST_TEXT : LONGEST_CODE) && (level === 0 || length > lengths[level - 1]!) &&
-        (!names || (level < 2 ? length <= LONGEST_NAME : length === lengths[level - 1]! + 8)),
-    ),
-    reports: reports === undefined || (names && !taskOracles(content.oracle)[0].listed),
-    item_list: item_list === undefined || digestBytes(item_list) !== null,
-    campaign: campaign === undefined || (hasFields(campaign, "campaign,cycle,week") && digestBytes(campaign.campaign) !== null &&
-      whole(campaign.cycle, 0, MAX_WEEKS - 1) && whole(campaign.week, 0, MAX_WEEKS - 1)),
-    normalise: normalise !== "" && STEPS.filter((step) => `${normalise}`.split(",").includes(step)).join() === normalise,
-    groups: Array.isArray(groups) && groups.length > 0 && distinct(groups.map(([level, role]) => `${level} ${role}`)) && groups.every(
-      ([level, role, weight, ...more]: readonly unknown[]) =>
-        more.length === 0 && whole(level, 1, lengths.length - 1) && ROLES.includes(role as Role) && whole(weight, 1, MAX_WEIGHT),
-    ),
-    parties: Array.isArray(parties) && !parties.includes("") && distinct(parties),
-    settings: Object.getPrototypeOf(settings) === Object.prototype,
-    deadlines: Object.values(deadlines).every((time) => whole(time, 0, LAST_SECOND)) &&
-      deadlines.opens <= deadlines.enrolment && deadlines.enrolment <= deadlines.reports,
-    least: Object.values(least).every((number) => whole(number, 1, MAX_WEIGHT)),
-  };
-  const wrong = Object.entries(asked).filter(([, holds]) => !holds);
-  check(wrong.length === 0, "question", "fields", "ones that can be asked", wrong.join());
+/** Return whether the fields of a task fit together. */
+function canBeAsked({ lengths, groups, encoding, parties, deadlines, reports }: TaskContent, oneShot: boolean): boolean {
+  const { normalise = STEPS[0]! } = encoding;
+  const rising = lengths.every((length, level) => level === 0 ? length === 0 : length > lengths[level - 1]!);
+  const chunks = lengths.every((length, level) => level < 2 ? length <= LONGEST_NAME : length === lengths[level - 1]! + 8);
+  return rising && (reports ? chunks && lengths.length <= MAX_NAMES && oneShot : lengths.at(-1)! <= LONGEST_CODE) &&
+    STEPS.filter((step) => normalise.split(",").includes(step)).join() === normalise &&
+    distinct(groups.map(([level, role]) => level + role)) && groups.every(([level]) => level < lengths.length) &&
+    distinct(parties) && deadlines.opens <= deadlines.enrolment && deadlines.enrolment <= deadlines.reports;
 }

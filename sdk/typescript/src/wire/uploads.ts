@@ -35,6 +35,11 @@ export function encodedUpload(ticket: Uint8Array, batch: Uint8Array): Uint8Array
 
 const CODES: readonly Code[] = ["not_my_week", "budget_window", "budget_lifetime", "budget_task"];
 
+/** Return whether a party is told a code; why a document is refused it is not. */
+export function isTold(code: unknown): code is Code {
+  return CODES.includes(code as Code);
+}
+
 /** What a device that may not answer tells its party: its ticket and a code, nothing else. */
 export function encodedRefusal(ticket: Uint8Array, code: Code): Uint8Array<ArrayBuffer> {
   return joined(Uint8Array.of(VERSION), ticket, Uint8Array.of(CODES.indexOf(code)));

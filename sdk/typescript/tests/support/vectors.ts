@@ -28,9 +28,9 @@ import { pinnedKeys } from "../../src/adapters/ed25519.js";
 import type { Group, Role } from "../../src/wire/groups.js";
 import { decodedBatch } from "../../src/wire/readBatches.js";
 import { encodedBatch } from "../../src/wire/reportBatches.js";
-import { checkedContent, checkedTask, readableTask } from "../../src/wire/signedDocuments.js";
+import { checkedContent, checkedTask } from "../../src/wire/signedDocuments.js";
 import { listDigest, readBeacon, readList, type Question } from "../../src/wire/lists.js";
-import { listTerms, readTask, type DeviceTask } from "../../src/wire/task.js";
+import { listTerms, readTask, TASK, type DeviceTask } from "../../src/wire/task.js";
 import { encodedRefusal, encodedUpload, readTicket } from "../../src/wire/uploads.js";
 import { memoryState, scripted } from "./memoryDevice.js";
 
@@ -54,6 +54,23 @@ async function refused(run: () => unknown, about: unknown): Promise<void> {
   throw new Error(`accepted: ${JSON.stringify(about)}`);
 }
 
+/** Return the code or else the kind of a refusal; any other exception is a fault. */
+async function verdict(run: () => unknown): Promise<string> {
+  try {
+    await run();
+  } catch (error) {
+    if (!(error instanceof TreetopError)) throw error;
+    return error.code ?? error.kind;
+  }
+  return "accepted";
+}
+
+/** Return a text with a change: where it begins and ends, counted in characters, and the text between. */
+function applied(text: string, edit: string): string {
+  const [, start, end, between] = /^(\d+) (\d+) (.*)$/s.exec(edit)!;
+  return text.slice(0, Number(start)) + between + text.slice(Number(end));
+}
+
 function numbers(texts: readonly string[]): bigint[] {
   return texts.map(BigInt);
 }
@@ -64,7 +81,7 @@ const OWNERS_CAPS = {
 };
 
 function campaign(text: string): Promise<Campaign> {
-  return readCampaign(utf8(text), { readTask: readableTask, normalised });
+  return readCampaign(utf8(text), { readTask, rule: TASK, normalised });
 }
 
 function questionOf(vector: any, task: string): Question {
@@ -265,6 +282,34 @@ export const CHECKS: readonly Check[] = [
     }
     equal([...oracles], [null, "krr", "oue"], "oracles");
     for (const { kind, document } of bad) await refused(() => checkedContent(kind, utf8(document), verifies), document);
+  }],
+  ["documents.json", async (read) => {
+    const { task: inRounds, bases, mutants, weeks } = await read("documents.json");
+    const terms = listTerms(await task(inRounds));
+    const readers: Record<string, (data: Uint8Array) => unknown> = {
+      task: readTask, campaign: (data) => readCampaign(data, { readTask, rule: TASK, normalised }), beacon: readBeacon,
+      list: (data) => readList(data, terms), signed: (data) => checkedContent("beacon", data, () => Promise.resolve(true)),
+    };
+    for (const [code, edits] of Object.entries(mutants as Record<string, string[]>)) {
+      for (const each of edits) {
+        const [, number, edit] = /^(\d+) (.*)$/s.exec(each)!;
+        const { kind, text } = bases[Number(number)];
+        equal(await verdict(() => readers[kind]!(utf8(applied(text, edit!)))), code, each);
+      }
+    }
+    for (const { task: asked, campaign: whole, cases } of weeks) {
+      for (const [taskEdit, campaignEdit, code, cost] of cases) {
+        const state = memoryState();
+        const ledger = await Ledger.open(state.ledger, state.counter, OWNERS_CAPS, () => 0);
+        const script = new Uint8Array(64).map((_, place) => 1 + 167 * place + 13 * place * place);
+        const device = new Device(() => Promise.resolve(null), scripted(script), ledger);
+        const found = await verdict(async () => {
+          const of = await task(applied(asked, taskEdit));
+          await device.checkAllowed(of, await campaign(applied(whole, campaignEdit)));
+        });
+        equal([found, rationalText(ledger.spent)], [code, cost], [taskEdit, campaignEdit]);
+      }
+    }
   }],
   ["uploads.json", async (read) => {
     const { tickets, good, bad } = await read("uploads.json");

@@ -5,10 +5,11 @@ Everything here is a function of public data and happens before the value is rea
 
 from dataclasses import dataclass
 
-from treetop.errors import InvalidInput, QuestionRefused
+from treetop.errors import QuestionRefused
 from treetop.federation.campaign import Campaign
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.device.list_checks import largest_domain
+from treetop.federation.documents import DocumentCode, require
 from treetop.federation.ports import Verifier
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import Beacon, PublishedList, checked, checked_campaign, checked_task
@@ -17,7 +18,6 @@ from treetop.trie.user_groups import Group
 
 LEEWAY = 300
 """Seconds by which a device's clock may be wrong."""
-MIN_BEACON_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -31,20 +31,20 @@ class TrustedTask:
     @classmethod
     def of(cls, document: bytes, digest: bytes, party: str, verifier: Verifier) -> "TrustedTask":
         """Run by the device: believe a task that a pinned key signed, that was asked for and names the own party."""
-        try:
-            task = checked_task(document, verifier)
-        except InvalidInput as malformed:
-            raise QuestionRefused("task", "what Treetop writes", malformed) from None
-        _require(task.digest == digest, "task", digest.hex(), task.digest.hex())
-        _require(party in task.parties, "parties of the task", f"{party!r} among them", ", ".join(task.parties))
+        task = checked_task(document, verifier)
+        require(task.digest == digest, DocumentCode.OTHER, "task", digest.hex(), task.digest.hex())
+        require(
+            party in task.parties,
+            DocumentCode.OTHER,
+            "parties of the task",
+            f"{party!r} among them",
+            ", ".join(task.parties),
+        )
         return cls(task, party, verifier)
 
     def campaign(self, document: bytes) -> Campaign:
         """Believe a campaign that a pinned key signed and that this task is a week of."""
-        try:
-            campaign = checked_campaign(document, self.verifier)
-        except InvalidInput as malformed:
-            raise QuestionRefused("campaign", "what Treetop writes", malformed) from None
+        campaign = checked_campaign(document, self.verifier)
         campaign.check_task(self.task)
         return campaign
 
@@ -74,10 +74,14 @@ class TrustedTask:
     def beacon(self, document: bytes) -> Beacon:
         """Believe a beacon that a pinned key signed for this task and party (rounds)."""
         beacon = Beacon.from_bytes(checked("beacon", document, self.verifier))
-        _require(beacon.task == self.task.digest, "task of the beacon", self.task.digest.hex(), beacon.task.hex())
-        _require(beacon.party == self.party, "party of the beacon", self.party, beacon.party)
-        length = len(beacon.beacon)
-        _require(length >= MIN_BEACON_BYTES, "bytes of the beacon", f"{MIN_BEACON_BYTES} at least", length)
+        require(
+            beacon.task == self.task.digest,
+            DocumentCode.OTHER,
+            "task of the beacon",
+            self.task.digest.hex(),
+            beacon.task.hex(),
+        )
+        require(beacon.party == self.party, DocumentCode.OTHER, "party of the beacon", self.party, beacon.party)
         return beacon
 
     def enrolment(self, serial: int, beacon: Beacon) -> Enrolment:
@@ -95,9 +99,15 @@ class TrustedTask:
         """
         listed = PublishedList.from_bytes(checked("list", document, self.verifier), self.task)
         question = listed.question
-        _require(question.task == self.task.digest, "task of the list", self.task.digest.hex(), question.task.hex())
-        _require(listed.party == self.party, "party of the list", self.party, listed.party)
-        _require(question.group == group, "group of the list", group, question.group)
+        require(
+            question.task == self.task.digest,
+            DocumentCode.OTHER,
+            "task of the list",
+            self.task.digest.hex(),
+            question.task.hex(),
+        )
+        require(listed.party == self.party, DocumentCode.OTHER, "party of the list", self.party, listed.party)
+        require(question.group == group, DocumentCode.OTHER, "group of the list", group, question.group)
         return listed
 
 

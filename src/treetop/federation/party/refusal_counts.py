@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from uuid import uuid4
 
+from treetop.federation.documents import canonical_json
 from treetop.federation.service_ports import Journal
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.refusals import Refusal
-from treetop.federation.wire.signed_documents import canonical_json
 from treetop.federation.wire.uploads import ReportStatus
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from treetop.errors import PeerViolation
+from treetop.federation.documents import canonical_json
 from treetop.federation.level_reports import LevelReport, read_groups, written_groups
 from treetop.federation.party.listed_questions import beacon_in, listed_text, published_list
 from treetop.federation.party.small_groups import GroupsAtHand
@@ -19,7 +20,7 @@ from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import mechanism_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.report_batches import NO_DOMAIN
-from treetop.federation.wire.signed_documents import PublishedList, canonical_json, unverified_content
+from treetop.federation.wire.signed_documents import PublishedList, unverified_content
 from treetop.federation.wire.uploads import MAX_TICKETS
 from treetop.mechanisms.dialogue import (
     CollectNames,

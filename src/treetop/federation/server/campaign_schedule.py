@@ -14,11 +14,11 @@ from typing import Any, Literal
 from treetop.errors import InvalidInput
 from treetop.federation.campaign import DAY, Campaign, template_of
 from treetop.federation.device.ledger import Caps
+from treetop.federation.documents import canonical_json
 from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.task import Deadlines
 from treetop.federation.task_parameters import known_items
 from treetop.federation.wire.item_lists import LONGEST_ITEM, LONGEST_SOURCE, ItemList
-from treetop.federation.wire.signed_documents import canonical_json
 from treetop.mechanisms.earlier_weeks import EarlierWeeks
 from treetop.trie.seeds import SEEDS, Seeds
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from treetop.errors import InvalidInput, PartyUnreachable, PeerViolation, QueryFailed, UnknownName
+from treetop.federation.documents import canonical_json
 from treetop.federation.protocol import PartyReply, ServerMessage
 from treetop.federation.service_ports import Channel, Journal, ServiceClock
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.signed_documents import canonical_json
 from treetop.public_text import visible
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0

@@ -15,6 +15,7 @@ from treetop.encoding.normalisation import steps_named
 from treetop.errors import InvalidInput, UnknownName
 from treetop.federation.device.ledger import Caps
 from treetop.federation.device.list_checks import MIN_SLOTS, smallest_domain
+from treetop.federation.documents import canonical_json
 from treetop.federation.protocol import MAX_MESSAGE_BYTES, MAX_REPLY_BYTES
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED, ExpectedUsers
 from treetop.federation.server.party_poller import MissingPolicy
@@ -28,7 +29,6 @@ from treetop.federation.task import (
 )
 from treetop.federation.task_parameters import known_items, mechanism_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
-from treetop.federation.wire.signed_documents import canonical_json
 from treetop.mechanisms.deployed_groups import group_weights, task_lengths
 from treetop.mechanisms.deployment import MODES, Mode
 from treetop.mechanisms.parameters import P, Parameters

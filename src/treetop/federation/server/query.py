@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from treetop.errors import InvalidInput, QueryFailed
+from treetop.federation.documents import canonical_json
 from treetop.federation.level_reports import LevelReport, devices_of_levels, is_biased, read_groups, weights_at
 from treetop.federation.ports import Signer
 from treetop.federation.protocol import PartyReply, ServerMessage
@@ -17,7 +18,7 @@ from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import mechanism_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.refusals import Refusal
-from treetop.federation.wire.signed_documents import Beacon, canonical_json, signed, signed_task
+from treetop.federation.wire.signed_documents import Beacon, signed, signed_task
 from treetop.federation.wire.uploads import MAX_TICKETS
 from treetop.mechanisms.dialogue import Member, Roster, Upload, driven
 from treetop.mechanisms.parameters import Parameters

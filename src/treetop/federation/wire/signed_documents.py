@@ -1,25 +1,37 @@
 """What the server signs: tasks, campaigns, beacons, candidate lists. One form for all: kind, content, signature."""
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Literal
 
-from treetop.errors import PeerViolation
 from treetop.federation.campaign import Campaign
+from treetop.federation.documents import (
+    CODE,
+    DIGEST,
+    NAME,
+    READABLE,
+    DocumentCode,
+    Rule,
+    canonical_json,
+    read_canonical,
+    read_json,
+    record,
+    require,
+    rows,
+    text,
+    whole,
+)
 from treetop.federation.ports import Signer, Verifier
-from treetop.federation.task import DeviceTask
+from treetop.federation.task import LEVEL, LONGEST_CODE, ROLE, DeviceTask
+from treetop.federation.wire.uploads import MAX_TICKETS
+from treetop.oracles.protocol import MAX_SLOTS
+from treetop.oracles.registry import task_oracles
 from treetop.trie.user_groups import Group, Role
 
 Kind = Literal["task", "campaign", "list", "beacon"]
+MIN_BEACON_BYTES, MAX_BEACON_BYTES = 16, 64
 _SIGNED_DOMAIN = b"treetop signed 1\0"
-
-
-def canonical_json(content: object) -> bytes:
-    """Return the one way to write JSON down: keys sorted by code point, no spaces, ASCII."""
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    return text.encode("ascii")
 
 
 def signed(kind: Kind, content: bytes, signer: Signer) -> bytes:
@@ -28,27 +40,29 @@ def signed(kind: Kind, content: bytes, signer: Signer) -> bytes:
     return canonical_json({"content": content.decode("ascii"), "kind": kind, "signature": signature})
 
 
+_ENVELOPE = record({"content": text("[\\x00-\\x7f]*"), "kind": READABLE, "signature": text("([0-9a-f]{2})+")})
+
+
 def checked(kind: Kind, document: bytes, verifier: Verifier) -> bytes:
     """Run by the device and the party: the content of a document that a pinned key signed, or a refusal."""
-    try:
-        parts = json.loads(document)
-        found, signature = parts["kind"], bytes.fromhex(parts["signature"])
-        content: bytes = parts["content"].encode("ascii")
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise PeerViolation("signed document", "kind, content and signature", "something else") from None
-    if found != kind or set(parts) != {"content", "kind", "signature"}:
-        raise PeerViolation("kind of a signed document", kind, found)
-    if not verifier.verifies(_signed_bytes(kind, content), signature):
-        raise PeerViolation("signature", "one of a pinned key", "none")
+    parts = _envelope(document)
+    require(parts["kind"] == kind, DocumentCode.SIGNATURE, "kind of a signed document", kind, parts["kind"])
+    content: bytes = parts["content"].encode("ascii")
+    signed_by_pinned = verifier.verifies(_signed_bytes(kind, content), bytes.fromhex(parts["signature"]))
+    require(signed_by_pinned, DocumentCode.SIGNATURE, "signature", "one of a pinned key", "none")
     return content
 
 
-def unverified_content(document: bytes) -> Any:
+def unverified_content(document: bytes) -> str:
     """Return the content of a signed document whose signature somebody else checks."""
-    try:
-        return json.loads(document)["content"]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise PeerViolation("signed document", "kind, content and signature", "something else") from None
+    content: str = _envelope(document)["content"]
+    return content
+
+
+def _envelope(document: bytes) -> dict[str, str]:
+    parts: dict[str, str] = read_json("signed document", document)
+    _ENVELOPE("signed document", parts)
+    return parts
 
 
 def checked_task(document: bytes, verifier: Verifier) -> DeviceTask:
@@ -148,15 +162,17 @@ class Beacon:
     @classmethod
     def from_bytes(cls, content: bytes) -> "Beacon":
         """Read a content back, or refuse it."""
-        try:
-            fields = json.loads(content)
-            found = cls(
-                bytes.fromhex(fields["task"]), fields["party"], fields["devices"],
-                bytes.fromhex(fields["enrolment"]), bytes.fromhex(fields["beacon"]),
-            )  # fmt: skip
-        except (ValueError, TypeError, KeyError):
-            raise PeerViolation("beacon", "task, party, devices, enrolment, beacon", "something else") from None
-        return _canonical(found, content)
+        fields = read_canonical("beacon", content, _BEACON)
+        return cls(
+            bytes.fromhex(fields["task"]), fields["party"], fields["devices"],
+            bytes.fromhex(fields["enrolment"]), bytes.fromhex(fields["beacon"]),
+        )  # fmt: skip
+
+
+_BEACON = record({
+    "beacon": text(f"([0-9a-f]{{2}}){{{MIN_BEACON_BYTES},{MAX_BEACON_BYTES}}}"), "devices": whole(0, MAX_TICKETS),
+    "enrolment": DIGEST, "party": NAME, "task": DIGEST,
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -170,43 +186,49 @@ class PublishedList:
     def to_bytes(self, task: DeviceTask) -> bytes:
         """Return the content that the server signs; prefixes as hexadecimal texts, the k-RR threshold as a decimal."""
         question, published = self.question, self.published
-        oracle, face = task.oracle_for(question.slots), task.face_for(question.slots)
         content = {
             "task": question.task.hex(), "party": self.party, "level": question.group.level,
-            "role": question.group.role.value, "length": question.length, "oracle": oracle.name,
+            "role": question.group.role.value, "length": question.length,
             "prefixes": _texts(question.prefixes), "pruned": _texts(question.pruned),
             "published_length": published.length, "published": _texts(published.prefixes),
         }  # fmt: skip
-        content |= {name: str(number) for name, number in face.list_thresholds().items()}
-        return canonical_json(content)
+        return canonical_json({**content, **_terms(task, question.slots)})
 
     @classmethod
     def from_bytes(cls, content: bytes, task: DeviceTask) -> "PublishedList":
         """Read a content back, or refuse it: thresholds that are not this task's own, other fields, other spelling."""
-        try:
-            fields = json.loads(content)
-            group = Group(fields["level"], Role(fields["role"]))
-            question = Question(
-                bytes.fromhex(fields["task"]),
-                group,
-                fields["length"],
-                _numbers(fields["prefixes"]),
-                _numbers(fields["pruned"]),
-            )
-            published = Publication(fields["published_length"], _numbers(fields["published"]))
-            found = cls(fields["party"], question, published)
-            same = found.to_bytes(task) == content
-        except (ValueError, TypeError, KeyError, OverflowError, AttributeError):
-            raise PeerViolation("candidate list", "what Treetop publishes", "something else") from None
-        if not same:
-            raise PeerViolation("candidate list", "its canonical form and this task's thresholds", "others")
-        return found
+        fields = read_canonical("candidate list", content, _rule_of_lists(task))
+        group = Group(fields["level"], Role(fields["role"]))
+        question = Question(
+            bytes.fromhex(fields["task"]), group, fields["length"],
+            _numbers(fields["prefixes"]), _numbers(fields["pruned"]),
+        )  # fmt: skip
+        listed = cls(fields["party"], question, Publication(fields["published_length"], _numbers(fields["published"])))
+        terms = _terms(task, question.slots)
+        found = {name: fields[name] for name in fields if name not in _LIST_FIELDS}
+        require(found == terms, DocumentCode.MEANING, "oracle of the list", terms, found)
+        return listed
 
 
-def _canonical(found: Beacon, content: bytes) -> Beacon:
-    if found.to_bytes() != content:
-        raise PeerViolation("beacon", "its canonical form", "another")
-    return found
+_LENGTH = whole(0, LONGEST_CODE)
+_PREFIXES = rows(CODE, 0, 2 * MAX_SLOTS)
+_LIST_FIELDS: dict[str, Rule] = {
+    "length": _LENGTH, "level": LEVEL, "party": NAME, "prefixes": rows(CODE, 1, MAX_SLOTS - 1), "pruned": _PREFIXES,
+    "published": _PREFIXES, "published_length": _LENGTH, "role": ROLE, "task": DIGEST,
+}  # fmt: skip
+
+
+def _rule_of_lists(task: DeviceTask) -> Rule:
+    """Return the fields of the lists of a task: oracles of other packages may have thresholds of their own."""
+    faces = [oracle.device(task.budget, 2) for oracle in task_oracles(task.oracle) if oracle.listed]
+    thresholds = {"keep", *(name for face in faces for name in face.list_thresholds())}
+    return record({**_LIST_FIELDS, "oracle": READABLE}, dict.fromkeys(thresholds, READABLE))
+
+
+def _terms(task: DeviceTask, slots: int) -> dict[str, str]:
+    """Return what a list of d slots says of its oracle: the name, and thresholds that depend on d, as decimals."""
+    thresholds = task.face_for(slots).list_thresholds()
+    return {"oracle": task.oracle_for(slots).name} | {name: str(number) for name, number in thresholds.items()}
 
 
 def _texts(prefixes: tuple[int, ...]) -> list[str]:

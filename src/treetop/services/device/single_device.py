@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from treetop.adapters.system.durable_file import DeviceState
 from treetop.encoding.device_items import DeviceSet, device_code, set_entries
@@ -69,7 +69,7 @@ class SingleDevice:
     holds_set: bool = False
     """Whether its owner holds a set, however many items that are: then it answers tasks about sets alone."""
     sleep: Callable[[float], None] = time.sleep
-    _codec: ItemCodec = field(init=False, repr=False)
+    _codec: ItemCodec | None = field(init=False, repr=False, default=None)
 
     @property
     def task(self) -> DeviceTask:
@@ -101,7 +101,7 @@ class SingleDevice:
         campaign = None if entry is not None else self._campaign()
         if entry is None:
             self._check(device, campaign)
-        self._codec = self._patiently(self._task_codec)
+        self._prepare_codec()
         self._delay()
         if self.task.one_shot:
             if entry is None:
@@ -113,10 +113,15 @@ class SingleDevice:
 
     def _code(self) -> int | OwnItems | None:
         asked, steps = self.task.sets, steps_of(self.task)
+        codec = cast(ItemCodec, self._codec)
         if asked is None:
-            return device_code(self._codec, self.items()[0], steps)
+            return device_code(codec, self.items()[0], steps)
         entries = set_entries(self.items(), steps, uses=asked.reading == USE_SHARES)
-        return DeviceSet(self._codec, entries, asked.items_per_user)
+        return DeviceSet(codec, entries, asked.items_per_user)
+
+    def _prepare_codec(self) -> None:
+        if self._codec is None:
+            self._codec = self._patiently(self._task_codec)
 
     def _task_codec(self) -> ItemCodec:
         """Return what makes the code of an item; over a catalogue only with the list that the signed task names."""
@@ -152,6 +157,9 @@ class SingleDevice:
         if not self.task.one_shot and not self.state.enrolled(self.task.digest):
             self.trusted.check_enrolment_time(now)
         self.trusted.check_list_lengths(self.state.ledger.caps.least_slots)
+        place = self.task.campaign
+        if place is not None and self.state.ledger.slot(bytes.fromhex(place.campaign), place.cycle) is None:
+            self._prepare_codec()  # the draw of a week pays for its cycle: all that the task needs must be there before
         device.check_allowed(self.task, campaign)
 
     def _check_ticket(self) -> None:

@@ -11,6 +11,7 @@ from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import InvalidInput, StoreDamaged, StoreUnavailable, TreetopError, UnknownName
 from treetop.federation.campaign import Campaign
 from treetop.federation.device.ledger import Caps
+from treetop.federation.documents import canonical_json
 from treetop.federation.ports import Signer
 from treetop.federation.server.campaign_schedule import (
     MissWeek,
@@ -27,7 +28,7 @@ from treetop.federation.server.campaign_schedule import (
 )
 from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.service_ports import Journal, ServiceClock
-from treetop.federation.wire.signed_documents import canonical_json, signed_campaign, unverified_content
+from treetop.federation.wire.signed_documents import signed_campaign, unverified_content
 from treetop.mechanisms.earlier_weeks import EarlierWeeks
 from treetop.metrics.changes import WeeklyCount, changes
 from treetop.public_text import visible

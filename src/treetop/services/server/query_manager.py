@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from treetop.adapters.system.structured_log import StructuredLog
 from treetop.errors import InvalidInput, QueryFailed, UnknownName
+from treetop.federation.documents import canonical_json
 from treetop.federation.ports import Signer
 from treetop.federation.server.grown_prefixes import GrownLevel, grown_prefixes
 from treetop.federation.server.list_log import ListLog
@@ -22,7 +23,7 @@ from treetop.federation.service_ports import Channel, Journal, ServiceClock
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import mode_of
 from treetop.federation.wire.item_lists import ItemList
-from treetop.federation.wire.signed_documents import canonical_json, signed_task
+from treetop.federation.wire.signed_documents import signed_task
 from treetop.metrics.poisoning import fakes_needed
 from treetop.privacy.randomness import Entropy
 from treetop.public_text import visible

@@ -14,6 +14,7 @@ from treetop.encoding.text_code import chunks_of
 from treetop.errors import InvalidInput
 from treetop.federation.device.device import Device
 from treetop.federation.device.private_value import PrivateValue
+from treetop.federation.documents import DocumentRefused
 from treetop.federation.task import DeviceTask, Encoding, WeightedGroup
 from treetop.federation.task_codec import codec_of, needs_list, steps_of
 from treetop.federation.wire.report_batches import decoded_batch
@@ -114,7 +115,7 @@ def test_explicit_defaults_are_not_canonical() -> None:
     written = replace(TASK, reports="prefixes").canonical_bytes()
     for more in (b'"reports":"prefixes",', b'"item_list":"",'):
         place = written.index(b'"settings"')
-        with pytest.raises(InvalidInput):
+        with pytest.raises(DocumentRefused):
             DeviceTask.from_canonical_bytes(written[:place] + more + written[place:])
 
 

@@ -13,6 +13,7 @@ from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
 from treetop.errors import PeerViolation, PromiseBroken, QuestionRefused
 from treetop.federation.device.device import Device
 from treetop.federation.device.trusted_task import LEEWAY, TrustedTask
+from treetop.federation.documents import DocumentCode, DocumentRefused
 from treetop.federation.task import Deadlines, DeviceTask
 from treetop.federation.wire.signed_documents import (
     Beacon,
@@ -126,8 +127,9 @@ def test_a_list_for_others_is_refused(listed: PublishedList) -> None:
 def test_a_list_with_thresholds_of_another_epsilon_is_refused() -> None:
     generous = replace(TASK, budget=replace(TASK.budget, text="4"))
     content = LISTED.to_bytes(generous)
-    with pytest.raises(PeerViolation, match="thresholds"):
+    with pytest.raises(DocumentRefused) as refused:
         MEMBER.listed(document("list", content), Group(3))
+    assert refused.value.code == DocumentCode.MEANING
 
 
 @pytest.mark.parametrize("cut", [0, 1, 50, -1])

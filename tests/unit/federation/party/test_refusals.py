@@ -12,8 +12,9 @@ from tests.support.parties import DEADLINES, KEY, SIGNING, document, party_of, t
 from treetop.adapters.memory.ports import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
 from treetop.adapters.system.ed25519 import SigningKey
-from treetop.errors import InvalidInput, PeerViolation, StoreUnavailable
+from treetop.errors import PeerViolation, StoreUnavailable
 from treetop.federation.campaign import Campaign, template_of
+from treetop.federation.documents import DocumentCode, DocumentRefused
 from treetop.federation.party.refusal_counts import RefusalCounts
 from treetop.federation.server.query import _read_refusals
 from treetop.federation.task import Deadlines
@@ -199,8 +200,9 @@ def test_a_campaign_whose_texts_nobody_can_read_is_refused() -> None:
     hidden = OPENED.canonical_bytes().replace(b"weekly", rb"week\u200bly")
     party = party_of(MemoryReportStore())
     digest = party.install(document(WEEK))
-    with pytest.raises(InvalidInput, match="invisible"):
+    with pytest.raises(DocumentRefused) as refused:
         party.give_campaign(digest, signed("campaign", hidden, SIGNING))
+    assert refused.value.code == DocumentCode.RANGE
 
 
 @pytest.mark.parametrize("broken", [[], {"because": 1}, {"not_my_week": 0}, {"not_my_week": "1"}, {"budget_task": -1}])
