@@ -25,6 +25,7 @@ class Site:
 
     def __init__(self, facts: dict[str, Any]) -> None:
         self.facts = facts
+        self.visitors: set[str] = set()
         self.tickets: dict[str, str] = {}
 
     def page(self) -> bytes:
@@ -48,6 +49,15 @@ class Site:
 
 def handler(site: Site) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
+        def parse_request(self) -> bool:
+            """Refuse a page whose name was made to lead to this machine: it sends that name."""
+            if not super().parse_request():
+                return False
+            if self.headers.get("Host", "").partition(":")[0] not in ("127.0.0.1", "localhost"):
+                self.send_error(421)
+                return False
+            return True
+
         def do_GET(self) -> None:
             if self.path == "/":
                 cookie = f"visitor={self._visitor()}; HttpOnly; SameSite=Strict"
@@ -59,15 +69,21 @@ def handler(site: Site) -> type[BaseHTTPRequestHandler]:
                 self.send_error(404)
 
         def do_POST(self) -> None:
-            visitor = SimpleCookie(self.headers.get("Cookie", "")).get("visitor")
+            visitor = self._known()
             if self.path == "/ticket" and visitor is not None:
-                self._send(site.ticket(visitor.value), "text/plain")
+                self._send(site.ticket(visitor), "text/plain")
             else:
                 self.send_error(403)
 
         def _visitor(self) -> str:
-            known = SimpleCookie(self.headers.get("Cookie", "")).get("visitor")
-            return known.value if known else secrets.token_hex(16)
+            visitor = self._known() or secrets.token_hex(16)
+            site.visitors.add(visitor)
+            return visitor
+
+        def _known(self) -> str | None:
+            """Return whose cookie this is; one that the site did not set is nobody's."""
+            shown = SimpleCookie(self.headers.get("Cookie", "")).get("visitor")
+            return shown.value if shown is not None and shown.value in site.visitors else None
 
         def _send(self, body: bytes, kind: str, cookie: str | None = None) -> None:
             self.send_response(200)

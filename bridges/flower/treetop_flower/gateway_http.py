@@ -2,9 +2,13 @@
 
 `http://127.0.0.1:PORT/party/NAME` stands for a party in the server's settings. Who calls is checked by the party: the
 server's key travels with the call, and an answer is given only to the key that it was asked with.
+
+Flower pins another uvicorn than Treetop's guarded server is made for, so this one stands on the standard library. It
+takes GET without a body and PUT with one length, sent to a name of this machine, and nothing else.
 """
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +27,9 @@ MAX_HELD_BYTES = 1 << 29
 """Of the bodies of all requests that are not answered yet: whoever is on this machine can begin any number."""
 BODY_SECONDS, PIECE_BYTES = 30.0, 1 << 20
 PREFIX = "party"
+LOCAL_NAME = re.compile(r"(127\.[0-9.]+|localhost|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
+"""What a request may call this machine: a web page whose name was made to lead here sends its own."""
+MAX_LENGTH_DIGITS = 18
 Health = Callable[[], dict[str, Any] | None]
 """What is said of the gateway's health; None: the carrier stands still."""
 
@@ -74,6 +81,21 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = IDLE_SECONDS
     server: GatewayServer
 
+    def parse_request(self) -> bool:
+        """Read the head of a request; refuse one to another name, or with a body that is not read as one."""
+        if not super().parse_request():
+            return False
+        hosts = self.headers.get_all("Host", [])
+        lengths = self.headers.get_all("Content-Length", [])
+        puts = self.command == "PUT"
+        if len(hosts) != 1 or not LOCAL_NAME.fullmatch(hosts[0]):
+            self._refuse(421, "expected a name of this machine as the host")
+        elif len(lengths) > 1 or "Transfer-Encoding" in self.headers or not (puts or lengths in ([], ["0"])):
+            self._refuse(411 if puts else 400, "expected a body with its length, of PUT alone")
+        else:
+            return True
+        return False
+
     def do_GET(self) -> None:
         if self.path == "/v1/health":
             content = self.server.health()
@@ -85,10 +107,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_PUT(self) -> None:
         length = self.headers.get("Content-Length", "")
-        if not (length.isascii() and length.isdigit()) or self.headers.get("Transfer-Encoding"):
+        if not (length.isascii() and length.isdigit()):
             self._refuse(411, "expected a body with its length")
-        elif int(length) > MAX_BODY_BYTES:
-            self._refuse(413, f"expected {MAX_BODY_BYTES} bytes at most, found {length}")
+        elif len(length) > MAX_LENGTH_DIGITS or int(length) > MAX_BODY_BYTES:
+            self._refuse(413, f"expected {MAX_BODY_BYTES} bytes at most")
         else:
             with self.server.holding(int(length)) as fits:
                 if not fits:
@@ -137,6 +159,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, status: int, body: bytes, kind: str = "application/json") -> None:
         self.send_response(status)
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Cache-Control", "no-store")
         if status != HTTPStatus.NO_CONTENT:
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))

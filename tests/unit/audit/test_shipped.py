@@ -1,6 +1,7 @@
 """What the audit of the shipped device watches with, on cases small enough to know the answer."""
 
 import os
+import socket
 import time
 from pathlib import Path
 
@@ -92,6 +93,19 @@ def test_a_machine_without_a_port_is_said_so(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(recording_party, "ThreadingHTTPServer", refused)
     with pytest.raises(InvalidInput, match=r"a port of 127\.0\.0\.1, found none: Permission denied"), loopback():
         pass
+
+
+@pytest.mark.parametrize("head", ["Host: evil.example", "Host: {own}\r\nContent-Length: " + "9" * 5_000, "X: y"])
+def test_only_what_a_device_sends_is_recorded(capfd: pytest.CaptureFixture[str], head: str) -> None:
+    with loopback() as here:
+        asked: list[object] = []
+        here.answer = lambda *request: asked.append(request)  # type: ignore[method-assign]
+        name, port = here.url.removeprefix("http://").split(":")
+        with socket.create_connection((name, int(port)), timeout=30) as peer:
+            peer.sendall(f"POST / HTTP/1.1\r\n{head.format(own=f'{name}:{port}')}\r\n\r\n".encode())
+            assert peer.recv(10) == b""
+    assert asked == []
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize("encoding", ["ids", "text", "words"])

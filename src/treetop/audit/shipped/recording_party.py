@@ -1,6 +1,7 @@
 """A party on this machine that keeps every request, and answers, hangs up or is busy as it is told."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ PARTY = "audited"
 BEACON = sha256(b"audit").digest()
 TICKETS = TicketKey(bytes(32))
 _ROLES = tuple(Role)
+_LENGTH = re.compile(r"[0-9]{1,9}")
 Answer = tuple[int, bytes]
 Fault = Literal["drop", "lose", "busy", "early"]
 """Of an upload of reports: hang up, hang up after it was taken, status 503, or the verdict that it is too early."""
@@ -197,7 +199,11 @@ def loopback() -> Iterator[Loopback]:
             self.pass_on()
 
         def pass_on(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            length = self.headers.get("Content-Length") or "0"
+            if f"http://{self.headers.get('Host')}" != here.url or not _LENGTH.fullmatch(length):
+                self.close_connection = True  # not the device: whoever else is on this machine is not recorded
+                return
+            body = self.rfile.read(int(length))
             answer = here.answer(self.requestline, self.headers.items(), body)
             if answer is None:
                 self.close_connection = True

@@ -125,20 +125,61 @@ def test_a_carrier_that_stands_still_is_not_well(server: GatewayServer) -> None:
 
 @pytest.mark.parametrize(("head", "status"), [
     (f"Content-Length: {MAX_BODY_BYTES + 1}", 413), ("Content-Length: x", 411), ("Transfer-Encoding: chunked", 411),
-    ("X: y", 411),
+    ("X: y", 411), (f"Content-Length: {'9' * 5_000}", 413), ("Content-Length: 1\r\nContent-Length: 2", 411),
 ])  # fmt: skip
 def test_bodies_have_a_length_and_a_bound(server: GatewayServer, parties: Parties, head: str, status: int) -> None:
     path = f"/party/{quote(NAME, safe='')}/v1/tasks/{TASK.hex()}"
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as peer:
-        peer.sendall(f"PUT {path} HTTP/1.1\r\nHost: x\r\n{head}\r\n\r\n".encode())
+        peer.sendall(f"PUT {path} HTTP/1.1\r\nHost: localhost\r\n{head}\r\n\r\n".encode())
         assert f" {status} " in peer.recv(200).decode("latin-1")
+    assert parties.calls == []
+
+
+def exchanged(server: GatewayServer, request: str) -> bytes:
+    """Return all that is answered until the gateway hangs up."""
+    found = b""
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as peer:
+        peer.sendall(request.encode("latin-1"))
+        while piece := peer.recv(65536):
+            found += piece
+    return found
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "localhost:x", ":80"]
+)
+def test_another_name_for_this_machine_is_refused(server: GatewayServer, parties: Parties, host: str) -> None:
+    path = f"/party/{quote(NAME, safe='')}/v1/tasks/{TASK.hex()}"
+    for line in ("GET /v1/health", f"PUT {path}"):
+        answer = exchanged(server, f"{line} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 421 ")
+    twice = f"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nHost: {host}\r\n\r\n"
+    assert exchanged(server, twice).startswith(b"HTTP/1.1 421 ")
+    assert exchanged(server, "GET /v1/health HTTP/1.0\r\n\r\n")[9:12] == b"421"
+    assert parties.calls == []
+    for own in ("localhost", f"127.0.0.1:{server.server_port}", "[::1]", "[::1]:80", "LOCALHOST:1"):
+        kept = exchanged(server, f"GET /v1/health HTTP/1.1\r\nHost: {own}\r\nConnection: close\r\n\r\n")
+        assert kept.startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_body_is_never_the_next_request(server: GatewayServer, parties: Parties) -> None:
+    path = f"/party/{quote(NAME, safe='')}/v1/tasks/{TASK.hex()}"
+    hidden = f"PUT {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    lengths = (f"Content-Length: {len(hidden)}", "Transfer-Encoding: chunked", "Content-Length: 0\r\nContent-Length: 9")
+    for line in ("GET /v1/health", f"GET {path}/messages/1/outcome"):
+        for length in lengths:
+            answer = exchanged(server, f"{line} HTTP/1.1\r\nHost: localhost\r\n{length}\r\n\r\n{hidden}")
+            assert answer.startswith(b"HTTP/1.1 400 ")
+            assert answer.count(b"HTTP/1.1 ") == 1
+    both = f"PUT {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n{hidden}"
+    assert exchanged(server, both).startswith(b"HTTP/1.1 411 ")
     assert parties.calls == []
 
 
 def test_a_body_that_was_cut_off_is_not_carried(server: GatewayServer, parties: Parties) -> None:
     path = f"/party/{quote(NAME, safe='')}/v1/tasks/{TASK.hex()}"
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as peer:
-        peer.sendall(f"PUT {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf".encode())
+        peer.sendall(f"PUT {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf".encode())
         peer.shutdown(socket.SHUT_WR)
         assert peer.recv(200) == b""
     assert parties.calls == []
@@ -152,7 +193,7 @@ def test_the_bodies_of_all_requests_are_bounded_together(
     path = f"/party/{quote(NAME, safe='')}/v1/tasks/{TASK.hex()}/items"
     assert asked(server, "PUT", path, bytes(1001))[0] == 503
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as parked:
-        parked.sendall(f"PUT {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\nx".encode())
+        parked.sendall(f"PUT {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\nx".encode())
         end = time.monotonic() + 60
         while server._held < 900 and time.monotonic() < end:
             time.sleep(0.01)
@@ -168,7 +209,7 @@ def test_a_body_has_its_time(server: GatewayServer, parties: Parties, monkeypatc
     monkeypatch.setattr(gateway_http, "BODY_SECONDS", 0.3)
     path = f"/party/{quote(NAME, safe='')}/v1/tasks/{TASK.hex()}"
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as peer:
-        peer.sendall(f"PUT {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n".encode())
+        peer.sendall(f"PUT {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\n".encode())
         assert hangs_up(peer, 16), "all of it would take eighteen seconds"
     assert parties.calls == []
 
@@ -180,7 +221,7 @@ def test_connections_are_bounded(parties: Parties, monkeypatch: pytest.MonkeyPat
     thread.start()
     try:
         with socket.create_connection(("127.0.0.1", made.server_port), timeout=10) as first:
-            first.sendall(b"GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n")
+            first.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert b"200" in first.recv(200)
             with socket.create_connection(("127.0.0.1", made.server_port), timeout=10) as second:
                 assert second.recv(10) == b""
