@@ -12,7 +12,7 @@ from tests.browser.test_survey_element import IN_SURVEY, shown
 from tests.support.chromium import Chromium
 from tests.support.typescript import ROOT, missing
 
-from treetop.services.local.ports import free_ports
+from treetop.services.local.processes import free_ports
 
 HOW_TO = (ROOT / "docs" / "how_to" / "survey_on_your_own_site.md").read_text()
 SMALLER = {"--collect 10m": "--collect 30s --users 600 --seed 1"}

@@ -10,7 +10,7 @@ from shutil import which
 
 import pytest
 
-from treetop.services.local.ports import free_ports
+from treetop.services.local.processes import free_ports
 
 ROOT = Path(__file__).parents[2]
 TUTORIAL = (ROOT / "docs" / "tutorial" / "first_federation.md").read_text()

@@ -1,7 +1,7 @@
 """A federation on this machine: begun from data that are known, its answer scored against the ground truth."""
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from treetop.answers.answer import Answer
-from treetop.answers.parts import AnswerItem, Truth
+from treetop.answers.parts import AnswerItem, CampaignPlace, ItemChange, Truth
 from treetop.datasets.drift import DRIFT, moved, weekly_places
 from treetop.datasets.federation import Federation
 from treetop.datasets.loading import AS_IT_IS, federation_named
@@ -29,6 +29,7 @@ from treetop.metrics.retrieval import f1, ncr
 from treetop.query.find import checked_seed
 from treetop.services.local.folder import FederationFolder, LocalOptions, checked_same
 from treetop.services.local.run import local_notes, order_of
+from treetop.services.server.client import ServerClient
 from treetop.simulation.population import Population
 
 DEFAULTS = LocalOptions()
@@ -163,3 +164,26 @@ class GroundTruth:
         codes = self.population.codec.encode([row.item, row.item.partition(" or ")[0]]).codes.tolist()
         held = {*self.population.truth.codes.tolist()}
         return int(codes[0] if codes[0] in held else codes[1])
+
+
+def with_changes(answer: Answer, week: Mapping[str, Any]) -> Answer:
+    """Return the answer of a week with what the server says has changed since the week before."""
+    if answer.campaign is None or week["compared_with"] is None:
+        return answer
+    found = [ItemChange(row["item"], row["change"], row["score"]) for row in week["items"]]
+    gone = [ItemChange(item, "gone", None) for item in week["gone"]]
+    place: CampaignPlace = replace(answer.campaign, compared_with=week["compared_with"], changes=(*found, *gone))
+    return replace(answer, campaign=place)
+
+
+def weekly_answers(
+    folder: FederationFolder, server: ServerClient, weeks: Sequence[Mapping[str, Any]], held: Sequence[Federation]
+) -> list[Answer]:
+    """Return the answers of the weeks that have one, scored."""
+    answers = []
+    for week in weeks:
+        if week["state"] != "answered":
+            continue
+        answer = with_changes(Answer.from_json(server.result(week["task"])), week)
+        answers.append(GroundTruth(folder, server.task(week["task"]), held[week["number"] - 1]).scored(answer))
+    return answers

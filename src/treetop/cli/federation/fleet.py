@@ -39,8 +39,7 @@ from treetop.datasets.party_split import users_of
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.errors import InvalidInput
 from treetop.federation.device.list_checks import MIN_SLOTS
-from treetop.services.fleet.fleet import Fleet, FleetPlan, FleetTotals
-from treetop.services.fleet.following import follow
+from treetop.services.fleet.fleet import Fleet, FleetPlan, FleetTotals, follow
 from treetop.services.fleet.runs import FleetProgress
 
 SECONDS_BETWEEN_LINES = 1.0

@@ -34,8 +34,7 @@ from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.deployment import MODES
 from treetop.oracles.registry import AUTO, oracle_names
 from treetop.privacy.shuffling import asked_guarantee
-from treetop.query.local_campaign import weekly_answers
-from treetop.query.local_federation import GroundTruth, opened_folder, weekly_federations
+from treetop.query.local_federation import GroundTruth, opened_folder, weekly_answers, weekly_federations
 from treetop.services.local.campaign import LocalCampaign
 from treetop.services.local.flower import FlowerCarrier
 from treetop.services.local.folder import HOST, FederationFolder

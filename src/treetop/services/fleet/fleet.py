@@ -1,5 +1,6 @@
 """Many simulated users of one party, each with the real device code, a ledger and a ticket of its own."""
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -11,7 +12,7 @@ from treetop.adapters.sqlite.fleet_ledger import FleetLedger
 from treetop.adapters.system.host import SystemEntropy
 from treetop.datasets.party_split import HeldItems, HeldSets
 from treetop.encoding.item_codecs import ItemCodec
-from treetop.errors import InvalidInput, QuestionRefused
+from treetop.errors import InvalidInput, QuestionRefused, TreetopError
 from treetop.federation.device.device import OwnItems
 from treetop.federation.device.ledger import Caps
 from treetop.federation.device.trusted_task import TrustedTask
@@ -130,3 +131,31 @@ class Fleet:
                 raise QuestionRefused(f"{what} of the task", "there while the task is open", "none")
             time.sleep(LIST_POLL_SECONDS)
         return document
+
+
+LOOK_SECONDS = 0.2
+
+
+def tickets_of(folder: Path, task: bytes) -> Path:
+    """Return the file in a folder that has the tickets of a task."""
+    return folder / f"{task.hex()}.txt"
+
+
+def follow(url: str, ca_file: Path | None, tickets: Path, play: Callable[[bytes, Path], None]) -> None:
+    """Run by simulated devices, until a signal ends it: play every open task that the folder has tickets for, once.
+
+    A task that could not be played to its end is tried again while it is open.
+    """
+    client, played = PartyClient(RetryingConnection(url, ca_file)), set[bytes]()
+    while True:
+        for offered in client.tasks():
+            file = tickets_of(tickets, offered.digest)
+            if offered.open and offered.digest not in played and file.exists():
+                try:
+                    play(offered.digest, file)
+                    played.add(offered.digest)
+                except InvalidInput:
+                    raise
+                except TreetopError as problem:
+                    print(f"task {offered.digest.hex()}: {problem}", file=sys.stderr, flush=True)
+        time.sleep(LOOK_SECONDS)

@@ -6,7 +6,7 @@ from typing import Any
 
 from treetop.datasets.federation import Federation
 from treetop.secret_files import private_folder
-from treetop.services.fleet.following import tickets_of
+from treetop.services.fleet.fleet import tickets_of
 from treetop.services.local.flower import FlowerCarrier
 from treetop.services.local.folder import FederationFolder
 from treetop.services.local.processes import Processes

@@ -15,8 +15,7 @@ from treetop.errors import InvalidInput
 from treetop.extras import needed_for
 from treetop.secret_files import private_folder
 from treetop.services.local.folder import HOST, FederationFolder, quoted
-from treetop.services.local.ports import free_ports
-from treetop.services.local.processes import Processes, Program
+from treetop.services.local.processes import Processes, Program, free_ports
 
 COMMAND = "treetop-flower"
 LONGEST_PAUSE = 4

@@ -1,6 +1,7 @@
 """Processes of a local federation: started, started again when one dies, stopped together."""
 
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from typing import Self
 
 from treetop.errors import TreetopError
 from treetop.secret_files import open_private
+from treetop.services.local.folder import HOST
 
 MAX_STARTS = 20
 STOPPING_SECONDS = 15.0
@@ -119,3 +121,23 @@ class Processes:
             process.ask_to_end()
         for process in reversed(self.all):
             process.stop()
+
+
+_GIVEN: set[int] = set()
+"""Ports that this process has been given: whoever is to listen there may not have begun."""
+
+
+def free_ports(number: int) -> list[int]:
+    """Return ports that nobody listens on at the moment, none of them twice in the life of this process."""
+    sockets, ports = list[socket.socket](), list[int]()
+    try:
+        while len(ports) < number:
+            sockets.append(socket.create_server((HOST, 0)))
+            port = int(sockets[-1].getsockname()[1])
+            if port not in _GIVEN:
+                ports.append(port)
+    finally:
+        for taken in sockets:
+            taken.close()
+    _GIVEN.update(ports)
+    return ports

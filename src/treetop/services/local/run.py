@@ -23,8 +23,7 @@ from treetop.secret_files import private_folder
 from treetop.services.device.party_client import PartyClient
 from treetop.services.local.flower import FlowerCarrier
 from treetop.services.local.folder import HOST, MIN_REPORTS, FederationFolder, LocalOptions, PartyHome, secret_in
-from treetop.services.local.ports import free_ports
-from treetop.services.local.processes import Processes, Supervised
+from treetop.services.local.processes import Processes, Supervised, free_ports
 from treetop.services.local.survey import SurveyPlan, SurveyTask
 from treetop.services.server.client import ServerClient
 from treetop.wording import Note

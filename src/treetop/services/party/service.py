@@ -26,10 +26,9 @@ from treetop.federation.service_ports import ServiceClock
 from treetop.federation.wire.uploads import TicketKey
 from treetop.services.party.app import party_app
 from treetop.services.party.context import PartyContext
-from treetop.services.party.counting_turns import CountingTurns
 from treetop.services.party.following import Following
 from treetop.services.party.group_commit import GroupCommit
-from treetop.services.party.query_workers import QueryWorkers
+from treetop.services.party.query_workers import CountingTurns, QueryWorkers
 from treetop.services.party.report_collection import DeviceReportCollection
 from treetop.services.party.settings import PartySettings
 from treetop.toml_files import read_toml

@@ -13,7 +13,7 @@ from tests.support.reports import FIRST, OTHER, SECOND, TASK, report, reports
 
 from treetop.adapters.relational.commit_numbers import Opening
 from treetop.adapters.relational.states import StoreState
-from treetop.adapters.sqlite.tables import SqliteRows
+from treetop.adapters.sqlite.database import SqliteRows
 from treetop.adapters.store_choice import open_stores
 from treetop.errors import InvalidInput, StoreDamaged, StoreRefused, StoreUnavailable, TreetopError
 from treetop.federation.service_ports import AdmittedReport

@@ -12,7 +12,7 @@ from treetop.federation.wire.item_lists import ItemList
 from treetop.oracles.set_question import SetQuestion
 from treetop.query.local_federation import opened_folder
 from treetop.services.local.folder import FederationFolder, LocalOptions, checked_same
-from treetop.services.local.ports import free_ports
+from treetop.services.local.processes import free_ports
 from treetop.services.local.run import order_of, ordered_now
 from treetop.services.party.settings import PartySettings
 from treetop.services.server.schemas import OrderWanted

@@ -9,7 +9,7 @@ from tests.support.federations import Federation, crowd, order
 
 from treetop.federation.party.query import PartyQuery
 from treetop.federation.protocol import ServerMessage
-from treetop.services.party.counting_turns import CountingTurns
+from treetop.services.party.query_workers import CountingTurns
 
 PARTIES = "ab"
 
