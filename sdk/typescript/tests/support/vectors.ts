@@ -271,7 +271,7 @@ export const CHECKS: readonly Check[] = [
   }],
   ["signed_documents.json", async (read) => {
     const { public_key, good, bad } = await read("signed_documents.json");
-    const verifies = pinnedKeys(["00".repeat(32), public_key]);
+    const verifies = pinnedKeys([`02${"00".repeat(31)}`, public_key]);
     const trusted = await checkedTask(utf8(good[0].document), verifies);
     const oracles = new Set<string>();
     for (const { kind, document } of good.slice(1)) {
