@@ -54,8 +54,9 @@ class Kept:
     def close(self) -> None:
         """Let the party close the task as its query does."""
         store, published = self.place.store, PublishedDocuments(self.place.journal, OF)
+        counter = CollectedReports(store, self.folder)
         DeviceReportCollection(
-            TaskAdmission(OF, NAME, KEY), published, store, CollectedReports(store, self.folder), clock=HandClock(),
+            TaskAdmission(OF, NAME, KEY), published, store, lambda: counter, clock=HandClock(),
             verifier=lambda: PinnedKeys([SIGNING.public]), stopping=lambda: False, close_when_complete=True,
         ).close()  # fmt: skip
 

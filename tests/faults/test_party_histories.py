@@ -59,7 +59,7 @@ class World:
 
     def _open(self, admission: TaskAdmission, published: PublishedDocuments) -> PartyQuery:
         self.collections[admission.task.digest] = DeviceReportCollection(
-            admission, published, self.store, NotingCounter(), clock=self.clock,  # type: ignore[arg-type]
+            admission, published, self.store, NotingCounter, clock=self.clock,  # type: ignore[arg-type]
             verifier=lambda: self.party.verifier, stopping=lambda: False, close_when_complete=True,
         )  # fmt: skip
         return cast(PartyQuery, EchoQuery())

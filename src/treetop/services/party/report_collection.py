@@ -1,8 +1,8 @@
 """The devices of one task as a party's dialogue sees them: waits for them, by the monotonic clock."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from treetop.adapters.report_files.collected import CollectedReports
 from treetop.errors import PeerViolation
 from treetop.federation.party.admission import TaskAdmission
 from treetop.federation.party.published_documents import PublishedDocuments
@@ -12,6 +12,9 @@ from treetop.federation.wire.signed_documents import Beacon, PublishedList, chec
 from treetop.oracles.frequency_oracle import Columns, Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.user_groups import Group
+
+if TYPE_CHECKING:
+    from treetop.adapters.report_files.collected import CollectedReports
 
 LOOK_SECONDS = 0.1
 """How long it waits at least between two looks whether everybody has answered."""
@@ -27,7 +30,8 @@ class DeviceReportCollection:
     """Run by the party: the `ReportCollection` of one task, over its store."""
 
     def __init__(
-        self, admission: TaskAdmission, published: PublishedDocuments, store: ReportStore, counter: CollectedReports, *,
+        self, admission: TaskAdmission, published: PublishedDocuments, store: ReportStore,
+        counter: "Callable[[], CollectedReports]", *,
         clock: ServiceClock, verifier: Callable[[], Verifier], stopping: Callable[[], bool],
         close_when_complete: bool = False,
     ) -> None:  # fmt: skip
@@ -82,11 +86,11 @@ class DeviceReportCollection:
 
     def tally(self, groups: Sequence[Group], counting: Counting) -> Tally:
         """Count the reports of closed groups together."""
-        return self._counter.tally(self._task.digest, groups, counting)
+        return self._counter().tally(self._task.digest, groups, counting)
 
     def reports(self, group: Group, counting: Counting) -> Iterator[Columns]:
         """Yield the reports of a closed group in stretches."""
-        return self._counter.reports(self._task.digest, group, counting)
+        return self._counter().reports(self._task.digest, group, counting)
 
     def item_list(self) -> bytes | None:
         """Return the document of the list that the task names, or None if it was not given."""
@@ -95,7 +99,7 @@ class DeviceReportCollection:
     def implausible(self, groups: Sequence[Group], counting: Counting) -> int:
         """Return how many reports of closed groups no honest device sends."""
         task, epsilon = self._task.digest, Epsilon(self._task.budget.text)
-        return sum(self._counter.implausible(task, group, counting, epsilon) for group in groups)
+        return sum(self._counter().implausible(task, group, counting, epsilon) for group in groups)
 
     def _wait(self, seconds: float, done: Callable[[], bool]) -> None:
         """Return when it is done or the time is over; the wall clock is read once, so its jumps do no harm."""
@@ -118,7 +122,7 @@ class DeviceReportCollection:
         """Close a group, and unlink its reports at once: whoever asks again is still told that she was counted."""
         count = self._store.close_group(self._task.digest, group)
         if count and not self._published.is_closed(group):
-            self._counter.unlink(self._admission.envelope_of(group))
+            self._counter().unlink(self._admission.envelope_of(group))
         self._published.note_closed(group)
         self._admission.note_closed(group)
         return count

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
 
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -11,7 +13,6 @@ from treetop.adapters.http.endpoint_settings import AccessKeys
 from treetop.adapters.http.host_names import local_names
 from treetop.adapters.http.serving import listening, serve, tls_context
 from treetop.adapters.relational.commit_numbers import Opening, Share
-from treetop.adapters.report_files.collected import CollectedReports
 from treetop.adapters.store_choice import open_stores
 from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.host import SystemClock
@@ -32,6 +33,9 @@ from treetop.services.party.query_workers import CountingTurns, QueryWorkers
 from treetop.services.party.report_collection import DeviceReportCollection
 from treetop.services.party.settings import PartySettings
 from treetop.toml_files import read_toml
+
+if TYPE_CHECKING:
+    from treetop.adapters.report_files.collected import CollectedReports
 
 PartyPages = Callable[[PartyContext, PartySettings], Sequence[BaseRoute]]
 """What the party's people look at, beside the endpoints."""
@@ -57,7 +61,8 @@ class PartyService:
         )
         self._store, self._journal = open_stores(settings.store_location.where, opening)
         self._writer = GroupCommit(self._store, settings.limits.queue)
-        self._counter = CollectedReports(self._store, settings.reports.where)
+        self._collected: CollectedReports | None = None
+        self._loading = Lock()
         self._party = Party(
             settings.name, self._store, self._journal, clock=self._clock, verifier=verifier,
             key=TicketKey(settings.ticket_secret.reveal()), open_query=self._open_query,
@@ -115,6 +120,15 @@ class PartyService:
             stopping=self._workers.stopping, close_when_complete=self._settings.close_when_complete,
         )  # fmt: skip
         return PartyQuery(admission.task, self._settings.name, self._journal, collection, self._turns)
+
+    def _counter(self) -> "CollectedReports":
+        """Return what counts the closed groups of all tasks; loaded with the first, as Arrow takes 33 MB."""
+        with self._loading:
+            if self._collected is None:
+                from treetop.adapters.report_files.collected import CollectedReports  # noqa: PLC0415  see above
+
+                self._collected = CollectedReports(self._store, self._settings.reports.where)
+            return self._collected
 
     def _look_failed(self, error: Exception) -> None:
         if isinstance(error, TreetopError):

@@ -74,8 +74,9 @@ class Filed:
         self._serial = 0
         opened: Any = SimpleNamespace(task=self._task, party=devices._party)
         nothing: Any = None
+        counter = CollectedReports(self._store, folder)
         self._collection = DeviceReportCollection(
-            opened, nothing, self._store, CollectedReports(self._store, folder), clock=HandClock(0),
+            opened, nothing, self._store, lambda: counter, clock=HandClock(0),
             verifier=lambda: nothing, stopping=lambda: False,
         )  # fmt: skip
         self.implausible = self._collection.implausible

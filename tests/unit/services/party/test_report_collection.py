@@ -47,7 +47,7 @@ class World:
     def _open(self, admission: TaskAdmission, published: PublishedDocuments) -> PartyQuery:
         self.admission, self.published, self.counter = admission, published, NotingCounter()
         self.collection = DeviceReportCollection(
-            admission, published, self.store, self.counter, clock=self.clock,  # type: ignore[arg-type]
+            admission, published, self.store, lambda: self.counter, clock=self.clock,  # type: ignore[arg-type,return-value]
             verifier=lambda: self.party.verifier, stopping=lambda: self.stopping, close_when_complete=self.eager,
         )  # fmt: skip
         return cast(PartyQuery, EchoQuery())
