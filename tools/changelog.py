@@ -7,6 +7,8 @@ from pathlib import Path
 
 from tools.supply_chain.locks import ROOT
 
+from treetop.whole_files import write_whole
+
 CHANGELOG = ROOT / "CHANGELOG.md"
 FRAGMENTS = ROOT / "changes"
 KINDS = ("promises", "added", "changed", "fixed")
@@ -55,7 +57,7 @@ def main() -> None:
         kind: [path.read_text("utf-8") for path in kinds if kinds[path] == kind]
         for kind in KINDS if kind in kinds.values()
     }  # fmt: skip
-    CHANGELOG.write_text(assembled(CHANGELOG.read_text("utf-8"), version, texts), "utf-8")
+    write_whole(CHANGELOG, assembled(CHANGELOG.read_text("utf-8"), version, texts).encode("utf-8"))
     for path in kinds:
         path.unlink()
 
