@@ -50,7 +50,7 @@ def test_find_prints_one_object_and_nothing_else() -> None:
     assert list(answer["truth"]) == ["f1", "ncr"]
     defaults = {name: answer[name] for name in ("mechanism", "oracle", "encoding", "k", "epsilon", "seed")}
     assert list(defaults.values()) == ["panorama", "auto", "hashed", 5, 2.0, 3]
-    assert "note: panorama: every user reports one of 2^24 names" in first.stderr
+    assert "note: panorama: " in first.stderr
     assert 24 in [choice["parameters"].get("bits") for choice in answer["choices"]]
     searched = treetop("find", EXAMPLE, "--k", "5", "--seed", "3", "--json", "--encoding", "words")
     assert "note: 3 items are too long" in searched.stderr
