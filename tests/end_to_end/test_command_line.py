@@ -94,11 +94,16 @@ def test_a_catalogue_is_surveyed(tmp_path: Path) -> None:
 
 
 def test_choices_are_shown_with_the_answer() -> None:
-    text = " ".join(treetop("find", EXAMPLE, "--strategy", "trie", "--seed", "1").stdout.split())
-    for words in ("canopy: 6 levels of at most 8 bits", "30 prefixes kept", "oracle olh", "kbit up per party"):
-        assert words in text
-    assert "chosen because the strategy 'trie' was asked for" in text
-    assert "note: panorama: chosen because every name" in treetop("find", "syn", "--seed", "1", "--json").stderr
+    question = ("find", EXAMPLE, "--strategy", "trie", "--seed", "1")
+    choices = {each["code"]: each for each in read(treetop(*question, "--json"))["choices"]}
+    assert choices["canopy_levels"]["parameters"]["levels"] == 6
+    assert choices["canopy_kept"]["parameters"]["kept"] == 30
+    assert choices["canopy_oracle"]["parameters"]["oracle"] == "olh"
+    assert {"upload_at_most", "chosen_because"} <= choices.keys()
+    shown = " ".join(treetop(*question).stdout.split())
+    for choice in choices.values():
+        assert f"canopy: {choice['text']}" in shown
+    assert "note: panorama: " in treetop("find", "syn", "--seed", "1", "--json").stderr
 
 
 def test_without_a_seed_one_is_drawn_and_repeats_the_answer() -> None:
