@@ -73,7 +73,7 @@ def up(folder: Path, parties: int, users: int, *more: str) -> WatchedCommand:
     data = federation_file(folder, parties, users)
     return WatchedCommand([
         sys.executable, "-m", "treetop", "up", "--data", str(data), "--users", str(users), "--parties", str(parties),
-        "--seed", str(SEED), "--directory", str(folder / "up"), "--json", *more,
+        "--seed", str(SEED), "--epsilon", "4", "--directory", str(folder / "up"), "--json", *more,
     ])  # fmt: skip
 
 

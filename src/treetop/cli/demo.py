@@ -15,6 +15,7 @@ from treetop.datasets.synthetic import synthetic
 from treetop.evaluation.evaluate import Experiment
 from treetop.evaluation.grid import cells_of
 from treetop.evaluation.results import MEANINGS, Evaluation
+from treetop.mechanisms.defaults import DEFAULT_EPSILON, DEFAULT_K
 from treetop.mechanisms.registry import OWN
 from treetop.mechanisms.strategy import Question
 from treetop.oracles.registry import AUTO
@@ -26,8 +27,8 @@ REPEATS = 20
 
 
 def demo(
-    k: K = 10,
-    epsilon: EpsilonOption = 4.0,
+    k: K = DEFAULT_K,
+    epsilon: EpsilonOption = DEFAULT_EPSILON,
     oracle: Oracle = AUTO,
     seed: Seed = None,
     workers: Workers = 2,
@@ -86,4 +87,9 @@ def _cell(answer: Answer, rank: int, truth: set[str]) -> Text:
         return Text("-")
     row = answer.items[rank]
     mark = (" ✓", "green") if row.item in truth else (" ✗", "red")
-    return Text.assemble(visible(row.item), mark, (f"\n{row.count:,.0f}±{row.stderr:,.0f}", "dim"))
+    return Text.assemble(visible(row.item), mark, (f"\n{_short(row.count)}±{_short(row.stderr)}", "dim"))
+
+
+def _short(users: float) -> str:
+    """Return a number of users in four or five characters: six mechanisms share a line of 80."""
+    return f"{users / 1000:,.1f}k" if users >= 1000 else f"{users:,.0f}"

@@ -38,6 +38,7 @@ from treetop.evaluation.campaigns import SEEDABLE, CampaignEvaluation, CampaignE
 from treetop.evaluation.evaluate import Experiment, Given, default_mechanisms
 from treetop.evaluation.grid import VARIANTS, Grid, cells_of
 from treetop.evaluation.results import MEANINGS, Evaluation, Row
+from treetop.mechanisms.defaults import DEFAULT_BUDGET, DEFAULT_K
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.oracles.registry import AUTO, oracle_names
 from treetop.query.find import checked_seed
@@ -85,8 +86,8 @@ def evaluate(
     files: Files,
     *,
     mechanisms: Mechanisms = None,
-    epsilons: Epsilons = "4",
-    ks: Ks = "10",
+    epsilons: Epsilons = DEFAULT_BUDGET,
+    ks: Ks = str(DEFAULT_K),
     oracles: Oracles = AUTO,
     encoding: Encoding = None,
     catalogue: CatalogueFile = None,

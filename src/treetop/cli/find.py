@@ -32,7 +32,8 @@ from treetop.datasets.item_catalogue import load_catalogue
 from treetop.datasets.loading import federation_named
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.datasets.word_list import word_list_of
-from treetop.mechanisms.strategy import DEFAULT_EPSILON, Question
+from treetop.mechanisms.defaults import DEFAULT_EPSILON, DEFAULT_K
+from treetop.mechanisms.strategy import Question
 from treetop.oracles.registry import AUTO
 from treetop.privacy.shuffling import asked_guarantee
 from treetop.query.find import simulated_answer
@@ -42,7 +43,7 @@ from treetop.query.find import simulated_answer
 def find(
     files: Files,
     *,
-    k: K = 10,
+    k: K = DEFAULT_K,
     epsilon: MaybeEpsilon = None,
     mechanism: MaybeMechanism = None,
     oracle: Oracle = AUTO,

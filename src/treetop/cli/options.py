@@ -13,6 +13,7 @@ from treetop.datasets.word_list import NO_ORDER, ORDERS
 from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import STEPS
 from treetop.errors import InvalidInput
+from treetop.mechanisms.defaults import DEFAULT_BUDGET
 from treetop.mechanisms.registry import MECHANISMS, SETTINGS
 from treetop.mechanisms.strategy import STRATEGIES
 from treetop.oracles.registry import oracle_names
@@ -70,7 +71,8 @@ Reading = Annotated[
 K = Annotated[int, typer.Option("--k", help="How many items to look for.")]
 EpsilonOption = Annotated[float, typer.Option("--epsilon", help="Privacy budget of every user's one report.")]
 MaybeEpsilon = Annotated[
-    float | None, typer.Option("--epsilon", help="Privacy budget of every user's one report.", show_default="2")
+    float | None,
+    typer.Option("--epsilon", help="Privacy budget of every user's one report.", show_default=DEFAULT_BUDGET),
 ]
 Trust = Annotated[
     str | None,

@@ -12,6 +12,7 @@ from treetop.cli.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_targe
 from treetop.cli.rendering import fitted
 from treetop.cli.screen import Json, note, out, plain
 from treetop.errors import InvalidInput
+from treetop.mechanisms.defaults import DEFAULT_K
 from treetop.oracles.set_reports import MAX_ITEMS
 from treetop.planning.campaign import DEFAULT_WEEKS, WEEK, CampaignPlan, Rotation, plan_campaign
 from treetop.planning.plan import (
@@ -72,7 +73,7 @@ LifetimeEpsilon = Annotated[
 
 def plan(
     users: Users,
-    k: K = 10,
+    k: K = DEFAULT_K,
     epsilon: MaybeEpsilon = None,
     catalogue_size: CatalogueSize = DEFAULT_CATALOGUE,
     word_list_size: WordListSize = DEFAULT_WORD_LIST,

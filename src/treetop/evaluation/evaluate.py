@@ -15,6 +15,7 @@ from treetop.errors import InvalidInput
 from treetop.evaluation.execute import Progress, execute_cells
 from treetop.evaluation.grid import KNOWN, LISTED, SPELT, Cell, Grid, cells_of
 from treetop.evaluation.results import Evaluation, Row, row_of
+from treetop.mechanisms.defaults import DEFAULT_EPSILON, DEFAULT_K
 from treetop.mechanisms.panorama.plan import MAX_NAME_BITS
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import MECHANISMS
@@ -162,8 +163,8 @@ def evaluate(
     data: Any,
     *,
     mechanisms: str | Mechanism[Any] | Sequence[str | Mechanism[Any]] | None = None,
-    epsilons: float | Sequence[float] = (4.0,),
-    ks: int | Sequence[int] = (10,),
+    epsilons: float | Sequence[float] = (DEFAULT_EPSILON,),
+    ks: int | Sequence[int] = (DEFAULT_K,),
     oracles: Any = (AUTO,),
     encoding: str | ItemCodec | None = None,
     catalogue: ItemCatalogue | Iterable[object] | str | Path | None = None,

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from treetop.encoding.item_codecs import ItemCodec
 from treetop.errors import InvalidInput, UnknownName
+from treetop.mechanisms.defaults import DEFAULT_EPSILON, DEFAULT_K
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import MECHANISMS, mechanism_named, parameters_for
@@ -58,8 +59,8 @@ class Grid:
 def cells_of(
     mechanisms: Sequence[str | Mechanism[Any]] = tuple(MECHANISMS),
     oracles: Sequence[str | Oracle] = (AUTO,),
-    epsilons: Sequence[float] = (4.0,),
-    ks: Sequence[int] = (10,),
+    epsilons: Sequence[float] = (DEFAULT_EPSILON,),
+    ks: Sequence[int] = (DEFAULT_K,),
     settings: Mapping[str, object] | None = None,
     *,
     encoding: str | ItemCodec | None = None,

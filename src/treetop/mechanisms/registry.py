@@ -21,7 +21,6 @@ from treetop.oracles.registry import AUTO
 from treetop.privacy.epsilon import Epsilon
 from treetop.wording import Note
 
-DEFAULT_MECHANISM = Canopy.name
 GROUP = "treetop.mechanisms"
 """Entry points of other packages: each names a Mechanism, or a class of one that takes no arguments."""
 

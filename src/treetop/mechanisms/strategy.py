@@ -20,6 +20,7 @@ from treetop.encoding.normalisation import steps_named
 from treetop.encoding.text_code import DEFAULT_CHUNKS, MAX_CHUNKS
 from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.canopy import Canopy
+from treetop.mechanisms.defaults import DEFAULT_EPSILON, DEFAULT_K
 from treetop.mechanisms.deployed_groups import group_sizes
 from treetop.mechanisms.panorama.mechanism import Panorama
 from treetop.mechanisms.panorama.plan import MAX_NAME_BITS, NAME_BITS, PanoramaParameters, PanoramaPlan, name_bits_for
@@ -37,7 +38,6 @@ from treetop.wording import Note
 PANORAMA, TRIE, CATALOGUE, HASHED = "panorama", "trie", "catalogue", "hashed"
 STRATEGIES = (PANORAMA, TRIE, CATALOGUE, HASHED)
 """`catalogue` and `hashed` are Panorama, told what to count: a catalogue that is given, or hashes, even of ids."""
-DEFAULT_EPSILON = 2.0
 MOST_LOOKED_AT = 10_000
 ENOUGH_FIT = 0.95
 """Share of the items that must fit a code that can be read back."""
@@ -47,7 +47,7 @@ ENOUGH_FIT = 0.95
 class Question:
     """What the user asks for; mechanism, oracle and encoding are names or objects, None: whatever suits the rest."""
 
-    k: int = 10
+    k: int = DEFAULT_K
     epsilon: float | str = DEFAULT_EPSILON
     mechanism: str | Mechanism[Any] | None = None
     oracle: str | Oracle = AUTO

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from treetop.errors import InvalidInput
 from treetop.federation.device.ledger import Caps
+from treetop.mechanisms.defaults import DEFAULT_K
 from treetop.planning.plan import DEFAULT_CATALOGUE, DEFAULT_WORD_LIST, PlanRow, plan
 
 WEEK = 7 * 24 * 60 * 60
@@ -87,7 +88,7 @@ def plan_campaign(
     *,
     weeks: int = DEFAULT_WEEKS,
     lifetime_epsilon: float | str | Fraction | None = None,
-    k: int = 10,
+    k: int = DEFAULT_K,
     catalogue_size: int = DEFAULT_CATALOGUE,
     word_list_size: int = DEFAULT_WORD_LIST,
     items_per_user: int = 1,

@@ -14,8 +14,8 @@ from treetop.answers.result_files import checked_output, html_table, html_text, 
 from treetop.errors import InvalidInput
 from treetop.extras import needed_for
 from treetop.federation.device.ledger import Caps
+from treetop.mechanisms.defaults import DEFAULT_EPSILON, DEFAULT_K
 from treetop.mechanisms.panorama.plan import MAX_NAME_BITS
-from treetop.mechanisms.strategy import DEFAULT_EPSILON
 from treetop.mechanisms.summed_level import SummedParameters
 from treetop.metrics.detection_power import POWER, count_error, least_frequency, min_factor
 from treetop.metrics.poisoning import fake_weight
@@ -153,7 +153,7 @@ class Plan:
 def plan(
     users: Sequence[int],
     *,
-    k: int = 10,
+    k: int = DEFAULT_K,
     epsilon: float | None = None,
     catalogue_size: int = DEFAULT_CATALOGUE,
     word_list_size: int = DEFAULT_WORD_LIST,

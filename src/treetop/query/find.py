@@ -18,9 +18,10 @@ from treetop.encoding.item_codecs import ItemCodec
 from treetop.encoding.listed_items import ItemCatalogue, ListedItems
 from treetop.errors import InvalidInput, TreetopWarning
 from treetop.federation.device.ledger import Caps
+from treetop.mechanisms.defaults import DEFAULT_EPSILON, DEFAULT_K
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
-from treetop.mechanisms.strategy import DEFAULT_EPSILON, Question
+from treetop.mechanisms.strategy import Question
 from treetop.mechanisms.summed_level import NO_REPORTS
 from treetop.metrics.noise_advice import CLEAR, Advice, LastLevel, advice
 from treetop.metrics.poisoning import choices_of_sets
@@ -77,7 +78,7 @@ MAX_NAMED = 5
 def find(
     data: Any,
     *,
-    k: int = 10,
+    k: int = DEFAULT_K,
     epsilon: float | None = None,
     mechanism: str | Mechanism[Any] | None = None,
     oracle: str | Oracle = AUTO,

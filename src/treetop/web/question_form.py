@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from treetop.encoding.listed_items import ItemCatalogue
 from treetop.errors import InvalidInput, UnknownName
+from treetop.mechanisms.defaults import DEFAULT_BUDGET, DEFAULT_K
 from treetop.mechanisms.strategy import STRATEGIES
 from treetop.privacy.budget import Budget
 from treetop.web.site import Visit
@@ -29,8 +30,8 @@ Number = TypeVar("Number", int, float)
 class AskedQuestion:
     """A question as a form asks it; refused here if a field is not what was expected."""
 
-    k: int = 10
-    epsilon: str = "2"
+    k: int = DEFAULT_K
+    epsilon: str = DEFAULT_BUDGET
     """In decimal digits."""
     strategy: str | None = None
     list_kind: str = ""

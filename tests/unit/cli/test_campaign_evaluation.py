@@ -43,7 +43,7 @@ def test_rows_as_json_and_in_a_file(teas: Path, tmp_path: Path) -> None:
     rows = json.loads(told.stdout)
     assert [row["design"] for row in rows] == ["everybody", "rotation", "seeded"]
     assert len(rows[0]["f1_of_weeks"]) == 4
-    assert (rows[0]["weekly_epsilon"], rows[0]["lifetime_epsilon"], rows[2]["lifetime_epsilon"]) == (2.0, 8.0, 8.0)
+    assert (rows[0]["weekly_epsilon"], rows[0]["lifetime_epsilon"], rows[2]["lifetime_epsilon"]) == (1.0, 4.0, 4.0)
     assert "3 of 3 rows are in" in told.stderr
     assert pyarrow.csv.read_csv(target)["f1_week_4"].to_pylist() == [row["f1_of_weeks"][3] for row in rows]
 

@@ -16,6 +16,7 @@ from treetop.encoding.normalisation import steps_named
 from treetop.errors import InvalidInput
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
 from treetop.federation.wire.item_lists import ItemList
+from treetop.mechanisms.defaults import DEFAULT_BUDGET
 from treetop.oracles.registry import oracle_names
 from treetop.privacy.shuffling import asked_guarantee
 from treetop.secret_files import read_secret
@@ -56,7 +57,8 @@ Attribute = Annotated[
     str, typer.Option("--attribute", help="What is asked about; a device answers about one attribute only.")
 ]
 EpsilonText = Annotated[
-    str | None, typer.Option("--epsilon", help="Privacy budget of every user's one report.", show_default="2")
+    str | None,
+    typer.Option("--epsilon", help="Privacy budget of every user's one report.", show_default=DEFAULT_BUDGET),
 ]
 OracleOption = Annotated[
     str,

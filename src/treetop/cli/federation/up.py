@@ -31,6 +31,7 @@ from treetop.cli.screen import Description, Json, err, note, reading_bar
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.encoding.normalisation import steps_named
 from treetop.errors import InvalidInput, UnknownName
+from treetop.mechanisms.defaults import DEFAULT_BUDGET, DEFAULT_K
 from treetop.mechanisms.deployment import MODES
 from treetop.oracles.registry import AUTO, oracle_names
 from treetop.privacy.shuffling import asked_guarantee
@@ -57,9 +58,10 @@ Users = Annotated[
         show_default="50000",
     ),
 ]
-MaybeK = Annotated[int | None, typer.Option("--k", help="How many items to look for.", show_default="10")]
+MaybeK = Annotated[int | None, typer.Option("--k", help="How many items to look for.", show_default=str(DEFAULT_K))]
 MaybeEpsilon = Annotated[
-    str | None, typer.Option("--epsilon", help="Privacy budget of every user's one report.", show_default="4")
+    str | None,
+    typer.Option("--epsilon", help="Privacy budget of every user's one report.", show_default=DEFAULT_BUDGET),
 ]
 Mode = Annotated[
     str | None,
@@ -147,7 +149,7 @@ FlowerEnvironment = Annotated[
 ]
 DEFAULT_QUESTION = "Which fruit do you like best?"
 FRUIT = str(files("treetop.services.local").joinpath("survey_page", "fruit.csv"))
-FOR_PEOPLE = {"data": FRUIT, "k": 5, "epsilon": "2", "users": 20_000, "mode": "one-shot"}
+FOR_PEOPLE = {"data": FRUIT, "k": 5, "users": 20_000, "mode": "one-shot"}
 """What a survey asks unless told otherwise."""
 
 

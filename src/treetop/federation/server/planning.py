@@ -29,6 +29,7 @@ from treetop.federation.task import (
 )
 from treetop.federation.task_parameters import known_items, mechanism_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
+from treetop.mechanisms.defaults import DEFAULT_BUDGET, DEFAULT_K
 from treetop.mechanisms.deployed_groups import group_weights, task_lengths
 from treetop.mechanisms.deployment import MODES, Mode
 from treetop.mechanisms.parameters import P, Parameters
@@ -70,8 +71,8 @@ class QueryOrder:
     parties: tuple[str, ...]
     """In the order P^R of TAPS: the largest first, where that is known."""
     attribute: str = "item"
-    k: int = 10
-    epsilon: str = "2"
+    k: int = DEFAULT_K
+    epsilon: str = DEFAULT_BUDGET
     """In decimal digits, as devices compute with it."""
     mechanism: str | None = None
     """None: what suits the rest, which is Panorama in one-shot mode unless something speaks for a trie."""

@@ -17,7 +17,7 @@ from treetop.datasets.set_rows import set_rows
 from treetop.datasets.table_files.named_columns import USER
 from treetop.errors import InvalidInput
 from treetop.federation.wire.item_lists import ItemList
-from treetop.mechanisms.registry import DEFAULT_MECHANISM
+from treetop.mechanisms.defaults import DEFAULT_BUDGET, DEFAULT_K
 from treetop.oracles.registry import AUTO
 from treetop.oracles.set_question import SetQuestion
 from treetop.secret_files import private_folder, read_secret
@@ -38,10 +38,11 @@ class LocalOptions:
     parties: int = 3
     users: int = 50_000
     """In all parties together, as many as the data have at most."""
-    k: int = 10
-    epsilon: str = "4"
+    k: int = DEFAULT_K
+    epsilon: str = DEFAULT_BUDGET
     mode: str = "one-shot"
-    mechanism: str = DEFAULT_MECHANISM
+    mechanism: str | None = None
+    """None: what suits the rest, as in a query."""
     oracle: str = AUTO
     encoding: str | None = None
     settings: dict[str, str] = field(default_factory=dict)

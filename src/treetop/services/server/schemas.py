@@ -25,6 +25,7 @@ from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.server.planning import QueryOrder
 from treetop.federation.task import LAST_SECOND, MAX_CYCLES, MAX_WEEKS, Deadlines, LeastReports
 from treetop.federation.wire.item_lists import ItemList
+from treetop.mechanisms.defaults import DEFAULT_BUDGET, DEFAULT_K
 from treetop.oracles.set_question import SetQuestion
 from treetop.oracles.set_reports import MAX_ITEMS
 from treetop.privacy.epsilon import LARGEST
@@ -77,8 +78,8 @@ class QuestionWanted(Wanted):
 
     name: str = Field(min_length=1, max_length=200)
     attribute: str = Field(default="item", min_length=1, max_length=200)
-    k: int = Field(default=10, ge=1, le=1 << 20)
-    epsilon: str = Field(default="2", max_length=24, description="Decimal digits, such as 0.5.")
+    k: int = Field(default=DEFAULT_K, ge=1, le=1 << 20)
+    epsilon: str = Field(default=DEFAULT_BUDGET, max_length=24, description="Decimal digits, such as 0.5.")
     central: CentralWanted | None = Field(
         default=None, description="Given: epsilon is computed from it and the expected users of the smallest party."
     )
