@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.histograms import FOLDER, histogram, missing
 from treetop.encoding.listed_items import ItemCatalogue
-from treetop.mechanisms.panorama.mechanism import Panorama
+from treetop.mechanisms.panorama.algorithm import Panorama
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.mechanisms.strategy import Question
 from treetop.privacy.epsilon import Epsilon

@@ -10,8 +10,8 @@ from treetop.datasets.federation import Federation, PartyItems
 from treetop.encoding.hashed_text import HashedText
 from treetop.encoding.item_codecs import codec_named
 from treetop.encoding.listed_items import ItemCatalogue
-from treetop.mechanisms.panorama.mechanism import Panorama
-from treetop.mechanisms.panorama.texts import ListedNames
+from treetop.mechanisms.panorama.algorithm import Panorama
+from treetop.mechanisms.panorama.texts import CodeList
 from treetop.mechanisms.registry import mechanism_named
 from treetop.mechanisms.strategy import Question
 from treetop.privacy.epsilon import Epsilon
@@ -86,9 +86,9 @@ def panorama(shuffle: float) -> list[Row]:
     ]
 
 
-def listed_names(crowd: Population, texts: list[bytes], chunks: int) -> ListedNames:
+def listed_names(crowd: Population, texts: list[bytes], chunks: int) -> CodeList:
     assert isinstance(crowd.codec, HashedText)
-    return ListedNames.hashed(texts, crowd.codec, chunks, ordered=True)
+    return CodeList.hashed(texts, crowd.codec, chunks, ordered=True)
 
 
 def one_panorama(mechanism: Panorama, crowd: Population) -> Callable[[], object]:

@@ -1,11 +1,13 @@
 """Writes the reference pages that come from the code: `make docs`.
 
-Two of them are kept in git, because other pages refer to them, and a test checks that they are up to date. The others
+Three of them are kept in git, because other pages refer to them, and a test checks that they are up to date. The others
 are made for the site.
 """
 
+import ast
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from typer.testing import CliRunner
 
 from treetop.cli.commands import COMMANDS, assembled
 from treetop.federation.protocol import MESSAGES, REPLIES, PartyReply
+from treetop.mechanisms.panorama import algorithm, parameters
 from treetop.mechanisms.registry import OWN, SETTINGS
 from treetop.privacy.epsilon import Epsilon
 from treetop.services.party import app as party_app
@@ -25,7 +28,8 @@ from treetop.whole_files import write_whole
 DOCS = ROOT / "docs"
 REFERENCE = DOCS / "reference"
 FEDERATION = DOCS / "explanation" / "federation.md"
-BEGIN, END = "<!-- printed from federation/protocol.py: begin -->\n", "<!-- end -->\n"
+PANORAMA = DOCS / "explanation" / "panorama.md"
+END = "<!-- end -->\n"
 
 
 def settings_page() -> str:
@@ -91,9 +95,38 @@ def protocol_tables() -> str:
 
 
 def federation_page() -> str:
-    """Return the page of the federation with its tables printed anew."""
-    before, _, rest = FEDERATION.read_text().partition(BEGIN)
-    return before + BEGIN + protocol_tables() + END + rest.partition(END)[2]
+    """Return the page of the federation with its tables."""
+    return _with_printed(FEDERATION.read_text(), "federation/protocol.py", protocol_tables())
+
+
+def _with_printed(page: str, source: str, text: str) -> str:
+    """Return a page with a text between the marks of the file that the text is printed from."""
+    begin = f"<!-- printed from {source}: begin -->\n"
+    before, _, rest = page.partition(begin)
+    return before + begin + text + END + rest.partition(END)[2]
+
+
+def panorama_page() -> str:
+    """Return the page of Panorama with its algorithm and its constants."""
+    _, _, box = (algorithm.__doc__ or "").partition("\n\n")
+    page = _with_printed(
+        PANORAMA.read_text(), "mechanisms/panorama/algorithm.py", f"```text\n{box[: box.rindex(chr(10) * 2)]}\n```\n"
+    )
+    return _with_printed(page, "mechanisms/panorama/parameters.py", panorama_constants())
+
+
+def panorama_constants() -> str:
+    """Return the constants of Panorama, each with the text below it in the code: its derivation, or what chose it."""
+    statements = ast.parse(Path(parameters.__file__).read_text()).body
+    rows = ["| constant | value | where it comes from |", "|---|---|---|"]
+    for assignment, text in pairwise(statements):
+        if isinstance(assignment, ast.Assign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+            (target,) = assignment.targets
+            name = ast.unparse(target)
+            value = getattr(parameters, name)
+            shown = f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
+            rows.append(f"| `{name}` | {shown} | {' '.join(str(text.value.value).split())} |")
+    return "\n".join([*rows, ""])
 
 
 def openapi_page(description: dict[str, Any]) -> str:
@@ -130,7 +163,7 @@ def _licence(stated: dict[str, Any]) -> str:
 
 def kept_pages() -> dict[Path, str]:
     """Return what the pages in git must hold."""
-    return {REFERENCE / "settings.md": settings_page(), FEDERATION: federation_page()}
+    return {REFERENCE / "settings.md": settings_page(), FEDERATION: federation_page(), PANORAMA: panorama_page()}
 
 
 def site_pages() -> dict[Path, str]:

@@ -11,7 +11,7 @@ from tests.support.populations import population, three_parties, zipf
 
 from treetop.errors import InvalidInput
 from treetop.mechanisms.dialogue import CollectNames, CollectReports, NameReports
-from treetop.mechanisms.panorama.plan import MAX_NAME_BITS
+from treetop.mechanisms.panorama.parameters import MAX_CODE_BITS
 from treetop.mechanisms.registry import MECHANISMS, parameters_for
 from treetop.mechanisms.wire.taps import PruningFindings
 from treetop.oracles.frequency_oracle import Tally
@@ -97,7 +97,7 @@ def test_every_setting_gives_an_answer(name: str, settings: dict[str, object], s
     parties = {"a": zipf(3000, 25), "b": zipf(2000, 20, shift=3)}
     bits = int(str(settings["bits"]))
     crowd = population(parties, bits=bits)
-    if name == "panorama" and bits > MAX_NAME_BITS:
+    if name == "panorama" and bits > MAX_CODE_BITS:
         with pytest.raises(InvalidInput, match=f"at most 26 bits, found bits = {bits}"):
             go(name, crowd, oracle="olh", simulator=simulator, settings=settings)
         return

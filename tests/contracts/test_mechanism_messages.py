@@ -21,8 +21,8 @@ from treetop.errors import PeerViolation
 from treetop.federation.documents import canonical_json
 from treetop.mechanisms.deployed_groups import group_weights, task_lengths
 from treetop.mechanisms.dialogue import Member, Upload
-from treetop.mechanisms.panorama.mechanism import Panorama
-from treetop.mechanisms.panorama.texts import ListedNames
+from treetop.mechanisms.panorama.algorithm import Panorama
+from treetop.mechanisms.panorama.texts import CodeList
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.public_facts import PublicFacts
@@ -38,7 +38,7 @@ EXAMPLES: dict[str, Mechanism[Any]] = {
     **{name: MECHANISMS[name] for name in MECHANISMS if MECHANISMS[name].deployment.modes},
     **FOR_A_QUERY,
     "whole names": Panorama(texts=False),
-    "ids": Panorama(ListedNames.codes(code_array([], SHORTEST)), texts=False),
+    "ids": Panorama(CodeList.of_codes(code_array([], SHORTEST)), texts=False),
 }
 NAMES = list(EXAMPLES)
 EVERY = pytest.mark.parametrize("name", NAMES)

@@ -15,7 +15,7 @@ from tests.support.federations import Federation, crowd, order
 from treetop.adapters.memory.ports import MemoryChannel
 from treetop.errors import QueryFailed
 from treetop.federation.server.party_poller import MissingPolicy
-from treetop.mechanisms.panorama.discovery import ConspicuousNames
+from treetop.mechanisms.panorama.discovery import ConspicuousCodes
 from treetop.trie.quantised_counts import QuantisedCounts
 
 CODES = crowd({"a": 400, "b": 350, "c": 300})
@@ -164,7 +164,7 @@ ONE_SHOT, CANOPY, PANORAMA = ("taps", "one-shot"), ("canopy", "one-shot"), ("pan
 
 
 def one_name(name: int, steps: int) -> str:
-    found = ConspicuousNames(np.array([name], dtype=np.uint64), np.array([steps]), 1 << 8)
+    found = ConspicuousCodes(np.array([name], dtype=np.uint64), np.array([steps]), 1 << 8)
     return b64encode(found.to_bytes()).decode()
 
 

@@ -9,7 +9,7 @@ from hashlib import blake2b
 import numpy as np
 
 from treetop.encoding.text_code import DEFAULT_CHUNKS, chunks_of, code_bits
-from treetop.mechanisms.panorama.plan import chunk_weights
+from treetop.mechanisms.panorama.parameters import chunk_weights
 from treetop.planning.modes import READ_CHANCES, READ_SIGNALS
 from treetop.trie.text_recovery import log_likelihood_gains, recovered_text
 

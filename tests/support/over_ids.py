@@ -3,13 +3,13 @@
 from typing import Any
 
 from treetop.encoding.bit_strings import code_array
-from treetop.mechanisms.panorama.mechanism import Panorama
-from treetop.mechanisms.panorama.texts import ListedNames
+from treetop.mechanisms.panorama.algorithm import Panorama
+from treetop.mechanisms.panorama.texts import CodeList
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import mechanism_named
 from treetop.oracles.registry import AUTO
 
-PANORAMA = Panorama(ListedNames.codes(code_array([], 8)), texts=False)
+PANORAMA = Panorama(CodeList.of_codes(code_array([], 8)), texts=False)
 
 
 def mechanism_over_ids(name: str) -> Mechanism[Any]:

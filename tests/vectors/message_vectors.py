@@ -4,16 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from treetop.mechanisms.panorama.discovery import ConspicuousNames
+from treetop.mechanisms.panorama.discovery import ConspicuousCodes
 from treetop.mechanisms.strict_json import packed_text
-from treetop.mechanisms.wire.panorama import FirstCounts, NamesWanted, UploadReader
+from treetop.mechanisms.wire.panorama import FirstCounts, SupportWanted, UploadReader
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.quantised_counts import QuantisedCounts
 
 BITS, USERS, KINDS, LISTED, TAU = 10, 1_000, (700, 200, 100), np.array([3, 77, 500], dtype=np.uint64), 2.5
 ORACLE = oracle_named("walsh", Epsilon(2), 1 << BITS)
-WANTED = NamesWanted(np.array([3, 500, 12], dtype=np.uint64), np.array([[1, 2], [3, 4]], dtype=np.uint8))
+WANTED = SupportWanted(np.array([3, 500, 12], dtype=np.uint64), np.array([[1, 2], [3, 4]], dtype=np.uint8))
 
 
 def reader(signed: bool) -> UploadReader:
@@ -25,7 +25,7 @@ def read(kind: str, content: Any, signed: bool) -> Any:
     if kind == "first":
         found = reader(signed).first(content, KINDS, LISTED, TAU)
         return {
-            "kinds": list(found.kinds), "listed": found.listed.values.tolist(), "names": found.others.names.tolist(),
+            "kinds": list(found.kinds), "listed": found.listed.values.tolist(), "names": found.others.codes.tolist(),
             "steps": found.others.steps.tolist(), "bits": found.bits,
         }  # fmt: skip
     if kind == "counts":
@@ -39,7 +39,7 @@ def read(kind: str, content: Any, signed: bool) -> Any:
 
 def vectors() -> Any:
     listed = {False: [0, 2, 31], True: [0, -2, 31]}
-    others = ConspicuousNames(np.array([1, 12, 1000], dtype=np.uint64), np.array([0, 3, 11]), 1 << BITS)
+    others = ConspicuousCodes(np.array([1, 12, 1000], dtype=np.uint64), np.array([0, 3, 11]), 1 << BITS)
     good = []
     for signed, values in listed.items():
         first = FirstCounts(KINDS, QuantisedCounts(np.array(values), 1.0, signed), others).to_json()

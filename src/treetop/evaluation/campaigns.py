@@ -18,7 +18,7 @@ from treetop.evaluation.execute import Progress, finished_jobs
 from treetop.evaluation.grid import Cell, Grid
 from treetop.evaluation.results import mean, standard_error
 from treetop.mechanisms.canopy import Canopy
-from treetop.mechanisms.panorama.mechanism import Panorama
+from treetop.mechanisms.panorama.algorithm import Panorama
 from treetop.mechanisms.strategy import Question
 
 SEEDABLE = (Panorama.name, Canopy.name)

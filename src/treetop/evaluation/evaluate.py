@@ -16,7 +16,7 @@ from treetop.evaluation.execute import Progress, execute_cells
 from treetop.evaluation.grid import KNOWN, LISTED, SPELT, Cell, Grid, cells_of
 from treetop.evaluation.results import Evaluation, Row, row_of
 from treetop.mechanisms.defaults import DEFAULT_EPSILON, DEFAULT_K
-from treetop.mechanisms.panorama.plan import MAX_NAME_BITS
+from treetop.mechanisms.panorama.parameters import MAX_CODE_BITS
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.mechanisms.strategy import Question, check_takes_sets
@@ -67,7 +67,7 @@ class Given:
     @staticmethod
     def _is_of_a_trie(name: str, cell: Cell) -> bool:
         """Return whether a setting is the length of codes that are searched, too long for names."""
-        return name == "bits" and cell.parameters.bits > MAX_NAME_BITS
+        return name == "bits" and cell.parameters.bits > MAX_CODE_BITS
 
 
 @dataclass(frozen=True, eq=False)

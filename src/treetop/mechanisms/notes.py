@@ -13,8 +13,8 @@ from treetop.wording import Note
 
 if TYPE_CHECKING:
     from treetop.mechanisms.canopy import CanopyParameters
-    from treetop.mechanisms.panorama.mechanism import Panorama
-    from treetop.mechanisms.panorama.plan import PanoramaParameters
+    from treetop.mechanisms.panorama.algorithm import Panorama
+    from treetop.mechanisms.panorama.parameters import PanoramaParameters
     from treetop.mechanisms.taps import TapsParameters
 
 NOISIER = 3.0

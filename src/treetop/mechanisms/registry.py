@@ -10,8 +10,8 @@ from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.canopy import Canopy
 from treetop.mechanisms.fedpem import Fedpem
 from treetop.mechanisms.gtf import Gtf
-from treetop.mechanisms.panorama.mechanism import Panorama
-from treetop.mechanisms.panorama.texts import ListedNames
+from treetop.mechanisms.panorama.algorithm import Panorama
+from treetop.mechanisms.panorama.texts import CodeList
 from treetop.mechanisms.parameters import P, Setting
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.tap import Tap
@@ -37,8 +37,8 @@ OWN: dict[str, Mechanism[Any]] = {
 }
 MECHANISMS = Registry("mechanism", OWN, GROUP, _checked)
 FOR_A_QUERY: dict[str, Mechanism[Any]] = {
-    "panorama": Panorama(ListedNames.hashed([b"chai", b"latte", b"cocoa"], Hashed(SHORTEST), 1, ordered=False)),
-    "catalogue": Panorama(ListedNames.codes(code_array(range(3), SHORTEST)), discovers=False, texts=False),
+    "panorama": Panorama(CodeList.hashed([b"chai", b"latte", b"cocoa"], Hashed(SHORTEST), 1, ordered=False)),
+    "catalogue": Panorama(CodeList.of_codes(code_array(range(3), SHORTEST)), discovers=False, texts=False),
 }
 """Panorama as it is made for the items of one query: with a list, and over a catalogue. The audit runs both."""
 SETTINGS: dict[str, Setting] = {}

@@ -22,9 +22,10 @@ from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.canopy import Canopy
 from treetop.mechanisms.defaults import DEFAULT_EPSILON, DEFAULT_K
 from treetop.mechanisms.deployed_groups import group_sizes
-from treetop.mechanisms.panorama.mechanism import Panorama
-from treetop.mechanisms.panorama.plan import MAX_NAME_BITS, NAME_BITS, PanoramaParameters, PanoramaPlan, name_bits_for
-from treetop.mechanisms.panorama.texts import ListedNames
+from treetop.mechanisms.panorama.algorithm import Panorama
+from treetop.mechanisms.panorama.discovery import PanoramaPlan
+from treetop.mechanisms.panorama.parameters import CODE_BITS, MAX_CODE_BITS, PanoramaParameters, code_bits_for
+from treetop.mechanisms.panorama.texts import CodeList
 from treetop.mechanisms.parameters import P, Parameters
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import known_setting, mechanism_named, parameters_for
@@ -175,7 +176,7 @@ def choose(question: Question, ahead: ItemsAhead, *, parties: int, hash_key: str
     if strategy != HASHED and bits is not None:
         return _counting_ids(question, bits, reason)
     if question.encoding == Ids.name:
-        raise InvalidInput(f"ids that are counted as they are must be below 2^{MAX_NAME_BITS}, found longer ones")
+        raise InvalidInput(f"ids that are counted as they are must be below 2^{MAX_CODE_BITS}, found longer ones")
     return _counting_hashes(question, ahead, hash_key, reason)
 
 
@@ -201,14 +202,14 @@ def _against(question: Question, ahead: ItemsAhead, parties: int) -> str | None:
         return f"the encoding {_name(encoding)!r} was asked for"
     if question.oracle != AUTO and not counts_every_name(oracle := find_oracle(question.oracle)):
         return f"the oracle {oracle.name!r} counts lists of candidates, which a trie has"
-    if bits is not None and bits > MAX_NAME_BITS:
+    if bits is not None and bits > MAX_CODE_BITS:
         return f"codes of {bits} bits are more than can be counted at once"
     if encoding == Ids.name and ahead.items and _id_bits(question, ahead) is None:
-        return f"most ids have more than {MAX_NAME_BITS} bits"
+        return f"most ids have more than {MAX_CODE_BITS} bits"
     parameters = question.parameters_of(Panorama())
     signed, texts = parameters.rule(parties) == "sum", _id_bits(question, ahead) is None
     plan = PanoramaPlan.of(parameters, 0, signed=signed, discovers=True, texts=texts)
-    if plan.overlooks(NAME_BITS, parties) or plan.kept < question.k:
+    if plan.overlooks(CODE_BITS, parties) or plan.kept < question.k:
         lacking = (
             f"send the texts of {question.k} names" if plan.kept < question.k else "name what lies above the noise"
         )
@@ -264,7 +265,7 @@ def trie_codec(encoding: str | ItemCodec, parameters: Parameters) -> ItemCodec:
 def _counting_catalogue(question: Question, catalogue: ItemCatalogue, reason: str) -> Strategy:
     """Count the places of a catalogue, and whoever holds none of its items."""
     codec = ListedItems(catalogue.items)
-    places = ListedNames.codes(code_array(range(len(codec.items)), codec.bits))
+    places = CodeList.of_codes(code_array(range(len(codec.items)), codec.bits))
     panorama = Panorama(places, discovers=False, texts=False)
     parameters = replace(question.parameters_of(panorama), bits=codec.bits)
     return Strategy(panorama, parameters, codec, reason, catalogue)
@@ -275,7 +276,7 @@ def _id_bits(question: Question, ahead: ItemsAhead) -> int | None:
     if question.wants_names_read or question.encoding not in (None, Ids.name):
         return None
     asked = question.setting("bits")
-    lengths = (NAME_BITS, MAX_NAME_BITS) if asked is None else (asked,)
+    lengths = (CODE_BITS, MAX_CODE_BITS) if asked is None else (asked,)
     if question.encoding == Ids.name and not ahead.items:
         return lengths[0]
     return next((bits for bits in lengths if ahead.fit(Ids(bits))), None)
@@ -283,7 +284,7 @@ def _id_bits(question: Question, ahead: ItemsAhead) -> int | None:
 
 def _counting_ids(question: Question, bits: int, reason: str) -> Strategy:
     """Count ids below 2^b as they are."""
-    panorama = Panorama(ListedNames.codes(code_array([], bits)), texts=False)
+    panorama = Panorama(CodeList.of_codes(code_array([], bits)), texts=False)
     parameters = replace(question.parameters_of(panorama), bits=bits)
     return Strategy(panorama, parameters, Ids(bits), reason)
 
@@ -293,14 +294,14 @@ def _counting_hashes(question: Question, ahead: ItemsAhead, hash_key: str, reaso
     texts = question.text_recovery is not False
     given: PanoramaParameters = question.parameters_of(Panorama(texts=texts))
     expected = given.expected_items or len(ahead.items)
-    bits = given.bits if "bits" in question.settings else name_bits_for(expected)
+    bits = given.bits if "bits" in question.settings else code_bits_for(expected)
     key = given.hash_key if "hash_key" in question.settings else hash_key
     chunks = given.text_chunks if "text_chunks" in question.settings or not texts else ahead.chunks_of_texts()
     parameters = replace(given, bits=bits, hash_key=key, expected_items=expected, text_chunks=chunks)
     codec, words = HashedText(bits, key, chunks), question.word_list
     encoded = [word.encode("utf-8", errors="surrogatepass") for word in (() if words is None else words.items)]
     ordered = words is not None and words.ordered
-    listed = ListedNames.hashed(encoded, codec, chunks if texts else 0, ordered=ordered)
+    listed = CodeList.hashed(encoded, codec, chunks if texts else 0, ordered=ordered)
     return Strategy(Panorama(listed, texts=texts), parameters, codec, reason, words, chunks if texts else 0)
 
 

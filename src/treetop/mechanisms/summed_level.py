@@ -117,8 +117,15 @@ class CountTable:
             return np.empty(0, dtype=np.int64)
         return best_indices(self.counts, self.variances, zeta, rule, number)
 
+    def at(self, indices: NDArray[np.int64]) -> "CountTable":
+        """Return the candidates at these indices, in this order."""
+        return replace(self, counts=self.counts[indices])
+
     def scored(self, zeta: float, rule: ScoreRule) -> ScoredCandidates:
-        """Score every candidate."""
+        """Score every candidate; all are 0 where nobody reported."""
+        if not self.parties:
+            nothing = np.zeros(len(self.counts))
+            return ScoredCandidates(nothing, nothing)
         return scored(self.counts, self.variances, zeta, rule)
 
 
@@ -150,16 +157,17 @@ def closing_round(
         return GlobalRanking(best[:0], nothing, nothing, nothing.astype(np.int64), nothing.astype(np.bool_))
     # A party's own most frequent item comes first in its upload: here all are in ascending order.
     uploads = [found.heavy_hitters.at(np.argsort(found.heavy_hitters.candidates)) for found in present]
-    support = np.array([upload.support for upload in uploads]).T
     counts = np.array([upload.counts for upload in uploads]).T
     reports = np.array([float(upload.reports) for upload in uploads])
     users = np.array([float(upload.users) for upload in uploads])
     deviations = users * np.sqrt([oracle.variance(0.0, upload.reports) for upload in uploads])
     plain_sum = rule == "sum"
     z = threshold(len(present), candidates, plain_sum)
-    marks = significant(NoiseScores.of(support, reports, oracle.q, deviations), z, plain_sum)
+    marks = significant(NoiseScores.of(uploads, deviations), z, plain_sum)
     least = float(scored(counts, deviations**2, zeta, rule).scores.min())
-    more = users / reports * oracle.q / (oracle.p - oracle.q)  # variance that each further user of one party adds
+    # A report that supports an item adds n / r (1 - q) / (p - q) to its count, and to s_i^2
+    # (n / r)^2 q (1 - q) / (p - q)^2: n / r q / (p - q) for each user of the count.
+    more = users / reports * oracle.q / (oracle.p - oracle.q)
     entry = entry_count(least, zeta, deviations**2, more, rule)
     ranking = summed([found.estimates for found in present])
     return replace(ranking, significant=marks, z=z, entry=entry).top(len(best))

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from treetop.mechanisms.panorama.discovery import STEP
+from treetop.mechanisms.panorama.parameters import STEP
 from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
 from treetop.oracles.set_counting import SetCounting
 from treetop.trie.lower_confidence import lower_confidence

@@ -8,9 +8,9 @@ import numpy as np
 from treetop.encoding.item_codecs import CODECS, Hashed, Ids
 from treetop.encoding.listed_items import bits_of_places
 from treetop.mechanisms.canopy import Canopy, CanopyParameters, CanopyPlan
-from treetop.mechanisms.panorama.mechanism import EVERYBODY, Panorama, catalogue_oracle, name_oracle
-from treetop.mechanisms.panorama.plan import PanoramaParameters, PanoramaPlan
-from treetop.mechanisms.panorama.ranking import ZETA
+from treetop.mechanisms.panorama.algorithm import EVERYBODY, Panorama, catalogue_oracle, code_oracle
+from treetop.mechanisms.panorama.discovery import PanoramaPlan
+from treetop.mechanisms.panorama.parameters import ZETA, PanoramaParameters
 from treetop.mechanisms.summed_level import SummedParameters
 from treetop.metrics.detection_power import Stage, count_error, detection_power, marking_power
 from treetop.privacy.epsilon import Epsilon
@@ -132,7 +132,7 @@ def _texts(parameters: SummedParameters) -> Mode:
 def _every_name(given: PanoramaParameters) -> Stage:
     """Rank all 2^b names by everybody's report."""
     names = 1 << given.bits
-    return Stage(name_oracle(given), EVERYBODY, names, given.k, ZETA, ahead=given.k - 1, sums_above=MAX_SETS_OF)
+    return Stage(code_oracle(given), EVERYBODY, names, given.k, ZETA, ahead=given.k - 1, sums_above=MAX_SETS_OF)
 
 
 def _canopy(parameters: CanopyParameters, *, shared: bool) -> Mode:

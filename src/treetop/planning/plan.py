@@ -15,7 +15,7 @@ from treetop.errors import InvalidInput
 from treetop.extras import needed_for
 from treetop.federation.device.ledger import Caps
 from treetop.mechanisms.defaults import DEFAULT_EPSILON, DEFAULT_K
-from treetop.mechanisms.panorama.plan import MAX_NAME_BITS
+from treetop.mechanisms.panorama.parameters import MAX_CODE_BITS
 from treetop.mechanisms.summed_level import SummedParameters
 from treetop.metrics.detection_power import POWER, count_error, least_frequency, min_factor
 from treetop.metrics.poisoning import fake_weight
@@ -36,7 +36,7 @@ LARGEST_EPSILON = float(Caps.per_task)
 LARGEST_FACTOR = 1e9
 MAX_USERS = 10**12
 """Of a party."""
-MAX_ITEMS = (1 << MAX_NAME_BITS) - 1
+MAX_ITEMS = (1 << MAX_CODE_BITS) - 1
 """Of a catalogue or word list: so many places can be counted at once."""
 PLOT_ENDINGS = (".png", ".svg")
 

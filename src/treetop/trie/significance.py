@@ -1,5 +1,6 @@
 """Is an item more than noise? A test that holds although the best of many sets of parties is looked at."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import comb, erfc, exp, fsum, gamma, log, sqrt
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from treetop.oracles.frequency_oracle import Counts, Frequencies
 from treetop.trie.lower_confidence import lower_confidence, summed_bound
+from treetop.trie.support import Support
 
 FALSE_ALARMS = 0.05
 """Probability that a run marks any candidate that nobody holds."""
@@ -74,8 +76,11 @@ class NoiseScores:
     """r_i q of every party."""
 
     @classmethod
-    def of(cls, support: Counts, reports: Frequencies, q: float, deviations: Frequencies) -> "NoiseScores":
-        """Score the support (items x parties) among the reports of every party."""
+    def of(cls, parties: Sequence[Support], deviations: Frequencies) -> "NoiseScores":
+        """Score the support of the same items at every party that has reports."""
+        support = np.array([party.support for party in parties]).T
+        reports = np.array([float(party.reports) for party in parties])
+        q = parties[0].oracle.q
         return cls(normal_scores(support, reports, q), deviations, reports * q)
 
 

@@ -14,8 +14,8 @@ from treetop.audit.transcripts import Scene, end_to_end_checks, worst_odds
 from treetop.errors import PromiseBroken
 from treetop.mechanisms.canopy import Canopy, CanopyParameters
 from treetop.mechanisms.dialogue import CollectReports, Dialogue, DivideUsers, DrawGroup, Findings, Member, Roster, ask
-from treetop.mechanisms.panorama.mechanism import Panorama
-from treetop.mechanisms.panorama.plan import PanoramaParameters
+from treetop.mechanisms.panorama.algorithm import Panorama
+from treetop.mechanisms.panorama.parameters import PanoramaParameters
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import FOR_A_QUERY, parameters_for
 from treetop.mechanisms.tap import Tap

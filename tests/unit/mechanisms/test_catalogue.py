@@ -9,10 +9,9 @@ import treetop
 from treetop.datasets.item_catalogue import load_catalogue
 from treetop.encoding.listed_items import ItemCatalogue, ListedItems
 from treetop.errors import InvalidInput
-from treetop.mechanisms.panorama.mechanism import Panorama
-from treetop.mechanisms.panorama.name_counts import SurveyedNames
-from treetop.mechanisms.panorama.plan import CatalogueParameters
-from treetop.mechanisms.panorama.texts import ListedNames
+from treetop.mechanisms.panorama.algorithm import ListReports, Panorama
+from treetop.mechanisms.panorama.parameters import CatalogueParameters
+from treetop.mechanisms.panorama.texts import CodeList
 from treetop.oracles.frequency_oracle import Tally
 from treetop.privacy.epsilon import Epsilon
 from treetop.wording import Note
@@ -50,7 +49,7 @@ def test_known_items_are_found_and_the_others_counted(simulator: str, oracle: st
 
 
 def over(size: int) -> Panorama:
-    return Panorama(ListedNames.codes(np.arange(size, dtype=np.uint64)), discovers=False, texts=False)
+    return Panorama(CodeList.of_codes(np.arange(size, dtype=np.uint64)), discovers=False, texts=False)
 
 
 def test_a_tiny_catalogue_is_asked_by_krr_and_a_large_one_by_walsh() -> None:
@@ -62,7 +61,7 @@ def test_a_tiny_catalogue_is_asked_by_krr_and_a_large_one_by_walsh() -> None:
 
 def test_a_survey_speaks_of_its_list_and_of_nobody_else() -> None:
     listed = np.array([0, 1, 2], dtype=np.uint64)
-    survey = SurveyedNames(listed, Tally(np.array([5, 3, 2, 7]), 17))
+    survey = ListReports(listed, Tally(np.array([5, 3, 2, 7]), 17))
     assert survey.kinds == (17,)
     assert survey.support(np.array([2, 255, 0], dtype=np.uint64)).tolist() == [2, 7, 5]
     assert survey.text_support(listed, np.zeros((3, 0), dtype=np.uint8)).tolist() == [5, 3, 2]

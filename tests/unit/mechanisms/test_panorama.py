@@ -14,17 +14,16 @@ from treetop.encoding.hashed_text import HashedText
 from treetop.encoding.item_codecs import Hashed, Ids
 from treetop.encoding.listed_items import ListedItems
 from treetop.encoding.text_code import code_bits
+from treetop.mechanisms.panorama.algorithm import Panorama
 from treetop.mechanisms.panorama.discovery import (
-    HIGHEST,
-    LOWEST,
-    ConspicuousNames,
+    ConspicuousCodes,
+    PanoramaPlan,
     expected_bits,
     most_conspicuous,
     tau_within,
 )
-from treetop.mechanisms.panorama.mechanism import Panorama
-from treetop.mechanisms.panorama.plan import PanoramaParameters, PanoramaPlan, chunk_weights
-from treetop.mechanisms.panorama.texts import ListedNames, is_utf_8
+from treetop.mechanisms.panorama.parameters import LEAST_TAU, MAX_TAU, PanoramaParameters, chunk_weights
+from treetop.mechanisms.panorama.texts import CodeList, is_utf_8
 from treetop.mechanisms.wire.panorama import FirstCounts
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
@@ -50,7 +49,7 @@ def found(
     federation: Federation = as_federation(data)
     codec = HashedText(given.bits, given.hash_key, given.text_chunks)
     words = [word.encode() for word in listed or []]
-    names = ListedNames.hashed(words, codec, given.text_chunks if texts else 0, ordered=False)
+    names = CodeList.hashed(words, codec, given.text_chunks if texts else 0, ordered=False)
     outcome = run(Panorama(names, discovers, texts), given, Population(federation, codec), seed=1)
     assert outcome.ranking.texts is not None
     return outcome, ["?" if text is None else text.text.decode() for text in outcome.ranking.texts]
@@ -102,7 +101,7 @@ def test_ids_are_their_own_names_and_whoever_has_none_is_counted() -> None:
     data = {"north": {"7": 30_000, "9": 20_000, "12345": 15_000, "no id": 10_000}, "south": {"7": 20_000, "11": 9_000}}
     given = parameters()
     population = Population(as_federation(data), Ids(BITS))
-    outcome = run(Panorama(ListedNames.codes(code_array([], BITS)), texts=False), given, population, seed=1)
+    outcome = run(Panorama(CodeList.of_codes(code_array([], BITS)), texts=False), given, population, seed=1)
     assert outcome.ranking.prefixes.tolist() == [7, 9, 12345]
     assert outcome.ranking.texts is None
     assert outcome.ranking.outside is not None
@@ -113,7 +112,7 @@ def test_a_catalogue_is_counted_without_looking_further() -> None:
     codec = ListedItems(["chai", "cocoa", "latte", "mate"])
     data = {"north": {"chai": 9_000, "cocoa": 2_000, "beer": 4_000}, "south": {"chai": 5_000, "latte": 3_000}}
     given = parameters(bits=codec.bits)
-    listed = ListedNames.codes(np.arange(4, dtype=np.uint64))
+    listed = CodeList.of_codes(np.arange(4, dtype=np.uint64))
     outcome = run(Panorama(listed, False, False), given, Population(as_federation(data), codec), seed=1)
     assert outcome.ranking.prefixes.tolist() == [0, 2, 1]
     assert outcome.ranking.outside is not None
@@ -122,12 +121,12 @@ def test_a_catalogue_is_counted_without_looking_further() -> None:
 
 def test_parties_without_reports_are_left_out() -> None:
     given = parameters()
-    mechanism = Panorama(ListedNames.hashed([b"a", b"b"], Hashed(BITS), 12, ordered=False))
+    mechanism = Panorama(CodeList.hashed([b"a", b"b"], Hashed(BITS), 12, ordered=False))
     population = Population(as_federation({"north": {"a": 1}}), HashedText(BITS))
     server = mechanism.server(given, population.roster)
     next(server)
     nothing = QuantisedCounts.of(np.zeros(2), np.inf)
-    first = FirstCounts((0,) * 13, nothing, ConspicuousNames.none(BITS))
+    first = FirstCounts((0,) * 13, nothing, ConspicuousCodes.none(BITS))
     server.send({"north": first})
     server.send({"north": QuantisedCounts.of(np.empty(0), np.inf)})
     server.send({})
@@ -139,17 +138,17 @@ def test_parties_without_reports_are_left_out() -> None:
 def test_names_that_share_a_hash() -> None:
     codec = Hashed(8)
     words = [b"word %d" % number for number in range(600)]
-    joined = ListedNames.hashed(words, codec, 0, ordered=False)
-    first = ListedNames.hashed(words, codec, 0, ordered=True)
-    apart = ListedNames.hashed(words, codec, 4, ordered=False)
+    joined = CodeList.hashed(words, codec, 0, ordered=False)
+    first = CodeList.hashed(words, codec, 0, ordered=True)
+    apart = CodeList.hashed(words, codec, 4, ordered=False)
     assert len(joined) == len(first) == len({codec.hash_of(word) for word in words})
     assert len(apart) == 600
     assert joined.texts is not None
     assert first.texts is not None
     for both, one in zip(joined.texts, first.texts, strict=True):
         assert both.split(b" or ")[0] == one
-    assert (np.diff(apart.names.astype(int)) >= 0).all()
-    assert len(apart.best_of_each(np.arange(600))) == len(joined)
+    assert (np.diff(apart.codes.astype(int)) >= 0).all()
+    assert len(apart.first_of_each(np.arange(600))) == len(joined)
 
 
 def test_what_is_conspicuous_is_sent_at_its_real_length() -> None:
@@ -157,24 +156,24 @@ def test_what_is_conspicuous_is_sent_at_its_real_length() -> None:
     space, tau = 1 << 20, 2.5
     noise = rng.standard_normal(space)
     names = np.flatnonzero(noise >= tau).astype(np.uint64)
-    sent = ConspicuousNames.of(names, noise[names.astype(int)], tau, space)
+    sent = ConspicuousCodes.of(names, noise[names.astype(int)], tau, space)
     assert sent.bits == pytest.approx(expected_bits(space, tau), rel=0.04)
-    assert ConspicuousNames.none(20).bits == 32
+    assert ConspicuousCodes.none(20).bits == 32
 
 
 def test_the_bound_rises_as_the_budget_falls() -> None:
     space = 1 << 24
-    assert tau_within(space, 1e9) == LOWEST
-    assert tau_within(space, 0) == HIGHEST
+    assert tau_within(space, 1e9) == LEAST_TAU
+    assert tau_within(space, 0) == MAX_TAU
     assert tau_within(space, 1.07e6) == pytest.approx(2.5, abs=0.02)
     assert tau_within(space, 251e3) == pytest.approx(3.04, abs=0.02)
     assert tau_within(space, 77e3) == pytest.approx(3.42, abs=0.02)
 
 
 def test_names_that_several_parties_see_come_first() -> None:
-    def named(*pairs: tuple[int, int]) -> ConspicuousNames:
+    def named(*pairs: tuple[int, int]) -> ConspicuousCodes:
         names, steps = zip(*pairs, strict=True)
-        return ConspicuousNames(np.array(names, dtype=np.uint64), np.array(steps), 256)
+        return ConspicuousCodes(np.array(names, dtype=np.uint64), np.array(steps), 256)
 
     sent = {"a": named((3, 0), (5, 1), (9, 8)), "b": named((3, 0), (7, 2))}
     deviations = {"a": 10.0, "b": 10.0}
@@ -188,7 +187,7 @@ def test_a_plan_spends_what_the_list_leaves() -> None:
         return PanoramaPlan.of(given, listed, signed=False, discovers=True, texts=True)
 
     assert plan(0).tau < plan(50_000).tau < plan(50_000, upload_budget=400_000).tau
-    assert plan(0, upload_budget=1).tau == HIGHEST
+    assert plan(0, upload_budget=1).tau == MAX_TAU
     assert (plan(0).kept, plan(0, text_chunks=64).kept, plan(0, upload_budget=80_000).kept) == (90, 30, 8)
     assert plan(0, upload_budget=1).kept == 1
     assert PanoramaPlan.of(parameters(), 5, signed=False, discovers=False, texts=False).weights == (1.0,)

@@ -7,8 +7,8 @@ from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.canopy import Canopy
 from treetop.mechanisms.dialogue import Member, Roster
 from treetop.mechanisms.fedpem import Fedpem, FedpemParameters
-from treetop.mechanisms.panorama.mechanism import Panorama
-from treetop.mechanisms.panorama.texts import ListedNames
+from treetop.mechanisms.panorama.algorithm import Panorama
+from treetop.mechanisms.panorama.texts import CodeList
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.registry import FOR_A_QUERY, OWN, SETTINGS, parameters_for, unread_settings
 from treetop.mechanisms.taps import Taps, TapsParameters
@@ -113,7 +113,7 @@ def test_a_mechanism_has_its_own_settings_only() -> None:
     everything = {
         "bits", "hash_key", "score", "items_per_user", "upload_budget", "text_share", "text_chunks", "expected_items",
     }  # fmt: skip
-    ids, catalogue = ListedNames.codes(code_array([], 8)), ListedNames.codes(code_array([0, 1], 8))
+    ids, catalogue = CodeList.of_codes(code_array([], 8)), CodeList.of_codes(code_array([0, 1], 8))
     assert set(Panorama().parameters.settings()) == everything
     assert set(Panorama(texts=False).parameters.settings()) == everything - {"text_share", "text_chunks"}
     assert set(Panorama(ids, texts=False).parameters.settings()) == {

@@ -8,8 +8,9 @@ from treetop.encoding.hashed_text import shared_hash_chance
 from treetop.encoding.item_codecs import Ids
 from treetop.encoding.listed_items import ItemCatalogue
 from treetop.errors import InvalidInput, UnknownName
-from treetop.mechanisms.panorama.mechanism import Panorama
-from treetop.mechanisms.panorama.plan import PanoramaParameters, PanoramaPlan, name_bits_for
+from treetop.mechanisms.panorama.algorithm import Panorama
+from treetop.mechanisms.panorama.discovery import PanoramaPlan
+from treetop.mechanisms.panorama.parameters import PanoramaParameters, code_bits_for
 from treetop.mechanisms.strategy import ItemsAhead, Question, Strategy, check_takes_sets, choose
 from treetop.privacy.epsilon import Epsilon
 from treetop.wording import Note
@@ -124,7 +125,7 @@ def test_an_encoding_knows_its_own_bits() -> None:
 
 class TestNames:
     def test_bits_follow_the_items(self) -> None:
-        assert [name_bits_for(items) for items in (0, 100_000, 100_001)] == [24, 24, 26]
+        assert [code_bits_for(items) for items in (0, 100_000, 100_001)] == [24, 24, 26]
         assert chosen(settings={"expected_items": 200_000}).codec.bits == 26
         assert chosen(ItemsAhead(("17", str((1 << 26) - 2)))).codec.bits == 26
         assert chosen(IDS, settings={"bits": 12}).codec.bits == 12

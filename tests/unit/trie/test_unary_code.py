@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treetop.errors import PeerViolation
-from treetop.mechanisms.panorama.discovery import ConspicuousNames
+from treetop.mechanisms.panorama.discovery import ConspicuousCodes
 from treetop.trie.quantised_counts import COUNT_BITS, LARGEST_VALUE, QuantisedCounts
 from treetop.trie.unary_code import packed, plain, read_plain, read_unary, unary, unpacked
 
@@ -54,11 +54,11 @@ def test_counts_take_the_bits_they_say_and_are_read_back(values: list[int], sign
 @given(NAMES)
 def test_names_take_the_bits_they_say_and_are_read_back(pairs: list[tuple[int, int]]) -> None:
     names = np.array(sorted(name for name, _ in pairs), dtype=np.uint64)
-    sent = ConspicuousNames(names, np.array([steps for _, steps in pairs], dtype=np.int64), 1 << BITS)
+    sent = ConspicuousCodes(names, np.array([steps for _, steps in pairs], dtype=np.int64), 1 << BITS)
     data = sent.to_bytes()
     assert len(data) == -(-(sent.bits - COUNT_BITS) // 8)
-    read = ConspicuousNames.from_bytes(data, len(pairs), BITS)
-    assert (read.names.tolist(), read.steps.tolist()) == (sent.names.tolist(), sent.steps.tolist())
+    read = ConspicuousCodes.from_bytes(data, len(pairs), BITS)
+    assert (read.codes.tolist(), read.steps.tolist()) == (sent.codes.tolist(), sent.steps.tolist())
 
 
 @given(st.binary(max_size=12), st.integers(0, 12), st.booleans())
@@ -70,10 +70,10 @@ def test_any_bytes_are_read_as_what_would_be_written_so_or_refused(data: bytes, 
     except PeerViolation:
         pass
     try:
-        names = ConspicuousNames.from_bytes(data, number, BITS)
+        names = ConspicuousCodes.from_bytes(data, number, BITS)
         assert names.to_bytes() == data
-        assert len(names.names) == number
-        assert names.names.max(initial=0) < 1 << BITS
+        assert len(names.codes) == number
+        assert names.codes.max(initial=0) < 1 << BITS
     except PeerViolation:
         pass
 
@@ -90,7 +90,7 @@ def test_counts_that_are_not_as_they_are_written_are_refused(data: bytes, number
 @pytest.mark.parametrize(("data", "number"), [(b"", 1), (b"\0", 0), (b"\xff" * 300, 2), (b"\xff\xff\xf0\0", 1)])
 def test_names_that_are_not_as_they_are_written_are_refused(data: bytes, number: int) -> None:
     with pytest.raises(PeerViolation, match="packed names"):
-        ConspicuousNames.from_bytes(data, number, BITS)
+        ConspicuousCodes.from_bytes(data, number, BITS)
 
 
 def test_bits_of_bytes_stand_in_their_order() -> None:

@@ -1,4 +1,4 @@
-"""Texts behind names: a public list of them, and those that users' chunks spell."""
+"""Texts behind codes: those of a public list (step 1), and those that users' chunks spell (step 3)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +15,10 @@ from treetop.trie.quantised_counts import QuantisedCounts
 from treetop.trie.text_recovery import NARROW, WIDE, Gains, log_likelihood_gains, recovered_text
 
 Texts = dict[int, ReadText]
-"""The text of every name that has one."""
+"""The text of every code that has one."""
 Rows = NDArray[np.uint8]
-BETWEEN_NAMES = b" or "
+BETWEEN_TEXTS = b" or "
+"""Joins the texts of a list that share a code, where nothing decides between them."""
 
 
 def chunk_rows(texts: Sequence[bytes], chunks: int) -> Rows:
@@ -27,53 +28,53 @@ def chunk_rows(texts: Sequence[bytes], chunks: int) -> Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class ListedNames:
-    """A public list in ascending order of names: each with its text, unless names speak for themselves."""
+class CodeList:
+    """L, a public list in ascending order of codes: each with its text, unless codes are not hashes."""
 
-    names: Codes
+    codes: Codes
     texts: tuple[bytes, ...] | None
     chunks: Rows
     undecided: frozenset[int] = frozenset()
-    """Names that stand for several texts, all of which are shown: neither order nor chunks decide between them."""
+    """Codes of several texts, all of which are shown: neither order nor chunks decide between them."""
 
     @classmethod
-    def codes(cls, names: Codes) -> "ListedNames":
-        """Return names that need no text: places in a catalogue, or none at all."""
-        return cls(names, None, chunk_rows([b""] * len(names), 0))
+    def of_codes(cls, codes: Codes) -> "CodeList":
+        """Return codes that need no text: indices in a catalogue, or none at all."""
+        return cls(codes, None, chunk_rows([b""] * len(codes), 0))
 
     @classmethod
-    def hashed(cls, texts: Sequence[bytes], codec: Hashed, chunks: int, *, ordered: bool) -> "ListedNames":
-        """Hash a list of texts; where two share a name, their chunks decide, or their order, or else both are shown."""
-        by_name: dict[int, list[bytes]] = {}
+    def hashed(cls, texts: Sequence[bytes], codec: Hashed, chunks: int, *, ordered: bool) -> "CodeList":
+        """Hash a list of texts; where two share a code, their chunks decide, or their order, or else both are shown."""
+        by_code: dict[int, list[bytes]] = {}
         for text in dict.fromkeys(texts):
-            by_name.setdefault(codec.hash_of(text), []).append(text)
+            by_code.setdefault(codec.hash_of(text), []).append(text)
         undecided: frozenset[int] = frozenset()
         if not chunks and not ordered:
-            undecided = frozenset(name for name, found in by_name.items() if len(found) > 1)
+            undecided = frozenset(code for code, found in by_code.items() if len(found) > 1)
         if not chunks:
-            by_name = {name: found[:1] if ordered else [BETWEEN_NAMES.join(found)] for name, found in by_name.items()}
-        pairs = [(name, text) for name in sorted(by_name) for text in by_name[name]]
+            by_code = {code: found[:1] if ordered else [BETWEEN_TEXTS.join(found)] for code, found in by_code.items()}
+        pairs = [(code, text) for code in sorted(by_code) for text in by_code[code]]
         kept = tuple(text for _, text in pairs)
-        return cls(code_array([name for name, _ in pairs], codec.bits), kept, chunk_rows(kept, chunks), undecided)
+        return cls(code_array([code for code, _ in pairs], codec.bits), kept, chunk_rows(kept, chunks), undecided)
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len(self.codes)
 
-    def best_of_each(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return those of some places whose name stands at no earlier one."""
-        _, first = np.unique(self.names[places], return_index=True)
-        return places[np.sort(first)]
+    def first_of_each(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the indices whose code is at no earlier one of them."""
+        _, first = np.unique(self.codes[indices], return_index=True)
+        return indices[np.sort(first)]
 
-    def read(self, places: NDArray[np.int64]) -> Texts:
-        """Return the texts at some places, by their names."""
+    def texts_at(self, indices: NDArray[np.int64]) -> Texts:
+        """Return the texts at some indices, by their codes."""
         if self.texts is None:
             return {}
-        return {int(self.names[place]): ReadText(self.texts[place], "listed") for place in places.tolist()}
+        return {int(self.codes[index]): ReadText(self.texts[index], "listed") for index in indices.tolist()}
 
 
 @dataclass(frozen=True, eq=False)
 class ChunkCounts:
-    """Party to server: for every chunk the counts of all its values behind each name that was asked about."""
+    """Party to server: for every chunk the counts of all its values behind each code that was asked about."""
 
     chunks: tuple[QuantisedCounts, ...]
 
@@ -84,7 +85,7 @@ class ChunkCounts:
 
 
 def gains_of(sent: ChunkCounts, expected: Frequencies) -> Gains:
-    """Run by the server: what one party's chunk counts say for every value behind every name."""
+    """Run by the server: the gain of every value of every chunk behind every code, from one party's counts."""
     expected = np.maximum(expected, 0)
     rows = [
         np.zeros((len(expected), CHUNK_VALUES))
@@ -95,25 +96,25 @@ def gains_of(sent: ChunkCounts, expected: Frequencies) -> Gains:
     return np.stack(rows, axis=1)
 
 
-def spelt_texts(
-    names: Codes,
+def recovered_texts(
+    codes: Codes,
     sent: Mapping[str, ChunkCounts],
     expected: Mapping[str, Frequencies],
     clear: NDArray[np.bool_],
     codec: Hashed,
 ) -> Texts:
-    """Run by the server: search for the likeliest texts behind names, far only where a name is no mere noise."""
+    """Run by the server: search for the likeliest texts behind codes, far only where noise would hardly show a code."""
     gains = [gains_of(counts, expected[party]) for party, counts in sent.items() if party in expected]
     texts: Texts = {}
-    for place, name in enumerate(names.tolist() if gains else ()):
+    for index, code in enumerate(codes.tolist() if gains else ()):
 
-        def accepts(text: bytes, name: int = name) -> bool:
-            return codec.hash_of(text) == name and is_utf_8(text)
+        def accepts(text: bytes, code: int = code) -> bool:
+            return codec.hash_of(text) == code and is_utf_8(text)
 
-        summed = np.sum([party[place] for party in gains], axis=0)
-        text = recovered_text(summed, accepts, codec.bits, WIDE if clear[place] else NARROW)
+        summed = np.sum([party[index] for party in gains], axis=0)
+        text = recovered_text(summed, accepts, codec.bits, WIDE if clear[index] else NARROW)
         if text is not None:
-            texts[name] = ReadText(text, "recovered")
+            texts[code] = ReadText(text, "recovered")
     return texts
 
 

@@ -14,9 +14,9 @@ from treetop.encoding.bit_strings import Codes, code_array
 from treetop.encoding.text_code import CHUNK_VALUES
 from treetop.mechanisms.dialogue import Findings, Upload
 from treetop.mechanisms.levels import Levels
-from treetop.mechanisms.panorama.discovery import STEP, ConspicuousNames
-from treetop.mechanisms.panorama.plan import MAX_ASKED, MAX_READ, SPARE, PanoramaParameters
-from treetop.mechanisms.panorama.texts import ChunkCounts, Rows
+from treetop.mechanisms.panorama.discovery import ConspicuousCodes
+from treetop.mechanisms.panorama.parameters import MAX_ASKED, MAX_READ, SPARE, STEP, PanoramaParameters
+from treetop.mechanisms.panorama.texts import ChunkCounts, Rows, chunk_rows
 from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.strict_json import (
     MESSAGE_HEAD,
@@ -41,7 +41,7 @@ from treetop.trie.significance import normal_scores
 from treetop.trie.support import Estimates, Support
 
 if TYPE_CHECKING:
-    from treetop.mechanisms.panorama.mechanism import Panorama
+    from treetop.mechanisms.panorama.algorithm import Panorama
 
 ESCAPED_BITS = LARGEST_UNARY + 2 + COUNT_BITS
 """Of a count at most: the ones, a sign, the value."""
@@ -55,7 +55,7 @@ class FirstCounts:
 
     kinds: tuple[int, ...]
     listed: QuantisedCounts
-    others: ConspicuousNames
+    others: ConspicuousCodes
     """None of them where only the list is counted."""
 
     @property
@@ -67,80 +67,96 @@ class FirstCounts:
         """Run by the party."""
         return {
             "kinds": list(self.kinds), "listed": packed_text(self.listed.to_bytes()),
-            "others": [len(self.others.names), packed_text(self.others.to_bytes())],
+            "others": [len(self.others.codes), packed_text(self.others.to_bytes())],
         }  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class CountsWanted:
-    """Server to every party: names on no list that are to be counted by the reports of whole names."""
+    """Server to every party: A, codes on no list that are to be counted by the reports of kind 0."""
 
-    names: Codes
+    codes: Codes
 
     def to_json(self) -> Any:
         """Run by the server."""
-        return {"names": code_texts(self.names)}
+        return {"names": code_texts(self.codes)}
 
 
 @dataclass(frozen=True, eq=False)
 class ChunksWanted:
-    """Server to every party: names behind which all chunks are to be counted."""
+    """Server to every party: R, codes behind which all chunks are to be counted."""
 
-    names: Codes
+    codes: Codes
 
     def to_json(self) -> Any:
         """Run by the server."""
-        return {"names": code_texts(self.names)}
+        return {"names": code_texts(self.codes)}
 
 
 @dataclass(frozen=True, eq=False)
-class NamesWanted:
-    """Server to every party: names whose signed counts are wanted; as many as there are rows have a text."""
+class SupportWanted:
+    """Server to every party: T and then Q, codes whose support is wanted; as many as there are rows are in T."""
 
-    names: Codes
+    codes: Codes
     chunks: Rows
+    """The chunks of the text of every code in T."""
+
+    @classmethod
+    def of_codes(cls, codes: Codes) -> "SupportWanted":
+        """Ask for codes that are not hashes: all are in T, and their texts have no chunks."""
+        return cls(codes, chunk_rows([b""] * len(codes), 0))
+
+    @property
+    def with_text(self) -> Codes:
+        """Return T."""
+        return self.codes[: len(self.chunks)]
+
+    @property
+    def without_text(self) -> Codes:
+        """Return Q."""
+        return self.codes[len(self.chunks) :]
 
     def to_json(self) -> Any:
         """Run by the server."""
-        return {"names": code_texts(self.names), "chunks": [row.tobytes().hex() for row in self.chunks]}
+        return {"names": code_texts(self.codes), "chunks": [row.tobytes().hex() for row in self.chunks]}
 
 
 @dataclass(frozen=True, kw_only=True)
-class NameFindings(Findings):
-    """Party to server: the support of the names that were asked for, first of those with a text, by all reports."""
+class PanoramaFindings(Findings):
+    """Party to server: the support of T among reports of all kinds (`heavy_hitters`), of Q, and of users outside."""
 
-    hashes: Support
-    """Names without a text, counted by reports of whole names."""
+    without_text: Support
+    """Of Q, among reports of kind 0."""
     outside: Support
-    """Of the one code that stands for users without a name."""
+    """Of 1^b, which stands for users without a code."""
 
     @property
     def estimates(self) -> Estimates:
-        """Return the counts of names with a text, then those of the others."""
-        return Estimates.joined([self.heavy_hitters.estimates, self.hashes.estimates])
+        """Return the counts of T, then those of Q."""
+        return Estimates.joined([self.heavy_hitters.estimates, self.without_text.estimates])
 
     @property
     def bits(self) -> int:
-        """Return 32 bits for each count: the server named all of them."""
-        return (len(self.heavy_hitters) + len(self.hashes) + len(self.outside)) * COUNT_BITS
+        """Return 32 bits for each count: the server sent the codes."""
+        return (len(self.heavy_hitters) + len(self.without_text) + len(self.outside)) * COUNT_BITS
 
     def to_json(self) -> Any:
         """Run by the party."""
-        support = np.append(self.heavy_hitters.support, self.hashes.support)
+        support = np.append(self.heavy_hitters.support, self.without_text.support)
         return {"support": support.tolist(), "outside": int(self.outside.support[0])}
 
 
-def read_names(content: Any, bits: int, most: int) -> Codes:
-    """Run by the party: the names of a message that has nothing else."""
+def read_codes(content: Any, bits: int, most: int) -> Codes:
+    """Run by the party: the codes of a message that has nothing else."""
     return codes("names", record("message", content, {"names"})["names"], bits, bits, most=most)
 
 
-def read_names_wanted(content: Any, bits: int, chunks: int, most: int) -> NamesWanted:
-    """Run by the party: names, and the chunks of the first of them."""
+def read_support_wanted(content: Any, bits: int, chunks: int, most: int) -> SupportWanted:
+    """Run by the party: codes, and the chunks of the first of them."""
     fields = record("message", content, {"names", "chunks"})
-    names = codes("names", fields["names"], bits, bits, most=most)
-    found = [_chunk_row(row, chunks) for row in rows("chunks", fields["chunks"], 0, len(names))]
-    return NamesWanted(names, np.frombuffer(b"".join(found), dtype=np.uint8).reshape(len(found), chunks))
+    wanted = codes("names", fields["names"], bits, bits, most=most)
+    found = [_chunk_row(row, chunks) for row in rows("chunks", fields["chunks"], 0, len(wanted))]
+    return SupportWanted(wanted, np.frombuffer(b"".join(found), dtype=np.uint8).reshape(len(found), chunks))
 
 
 def _chunk_row(content: Any, chunks: int) -> bytes:
@@ -172,14 +188,14 @@ class UploadReader:
         taken = np.append(listed, code_array([no_name(self.bits)], self.bits))
         most = 0 if tau is None or not kinds[0] else (1 << self.bits) - len(np.unique(taken))
         others = self._conspicuous(names, whole("number of other names", number, 0, most), kinds[0], tau or 0.0)
-        known = np.intersect1d(others.names, taken)
+        known = np.intersect1d(others.codes, taken)
         require(not len(known), "other names", "none that are counted anyway", len(known))
         return FirstCounts(kinds, counts, others)
 
-    def _conspicuous(self, content: Any, number: int, reports: int, tau: float) -> ConspicuousNames:
+    def _conspicuous(self, content: Any, number: int, reports: int, tau: float) -> ConspicuousCodes:
         """Read names above tau: none of them higher above it than all reports would lift it."""
         data = packed_bytes("other names", content, ((1 << self.bits) >> 2) + FEW_BYTES)
-        found = ConspicuousNames.from_bytes(data, number, self.bits)
+        found = ConspicuousCodes.from_bytes(data, number, self.bits)
         highest = normal_scores(np.array([reports]), np.array([float(max(reports, 1))]), self.oracle.q)
         most = max(0, round((float(highest[0]) - tau) / STEP))
         found_most = int(found.steps.max(initial=0))
@@ -205,23 +221,25 @@ class UploadReader:
         pairs = zip(said, kinds[1:], strict=True)
         return ChunkCounts(tuple(self.counts(each, names * CHUNK_VALUES, n, signed=False) for each, n in pairs))
 
-    def findings(self, content: Any, wanted: NamesWanted, kinds: Sequence[int]) -> NameFindings:
-        """Read the support of the names that were asked for, and of the one for everybody without a name."""
-        fields, read, everybody = record("last upload", content, {"support", "outside"}), len(wanted.chunks), sum(kinds)
-        said = rows("support", fields["support"], len(wanted.names), len(wanted.names))
-        known = wholes("support", said[:read], read, 0, everybody)
-        others = wholes("support", said[read:], len(said) - read, 0, kinds[0])
+    def findings(self, content: Any, wanted: SupportWanted, kinds: Sequence[int]) -> PanoramaFindings:
+        """Read the support of the codes that were asked for, and of the one for users without a code."""
+        fields = record("last upload", content, {"support", "outside"})
+        support = rows("support", fields["support"], len(wanted.codes), len(wanted.codes))
+        T = len(wanted.with_text)
+        Q = len(wanted.without_text)
+        with_text = wholes("support", support[:T], T, 0, sum(kinds))
+        without_text = wholes("support", support[T:], Q, 0, kinds[0])
         outside = whole("support", fields["outside"], 0, kinds[0])
-        nameless = code_array([no_name(self.bits)], self.bits)
-        return NameFindings(
-            self._counted(wanted.names[:read], known, everybody),
+        no_code = code_array([no_name(self.bits)], self.bits)
+        return PanoramaFindings(
+            self._counted(wanted.with_text, with_text, sum(kinds)),
             asked_for=True,
-            hashes=self._counted(wanted.names[read:], others, kinds[0]),
-            outside=self._counted(nameless, [outside], kinds[0]),
+            without_text=self._counted(wanted.without_text, without_text, kinds[0]),
+            outside=self._counted(no_code, [outside], kinds[0]),
         )
 
-    def _counted(self, names: Codes, support: list[int], reports: int) -> Support:
-        return Support(self.bits, names, np.array(support, dtype=np.int64), reports, self.oracle, self.users)
+    def _counted(self, codes: Codes, support: list[int], reports: int) -> Support:
+        return Support(self.bits, codes, np.array(support, dtype=np.int64), reports, self.oracle, self.users)
 
 
 @dataclass(frozen=True)
@@ -252,7 +270,7 @@ class PanoramaWire(WireForm[PanoramaParameters]):
 
     def encode_message(self, message: object) -> Any:
         """Run by the server: names, and in the closing round the chunks of those that were read."""
-        return None if message is None else cast(CountsWanted | ChunksWanted | NamesWanted, message).to_json()
+        return None if message is None else cast(CountsWanted | ChunksWanted | SupportWanted, message).to_json()
 
     def decode_message(self, facts: PublicFacts[PanoramaParameters], content: Any) -> object:
         """Run by the party: nothing at first; then names to be counted, to be read, to be counted for good."""
@@ -261,10 +279,10 @@ class PanoramaWire(WireForm[PanoramaParameters]):
             return super().decode_message(facts, content)
         if number == self.uploads(facts.parameters) - 1:
             chunks = self.panorama.plan(facts.parameters, facts.roster).chunks
-            return read_names_wanted(content, bits, chunks, self._most_wanted(facts.parameters))
+            return read_support_wanted(content, bits, chunks, self._most_wanted(facts.parameters))
         if number == 1:
-            return CountsWanted(read_names(content, bits, MAX_ASKED))
-        return ChunksWanted(read_names(content, bits, MAX_READ))
+            return CountsWanted(read_codes(content, bits, MAX_ASKED))
+        return ChunksWanted(read_codes(content, bits, MAX_READ))
 
     def encode_upload(self, facts: PublicFacts[PanoramaParameters], upload: Upload) -> Any:
         """Run by the party: packed counts."""
@@ -280,21 +298,21 @@ class PanoramaWire(WireForm[PanoramaParameters]):
         if len(facts.messages) == 1:
             devices = [facts.max_reports.get(1 + kind, 0) for kind in range(len(plan.weights))]
             return reader.first(
-                content, devices, self.panorama.listed.names, plan.tau if self.panorama.discovers else None
+                content, devices, self.panorama.listed.codes, plan.tau if self.panorama.discovers else None
             )
         kinds, asked = cast(FirstCounts, facts.uploads[0]).kinds, facts.messages[-1]
         if isinstance(asked, CountsWanted):
-            return reader.counts(record("counts", content, {"counts"})["counts"], len(asked.names), kinds[0])
-        return reader.chunk_counts(content, len(cast(ChunksWanted, asked).names), kinds)
+            return reader.counts(record("counts", content, {"counts"})["counts"], len(asked.codes), kinds[0])
+        return reader.chunk_counts(content, len(cast(ChunksWanted, asked).codes), kinds)
 
     def encode_findings(self, facts: PublicFacts[PanoramaParameters], findings: Findings) -> Any:
         """Run by the party: the support of every name that was asked for."""
-        return cast(NameFindings, findings).to_json()
+        return cast(PanoramaFindings, findings).to_json()
 
     def decode_findings(self, facts: PublicFacts[PanoramaParameters], content: Any) -> Findings:
         """Run by the server: the support of every name that it asked for."""
         kinds = cast(FirstCounts, facts.uploads[0]).kinds
-        return self._reader(facts).findings(content, cast(NamesWanted, facts.messages[-1]), kinds)
+        return self._reader(facts).findings(content, cast(SupportWanted, facts.messages[-1]), kinds)
 
     def _reader(self, facts: PublicFacts[PanoramaParameters]) -> UploadReader:
         parameters = facts.parameters
