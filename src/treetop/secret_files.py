@@ -66,12 +66,18 @@ def _opened(name: str, flags: int, mode: int) -> int:
 
 
 def make_private(path: Path) -> None:
-    """Make sure that a file is there and private before a library opens it by its name."""
+    """Make sure that a file is there and private before a library opens it by its name.
+
+    Whether a file that is there is ours is the caller's to know; `refuse_foreign` of the SQLite stores tells.
+    """
     place = path.resolve()
     try:
         create_private(place).close()
     except FileExistsError:  # not opened here: to close it would end the locks that this process has on it
-        if stat.S_IMODE(place.stat().st_mode) & OTHERS:
+        found = place.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(place)) from None
+        if stat.S_IMODE(found.st_mode) & OTHERS:
             place.chmod(FOR_OWNER)
 
 
@@ -102,7 +108,10 @@ def read_secret(path: Path) -> bytes:
 
 def check_private(path: Path) -> None:
     """Refuse a file that others can read, before a library reads it by its name."""
-    _refuse_open(path, path.stat())
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    _refuse_open(path, found)
 
 
 def _refuse_open(path: Path, found: os.stat_result) -> None:

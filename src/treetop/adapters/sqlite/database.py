@@ -26,6 +26,7 @@ from treetop.adapters.relational.states import (
     upserts,
 )
 from treetop.adapters.relational.tables import STRETCH, slots_of
+from treetop.adapters.sqlite.ownership import refuse_foreign
 from treetop.errors import StoreRefused, StoreUnavailable
 from treetop.secret_files import make_private, open_private
 
@@ -294,8 +295,12 @@ class _Ownership:
 
     def __init__(self, path: Path) -> None:
         self._handles: list[IO[bytes]] = []
+        lock = path.with_name(path.name + ".lock")
         try:
-            self._take(path.with_name(path.name + ".lock"))
+            if not lock.exists():  # so nothing is left beside a file that is refused, and nobody here has it open
+                refuse_foreign(path, APPLICATION)
+            self._take(lock)
+            refuse_foreign(path, APPLICATION)
             if path.exists() and path.stat().st_nlink > 1:
                 raise StoreRefused(
                     str(path), "it has another name (a hard link), and SQLite finds its log by the name: remove one"

@@ -11,8 +11,10 @@ from pathlib import Path
 
 from treetop.errors import InvalidInput, LedgerRefused
 from treetop.federation.wire.uploads import ReportStatus
-from treetop.secret_files import make_private
+from treetop.secret_files import check_private, create_private
 
+APPLICATION = 0x54524646
+"""Marks the file as a fleet's."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS devices (place INTEGER PRIMARY KEY, ledger BLOB NOT NULL, counter INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS reports (task BLOB, place INTEGER, batch BLOB NOT NULL, verdict TEXT,
@@ -54,16 +56,30 @@ class FleetLedger:
     """Run by a fleet: all its devices' ledgers; one process at a time may hold the file."""
 
     def __init__(self, path: Path) -> None:
-        make_private(path)
+        try:
+            create_private(path).close()
+        except FileExistsError:  # a copy by hand, or a file of somebody else: its mode is not ours to change
+            check_private(path)
         self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0)
         try:
             self._database.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = FULL")
+            ((named,),) = self._database.execute("PRAGMA application_id")
+            ((tables,),) = self._database.execute("SELECT count(*) FROM sqlite_schema")
+            if named != APPLICATION and (named or tables):
+                raise LedgerRefused("file", "a fleet's", "a database of something else")
+            self._database.execute(f"PRAGMA application_id = {APPLICATION}")
             self._database.executescript(_SCHEMA)
         except sqlite3.OperationalError:
             self._database.close()
             raise LedgerRefused("holder", "this process alone", "another one") from None
+        except sqlite3.DatabaseError:
+            self._database.close()
+            raise LedgerRefused("file", "a fleet's", "no database") from None
+        except LedgerRefused:
+            self._database.close()
+            raise
 
     def close(self) -> None:
         """Let another process hold the file."""

@@ -351,7 +351,7 @@ def test_other_versions_and_other_databases_are_refused(path: Path, tmp_path: Pa
     with pytest.raises(StoreRefused, match="database of something else"):
         open_stores(str(tmp_path / "foreign.db"))
     (tmp_path / "text.db").write_bytes(b"This is no database at all. " * 100)
-    with pytest.raises(StoreDamaged):
+    with pytest.raises(StoreRefused):
         open_stores(str(tmp_path / "text.db"))
 
 
