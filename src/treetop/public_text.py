@@ -29,6 +29,27 @@ def visible(text: str) -> str:
     return HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
+_NAMED_SECRET = re.compile(r"((?:pass|pwd|secret|token|credential|key)\w*\s*=\s*)(?:'[^']*'|\"[^\"]*\"|[^\s;&]+)", re.I)
+
+
+def shown_address(address: str) -> str:
+    """Return a URL, an object's location or a DSN as it may be shown: without user, password and options.
+
+    Which option is a secret depends on the service, so none is shown.
+
+    >>> shown_address("postgresql://me:secret@host/shop?password=secret")
+    'postgresql://***@host/shop?***'
+    """
+    scheme, found, rest = address.partition("://")
+    if not found:
+        return _NAMED_SECRET.sub(r"\1***", address)
+    user, at, place = ("", "", rest) if rest.startswith("/") else rest.rpartition("@")
+    if re.search("[?#;]", user):  # an @ in an option, or a ? in a password: where the secret ends is not known
+        return f"{scheme}://***"
+    shown, options = re.fullmatch("([^?#;]*)(.*)", place, re.DOTALL).groups()  # type: ignore[union-attr]
+    return f"{scheme}://{'***@' if at else ''}{shown}{options[:1] + '***' if options else ''}"
+
+
 def writable(text: str) -> str:
     """Return a text that files and tables can hold, whatever else is in it: halves of surrogate pairs are escaped."""
     return text.encode("utf-8", errors="backslashreplace").decode("utf-8")

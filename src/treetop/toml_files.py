@@ -136,6 +136,13 @@ def read_toml(path: Path, shape: type[Shape], environment: Mapping[str, str] | N
 
 def parse_toml(text: str, shape: type[Shape], name: str, source: Source | None = None) -> Shape:
     """Return what the text of a file says; a refusal calls the file by `name`."""
+    try:
+        return _parsed(text, shape, name, source)
+    except RecursionError:
+        raise InvalidInput("toml_nested_too_deep", name=name) from None
+
+
+def _parsed(text: str, shape: type[Shape], name: str, source: Source | None) -> Shape:
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  loaded with the first file
 
     try:

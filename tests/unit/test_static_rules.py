@@ -86,6 +86,7 @@ WRITERS = {
     "src/treetop/secret_files.py": "opens every file that is made",
     "src/treetop/whole_files.py": "replaces every file that is replaced",
     "src/treetop/datasets/downloads.py": "renames a download, whose partial file has one name: it is resumed",
+    "src/treetop/adapters/sqlite/ownership.py": "reads the beginning of what may be a pipe, and does not wait for it",
     "src/treetop/adapters/relational/commit_numbers.py": "opens the file that it has just replaced",
     "bridges/flower/treetop_flower/launch.py": "the bridge's own writer",
     "bridges/flower/treetop_flower/pinned.py": "appends to a log, and follows no link",

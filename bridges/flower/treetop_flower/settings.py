@@ -99,7 +99,7 @@ def read_settings(path: Path, kind: type[Settings]) -> Settings:
     """Read a file, or refuse it with all that is wrong."""
     try:
         table = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BadSettings(f"{path}: expected a settings file, found {error}") from None
     problems: list[str] = []
     values = _values(table, kind, path.absolute().parent, problems)
@@ -177,7 +177,7 @@ def _service(value: Any, folder: Path) -> str:
         or parts.username
         or not (host == "localhost" or ip_address(host).is_loopback)
     ):
-        raise ValueError(f"expected the party's address on this machine, http://127.0.0.1:PORT, found {value!r}")
+        raise ValueError("expected the party's address on this machine, http://127.0.0.1:PORT, without user or options")
     return str(value)
 
 

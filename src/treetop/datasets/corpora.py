@@ -15,6 +15,7 @@ from typing import IO
 from numpy.random import Generator
 
 from treetop.datasets.party_split import deal
+from treetop.datasets.table_files.limits import MAX_ROW
 from treetop.errors import InvalidInput
 
 OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
@@ -31,7 +32,8 @@ def records(paths: Iterable[Path], columns: Sequence[str]) -> Iterator[tuple[str
 def _records_of(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
     ending = _format(path)
     try:
-        with _open(path) as lines:
+        with _open(path) as file:
+            lines = _lines(path, file)
             if ending == ".txt":
                 yield from ((line.rstrip("\r\n"),) for line in lines)
             elif ending == ".jsonl":
@@ -59,12 +61,20 @@ def _open(path: Path) -> IO[str]:
     return opener(path, "rt", encoding="utf-8", newline="")  # type: ignore[operator,no-any-return]
 
 
+def _lines(path: Path, file: IO[str]) -> Iterator[str]:
+    """Yield the lines of a file; a compressed one without a line's end could fill the memory."""
+    while line := file.readline(MAX_ROW + 1):
+        if len(line) > MAX_ROW:
+            raise InvalidInput("row_too_long", source=str(path), most=MAX_ROW)
+        yield line
+
+
 def _from_json(path: Path, lines: Iterable[str], columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
     for number, line in enumerate(lines, start=1):
         try:
             record = json.loads(line)
             yield tuple(str(record[column]) for column in columns)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             wanted = ", ".join(columns)
             raise InvalidInput(f"{path}: line {number}: expected an object with {wanted}, found another") from None
 

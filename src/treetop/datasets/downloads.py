@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import Request, urlopen
 
 from treetop.errors import InvalidInput
+from treetop.public_text import shown_address
 from treetop.secret_files import open_own
 
 BLOCK = 1 << 20
@@ -30,7 +31,9 @@ def fetch(url: str, folder: Path, sha256: str = "", progress: Progress = lambda 
         try:
             _download(url, partial, progress)
         except (OSError, HTTPException) as reason:
-            raise InvalidInput(f"{url}: the download stopped ({reason}); the same command goes on with it") from None
+            raise InvalidInput(
+                f"{shown_address(url)}: the download stopped ({reason}); the same command goes on with it"
+            ) from None
         check(partial, sha256)
         os.replace(partial, target)
     else:
@@ -43,7 +46,7 @@ def file_name(url: str) -> str:
     parts = urlsplit(url)
     name = unquote(parts.path).rpartition("/")[2]
     if parts.scheme not in ("http", "https") or not name or name in (".", ".."):
-        raise InvalidInput(f"expected an http or https address of a file, found {url!r}")
+        raise InvalidInput(f"expected an http or https address of a file, found {shown_address(url)!r}")
     return name
 
 

@@ -52,7 +52,7 @@ class CellJournal:
             columns = entry["scores"]
             scores = tuple(Score(*values) for values in zip(*(columns[name] for name in SCORE_NAMES), strict=True))
             return str(entry["cell"]), scores
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise InvalidInput(f"{self.path}: line {number} is damaged; name another --output") from None
 
     def append(self, key: str, scores: Sequence[Score]) -> None:
@@ -100,5 +100,5 @@ def begun_settings(folder: Path) -> RunSettings | None:
         return None
     try:
         return RunSettings(**json.loads(path.read_bytes()))
-    except (ValueError, TypeError, OSError):
+    except (ValueError, TypeError, OSError, RecursionError):
         raise InvalidInput(f"{path}: is damaged; name another --output") from None

@@ -60,7 +60,7 @@ def read_audit(path: Path) -> AuditRecord:
         found: Any = json.loads(path.read_bytes())
     except OSError as reason:
         raise InvalidInput(f"{path}: cannot be read: {reason.strerror}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     about = {each.name for each in fields(Circumstances)}
     try:

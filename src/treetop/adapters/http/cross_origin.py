@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from starlette.types import Message, Scope, Send
 
 from treetop.adapters.http.problem_details import Problem
+from treetop.public_text import shown_address
 
 _ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 LOOPBACK = re.compile(r"http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?")
@@ -33,10 +34,11 @@ def origin_problem(origin: str) -> str | None:
     """Say why a text cannot be an origin that is allowed; None: it can."""
     if origin == "*":
         return "allowed_origins must name every origin, found '*', which is all of them"
+    shown = shown_address(origin)
     if not _ORIGIN.fullmatch(origin):
-        return f"allowed_origins must be origins such as https://survey.example, without a path, found {origin!r}"
+        return f"allowed_origins must be origins such as https://survey.example, without a path, found {shown!r}"
     if origin.startswith("http:") and not LOOPBACK.fullmatch(origin):
-        return f"allowed_origins must be https: plain http is for this machine alone, found {origin!r}"
+        return f"allowed_origins must be https: plain http is for this machine alone, found {shown!r}"
     return None
 
 

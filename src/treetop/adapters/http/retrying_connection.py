@@ -14,6 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 from treetop.adapters.system.host import SystemEntropy
 from treetop.errors import InvalidInput, PartyUnreachable, PeerViolation
 from treetop.privacy.randomness import uniform_below
+from treetop.public_text import shown_address
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 AGAIN = frozenset({408, 429, 502, 503, 504})
@@ -198,9 +199,9 @@ def checked_url(url: str) -> SplitResult:
     """Return the parts of an address; plain http is for this machine alone."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment or parts.username:
-        raise InvalidInput(f"expected an address such as https://party.example, found {url!r}")
+        raise InvalidInput(f"expected an address such as https://party.example, found {shown_address(url)!r}")
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:
-        raise InvalidInput(f"expected https://…: plain http is for this machine alone, found {url!r}")
+        raise InvalidInput(f"expected https://…: plain http is for this machine alone, found {shown_address(url)!r}")
     return parts
 
 

@@ -11,12 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 
+from treetop.datasets.table_files.limits import MAX_ROW, Decompressed, check_columns
 from treetop.datasets.table_files.options import TAB, Progress, ReadOptions
 from treetop.errors import InvalidInput
 from treetop.wording import Note
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
-BLOCK = 8 << 20
+BLOCK = MAX_ROW
 HEAD = 1 << 16
 COMMON_DELIMITERS = (",", ";", TAB, "|")
 BYTE_ORDER_MARKS = {
@@ -70,7 +71,10 @@ def opened(path: Path) -> Iterator[tuple[Any, CountedFile]]:
     try:
         compression = COMPRESSIONS.get(path.suffix.lower())
         raw = pa.PythonFile(counted, "r")
-        yield (raw if compression is None else pa.CompressedInputStream(raw, compression)), counted
+        if compression is None:
+            yield raw, counted
+        else:
+            yield Decompressed(pa.CompressedInputStream(raw, compression), path, path.stat().st_size), counted
     finally:
         counted.close()
 
@@ -80,6 +84,18 @@ def head_of(path: Path) -> bytes:
     with opened(path) as (stream, _):
         content: bytes = stream.read(HEAD)
         return content
+
+
+def first_lines(path: Path) -> bytes:
+    """Return the beginning of a file with its first line, or refuse a line that is too long."""
+    head = head_of(path)
+    if len(head) < HEAD or b"\n" in head or b"\r" in head:
+        return head
+    with opened(path) as (stream, _):
+        content: bytes = stream.read(MAX_ROW)
+    if len(content) == MAX_ROW and b"\n" not in content and b"\r" not in content:
+        raise InvalidInput("row_too_long", source=str(path), most=MAX_ROW)
+    return content
 
 
 def content_of(path: Path) -> bytes:
@@ -126,12 +142,14 @@ def is_western(content: bytes) -> bool:
 
 def read_delimited(path: Path, options: ReadOptions, usual: str | None = None) -> tuple[pa.Table, list[Note]]:
     """Read every column as text: `007` and `null` are items like any other; and say what was guessed."""
-    head = head_of(path)
+    head = first_lines(path)
     encoding = options.encoding or encoding_of(head)
     delimiter = options.separator or usual or _delimiter(head.decode(encoding, errors="replace"), options)
     try:
         return _table(path, encoding, delimiter, options), []
     except (pa.ArrowInvalid, UnicodeError) as reason:
+        if "straddl" in str(reason):  # Arrow's word for a row that is longer than a block
+            raise InvalidInput("row_too_long", source=str(path), most=MAX_ROW) from None
         content = content_of(path)
         if not isinstance(reason, UnicodeError) and _reads(content, encoding):
             raise _ragged(path, content.decode(encoding), delimiter, str(reason)) from None
@@ -183,7 +201,11 @@ def _header(head: str, delimiter: str) -> list[str]:
 
 
 def _table(path: Path, encoding: str, delimiter: str, options: ReadOptions) -> pa.Table:
-    names = _header(head_of(path).decode(encoding, errors="replace"), delimiter)
+    head = first_lines(path)
+    names = _header(head.decode(encoding, errors="replace"), delimiter)
+    if not names and len(head) > HEAD:
+        raise InvalidInput("row_too_long", source=str(path), most=csv.field_size_limit())
+    check_columns(path, names)
     if not names:
         raise InvalidInput(f"{path}: expected the names of the columns in its first line, found an empty file")
     reading = pa.csv.ReadOptions(block_size=BLOCK, encoding="utf8" if encoding == "utf-8" else encoding)
@@ -206,7 +228,7 @@ def _table(path: Path, encoding: str, delimiter: str, options: ReadOptions) -> p
 def _refuse_open_quote(path: Path, encoding: str, table: pa.Table) -> None:
     """Refuse a last value that swallowed all lines after its quote, because no other quote ends it."""
     last = table.column(table.num_columns - 1)[-1].as_py() if table.num_rows else ""
-    written = last if isinstance(last, str) else last.decode(errors="replace")
+    written = last.decode(errors="replace") if isinstance(last, bytes) else str(last)
     if "\n" not in written and "\r" not in written:
         return
     if not content_of(path).decode(encoding, errors="replace").rstrip().endswith('"'):

@@ -7,14 +7,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.json
 
-from treetop.datasets.table_files.delimited import BLOCK, content_of, encoding_of, gathered, head_of, opened
+from treetop.datasets.table_files.delimited import BLOCK, content_of, encoding_of, first_lines, gathered, opened
+from treetop.datasets.table_files.limits import CheckedLines, check_columns, check_nesting
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.errors import InvalidInput
 
 
 def read_json_lines(path: Path, options: ReadOptions) -> pa.Table:
     """Read texts as they are written, also those that look like a date, and numbers as numbers."""
-    head = head_of(path)
+    head = first_lines(path)
     if (found := options.encoding or encoding_of(head)) not in ("utf-8", "utf8"):
         raise InvalidInput(f"{path}: JSON lines are in UTF-8, found {found}")
     first = _first_object(path, head)
@@ -22,7 +23,11 @@ def read_json_lines(path: Path, options: ReadOptions) -> pa.Table:
     parsing = pa.json.ParseOptions(explicit_schema=texts)
     reading = pa.json.ReadOptions(block_size=BLOCK)
     try:
-        with opened(path) as (stream, counted), pa.json.open_json(stream, reading, parsing) as reader:
+        with (
+            opened(path) as (stream, counted),
+            pa.json.open_json(CheckedLines(stream, path), reading, parsing) as reader,
+        ):
+            check_columns(path, reader.schema.names)
             return gathered(reader, reader.schema, counted, options.progress)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
         raise _first_wrong(path, first, str(reason)) from None
@@ -30,6 +35,7 @@ def read_json_lines(path: Path, options: ReadOptions) -> pa.Table:
 
 def _first_object(path: Path, head: bytes) -> dict[str, Any]:
     line = next((line for line in head.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()), b"")
+    check_nesting(path, line)
     try:
         first = json.loads(line)
     except ValueError:
@@ -37,6 +43,7 @@ def _first_object(path: Path, head: bytes) -> dict[str, Any]:
     if not isinstance(first, dict):
         found = line[:80].decode("utf-8", errors="replace") or "nothing"
         raise InvalidInput(f"{path}: row 1: expected a JSON object on each line, found {found}")
+    check_columns(path, list(first))
     return first
 
 

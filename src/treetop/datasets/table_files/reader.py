@@ -9,13 +9,14 @@ import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet
 
-from treetop.datasets.table_files.database import read_query, shown_url
+from treetop.datasets.table_files.database import read_query
 from treetop.datasets.table_files.delimited import COMPRESSIONS, read_delimited
 from treetop.datasets.table_files.json_lines import read_json_lines
+from treetop.datasets.table_files.limits import check_columns, check_decompressed
 from treetop.datasets.table_files.options import TAB, ReadOptions
 from treetop.datasets.table_files.workbook import read_workbook
 from treetop.errors import InvalidInput
-from treetop.public_text import writable
+from treetop.public_text import shown_address, writable
 from treetop.wording import Note
 
 LONGEST_PATH = 200
@@ -51,9 +52,9 @@ class ReadTable:
 
 def read_table(word: str | Path, options: ReadOptions = ReadOptions()) -> ReadTable:  # noqa: B008  frozen
     """Read a table, and refuse a file that is not what its ending says."""
-    if isinstance(word, str) and DATABASE.fullmatch(word):
-        shown = shown_url(word)
-        if word.startswith(("http://", "https://", "ftp://", "s3://")):
+    if isinstance(word, str) and "://" in word:
+        shown = shown_address(word)
+        if not DATABASE.fullmatch(word) or word.startswith(("http://", "https://", "ftp://", "s3://")):
             raise InvalidInput(
                 f"{shown}: expected a file on this machine or the URL of a database, found one elsewhere"
             )
@@ -128,11 +129,19 @@ def _check_mark(path: Path) -> None:
 
 def _read_parquet(path: Path, options: ReadOptions) -> pa.Table:
     file, parts, rows = pa.parquet.ParquetFile(path), [], 0
+    check_columns(path, file.schema_arrow.names)
+    _check_growth(path, file.metadata)
     for group in range(file.num_row_groups):
         parts.append(file.read_row_group(group))
         rows += parts[-1].num_rows
         options.progress(rows, rows / max(file.metadata.num_rows, 1))
     return pa.concat_tables(parts) if parts else file.schema_arrow.empty_table()
+
+
+def _check_growth(path: Path, metadata: pa.parquet.FileMetaData) -> None:
+    """Refuse a file of which little says much: compressed bytes, or one value for very many rows."""
+    written = sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
+    check_decompressed(path, path.stat().st_size, max(written, metadata.num_rows * metadata.num_columns))
 
 
 def _read_folder(path: Path, options: ReadOptions) -> ReadTable:
@@ -146,7 +155,10 @@ def _read_folder(path: Path, options: ReadOptions) -> ReadTable:
     others = sorted(each.name for each in files if each.suffix != ".parquet")
     notes = [Note("other_files_ignored", folder=path.name, files=others[:3], more=max(len(others) - 3, 0))]
     try:
+        for name in names:
+            _check_growth(Path(name), pa.parquet.read_metadata(name))
         found = dataset(names, format="parquet", partitioning="hive", partition_base_dir=str(path))
+        check_columns(path, found.schema.names)
         parts, rows = [], 0
         for number, fragment in enumerate(found.get_fragments(), start=1):
             parts.append(fragment.to_table(schema=found.schema))

@@ -263,7 +263,7 @@ def _read_state(path: Path) -> dict[str, Any]:
         state: dict[str, Any] = json.loads(content)
         known = set(state) == {"version", "options", "task"} and state["version"] == VERSION
         known = known and set(state["options"]) == {each.name for each in fields(LocalOptions)}
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         known = False
     if not known:
         raise InvalidInput(f"{path / 'federation.json'}: expected what treetop up wrote, found something else")

@@ -41,7 +41,7 @@ class SurveyPlan:
         try:
             found = json.loads(content)
             return cls(found["question"], found["seconds"], tuple(found["origins"]))
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             raise InvalidInput(f"{folder / 'survey.json'}: expected what treetop up wrote") from None
 
 

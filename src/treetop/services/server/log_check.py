@@ -24,7 +24,10 @@ def checked_log(server: str, task: str, keys: Sequence[str], ca: Path | None = N
     pinned = PinnedKeys(keys)
     with closing(RetryingConnection(server, ca, PATIENCE)) as connection:
         document = _fetched(connection, f"/v1/tasks/{task}")
-        lists = json.loads(_fetched(connection, f"/v1/tasks/{task}/log"))["lists"]
+        try:
+            lists = list(json.loads(_fetched(connection, f"/v1/tasks/{task}/log"))["lists"])
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise PeerViolation("log of a task", "an object with its lists", "something else") from None
     signed = checked_task(document, pinned)
     if signed.digest.hex() != task:
         raise PeerViolation("digest of the task", task, signed.digest.hex())
