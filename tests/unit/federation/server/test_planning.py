@@ -104,7 +104,7 @@ def test_parties_read_from_a_task_what_the_server_planned(more: dict[str, Any]) 
     task, planned = order.planned.task, order.planned.strategy
     mechanism: Any = mechanism_of(DeviceTask.from_canonical_bytes(task.canonical_bytes()), order.listed)
     told: Any = planned.mechanism
-    assert mechanism.listed.names.tolist() == told.listed.names.tolist()
+    assert mechanism.listed.codes.tolist() == told.listed.codes.tolist()
     assert (mechanism.listed.texts, mechanism.listed.chunks.tolist()) == (
         told.listed.texts,
         told.listed.chunks.tolist(),
