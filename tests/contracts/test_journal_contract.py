@@ -46,6 +46,19 @@ def test_books_are_apart_and_in_order(place: Place) -> None:
     assert list(place.journal.books()) == ["second", "first"]
 
 
+def test_one_entry_is_read_alone(place: Place) -> None:
+    place.journal.write("query", "one", b"1")
+    place.journal.write("query", "empty", b"")
+    place.reopen()
+    assert place.journal.get("query", "one") == b"1"
+    assert place.journal.get("query", "empty") == b""
+    assert place.journal.get("query", "two") is None
+    assert place.journal.get("nowhere", "one") is None
+    place.journal.write("query", "two", b"2")
+    assert place.journal.get("query", "two") == b"2"
+    assert list(place.journal.books()) == ["query"]
+
+
 def test_what_was_read_does_not_change_behind_the_reader(place: Place) -> None:
     place.journal.write("query", "one", b"1")
     before = place.journal.read("query")

@@ -154,6 +154,10 @@ class Journal(Protocol):
         """Return the entries of a book in the order they were written."""
         ...
 
+    def get(self, book: str, entry: str) -> bytes | None:
+        """Return one entry, or None where nobody has written it; the rest of the book is not copied."""
+        ...
+
     def books(self) -> Sequence[str]:
         """Return the names of all books, oldest first."""
         ...

@@ -98,6 +98,11 @@ class MemoryJournal:
         with self._turn:
             return dict(self._books.get(book, {}))
 
+    def get(self, book: str, entry: str) -> bytes | None:
+        """Return one entry, or None."""
+        with self._turn:
+            return self._books.get(book, {}).get(entry)
+
     def books(self) -> Sequence[str]:
         """Return the names of all books, oldest first."""
         with self._turn:

@@ -44,6 +44,12 @@ class RelationalJournal:
             read = self._caught_up(rows, book)
             return MappingProxyType(dict(read.entries) if read else {})
 
+    def get(self, book: str, entry: str) -> bytes | None:
+        """Return one entry, or None; a book's seals are checked from its beginning, but only what is new is read."""
+        with self._lock, naming(book), self._database.transaction() as rows:
+            read = self._caught_up(rows, book)
+            return read.entries.get(entry) if read else None
+
     def books(self) -> Sequence[str]:
         """Return the names of all books, oldest first."""
         with self._lock, naming(), self._database.transaction() as rows:

@@ -68,7 +68,7 @@ class PublishedDocuments:
     @property
     def item_list(self) -> bytes | None:
         """Return the document of the list that the task names, once it was given."""
-        return self._journal.read(f"item list:{self._task.item_list}").get(_DOCUMENT) if self._task.item_list else None
+        return self._journal.get(f"item list:{self._task.item_list}", _DOCUMENT) if self._task.item_list else None
 
     def post_item_list(self, document: bytes) -> None:
         """Publish the list that the task names, or refuse another; however it was compressed, the first one stays."""
@@ -111,7 +111,7 @@ class PublishedDocuments:
 
 def campaign_document(journal: Journal, digest: str) -> bytes | None:
     """Return the signed document of a campaign, or None where no task of it was given with it."""
-    return journal.read(_campaign_book(digest)).get(_DOCUMENT)
+    return journal.get(_campaign_book(digest), _DOCUMENT)
 
 
 def _campaign_book(digest: str) -> str:

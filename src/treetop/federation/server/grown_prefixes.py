@@ -97,6 +97,10 @@ class _ReadOnly:
         """Return the entries but for the result."""
         return {entry: content for entry, content in self._journal.read(book).items() if entry != "result"}
 
+    def get(self, book: str, entry: str) -> bytes | None:
+        """Return an entry but for the result."""
+        return None if entry == "result" else self._journal.get(book, entry)
+
     def write(self, book: str, entry: str, content: bytes) -> bytes:  # noqa: ARG002
         """Keep nothing: this has not happened yet."""
         raise _EndOfJournal

@@ -197,8 +197,10 @@ class CampaignManager:
         asked = self._campaigns.get(campaign)
         if asked is None:
             return None
-        decision = WeekDecision.from_bytes(self._journal.read(asked.book)[f"week:{number}"])
-        tasks = decision.answers or ()
+        kept = self._journal.get(asked.book, f"week:{number}")
+        if kept is None:
+            raise StoreDamaged(campaign, f"the decision about week {number + 1} is missing")
+        tasks = WeekDecision.from_bytes(kept).answers or ()
         answers = [self._queries.answer(task) or {"items": []} for task in tasks]
         earlier = earlier_weeks(answers, self._queries.seeds(tasks[0]) if tasks else "")
         order = week_order(asked.campaign, asked.order, number, earlier)
@@ -207,7 +209,7 @@ class CampaignManager:
     def _keep(self, digest: str, wanted: CampaignWanted, planned: Campaign | None = None) -> None:
         """Take a campaign up: the document that was signed first is the one that counts, whatever is planned today."""
         order = wanted.order(self._queries.parties, self._queries.item_list)
-        signed = self._journal.read(f"campaign:{digest}").get(DOCUMENT)
+        signed = self._journal.get(f"campaign:{digest}", DOCUMENT)
         if signed is None:
             made = signed_campaign(planned or wanted.campaign(order), self._signer)
             signed = self._journal.write(f"campaign:{digest}", DOCUMENT, made)
@@ -223,7 +225,7 @@ class CampaignManager:
                 f"a campaign's last week must end in the future, found {campaign.over}, where it is {now}"
             )
         for asked in self._campaigns.values():
-            running = asked.campaign.over > now and STOPPED not in self._journal.read(asked.book)
+            running = asked.campaign.over > now and self._journal.get(asked.book, STOPPED) is None
             if running and asked.campaign.name == campaign.name:
                 raise InvalidInput(
                     f"a campaign called {campaign.name!r} runs already: stop it first, or choose another name"

@@ -111,7 +111,7 @@ class QueryManager:
 
     def item_list(self, digest: str) -> ItemList:
         """Return a list that was put before, or refuse."""
-        document = self._journal.read(f"item list:{digest}").get(DOCUMENT)
+        document = self._journal.get(f"item list:{digest}", DOCUMENT)
         if document is None:
             raise InvalidInput(f"expected a list that was put to /v1/lists before, found none of digest {digest}")
         return ItemList.from_document(document, digest)
@@ -152,7 +152,7 @@ class QueryManager:
 
     def seeds(self, task: str) -> str:
         """Return what an answered week of a campaign gives to the next one."""
-        return self._journal.read(f"server:{task}").get(SEEDS, b"").decode("ascii")
+        return (self._journal.get(f"server:{task}", SEEDS) or b"").decode("ascii")
 
     def answer(self, task: str) -> Mapping[str, Any] | None:
         """Return the content of the document of an answered query."""
@@ -245,7 +245,7 @@ class QueryManager:
         thread.start()
 
     def _result(self, task: str) -> bytes | None:
-        return self._journal.read(f"server:{task}").get("result")
+        return self._journal.get(f"server:{task}", "result")
 
     def _run(self, digest: str) -> None:
         """Run a query to its end; whatever else comes between, it goes on from the journal."""
