@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from treetop.encoding.item_codecs import Hashed
-from treetop.encoding.listed_items import ItemCatalogue, ListedItems
+from treetop.encoding.listed_items import ItemCatalogue
 from treetop.errors import PeerViolation
 from treetop.federation.task import DeviceTask
+from treetop.federation.task_codec import codec_of
 from treetop.federation.wire.item_lists import ItemList
 from treetop.mechanisms.deployment import Mode
+from treetop.mechanisms.panorama.algorithm import Panorama
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import mechanism_named, parameters_for
-from treetop.mechanisms.strategy import ItemsAhead, Question, choose
 
 
 def parameters_of(task: DeviceTask) -> Parameters:
@@ -37,14 +37,11 @@ def mechanism_of(task: DeviceTask, listed: ItemList | None = None) -> Mechanism[
         raise PeerViolation("list of the task", task.item_list or "none", listed.digest if listed else "none")
     if task.reports == "prefixes":
         return mechanism_named(task.mechanism)
-    known = known_items(listed)
-    encoding, hashed = task.encoding.name, task.encoding.name == Hashed.name
-    question = Question(
-        task.k, task.budget.text, task.mechanism, task.oracle, None if encoding == ListedItems.name else encoding,
-        catalogue=known if encoding == ListedItems.name else None, word_list=known if hashed else None,
-        text_recovery=task.chunks > 0 if hashed else None, settings=settings_of(task),
-    )  # fmt: skip
-    return choose(question, ItemsAhead(), parties=len(task.parties), hash_key=task.encoding.hash_key).mechanism
+    if task.mechanism != Panorama.name:
+        raise PeerViolation("mechanism of a task that asks for names", Panorama.name, task.mechanism)
+    words = () if listed is None else listed.items
+    ordered = listed is not None and listed.ordered
+    return Panorama.over(codec_of(task, words), words, ordered=ordered, chunks=task.chunks)
 
 
 def mode_of(task: DeviceTask) -> Mode:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from treetop.encoding.bit_strings import code_array
 from treetop.encoding.hashed_text import HashedText, chunks_needed
 from treetop.encoding.item_codecs import CODECS, Hashed, Ids, ItemCodec, Words, codec_named
 from treetop.encoding.listed_items import ItemCatalogue, ListedItems
@@ -25,7 +24,6 @@ from treetop.mechanisms.deployed_groups import group_sizes
 from treetop.mechanisms.panorama.algorithm import Panorama
 from treetop.mechanisms.panorama.discovery import PanoramaPlan
 from treetop.mechanisms.panorama.parameters import CODE_BITS, MAX_CODE_BITS, PanoramaParameters, code_bits_for
-from treetop.mechanisms.panorama.texts import CodeList
 from treetop.mechanisms.parameters import P, Parameters
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import known_setting, mechanism_named, parameters_for
@@ -265,8 +263,7 @@ def trie_codec(encoding: str | ItemCodec, parameters: Parameters) -> ItemCodec:
 def _counting_catalogue(question: Question, catalogue: ItemCatalogue, reason: str) -> Strategy:
     """Count the places of a catalogue, and whoever holds none of its items."""
     codec = ListedItems(catalogue.items)
-    places = CodeList.of_codes(code_array(range(len(codec.items)), codec.bits))
-    panorama = Panorama(places, discovers=False, texts=False)
+    panorama = Panorama.over(codec)
     parameters = replace(question.parameters_of(panorama), bits=codec.bits)
     return Strategy(panorama, parameters, codec, reason, catalogue)
 
@@ -284,9 +281,10 @@ def _id_bits(question: Question, ahead: ItemsAhead) -> int | None:
 
 def _counting_ids(question: Question, bits: int, reason: str) -> Strategy:
     """Count ids below 2^b as they are."""
-    panorama = Panorama(CodeList.of_codes(code_array([], bits)), texts=False)
+    codec = Ids(bits)
+    panorama = Panorama.over(codec)
     parameters = replace(question.parameters_of(panorama), bits=bits)
-    return Strategy(panorama, parameters, Ids(bits), reason)
+    return Strategy(panorama, parameters, codec, reason)
 
 
 def _counting_hashes(question: Question, ahead: ItemsAhead, hash_key: str, reason: str) -> Strategy:
@@ -298,11 +296,11 @@ def _counting_hashes(question: Question, ahead: ItemsAhead, hash_key: str, reaso
     key = given.hash_key if "hash_key" in question.settings else hash_key
     chunks = given.text_chunks if "text_chunks" in question.settings or not texts else ahead.chunks_of_texts()
     parameters = replace(given, bits=bits, hash_key=key, expected_items=expected, text_chunks=chunks)
-    codec, words = HashedText(bits, key, chunks), question.word_list
-    encoded = [word.encode("utf-8", errors="surrogatepass") for word in (() if words is None else words.items)]
-    ordered = words is not None and words.ordered
-    listed = CodeList.hashed(encoded, codec, chunks if texts else 0, ordered=ordered)
-    return Strategy(Panorama(listed, texts=texts), parameters, codec, reason, words, chunks if texts else 0)
+    codec = HashedText(bits, key, chunks)
+    words = question.word_list or ItemCatalogue(())
+    spelt = chunks if texts else 0
+    panorama = Panorama.over(codec, words.items, ordered=words.ordered, chunks=spelt)
+    return Strategy(panorama, parameters, codec, reason, question.word_list, spelt)
 
 
 def check_takes_sets(mechanism: str | Mechanism[Any] | None, items: int) -> None:

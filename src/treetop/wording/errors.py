@@ -21,6 +21,7 @@ ERRORS: dict[str, Wording] = {
     "budget_lifetime": _BUDGET.format(kind="lifetime"),
     "budget_task": _BUDGET.format(kind="task"),
     "budget_window": _BUDGET.format(kind="window"),
+    "codes_of_encoding": "Panorama counts indices of a catalogue, ids or hashes, got the encoding {encoding!r}",
     "decompressed_too_large": (
         "{source}: it decompresses to more than {most:,} bytes, which no usual table does; decompress it yourself if "
         "you trust it"

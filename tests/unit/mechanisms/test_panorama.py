@@ -11,9 +11,10 @@ from treetop.datasets.federation import Federation
 from treetop.datasets.loading import as_federation
 from treetop.encoding.bit_strings import code_array
 from treetop.encoding.hashed_text import HashedText
-from treetop.encoding.item_codecs import Hashed, Ids
+from treetop.encoding.item_codecs import Hashed, Ids, Words
 from treetop.encoding.listed_items import ListedItems
 from treetop.encoding.text_code import code_bits
+from treetop.errors import InvalidInput
 from treetop.mechanisms.panorama.algorithm import Panorama
 from treetop.mechanisms.panorama.discovery import (
     ConspicuousCodes,
@@ -37,6 +38,12 @@ DATA = {
     "south": {text: 30_000 // (rank + 1) for rank, text in enumerate(TEXTS)},
 }
 BITS = 16
+
+
+def test_names_are_places_ids_or_hashes() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        Panorama.over(Words(48))
+    assert (refused.value.code, refused.value.parameters) == ("codes_of_encoding", {"encoding": "words"})
 
 
 def parameters(**settings: object) -> PanoramaParameters:

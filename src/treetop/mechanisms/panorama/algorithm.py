@@ -35,7 +35,7 @@ may report through an oracle for lists. What devices run is in `oracles.walsh.de
 constants and what chose them are in `parameters`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,7 +43,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treetop.encoding.bit_strings import Codes, code_array
-from treetop.encoding.item_codecs import Hashed
+from treetop.encoding.item_codecs import Hashed, Ids, ItemCodec
+from treetop.encoding.listed_items import ListedItems
 from treetop.encoding.text_code import CHUNK_VALUES
 from treetop.errors import InvalidInput
 from treetop.mechanisms.deployment import PanoramaDeployment
@@ -130,6 +131,19 @@ class Panorama(Mechanism[PanoramaParameters]):
 
     name = "panorama"
     reports_names = True
+
+    @classmethod
+    def over(cls, codec: ItemCodec, words: Sequence[str] = (), *, ordered: bool = False, chunks: int = 0) -> "Panorama":
+        """Count the indices of a catalogue, ids, or hashes that a list of words names and chunks of texts spell."""
+        if isinstance(codec, ListedItems):
+            indices = code_array(range(len(codec.items)), codec.bits)
+            return cls(CodeList.of_codes(indices), discovers=False, texts=False)
+        if isinstance(codec, Ids):
+            return cls(CodeList.of_codes(code_array([], codec.bits)), texts=False)
+        if not isinstance(codec, Hashed):
+            raise InvalidInput("codes_of_encoding", encoding=codec.name)
+        encoded = [word.encode("utf-8", errors="surrogatepass") for word in words]
+        return cls(CodeList.hashed(encoded, codec, chunks, ordered=ordered), texts=chunks > 0)
 
     @property
     def parameters(self) -> type[PanoramaParameters]:

@@ -118,6 +118,12 @@ def test_parties_read_from_a_task_what_the_server_planned(more: dict[str, Any]) 
         mechanism_of(task, None if order.listed else other)
 
 
+def test_a_task_that_asks_a_trie_for_names_is_refused() -> None:
+    task = planned_task(QueryOrder("fruit", ("a", "b")))
+    with pytest.raises(PeerViolation, match="panorama"):
+        mechanism_of(replace(task, mechanism="canopy"))
+
+
 @pytest.mark.parametrize(("more", "message"), [
     ({"mode": "rounds", "mechanism": "panorama"}, "panorama can be asked in one-shot mode, found rounds"),
     ({"mode": "rounds", "word_list": DRINKS}, "the strategy 'trie' has no use for a word list"),
