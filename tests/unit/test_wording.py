@@ -102,7 +102,7 @@ def test_notes_are_values() -> None:
     [
         (UnknownName("oracle", "kr", ["krr", "oue"]), "unknown_name"),
         (PeerViolation("count", 3, 4), "peer_violation"),
-        (InvalidInput("seed_negative", seed=-1), "seed_negative"),
+        (InvalidInput("seed_out_of_range", most=9, seed=-1), "seed_out_of_range"),
     ],
 )
 def test_errors_carry_a_code_and_survive_pickling(error: TreetopError, code: str) -> None:

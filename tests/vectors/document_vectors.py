@@ -22,7 +22,7 @@ from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.audit.scripted_entropy import ScriptedEntropy
 from treetop.errors import BudgetExceeded, NotMyWeek, QuestionRefused
 from treetop.federation.campaign import DAY, Campaign, template_of
-from treetop.federation.device.device import Device
+from treetop.federation.device.device import Device, ValueSource
 from treetop.federation.device.ledger import Ledger
 from treetop.federation.documents import DocumentRefused
 from treetop.federation.task import DeviceTask
@@ -221,19 +221,27 @@ def _digest_of(campaign: str) -> str:
         return "0" * 64
 
 
-def week_verdict(task: str, campaign: str) -> tuple[str, str]:
-    """Return what a new device makes of a week, and what it has paid."""
+def week_verdict(task: str, campaign: str, value: ValueSource | None = None) -> tuple[str, str]:
+    """Return what a new device makes of a week, and what it has paid; with a value it answers, too."""
     ledger = Ledger(MemoryLedger(), MemoryCounter())
-    device = Device(lambda: None, ScriptedEntropy(stream(64, 1)), ledger)
+    device = Device(value or _unread, ScriptedEntropy(stream(400, 1)), ledger)
     code = ACCEPTED
     try:
         of = DeviceTask.from_canonical_bytes(task.encode("utf-8", errors="surrogatepass"))
-        device.check_allowed(of, Campaign.from_canonical_bytes(campaign.encode("utf-8", errors="surrogatepass")))
+        asked = Campaign.from_canonical_bytes(campaign.encode("utf-8", errors="surrogatepass"))
+        if value is None:
+            device.check_allowed(of, asked)
+        else:
+            device.answer_once(of, asked)
     except (DocumentRefused, NotMyWeek, BudgetExceeded) as refused:
         code = refused.code
     except QuestionRefused:
         code = "question"
     return code, str(ledger.spent)
+
+
+def _unread() -> None:
+    raise AssertionError("a device reads its item only when it answers")
 
 
 FILES = {"documents.json": documents}

@@ -39,6 +39,21 @@ def test_a_device_pays_for_no_week_that_it_refuses() -> None:
     assert {ACCEPTED, *DocumentCode} - {DocumentCode.SIGNATURE} <= seen
 
 
+def test_a_refusal_depends_on_documents_alone_and_comes_before_the_item_is_read() -> None:
+    for group in VECTORS["weeks"]:
+        for task, campaign, code, _ in group["cases"]:
+            read: list[int | None] = []
+            found = {
+                week_verdict(
+                    applied(group["task"], task), applied(group["campaign"], campaign),
+                    lambda item=item, read=read: read.append(item) or item,  # type: ignore[misc]
+                )
+                for item in (None, 0, 77)
+            }  # fmt: skip
+            assert len(found) == 1
+            assert read == ([None, 0, 77] if code == ACCEPTED else [])
+
+
 @pytest.mark.parametrize("base", bases(), ids=lambda base: base[0])
 def test_no_spoilt_document_makes_a_reader_fail(base: tuple[str, str]) -> None:
     kind, text = base

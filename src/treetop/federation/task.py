@@ -360,6 +360,8 @@ def _party_problems(task: DeviceTask) -> list[str]:
         or len(set(task.parties)) != len(task.parties)
     ):
         problems.append("parties must be distinct names; mechanism, encoding and settings must be texts")
+    if len(task.parties) > MAX_PARTIES:
+        problems.append(f"parties must be {MAX_PARTIES} at most, found {len(task.parties)}")
     if task.settings != tuple(sorted(dict(task.settings).items())):
         problems.append("settings must be sorted by name, each named once")
     times = vars(task.deadlines).values()

@@ -8,6 +8,7 @@ from typing import Any
 from warnings import warn
 
 from treetop.answers.answer import SIMULATION, Answer
+from treetop.answers.json_form import MAX_NUMBER
 from treetop.answers.parts import AnswerItem, AnswerParty, Covered, OutsideShare, Privacy, Truth, ranked_items
 from treetop.datasets.federation import Federation
 from treetop.datasets.item_catalogue import catalogue_of
@@ -229,8 +230,8 @@ def checked_seed(seed: int | None) -> int:
     """Return the seed, or draw one from the operating system."""
     if seed is None:
         return randbelow(SEEDS_BELOW)
-    if seed < 0:
-        raise InvalidInput("seed_negative", seed=seed)
+    if not 0 <= seed <= MAX_NUMBER:
+        raise InvalidInput("seed_out_of_range", most=MAX_NUMBER, seed=seed)
     return seed
 
 

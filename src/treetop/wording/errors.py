@@ -40,7 +40,7 @@ ERRORS: dict[str, Wording] = {
     "report_file_refused": "{path}: {reason}; nothing was counted",
     "report_refused": "report refused, {what}: expected {expected}, found {found}",
     "row_too_long": ("{source}: a row has more than {most:,} bytes; shorten its values, or close a quote that is open"),
-    "seed_negative": "seed: expected a whole number from 0, got {seed}",
+    "seed_out_of_range": "seed: expected a whole number from 0 to {most}, got {seed}",
     "server_unreachable": "the server at {name} does not answer: {reason}",
     "sqlite_url_not_a_path": "{url}: an SQLite file is named by its path alone, as in sqlite:///shop.db",
     "store_busy": "{waiting} reports wait to be written; try again in {retry_after} s",

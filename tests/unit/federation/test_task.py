@@ -8,9 +8,23 @@ from tests.support.tasks import GROUPS, task
 from treetop.errors import InvalidInput, UnknownName
 from treetop.federation.device.group_assignment import Enrolment, assigned_group, drawn_group
 from treetop.federation.documents import DocumentCode, DocumentRefused
-from treetop.federation.task import Deadlines, DeviceTask, LeastReports, WeightedGroup
+from treetop.federation.task import (
+    LAST_SECOND,
+    MAX_CYCLES,
+    MAX_PARTIES,
+    MAX_WEEKS,
+    MAX_WEIGHT,
+    CampaignWeek,
+    Deadlines,
+    DeviceTask,
+    LeastReports,
+    WeightedGroup,
+)
+from treetop.oracles.protocol import MAX_SLOTS
 from treetop.privacy.budget import Budget
-from treetop.trie.user_groups import Group
+from treetop.trie.user_groups import Group, Role
+
+PARTIES = tuple(map(str, range(MAX_PARTIES)))
 
 
 def test_a_task_is_read_back_from_its_one_canonical_form() -> None:
@@ -66,6 +80,18 @@ def test_an_unknown_oracle_is_named() -> None:
 def test_anything_but_the_canonical_form_is_refused(broken: bytes) -> None:
     with pytest.raises(DocumentRefused):
         DeviceTask.from_canonical_bytes(broken)
+
+
+def test_what_can_be_written_at_its_largest_can_be_read() -> None:
+    groups = tuple(WeightedGroup(Group(level, role), MAX_WEIGHT) for level in range(1, 257) for role in Role)
+    largest = replace(
+        task(), k=MAX_SLOTS, max_slots=MAX_SLOTS, lengths=tuple(range(257)), groups=groups, parties=PARTIES,
+        deadlines=Deadlines(*[LAST_SECOND] * 4), least=LeastReports(MAX_WEIGHT, MAX_WEIGHT),
+        campaign=CampaignWeek("f" * 64, MAX_CYCLES - 1, MAX_WEEKS - 1),
+    )  # fmt: skip
+    assert DeviceTask.from_canonical_bytes(largest.canonical_bytes()) == largest
+    with pytest.raises(InvalidInput):
+        replace(largest, parties=(*PARTIES, "one more"))
 
 
 def test_fields_of_a_newer_version_are_named() -> None:

@@ -302,7 +302,7 @@ export const CHECKS: readonly Check[] = [
         const state = memoryState();
         const ledger = await Ledger.open(state.ledger, state.counter, OWNERS_CAPS, () => 0);
         const script = new Uint8Array(64).map((_, place) => 1 + 167 * place + 13 * place * place);
-        const device = new Device(() => Promise.resolve(null), scripted(script), ledger);
+        const device = new Device(() => Promise.reject(new Error("the item was read")), scripted(script), ledger);
         const found = await verdict(async () => {
           const of = await task(applied(asked, taskEdit));
           await device.checkAllowed(of, await campaign(applied(whole, campaignEdit)));

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from treetop.answers.parts import Covered
 from treetop.errors import InvalidInput, UnknownName
+from treetop.federation.wire.uploads import MAX_TICKETS
 from treetop.mechanisms.strict_json import require
 from treetop.wording import Note
 
@@ -45,8 +46,10 @@ class ExpectedUsers:
         for party, users in self.users.items():
             if party not in parties:
                 raise UnknownName("party", party, parties)
-            if type(users) is not int or users < 1:
-                raise InvalidInput(f"expected users of {party!r} must be a whole number from 1, found {users!r}")
+            if type(users) is not int or not 1 <= users <= MAX_TICKETS:
+                raise InvalidInput(
+                    f"expected users of {party!r} must be a whole number from 1 to {MAX_TICKETS}, found {users!r}"
+                )
         if type(self.max_times) is not int or not 1 <= self.max_times <= _LARGEST_MULTIPLE:
             raise InvalidInput(
                 f"max_times_expected must be a whole number from 1 to {_LARGEST_MULTIPLE}, found {self.max_times!r}"

@@ -1,6 +1,7 @@
 """What a device tells its party when it may not answer a task: a code, which depends on public facts and its ledger.
 
-Its value has no part in it: whether a device may answer is settled before the value is read. The bytes are a version,
+Its value has no part in it: whether a device may answer is settled before the value is read. The same holds for the
+codes of refused documents (`federation.documents`), which a party is not told at all. The bytes are a version,
 then for each device its ticket (24 bytes) and the number of the code (1 byte).
 """
 

@@ -23,8 +23,9 @@ from treetop.federation.server.campaign_schedule import Cap, campaign_of
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
 from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.server.planning import QueryOrder
-from treetop.federation.task import LAST_SECOND, MAX_CYCLES, MAX_WEEKS, Deadlines, LeastReports
+from treetop.federation.task import LAST_SECOND, MAX_CYCLES, MAX_PARTIES, MAX_WEEKS, Deadlines, LeastReports
 from treetop.federation.wire.item_lists import ItemList
+from treetop.federation.wire.uploads import MAX_TICKETS
 from treetop.mechanisms.defaults import DEFAULT_BUDGET, DEFAULT_K
 from treetop.oracles.set_question import SetQuestion
 from treetop.oracles.set_reports import MAX_ITEMS
@@ -100,8 +101,10 @@ class QuestionWanted(Wanted):
     )  # fmt: skip
     reading: Word | None = Field(default=None, description="Devices hold sets: what a count is, holders by default.")
     settings: dict[Word, Word] = Field(default_factory=dict, max_length=200, description="As --set of the commands.")
-    parties: list[Word] = Field(default_factory=list, description="The largest first; none named: all.")
-    expected: dict[Word, int] = Field(
+    parties: list[Word] = Field(
+        default_factory=list, max_length=MAX_PARTIES, description="The largest first; none named: all."
+    )
+    expected: dict[Word, Annotated[int, Field(ge=1, le=MAX_TICKETS)]] = Field(
         default_factory=dict, description="Users of parties, where they are known; otherwise as the settings say."
     )
     max_times_expected: int = Field(

@@ -16,6 +16,7 @@ from treetop.adapters.http.retrying_connection import checked_url
 from treetop.adapters.http.service_limits import ServiceLimits
 from treetop.adapters.store_choice import StoreLocation, chosen, store_problems
 from treetop.errors import InvalidInput
+from treetop.federation.wire.uploads import MAX_TICKETS
 from treetop.toml_files import FilePath, Name, Secret
 
 
@@ -33,8 +34,8 @@ class KnownParty:
     """How many users it should have: a query refuses it with many times as many, and says what share answered."""
 
     def __post_init__(self) -> None:
-        if self.expected_users is not None and self.expected_users < 1:
-            raise InvalidInput(f"expected_users must be 1 at least, found {self.expected_users}")
+        if self.expected_users is not None and not 1 <= self.expected_users <= MAX_TICKETS:
+            raise InvalidInput(f"expected_users must be from 1 to {MAX_TICKETS}, found {self.expected_users}")
         if len(self.key.reveal()) < MIN_SECRET_BYTES:
             raise InvalidInput(f"the key of a party must have {MIN_SECRET_BYTES} characters at least")
         checked_url(self.url)

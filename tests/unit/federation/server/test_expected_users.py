@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 from tests.support.federations import Federation, crowd, items, order
 
 from treetop.adapters.memory.ports import MemoryChannel
@@ -13,7 +14,9 @@ from treetop.answers.answer import Answer
 from treetop.errors import InvalidInput, QueryFailed
 from treetop.federation.server.party_poller import MissingPolicy
 from treetop.federation.service_ports import Collected, Counting, ReportCollection
+from treetop.federation.wire.uploads import MAX_TICKETS
 from treetop.oracles.frequency_oracle import Tally
+from treetop.services.server.schemas import OrderWanted
 from treetop.trie.user_groups import Group
 from treetop.wording import Note
 
@@ -129,6 +132,20 @@ def test_a_party_that_grew_is_counted_and_flagged(mode: str, times: int, flagged
     assert [party["coverage"] for party in content["parties"]] == [float(times), 1.0, 1.0]
     assert content["covered"] == {"users": users, "of": "expected", "known": 1500, "share": users / 1500}
     assert Answer.from_json(content).to_json() == content
+
+
+def test_the_most_users_that_can_be_expected_can_be_read_back() -> None:
+    most = dict.fromkeys(SIZES, MAX_TICKETS)
+    content = federation("one-shot", expected=most, max_times_expected=1000).query().run().content
+    assert [party["expected"] for party in content["parties"]] == [MAX_TICKETS] * 3
+    assert content["covered"]["known"] == 3 * MAX_TICKETS
+    assert Answer.from_json(content).to_json() == content
+    for users in (0, MAX_TICKETS + 1, 1 << 64, 1.5, True):
+        with pytest.raises(InvalidInput):
+            order("canopy", "one-shot", "abc", expected={"a": users})
+        with pytest.raises(ValidationError):
+            OrderWanted.model_validate({"name": "x", "expected": {"a": users}})
+    assert OrderWanted.model_validate({"name": "x", "expected": most}).expected == most
 
 
 def test_the_multiple_is_part_of_the_order() -> None:

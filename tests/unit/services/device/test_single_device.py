@@ -331,6 +331,27 @@ def test_a_campaign_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
     assert not (tmp_path / "ledger").exists()
 
 
+def test_a_week_is_paid_for_once_the_list_of_its_task_is_there(tmp_path: Path) -> None:
+    opened = Campaign(template_of(replace(CATALOGUE, name="weekly")), int(time.time()) - 100, weeks=2)
+    ends = opened.ends(0, 0)
+    week = replace(
+        CATALOGUE, name=opened.task_name(0, 0), campaign=opened.week(0, 0),
+        deadlines=Deadlines(opened.opens(0, 0), ends, ends),
+    )  # fmt: skip
+    party, entropy = FakeParty(week, campaign=opened), FixedEntropy(1)
+    with serving(party) as url:
+        player = Player(party, url, tmp_path)
+        assert player.run(lambda: "latte", entropy=entropy) is None
+        party.items = ItemList(("chai",)).document
+        with pytest.raises(PeerViolation, match="list"):
+            player.run(lambda: "latte", entropy=entropy)
+        assert not (tmp_path / "ledger").exists()
+        assert entropy.total == 0
+        party.items = DRINKS.document
+        player.run(lambda: "latte", entropy=entropy)
+    assert (tmp_path / "ledger").exists()
+
+
 def test_a_forged_ticket_is_noticed_before_anything_is_spent(tmp_path: Path) -> None:
     party = FakeParty(fleet_task())
     party.fault = lambda path, body: (200, b'{"verdicts":["ticket_forged"]}', {}) if "ticket-checks" in path else None

@@ -8,6 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from http.client import HTTPConnection
+from itertools import islice
+from random import Random
 
 import pytest
 from tests.support.clocks import NOW
@@ -27,6 +29,7 @@ from tests.support.parties import (
     settings,
     task,
 )
+from tests.vectors.document_vectors import ACCEPTED, mutants, verdict
 
 from treetop.adapters.http.endpoint_settings import AccessKey
 from treetop.adapters.memory.report_store import MemoryReportStore
@@ -198,6 +201,15 @@ def test_a_task_of_another_digest_or_stranger_is_refused(port: int) -> None:
     assert is_problem(ask(port, "PUT", "/v1/tasks/" + "0" * 64, document(ONE_SHOT), SERVER_KEY), 400)
     for content in (b"", b"{}", b"[" * 5000, document(ONE_SHOT).replace(b"a", b"b")):
         assert is_problem(ask(port, "PUT", PATH, content, SERVER_KEY), 400)
+
+
+def test_a_signed_task_of_wrong_types_is_a_problem_of_its_sender(port: int) -> None:
+    content = ONE_SHOT.canonical_bytes().decode()
+    spoilt = [each for each in islice(mutants(content, Random(1)), 60) if verdict("task", each) != ACCEPTED]  # noqa: S311
+    assert len(spoilt) > 40
+    for each in spoilt:
+        document_of = signed("task", each.encode("ascii", errors="backslashreplace"), SIGNING)
+        assert is_problem(ask(port, "PUT", PATH, document_of, SERVER_KEY), 400)
 
 
 def test_messages_are_numbered_kept_and_answered(port: int) -> None:
