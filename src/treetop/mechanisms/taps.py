@@ -46,7 +46,8 @@ class TapsParameters(TapParameters):
     @cached_property
     def pruned_levels(self) -> tuple[int, ...]:
         """Return g_s + 1 .. 2 g_s and g - g_s .. g (Alg. 4, line 7)."""
-        g, g_s = self.levels, self.shared_levels
+        g = self.levels
+        g_s = self.shared_levels
         first, last = range(g_s + 1, 2 * g_s + 1), range(g - g_s, g + 1)
         return tuple(h for h in range(g_s + 1, g + 1) if h in first or h in last)
 
@@ -129,7 +130,8 @@ def prune(
     validated_0, validated_1 = validated
     if not (validated_0.reports and validated_1.reports):
         return domain, "not pruned: a validation set has no reports"
-    k, epsilon = parameters.k, parameters.epsilon
+    k = parameters.k
+    epsilon = parameters.epsilon
     infrequent = consensus(lists.infrequent, ascending(validated_0), k, epsilon, gamma)
     contrasting = consensus(by_contrast(lists, validated_1), ascending(validated_1), k, epsilon, gamma)
     least = 2 << (domain.length - parameters.lengths[h - 1])  # d_min = 2 * 2^step

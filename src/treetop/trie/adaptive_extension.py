@@ -45,13 +45,14 @@ def drift(frequencies: Frequencies, k: int, k_star: int, sigma: float, drift_ran
     """Return eta = round(min(k, E(x))), not below 0, by Eq. 10.
 
     E(x) is the sum over x of x Pr(X_k* <= X_k*+x). The printed range of x starts below zero and ends at an
-    undefined pi: `positive` is x = 1 .. min(k, d - k*); `printed` takes pi for d and the places that exist.
+    undefined pi: `positive` is x = 1 .. min(k, d - k*); `printed` takes pi for d and the ranks that exist.
     """
     d = len(frequencies)
-    first, last = (1, d - k_star) if drift_range == "positive" else (max(k_star - k + 1, 1 - k_star), d - k)
+    first = 1 if drift_range == "positive" else max(k_star - k + 1, 1 - k_star)
+    last = d - k_star if drift_range == "positive" else d - k
     f = frequencies[: k_star + k].tolist()
-    places = range(first, min(k, last) + 1)
-    expected = sum(x * overtaking(f[k_star - 1] - f[k_star + x - 1], sigma) for x in places)
+    ranks = range(first, min(k, last) + 1)
+    expected = sum(x * overtaking(f[k_star - 1] - f[k_star + x - 1], sigma) for x in ranks)
     return max(0, round(min(k, expected)))
 
 

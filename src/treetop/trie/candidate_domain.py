@@ -39,9 +39,9 @@ class CandidateDomain:
 
     def without(self, pruned: Codes) -> "CandidateDomain":
         """Return the domain with the pruned prefixes left out."""
-        places = np.searchsorted(self.prefixes, pruned)
-        inside = places < len(self)
-        found = places[inside][self.prefixes[places[inside]] == pruned[inside]]
+        indices = np.searchsorted(self.prefixes, pruned)
+        inside = indices < len(self)
+        found = indices[inside][self.prefixes[indices[inside]] == pruned[inside]]
         return CandidateDomain(self.length, np.delete(self.prefixes, found))
 
     def slots_of(self, values: Codes) -> Counts:

@@ -37,10 +37,10 @@ class Seeds:
     @classmethod
     def best(cls, prefixes: Codes, bounds: Frequencies, clear: ScoredCandidates, users: int) -> "Seeds":
         """Take those of ascending prefixes with the best bounds; known are the counts of what noise would not show."""
-        places = np.sort(np.argsort(-bounds, kind="stable")[:SEEDS])
-        known = np.where(clear.scores[places] > 0, clear.counts[places] / users, 0.0)
+        indices = np.sort(np.argsort(-bounds, kind="stable")[:SEEDS])
+        known = np.where(clear.scores[indices] > 0, clear.counts[indices] / users, 0.0)
         shares = np.round(np.minimum(known, 1 - 10.0**-SHARE_DIGITS), SHARE_DIGITS)
-        return cls(tuple(prefixes[places].tolist()), tuple(shares.tolist()))
+        return cls(tuple(prefixes[indices].tolist()), tuple(shares.tolist()))
 
     @classmethod
     def read(cls, given: Any) -> "Seeds":
@@ -73,9 +73,9 @@ class Seeds:
         found = np.zeros(len(prefixes) + 1)
         if self.codes and len(prefixes):
             above = prefixes_of(self.within(bits), bits, length)
-            places = np.minimum(np.searchsorted(prefixes, above), len(prefixes) - 1)
-            places[prefixes[places] != above] = len(prefixes)
-            np.add.at(found, places, self.shares)
+            indices = np.minimum(np.searchsorted(prefixes, above), len(prefixes) - 1)
+            indices[prefixes[indices] != above] = len(prefixes)
+            np.add.at(found, indices, self.shares)
         return found[:-1]
 
 

@@ -42,11 +42,14 @@ def sum_threshold(candidates: int) -> float:
 @cache
 def best_set_threshold(parties: int, candidates: int) -> float:
     """Return z, above which noise lifts the best set of any candidate in 5 % of runs at most."""
-    low, high = 0.0, 40.0
+    low = 0.0
+    high = 40.0
     while high - low > 1e-9:
         middle = (low + high) / 2
-        too_low = best_set_tail(parties, middle) > FALSE_ALARMS / candidates
-        low, high = (middle, high) if too_low else (low, middle)
+        if best_set_tail(parties, middle) > FALSE_ALARMS / candidates:
+            low = middle
+        else:
+            high = middle
     return high
 
 

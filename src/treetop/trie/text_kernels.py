@@ -40,8 +40,8 @@ def all_ends(children: Any) -> Any:
     starts = np.zeros(symbols * nodes + 1, dtype=np.int64)
     chunks, zeros = [0], [0]
     waiting = np.empty((CHUNK_BITS + 1, 4), dtype=np.int64)
-    for place in range(symbols * nodes):
-        waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3] = CHUNK_BITS, 0, place // nodes, place % nodes
+    for index in range(symbols * nodes):
+        waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3] = CHUNK_BITS, 0, index // nodes, index % nodes
         open_ = 1
         while open_:
             open_ -= 1
@@ -55,7 +55,7 @@ def all_ends(children: Any) -> Any:
                     waiting[open_, 0], waiting[open_, 1] = left, chunk << 1 | bit
                     waiting[open_, 2], waiting[open_, 3] = (symbol, child) if child >= 0 else (-1 - child, 0)
                     open_ += 1
-        starts[place + 1] = len(chunks) - 1
+        starts[index + 1] = len(chunks) - 1
     return np.array(chunks)[1:].astype(np.int16), np.array(zeros)[1:].astype(np.int16), starts
 
 
@@ -88,32 +88,32 @@ def likeliest_codes(
     code, nodes = np.empty(len(highest), dtype=np.int64), children.shape[1]
     heap, texts, stops = [(0.0, 0, UNTRIED)], [np.uint8(0)], [0]
     heap.pop()
-    for place in range(len(highest) - 1):
-        begun[place, 0], begun[place, 1], begun[place, 2], begun[place, 3] = -1, 0, place + 1, 0
-        begun[place, 4], begun[place, 5], reached[place] = END, 0, 0.0
-        heappush(heap, (-highest[place + 1, 0], place, UNTRIED))
+    for index in range(len(highest) - 1):
+        begun[index, 0], begun[index, 1], begun[index, 2], begun[index, 3] = -1, 0, index + 1, 0
+        begun[index, 4], begun[index, 5], reached[index] = END, 0, 0.0
+        heappush(heap, (-highest[index + 1, 0], index, UNTRIED))
     looked_at = len(highest) - 1
     while heap and looked_at < effort and heap[0][0] <= -floor:
-        _, place, rank = heappop(heap)
-        length, depth, symbol, node = begun[place, 2], begun[place, 3], begun[place, 4], begun[place, 5]
+        _, index, rank = heappop(heap)
+        length, depth, symbol, node = begun[index, 2], begun[index, 3], begun[index, 4], begun[index, 5]
         row = length * (length - 1) // 2 + depth
         if rank >= CHUNK_VALUES:  # a whole code
             code[depth] = rank - CHUNK_VALUES
             for before in range(depth - 1, -1, -1):
-                code[before], place = begun[place, 1], begun[place, 0]
+                code[before], index = begun[index, 1], begun[index, 0]
             write_text(children, code[:length], texts)
             stops.append(len(texts))
             continue
         if depth == length - 1:
             for end in range(starts[symbol * nodes + node], starts[symbol * nodes + node + 1]):
-                score = reached[place] + scores[row, ends[end]] + zeros[end] * BIT
-                heappush(heap, (-score, place, CHUNK_VALUES + ends[end]))
+                score = reached[index] + scores[row, ends[end]] + zeros[end] * BIT
+                heappush(heap, (-score, index, CHUNK_VALUES + ends[end]))
             continue
         rank += rank == UNTRIED
         chunk = orders[row, rank]
         if rank + 1 < CHUNK_VALUES:
-            best = reached[place] + scores[row, orders[row, rank + 1]] + highest[length, depth + 1]
-            heappush(heap, (-best, place, rank + 1))
+            best = reached[index] + scores[row, orders[row, rank + 1]] + highest[length, depth + 1]
+            heappush(heap, (-best, index, rank + 1))
         symbol, node, goes_on = read_on(children, symbol, node, chunk)
         rest = highest[length, depth + 1]
         if depth + 2 == length:  # few chunks end a text, or none does
@@ -122,8 +122,8 @@ def likeliest_codes(
                 rest = max(rest, scores[row + 1, ends[end]] + zeros[end] * BIT)
         if goes_on and rest > -np.inf:
             new = looked_at
-            begun[new, 0], begun[new, 1], begun[new, 2], begun[new, 3] = place, chunk, length, depth + 1
-            begun[new, 4], begun[new, 5], reached[new] = symbol, node, reached[place] + scores[row, chunk]
+            begun[new, 0], begun[new, 1], begun[new, 2], begun[new, 3] = index, chunk, length, depth + 1
+            begun[new, 4], begun[new, 5], reached[new] = symbol, node, reached[index] + scores[row, chunk]
             heappush(heap, (-reached[new] - rest, new, UNTRIED))
             looked_at += 1
     return np.array(texts)[1:], np.array(stops)[1:] - 1

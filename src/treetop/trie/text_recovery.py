@@ -96,7 +96,7 @@ class WeighedCodes:
     def of(cls, gains: Gains, bits: float = inf) -> "WeighedCodes":
         """Add up the repetitions of every code; the floor is set by the bits of the hash."""
         lengths = np.arange(1, len(gains) + 1)
-        scores = np.array([gains[place::length].sum(axis=0) for length in lengths for place in range(length)])
+        scores = np.array([gains[index::length].sum(axis=0) for length in lengths for index in range(length)])
         scores -= CHUNK_BITS * BIT
         last = lengths.cumsum() - 1
         best = scores.max(axis=1)

@@ -27,11 +27,11 @@ def read_unary(bits: Bits, count: int, greatest: int = UNBOUNDED) -> tuple[Count
     starts = np.append(0, zeros[:-1] + 1)
     greatest_ones, last = np.divmod(zeros - starts, greatest)
     in_all = (greatest_ones + 1).cumsum()
-    place = min(int(in_all.searchsorted(count)), len(in_all) - 1) if count else 0
-    numbers = np.full(in_all[place], greatest, dtype=np.int64)
-    numbers[in_all[: place + 1] - 1] = last[: place + 1]
-    beyond = int(in_all[place]) - count  # the last run went on with numbers that are not asked for
-    end = starts[place] + greatest * (int(greatest_ones[place]) + 1 - beyond) if beyond > 0 else zeros[place] + 1
+    index = min(int(in_all.searchsorted(count)), len(in_all) - 1) if count else 0
+    numbers = np.full(in_all[index], greatest, dtype=np.int64)
+    numbers[in_all[: index + 1] - 1] = last[: index + 1]
+    beyond = int(in_all[index]) - count  # the last run went on with numbers that are not asked for
+    end = starts[index] + greatest * (int(greatest_ones[index]) + 1 - beyond) if beyond > 0 else zeros[index] + 1
     return numbers[:count], bits[end:]
 
 

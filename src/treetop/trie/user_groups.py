@@ -69,7 +69,8 @@ def with_validation_sets(sizes: GroupSizes, pruned_levels: Sequence[int], beta: 
 
 def ramped_groups(users: int, levels: int) -> GroupSizes:
     """GTF: level i from 0 gets floor(n / 2g + i n / (g (g + 1))) users, the last one also the remainder."""
-    n, g = users, levels
+    n = users
+    g = levels
     sizes = [n * (g + 1 + 2 * i) // (2 * g * (g + 1)) for i in range(g)]
     sizes[-1] += n - sum(sizes)
     return {Group(h): size for h, size in enumerate(sizes, start=1)}

@@ -94,7 +94,8 @@ def candidates_of(facts: PublicFacts["CanopyParameters"], level: int) -> int:
 
 def decode_deviation(facts: PublicFacts["CanopyParameters"], level: int, content: Any) -> float:
     """Run by the server: s_i, which a whole number of reports, not more than the level has devices, must explain."""
-    what, users = "deviation", facts.member.users
+    what = "deviation"
+    users = facts.member.users
     oracle = facts.parameters.oracle_for(candidates_of(facts, level))
     one = users * float(np.sqrt(oracle.variance(0.0, 1)))
     deviation = decimal(what, content, FINEST * users * (1 - SLACK), one * (1 + SLACK))

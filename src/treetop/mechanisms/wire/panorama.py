@@ -1,7 +1,7 @@
 """What server and parties of Panorama send each other, and how it is written and read, strictly.
 
-Counts travel packed, in as many bits as `bits` says, and s_i is computed from the number of reports by whoever reads
-them: nothing that no report could give can be said.
+The JSON calls codes `names`. Counts travel packed, in the number of bits that `bits` states. The reader computes s_i
+from the number of reports, so a count that no reports could give is refused.
 """
 
 from collections.abc import Sequence
@@ -46,17 +46,17 @@ if TYPE_CHECKING:
 ESCAPED_BITS = LARGEST_UNARY + 2 + COUNT_BITS
 """Of a count at most: the ones, a sign, the value."""
 FEW_BYTES = 1 << 16
-"""Of conspicuous names, whatever the bits of a name."""
+"""Of conspicuous codes, whatever the bits of a code."""
 
 
 @dataclass(frozen=True, eq=False)
 class FirstCounts:
-    """Party to server: the reports of every kind, the counts of all listed names, and what else is conspicuous."""
+    """Party to server: r_0 .. r_m, the counts of F for all listed items, and U."""
 
     kinds: tuple[int, ...]
     listed: QuantisedCounts
     others: ConspicuousCodes
-    """None of them where only the list is counted."""
+    """U; empty where only the list is counted."""
 
     @property
     def bits(self) -> int:
@@ -66,9 +66,10 @@ class FirstCounts:
     def to_json(self) -> Any:
         """Run by the party."""
         return {
-            "kinds": list(self.kinds), "listed": packed_text(self.listed.to_bytes()),
+            "kinds": list(self.kinds),
+            "listed": packed_text(self.listed.to_bytes()),
             "others": [len(self.others.codes), packed_text(self.others.to_bytes())],
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,16 +185,16 @@ class UploadReader:
         said = rows("kinds", fields["kinds"], len(devices), len(devices))
         kinds = tuple(whole("reports", reports, 0, most) for reports, most in zip(said, devices, strict=True))
         counts = self.counts(fields["listed"], len(listed), sum(kinds))
-        number, names = rows("other names", fields["others"], 2, 2)
+        number, packed = rows("other names", fields["others"], 2, 2)
         taken = np.append(listed, code_array([no_name(self.bits)], self.bits))
         most = 0 if tau is None or not kinds[0] else (1 << self.bits) - len(np.unique(taken))
-        others = self._conspicuous(names, whole("number of other names", number, 0, most), kinds[0], tau or 0.0)
+        others = self._conspicuous(packed, whole("number of other names", number, 0, most), kinds[0], tau or 0.0)
         known = np.intersect1d(others.codes, taken)
         require(not len(known), "other names", "none that are counted anyway", len(known))
         return FirstCounts(kinds, counts, others)
 
     def _conspicuous(self, content: Any, number: int, reports: int, tau: float) -> ConspicuousCodes:
-        """Read names above tau: none of them higher above it than all reports would lift it."""
+        """Read U: no code higher above tau than all reports would lift it."""
         data = packed_bytes("other names", content, ((1 << self.bits) >> 2) + FEW_BYTES)
         found = ConspicuousCodes.from_bytes(data, number, self.bits)
         highest = normal_scores(np.array([reports]), np.array([float(max(reports, 1))]), self.oracle.q)
@@ -202,11 +203,11 @@ class UploadReader:
         require(found_most <= most, "steps above tau", f"{most} at most", found_most)
         return found
 
-    def counts(self, content: Any, names: int, reports: int, *, signed: bool | None = None) -> QuantisedCounts:
-        """Read the counts of so many names in the range that so many reports can give; without any, nothing is sent."""
+    def counts(self, content: Any, codes: int, reports: int, *, signed: bool | None = None) -> QuantisedCounts:
+        """Read the counts of a number of codes in the range that the reports can give; without any, nothing is sent."""
         signed = self.signed if signed is None else signed
         deviation = noise_deviation(self.users, reports, self.oracle)
-        number = names if reports else 0
+        number = codes if reports else 0
         data = packed_bytes("counts", content, -(-number * ESCAPED_BITS // 8))
         found = QuantisedCounts.from_bytes(data, number, deviation, signed)
         largest = self.users * (1 - self.oracle.q) / (self.oracle.p - self.oracle.q)
@@ -215,11 +216,11 @@ class UploadReader:
         require(int(values.max(initial=0)) <= most, "counts", f"{most} steps at most", values.max(initial=0))
         return found
 
-    def chunk_counts(self, content: Any, names: int, kinds: Sequence[int]) -> ChunkCounts:
-        """Read the counts of all values of every chunk behind so many names."""
+    def chunk_counts(self, content: Any, codes: int, kinds: Sequence[int]) -> ChunkCounts:
+        """Read the counts of all values of every chunk behind a number of codes."""
         said = rows("chunks", record("chunk counts", content, {"chunks"})["chunks"], len(kinds) - 1, len(kinds) - 1)
         pairs = zip(said, kinds[1:], strict=True)
-        return ChunkCounts(tuple(self.counts(each, names * CHUNK_VALUES, n, signed=False) for each, n in pairs))
+        return ChunkCounts(tuple(self.counts(each, codes * CHUNK_VALUES, n, signed=False) for each, n in pairs))
 
     def findings(self, content: Any, wanted: SupportWanted, kinds: Sequence[int]) -> PanoramaFindings:
         """Read the support of the codes that were asked for, and of the one for users without a code."""
@@ -244,7 +245,7 @@ class UploadReader:
 
 @dataclass(frozen=True)
 class PanoramaWire(WireForm[PanoramaParameters]):
-    """What Panorama sends over one list: nothing and the first counts, names and counts, chunks, signed counts."""
+    """What Panorama sends in steps 1 to 4: first counts; A and its counts; R and its chunks; T, Q and their support."""
 
     panorama: "Panorama"
 
@@ -253,13 +254,13 @@ class PanoramaWire(WireForm[PanoramaParameters]):
         return 2 + self.panorama.discovers * (1 + self.panorama.texts)
 
     def max_message_bytes(self, parameters: PanoramaParameters) -> int:
-        """Return the bytes of all names that are asked about, or of the closing round's with their chunks."""
-        name = code_bytes(parameters.bits)
-        closing = self._most_wanted(parameters) * (name + 2 * parameters.text_chunks + 3)
-        return MESSAGE_HEAD + max(MAX_ASKED * name, closing)
+        """Return the bytes of A, or of T and Q with their chunks."""
+        code = code_bytes(parameters.bits)
+        closing = self._most_wanted(parameters) * (code + 2 * parameters.text_chunks + 3)
+        return MESSAGE_HEAD + max(MAX_ASKED * code, closing)
 
     def max_reply_bytes(self, parameters: PanoramaParameters, levels: Levels) -> int:
-        """Return the bytes of the first counts, or of all chunks behind the names that are read."""
+        """Return the bytes of the first counts, or of all chunks behind R."""
         first = packed_length(-(-len(self.panorama.listed) * ESCAPED_BITS // 8))
         first += packed_length(((1 << parameters.bits) >> 2) + FEW_BYTES)
         chunk = packed_length(-(-MAX_READ * CHUNK_VALUES * ESCAPED_BITS // 8))
@@ -269,12 +270,13 @@ class PanoramaWire(WireForm[PanoramaParameters]):
         return parameters.k + SPARE + max(MAX_READ, parameters.k + SPARE)
 
     def encode_message(self, message: object) -> Any:
-        """Run by the server: names, and in the closing round the chunks of those that were read."""
+        """Run by the server: codes, and in step 4 the chunks of those with a text."""
         return None if message is None else cast(CountsWanted | ChunksWanted | SupportWanted, message).to_json()
 
     def decode_message(self, facts: PublicFacts[PanoramaParameters], content: Any) -> object:
-        """Run by the party: nothing at first; then names to be counted, to be read, to be counted for good."""
-        number, bits = len(facts.messages), facts.parameters.bits
+        """Run by the party: nothing at first; then A, R, and T with Q."""
+        number = len(facts.messages)
+        bits = facts.parameters.bits
         if number == 0:
             return super().decode_message(facts, content)
         if number == self.uploads(facts.parameters) - 1:
@@ -293,24 +295,26 @@ class PanoramaWire(WireForm[PanoramaParameters]):
         return {"counts": packed_text(cast(QuantisedCounts, upload).to_bytes())}
 
     def decode_upload(self, facts: PublicFacts[PanoramaParameters], content: Any) -> Upload:
-        """Run by the server: the counts of the newest message's names, in the range that reports can give."""
-        reader, plan = self._reader(facts), self.panorama.plan(facts.parameters, facts.roster)
+        """Run by the server: the counts of the newest message's codes, in the range that reports can give."""
+        reader = self._reader(facts)
+        plan = self.panorama.plan(facts.parameters, facts.roster)
         if len(facts.messages) == 1:
             devices = [facts.max_reports.get(1 + kind, 0) for kind in range(len(plan.weights))]
             return reader.first(
                 content, devices, self.panorama.listed.codes, plan.tau if self.panorama.discovers else None
             )
-        kinds, asked = cast(FirstCounts, facts.uploads[0]).kinds, facts.messages[-1]
+        kinds = cast(FirstCounts, facts.uploads[0]).kinds
+        asked = facts.messages[-1]
         if isinstance(asked, CountsWanted):
             return reader.counts(record("counts", content, {"counts"})["counts"], len(asked.codes), kinds[0])
         return reader.chunk_counts(content, len(cast(ChunksWanted, asked).codes), kinds)
 
     def encode_findings(self, facts: PublicFacts[PanoramaParameters], findings: Findings) -> Any:
-        """Run by the party: the support of every name that was asked for."""
+        """Run by the party: the support of every code that was asked for."""
         return cast(PanoramaFindings, findings).to_json()
 
     def decode_findings(self, facts: PublicFacts[PanoramaParameters], content: Any) -> Findings:
-        """Run by the server: the support of every name that it asked for."""
+        """Run by the server: the support of every code that it asked for."""
         kinds = cast(FirstCounts, facts.uploads[0]).kinds
         return self._reader(facts).findings(content, cast(SupportWanted, facts.messages[-1]), kinds)
 

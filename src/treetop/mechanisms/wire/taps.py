@@ -125,7 +125,8 @@ def _decode_list(
     facts: PublicFacts["TapsParameters"], level: int, content: Any, shared: Codes | None
 ) -> PruningCandidates:
     fields = record("pruning list", content, {"infrequent", "frequent", "frequencies"})
-    parameters, length = facts.parameters, facts.lengths[level]
+    parameters = facts.parameters
+    length = facts.lengths[level]
     infrequent, frequent = (
         codes(f"{name} prefixes", fields[name], length, parameters.bits, least=1, most=2 * parameters.k)
         for name in ("infrequent", "frequent")
@@ -134,7 +135,8 @@ def _decode_list(
     above = largest_frequency(facts, level)
     frequencies = decimals("frequencies", fields["frequencies"], len(frequent), -above, above)
     if shared is not None:
-        step, known = length - parameters.lengths[parameters.shared_levels], set(shared.tolist())
+        step = length - parameters.lengths[parameters.shared_levels]
+        known = set(shared.tolist())
         below = all(prefix >> step in known for prefix in (*infrequent.tolist(), *frequent.tolist()))
         require(below, "prefixes of a pruning list", "those that the shared trie leads to", "others")
     return PruningCandidates(length, infrequent, frequent, frequencies)
