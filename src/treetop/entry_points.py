@@ -17,7 +17,10 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
 
     def __init__(self, kind: str, own: Mapping[str, Entry], group: str, checked: Callable[[object], Entry]) -> None:
         """Take what an entry is called, Treetop's own, the group of entry points, and what refuses a wrong object."""
-        self._kind, self._own, self._group, self._checked = kind, own, group, checked
+        self._kind = kind
+        self._own = own
+        self._group = group
+        self._checked = checked
         self._loaded: dict[str, Entry] = {}
 
     @cached_property
@@ -30,7 +33,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
             if point.name in self._own or point.name in added:
                 first = added[point.name].value if point.name in added else "treetop"
                 owners = f"{first} and {point.value}"
-                raise InvalidInput(f"the {self._kind} {point.name!r} must have one owner, found {owners}")
+                raise InvalidInput("entry_point_owners", kind=self._kind, name=point.name, owners=owners)
             added[point.name] = point
         return added
 
@@ -53,9 +56,11 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
             except InvalidInput:
                 raise
             except Exception as error:  # another package's code may fail in any way
-                raise InvalidInput(f"the {self._kind} {name!r} cannot be loaded from {point.value}: {error}") from error
+                raise InvalidInput(
+                    "entry_point_unloadable", kind=self._kind, name=name, value=point.value, reason=error
+                ) from error
             found = getattr(entry, "name", None)
             if found != name:
-                raise InvalidInput(f"the entry point {name!r} must be named like its {self._kind}, found {found!r}")
+                raise InvalidInput("entry_point_name", name=name, kind=self._kind, found=found)
             self._loaded[name] = entry
         return self._loaded[name]

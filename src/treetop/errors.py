@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from treetop.public_text import visible
-from treetop.wording import word
+from treetop.wording import Note, word
 
 LONGEST_FOUND = 400
 """Of what a peer sent, in a message about it."""
@@ -27,7 +27,7 @@ class TreetopError(Exception):
 
     def __init__(self, code: str = "", /, **parameters: Any) -> None:
         super().__init__(code)
-        self.parameters = parameters
+        self.parameters = {name: _plain(value) for name, value in parameters.items()}
         if _CODE.fullmatch(code):
             self.code = code
 
@@ -40,6 +40,13 @@ class TreetopError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         # Subclasses take other arguments than `args`, so the default way to copy an error to a worker would fail.
         return _rebuild, (type(self), self.args, self.__dict__)
+
+
+def _plain(value: object) -> object:
+    """Return what JSON can carry as it is, and the text of anything else: a path, another error, a group."""
+    if isinstance(value, list | tuple):
+        return tuple(_plain(entry) for entry in value)
+    return value if value is None or isinstance(value, str | int | float | Note) else str(value)
 
 
 def _rebuild(kind: type[TreetopError], args: tuple[object, ...], fields: dict[str, Any]) -> TreetopError:

@@ -15,7 +15,8 @@ class MissingExtra(InvalidInput):
     """Something that needs a package which Treetop does without otherwise; the message is the command to get it."""
 
     def __init__(self, what: str, extra: str, module: str | None) -> None:
-        self.extra, self.module = extra, module
+        self.extra = extra
+        self.module = module
         super().__init__(f'{what} needs {module}, which is not installed: pip install "{DISTRIBUTION}[{extra}]"')
 
 

@@ -13,7 +13,8 @@ from typing import IO
 
 from treetop.errors import InvalidInput
 
-FOR_OWNER, FOLDER_FOR_OWNER = 0o600, 0o700
+FOR_OWNER = 0o600
+FOLDER_FOR_OWNER = 0o700
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -117,7 +118,4 @@ def check_private(path: Path) -> None:
 def _refuse_open(path: Path, found: os.stat_result) -> None:
     mode = stat.S_IMODE(found.st_mode)
     if mode & OTHERS:
-        raise InvalidInput(
-            f"{path} holds a secret and must be for its owner alone, expected mode 600, found {mode:o}: "
-            f"chmod 600 {quote(str(path))}"
-        )
+        raise InvalidInput("secret_readable_by_others", path=path, mode=mode, quoted=quote(str(path)))

@@ -25,10 +25,14 @@ _SECRET_ENDINGS = ("_file", "_env")
 _LIKE_AN_ADDRESS = re.compile(r"://|:.*@|//.*@|pass\w*\s*=")
 """The secret itself where its name should be: it is not shown."""
 _EXPECTED = {
-    "string_type": ("a text", "str"), "int_type": ("a whole number", "int"), "float_type": ("a number", "float"),
-    "bool_type": ("true or false", "bool"), "tuple_type": ("a list", ""), "dict_type": ("a table", ""),
+    "string_type": ("a text", "str"),
+    "int_type": ("a whole number", "int"),
+    "float_type": ("a number", "float"),
+    "bool_type": ("true or false", "bool"),
+    "tuple_type": ("a list", ""),
+    "dict_type": ("a table", ""),
     "dataclass_type": ("a table", ""),
-}  # fmt: skip
+}
 """What pydantic's errors mean, and how it calls the kind where a field may be of two."""
 
 
@@ -83,37 +87,39 @@ class Secret(FileValue):
         """Read the secret that `{"x_file": name}` or `{"x_env": name}` points to."""
         ((key, name),) = value.items()
         if not isinstance(name, str) or not name or _LIKE_AN_ADDRESS.search(name):
-            raise InvalidInput("must be given by a name, found something else")
+            raise InvalidInput("secret_not_named")
         if key.endswith("_file"):
             try:
                 content = read_secret(source.folder / name).strip()
             except OSError as reason:
-                raise InvalidInput(f"{name} cannot be read: {reason.strerror}") from None
+                raise InvalidInput("secret_unreadable", name=name, reason=reason.strerror) from None
         elif name in source.environment:
             content = source.environment[name].encode().strip()
         else:
-            raise InvalidInput(f"the environment has no variable {name}")
+            raise InvalidInput("environment_missing", name=name)
         if not content:
-            raise InvalidInput(f"the secret in {name} is empty")
+            raise InvalidInput("secret_empty", name=name)
         return cls(content)
 
 
 def _path_beside(value: Any, source: Source) -> Path:
     if not isinstance(value, str) or not value:
-        raise InvalidInput(f"must be a path, found {value!r}")
+        raise InvalidInput("not_a_path", value=value)
     return source.folder / value
 
 
 def _moment(value: Any, _source: Source) -> datetime:
     if not isinstance(value, dict) or set(value) != {"date"}:
-        raise InvalidInput(f"must be a date or a time, found {value!r}")
+        raise InvalidInput("not_a_date", value=value)
     moment = datetime.fromisoformat(value["date"])
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _name(value: Any, _source: Source) -> str:
     if problem := name_problem(value):
-        raise InvalidInput(problem if isinstance(value, str) else f"must be a text, found {value!r}")
+        if isinstance(value, str):
+            raise InvalidInput("name_malformed", problem=problem)
+        raise InvalidInput("not_a_text", value=value)
     return str(value)
 
 
@@ -130,7 +136,7 @@ def read_toml(path: Path, shape: type[Shape], environment: Mapping[str, str] | N
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as reason:
-        raise InvalidInput(f"{path} cannot be read: {reason}") from None
+        raise InvalidInput("settings_unreadable", path=path, reason=reason) from None
     return parse_toml(text, shape, str(path), Source(path.parent, environment or {}))
 
 
@@ -148,7 +154,7 @@ def _parsed(text: str, shape: type[Shape], name: str, source: Source | None) -> 
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as reason:
-        raise InvalidInput(f"{name} is not TOML: {reason}") from None
+        raise InvalidInput("not_toml", name=name, reason=reason) from None
     problems: list[str] = []
     fields_given = _fields_given(shape, content, "", problems)
     # Read strictly, JSON turns lists into tuples and tables into dataclasses, and converts nothing else.
@@ -158,13 +164,15 @@ def _parsed(text: str, shape: type[Shape], name: str, source: Source | None) -> 
     except ValidationError as refusal:
         problems += _found_by_pydantic(refusal.errors(include_url=False))
     if problems:
-        raise InvalidInput(f"{name}: " + "; ".join(problems))
+        raise InvalidInput("settings_file_invalid", name=name, problems=problems)
     return found
 
 
 def _fields_given(shape: Any, table: dict[str, Any], prefix: str, problems: list[str]) -> dict[str, Any]:
     """Return a table by the names of its fields; note keys that are unknown, missing or given twice."""
-    hints, keys, given = get_type_hints(shape), dict[str, list[str]](), dict[str, Any]()
+    hints = get_type_hints(shape)
+    keys = dict[str, list[str]]()
+    given = dict[str, Any]()
     for name in (each.name for each in fields(shape)):
         secret = _within(hints[name], Secret)
         keys[name] = [name + ending for ending in _SECRET_ENDINGS] if secret else [name]
@@ -214,7 +222,8 @@ def _found_by_pydantic(errors: Any) -> list[str]:
     problems: list[str] = []
     wrong_kinds: dict[tuple[str, str], list[str]] = {}
     for error in errors:
-        kind, path = error["type"], error["loc"]
+        kind = error["type"]
+        path = error["loc"]
         expected, tag = _EXPECTED.get(kind, ("", ""))
         path = path[:-1] if path and path[-1] == tag else path  # a field of two kinds has an error for each, by its tag
         where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")

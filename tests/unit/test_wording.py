@@ -57,6 +57,16 @@ def test_every_code_has_a_wording_of_its_parameters() -> None:
             assert not unknown, f"{where}: the wording of {code} expects {unknown}"
 
 
+def test_no_sentence_is_raised() -> None:
+    """Sentences are for packages that extend Treetop: here every error has a code."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in RAISED and node.args:
+                first = node.args[0]
+                named = isinstance(first, ast.Constant) and str(first.value).isidentifier()
+                assert named, f"{path.relative_to(SOURCE)}:{node.lineno} raises a sentence"
+
+
 @pytest.mark.parametrize("catalogue", [NOTES, ERRORS], ids=["notes", "errors"])
 def test_catalogues_are_sorted_by_code(catalogue: dict[str, Wording]) -> None:
     assert list(catalogue) == sorted(catalogue)

@@ -43,23 +43,20 @@ class StoreLocation(FileValue):
 
     def __post_init__(self) -> None:
         if not self.where:
-            raise InvalidInput(f"{_EXPECTED}, found nothing")
+            raise InvalidInput("store_missing", expected=_EXPECTED)
         if "\0" in self.where or (self.address is None and _LIKE_AN_ADDRESS.match(self.where)):
-            raise InvalidInput(
-                f"{_EXPECTED}, found something that is neither and is not shown, as it may hold a password; in an "
-                "address, signs such as @ / ? # in a name or password are written %40 %2F %3F %23"
-            )
+            raise InvalidInput("store_malformed", expected=_EXPECTED)
 
     @classmethod
     def from_file(cls, value: Any, source: Source) -> "StoreLocation":
         """Read a path, or an address without a password."""
         if not isinstance(value, str):
-            raise InvalidInput(_EXPECTED)
+            raise InvalidInput("store_not_text", expected=_EXPECTED)
         address = cls(value).address
         if address is None:
             return cls(str(source.folder / value))
         if address["password"] is not None or "password=" in (address["options"] or ""):
-            raise InvalidInput("an address with a password is a secret: give it by …_url_file or …_url_env")
+            raise InvalidInput("address_with_password")
         return cls(value)
 
     @property
@@ -96,11 +93,12 @@ def store_problems(
 
 def open_stores(where: str, opening: Opening | None = None) -> tuple[RelationalReportStore, RelationalJournal]:
     """Open the store of reports and the journal of one file or database; closing one closes both."""
-    location, opening = StoreLocation(where), opening or Opening()
+    location = StoreLocation(where)
+    opening = opening or Opening()
     with naming("all"):
         if location.address is None:
             if opening.share != "alone":
-                raise InvalidInput("--role needs a PostgreSQL store: an SQLite file has one owner")
+                raise InvalidInput("role_needs_postgres")
             database: Database = SqliteDatabase(Path(where), opening)
         else:
             with needed_for("a PostgreSQL store", "postgres"):

@@ -32,7 +32,9 @@ SCHEMA = 1
 """Of the JSON form that docs/reference/answer_json.md describes; it changes when a key goes or changes its meaning."""
 SOMETIMES = ("truth", "campaign")
 """Keys that are there only where they apply."""
-MAX_NUMBER, MAX_ROWS, MAX_TEXT = 1 << 64, 1 << 22, 1 << 16
+MAX_NUMBER = 1 << 64
+MAX_ROWS = 1 << 22
+MAX_TEXT = 1 << 16
 
 Reader = Callable[[str, Any], Any]
 """Takes the name of a value and what was found there, and refuses what it should not be."""
@@ -133,33 +135,61 @@ def read_answer(content: Any) -> dict[str, Any]:
 
 
 ANSWER: Mapping[str, Reader] = {
-    "mechanism": _text, "oracle": _text, "encoding": _text, "k": _whole, "epsilon": _number,
-    "seed": _or_null(_whole), "items": _list(_object(AnswerItem)), "parties": _list(_object(AnswerParty)),
-    "notes": _list(_note), "choices": _list(_note), "missing": _list(_object(MissingParty)),
-    "truth": _or_null(_object(Truth)), "mode": _text, "task": _or_null(_text), "name": _or_null(_text),
-    "covered": _object(Covered), "levels": _whole, "privacy": _object(Privacy),
-    "fakes_needed": _or_null(_whole), "outside": _or_null(_object(OutsideShare)),
-    "items_per_user": _or_null(_whole), "reading": _one_of(*READINGS),
+    "mechanism": _text,
+    "oracle": _text,
+    "encoding": _text,
+    "k": _whole,
+    "epsilon": _number,
+    "seed": _or_null(_whole),
+    "items": _list(_object(AnswerItem)),
+    "parties": _list(_object(AnswerParty)),
+    "notes": _list(_note),
+    "choices": _list(_note),
+    "missing": _list(_object(MissingParty)),
+    "truth": _or_null(_object(Truth)),
+    "mode": _text,
+    "task": _or_null(_text),
+    "name": _or_null(_text),
+    "covered": _object(Covered),
+    "levels": _whole,
+    "privacy": _object(Privacy),
+    "fakes_needed": _or_null(_whole),
+    "outside": _or_null(_object(OutsideShare)),
+    "items_per_user": _or_null(_whole),
+    "reading": _one_of(*READINGS),
     "campaign": _or_null(_object(CampaignPlace)),
-}  # fmt: skip
+}
 """The keys of an answer in their order, and how each is read."""
 SHAPES: Mapping[type, Mapping[str, Reader]] = {
     CampaignPlace: {
-        "campaign": _text, "cycle": _whole, "week": _whole, "refusals": _object(Refusals),
+        "campaign": _text,
+        "cycle": _whole,
+        "week": _whole,
+        "refusals": _object(Refusals),
         "compared_with": _or_null(_whole),
         "changes": _list(_object(ItemChange)),
     },
     Refusals: dict.fromkeys((each.name for each in fields(Refusals)), _whole),
     ItemChange: {"item": _text, "mark": _or_null(_one_of(*get_args(Mark))), "score": _or_null(_number)},
     AnswerItem: {
-        "item": _text, "count": _number, "frequency": _number, "stderr": _number,
-        "significant": _or_null(_one_of(True, False)), "source": _or_null(_one_of(*get_args(Source))),
+        "item": _text,
+        "count": _number,
+        "frequency": _number,
+        "stderr": _number,
+        "significant": _or_null(_one_of(True, False)),
+        "source": _or_null(_one_of(*get_args(Source))),
         "by_party": _list(_object(PartyCount)),
     },
     PartyCount: {"party": _text, "count": _number, "stderr": _number},
     AnswerParty: {
-        "name": _text, "users": _whole, "uplink_bits": _whole, "implausible": _whole, "share": _number,
-        "expected": _or_null(_whole), "coverage": _or_null(_number), "central": _or_null(_object(CentralGuarantee)),
+        "name": _text,
+        "users": _whole,
+        "uplink_bits": _whole,
+        "implausible": _whole,
+        "share": _number,
+        "expected": _or_null(_whole),
+        "coverage": _or_null(_number),
+        "central": _or_null(_object(CentralGuarantee)),
     },
     CentralGuarantee: {"epsilon": _positive, "delta": _share},
     MissingParty: {"name": _text, "reason": _text, "levels": _whole, "expected": _or_null(_whole)},
@@ -167,5 +197,5 @@ SHAPES: Mapping[type, Mapping[str, Reader]] = {
     Privacy: {"epsilon": _epsilon, "reports_per_user": _whole, "oracle": _text, "not_covered": _text},
     OutsideShare: {"share": _number, "stderr": _number, "true_share": _or_null(_number)},
     Truth: {"f1": _number, "ncr": _number},
-}  # fmt: skip
+}
 """The same of every object in one."""

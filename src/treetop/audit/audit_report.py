@@ -47,6 +47,7 @@ class AuditReport:
     def as_json(self) -> dict[str, Any]:
         """Return verdict, checks and what they cannot see as `treetop audit --json` prints them."""
         return {
-            "verdict": "pass" if self.passed else "fail", "checks": [check.as_json() for check in self.checks],
+            "verdict": "pass" if self.passed else "fail",
+            "checks": [check.as_json() for check in self.checks],
             "not_seen": list(NOT_SEEN),
-        }  # fmt: skip
+        }

@@ -56,9 +56,11 @@ def week_of(campaign: Campaign, cycle: int, week: int, number: int = 0) -> Audit
     opens = campaign.opens(cycle, week) + number
     ends = campaign.ends(cycle, week)
     task = replace(
-        campaign.template, name=campaign.task_name(cycle, week), campaign=campaign.week(cycle, week),
+        campaign.template,
+        name=campaign.task_name(cycle, week),
+        campaign=campaign.week(cycle, week),
         deadlines=Deadlines(opens, ends, ends),
-    )  # fmt: skip
+    )
     return Audited(task, replace(asked.question, task=task.digest), asked.published)
 
 
@@ -68,8 +70,13 @@ class CampaignDevice:
     def __init__(
         self, entropy: Entropy, caps: Caps, factory: DeviceFactory = Device, ledger: LedgerFactory = Ledger
     ) -> None:
-        self._entropy, self._caps, self._factory, self._open = entropy, caps, factory, ledger
-        self._store, self._counter, self.clock = MemoryLedger(), MemoryCounter(), AuditClock()
+        self._entropy = entropy
+        self._caps = caps
+        self._factory = factory
+        self._open = ledger
+        self._store = MemoryLedger()
+        self._counter = MemoryCounter()
+        self.clock = AuditClock()
 
     @property
     def ledger(self) -> Ledger:
@@ -114,7 +121,8 @@ class _Branching:
     def read(self, count: int) -> bytes:
         if len(self._script) < count:
             raise _Branch(count)
-        taken, self._script = self._script[:count], self._script[count:]
+        taken = self._script[:count]
+        self._script = self._script[count:]
         return taken
 
 
@@ -161,11 +169,13 @@ def cycle_law_check(factory: DeviceFactory = Device) -> Check:
 
 def one_week_check(devices: int, factory: DeviceFactory = Device, ledger: LedgerFactory = Ledger) -> Check:
     """Check that a cycle has one week, whatever is missed and asked again, and that it costs once."""
-    campaign, wrong = campaign_of(Budget("1"), weeks=3, cycles=2), 0
+    campaign = campaign_of(Budget("1"), weeks=3, cycles=2)
+    wrong = 0
     for _ in range(devices):
         device = CampaignDevice(SystemEntropy(), _caps(campaign.budget, campaign.cycles), factory, ledger)
         for cycle in range(campaign.cycles):
-            drawn, reports = set[int](), set[Hashable]()
+            drawn = set[int]()
+            reports = set[Hashable]()
             for week in range(campaign.weeks):
                 device.look(campaign, cycle, week)
                 drawn |= {slot.slot for slot in device.ledger.slots if slot.cycle == cycle}
@@ -183,7 +193,8 @@ def one_week_check(devices: int, factory: DeviceFactory = Device, ledger: Ledger
 
 def window_check(ledger: LedgerFactory = Ledger) -> Check:
     """Check that a clock which is set back, and forth again, gives back nothing of a window."""
-    campaign, wrong = campaign_of(Budget("2")), 0
+    campaign = campaign_of(Budget("2"))
+    wrong = 0
     caps = Caps(Fraction(2), Fraction(100), least_slots=3, window=Fraction(4))
     for back in (1, DAY, caps.window_seconds, 2 * caps.window_seconds):
         device = CampaignDevice(SystemEntropy(), caps, ledger=ledger)
@@ -203,7 +214,8 @@ def window_check(ledger: LedgerFactory = Ledger) -> Check:
 
 def caps_check(factory: DeviceFactory = Device, ledger: LedgerFactory = Ledger) -> Check:
     """Check that a campaign costs no more than the owner allows, however many cycles it has."""
-    cycles, wrong = 5, 0
+    cycles = 5
+    wrong = 0
     campaign = campaign_of(Budget("1"), cycles=cycles)
     for per_task, lifetime, window, begun in ((1, 3, 9, 3), (1, 9, 2, 2), (Fraction(1, 2), 9, 9, 0), (1, 9, 9, cycles)):
         # All five cycles lie within one window of 84 days.
@@ -219,8 +231,10 @@ def caps_check(factory: DeviceFactory = Device, ledger: LedgerFactory = Ledger) 
 
 def cycle_loss_check(trials: int, factory: DeviceFactory = Device) -> Check:
     """Check that what many devices show in a cycle, when all of their values change, is bounded by one epsilon."""
-    budget, entropy = BUDGETS[0], SystemEntropy()
-    campaign, costs = campaign_of(budget), set[Fraction]()
+    budget = BUDGETS[0]
+    entropy = SystemEntropy()
+    campaign = campaign_of(budget)
+    costs = set[Fraction]()
     counts: list[Counts] = []
     for values in ((FIRST, SECOND << 1), (SECOND << 1, FIRST)):
         seen: Counts = Counter()
@@ -243,6 +257,9 @@ def _shown(seen: Hashable) -> Hashable:
 def campaign_checks(quick: bool) -> list[Check]:
     """Check whole cycles."""
     return [
-        cycle_law_check(), one_week_check(50 if quick else 500), window_check(), caps_check(),
+        cycle_law_check(),
+        one_week_check(50 if quick else 500),
+        window_check(),
+        caps_check(),
         cycle_loss_check(3_000 if quick else 50_000),
-    ]  # fmt: skip
+    ]

@@ -39,7 +39,8 @@ class ReplayedEntropy:
     """The same bytes for every value: what differs then is the value's doing."""
 
     def __init__(self, seed: int) -> None:
-        self._seed, self._read = seed, 0
+        self._seed = seed
+        self._read = 0
 
     def read(self, count: int) -> bytes:
         """Return the next bytes of a fixed stream."""
@@ -52,8 +53,10 @@ def retry_check(retries: int, factory: DeviceFactory = Device, oracles: Iterable
     """Check that asking again, with a restart of the device each time, gives the same bytes."""
     most = 0
     for oracle in oracles:
-        asked, entropy = audited(oracle, BUDGET), SystemEntropy()
-        store, counter = MemoryLedger(), MemoryCounter()
+        asked = audited(oracle, BUDGET)
+        entropy = SystemEntropy()
+        store = MemoryLedger()
+        counter = MemoryCounter()
         restarts = (factory(lambda: 0, entropy, opened_ledger(store, counter)) for _ in range(retries))
         most = max(most, len({asked.answer(device) for device in restarts}))
     claim = f"asked {retries:,} times, and restarted as often, a device has one answer"
@@ -76,7 +79,8 @@ def single_report_check(factory: DeviceFactory = Device) -> Check:
 
 def second_level() -> Audited:
     """Return a task whose group answers at level 2, where several lists would be allowed."""
-    group, published = Group(2), Publication(2, (0, 1, 2))
+    group = Group(2)
+    published = Publication(2, (0, 1, 2))
     lengths = (0, 2, 4, BITS)
     task = DeviceTask("audit", "audit", BUDGET, KRandomizedResponse.name, 10, lengths, (WeightedGroup(group, 1),))
     return Audited(task, Question(task.digest, group, 4, tuple(range(12))), published)
@@ -125,7 +129,8 @@ def group_check(streams: int, factory: DeviceFactory = Device) -> Check:
 
 
 def _group_when_read(factory: DeviceFactory, task: DeviceTask, value: int | None, stream: int) -> Group | None:
-    ledger, seen = fresh_ledger(), list[Group | None]()
+    ledger = fresh_ledger()
+    seen = list[Group | None]()
 
     def read() -> int | None:
         entry = ledger.entry(task.digest)

@@ -93,9 +93,14 @@ def _headline(report: AuditReport) -> str:
 
 def _facts(found: Circumstances) -> list[tuple[str, str]]:
     names = {
-        "date": "Begun", "version": "Version of Treetop", "commit": "Commit", "code": "Digest of the code",
-        "python": "Python", "system": "System", "extent": "Extent",
-    }  # fmt: skip
+        "date": "Begun",
+        "version": "Version of Treetop",
+        "commit": "Commit",
+        "code": "Digest of the code",
+        "python": "Python",
+        "system": "System",
+        "extent": "Extent",
+    }
     return [(names[name], visible(text)) for name, text in asdict(found).items()]
 
 
@@ -111,13 +116,36 @@ def _markdown(report: AuditReport, found: Circumstances) -> str:
     def line(cells: tuple[str, ...]) -> str:
         return "| " + " | ".join(visible(cell).replace("|", "\\|") for cell in cells) + " |"
 
-    return "\n".join([
-        "# Audit of the privacy promise", "", f"**{_headline(report)}**", "", MEANING, "",
-        line(("", "")), "|---|---|", *map(line, _facts(found)), "",
-        "## Claims", "", line(COLUMNS), "|---|---|---|---|---|", *(line(_row(check)) for check in report.checks), "",
-        "## What no check here can tell", "", *(f"- {limit}" for limit in NOT_SEEN), "",
-        "## Signed", "", line(LINES), "|---|---|---|---|", line(("",) * 4), "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "# Audit of the privacy promise",
+            "",
+            f"**{_headline(report)}**",
+            "",
+            MEANING,
+            "",
+            line(("", "")),
+            "|---|---|",
+            *map(line, _facts(found)),
+            "",
+            "## Claims",
+            "",
+            line(COLUMNS),
+            "|---|---|---|---|---|",
+            *(line(_row(check)) for check in report.checks),
+            "",
+            "## What no check here can tell",
+            "",
+            *(f"- {limit}" for limit in NOT_SEEN),
+            "",
+            "## Signed",
+            "",
+            line(LINES),
+            "|---|---|---|---|",
+            line(("",) * 4),
+            "",
+        ]
+    )
 
 
 STYLE = """

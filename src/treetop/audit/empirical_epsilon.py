@@ -44,15 +44,18 @@ def _log_ratio(one: int, two: int, trials: int, risk: float) -> float:
 
 def visible_excess(p: float, q: float, trials: int) -> float:
     """Return the smallest excess over epsilon that the bound shows with 99.9 % power, for an event of p against q."""
-    spread_p, spread_q = sqrt((1 - p) / (trials * p)), sqrt((1 - q) / (trials * q))
+    spread_p = sqrt((1 - p) / (trials * p))
+    spread_q = sqrt((1 - q) / (trials * q))
     margin = -NormalDist().inv_cdf(RISK / (4 * EVENTS)) * (spread_p + spread_q)
     return margin + NormalDist().inv_cdf(POWER) * sqrt(spread_p**2 + spread_q**2)
 
 
 def device_events(factory: DeviceFactory, asked: Audited, code: int, trials: int) -> Counts:
     """Return how often reports of so many devices support the two values, through their interface and their bytes."""
-    entropy, face = SystemEntropy(), asked.face
-    first, second = asked.asked_value(FIRST), asked.asked_value(SECOND)
+    entropy = SystemEntropy()
+    face = asked.face
+    first = asked.asked_value(FIRST)
+    second = asked.asked_value(SECOND)
     counts: Counts = Counter()
     for _ in range(trials):
         (report,) = decoded_batch(asked.answer(factory(lambda: code, entropy, fresh_ledger()))).reports()

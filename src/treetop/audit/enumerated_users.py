@@ -121,7 +121,8 @@ class Target:
 
     def report(self, request: CollectReports, bits: int) -> list[bool]:
         """Report through the oracle's device face; return which slots of a tally the report counts for."""
-        domain, counting = request.domain, request.oracle
+        domain = request.domain
+        counting = request.oracle
         held = tuple((slot_of if counting.listed else key_of)(value, bits, domain) for value in self.values)
         slots = range(counting.slots)
         counted = slots if counting.listed else [*domain.keys(domain.prefixes).tolist(), NO_CODE_KEY]
@@ -145,8 +146,11 @@ class EnumeratedUsers(SimulatedUsers):
 
     def __init__(self, bits: int, others: Sequence[int], pattern: int, choices: Choices, target: Target | None) -> None:
         """Take the values that the others hold in turn, and the pattern of who of them says "none of these"."""
-        self._bits, self._others, self._pattern = bits, others, pattern
-        self._choices, self._target = choices, target
+        self._bits = bits
+        self._others = others
+        self._pattern = pattern
+        self._choices = choices
+        self._target = target
         self._once = OncePerUser()
         self._companions: dict[Group, int] = {}
 
@@ -174,7 +178,8 @@ class EnumeratedUsers(SimulatedUsers):
 
     def _answer(self, request: CollectReports, group: Group) -> Tally:
         self._choices.asked.append(request)
-        support, reports = np.zeros(request.oracle.slots, dtype=np.int64), 0
+        support = np.zeros(request.oracle.slots, dtype=np.int64)
+        reports = 0
         if group in self._companions:
             slot = self._given_slot(self._companions[group], request.domain)
             support[slot : slot + 1] += 1  # no report counts for the dummy where a tally has no slot for it
@@ -206,9 +211,11 @@ class EnumeratedUsers(SimulatedUsers):
         return self._named(request)
 
     def _named(self, request: CollectNames) -> NameReports:
-        support, sizes = np.zeros((len(request.weights), 1 << request.bits), dtype=np.int64), list[int]()
+        support = np.zeros((len(request.weights), 1 << request.bits), dtype=np.int64)
+        sizes = list[int]()
         for kind in range(len(request.weights)):
-            group, reports = Group(1 + kind), 1
+            group = Group(1 + kind)
+            reports = 1
             support[kind, name_key(self._given_value(self._companions[group]), kind, request.bits)] += 1
             if self._target and group in self._target.groups:
                 for _ in range(self._target.behaviour.reports):

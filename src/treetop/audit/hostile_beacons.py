@@ -47,7 +47,8 @@ TARGET = 7
 RARE = 1 << 11
 """One of so many tickets leads to the group that the target is put into."""
 DELTA = 1 / (2 * TICKETS)
-BITS, LEVELS = 8, 4
+BITS = 8
+LEVELS = 4
 VALUES = (0, 100, 255)
 OTHERS = 170
 """What everybody else holds."""
@@ -70,9 +71,16 @@ class HostileServer:
         """Return a task with a group that almost nobody is in."""
         step = {"step_bits": 2} if self.mechanism == "canopy" else {"levels": LEVELS}
         order = QueryOrder(
-            "fruit", (PARTY,), mechanism=self.mechanism, mode="rounds", oracle="krr", settings={"bits": BITS, **step},
-            epsilon="1", k=1, encoding="ids",
-        )  # fmt: skip
+            "fruit",
+            (PARTY,),
+            mechanism=self.mechanism,
+            mode="rounds",
+            oracle="krr",
+            settings={"bits": BITS, **step},
+            epsilon="1",
+            k=1,
+            encoding="ids",
+        )
         others = [WeightedGroup(Group(level), RARE // 4) for level in range(2, LEVELS + 1)]
         groups = (WeightedGroup(Group(1), 1), *others)
         return replace(planned_task(order), groups=groups, least=LeastReports(self.least, self.least))
@@ -101,7 +109,8 @@ class EnumeratedReports:
     """The devices of the party: who is with the target goes every way, all others say the same."""
 
     def __init__(self, admission: TaskAdmission, choices: Choices) -> None:
-        self._admission, self._choices = admission, choices
+        self._admission = admission
+        self._choices = choices
         self._sizes: Mapping[Group, int] = {}
         self._lists: dict[Group, PublishedList] = {}
 
@@ -126,7 +135,8 @@ class EnumeratedReports:
     def tally(self, groups: Sequence[Group], counting: Counting) -> Tally:
         """Count them: of the target's group every report is a choice."""
         (group,) = groups
-        question, support = self._lists[group].question, np.zeros(counting.slots, dtype=np.int64)
+        question = self._lists[group].question
+        support = np.zeros(counting.slots, dtype=np.int64)
         slots = [question.slot_of(value >> BITS - question.length) for value in (*VALUES, OTHERS)]
         if group != Group(1):
             support[slots[-1]] = self._sizes[group]
@@ -161,9 +171,15 @@ class AuditedParty:
             return PartyQuery(admission.task, PARTY, journal, EnumeratedReports(admission, choices))  # type: ignore[arg-type]
 
         self._party = Party(
-            PARTY, MemoryReportStore(), journal, clock=ImpatientClock(), key=TicketKey(bytes(32)), verifier=KEY,
-            open_query=open_query, least_reports=floor,
-        )  # fmt: skip
+            PARTY,
+            MemoryReportStore(),
+            journal,
+            clock=ImpatientClock(),
+            key=TicketKey(bytes(32)),
+            verifier=KEY,
+            open_query=open_query,
+            least_reports=floor,
+        )
 
     def install(self, document: bytes) -> None:
         """Take a task, or refuse it."""
@@ -194,7 +210,7 @@ def transcripts(server: HostileServer) -> tuple[dict[View, list[Fraction]], list
         channel = MemoryChannel(PARTY, AuditedParty(server.floor, choices))
         query = ServerQuery(
             task, KEY, journal, {PARTY: channel}, clock=ImpatientClock(), entropy=ScriptedEntropy(beacon)
-        )  # fmt: skip
+        )
         try:
             query.run()
             stated.append(result.promised_guarantee(task, query.records[PARTY], DELTA))

@@ -48,7 +48,8 @@ def refuses_one_more(tasks: list[Audited]) -> bool:
 def longitudinal_check(number: int, trials: int) -> Check:
     """Check that so many tasks show no more than the ledger's exact sum, and that the sum is right."""
     tasks = [audited(KRandomizedResponse(), BUDGET, 1).named(f"task {place}") for place in range(number)]
-    total, entropy = BUDGET.amount * number, SystemEntropy()
+    total = BUDGET.amount * number
+    entropy = SystemEntropy()
     counts: list[Counts] = []
     costs: set[Fraction] = set()
     for value in (FIRST, SECOND << 1):

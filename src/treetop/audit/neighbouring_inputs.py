@@ -16,7 +16,8 @@ from treetop.trie.user_groups import Group
 
 BITS = 8
 ENROLMENT = Enrolment(b"device 1", b"beacon")
-FIRST, SECOND = 0, 1 << (BITS - 2)
+FIRST = 0
+SECOND = 1 << (BITS - 2)
 """Codes in slots 0 and 1 of the audited domain."""
 OUTSIDE: int | None = None
 """An item without a code: the dummy's slot."""

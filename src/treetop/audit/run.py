@@ -53,7 +53,8 @@ def parts(quick: bool, mechanism: str | Mechanism[Any] | None = None, oracle: st
     mechanisms = {} if mechanism is None else _mechanism_of(mechanism)
     oracles = [] if oracle is None else [find_oracle(oracle)]
     if everything:
-        mechanisms, oracles = audited_mechanisms(), list(ORACLES.values())
+        mechanisms = audited_mechanisms()
+        oracles = list(ORACLES.values())
     deployable = [each for each in oracles if ORACLES.get(each.name) == each]
     found = [_exact(each, quick) for each in oracles]
     if everything:

@@ -11,7 +11,8 @@ class ScriptedEntropy:
     """Hands out a script and says when it is at its end."""
 
     def __init__(self, script: bytes) -> None:
-        self.script, self.taken = script, 0
+        self.script = script
+        self.taken = 0
 
     def read(self, count: int) -> bytes:
         """Return the next bytes of the script."""
@@ -25,7 +26,8 @@ class CountingEntropy:
     """Passes randomness on and counts the bytes."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
-        self._read, self.taken = read, 0
+        self._read = read
+        self.taken = 0
 
     def read(self, count: int) -> bytes:
         """Return what the source returns."""

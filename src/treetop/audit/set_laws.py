@@ -20,14 +20,17 @@ from treetop.privacy.budget import Budget
 
 FORMS: tuple[type[SetOracle], ...] = (SetLocalHashing, SetWalshHashing)
 FaceOf = Callable[[SetOracle, Budget], SetFace]
-QUICK_ITEMS, ITEMS = (1, 2, 3), (1, 2, 3, 8)
-QUICK_BUCKETS, MAX_BUCKETS = 40, 500
+QUICK_ITEMS = (1, 2, 3)
+ITEMS = (1, 2, 3, 8)
+QUICK_BUCKETS = 40
+MAX_BUCKETS = 500
 """Forms with more are not enumerated: every bucket has an interval of its own for each number of items."""
 TOY_SEEDS = 8
 EMPIRICAL_ITEMS = 8
 LAW_SEEDS = 500
 """Over which the law of an event is averaged."""
-MAX_EXCESS, EXCESS_STEP = 8.0, 1e-3
+MAX_EXCESS = 8.0
+EXCESS_STEP = 1e-3
 
 
 def held(*keys: int) -> Held:
@@ -68,14 +71,17 @@ def set_cases(form: type[SetOracle], quick: bool, face_of: FaceOf = shipped_face
 
 def exact_set_checks(form: type[SetOracle], quick: bool, face_of: FaceOf = shipped_face) -> list[Check]:
     """Check that no report is more than e^epsilon times likelier for one set than for another, and how close it is."""
-    cases, name = set_cases(form, quick, face_of), form.name
+    cases = set_cases(form, quick, face_of)
+    name = form.name
     claim = f"{name}, sets of up to {max(QUICK_ITEMS if quick else ITEMS)} items and more: no ratio exceeds e^epsilon"
     return [within(f"exact_{name}_sets", claim, cases), tight(f"tight_{name}_sets", cases)]
 
 
 def drawn_once_check(form: type[SetOracle], face_of: FaceOf = shipped_face, draws: int = 50) -> Check:
     """Check that a draw settles the report: whoever reports again, after a restart too, speaks of the same items."""
-    oracle, budget, value = form(2), Budget("2"), held(*range(9))
+    oracle = form(2)
+    budget = Budget("2")
+    value = held(*range(9))
     faces = face_of(oracle, budget), face_of(oracle, budget)
     changed = 0
     for _ in range(draws):
@@ -87,7 +93,8 @@ def drawn_once_check(form: type[SetOracle], face_of: FaceOf = shipped_face, draw
 
 def set_events(face: SetFace, value: Held, sets: tuple[Held, Held], trials: int) -> Counts:
     """Return how often the bytes of so many reports of a set support an item of each of two sets."""
-    entropy, counts = SystemEntropy(), Counter[Hashable]()
+    entropy = SystemEntropy()
+    counts = Counter[Hashable]()
     for _ in range(trials):
         report = face.checked(face.encode(face.draw(entropy).report(value)))
         counts[tuple(any(face.supports(report, key) for key in keys.values()) for keys in sets)] += 1
@@ -100,10 +107,14 @@ def telling_set_event(face: SetFace, sets: tuple[Held, Held], odds: float) -> tu
     The average over the hashes of many seeds: items that share a bucket make it rarer, and h buckets instead of m make
     the others likelier.
     """
-    t, own, p, q = face.slots, odds / (face.items * odds + face.slots - face.items), 0.0, 0.0
+    t = face.slots
+    own = odds / (face.items * odds + face.slots - face.items)
+    p = 0.0
+    q = 0.0
     for seed in range(LAW_SEEDS):
         first, second = ({face.single.hashed(seed, key) for key in keys.values()} for keys in sets)
-        only, h = len(first - second), len(second)
+        only = len(first - second)
+        h = len(second)
         p += only * own / LAW_SEEDS
         q += only * (1 - h * own) / (t - h) / LAW_SEEDS
     return p, q
@@ -111,10 +122,13 @@ def telling_set_event(face: SetFace, sets: tuple[Held, Held], odds: float) -> tu
 
 def empirical_set_check(form: type[SetOracle], trials: int, face_of: FaceOf = shipped_face) -> Check:
     """Check that reports of two sets without a common item, seen from outside, show no more than epsilon."""
-    m, budget = EMPIRICAL_ITEMS, Budget("1")
-    sets, face = (held(*range(m)), held(*range(m, 2 * m))), face_of(form(m), budget)
+    m = EMPIRICAL_ITEMS
+    budget = Budget("1")
+    sets = (held(*range(m)), held(*range(m, 2 * m)))
+    face = face_of(form(m), budget)
     first, second = (set_events(face, value, sets, trials) for value in sets)
-    bound, power = epsilon_bound(first, second, trials), visible_set_excess(form, budget, sets, trials)
+    bound = epsilon_bound(first, second, trials)
+    power = visible_set_excess(form, budget, sets, trials)
     claim = (
         f"{form.name} devices with sets of {m}, {2 * trials:,} reports: epsilon shown at 99.9 % confidence; an excess "
         f"of {power:.3f} would be seen with 99.9 % power"
@@ -124,7 +138,9 @@ def empirical_set_check(form: type[SetOracle], trials: int, face_of: FaceOf = sh
 
 def visible_set_excess(form: type[SetOracle], budget: Budget, sets: tuple[Held, Held], trials: int) -> float:
     """Return how much more than epsilon a device must spend on as many buckets before its reports show it."""
-    face, low, high = shipped_face(form(EMPIRICAL_ITEMS), budget), 0.0, MAX_EXCESS
+    face = shipped_face(form(EMPIRICAL_ITEMS), budget)
+    low = 0.0
+    high = MAX_EXCESS
 
     def seen(excess: float) -> bool:
         p, q = telling_set_event(face, sets, float(face.odds) * exp(excess))
@@ -138,6 +154,12 @@ def visible_set_excess(form: type[SetOracle], budget: Budget, sets: tuple[Held, 
 
 def set_checks(quick: bool) -> list[Check]:
     """Run all of it."""
-    return [check for form in FORMS for check in (
-        *exact_set_checks(form, quick), drawn_once_check(form), empirical_set_check(form, 10_000 if quick else 300_000)
-    )]  # fmt: skip
+    return [
+        check
+        for form in FORMS
+        for check in (
+            *exact_set_checks(form, quick),
+            drawn_once_check(form),
+            empirical_set_check(form, 10_000 if quick else 300_000),
+        )
+    ]

@@ -36,7 +36,8 @@ from treetop.simulation.run import PartyRun, drive
 
 ROSTER = Roster((Member("first", 1000), Member("second", 1000)))
 """What the parties claim; the second one's users are the target and somebody in every group."""
-HONEST, KRR = UserBehaviour(), KRandomizedResponse()
+HONEST = UserBehaviour()
+KRR = KRandomizedResponse()
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,8 @@ class Scene:
             target = Target(values, self.oracle, self.behaviour, choices)
             parties: dict[str, PartyRun] = {}
             for number, member in enumerate(ROSTER.members):
-                dialogue, own = self.mechanism.party(parameters, ROSTER, member), number > 0
+                dialogue = self.mechanism.party(parameters, ROSTER, member)
+                own = number > 0
                 if own and self.malicious:
                     dialogue = prying(dialogue, parameters, codes, bits)
                 users = EnumeratedUsers(bits, codes[number:], pattern, choices, target if own else None)
@@ -120,7 +122,8 @@ def worst_odds(scene: Scene, budget: Budget, limit: int) -> tuple[Odds, int]:
 
     Further patterns of what the others say are taken while there are fewer transcripts than the limit.
     """
-    worst, number = NO_DIFFERENCE, 0
+    worst = NO_DIFFERENCE
+    number = 0
     for pattern in range(1 << PATTERN_BITS):
         columns = [transcript.probabilities for transcript in scene.transcripts(budget, pattern)]
         worst = largest_odds(columns, worst)
@@ -143,7 +146,8 @@ def scene_checks(scene: Scene, quick: bool) -> list[Check]:
     """Check one scene, for several budgets."""
     budgets = [Budget(text) for text in (("1",) if quick else ("0.5", "1", "4"))]
     found = [(budget, *worst_odds(scene, budget, 600 if quick else 4_000)) for budget in budgets]
-    number, cases = sum(count for _, _, count in found), [(budget, odds) for budget, odds, _ in found]
+    number = sum(count for _, _, count in found)
+    cases = [(budget, odds) for budget, odds, _ in found]
     claim = f"{scene}: no ratio over {number:,} complete transcripts exceeds e^epsilon"
     name = f"end_to_end_{scene.name}" + ("_malicious" if scene.malicious else "")
     return [within(name, claim, cases), tight(f"tight_{scene.name}", cases)]

@@ -31,7 +31,8 @@ def build_data(
     json: Json = False,
 ) -> None:
     """Count items in corpora: one random word of every record, or one random item of every user of a click log."""
-    read, target = read_recipe(recipe), checked_output(output, (".parquet",))
+    read = read_recipe(recipe)
+    target = checked_output(output, (".parquet",))
     with progress_bar("records", None) as bar:
         builder = Builder(
             read,
@@ -60,7 +61,8 @@ class Download:
     """Shows a running download as a second line."""
 
     def __init__(self, bar: Progress) -> None:
-        self.bar, self.task = bar, bar.add_task("bytes", visible=False)
+        self.bar = bar
+        self.task = bar.add_task("bytes", visible=False)
 
     def __call__(self, done: int, total: int | None) -> None:
         """Move the line on."""

@@ -13,11 +13,23 @@ import typer
 import treetop
 
 COMMANDS = {
-    "demo": "demo", "find": "find", "plan": "plan", "explain": "explain", "page": "page", "evaluate": "evaluate",
-    "reproduce": "reproduce", "build-data": "build_data", "audit": "audit", "count": "count", "up": "federation.up",
-    "server": "federation.server", "device": "federation.device", "query": "federation.query",
-    "campaign": "federation.campaign", "party": "federation.party",
-}  # fmt: skip
+    "demo": "demo",
+    "find": "find",
+    "plan": "plan",
+    "explain": "explain",
+    "page": "page",
+    "evaluate": "evaluate",
+    "reproduce": "reproduce",
+    "build-data": "build_data",
+    "audit": "audit",
+    "count": "count",
+    "up": "federation.up",
+    "server": "federation.server",
+    "device": "federation.device",
+    "query": "federation.query",
+    "campaign": "federation.campaign",
+    "party": "federation.party",
+}
 """By name, in the order in which help lists them; below `treetop.cli`. A module has a function of its own name, or an
 `app` with commands of its own."""
 

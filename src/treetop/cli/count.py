@@ -67,7 +67,8 @@ def count(
     with waiting("counting"), _engine(engine, scheduler, threads) as chosen:
         tally = chosen.count(places, asked)
     if bits is None:
-        names, support = asked.keys if len(asked.keys) else np.arange(len(tally.support)), tally.support
+        names = asked.keys if len(asked.keys) else np.arange(len(tally.support))
+        support = tally.support
     else:
         names = import_module("treetop.oracles.walsh.spectrum").names_above(tally, kind.slots, above)
         names = names[np.argsort(-tally.support[names], kind="stable")]
@@ -82,7 +83,7 @@ def _keys(path: Path | None) -> Any:
         lines = [] if path is None else path.read_text().split()
         return np.array([int(line) for line in lines], dtype=np.uint64)
     except (OSError, ValueError, OverflowError) as reason:
-        raise InvalidInput(f"--candidates expects whole numbers below 2^64, one on a line: {reason}") from None
+        raise InvalidInput("candidates_malformed", reason=reason) from None
 
 
 @contextmanager
@@ -95,7 +96,7 @@ def _engine(name: str, scheduler: str | None, threads: int | None) -> Iterator[A
     elif name == "gpu":
         yield _module("cupy.report_counting", name).CupyEngine()
     elif scheduler is None:
-        raise InvalidInput("--engine dask needs --scheduler tcp://HOST:PORT (or TREETOP_SCHEDULER)")
+        raise InvalidInput("dask_needs_scheduler")
     else:
         with _module("dask.report_counting", name).connected(scheduler) as engine:
             yield engine

@@ -39,14 +39,16 @@ def demo(
     target = checked_target(output, PLAIN_FORMATS)
     cells = cells_of(tuple(OWN), oracles=[oracle], epsilons=[epsilon], ks=[k])
     experiment = Experiment.of(synthetic(), cells, repeats=REPEATS, seed=seed)
-    population, seed = experiment.populations[0], experiment.grid.seed
+    population = experiment.populations[0]
+    seed = experiment.grid.seed
     population.check_k(k)
     questions = [Question(k, epsilon, name, oracle) for name in OWN]
     answers = [simulated_answer(population.federation, question, seed=seed) for question in questions]
     with progress_bar("runs", experiment.grid.runs) as bar:
         task = bar.task_ids[0]
         evaluation = experiment.evaluation(dict(experiment.rows(workers, lambda done: bar.advance(task, done))))
-    names, users = population.show(population.truth.codes[:k]), population.truth.users[:k].tolist()
+    names = population.show(population.truth.codes[:k])
+    users = population.truth.users[:k].tolist()
     truth = [{"item": item, "count": count} for item, count in zip(names, users, strict=True)]
     content = {"truth": truth, "answers": [answer.to_json() for answer in answers], "rows": evaluation.to_json()}
     deliver(content, lambda: _show(truth, answers, evaluation, population), json_only=json, output=target)
@@ -55,7 +57,8 @@ def demo(
 def _show(
     truth: list[dict[str, Any]], answers: Sequence[Answer], evaluation: Evaluation, population: Population
 ) -> None:
-    first, items = answers[0], len(population.truth.codes)
+    first = answers[0]
+    items = len(population.truth.codes)
     parties = f"{first.users:,} users in {len(first.parties)} parties"
     out.print(f"SYN: {parties} hold {items:,} different items.", style="bold")
     out.print(first.privacy_line)

@@ -20,7 +20,8 @@ def explain(
     json: Json = False,
 ) -> None:
     """Say what an epsilon means: odds, 100 people, what deployed systems use, and what is weak."""
-    target, meaning = checked_target(output, PLAIN_FORMATS), meaning_of(epsilon)
+    target = checked_target(output, PLAIN_FORMATS)
+    meaning = meaning_of(epsilon)
     deliver(meaning.to_json(), lambda: _show(meaning), json_only=json, output=target)
 
 

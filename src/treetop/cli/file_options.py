@@ -16,32 +16,84 @@ Files = Annotated[list[str], typer.Argument(metavar="FILE...", help=FILES, show_
 
 Column = str | None
 OPTIONS: dict[str, tuple[str, Any, Any]] = {
-    "item_column": ("item", Column, typer.Option(
-        "--item-column", metavar="NAME", help="The column of items.", show_default="item")),
-    "party_column": ("party", Column, typer.Option(
-        "--party-column", metavar="NAME", help="The column of parties.", show_default="party, if there is one")),
-    "users_column": ("users", Column, typer.Option(
-        "--users-column", metavar="NAME", help="The column that says how many users a row stands for.",
-        show_default="users, if there is one")),
-    "user_column": ("user", Column, typer.Option(
-        "--user-column", metavar="NAME",
-        help="Users hold many items: the column that says whose a row is. The columns are then party, this one, item "
-        "and optionally count.", show_default=False)),
-    "rows_are_users": ("rows_are_users", bool, typer.Option(
-        "--rows-are-users",
-        help="Every row is a user of her own, although a column looks like users' ids: it is ignored.")),
-    "drop_missing": ("drop_missing", bool, typer.Option(
-        "--drop-missing", help="Leave out rows without a value, and say how many; otherwise one is refused.")),
-    "delimiter": ("delimiter", Column, typer.Option(
-        "--delimiter", metavar="CHARACTER",
-        help=f"Between two values of a CSV: a character, or {', '.join(DELIMITERS)}.",
-        show_default="what its first line shows", autocompletion=completing(list(DELIMITERS)))),
-    "file_encoding": ("encoding", Column, typer.Option(
-        "--file-encoding", metavar="NAME", help=f"How a CSV is written: {', '.join(ENCODINGS)} or another.",
-        show_default="what the file shows", autocompletion=completing(ENCODINGS))),
-    "query": ("query", Column, typer.Option(
-        "--query", metavar="SQL", help="What to ask the database whose URL is the FILE.", show_default=False)),
-}  # fmt: skip
+    "item_column": (
+        "item",
+        Column,
+        typer.Option("--item-column", metavar="NAME", help="The column of items.", show_default="item"),
+    ),
+    "party_column": (
+        "party",
+        Column,
+        typer.Option(
+            "--party-column", metavar="NAME", help="The column of parties.", show_default="party, if there is one"
+        ),
+    ),
+    "users_column": (
+        "users",
+        Column,
+        typer.Option(
+            "--users-column",
+            metavar="NAME",
+            help="The column that says how many users a row stands for.",
+            show_default="users, if there is one",
+        ),
+    ),
+    "user_column": (
+        "user",
+        Column,
+        typer.Option(
+            "--user-column",
+            metavar="NAME",
+            help="Users hold many items: the column that says whose a row is. The columns are then party, this one, "
+            "item and optionally count.",
+            show_default=False,
+        ),
+    ),
+    "rows_are_users": (
+        "rows_are_users",
+        bool,
+        typer.Option(
+            "--rows-are-users",
+            help="Every row is a user of her own, although a column looks like users' ids: it is ignored.",
+        ),
+    ),
+    "drop_missing": (
+        "drop_missing",
+        bool,
+        typer.Option(
+            "--drop-missing", help="Leave out rows without a value, and say how many; otherwise one is refused."
+        ),
+    ),
+    "delimiter": (
+        "delimiter",
+        Column,
+        typer.Option(
+            "--delimiter",
+            metavar="CHARACTER",
+            help=f"Between two values of a CSV: a character, or {', '.join(DELIMITERS)}.",
+            show_default="what its first line shows",
+            autocompletion=completing(list(DELIMITERS)),
+        ),
+    ),
+    "file_encoding": (
+        "encoding",
+        Column,
+        typer.Option(
+            "--file-encoding",
+            metavar="NAME",
+            help=f"How a CSV is written: {', '.join(ENCODINGS)} or another.",
+            show_default="what the file shows",
+            autocompletion=completing(ENCODINGS),
+        ),
+    ),
+    "query": (
+        "query",
+        Column,
+        typer.Option(
+            "--query", metavar="SQL", help="What to ask the database whose URL is the FILE.", show_default=False
+        ),
+    ),
+}
 """The name of each parameter, what it is called in `ReadOptions`, its type, and how it is explained."""
 
 

@@ -68,7 +68,8 @@ def find(
 ) -> None:
     """Find the k most popular items of a federation in one simulated run."""
     target = checked_target(output)
-    chosen, central = read_settings(settings), asked_guarantee(trust, central_epsilon, delta, epsilon)
+    chosen = read_settings(settings)
+    central = asked_guarantee(trust, central_epsilon, delta, epsilon)
     with reading_bar() as progress:
         federation = federation_named(files, replace(read, progress=progress))
     with waiting("running"):
@@ -86,7 +87,12 @@ def find(
             settings=chosen,
         )
         answer = simulated_answer(
-            federation, question, seed=seed, simulator=simulator, items_per_user=items_per_user, reading=reading,
+            federation,
+            question,
+            seed=seed,
+            simulator=simulator,
+            items_per_user=items_per_user,
+            reading=reading,
             central=central,
-        )  # fmt: skip
+        )
     present(answer, json, target)

@@ -236,9 +236,9 @@ def read_settings(pairs: Sequence[str] | None) -> dict[str, object]:
     for pair in pairs or ():
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise InvalidInput(f"--set expects NAME=VALUE, found {pair!r}")
+            raise InvalidInput("set_malformed", pair=pair)
         if name in settings:
-            raise InvalidInput(f"--set names {name!r} twice")
+            raise InvalidInput("set_twice", name=name)
         settings[name] = value
     return settings
 
@@ -248,14 +248,14 @@ def read_list(option: str, text: str, kind: Callable[[str], Value], what: str) -
     try:
         return tuple(kind(part.strip()) for part in text.split(","))
     except ValueError:
-        raise InvalidInput(f"{option} expects {what} separated by commas, found {text!r}") from None
+        raise InvalidInput("list_malformed", option=option, what=what, text=text) from None
 
 
 def seconds_of(option: str, text: str) -> int:
     """Return the seconds of a duration as people write it: 90s, 15m, 24h, 7d."""
     found = re.fullmatch(r"([1-9][0-9]{0,8})([smhd])", text.strip())
     if found is None:
-        raise InvalidInput(f"{option} expects a duration such as 90s, 15m, 24h or 7d, found {text!r}")
+        raise InvalidInput("duration_malformed", option=option, text=text)
     return int(found[1]) * SECONDS[found[2]]
 
 

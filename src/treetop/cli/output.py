@@ -73,7 +73,7 @@ def write_output(output: Path, content: object, show: Callable[[], None], result
         elif result is not None:
             result.write(path)
         elif path.suffix.lower() != ".json":
-            raise InvalidInput(f"{path}: expected .json or .txt for this result")
+            raise InvalidInput("output_ending_of_text", path=path)
         else:
             write_whole(path, json_bytes(content))
 

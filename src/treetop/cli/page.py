@@ -60,12 +60,19 @@ def page(
     with reading_bar() as progress:
         federation = federation_named(words, replace(read, progress=progress))
     source = [*words, *written_options(read)]
-    log, entrance = StructuredLog(), ByAddress()
+    log = StructuredLog()
+    entrance = ByAddress()
     with listening(Address(HOST, port)) as listener:
         here = f"http://{HOST}:{listener.getsockname()[1]}"
         out.print(f"{federation!r} is at {here}{entrance.path}", soft_wrap=True)
         out.print("Whoever has this address can look. Ctrl-C ends it.")
         if open_page:
             webbrowser.open(here + entrance.path_for_once())
-        serve(simulator_app(federation, source, log, entrance, recorded), listener, tls=None, log=log,
-              limits=ServiceLimits(), renew=lambda: None)  # fmt: skip
+        serve(
+            simulator_app(federation, source, log, entrance, recorded),
+            listener,
+            tls=None,
+            log=log,
+            limits=ServiceLimits(),
+            renew=lambda: None,
+        )

@@ -94,20 +94,29 @@ def plan(
     written = checked_target(output, PLAIN_FORMATS if campaign else FORMATS)
     if campaign:
         unused = {
-            "--epsilon": epsilon, "--frequency": frequency, "--trust": trust, "--central-epsilon": central_epsilon,
-            "--delta": delta, "--plot": plot,
-        }  # fmt: skip
+            "--epsilon": epsilon,
+            "--frequency": frequency,
+            "--trust": trust,
+            "--central-epsilon": central_epsilon,
+            "--delta": delta,
+            "--plot": plot,
+        }
         if found := [name for name, given in unused.items() if given is not None]:
-            raise InvalidInput(f"a campaign is planned by --weeks and --lifetime-epsilon, found {found[0]}")
+            raise InvalidInput("plan_campaign_option", found=found[0])
         planned_campaign = plan_campaign(
-            sizes, weeks=DEFAULT_WEEKS if weeks is None else weeks, lifetime_epsilon=lifetime_epsilon, k=k,
-            catalogue_size=catalogue_size, word_list_size=word_list_size, items_per_user=items_per_user,
-        )  # fmt: skip
+            sizes,
+            weeks=DEFAULT_WEEKS if weeks is None else weeks,
+            lifetime_epsilon=lifetime_epsilon,
+            k=k,
+            catalogue_size=catalogue_size,
+            word_list_size=word_list_size,
+            items_per_user=items_per_user,
+        )
         content = planned_campaign.to_json()
         deliver(content, lambda: _show_campaign(planned_campaign), json_only=json, output=written)
         return
     if weeks is not None or lifetime_epsilon is not None:
-        raise InvalidInput("--weeks and --lifetime-epsilon are for campaigns: expected --campaign, found none")
+        raise InvalidInput("plan_campaign_options_alone")
     target = checked_plot(plot) if plot else None
     planned = plan_query(
         sizes,
@@ -144,7 +153,8 @@ def whole_number(text: str) -> int:
 
 
 def _show_campaign(planned: CampaignPlan) -> None:
-    everybody, caps = sum(planned.users), planned.caps
+    everybody = sum(planned.users)
+    caps = planned.caps
     parties = "1 party" if len(planned.users) == 1 else f"{len(planned.users)} parties"
     asked = f"{everybody:,} users in {parties}, {planned.weeks} weeks, lifetime ε = {float(planned.lifetime_epsilon):g}"
     out.print(Text.assemble((asked, "bold"), f", k = {planned.k}; the smallest share of users found every week:\n"))

@@ -19,12 +19,15 @@ from treetop.privacy.epsilon import Epsilon
 from treetop.public_text import visible
 
 WIDE_NAME = 10
-WIDTH, NARROW = 20, 8
+WIDTH = 20
+NARROW = 8
 """Of a bar, and of one that stands beside long names."""
 PEOPLE_ON_EARTH = 8_000_000_000
 MAX_NAMED = 8
 """Parties whose share and coverage are listed, the largest first."""
-UP, DOWN, NEW = "▲", "▼", "+"
+UP = "▲"
+DOWN = "▼"
+NEW = "+"
 CHANGES = {"up": UP, "down": DOWN, "new": NEW}
 
 
@@ -120,7 +123,8 @@ def show(answer: Answer) -> None:
 
 def central_lines(answer: Answer) -> list[str]:
     """Say of every party, the smallest first, what its users are promised towards the server, and what towards it."""
-    local, smallest = Epsilon(answer.privacy.epsilon), sorted(answer.parties, key=lambda party: party.users)
+    local = Epsilon(answer.privacy.epsilon)
+    smallest = sorted(answer.parties, key=lambda party: party.users)
     lines = [f"{each.name}: {each.central.beside(local)}." for each in smallest if each.central is not None]
     if (more := len(lines) - MAX_NAMED) > 0:
         lines = [*lines[:MAX_NAMED], f"{more:,} larger parties: --json has what is promised towards the server."]
@@ -156,7 +160,8 @@ def _items_table(answer: Answer, *, bars: bool, parties: bool) -> Table:
     counted, true, sourced = (
         any(getattr(row, name) is not None for row in answer.items) for name in ("parties", "true_count", "source")
     )
-    width, counted = NARROW if sourced else WIDTH, counted and parties
+    width = NARROW if sourced else WIDTH
+    counted = counted and parties
     table = Table(box=None, pad_edge=False)
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("item", overflow="fold")
@@ -245,7 +250,8 @@ def _advice_line(answer: Answer, advice: Advice) -> str:
         if any(row.significant is not False for row in answer.items):
             return f"{swamped}, and nobody holds it: noise put it there. Ask for fewer items (--k)."
         return f"{swamped}, and nobody holds it. No item stands out: there are too few users for this epsilon."
-    users, most = int(float(f"{answer.users * advice.users_factor:.1e}")), float(Caps.per_task)
+    users = int(float(f"{answer.users * advice.users_factor:.1e}"))
+    most = float(Caps.per_task)
     if advice.epsilon is not None:
         epsilon = f"epsilon {advice.epsilon:g} would, too"
     elif answer.epsilon >= most:

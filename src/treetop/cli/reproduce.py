@@ -79,7 +79,7 @@ def _settings(output: Path, quick: bool, resume: bool, repeats: int | None, seed
     if repeats is None:
         repeats = QUICK_REPEATS if quick else begun.repeats if begun else FULL_REPEATS
     if repeats < 1:
-        raise InvalidInput(f"repeats must be a whole number of at least 1, found {repeats}")
+        raise InvalidInput("repeats_invalid", repeats=repeats)
     if seed is None and begun is not None:
         seed = begun.seed
     return RunSettings(checked_seed(seed), repeats, treetop.__version__, np.__version__)
@@ -92,7 +92,8 @@ def _note_data(reproducer: Reproducer) -> None:
             note(f"{name} is missing: {found.remark}")
         elif found.remark and found.path is not None:
             note(f"{name}: {found.path.name}: {found.remark}")
-    done, pending = len(reproducer.scores), len(reproducer.pending)
+    done = len(reproducer.scores)
+    pending = len(reproducer.pending)
     if done:
         note(f"{done} of {done + pending} cells are finished already")
 

@@ -29,10 +29,30 @@ from rich.text import Text
 from treetop.public_text import HIDDEN, visible
 
 IN_ASCII = {
-    "●": "*", "○": "o", "▲": "^", "▼": "v", "█": "#", "▓": "=", "░": "-", "✓": "v", "✗": "x", "±": "+/-",
-    "ε": "epsilon", "…": "...",
-    "→": "->", "≤": "<=", "≥": ">=", "×": "x", "–": "-", "−": "-", "’": "'", "“": '"', "”": '"', "·": "-", "━": "-",
-}  # fmt: skip
+    "●": "*",
+    "○": "o",
+    "▲": "^",
+    "▼": "v",
+    "█": "#",
+    "▓": "=",
+    "░": "-",
+    "✓": "v",
+    "✗": "x",
+    "±": "+/-",
+    "ε": "epsilon",
+    "…": "...",
+    "→": "->",
+    "≤": "<=",
+    "≥": ">=",
+    "×": "x",
+    "–": "-",
+    "−": "-",
+    "’": "'",
+    "“": '"',
+    "”": '"',
+    "·": "-",
+    "━": "-",
+}
 """For terminals without Unicode."""
 Json = Annotated[bool, typer.Option("--json", help="Print JSON alone; notes and progress go to standard error.")]
 """Here, because the other options load numpy and pyarrow, which not every command needs."""
@@ -131,7 +151,8 @@ def progress_bar(what: str, total: int | None) -> Iterator[Progress]:
 @contextmanager
 def reading_bar(what: str = "reading") -> Iterator[Callable[[int, float], None]]:
     """Show rows and the remaining time on standard error, once reading takes two seconds; call what is yielded."""
-    begin, shown = monotonic(), False
+    begin = monotonic()
+    shown = False
     columns = (Description(), BarColumn(), Rows(), TimeElapsedColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=err, transient=True)
     task = bar.add_task(what, total=1.0, rows=0)

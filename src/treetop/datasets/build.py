@@ -64,12 +64,12 @@ class Recipe:
         if self.items not in ITEMS:
             raise UnknownName("items of a recipe", self.items, ITEMS)
         if bool(self.parties) == bool(self.log) or bool(self.log) != bool(self.split):
-            raise InvalidInput(f"recipe {self.name!r}: expected either [[parties]], or [log] and [split]")
+            raise InvalidInput("recipe_sources", name=self.name)
         if self.log and self.kind != "clicks":
-            raise InvalidInput(f"recipe {self.name!r}: only a click log can be split into parties")
+            raise InvalidInput("recipe_split", name=self.name)
         names = [party.name for party in self.parties]
         if len(set(names)) < len(names):
-            raise InvalidInput(f"recipe {self.name!r}: every party needs a name of its own, found {', '.join(names)}")
+            raise InvalidInput("recipe_party_names", name=self.name, names=", ".join(names))
 
 
 def read_recipe(path: Path) -> Recipe:
@@ -104,8 +104,11 @@ class Builder:
         fetched: Progress = lambda _done, _total: None,
         counted: Counted = lambda _: None,
     ) -> None:
-        self.recipe, self.folder, self.downloads = recipe, folder, downloads
-        self._fetched, self._counted = fetched, counted
+        self.recipe = recipe
+        self.folder = folder
+        self.downloads = downloads
+        self._fetched = fetched
+        self._counted = counted
         self.checksums: dict[str, str] = {}
         """SHA-256 of every file that was read."""
 
@@ -135,10 +138,10 @@ class Builder:
         for pattern in corpus.files:
             found = sorted(self.folder.glob(pattern)) if not Path(pattern).is_absolute() else [Path(pattern)]
             if not found:
-                raise InvalidInput(f"{self.folder / pattern}: expected a corpus file, found none")
+                raise InvalidInput("corpus_missing", pattern=self.folder / pattern)
             paths += found
         if not paths:
-            raise InvalidInput(f"recipe {self.recipe.name!r}: a corpus needs files or a url, found neither")
+            raise InvalidInput("recipe_corpus", name=self.recipe.name)
         self.checksums |= {str(path): check(path, "") for path in paths}
         return paths
 
@@ -166,7 +169,7 @@ def histogram_table(counts: Mapping[str, Counter[str]], checksums: Mapping[str, 
     rows: list[dict[str, Any]] = []
     for party, held in counts.items():
         if not held:
-            raise InvalidInput(f"party {party!r} is empty: expected one user at least, found none")
+            raise InvalidInput("party_empty", party=party)
         ordered = sorted(held.items(), key=lambda counted: (-counted[1], counted[0]))
         rows += [{"party": party, "item": item, "users": users} for item, users in ordered]
     metadata = {"seed": str(seed), **{f"sha256 {Path(path).name}": digest for path, digest in checksums.items()}}

@@ -35,7 +35,7 @@ class CodedTexts:
         try:
             encoded = column.unify_dictionaries() if is_coded else column.dictionary_encode()
         except pa.ArrowNotImplementedError:
-            raise InvalidInput(f"{source}: column {name!r} must hold text or integers, found {column.type}") from None
+            raise InvalidInput("column_kind", source=source, name=name, type=column.type) from None
         chunks = [np.asarray(chunk.indices) for chunk in encoded.chunks]
         codes = chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
         distinct = encoded.chunk(0).dictionary
@@ -56,7 +56,9 @@ class CodedTexts:
             return parts[0]
         kind = pa.binary() if any(pa.types.is_binary(part.texts.type) for part in parts) else pa.string()
         encoded = pa.concat_arrays([part.texts.cast(kind) for part in parts]).dictionary_encode()
-        moved, first, found = np.asarray(encoded.indices), 0, []
+        moved = np.asarray(encoded.indices)
+        first = 0
+        found = []
         for part in parts:
             found.append(moved[first : first + len(part.texts)][part.codes])
             first += len(part.texts)
@@ -74,7 +76,7 @@ class CodedTexts:
 
 
 def _missing(source: str, name: str, row: int) -> InvalidInput:
-    return InvalidInput(f"{source}: row {row + 1}: expected a value for {name!r}, found none; {HOW_TO_DROP}")
+    return InvalidInput("value_missing", source=source, row=row + 1, name=name, how_to_drop=HOW_TO_DROP)
 
 
 def _by_length(texts: pa.Array) -> NDArray[Any]:
@@ -97,23 +99,23 @@ def _as_bytes(source: str, name: str, column: pa.ChunkedArray) -> pa.ChunkedArra
         written = column.cast(pa.string()) if pa.types.is_integer(column.type) else column
         return pc.fill_null(written.cast(pa.binary()), b"")
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise InvalidInput(f"{source}: column {name!r} must hold text or integers, found {column.type}") from None
+        raise InvalidInput("column_kind", source=source, name=name, type=column.type) from None
 
 
 def text_of(source: str, name: str, column: Any) -> Any:
     """Return an array as text, integers in their digits."""
     if pa.types.is_floating(column.type):
-        raise InvalidInput(f"{source}: column {name!r} must hold text or integers, found {column.type}")
+        raise InvalidInput("column_kind", source=source, name=name, type=column.type)
     try:
         return column.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
-        raise InvalidInput(f"{source}: column {name!r} does not read as text: {reason}") from None
+        raise InvalidInput("column_not_text", source=source, name=name, reason=reason) from None
 
 
 def text_column(source: str, name: str, column: pa.ChunkedArray) -> list[str]:
     """Return the texts of all rows; every row must have one."""
     if not len(column):
-        raise InvalidInput(f"{source}: expected one row at least, found an empty table")
+        raise InvalidInput("table_empty", source=source)
     coded = CodedTexts.of(source, name, column)
     texts: list[str] = coded.texts.take(pa.array(coded.codes)).to_pylist()
     return texts
@@ -161,7 +163,7 @@ def whole_numbers(source: str, name: str, column: pa.ChunkedArray, least: int = 
         numbers = numbers.cast(pa.int64() if pa.types.is_integer(numbers.type) else pa.float64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
         _refuse_first(source, column, _unreadable(column), expected)
-        raise InvalidInput(f"{source}: expected whole numbers in {name!r}, found other values: {reason}") from None
+        raise InvalidInput("column_not_whole", source=source, name=name, reason=reason) from None
     values = np.asarray(numbers)
     wrong = ~(np.isfinite(values) & (values >= least) & (values <= MAX_COUNT) & (values == np.floor(values)))
     _refuse_first(source, column, pa.array(wrong), expected)
@@ -182,7 +184,7 @@ def popularities(source: str, name: str, column: pa.ChunkedArray) -> list[float]
         values = np.asarray(numbers.cast(pa.float64()).fill_null(np.nan))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
         _refuse_first(source, column, _unreadable(column), f"a number from 0 in {name!r}")
-        raise InvalidInput(f"{source}: expected numbers in {name!r}, found other values: {reason}") from None
+        raise InvalidInput("column_not_numbers", source=source, name=name, reason=reason) from None
     wrong = pa.array(~(np.isfinite(values) & (values >= 0)))
     _refuse_first(source, column, wrong, f"a number from 0 in {name!r}")
     return [float(value) for value in values]
@@ -193,4 +195,4 @@ def _refuse_first(source: str, column: pa.ChunkedArray, wrong: Any, expected: st
     if row >= 0:
         found = column[row].as_py()
         found = "none" if found is None or not str(found).strip() else found
-        raise InvalidInput(f"{source}: row {row + 1}: expected {expected}, found {found}{hint}")
+        raise InvalidInput("row_malformed", source=source, row=row + 1, expected=expected, found=found, hint=hint)

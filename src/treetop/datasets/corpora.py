@@ -41,20 +41,20 @@ def _records_of(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, ...]]
             else:
                 yield from _from_columns(path, lines, columns, "\t" if ending == ".tsv" else ",")
     except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError, csv.Error) as reason:
-        raise InvalidInput(f"{path}: does not read as {ending}: {reason}") from None
+        raise InvalidInput("corpus_unreadable", path=path, ending=ending, reason=reason) from None
 
 
 def _format(path: Path) -> str:
     plain = path.with_suffix("") if path.suffix.lower() in OPENERS else path
     ending = plain.suffix.lower()
     if ending not in FORMATS:
-        raise InvalidInput(f"{path}: expected an ending of {', '.join(FORMATS)}, found {ending or '(none)'!r}")
+        raise InvalidInput("corpus_ending", path=path, formats=", ".join(FORMATS), none=ending or "(none)")
     return ending
 
 
 def _open(path: Path) -> IO[str]:
     if not path.is_file():
-        raise InvalidInput(f"{path}: expected a corpus file, found nothing there")
+        raise InvalidInput("corpus_not_found", path=path)
     opener = OPENERS.get(path.suffix.lower())
     if opener is None:
         return path.open(encoding="utf-8", newline="")
@@ -76,7 +76,7 @@ def _from_json(path: Path, lines: Iterable[str], columns: Sequence[str]) -> Iter
             yield tuple(str(record[column]) for column in columns)
         except (ValueError, KeyError, TypeError, RecursionError):
             wanted = ", ".join(columns)
-            raise InvalidInput(f"{path}: line {number}: expected an object with {wanted}, found another") from None
+            raise InvalidInput("corpus_line_malformed", path=path, number=number, wanted=wanted) from None
 
 
 def _from_columns(
@@ -88,12 +88,13 @@ def _from_columns(
     found = reader.fieldnames or []
     for column in columns:
         if column not in found:
-            raise InvalidInput(f"{path}: expected the column {column!r}, found {', '.join(found) or 'none'}")
+            raise InvalidInput("corpus_column_missing", path=path, column=column, none=", ".join(found) or "none")
     for row in reader:
         yield tuple(row[column] or "" for column in columns)
 
 
-SHORTEST, LONGEST = 3, 20
+SHORTEST = 3
+LONGEST = 20
 NOT_WORDS = re.compile(r"https?://\S+|www\.\S+|@\w+|<[^<>]*>")
 APOSTROPHES = re.compile("['’`]")
 LETTERS = re.compile("[a-z]+")

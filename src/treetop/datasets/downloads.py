@@ -16,7 +16,8 @@ from treetop.secret_files import open_own
 
 BLOCK = 1 << 20
 PATIENCE = 60.0
-RANGE_NOT_SATISFIABLE, PARTIAL = 416, 206
+RANGE_NOT_SATISFIABLE = 416
+PARTIAL = 206
 
 Progress = Callable[[int, int | None], None]
 """Hears of bytes so far, and of all bytes where they are known."""
@@ -31,9 +32,7 @@ def fetch(url: str, folder: Path, sha256: str = "", progress: Progress = lambda 
         try:
             _download(url, partial, progress)
         except (OSError, HTTPException) as reason:
-            raise InvalidInput(
-                f"{shown_address(url)}: the download stopped ({reason}); the same command goes on with it"
-            ) from None
+            raise InvalidInput("download_stopped", url=shown_address(url), reason=reason) from None
         check(partial, sha256)
         os.replace(partial, target)
     else:
@@ -46,7 +45,7 @@ def file_name(url: str) -> str:
     parts = urlsplit(url)
     name = unquote(parts.path).rpartition("/")[2]
     if parts.scheme not in ("http", "https") or not name or name in (".", ".."):
-        raise InvalidInput(f"expected an http or https address of a file, found {shown_address(url)!r}")
+        raise InvalidInput("download_address", url=shown_address(url))
     return name
 
 
@@ -88,5 +87,5 @@ def check(path: Path, sha256: str) -> str:
     with path.open("rb") as file:
         found = file_digest(file, "sha256").hexdigest()
     if sha256 and found != sha256.lower():
-        raise InvalidInput(f"{path}: expected the checksum {sha256}, found {found}; delete it to fetch it again")
+        raise InvalidInput("download_checksum", path=path, sha256=sha256, found=found)
     return found

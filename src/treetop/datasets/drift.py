@@ -27,21 +27,21 @@ def weekly_places(
 ) -> Iterator[NDArray[np.int64]]:
     """Yield for every week, without end, which item the holders of each item of the first week hold now."""
     if not 0 <= drift <= k:
-        raise InvalidInput(f"drift must be a number of items from 0 to k = {k}, found {drift:g}")
+        raise InvalidInput("drift_out_of_range", k=k, drift=drift)
     held = np.zeros(len(federation.items), dtype=np.int64)
     for party in federation.parties:
         np.add.at(held, party.items, party.users)
     places = np.argsort(-held, kind="stable")
-    first, others = places[:k], places[k : min(REACH * k, np.count_nonzero(held))]
+    first = places[:k]
+    others = places[k : min(REACH * k, np.count_nonzero(held))]
     if len(others) < k:
-        raise InvalidInput(
-            f"items drift where there are 2 k = {2 * k} of them at least, found {len(first) + len(others)}"
-        )
+        raise InvalidInput("drift_needs_items", k=2 * k, others=len(first) + len(others))
     now = np.arange(len(federation.items))
     while True:
         yield now.copy()
         d = int(drift) + int(randomness.random() < drift - int(drift))
-        leave, join = randomness.choice(first, d, replace=False), randomness.choice(others, d, replace=False)
+        leave = randomness.choice(first, d, replace=False)
+        join = randomness.choice(others, d, replace=False)
         now[leave], now[join] = now[join], now[leave]
 
 

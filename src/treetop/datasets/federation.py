@@ -125,7 +125,8 @@ def federation_from_rows(
 
     Parties and items are in the order of their names, so that rows in another order are the same federation.
     """
-    parties, items = parties.in_order(), items.in_order()
+    parties = parties.in_order()
+    items = items.in_order()
     owners, held, counts = _summed(parties.codes, items.codes, len(items.texts), users)
     repeated = len(items.codes) - len(counts)
     notes = (Note("rows_added_up", rows=repeated),) if users is not None and repeated else ()
@@ -157,7 +158,8 @@ def _summed(
         pa.table({"pair": pairs, "users": column}).group_by("pair", use_threads=False).aggregate([("users", "sum")])
     )
     order = np.argsort(np.asarray(summed["pair"]))
-    pair, total = np.asarray(summed["pair"])[order], np.asarray(summed["users_sum"])[order]
+    pair = np.asarray(summed["pair"])[order]
+    total = np.asarray(summed["users_sum"])[order]
     return pair // number, pair % number, total
 
 
@@ -170,7 +172,7 @@ def _parties(
     found = tuple(PartyItems(*part) for part in parts)
     for party in found:
         if not len(party.items):
-            raise InvalidInput(f"party {party.name!r} is empty: expected one user at least, found none")
+            raise InvalidInput("party_empty", party=party.name)
     return found
 
 
@@ -185,25 +187,25 @@ def federation_from_mapping(data: Mapping[Any, Any], name: str = "data") -> Fede
         items += [str(item) for item in histogram]
         users += histogram.values()
     if not parties:
-        raise InvalidInput("a federation needs one party at least, found none")
+        raise InvalidInput("federation_empty")
     try:
         owners, held_items = (pa.array(column, pa.string()).dictionary_encode() for column in (parties, items))
     except UnicodeEncodeError as reason:
         found = reason.object[reason.start : reason.end]
-        raise InvalidInput(f"parties and items must be text in Unicode, found half a character: {found!r}") from None
+        raise InvalidInput("text_not_unicode", found=found) from None
     parties_of, items_of = (CodedTexts(np.asarray(each.indices), each.dictionary) for each in (owners, held_items))
     return federation_from_rows(name, parties_of, items_of, np.array(users, dtype=np.int64))
 
 
 def _histogram(party: str, held: object) -> dict[Any, int]:
     if isinstance(held, str) or not isinstance(held, Iterable):
-        raise InvalidInput(f"party {party!r} must hold items or a mapping of items to users, found {held!r}")
+        raise InvalidInput("party_malformed", party=party, held=held)
     counts = dict(held) if isinstance(held, Mapping) else Counter(held)
     for item, users in counts.items():
         if item is None or isinstance(users, bool) or not isinstance(users, int | np.integer) or users < 0:
-            raise InvalidInput(f"party {party!r}, item {item!r}: expected a whole number of users, found {users!r}")
+            raise InvalidInput("item_users_malformed", party=party, item=item, users=users)
     if not counts:
-        raise InvalidInput(f"party {party!r} is empty: expected one user at least, found none")
+        raise InvalidInput("party_empty", party=party)
     return {item: int(users) for item, users in counts.items()}
 
 
@@ -216,8 +218,4 @@ def refuse_unnamed_users(source: str, columns: list[str]) -> None:
     """Refuse a table whose rows seem to belong to users: read as users of their own, every count would be wrong."""
     if found := [column for column in columns if looks_like_users(column)]:
         column = found[0]
-        raise InvalidInput(
-            f"{source}: the column {column!r} looks like a user's id, and nobody said so: expected --user-column "
-            f"{column} (load(..., user={column!r})) where its rows are the items of one user, or --rows-are-users "
-            "(rows_are_users=True) where every row is a user of her own"
-        )
+        raise InvalidInput("user_column_unnamed", source=source, column=column)

@@ -18,7 +18,7 @@ def load_catalogue(path: str | Path) -> ItemCatalogue:
         items = lines_of(path) if path.suffix.lower() == ".txt" or not path.exists() else _column(path)
         return replace(ItemCatalogue.of(items), source=path.name)
     except InvalidInput as refusal:
-        raise InvalidInput(with_path(path, str(refusal))) from None
+        raise InvalidInput("list_file_refused", refusal=with_path(path, str(refusal))) from None
 
 
 def with_path(path: Path, refusal: str) -> str:
@@ -36,7 +36,7 @@ def catalogue_of(given: ItemCatalogue | Iterable[object] | str | Path | None) ->
 def lines_of(path: Path) -> list[str]:
     """Read the lines of a text file, without the white space around them."""
     if not path.is_file():
-        raise InvalidInput(f"expected a .txt file or {EXPECTED}, found " + ("a folder" if path.is_dir() else "none"))
+        raise InvalidInput("list_file_missing", expected=EXPECTED, folder=path.is_dir())
     return [line.strip() for line in decoded_lines(path)]
 
 
@@ -44,5 +44,5 @@ def _column(path: Path) -> list[str]:
     read = read_table(path)
     if "item" not in read.table.column_names:
         found = ", ".join(read.table.column_names) or "no columns"
-        raise InvalidInput(f"{path}: expected the column 'item', found {found}")
+        raise InvalidInput("item_column_missing", path=path, found=found)
     return text_column(read.source, "item", read.table["item"])

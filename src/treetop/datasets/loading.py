@@ -41,15 +41,12 @@ def as_federation(
     if hasattr(data, "__arrow_c_stream__"):
         return federation_from_tables(name, [ReadTable(name, name, pa.table(data))], options)
     if user is not None:
-        raise InvalidInput(f"a user column is one of a file or a table, found {user!r} with {type(data).__name__}")
+        raise InvalidInput("user_column_of_mapping", user=user, name=type(data).__name__)
     if isinstance(data, Federation):
         return data
     if hasattr(data, "items"):
         return federation_from_mapping(data, name)
-    raise InvalidInput(
-        "expected a Federation, a path, a {party: items} mapping or a pandas, polars, pyarrow or DuckDB table, "
-        f"found {type(data).__name__}"
-    )
+    raise InvalidInput("data_of_unknown_kind", name=type(data).__name__)
 
 
 def federation_named(words: Sequence[str], options: ReadOptions = AS_IT_IS) -> Federation:
@@ -57,20 +54,20 @@ def federation_named(words: Sequence[str], options: ReadOptions = AS_IT_IS) -> F
     if not any(word == "syn" or word.startswith("syn:") for word in words):
         return _loaded(words, options)
     if options.user is not None:
-        raise InvalidInput(f"'syn' has one item for each user, found the user column {options.user!r}")
+        raise InvalidInput("syn_without_users", user=options.user)
     if len(words) > 1:
-        raise InvalidInput(f"'syn' is a whole federation of its own, found it among {', '.join(words)}")
+        raise InvalidInput("syn_alone", words=", ".join(words))
     if words[0] == "syn":
         return synthetic()
     seed, colon, concentration = words[0].removeprefix("syn:").partition(":")
     if not (seed.isascii() and seed.isdigit()):
-        raise InvalidInput(f"expected syn:SEED with a whole number from 0, found {words[0]!r}")
+        raise InvalidInput("syn_seed", words=words[0])
     if not colon:
         return synthetic(int(seed))
     try:
         return synthetic(int(seed), float(concentration))
     except ValueError:
-        raise InvalidInput(f"expected syn:SEED:CONCENTRATION with a number above 0, found {words[0]!r}") from None
+        raise InvalidInput("syn_concentration", words=words[0]) from None
 
 
 def load(
@@ -105,7 +102,7 @@ def load(
 
 def _loaded(words: Sequence[str | Path], options: ReadOptions) -> Federation:
     if not words:
-        raise InvalidInput("expected one file at least, found none")
+        raise InvalidInput("no_files")
     tables = [
         read_table(word, replace(options, progress=_part_of(options, number, len(words))))
         for number, word in enumerate(words)
@@ -114,7 +111,7 @@ def _loaded(words: Sequence[str | Path], options: ReadOptions) -> Federation:
     for stem in stems:  # two files of one name would silently become one party
         if stems.count(stem) > 1:
             names = ", ".join(str(word) for word, each in zip(words, tables, strict=True) if each.stem == stem)
-            raise InvalidInput(f"files without a 'party' column need different names, found {names}")
+            raise InvalidInput("files_named_alike", names=names)
     return federation_from_tables("+".join(each.stem for each in tables), tables, options)
 
 
@@ -127,13 +124,15 @@ def histogram_rows(federation: Federation) -> pa.Table:
     """Return a federation as rows of `party`, `item` and `users`: what `load` reads."""
     names = pa.array(federation.items, pa.string())
     parts = [
-        pa.table({
-            "party": pa.array([party.name] * len(party.items), pa.string()),
-            "item": names.take(pa.array(party.items)),
-            "users": pa.array(party.users),
-        })
+        pa.table(
+            {
+                "party": pa.array([party.name] * len(party.items), pa.string()),
+                "item": names.take(pa.array(party.items)),
+                "users": pa.array(party.users),
+            }
+        )
         for party in federation.parties
-    ]  # fmt: skip
+    ]
     return pa.concat_tables(parts)
 
 
@@ -165,6 +164,6 @@ def federation_from_tables(name: str, tables: list[ReadTable], options: ReadOpti
     try:
         federation = federation_from_rows(name, parties, items, users)
     except InvalidInput as refusal:
-        raise InvalidInput(f"{', '.join(read.source for read in tables)}: {refusal}") from None
+        raise InvalidInput("files_refused", read=", ".join(read.source for read in tables), refusal=refusal) from None
     notes = tuple(note for each in columns for note in each.notes)
     return replace(federation, notes=(*notes, *federation.notes, *notes_on_names(parties.texts.to_pylist())))

@@ -99,9 +99,10 @@ def read(found: Provenance) -> Federation:
     try:
         columns = pa.parquet.read_schema(found.path).names
     except (pa.ArrowException, OSError):
-        raise InvalidInput(f"{found.path}: expected a Parquet file, found one that does not read as such") from None
+        raise InvalidInput("histogram_not_parquet", path=found.path) from None
     missing = [name for name in COLUMNS if name not in columns]
     if missing:
-        wanted, there = ", ".join(COLUMNS), ", ".join(columns) or "none"
-        raise InvalidInput(f"{found.path}: expected the columns {wanted}, found {there}")
+        wanted = ", ".join(COLUMNS)
+        there = ", ".join(columns) or "none"
+        raise InvalidInput("histogram_columns", path=found.path, wanted=wanted, there=there)
     return replace(load(found.path), encoding=found.encoding)

@@ -20,7 +20,7 @@ from treetop.oracles.set_question import USE_SHARES, SetQuestion
 def with_share_of_users(federation: Federation, share: float, randomness: Generator) -> Federation:
     """Keep a random share of every party's users, drawn without replacement."""
     if not 0 < share <= 1:
-        raise InvalidInput(f"the share of users must be above 0 and at most 1, found {share}")
+        raise InvalidInput("share_out_of_range", share=share)
     if share == 1:
         return federation
     parties = tuple(_some_users(party, share, randomness) for party in federation.parties)
@@ -30,14 +30,14 @@ def with_share_of_users(federation: Federation, share: float, randomness: Genera
 def first_parties(federation: Federation, number: int) -> Federation:
     """Keep the parties that stand first."""
     if not 1 <= number <= len(federation.parties):
-        raise InvalidInput(f"{federation.name} has {len(federation.parties)} parties, found {number} asked for")
+        raise InvalidInput("parties_too_few", name=federation.name, parties=len(federation.parties), asked=number)
     return replace(federation, parties=federation.parties[:number])
 
 
 def with_users(federation: Federation, users: int, randomness: Generator) -> Federation:
     """Keep so many users in all, drawn without replacement: of every party its share, one at least."""
     if users < len(federation.parties):
-        raise InvalidInput(f"expected one user for each of {len(federation.parties)} parties at least, found {users}")
+        raise InvalidInput("users_too_few", number=len(federation.parties), users=users)
     if users >= federation.users:
         return federation
     sizes = proportional_sizes([party.total for party in federation.parties], users)
@@ -77,7 +77,7 @@ def deal(users: int, sizes: Mapping[str, int], randomness: Generator) -> NDArray
     parties shrink in proportion.
     """
     if not sizes or any(size < 1 for size in sizes.values()):
-        raise InvalidInput(f"every party needs a size of 1 at least, found {dict(sizes)}")
+        raise InvalidInput("party_size", sizes=dict(sizes))
     asked = np.array(list(sizes.values()), dtype=np.int64)
     if asked.sum() > users:
         asked = asked * users // asked.sum()
@@ -124,7 +124,7 @@ class HeldSets:
         if uses is not None:
             before = np.concatenate([[0], np.cumsum(uses)])
             if (most := int(np.diff(before[self.sets.starts]).max(initial=0))) > LARGEST_SET:
-                raise InvalidInput(f"a device looks at {LARGEST_SET:,} uses at most, found a user with {most:,}")
+                raise InvalidInput("set_too_large", largest_set=LARGEST_SET, most=most)
         entries = [next(iter(set_entries([item], steps))) for item in self.items]
         return SetCodes(self.sets, entries, device_codes(codec, self.items, steps), uses)
 
@@ -155,9 +155,10 @@ def users_of(federation: Federation, party: str, users: int | None, seed: int) -
     found = {each.name: each for each in federation.parties}
     if party not in found:
         raise UnknownName("party", party, found)
-    own, randomness = found[party], np.random.default_rng(seed)
+    own = found[party]
+    randomness = np.random.default_rng(seed)
     if users is not None and not 1 <= users <= own.total:
-        raise InvalidInput(f"party {party!r} has {own.total:,} users, found {users:,} asked for")
+        raise InvalidInput("party_users_too_few", party=party, total=own.total, users=users)
     if own.sets is not None:
         return HeldSets(federation.items, own.sets.of_users(randomness.permutation(own.total)[:users]))
     held = np.repeat(own.items, own.users)

@@ -22,9 +22,11 @@ def gathered(users: Any, items: Any, counts: Any, places: Any, held: Any, used: 
 @compiled
 def sort_sets(starts: Any, items: Any, counts: Any) -> Any:
     """Sort every user's items, with their counts if there are any; return how many repeat the one before."""
-    counted, repeated = len(counts) > 0, 0
+    counted = len(counts) > 0
+    repeated = 0
     for user in range(len(starts) - 1):
-        first, end = starts[user], starts[user + 1]
+        first = starts[user]
+        end = starts[user + 1]
         if counted:
             order = np.argsort(items[first:end])
             items[first:end] = items[first:end][order]

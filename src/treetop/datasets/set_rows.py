@@ -34,7 +34,8 @@ def federation_of_sets(name: str, tables: list[ReadTable], options: ReadOptions)
     of_parties, of_users, of_items = (CodedTexts.joined([part[place] for part in parts]) for place in range(3))
     del parts
     pa.default_memory_pool().release_unused()  # the columns of the files
-    of_parties, of_items = of_parties.in_order(), of_items.in_order()
+    of_parties = of_parties.in_order()
+    of_items = of_items.in_order()
     of_users = of_users.in_order(shorter_first=True)
     home = _homes(of_parties.codes, of_users.codes, of_parties.texts, of_users.texts)
     uses = np.concatenate(counts) if counted else None
@@ -56,10 +57,14 @@ def _homes(parties_of: Codes, user_of: Codes, party_names: pa.Array, user_names:
     home[user_of] = parties_of
     if len(party_names) > 1 and (elsewhere := home[user_of] != parties_of).any():
         row = int(np.argmax(elsewhere))
-        user, one, two = user_of[row], parties_of[row], home[user_of[row]]
+        user = user_of[row]
+        one = parties_of[row]
+        two = home[user_of[row]]
         raise InvalidInput(
-            f"user {user_names[user].as_py()!r} is in two parties, {party_names[one].as_py()!r} and "
-            f"{party_names[two].as_py()!r}: expected one each, since she would answer, and pay, twice"
+            "user_in_two_parties",
+            user=user_names[user].as_py(),
+            first=party_names[one].as_py(),
+            second=party_names[two].as_py(),
         )
     return home
 
@@ -84,7 +89,9 @@ def _party(name: str, sets: UserSets, first: int, end: int) -> PartyItems:
 
 def set_rows(federation: Federation) -> pa.Table:
     """Return a federation of sets as rows of party, user, item and, where it is known, count: what `load` reads."""
-    names, parts, before = pa.array(federation.items, pa.string()), [], 0
+    names = pa.array(federation.items, pa.string())
+    parts = []
+    before = 0
     counted = all(party.sets is not None and party.sets.counts is not None for party in federation.parties)
     for party in federation.parties:
         if (sets := party.sets) is None:

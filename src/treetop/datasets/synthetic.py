@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from treetop.datasets.federation import Federation, PartyItems
 from treetop.errors import InvalidInput
 
-GROUPS, GROUP_SIZE, IDS_BELOW = 6, 7_000, 2_000_000
+GROUPS = 6
+GROUP_SIZE = 7_000
+IDS_BELOW = 2_000_000
 CONCENTRATION = 0.5
 DEFAULT_SEED = 0
 
@@ -45,7 +47,7 @@ def synthetic(seed: int = DEFAULT_SEED, concentration: float = CONCENTRATION) ->
     Federation('syn': 8 parties, 780,000 users, 42,000 items)
     """
     if not concentration > 0 or not np.isfinite(concentration):
-        raise InvalidInput(f"concentration must be a finite number above 0, found {concentration}")
+        raise InvalidInput("concentration_invalid", concentration=concentration)
     randomness = np.random.default_rng(seed)
     ids = randomness.choice(IDS_BELOW, GROUPS * GROUP_SIZE, replace=False)
     parties = tuple(_party(f"syn_{index}", row, concentration, randomness) for index, row in enumerate(ROWS))

@@ -29,7 +29,8 @@ class UserSets:
 
         starts = np.zeros(number + 1, dtype=np.int64)
         np.cumsum(np.bincount(users, minlength=number), out=starts[1:])
-        held, used = np.empty(len(items), dtype=np.int32), np.empty(0 if counts is None else len(items), dtype=np.int64)
+        held = np.empty(len(items), dtype=np.int32)
+        used = np.empty(0 if counts is None else len(items), dtype=np.int64)
         gathered(users, items, used if counts is None else counts, starts[:-1].copy(), held, used)
         return cls(starts, held, None if counts is None else used).merged()
 

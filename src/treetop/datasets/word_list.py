@@ -20,7 +20,8 @@ from treetop.encoding.listed_items import ItemCatalogue
 from treetop.errors import InvalidInput, UnknownName
 from treetop.extras import needed_for
 
-POPULARITY, NO_ORDER = "popularity", "none"
+POPULARITY = "popularity"
+NO_ORDER = "none"
 ORDERS = (POPULARITY, NO_ORDER)
 WORD_COLUMNS = ("word", "item")
 POPULARITY_COLUMNS = ("frequency", "users", "count")
@@ -38,7 +39,7 @@ def word_list_of(given: Words | None, order: str | None = None) -> ItemCatalogue
         raise UnknownName("order of a word list", order, ORDERS)
     if given is None:
         if order is not None:
-            raise InvalidInput(f"expected a word list to stand in the order {order!r}, found none")
+            raise InvalidInput("word_list_order_alone", order=order)
         return None
     if isinstance(given, ItemCatalogue):
         return given
@@ -56,7 +57,7 @@ def _mapped(given: Mapping[str, float]) -> ItemCatalogue:
     try:
         ranks = pa.chunked_array([pa.array(map(float, given.values()), pa.float64())])
     except (TypeError, ValueError) as reason:
-        raise InvalidInput(f"a word list must map words to their frequencies, found other values: {reason}") from None
+        raise InvalidInput("word_list_frequencies", reason=reason) from None
     ranked = _ranked(list(map(str, given)), popularities("word list", "frequency", ranks), "")
     return replace(ranked, source="the frequencies that were given")
 
@@ -65,7 +66,8 @@ def _read(path: Path, in_order: bool) -> ItemCatalogue:
     """Read words, one per line in a .txt file, or the column `word` or `item` of a table, ranked if it says by what."""
     try:
         if path.suffix.lower() == ".txt":
-            words, ranks = lines_of(path), None
+            words = lines_of(path)
+            ranks = None
         else:
             words, ranks = _columns(path.name, read_table(path).table)
         if ranks is not None:
@@ -74,8 +76,8 @@ def _read(path: Path, in_order: bool) -> ItemCatalogue:
     except InvalidInput as refusal:
         if not path.exists():
             expected = "a word list must be a list of items, a .txt file, a table or wordfreq:LANGUAGE"
-            raise InvalidInput(f"{expected}, found {str(path)!r}: {refusal}") from None
-        raise InvalidInput(with_path(path, str(refusal))) from None
+            raise InvalidInput("word_list_unknown", expected=expected, path=str(path), refusal=refusal) from None
+        raise InvalidInput("list_file_refused", refusal=with_path(path, str(refusal))) from None
 
 
 def _columns(source: str, table: pa.Table) -> tuple[list[str], tuple[str, list[float]] | None]:
@@ -83,7 +85,7 @@ def _columns(source: str, table: pa.Table) -> tuple[list[str], tuple[str, list[f
     named = [column for column in WORD_COLUMNS if column in table.column_names]
     if not named:
         found = ", ".join(table.column_names) or "no columns"
-        raise InvalidInput(f"{source}: expected the column 'word' or 'item', found {found}")
+        raise InvalidInput("word_column_missing", source=source, found=found)
     words = text_column(source, named[0], table[named[0]])
     for column in POPULARITY_COLUMNS:
         if column in table.column_names:
@@ -105,7 +107,7 @@ def _public(name: str) -> ItemCatalogue:
     """Return the commonest words of a language, as the package wordfreq counted them in public texts."""
     asked = _PUBLIC_LIST.fullmatch(name)
     if asked is None:
-        raise InvalidInput(f"expected wordfreq:LANGUAGE[:NUMBER] such as wordfreq:en:50000, found {name!r}")
+        raise InvalidInput("wordfreq_malformed", name=name)
     with needed_for(name, "words"):
         wordfreq = import_module("wordfreq")
     known = sorted(wordfreq.available_languages())

@@ -15,14 +15,15 @@ from treetop.errors import InvalidInput
 
 Codes = NDArray[Any]
 
-SHORTEST, LONGEST = 8, 256
+SHORTEST = 8
+LONGEST = 256
 MACHINE_WORD = 64
 
 
 def checked_bits(bits: int) -> int:
     """Return m, or refuse a code length that Treetop does not handle."""
     if not SHORTEST <= bits <= LONGEST:
-        raise InvalidInput(f"bits must be from {SHORTEST} to {LONGEST}, found {bits}")
+        raise InvalidInput("bits_out_of_range", shortest=SHORTEST, longest=LONGEST, bits=bits)
     return bits
 
 
@@ -93,7 +94,7 @@ def level_lengths(bits: int, levels: int) -> tuple[int, ...]:
 def level_lengths_from(start: int, bits: int, levels: int) -> tuple[int, ...]:
     """Return l_0 .. l_g with l_h = s_0 + ceil(h (m - s_0) / g), as PEM grows its trie from s_0 bits."""
     if not 1 <= levels <= bits:
-        raise InvalidInput(f"levels must be from 1 to the {bits} bits of a code, found {levels}")
+        raise InvalidInput("levels_out_of_range", bits=bits, levels=levels)
     return tuple(start + _ceiling(h * (bits - start), levels) for h in range(levels + 1))
 
 

@@ -62,7 +62,8 @@ class DeviceSet(Mapping[bytes, int | None]):
     """
 
     def __init__(self, codec: ItemCodec, entries: Mapping[bytes, str | None], items_per_user: int) -> None:
-        self._codec, self._entries = codec, entries
+        self._codec = codec
+        self._entries = entries
         for _ in range(items_per_user - len(entries)):
             self._code("")
 

@@ -140,7 +140,7 @@ class Text(ItemCodec):
     def __init__(self, bits: int) -> None:
         super().__init__(bits)
         if bits % 8:
-            raise InvalidInput(f"the encoding 'text' needs bits in multiples of 8, found {bits}")
+            raise InvalidInput("text_bits", bits=bits)
         self.bytes = bits // 8
 
     def encode(self, items: Sequence[str]) -> EncodedItems:
@@ -176,7 +176,7 @@ class Hashed(ItemCodec):
         super().__init__(bits)
         self._key = key.encode("utf-8")
         if not 1 <= len(self._key) <= LONGEST_HASH_KEY:
-            raise InvalidInput(f"hash_key must be 1 to {LONGEST_HASH_KEY} bytes of UTF-8, found {len(self._key)}")
+            raise InvalidInput("hash_key_length", longest_hash_key=LONGEST_HASH_KEY, number=len(self._key))
 
     def encode(self, items: Sequence[str]) -> EncodedItems:
         """Run by the device: every item fits, and two items may share a code."""
@@ -197,7 +197,7 @@ class Hashed(ItemCodec):
 def _checked(entry: object) -> type[ItemCodec]:
     if isinstance(entry, type) and issubclass(entry, ItemCodec):
         return entry
-    raise InvalidInput(f"an entry point of treetop.encodings must name a subclass of treetop.Encoding, found {entry!r}")
+    raise InvalidInput("encoding_entry_point", entry=entry)
 
 
 CODECS: Registry[type[ItemCodec]] = Registry(

@@ -27,11 +27,11 @@ class ItemCatalogue:
     def of(cls, listed: Iterable[object]) -> "ItemCatalogue":
         """Take every item once, and say how often that made a difference."""
         if isinstance(listed, str):
-            raise InvalidInput(f"a catalogue or word list must be a list of items, found the text {listed[:40]!r}")
+            raise InvalidInput("catalogue_is_text", listed=listed[:40])
         named = [str(item) for item in listed]
         items = tuple(dict.fromkeys(item for item in named if item))
         if not items:
-            raise InvalidInput("a catalogue or word list needs one item at least, found none")
+            raise InvalidInput("catalogue_empty")
         repeated = len(named) - named.count("") - len(items)
         notes = (Note("catalogue_repeats", items=repeated),) if repeated else ()
         return cls(items, notes)

@@ -9,7 +9,9 @@ from unicodedata import normalize
 
 from treetop.errors import UnknownName
 
-NFC, CASEFOLD, TRIM = "nfc", "casefold", "trim"
+NFC = "nfc"
+CASEFOLD = "casefold"
+TRIM = "trim"
 STEPS = (NFC, CASEFOLD, TRIM)
 WHITE_SPACE = (
     "\t\n\v\f\r \x85\xa0\u1680"

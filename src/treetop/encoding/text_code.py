@@ -45,7 +45,8 @@ def code_lengths(weights: Sequence[int]) -> list[int]:
     heapq.heapify(groups)
     parents = [0] * len(weights)
     while len(groups) > 1:
-        first, second = heapq.heappop(groups), heapq.heappop(groups)
+        first = heapq.heappop(groups)
+        second = heapq.heappop(groups)
         parents[first[2]] = parents[second[2]] = len(parents)
         heapq.heappush(groups, (first[0] + second[0], min(first[1], second[1]), len(parents)))
         parents.append(0)
@@ -59,7 +60,8 @@ def huffman_code(weights: Sequence[int]) -> HuffmanCode:
     """Return the canonical code: shorter words first, then smaller symbols, counting upwards."""
     lengths = code_lengths(weights)
     words: list[tuple[int, int]] = [(0, 0)] * len(weights)
-    word, before = 0, 0
+    word = 0
+    before = 0
     for symbol in sorted(range(len(weights)), key=lambda symbol: (lengths[symbol], symbol)):
         word <<= lengths[symbol] - before
         before = lengths[symbol]
@@ -70,7 +72,8 @@ def huffman_code(weights: Sequence[int]) -> HuffmanCode:
 
 CHUNK_BITS = 8
 CHUNK_VALUES = 1 << CHUNK_BITS
-DEFAULT_CHUNKS, MAX_CHUNKS = 12, 128
+DEFAULT_CHUNKS = 12
+MAX_CHUNKS = 128
 LONGEST_TEXT = 32
 """Bytes of UTF-8 that text recovery is meant for."""
 END = 256
@@ -122,7 +125,8 @@ def code_after(before: int) -> HuffmanCode:
     """Return the code of what follows a symbol: counted successors, blended with all symbols (Witten and Bell)."""
     if before not in _pairs():
         return _code_of_unseen()
-    counts, alone = _pairs()[before], _alone()
+    counts = _pairs()[before]
+    alone = _alone()
     everything = sum(alone)
     return huffman_code([counts.get(after, 0) * everything + len(counts) * alone[after] for after in range(END + 1)])
 
@@ -145,10 +149,14 @@ def _words() -> tuple[tuple[tuple[int, int], ...], ...]:
 def code_bits(text: bytes, most_symbols: int | None = None) -> tuple[int, int]:
     """Return a text's code as an integer, and its number of bits; or those of its first symbols."""
     words = _words()
-    code, length, before = 0, 0, END
+    code = 0
+    length = 0
+    before = END
     for symbol in (*text[:most_symbols], END)[:most_symbols]:
         word, bits = words[before][symbol]
-        code, length, before = code << bits | word, length + bits, symbol
+        code = code << bits | word
+        length = length + bits
+        before = symbol
     return code, length
 
 
@@ -179,7 +187,8 @@ def read_chunk(place: ReadingPlace, chunk: int) -> ReadChunk:
             return ReadChunk(bytes(text), ReadingPlace(), True, sound)
         if child < 0:
             text.append(-1 - child)
-            before, node = -1 - child, 0
+            before = -1 - child
+            node = 0
         else:
             node = child
     return ReadChunk(bytes(text), ReadingPlace(before, node), False)
@@ -187,10 +196,12 @@ def read_chunk(place: ReadingPlace, chunk: int) -> ReadChunk:
 
 def text_of(chunks: bytes) -> bytes | None:
     """Return the text whose code the chunks are, or None where they are the code of none."""
-    text, place = b"", ReadingPlace()
+    text = b""
+    place = ReadingPlace()
     for number, chunk in enumerate(chunks):
         read = read_chunk(place, chunk)
-        text, place = text + read.text, read.place
+        text = text + read.text
+        place = read.place
         if read.ended:
             return text if read.sound and _repeated(chunks[: number + 1], len(chunks)) == chunks else None
     return None

@@ -22,9 +22,13 @@ from treetop.query.preparation import Populations, prepared
 from treetop.simulation.rotation import drawn_slots
 from treetop.simulation.run import run
 
-EVERYBODY, ROTATION, SEEDED = "everybody", "rotation", "seeded"
+EVERYBODY = "everybody"
+ROTATION = "rotation"
+SEEDED = "seeded"
 DESIGNS = (EVERYBODY, ROTATION, SEEDED)
-WEEKS, MIN_WEEKS, MAX_WEEKS = 12, 2, 1000
+WEEKS = 12
+MIN_WEEKS = 2
+MAX_WEEKS = 1000
 KEY_STREAM, DRIFT_STREAM, SLOT_STREAM, WEEK_STREAM = range(1 << 30, (1 << 30) + 4)
 """Spawn keys of a campaign's randomness."""
 
@@ -40,9 +44,11 @@ class Calendar:
     def __post_init__(self) -> None:
         for what, found in (("weeks", self.weeks), ("a cycle", self.cycle)):
             if not MIN_WEEKS <= found <= MAX_WEEKS:
-                raise InvalidInput(f"{what} must be from {MIN_WEEKS} to {MAX_WEEKS} weeks, found {found}")
+                raise InvalidInput(
+                    "weeks_out_of_range", what=what, min_weeks=MIN_WEEKS, max_weeks=MAX_WEEKS, found=found
+                )
         if self.cycle > self.weeks:
-            raise InvalidInput(f"a cycle must have at most the campaign's {self.weeks} weeks, found {self.cycle}")
+            raise InvalidInput("cycle_too_long", weeks=self.weeks, cycle=self.cycle)
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,8 @@ def run_campaign(
     simulator: str = "exact",
 ) -> CampaignRun:
     """Ask every week, in every way; the same seed and repetition give the same scores."""
-    populations, key = Populations(), _drawn_seed(seed, repetition, KEY_STREAM)
+    populations = Populations()
+    key = _drawn_seed(seed, repetition, KEY_STREAM)
     first = prepared(federation, question, key, populations)
     question = replace(question, encoding=first.strategy.settled_encoding)
     drifting = default_rng(SeedSequence(seed, spawn_key=(repetition, DRIFT_STREAM)))
@@ -85,9 +92,12 @@ def run_campaign(
                 asked = replace(question, epsilon=float(question.epsilon) / calendar.cycle)
             ready = prepared(federation, asked, key, populations)
             outcome = run(
-                ready.mechanism, ready.parameters, whole if design == EVERYBODY else answering,
-                seed=_drawn_seed(seed, repetition, WEEK_STREAM, week, DESIGNS.index(design)), simulator=simulator,
-            )  # fmt: skip
+                ready.mechanism,
+                ready.parameters,
+                whole if design == EVERYBODY else answering,
+                seed=_drawn_seed(seed, repetition, WEEK_STREAM, week, DESIGNS.index(design)),
+                simulator=simulator,
+            )
             if design == SEEDED:
                 earlier = earlier.followed_by(outcome.ranking)
             f1[design].append(score(outcome, whole, question.k).f1)

@@ -66,7 +66,8 @@ class CampaignExperiment:
         cls, data: Any, grid: Grid, given: Given, calendar: Calendar, designs: Sequence[str] = DESIGNS
     ) -> "CampaignExperiment":
         """Check what was asked for; items and lists are normalised once, before anything drifts."""
-        federation, steps = as_federation(data), steps_named(given.normalise)
+        federation = as_federation(data)
+        steps = steps_named(given.normalise)
         if steps:
             known = (None if each is None else each.normalised(steps) for each in (given.catalogue, given.word_list))
             catalogue, words = known
@@ -74,7 +75,7 @@ class CampaignExperiment:
             given = replace(given, catalogue=catalogue, word_list=words, normalise=())
         for cell in grid.cells:
             if SEEDED in designs and cell.mechanism.name not in SEEDABLE:
-                raise InvalidInput(f"campaigns are asked of {' or '.join(SEEDABLE)}, found {cell.mechanism.name}")
+                raise InvalidInput("campaign_mechanism", seedable=" or ".join(SEEDABLE), name=cell.mechanism.name)
         others = tuple(cell.mechanism for cell in grid.cells)
         questions = tuple(given.question(cell, federation, others) for cell in grid.cells)
         return cls(federation, questions, grid, calendar, tuple(designs))
@@ -83,9 +84,14 @@ class CampaignExperiment:
         """Run one repetition of one cell."""
         index, repetition = job
         return run_campaign(
-            self.federation, self.questions[index], self.calendar, self.designs, seed=self.grid.seed,
-            repetition=repetition, simulator=self.grid.simulator,
-        )  # fmt: skip
+            self.federation,
+            self.questions[index],
+            self.calendar,
+            self.designs,
+            seed=self.grid.seed,
+            repetition=repetition,
+            simulator=self.grid.simulator,
+        )
 
     def rows(
         self, workers: int = 1, progress: Progress = lambda _: None, dask: str | None = None
@@ -101,18 +107,29 @@ class CampaignExperiment:
                 yield from (self._row(self.grid.cells[index], design, runs) for design in self.designs)
 
     def _row(self, cell: Cell, design: str, runs: Sequence[CampaignRun]) -> CampaignRow:
-        calendar, epsilon = self.calendar, float(cell.parameters.epsilon)
+        calendar = self.calendar
+        epsilon = float(cell.parameters.epsilon)
         weeks = [[run.f1[design][week] for run in runs] for week in range(calendar.weeks)]
         later = [mean(run.f1[design][1:]) for run in runs]
         weekly = epsilon / calendar.cycle if design == EVERYBODY else epsilon
         cycles = -(-calendar.weeks // calendar.cycle)
         return CampaignRow(
-            data=self.federation.name, mechanism=cell.name, design=design, epsilon=epsilon, weekly_epsilon=weekly,
+            data=self.federation.name,
+            mechanism=cell.name,
+            design=design,
+            epsilon=epsilon,
+            weekly_epsilon=weekly,
             lifetime_epsilon=calendar.weeks * weekly if design == EVERYBODY else cycles * epsilon,
-            k=cell.parameters.k, weeks=calendar.weeks, cycle=calendar.cycle, drift=calendar.drift, repeats=len(runs),
-            f1=mean(later), f1_se=standard_error(later), f1_of_weeks=tuple(mean(week) for week in weeks),
+            k=cell.parameters.k,
+            weeks=calendar.weeks,
+            cycle=calendar.cycle,
+            drift=calendar.drift,
+            repeats=len(runs),
+            f1=mean(later),
+            f1_se=standard_error(later),
+            f1_of_weeks=tuple(mean(week) for week in weeks),
             seconds=mean([run.seconds[design] for run in runs]) / calendar.weeks,
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True)

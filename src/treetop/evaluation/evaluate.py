@@ -43,9 +43,15 @@ class Given:
         """Return what a cell asks; a variant of Panorama overrules what was given."""
         parameters = cell.parameters
         asked = Question(
-            parameters.k, float(parameters.epsilon), cell.mechanism, parameters.oracle, self.encoding,
-            normalise=self.normalise, settings={**parameters.changed(), **self.settings}, others=others,
-        )  # fmt: skip
+            parameters.k,
+            float(parameters.epsilon),
+            cell.mechanism,
+            parameters.oracle,
+            self.encoding,
+            normalise=self.normalise,
+            settings={**parameters.changed(), **self.settings},
+            others=others,
+        )
         if not cell.mechanism.reports_names:
             return asked
         named = replace(
@@ -60,7 +66,7 @@ class Given:
         if cell.variant == SPELT:
             return replace(named, text_recovery=True)
         if cell.variant == LISTED and self.word_list is None:
-            raise InvalidInput("panorama:list expects a word list, found none")
+            raise InvalidInput("variant_needs_word_list")
         texts = False if cell.variant == LISTED else self.text_recovery
         return replace(named, word_list=self.word_list, text_recovery=texts)
 
@@ -93,8 +99,10 @@ class Experiment:
         grid = Grid(cells, repeats, checked_seed(seed), simulator)
         names_items = any(cell.mechanism.reports_names for cell in cells)
         if not names_items and (given.catalogue or given.word_list or given.text_recovery is not None):
-            raise InvalidInput("catalogue, word list and text recovery are for panorama, found other mechanisms only")
-        federation, encoded, others = as_federation(data), Populations(), tuple(cell.mechanism for cell in cells)
+            raise InvalidInput("lists_without_panorama")
+        federation = as_federation(data)
+        encoded = Populations()
+        others = tuple(cell.mechanism for cell in cells)
         if (items := given.settings.get("items_per_user")) is not None and federation.holds_sets:
             for cell in cells:
                 check_takes_sets(cell.mechanism, whole_items(items))
@@ -128,7 +136,9 @@ def _fitted(cell: Cell, ready: Prepared) -> Cell:
     """Return a cell of Panorama with its lists, and with names of the length that the items need."""
     if not cell.mechanism.reports_names:
         return cell
-    k, epsilon, oracle = cell.parameters.k, cell.parameters.epsilon, cell.parameters.oracle
+    k = cell.parameters.k
+    epsilon = cell.parameters.epsilon
+    oracle = cell.parameters.oracle
     parameters = replace(ready.parameters, k=k, epsilon=epsilon, oracle=oracle)
     return replace(cell, mechanism=ready.mechanism, parameters=parameters)
 

@@ -29,9 +29,12 @@ Progress = Callable[[int], None]
 
 
 def execute_cells(
-    populations: Sequence[Population], grid: Grid, workers: int = 1, progress: Progress = lambda _: None,
+    populations: Sequence[Population],
+    grid: Grid,
+    workers: int = 1,
+    progress: Progress = lambda _: None,
     dask: str | None = None,
-) -> Iterator[tuple[int, list[Score]]]:  # fmt: skip
+) -> Iterator[tuple[int, list[Score]]]:
     """Yield the index of every cell and its scores in order, as soon as all its repetitions are done.
 
     Every cell has its population; several may share one. With the address of a Dask scheduler its workers run them.
@@ -49,7 +52,9 @@ def execute_cells(
 def run_some(populations: Sequence[Population], grid: Grid, block: tuple[int, range]) -> dict[int, Score]:
     """Run some repetitions of one cell; repetition r has its own stream of the seed, whoever runs it."""
     index, repetitions = block
-    mechanism, parameters, population = grid.cells[index].mechanism, grid.cells[index].parameters, populations[index]
+    mechanism = grid.cells[index].mechanism
+    parameters = grid.cells[index].parameters
+    population = populations[index]
     scores = {}
     for number in repetitions:
         outcome = run(mechanism, parameters, population, seed=grid.seed, repetition=number, simulator=grid.simulator)
@@ -62,7 +67,7 @@ def finished_jobs(
 ) -> Iterator[tuple[Job, Done]]:
     """Yield every job with what came of it: in order in this process, or as they are finished in several."""
     if workers < 1:
-        raise InvalidInput(f"workers must be a whole number of at least 1, found {workers}")
+        raise InvalidInput("workers_invalid", workers=workers)
     if dask is not None:
         return _on_cluster(work, jobs, dask)
     return ((job, work(job)) for job in jobs) if workers == 1 else in_processes(work, jobs, workers)

@@ -15,7 +15,9 @@ from treetop.oracles.name_reports import counts_every_name
 from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import AUTO, find_oracle
 
-LISTED, SPELT, KNOWN = "list", "texts", "catalogue"
+LISTED = "list"
+SPELT = "texts"
+KNOWN = "catalogue"
 VARIANTS = (LISTED, SPELT, KNOWN)
 """Of Panorama, beside what `find` would do: the word list alone, texts alone, and the limit, a known catalogue."""
 BEFORE_VARIANT = ":"
@@ -48,7 +50,7 @@ class Grid:
 
     def __post_init__(self) -> None:
         if self.repeats < 1:
-            raise InvalidInput(f"repeats must be a whole number of at least 1, found {self.repeats}")
+            raise InvalidInput("repeats_invalid", repeats=self.repeats)
 
     @property
     def runs(self) -> int:
@@ -85,7 +87,7 @@ def cells_of(
     )
     if not cells:
         found = ", ".join(str(oracle) for oracle in oracles)
-        raise InvalidInput(f"panorama needs an oracle that counts every name, walsh or auto, found {found}")
+        raise InvalidInput("panorama_oracle", found=found)
     return cells
 
 
@@ -99,7 +101,7 @@ def _variant_of(mechanism: str | Mechanism[Any]) -> tuple[Mechanism[Any], str]:
         return mechanism_named(mechanism), ""
     name, _, variant = mechanism.partition(BEFORE_VARIANT)
     if not mechanism_named(name).reports_names:
-        raise InvalidInput(f"variants are those of panorama, found {mechanism!r}")
+        raise InvalidInput("variant_unknown", mechanism=mechanism)
     if variant not in VARIANTS:
         raise UnknownName("variant of panorama", variant, VARIANTS)
     return mechanism_named(name), variant
@@ -109,5 +111,5 @@ def _distinct(what: str, values: Iterable[Value]) -> tuple[Value, ...]:
     listed = tuple(values)
     if not listed or len(set(listed)) < len(listed):
         names = ", ".join(str(getattr(value, "name", value)) for value in listed)
-        raise InvalidInput(f"{what} must name one value at least and none twice, found {names}")
+        raise InvalidInput("grid_values", what=what, names=names)
     return listed

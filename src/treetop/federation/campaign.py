@@ -55,7 +55,7 @@ class Campaign:
                 "weights"
             )
         if problems:
-            raise InvalidInput("a campaign cannot be asked: " + "; ".join(problems))
+            raise InvalidInput("campaign_unaskable", problems=problems)
 
     @property
     def name(self) -> str:
@@ -97,8 +97,7 @@ class Campaign:
         """Return what the task of a week carries."""
         if not 0 <= cycle < self.cycles or not 0 <= week < self.weeks:
             raise InvalidInput(
-                f"the campaign has cycles 0 to {self.cycles - 1} of weeks 0 to {self.weeks - 1}, found week {week} of "
-                f"cycle {cycle}"
+                "campaign_week_unknown", cycles=self.cycles - 1, weeks=self.weeks - 1, week=week, cycle=cycle
             )
         return CampaignWeek(self.digest.hex(), cycle, week)
 
@@ -128,7 +127,8 @@ class Campaign:
         expected_name = self.task_name(place.cycle, place.week)
         if task.name != expected_name:
             raise DocumentRefused(DocumentCode.OTHER, "name of the task", repr(expected_name), repr(task.name))
-        opens, ends = self.opens(place.cycle, place.week), self.ends(place.cycle, place.week)
+        opens = self.opens(place.cycle, place.week)
+        ends = self.ends(place.cycle, place.week)
         if not opens <= task.deadlines.opens <= task.deadlines.reports <= ends:
             found = f"from {task.deadlines.opens} to {task.deadlines.reports}"
             raise DocumentRefused(
@@ -159,10 +159,15 @@ class Campaign:
 
     def canonical_bytes(self) -> bytes:
         """Return the one way to write this campaign down: JSON as that of a task, with the template in it."""
-        return canonical_json({
-            "cycles": self.cycles, "every": self.every, "starts": self.starts,
-            "template": json.loads(self.template.canonical_bytes()), "weeks": self.weeks,
-        })  # fmt: skip
+        return canonical_json(
+            {
+                "cycles": self.cycles,
+                "every": self.every,
+                "starts": self.starts,
+                "template": json.loads(self.template.canonical_bytes()),
+                "weeks": self.weeks,
+            }
+        )
 
     @classmethod
     def from_canonical_bytes(cls, data: bytes) -> "Campaign":
@@ -175,10 +180,15 @@ class Campaign:
             raise DocumentRefused(DocumentCode.MEANING, "campaign", "one that can be asked", problem) from None
 
 
-_CAMPAIGN = record({
-    "cycles": whole(1, MAX_CYCLES), "every": whole(1, LAST_SECOND), "starts": whole(0, LAST_SECOND), "template": TASK,
-    "weeks": whole(MIN_WEEKS, MAX_WEEKS),
-})  # fmt: skip
+_CAMPAIGN = record(
+    {
+        "cycles": whole(1, MAX_CYCLES),
+        "every": whole(1, LAST_SECOND),
+        "starts": whole(0, LAST_SECOND),
+        "template": TASK,
+        "weeks": whole(MIN_WEEKS, MAX_WEEKS),
+    }
+)
 
 
 def template_of(task: DeviceTask) -> DeviceTask:

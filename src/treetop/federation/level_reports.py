@@ -58,7 +58,8 @@ def is_biased(groups: Mapping[Group, int], weights: Mapping[Group, int]) -> bool
 
     Chi-square against the weights, by the cube-root approximation to the normal law; with few devices nothing is told.
     """
-    devices, whole_weight = sum(groups.values()), sum(weights.values())
+    devices = sum(groups.values())
+    whole_weight = sum(weights.values())
     expected = {group: devices * weight / whole_weight for group, weight in weights.items()}
     if len(expected) < 2 or min(expected.values()) < MIN_EXPECTED:
         return False
@@ -111,8 +112,9 @@ class LevelReport:
         return {
             "traces": [list(vars(trace).values()) for trace in self.traces],
             "notes": [{"code": note.code, "parameters": dict(note.parameters)} for note in self.notes],
-            "implausible": self.implausible, "groups": written_groups(self.groups),
-        }  # fmt: skip
+            "implausible": self.implausible,
+            "groups": written_groups(self.groups),
+        }
 
     @classmethod
     def from_json(cls, task: DeviceTask, fields: Mapping[str, Any], devices: int) -> "LevelReport":
@@ -141,7 +143,11 @@ def read_trace(task: DeviceTask, content: Any, devices: int) -> LevelTrace:
     level, length, candidates, reports, oracle, kept, note = rows("trace", content, 7, 7)
     most = task.max_slots
     return LevelTrace(
-        whole("level", level, 1, len(task.lengths) - 1), whole("length", length, 0, task.bits),
-        whole("candidates", candidates, 0, most), whole("reports", reports, 0, devices),
-        text("oracle", oracle, 10), whole("kept", kept, 0, most), text("note", note),
-    )  # fmt: skip
+        whole("level", level, 1, len(task.lengths) - 1),
+        whole("length", length, 0, task.bits),
+        whole("candidates", candidates, 0, most),
+        whole("reports", reports, 0, devices),
+        text("oracle", oracle, 10),
+        whole("kept", kept, 0, most),
+        text("note", note),
+    )

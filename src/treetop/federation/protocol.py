@@ -44,7 +44,8 @@ class ReplyRule:
     """Parts that are there only where there is something to say."""
 
 
-MAX_MESSAGE_BYTES, MAX_REPLY_BYTES = 4 << 20, 1 << 28
+MAX_MESSAGE_BYTES = 4 << 20
+MAX_REPLY_BYTES = 1 << 28
 """Of a message that a party takes (its `most_body_bytes` unless its settings say otherwise), and of a reply."""
 
 MESSAGES: dict[MessageKind, MessageRule] = {
@@ -52,7 +53,9 @@ MESSAGES: dict[MessageKind, MessageRule] = {
         None, (), ("closed",), "reports (one-shot) or enrolment (rounds) end", "waits for their deadline, then closes"
     ),
     "begin": MessageRule(
-        "closed", ("roster", "beacon", "message"), OF_A_DIALOGUE,
+        "closed",
+        ("roster", "beacon", "message"),
+        OF_A_DIALOGUE,
         "who takes part with how many users, the signed beacon (rounds), the mechanism's first message",
         "runs the mechanism's dialogue",
     ),
@@ -60,7 +63,7 @@ MESSAGES: dict[MessageKind, MessageRule] = {
     "publish": MessageRule(
         "list", ("document",), OF_A_DIALOGUE, "the signed list", "shows it to its devices, waits, counts, goes on"
     ),
-}  # fmt: skip
+}
 REPLIES: dict[ReplyKind, ReplyRule] = {
     "closed": ReplyRule(
         ("devices", "tickets", "digest", "groups"),
@@ -132,7 +135,8 @@ class PartyReply:
 def _read(data: bytes, kinds: tuple[str, ...]) -> tuple[Any, Any]:
     try:
         parts = json.loads(data, parse_constant=_refused)
-        kind, content = parts["kind"], parts["content"]
+        kind = parts["kind"]
+        content = parts["content"]
     except (ValueError, TypeError, KeyError, RecursionError):
         raise PeerViolation("message", "kind and content", "something else") from None
     if kind not in kinds or len(parts) != 2:

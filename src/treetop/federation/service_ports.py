@@ -60,7 +60,8 @@ class ClosedEnrolment:
     @classmethod
     def of(cls, serials: Iterable[int]) -> "ClosedEnrolment":
         """Return what binds a party to these serial numbers: SHA-256 of 8 big-endian bytes each."""
-        running, devices = sha256(), 0
+        running = sha256()
+        devices = 0
         for devices, serial in enumerate(serials, start=1):  # noqa: B007  the last one is how many there are
             running.update(serial.to_bytes(8, "big"))
         return cls(devices, running.digest())

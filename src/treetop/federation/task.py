@@ -37,11 +37,14 @@ from treetop.public_text import first_hidden, name_problem, visible
 from treetop.trie.user_groups import Group, Role
 
 LONGEST_CODE = 256
-LONGEST_NAME, CHUNK_BITS, MAX_CHUNKS = 32, 8, 64
+LONGEST_NAME = 32
+CHUNK_BITS = 8
+MAX_CHUNKS = 64
 """Bits of a name, bits of a chunk of the text behind it, and how many chunks a text has at most."""
 LAST_SECOND = LARGEST_NUMBER
 MAX_WEIGHT = 1 << 32
-MAX_WEEKS, MAX_CYCLES = 1024, 1024
+MAX_WEEKS = 1024
+MAX_CYCLES = 1024
 MAX_PARTIES = 1 << 16
 _TASK_DOMAIN = b"treetop task 1\0"
 _DIGEST = re.compile("([0-9a-f]{64})?")
@@ -146,7 +149,7 @@ class DeviceTask:
         problems = [*_text_problems(self), *_length_problems(self), *_group_problems(self), *_party_problems(self)]
         problems = problems or _hidden_texts(self)
         if problems:
-            raise InvalidInput("a task cannot be asked: " + "; ".join(problems))
+            raise InvalidInput("task_unaskable", problems=problems)
 
     @property
     def bits(self) -> int:
@@ -207,12 +210,22 @@ class DeviceTask:
         """Return the one way to write this task down: JSON with sorted keys, no spaces, integers and texts only."""
         groups = [[entry.group.level, entry.group.role.value, entry.weight] for entry in self.groups]
         content = {
-            "attribute": self.attribute, "epsilon": self.budget.text, "groups": groups, "k": self.k,
-            "lengths": list(self.lengths), "most_slots": self.max_slots, "name": self.name, "oracle": self.oracle,
-            "encoding": self.encoding.written(), "mechanism": self.mechanism, "settings": dict(self.settings),
-            "parties": list(self.parties), "deadlines": vars(self.deadlines), "least": vars(self.least),
+            "attribute": self.attribute,
+            "epsilon": self.budget.text,
+            "groups": groups,
+            "k": self.k,
+            "lengths": list(self.lengths),
+            "most_slots": self.max_slots,
+            "name": self.name,
+            "oracle": self.oracle,
+            "encoding": self.encoding.written(),
+            "mechanism": self.mechanism,
+            "settings": dict(self.settings),
+            "parties": list(self.parties),
+            "deadlines": vars(self.deadlines),
+            "least": vars(self.least),
             "thresholds": self.thresholds,
-        }  # fmt: skip
+        }
         if self.reports != "prefixes":
             content["reports"] = self.reports
         if self.item_list:
@@ -247,42 +260,59 @@ LEVEL = whole(1, LONGEST_CODE)
 ROLE = one_of(*Role)
 TASK = record(
     {
-        "attribute": NAME, "epsilon": READABLE, "groups": rows(entries(LEVEL, ROLE, _COUNT), 1, 3 * LONGEST_CODE),
-        "k": whole(1, MAX_SLOTS), "lengths": _lengths(), "most_slots": whole(2, MAX_SLOTS), "name": NAME,
-        "oracle": READABLE, "encoding": record({"hash_key": READABLE, "name": READABLE}, {"normalise": NOT_EMPTY}),
-        "mechanism": READABLE, "settings": readable_texts, "parties": rows(NAME, 0, MAX_PARTIES),
+        "attribute": NAME,
+        "epsilon": READABLE,
+        "groups": rows(entries(LEVEL, ROLE, _COUNT), 1, 3 * LONGEST_CODE),
+        "k": whole(1, MAX_SLOTS),
+        "lengths": _lengths(),
+        "most_slots": whole(2, MAX_SLOTS),
+        "name": NAME,
+        "oracle": READABLE,
+        "encoding": record({"hash_key": READABLE, "name": READABLE}, {"normalise": NOT_EMPTY}),
+        "mechanism": READABLE,
+        "settings": readable_texts,
+        "parties": rows(NAME, 0, MAX_PARTIES),
         "deadlines": record(dict.fromkeys(("opens", "enrolment", "reports", "level_seconds"), _SECONDS)),
-        "least": record({"estimate": _COUNT, "validation": _COUNT}), "thresholds": readable_texts,
+        "least": record({"estimate": _COUNT, "validation": _COUNT}),
+        "thresholds": readable_texts,
     },
     {
-        "reports": one_of("names"), "item_list": DIGEST,
+        "reports": one_of("names"),
+        "item_list": DIGEST,
         "sets": record({"items_per_user": whole(1, MAX_ITEMS), "reading": one_of(*READINGS)}),
-        "campaign": record(
-            {"campaign": DIGEST, "cycle": whole(0, MAX_CYCLES - 1), "week": whole(0, MAX_WEEKS - 1)}
-        ),
+        "campaign": record({"campaign": DIGEST, "cycle": whole(0, MAX_CYCLES - 1), "week": whole(0, MAX_WEEKS - 1)}),
     },
-)  # fmt: skip
+)
 """The fields of a task, for those who read one."""
 
 
 def _from_content(content: dict[str, Any]) -> DeviceTask:
     return DeviceTask(
-        name=content["name"], attribute=content["attribute"], budget=_budget(content["epsilon"]),
-        oracle=content["oracle"], k=content["k"], lengths=tuple(content["lengths"]),
+        name=content["name"],
+        attribute=content["attribute"],
+        budget=_budget(content["epsilon"]),
+        oracle=content["oracle"],
+        k=content["k"],
+        lengths=tuple(content["lengths"]),
         groups=tuple(WeightedGroup(Group(level, Role(role)), weight) for level, role, weight in content["groups"]),
-        max_slots=content["most_slots"], mechanism=content["mechanism"],
-        settings=tuple(sorted(content["settings"].items())), parties=tuple(content["parties"]),
-        encoding=Encoding(**content["encoding"]), deadlines=Deadlines(**content["deadlines"]),
-        least=LeastReports(**content["least"]), reports=content.get("reports", "prefixes"),
-        item_list=content.get("item_list", ""), sets=SetQuestion(**content["sets"]) if "sets" in content else None,
+        max_slots=content["most_slots"],
+        mechanism=content["mechanism"],
+        settings=tuple(sorted(content["settings"].items())),
+        parties=tuple(content["parties"]),
+        encoding=Encoding(**content["encoding"]),
+        deadlines=Deadlines(**content["deadlines"]),
+        least=LeastReports(**content["least"]),
+        reports=content.get("reports", "prefixes"),
+        item_list=content.get("item_list", ""),
+        sets=SetQuestion(**content["sets"]) if "sets" in content else None,
         campaign=CampaignWeek(**content["campaign"]) if "campaign" in content else None,
-    )  # fmt: skip
+    )
 
 
 def _budget(text: str) -> Budget:
     budget = Budget(text)
     if budget.text != text:
-        raise InvalidInput(f"epsilon must be written without needless zeros, found {text}")
+        raise InvalidInput("epsilon_needless_zeros", text=text)
     return budget
 
 

@@ -17,13 +17,13 @@ def codec_of(task: DeviceTask, listed: Sequence[str] = ()) -> ItemCodec:
         return codec_named(encoding.name, task.bits, *key)
     if task.chunks:
         if encoding.name != HashedText.name:
-            raise InvalidInput(f"parts of a text are reported behind its hash, found the encoding {encoding.name!r}")
+            raise InvalidInput("text_chunks_without_hash", name=encoding.name)
         return HashedText(task.name_bits, encoding.hash_key, task.chunks)
     if encoding.name != ListedItems.name:
         return codec_named(encoding.name, task.name_bits, *key)
     codec = ListedItems(listed)
     if codec.bits != task.name_bits:
-        raise InvalidInput(f"a catalogue of {len(listed):,} items needs {codec.bits} bits, found {task.name_bits}")
+        raise InvalidInput("catalogue_bits", number=len(listed), bits=codec.bits, name_bits=task.name_bits)
     return codec
 
 

@@ -62,18 +62,22 @@ class CanopyParameters(SummedParameters):
     least_kept: int = least_kept()
     step_bits: int = setting(8, "b", "Canopy: bits that a level adds to a prefix, at most.", whole_number(1, 16))
     weights: Weights = setting(
-        "adaptive", "w_h", "Canopy: users of a level, from what is still uncovered, or from public weights.",
+        "adaptive",
+        "w_h",
+        "Canopy: users of a level, from what is still uncovered, or from public weights.",
         choice("adaptive", "ramp", "equal"),
-    )  # fmt: skip
+    )
     seeds: Seeds = setting(
-        NO_SEEDS, "", "Canopy: names of earlier weeks, which the last level counts again (`1f=0.0123,2a0`).",
+        NO_SEEDS,
+        "",
+        "Canopy: names of earlier weeks, which the last level counts again (`1f=0.0123,2a0`).",
         ("distinct codes in hexadecimal, ascending, each with its share of users, if any: 1f=0.0123,2a0", Seeds.read),
-    )  # fmt: skip
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.seeds.fit(self.bits):
-            raise InvalidInput(f"seeds must be codes of {self.bits} bits, found {self.seeds.codes[-1]:x}")
+            raise InvalidInput("seed_too_long", bits=self.bits, codes=self.seeds.codes[-1])
 
     @cached_property
     def plan(self) -> "CanopyPlan":
@@ -153,9 +157,7 @@ class CanopyPlan:
         fitting = [plan for plan in plans if not budget or plan.expected_bits(parameters.k) <= budget]
         if not fitting:
             least = min(plan.expected_bits(parameters.k) for plan in plans)
-            raise InvalidInput(
-                f"upload_budget must be at least {least:,} bits for k = {parameters.k}, found {budget:,}"
-            )
+            raise InvalidInput("upload_budget_too_small", least=least, k=parameters.k, budget=budget)
         return fitting[0]
 
     @classmethod

@@ -26,9 +26,7 @@ def group_weights(mechanism: Mechanism[P], parameters: P) -> GroupSizes:
     roster = Roster((Member("first", NOMINAL_USERS), Member("second", NOMINAL_USERS)))
     request = next(mechanism.party(parameters, roster, roster.members[1]))
     if not isinstance(request, DivideUsers):
-        raise InvalidInput(
-            f"a deployment of {mechanism.name} expects group_weights, since users are not divided at once"
-        )
+        raise InvalidInput("group_weights_missing", name=mechanism.name)
     return request.sizes
 
 

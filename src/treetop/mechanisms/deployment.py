@@ -52,9 +52,7 @@ class Deployment(Generic[P]):
         `hashed`: codes are hashes and share their prefixes by chance alone.
         """
         if asked.get("groups", "independent") != "independent":
-            raise InvalidInput(
-                "devices draw their own groups: the setting 'groups' must be independent in a federation"
-            )
+            raise InvalidInput("groups_not_independent")
         known = parameters.settings()
         fixed = dict(asked)
         if "groups" in known:
@@ -122,10 +120,7 @@ class CanopyDeployment(Deployment["CanopyParameters"]):
         """Take public weights: every device draws its own level. Hashes share prefixes by chance, at every level."""
         fixed = super().settings(parameters, asked, mode=mode, hashed=hashed)
         if mode == "rounds" and str(fixed.get("seeds", "")):
-            raise InvalidInput(
-                "devices that are asked in rounds refuse names that do not descend from the level before: seeds are "
-                "for one-shot mode, found rounds"
-            )
+            raise InvalidInput("seeds_in_rounds")
         if fixed.get("weights", "adaptive") == "adaptive":
             fixed["weights"] = "equal" if hashed else "ramp"
         return fixed

@@ -55,7 +55,7 @@ class Roster:
         """Sort the parties; refuse an empty federation."""
         ordered = tuple(sorted(members, key=lambda member: (-member.users, member.name)))
         if not ordered:
-            raise InvalidInput("a federation needs one party at least, found none")
+            raise InvalidInput("federation_empty")
         return cls(ordered)
 
     @property

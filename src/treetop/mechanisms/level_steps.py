@@ -18,17 +18,21 @@ from treetop.trie.user_groups import Group
 def least_kept() -> Any:
     """Declare a setting that mechanisms with candidate lists have."""
     return setting(
-        1, "", "Prefixes that a level keeps at least; devices that check their candidate lists ask for 2.",
+        1,
+        "",
+        "Prefixes that a level keeps at least; devices that check their candidate lists ask for 2.",
         whole_number(1, 1 << 20),
-    )  # fmt: skip
+    )
 
 
 def extension_factor() -> Any:
     """Declare a setting that FedPEM, TAP and TAPS have."""
     return setting(
-        1.0, "t / k", "Multiple of k that FedPEM and a fixed extension keep.",
+        1.0,
+        "t / k",
+        "Multiple of k that FedPEM and a fixed extension keep.",
         number("a number above 0 and at most 100", lambda factor: 0 < factor <= 100),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -39,9 +43,11 @@ class TrieParameters(Parameters):
 
     levels: int = setting(24, "g", "Levels of the trie; the step is m / g bits.", whole_number(1, LONGEST))
     groups: str = setting(
-        "fixed", "U_h", "Groups of exact sizes, or every user draws her own from the same weights.",
+        "fixed",
+        "U_h",
+        "Groups of exact sizes, or every user draws her own from the same weights.",
         choice("fixed", "independent"),
-    )  # fmt: skip
+    )
     least_kept: int = least_kept()
 
     def __post_init__(self) -> None:

@@ -32,8 +32,12 @@ class Levels:
                 candidates = min(candidates, MAX_CANDIDATES)
             if candidates > MAX_CANDIDATES:
                 raise InvalidInput(
-                    f"lists of at most {MAX_CANDIDATES:,} candidates are counted, found up to {candidates:,} at level "
-                    f"{level}, {longer - shorter} bits behind {kept:,} prefixes: keep fewer or ask for more levels"
+                    "too_many_candidates",
+                    max_candidates=MAX_CANDIDATES,
+                    candidates=candidates,
+                    level=level,
+                    shorter=longer - shorter,
+                    kept=kept,
                 )
             longest.append(candidates)
             kept = candidates if max_kept is None else min(candidates, max_kept)

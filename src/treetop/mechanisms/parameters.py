@@ -33,7 +33,7 @@ class Setting:
         try:
             return self.read(value)
         except (TypeError, ValueError, OverflowError):
-            raise InvalidInput(f"setting {name!r} expects {self.expects}, found {value!r}") from None
+            raise InvalidInput("setting_invalid", name=name, expects=self.expects, value=value) from None
 
 
 def setting(default: Any, symbol: str, help: str, reader: tuple[str, Callable[[Any], Any]]) -> Any:  # noqa: A002
@@ -122,7 +122,7 @@ class Parameters:
 
     def __post_init__(self) -> None:
         if not isinstance(self.k, int) or isinstance(self.k, bool) or self.k < 1:
-            raise InvalidInput(f"k must be a whole number of at least 1, found {self.k}")
+            raise InvalidInput("k_invalid", k=self.k)
         checked_oracle(self.oracle)
         object.__setattr__(self, "epsilon", Epsilon(self.epsilon))
         for name, known in self.settings().items():
@@ -161,7 +161,8 @@ class Parameters:
         """Say why the oracle for that many candidates was taken."""
         if self.oracle not in {AUTO, LISTED}:
             return "as asked for"
-        size, turn = candidates + 1, 3 * self.epsilon.odds + 2
+        size = candidates + 1
+        turn = 3 * self.epsilon.odds + 2
         return f"{size:,} slots are {'fewer' if size < turn else 'not fewer'} than 3e^ε + 2 = {turn:.4g}"
 
     def oracle_for(self, candidates: int) -> FrequencyOracle[Any]:

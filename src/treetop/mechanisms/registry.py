@@ -28,7 +28,7 @@ GROUP = "treetop.mechanisms"
 def _checked(entry: object) -> Mechanism[Any]:
     mechanism = entry() if isinstance(entry, type) and issubclass(entry, Mechanism) else entry
     if not isinstance(mechanism, Mechanism):
-        raise InvalidInput(f"an entry point of {GROUP} must name a Mechanism, found {entry!r}")
+        raise InvalidInput("mechanism_entry_point", group=GROUP, entry=entry)
     return mechanism
 
 
@@ -61,10 +61,7 @@ def registered_mechanism(mechanism: str | Mechanism[Any]) -> Mechanism[Any]:
     """Return a mechanism that everybody finds by its name alone, as the parties of a signed task must."""
     found = mechanism_named(mechanism)
     if found.name not in MECHANISMS or type(MECHANISMS[found.name]) is not type(found):
-        raise InvalidInput(
-            f"a deployment finds its mechanism by name at every party: {found.name!r} must be declared as an entry "
-            f"point of {GROUP}"
-        )
+        raise InvalidInput("mechanism_not_registered", name=found.name, group=GROUP)
     return found
 
 
@@ -94,7 +91,8 @@ def parameters_for(
     A setting that only another mechanism has is checked and left out, and `unread_settings` names it. One that nobody
     has, neither a registered mechanism nor one of the others, is refused.
     """
-    own, read = mechanism.parameters.settings(), dict[str, object]()
+    own = mechanism.parameters.settings()
+    read = dict[str, object]()
     for name, value in (settings or {}).items():
         if name in own:
             read[name] = value

@@ -34,7 +34,10 @@ from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import CentralGuarantee, central_guarantee, local_epsilon, refuse_large_delta
 from treetop.wording import Note
 
-PANORAMA, TRIE, CATALOGUE, HASHED = "panorama", "trie", "catalogue", "hashed"
+PANORAMA = "panorama"
+TRIE = "trie"
+CATALOGUE = "catalogue"
+HASHED = "hashed"
 STRATEGIES = (PANORAMA, TRIE, CATALOGUE, HASHED)
 """`catalogue` and `hashed` are Panorama, told what to count: a catalogue that is given, or hashes, even of ids."""
 MOST_LOOKED_AT = 10_000
@@ -71,9 +74,7 @@ class Question:
         """Return what a mechanism is given, every setting checked; an encoding that is an object knows its own bits."""
         bits = {"bits": self.encoding.bits} if isinstance(self.encoding, ItemCodec) else {}
         others = [*self.others, *([] if self.mechanism is None else [mechanism_named(self.mechanism)])]
-        return parameters_for(
-            mechanism, self.k, self.epsilon, self.oracle, {**bits, **self.settings}, others=others
-        )  # fmt: skip
+        return parameters_for(mechanism, self.k, self.epsilon, self.oracle, {**bits, **self.settings}, others=others)
 
     def setting(self, name: str) -> Any:
         """Return a setting that was given, or None."""
@@ -174,7 +175,7 @@ def choose(question: Question, ahead: ItemsAhead, *, parties: int, hash_key: str
     if strategy != HASHED and bits is not None:
         return _counting_ids(question, bits, reason)
     if question.encoding == Ids.name:
-        raise InvalidInput(f"ids that are counted as they are must be below 2^{MAX_CODE_BITS}, found longer ones")
+        raise InvalidInput("ids_too_long", max_code_bits=MAX_CODE_BITS)
     return _counting_hashes(question, ahead, hash_key, reason)
 
 
@@ -195,7 +196,8 @@ def _strategy_of(question: Question, ahead: ItemsAhead, parties: int) -> tuple[s
 
 def _against(question: Question, ahead: ItemsAhead, parties: int) -> str | None:
     """Say what speaks for a trie, where nobody asked for either."""
-    encoding, bits = question.encoding, question.setting("bits")
+    encoding = question.encoding
+    bits = question.setting("bits")
     if encoding is not None and encoding not in (Hashed.name, Ids.name):
         return f"the encoding {_name(encoding)!r} was asked for"
     if question.oracle != AUTO and not counts_every_name(oracle := find_oracle(question.oracle)):
@@ -205,7 +207,8 @@ def _against(question: Question, ahead: ItemsAhead, parties: int) -> str | None:
     if encoding == Ids.name and ahead.items and _id_bits(question, ahead) is None:
         return f"most ids have more than {MAX_CODE_BITS} bits"
     parameters = question.parameters_of(Panorama())
-    signed, texts = parameters.rule(parties) == "sum", _id_bits(question, ahead) is None
+    signed = parameters.rule(parties) == "sum"
+    texts = _id_bits(question, ahead) is None
     plan = PanoramaPlan.of(parameters, 0, signed=signed, discovers=True, texts=texts)
     if plan.overlooks(CODE_BITS, parties) or plan.kept < question.k:
         lacking = (
@@ -227,11 +230,11 @@ def _refuse_unused(strategy: str, question: Question) -> None:
     listed = "a word list" if question.word_list is not None else ""
     texts = "text recovery" if question.text_recovery is not None else ""
     if strategy == CATALOGUE and question.catalogue is None:
-        raise InvalidInput("the strategy 'catalogue' expects a catalogue, found none")
+        raise InvalidInput("strategy_needs_catalogue")
     if strategy != TRIE and question.catalogue is not None:
         unused = (mechanism if searches else "", encoding, listed, texts)
         if found := next(filter(None, unused), None):
-            raise InvalidInput(f"with a catalogue nothing is searched or encoded, found {found}: leave it out")
+            raise InvalidInput("catalogue_option_unused", found=found)
     elif strategy == TRIE:
         unused = ("" if searches else mechanism, "a catalogue" if question.catalogue else "", listed, texts)
     else:
@@ -240,7 +243,7 @@ def _refuse_unused(strategy: str, question: Question) -> None:
         reads = "the encoding 'ids'" if ids and (strategy == HASHED or question.wants_names_read) else ""
         unused = (mechanism if searches else "", "" if ids or hashes else encoding, reads, "")
     if found := next(filter(None, unused), None):
-        raise InvalidInput(f"the strategy {strategy!r} has no use for {found}: leave one of them out")
+        raise InvalidInput("strategy_option_unused", strategy=strategy, found=found)
 
 
 def _searching(question: Question, ahead: ItemsAhead, reason: str) -> Strategy:
@@ -256,7 +259,7 @@ def trie_codec(encoding: str | ItemCodec, parameters: Parameters) -> ItemCodec:
     if not isinstance(encoding, ItemCodec):
         encoding = codec_named(encoding, parameters.bits, parameters.hash_key)
     if encoding.bits != parameters.bits:
-        raise InvalidInput(f"the setting 'bits' is {parameters.bits}, found an encoding of {encoding.bits} bits")
+        raise InvalidInput("bits_of_encoding", bits=parameters.bits, found=encoding.bits)
     return encoding
 
 
@@ -310,6 +313,5 @@ def check_takes_sets(mechanism: str | Mechanism[Any] | None, items: int) -> None
     named = mechanism_named(mechanism)
     if "items_per_user" not in named.parameters.settings():
         raise InvalidInput(
-            f"{named.name} asks every user for the one item that she holds, found users who report on up to {items}: "
-            f"expected {Panorama.name} or {Canopy.name}, or items_per_user = 1, where each reports one of hers"
+            "mechanism_without_sets", mechanism=named.name, items=items, instead=(Panorama.name, Canopy.name)
         )

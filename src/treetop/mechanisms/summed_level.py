@@ -41,9 +41,11 @@ class SummedParameters(Parameters):
     """How candidates that all parties count are ranked."""
 
     score: ScoreRule = setting(
-        "lower_confidence", "", "Canopy: rank by the best lower bound over sets of parties, or by plain sums.",
+        "lower_confidence",
+        "",
+        "Canopy: rank by the best lower bound over sets of parties, or by plain sums.",
         choice("lower_confidence", "sum"),
-    )  # fmt: skip
+    )
     items_per_user: int = setting(
         1, "", "Sets: items of a user that her one report speaks of, at most.", whole_number(1, MAX_ITEMS)
     )
@@ -63,10 +65,12 @@ class SummedParameters(Parameters):
 def upload_budget() -> Any:
     """Declare what a party may send."""
     return setting(
-        0, "", "Bits a party may expect to send: Canopy lowers step_bits until they fit, Panorama looks at fewer names "
+        0,
+        "",
+        "Bits a party may expect to send: Canopy lowers step_bits until they fit, Panorama looks at fewer names "
         "that are on no list. 0: no limit, for Panorama 1,500,000.",
         whole_number(0, 1 << 40),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, eq=False)

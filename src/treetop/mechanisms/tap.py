@@ -39,17 +39,23 @@ class TapParameters(TrieParameters):
     """Two phases, and levels that keep as many prefixes as the estimates call for."""
 
     shared_share: float = setting(
-        0.25, "g_s / g", "Share of the levels that belong to the shared shallow trie.",
+        0.25,
+        "g_s / g",
+        "Share of the levels that belong to the shared shallow trie.",
         number("a number from 0 to below 1", lambda share: 0 <= share < 1),
-    )  # fmt: skip
+    )
     phase_one_share: float = setting(
-        0.1, "", "Share of a party's users who answer in phase I.",
+        0.1,
+        "",
+        "Share of a party's users who answer in phase I.",
         number("a number above 0 and below 1", lambda share: 0 < share < 1),
-    )  # fmt: skip
+    )
     extension: Extension = setting(
-        "floor", "t", "How many prefixes a level keeps: max(k, k* + eta), k* + eta, k* + k, or factor k.",
+        "floor",
+        "t",
+        "How many prefixes a level keeps: max(k, k* + eta), k* + eta, k* + k, or factor k.",
         choice("floor", "printed", "worst_case", "fixed"),
-    )  # fmt: skip
+    )
     extension_factor: float = extension_factor()
     drift_range: DriftRange = setting(
         "positive", "x", "Range of x in Eq. 10: from 1, or as printed.", choice("positive", "printed")

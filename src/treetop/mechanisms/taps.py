@@ -38,9 +38,11 @@ class TapsParameters(TapParameters):
     """TAP, with levels that are pruned."""
 
     beta: float = setting(
-        0.1, "beta", "Share of a pruned level's users in each of the two validation sets.",
+        0.1,
+        "beta",
+        "Share of a pruned level's users in each of the two validation sets.",
         number("a number above 0 and at most 0.25", lambda share: 0 < share <= 0.25),
-    )  # fmt: skip
+    )
     pruning: bool = setting(True, "", "Whether TAPS prunes; without it, it is TAP.", yes_or_no())
 
     @cached_property

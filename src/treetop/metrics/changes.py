@@ -40,7 +40,8 @@ class WeeklyCount:
     @property
     def variance(self) -> float:
         """Return v, of the share: noise of the reports, and that other users would have answered."""
-        noise, held = (self.stderr / self.users) ** 2, min(max(self.share, 0.0), 1.0)
+        noise = (self.stderr / self.users) ** 2
+        held = min(max(self.share, 0.0), 1.0)
         return noise if self.sampled else noise + held * (1 - held) / self.users
 
 
@@ -63,7 +64,8 @@ def change_threshold(k: int) -> float:
 
 def changes(before: Sequence[WeeklyCount], after: Sequence[WeeklyCount], k: int) -> tuple[Change, ...]:
     """Compare two weeks: the items of the later one in their order, then those that are gone."""
-    earlier, later = {row.item: row for row in before}, {row.item for row in after}
+    earlier = {row.item: row for row in before}
+    later = {row.item for row in after}
     found = [
         Change(row.item, "new") if row.item not in earlier else _compared(earlier[row.item], row, change_threshold(k))
         for row in after
@@ -72,7 +74,8 @@ def changes(before: Sequence[WeeklyCount], after: Sequence[WeeklyCount], k: int)
 
 
 def _compared(before: WeeklyCount, after: WeeklyCount, z: float) -> Change:
-    difference, deviation = after.share - before.share, sqrt(after.variance + before.variance)
+    difference = after.share - before.share
+    deviation = sqrt(after.variance + before.variance)
     score = difference / deviation if deviation else None  # None: no noise at all, any difference is one
     differs = difference != 0 if score is None else abs(score) > z
     mark: Mark | None = None if not differs else "up" if difference > 0 else "down"

@@ -28,15 +28,20 @@ from treetop.trie.significance import NoiseScores, normal_scores, significant, t
 
 POWER = 0.9
 HALVINGS = 26
-MAX_PARTIES_LOOKED_AT, MAX_NAMING_PARTIES = 16, 128
+MAX_PARTIES_LOOKED_AT = 16
+MAX_NAMING_PARTIES = 128
 """The noise of the best set of parties hardly grows beyond; the number that name a candidate by themselves does."""
-SEED, DRAWS, ITEM_DRAWS = 1, 1 << 15, 1 << 11
+SEED = 1
+DRAWS = 1 << 15
+ITEM_DRAWS = 1 << 11
 WIDER = 10.0
-NEAREST, FARTHEST = -3.0, 40.0
+NEAREST = -3.0
+FARTHEST = 40.0
 """Where an edge is looked for; with few rivals an item may pass by luck alone, wherever it lies."""
 TIES = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Parts of those with the same score that come first: any is as likely, since the smaller code wins."""
-RAREST, MIN_FACTOR = -40.0, -20.0
+RAREST = -40.0
+MIN_FACTOR = -20.0
 """Powers of two where searches begin."""
 
 
@@ -78,7 +83,8 @@ def count_error(stage: Stage, users: Sequence[float], frequency: float) -> Count
     absent = present = 0.0
     drawn = 1.0 if isinstance(stage.oracle, SetCounting) else 1 - stage.share
     for n in users:
-        r, f = n * stage.share, frequency
+        r = n * stage.share
+        f = frequency
         per_report = stage.oracle.variance(f, 1) + f * (1 - f) * drawn
         absent += n * n * stage.oracle.variance(0.0, 1) / r
         present += n * n * per_report / r
@@ -128,7 +134,8 @@ def edge(parties: int, zeta: float, places: int, rivals: int, tau: float | None 
     def needed(power: float) -> float:
         def is_enough(signal: float) -> bool:
             own = _scores(item + signal / sqrt(parties), zeta, tau)
-            below, ties = scores.searchsorted(own, side="left"), scores.searchsorted(own, side="right")
+            below = scores.searchsorted(own, side="left")
+            ties = scores.searchsorted(own, side="right")
             return bool(passes[below + ties].mean() >= power)
 
         return bisected(is_enough, NEAREST, FARTHEST)
@@ -164,7 +171,8 @@ def _at_most(most: int, rivals: int, chance: Frequencies) -> Frequencies:
 def passing_power(stage: Stage, users: Sequence[float], frequency: float) -> float:
     """Return the probability that an item is kept with as many more popular ones as leave it one place at least."""
     ahead = min(stage.ahead, stage.going_on - 1, int(1 / frequency) - 1)  # no more have room above it
-    places, rivals = stage.going_on - ahead, stage.candidates - 1 - ahead
+    places = stage.going_on - ahead
+    rivals = stage.candidates - 1 - ahead
     if rivals < places:
         return 1.0
     error = count_error(stage, users, frequency)
@@ -172,7 +180,8 @@ def passing_power(stage: Stage, users: Sequence[float], frequency: float) -> flo
     if stage.tau is None and stage.sums_above is not None and len(users) > stage.sums_above:
         parties = 1  # a plain sum has the noise of one large party
     bound = edge(parties, stage.zeta, places, rivals, stage.tau)
-    absent, present = error.absent**2, error.present**2
+    absent = error.absent**2
+    present = error.present**2
     if stage.oracle.one_slot:  # a report for one slot is none for another: differences vary by so much more
         present += absent * stage.oracle.q / (1 - stage.oracle.q)
         absent /= 1 - stage.oracle.q

@@ -12,7 +12,7 @@ from treetop.wording import Note
 def fake_weight(p: float, q: float) -> float:
     """Return how many users who hold an item a report that was crafted for it weighs: (1 - q) / (p - q)."""
     if not 0 <= q < p <= 1:
-        raise InvalidInput(f"expected probabilities 0 <= q < p <= 1, found p = {p} and q = {q}")
+        raise InvalidInput("probabilities_invalid", p=p, q=q)
     return (1 - q) / (p - q)
 
 

@@ -63,7 +63,7 @@ class FrequencyOracle(ABC, Generic[Reports]):
 
     def __init__(self, epsilon: Epsilon, size: int) -> None:
         if size < 2:
-            raise InvalidInput(f"a domain needs one candidate and the dummy at least, found {size} slots")
+            raise InvalidInput("domain_too_small", size=size)
         self.epsilon = epsilon
         self.size = size
         self.p, self.q = self.probabilities()
@@ -144,14 +144,15 @@ class FrequencyOracle(ABC, Generic[Reports]):
     @classmethod
     def every_name(cls, bits: int, report_slots: int) -> Any:  # noqa: ARG003
         """Return where reports are added up for all names of so many bits, if an oracle has such a way."""
-        raise InvalidInput(f"{cls.name} does not count every name of {bits} bits: only walsh does")
+        raise InvalidInput("names_not_counted", name=cls.name, bits=bits)
 
     def sample_tally(self, holders: Counts, randomness: Generator) -> Tally:
         """Draw the tally of users of whom holders[v] hold slot v: by drawing reports, unless the law is known.
 
         A key stands for each slot where keys are hashed, and one for all that no slot stands for.
         """
-        words, slots = GeneratorWords(randomness), np.arange(self.size, dtype=np.int64 if self.listed else np.uint64)
+        words = GeneratorWords(randomness)
+        slots = np.arange(self.size, dtype=np.int64 if self.listed else np.uint64)
         if not self.listed:
             slots[-1] = NO_CODE_KEY
         keys = slots[: self.slots].astype(np.uint64)
@@ -183,7 +184,9 @@ class FrequencyOracle(ABC, Generic[Reports]):
 
         The paper prints the limit f -> 0, which Eqs. 9 and 10 use.
         """
-        n, p, q = reports, self.p, self.q
+        n = reports
+        p = self.p
+        q = self.q
         if n == 0:
             return frequency * 0 + np.inf
         return q * (1 - q) / (n * (p - q) ** 2) + frequency * (1 - p - q) / (n * (p - q))
@@ -205,11 +208,11 @@ def independent_support(holders: Counts, slots: int, p: float, q: float, randomn
 def refuse_many(reports: int) -> None:
     """Refuse more reports than the counters of a compiled loop hold."""
     if reports > MAX_REPORTS:
-        raise InvalidInput(f"at most {MAX_REPORTS:,} reports are counted at once, found {reports:,}")
+        raise InvalidInput("too_many_reports", max_reports=MAX_REPORTS, reports=reports)
 
 
 def refuse_large(what: str, values: NDArray[Any], size: int) -> None:
     """Refuse a value outside its range: a compiled loop would write outside its table."""
     largest = int(values.max(initial=0))
     if largest >= size:
-        raise InvalidInput(f"expected a {what} below {size}, found {largest}")
+        raise InvalidInput("value_too_large", what=what, size=size, largest=largest)

@@ -8,7 +8,9 @@ from treetop.oracles.protocol import DeviceFace, number_below, smallest_width
 
 SEED_BYTES = 4
 _LOW_64 = (1 << 64) - 1
-_GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+_GOLDEN = 0x9E3779B97F4A7C15
+_FIRST = 0xBF58476D1CE4E5B9
+_SECOND = 0x94D049BB133111EB
 
 
 def mixed_words(seed: int, count: int) -> list[int]:

@@ -22,7 +22,7 @@ from treetop.oracles.walsh.hashing import chunk_keys
 def refuse_listed(oracle: FrequencyOracle[Any]) -> None:
     """Refuse an oracle whose devices answer a list: names are too many for one."""
     if oracle.listed:
-        raise InvalidInput(f"names are reported through an oracle that hashes them, walsh or olh, found {oracle.name}")
+        raise InvalidInput("names_need_hashing", name=oracle.name)
 
 
 def counts_every_name(oracle: Oracle) -> bool:
@@ -47,7 +47,10 @@ class CountedNameReports:
     ) -> None:
         """Take how many reports of every kind there are, and who returns those of one kind, in one or many parts."""
         refuse_listed(oracle)
-        self._oracle, self._bits, self._kinds, self._reports = oracle, bits, kinds, reports
+        self._oracle = oracle
+        self._bits = bits
+        self._kinds = kinds
+        self._reports = reports
         self._transformed = False
 
     @property

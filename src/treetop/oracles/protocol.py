@@ -91,8 +91,9 @@ class DeviceFace(ABC):
 
     def __init__(self, odds: Fraction, slots: int) -> None:
         if not 2 <= slots <= MAX_SLOTS:
-            raise InvalidInput(f"a domain has from 2 to {MAX_SLOTS} slots, the dummy counted, found {slots}")
-        self.odds, self.slots = odds, slots
+            raise InvalidInput("slots_out_of_range", max_slots=MAX_SLOTS, slots=slots)
+        self.odds = odds
+        self.slots = slots
 
     @cached_property
     @abstractmethod

@@ -33,11 +33,15 @@ _FOREIGN_TAGS = range(64, 256)
 def _checked(entry: object) -> Oracle:
     oracle = entry() if isinstance(entry, type) and issubclass(entry, Oracle) else entry
     if not isinstance(oracle, Oracle):
-        raise InvalidInput(f"an entry point of {GROUP} must name an Oracle, found {entry!r}")
+        raise InvalidInput("oracle_entry_point", group=GROUP, entry=entry)
     if oracle.name in _FOR_LONG_LISTS or oracle.tag not in _FOREIGN_TAGS:
         raise InvalidInput(
-            f"an oracle of another package has a name that no rule has ({', '.join(_FOR_LONG_LISTS)}) and a tag "
-            f"from {_FOREIGN_TAGS[0]} to {_FOREIGN_TAGS[-1]}, found {oracle.name!r} with tag {oracle.tag}"
+            "oracle_name_or_tag",
+            for_long_lists=", ".join(_FOR_LONG_LISTS),
+            first_tag=_FOREIGN_TAGS[0],
+            last_tag=_FOREIGN_TAGS[-1],
+            name=oracle.name,
+            tag=oracle.tag,
         )
     return oracle
 
@@ -56,7 +60,7 @@ def oracle_tagged(tag: int) -> Oracle | None:
             return own
     found = [oracle for oracle in ORACLES.values() if oracle.tag == tag]
     if len(found) > 1:
-        raise InvalidInput(f"the oracles {found[0].name!r} and {found[1].name!r} both have the tag {tag}")
+        raise InvalidInput("oracle_tags_alike", first=found[0].name, second=found[1].name, tag=tag)
     return found[0] if found else None
 
 
@@ -108,7 +112,7 @@ def set_form(rule: str | Oracle, items: int) -> str | Oracle:
 def form_for_sets(name: str, items: int) -> SetOracle:
     """Return the form in which devices answer that hold sets, one item included, or refuse an oracle without one."""
     if name not in SET_FORMS:
-        raise InvalidInput(f"users who hold sets report through {' or '.join(SET_FORMS)}, found {name!r}")
+        raise InvalidInput("oracle_without_sets", set_forms=" or ".join(SET_FORMS), name=name)
     return SET_FORMS[name](items)
 
 

@@ -53,7 +53,9 @@ class SetCounting(HashCounting):
 
     def probabilities(self) -> tuple[float, float]:
         """Return p = e^eps / Omega and q = 1 / t."""
-        m, t, odds = self.items, self.report_slots, self.epsilon.odds
+        m = self.items
+        t = self.report_slots
+        odds = self.epsilon.odds
         return odds / (m * odds + t - m), 1 / t
 
     def hashed(self, seeds: Words32, keys: Keys) -> NDArray[np.int64]:
@@ -65,7 +67,8 @@ class SetCounting(HashCounting):
         from treetop.oracles.set_kernels import reported_buckets  # noqa: PLC0415  numba loads only where one counts
 
         users = len(starts) - 1
-        seeds, drawn = words.words32(users), words.words64(users)
+        seeds = words.words32(users)
+        drawn = words.words64(users)
         found = self.hashed(seeds.repeat(np.diff(starts)), keys)
         columns = seeds, np.empty(users, dtype=self.layout(self.report_slots)["bucket"])
         reported_buckets(starts, found, drawn, *self._edges, columns[1])
@@ -74,7 +77,9 @@ class SetCounting(HashCounting):
     @cached_property
     def _edges(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return h A for every h, and the first word of each other bucket: where the device's divisions step."""
-        A, t, m = self.face.own, self.report_slots, self.items
+        A = self.face.own
+        t = self.report_slots
+        m = self.items
         own = np.array([h * A for h in range(m + 1)], dtype=np.uint64)
         others = np.zeros((m + 1, t), dtype=np.uint64)
         for h in range(m + 1):

@@ -22,21 +22,13 @@ class SetQuestion:
 
     def __post_init__(self) -> None:
         if self.reading == OCCURRENCES:
-            raise InvalidInput(
-                "occurrences are not counted: a user with many would weigh as much as many users, and one report that "
-                f"hides whether she does says too little; expected one of {', '.join(READINGS)}"
-            )
+            raise InvalidInput("reading_occurrences", readings=", ".join(READINGS))
         if self.reading not in READINGS:
             raise UnknownName("reading", self.reading, READINGS)
         if not 1 <= self.items_per_user <= MAX_ITEMS:
-            raise InvalidInput(
-                f"items_per_user must be 'auto' or a whole number from 1 to {MAX_ITEMS}, found {self.items_per_user}"
-            )
+            raise InvalidInput("items_per_user_range", max_items=MAX_ITEMS, items_per_user=self.items_per_user)
         if self.reading != HOLDERS and self.items_per_user != 1:
-            raise InvalidInput(
-                f"the reading {self.reading!r} lets every user report one item: expected items_per_user = 1, found "
-                f"{self.items_per_user}"
-            )
+            raise InvalidInput("reading_of_one_item", reading=self.reading, items_per_user=self.items_per_user)
 
     @classmethod
     def of(cls, items_per_user: int | None, reading: str | None) -> "SetQuestion":

@@ -42,8 +42,11 @@ def own_weight(odds: Fraction, slots: int, items: int) -> int:
     The largest integer with A <= 2^64 L / Omega and A <= L floor((2^64 - m A) / (t - m)), L below e^eps: the second
     bound compares it with the words that the least likely bucket can get.
     """
-    t, m, L = slots, items, odds
-    A, too_many = 0, WORDS * L.numerator // (m * L.numerator + (t - m) * L.denominator) + 1
+    t = slots
+    m = items
+    L = odds
+    A = 0
+    too_many = WORDS * L.numerator // (m * L.numerator + (t - m) * L.denominator) + 1
     while too_many - A > 1:  # the more words own buckets have, the fewer are left for others
         middle = (A + too_many) // 2
         holds = middle * L.denominator <= L.numerator * ((WORDS - m * middle) // (t - m))
@@ -64,7 +67,8 @@ def set_parities(odds: Fraction, items: int) -> int:
         return parity_count(odds)
 
     def variance(s: int) -> Fraction:
-        t, m = 1 << s, items
+        t = 1 << s
+        m = items
         return (m * odds + t - m) ** 2 * Fraction(t - 1, (t - m) ** 2)
 
     return min(range(items.bit_length(), MAX_SET_PARITIES + 1), key=variance)
@@ -80,8 +84,9 @@ class SetFace(DeviceFace):
     def __init__(self, single: HashedFace, items: int) -> None:
         super().__init__(single.odds, single.slots)
         if not 1 <= items < single.slots:
-            raise InvalidInput(f"a set report speaks of 1 to {single.slots - 1} items, found {items}")
-        self.single, self.items = single, items
+            raise InvalidInput("set_report_items", slots=single.slots - 1, items=items)
+        self.single = single
+        self.items = items
 
     @cached_property
     def randomness(self) -> tuple[Randomness, ...]:
@@ -96,7 +101,8 @@ class SetFace(DeviceFace):
     @cached_property
     def thresholds(self) -> tuple[int, ...]:
         """Return where the reported bucket can change: the multiples of A, and for every h the parts of the rest."""
-        A, t = self.own, self.slots
+        A = self.own
+        t = self.slots
         found = {h * A for h in range(1, self.items + 1)}
         for h in range(self.items + 1):
             rest = WORDS - h * A
@@ -110,7 +116,9 @@ class SetFace(DeviceFace):
 
     def bucket(self, word: int, found: list[int]) -> int:
         """Return the reported bucket, given the h distinct ones of T in ascending order."""
-        A, h, t = self.own, len(found), self.slots
+        A = self.own
+        h = len(found)
+        t = self.slots
         if word < h * A:
             return found[word // A]
         bucket = (word - h * A) * (t - h) // (WORDS - h * A)
@@ -156,7 +164,7 @@ class SetOracle(Oracle):
 
     def __init__(self, items: int) -> None:
         if not 1 <= items <= MAX_ITEMS:
-            raise InvalidInput(f"items_per_user must be a whole number from 1 to {MAX_ITEMS}, found {items}")
+            raise InvalidInput("items_per_user_invalid", max_items=MAX_ITEMS, items=items)
         self.items = items
 
     def set_face(self, odds: Fraction) -> SetFace:

@@ -15,7 +15,9 @@ from treetop.mechanisms.defaults import DEFAULT_K
 from treetop.planning.plan import DEFAULT_CATALOGUE, DEFAULT_WORD_LIST, PlanRow, plan
 
 WEEK = 7 * 24 * 60 * 60
-DEFAULT_WEEKS, MIN_WEEKS, MAX_WEEKS = 12, 2, 520
+DEFAULT_WEEKS = 12
+MIN_WEEKS = 2
+MAX_WEEKS = 520
 MAX_EPSILON = 100
 Cap = Literal["task", "window", "lifetime"]
 
@@ -66,21 +68,30 @@ class CampaignPlan:
         shown = ("mode", "found", "marked", "stderr")
         rotations = [
             {
-                "cycle": each.cycle, "cycles": each.cycles, "epsilon": each.epsilon,
-                "answering": list(each.answering), "as_shipped": asdict(each.shipped),
+                "cycle": each.cycle,
+                "cycles": each.cycles,
+                "epsilon": each.epsilon,
+                "answering": list(each.answering),
+                "as_shipped": asdict(each.shipped),
                 "modes": [{name: getattr(row, name) for name in shown} for row in each.modes],
                 "modes_as_shipped": [{name: getattr(row, name) for name in shown} for row in each.shipped_modes],
             }
             for each in self.rotations
-        ]  # fmt: skip
+        ]
         caps = {
-            "per_task": float(self.caps.per_task), "window": float(self.caps.window),
-            "window_days": self.caps.window_seconds / (WEEK / 7), "lifetime": float(self.caps.lifetime),
-        }  # fmt: skip
+            "per_task": float(self.caps.per_task),
+            "window": float(self.caps.window),
+            "window_days": self.caps.window_seconds / (WEEK / 7),
+            "lifetime": float(self.caps.lifetime),
+        }
         return {
-            "users": list(self.users), "k": self.k, "weeks": self.weeks,
-            "lifetime_epsilon": float(self.lifetime_epsilon), "caps": caps, "rotations": rotations,
-        }  # fmt: skip
+            "users": list(self.users),
+            "k": self.k,
+            "weeks": self.weeks,
+            "lifetime_epsilon": float(self.lifetime_epsilon),
+            "caps": caps,
+            "rotations": rotations,
+        }
 
 
 def plan_campaign(
@@ -102,21 +113,26 @@ def plan_campaign(
     """
     caps = caps or Caps()
     if isinstance(weeks, bool) or not isinstance(weeks, int) or not MIN_WEEKS <= weeks <= MAX_WEEKS:
-        raise InvalidInput(f"a campaign has from {MIN_WEEKS} to {MAX_WEEKS} weeks, found {weeks}")
+        raise InvalidInput("campaign_weeks", min_weeks=MIN_WEEKS, max_weeks=MAX_WEEKS, weeks=weeks)
     lifetime = _epsilon(caps.lifetime if lifetime_epsilon is None else lifetime_epsilon)
     sizes = plan(users, k=k, catalogue_size=catalogue_size, word_list_size=word_list_size).users
     if min(sizes) < weeks:
-        raise InvalidInput(f"every party needs one user a week at least, {weeks}, found {min(sizes):,}")
+        raise InvalidInput("campaign_users", weeks=weeks, sizes=min(sizes))
 
     def found(epsilon: Fraction, answering: tuple[int, ...]) -> tuple[PlanRow, ...]:
         return plan(
-            answering, k=k, epsilon=float(epsilon), catalogue_size=catalogue_size, word_list_size=word_list_size,
+            answering,
+            k=k,
+            epsilon=float(epsilon),
+            catalogue_size=catalogue_size,
+            word_list_size=word_list_size,
             items_per_user=items_per_user,
-        ).rows  # fmt: skip
+        ).rows
 
     rotations = []
     for cycle in (each for each in range(1, weeks + 1) if weeks % each == 0):
-        cycles, answering = weeks // cycle, tuple(size // cycle for size in sizes)
+        cycles = weeks // cycle
+        answering = tuple(size // cycle for size in sizes)
         epsilon = lifetime / cycles
         silent = silence(epsilon, cycle, cycles, caps)
         allowed = min(epsilon, allowed_epsilon(cycle, cycles, caps))
@@ -133,7 +149,7 @@ def _epsilon(given: float | str | Fraction) -> Fraction:
     except (ValueError, TypeError, ZeroDivisionError, OverflowError):
         found = Fraction(0)
     if not 0 < found <= MAX_EPSILON or isinstance(given, bool):
-        raise InvalidInput(f"lifetime_epsilon must be a number above 0, at most {MAX_EPSILON}, found {given}")
+        raise InvalidInput("lifetime_epsilon_invalid", max_epsilon=MAX_EPSILON, given=given)
     return found
 
 

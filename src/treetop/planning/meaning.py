@@ -68,10 +68,9 @@ def meaning_of(epsilon: float | str) -> Meaning:
     (88, 7.39)
     """
     known = Epsilon(epsilon)
-    odds, caps = exp(known), Caps()
+    odds = exp(known)
+    caps = Caps()
     beliefs = tuple((prior, odds * prior / (odds * prior + 1 - prior)) for prior in PRIORS)
     strength = next((words for limit, words in STRENGTHS if known <= limit), NO_STRENGTH)
     truthful = round(PEOPLE * odds / (odds + 1))
-    return Meaning(
-        float(known), odds, truthful, beliefs, strength, float(caps.per_task), float(caps.lifetime)
-    )  # fmt: skip
+    return Meaning(float(known), odds, truthful, beliefs, strength, float(caps.per_task), float(caps.lifetime))

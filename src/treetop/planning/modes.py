@@ -121,11 +121,13 @@ def _texts(parameters: SummedParameters) -> Mode:
     """Take an item on no list: it must be among the best of all names, be read, and then everybody counts for it."""
     given = _panorama(parameters)
     plan = PanoramaPlan.of(given, 0, signed=False, discovers=True, texts=True)
-    every, rho = _every_name(given), given.rho
+    every = _every_name(given)
+    rho = given.rho
     best = replace(every, share=1 - rho, going_on=plan.kept)
     named = replace(best, going_on=plan.asked, tau=plan.tau)
     closing = replace(every, candidates=given.k, tested=every.candidates)
-    stages, bits = (named, best, closing), plan.expected_bits(given, 0, signed=False)
+    stages = (named, best, closing)
+    bits = plan.expected_bits(given, 0, signed=False)
     return Mode("texts", "hash, text recovered", stages, bits, replace(every, share=rho), encodings=(Hashed.name,))
 
 
@@ -149,5 +151,6 @@ def _canopy(parameters: CanopyParameters, *, shared: bool) -> Mode:
     name, what = ("canopy", "shared prefixes") if shared else ("canopy, alone", "no shared prefix")
     what = f"{parameters.bits}-bit code, {what}"
     levels = tuple(stage.share for stage in stages)
-    bits, asked = plan.expected_bits(parameters.k), tuple(CODECS) if shared else ()
+    bits = plan.expected_bits(parameters.k)
+    asked = tuple(CODECS) if shared else ()
     return Mode(name, what, stages[-1:] if shared else stages, bits, None, Canopy.name, asked, levels)

@@ -30,7 +30,8 @@ from treetop.privacy.shuffling import (
     usual_delta,
 )
 
-DEFAULT_CATALOGUE, DEFAULT_WORD_LIST = 10_000, 50_000
+DEFAULT_CATALOGUE = 10_000
+DEFAULT_WORD_LIST = 50_000
 LARGEST_EPSILON = float(Caps.per_task)
 """What devices accept for one task."""
 LARGEST_FACTOR = 1e9
@@ -104,7 +105,8 @@ class Plan:
     @property
     def title(self) -> str:
         """Return in one line what is planned."""
-        parties, p = "1 party" if len(self.users) == 1 else f"{len(self.users)} parties", self.parameters
+        parties = "1 party" if len(self.users) == 1 else f"{len(self.users)} parties"
+        p = self.parameters
         users = "1 user" if self.all_users == 1 else f"{self.all_users:,} users"
         return f"{users} in {parties}, ε = {p.epsilon:g}, k = {p.k}"
 
@@ -112,10 +114,16 @@ class Plan:
         """Return the plan as notebooks show it."""
         names = ["mode", "an item is named by", "found", "marked", "± users", "kbit up"]
         rows = [
-            [html_text(row.mode), html_text(row.what), written_share(row.found), written_share(row.marked),
-             "-" if row.stderr is None else f"{row.stderr:,.0f}", f"{row.uplink_bits / 1000:,.0f}"]
+            [
+                html_text(row.mode),
+                html_text(row.what),
+                written_share(row.found),
+                written_share(row.marked),
+                "-" if row.stderr is None else f"{row.stderr:,.0f}",
+                f"{row.uplink_bits / 1000:,.0f}",
+            ]
             for row in self.rows
-        ]  # fmt: skip
+        ]
         return html_table(self.title, names, rows, 2, [MEANINGS])
 
     @property
@@ -175,25 +183,23 @@ def plan(
     'catalogue'
     """
     if not len(users) or not all(_is_whole(n) and 1 <= n <= MAX_USERS for n in users):
-        raise InvalidInput(
-            f"users must be a whole number from 1 to {MAX_USERS:,} for each party, found {', '.join(map(str, users))}"
-        )
+        raise InvalidInput("plan_users", max_users=MAX_USERS, users=", ".join(map(str, users)))
     sizes = tuple(int(n) for n in users)
     central = asked_guarantee(trust, central_epsilon, delta, epsilon)
     given = Epsilon(DEFAULT_EPSILON if epsilon is None else epsilon)
     parameters = SummedParameters(k, given, items_per_user=items_per_user)
     for what, size in (("catalogue", catalogue_size), ("word list", word_list_size)):
         if not _is_whole(size) or not k <= size <= MAX_ITEMS:
-            raise InvalidInput(f"a {what} must hold k = {k} to {MAX_ITEMS:,} items, found {size}")
+            raise InvalidInput("plan_list_size", what=what, k=k, max_items=MAX_ITEMS, size=size)
     if frequency is not None and not (isinstance(frequency, Real) and 0 < frequency < 1):
-        raise InvalidInput(f"frequency must be a share above 0 and below 1, found {frequency}")
+        raise InvalidInput("plan_frequency", frequency=frequency)
     lists = Lists(int(catalogue_size), int(word_list_size))
     if central is not None:
         refuse_large_delta(central.delta, sum(sizes))
         delta = central.delta
         local = local_epsilon(
             lambda given: central_guarantee([min(sizes)], given, delta).epsilon, central, Caps().per_task
-        )  # fmt: skip
+        )
         parameters = replace(parameters, epsilon=local)
     shown = usual_delta(sum(sizes)) if central is None else central.delta
     modes = modes_of(parameters, lists)

@@ -14,7 +14,9 @@ from treetop.privacy.epsilon import Epsilon
 EPSILONS = {0.5: ("#D55E00", ":"), 1.0: ("#E69F00", "-."), 2.0: ("#0072B2", "-"), 4.0: ("#009E73", "--")}
 """Okabe and Ito's colours, distinguishable by everybody, each with a line of its own."""
 SHOWN = {0: "Catalogue", 1: "Word list", 3: "Texts", 4: "Canopy"}
-FEWEST, MOST, POINTS = 1e3, 1e8, 26
+FEWEST = 1e3
+MOST = 1e8
+POINTS = 26
 
 
 def draw_plan(planned: Plan) -> Figure:

@@ -11,7 +11,8 @@ from functools import cache
 
 from treetop.errors import InvalidInput
 
-SMALLEST, LARGEST = Fraction(1, 1000), Fraction(16)
+SMALLEST = Fraction(1, 1000)
+LARGEST = Fraction(16)
 """Beyond these, 64-bit thresholds would no longer be tight to 2^-40."""
 
 _DECIMAL = re.compile(r"(0|[1-9][0-9]?)(\.[0-9]{1,20})?")
@@ -27,9 +28,9 @@ class Budget:
 
     def __post_init__(self) -> None:
         if not _DECIMAL.fullmatch(self.text):
-            raise InvalidInput(f"epsilon must be written in decimal digits such as 0.5, found {self.text!r}")
+            raise InvalidInput("epsilon_not_decimal", text=self.text)
         if not SMALLEST <= Fraction(self.text) <= LARGEST:
-            raise InvalidInput(f"a device's epsilon must be from 0.001 to 16, found {self.text}")
+            raise InvalidInput("device_epsilon_range", text=self.text)
         if "." in self.text:
             object.__setattr__(self, "text", self.text.rstrip("0").rstrip("."))
 
@@ -51,7 +52,9 @@ def exponential_bounds(exponent: Fraction) -> tuple[Fraction, Fraction]:
     The Taylor series; past the term 2 * exponent every term is at most half the one before, so that twice the
     first term left out bounds all that were.
     """
-    total, term, place = Fraction(0), Fraction(1), 0
+    total = Fraction(0)
+    term = Fraction(1)
+    place = 0
     while place < 2 * exponent or term > Fraction(1, 1 << _GRID_BITS):
         total += term
         place += 1

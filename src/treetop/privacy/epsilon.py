@@ -10,7 +10,8 @@ from treetop.privacy.budget import SMALLEST, exponential_bounds
 
 LARGEST = 700.0
 """e^epsilon is still a finite double here; beyond about 20 a report hides nothing anyway."""
-WHOLE_ODDS, LONG_ODDS = 1e3, 1e7
+WHOLE_ODDS = 1e3
+LONG_ODDS = 1e7
 
 
 class Epsilon(float):
@@ -24,9 +25,9 @@ class Epsilon(float):
         try:
             number = float(value)
         except (TypeError, ValueError):
-            raise InvalidInput(f"epsilon must be a number, found {value!r}") from None
+            raise InvalidInput("epsilon_not_number", value=value) from None
         if not math.isfinite(number) or not 0 < number <= LARGEST:
-            raise InvalidInput(f"epsilon must be a finite number above 0 and at most {LARGEST:g}, found {value}")
+            raise InvalidInput("epsilon_range", largest=LARGEST, value=value)
         epsilon = super().__new__(cls, number)
         epsilon._decimals = value if isinstance(value, str) else repr(number)
         return epsilon

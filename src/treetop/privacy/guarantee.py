@@ -40,14 +40,14 @@ class OncePerUser:
     def admit(self, group: Hashable) -> None:
         """Name a group whose users are in no other one, or refuse a name that is taken."""
         if group in self._waiting or group in self._answered:
-            raise PromiseBroken(f"{group} has its users already: others cannot join it")
+            raise PromiseBroken("group_taken", group=group)
         self._waiting.add(group)
 
     def spend(self, group: Hashable) -> None:
         """Let a group answer, or refuse one that is unknown or has answered before."""
         if group in self._answered:
-            raise PromiseBroken(f"{group} has answered already: its users would report twice")
+            raise PromiseBroken("group_answered", group=group)
         if group not in self._waiting:
-            raise PromiseBroken(f"{group} is not a group of this party's users")
+            raise PromiseBroken("group_unknown", group=group)
         self._waiting.remove(group)
         self._answered.add(group)

@@ -19,7 +19,8 @@ class Entropy(Protocol):
 def uniform_below(bound: int, entropy: Entropy) -> int:
     """Return a uniform integer below a bound: as many bits as it needs, drawn again while they are too large."""
     bits = (bound - 1).bit_length()
-    length, mask = (bits + 7) >> 3, (1 << bits) - 1
+    length = (bits + 7) >> 3
+    mask = (1 << bits) - 1
     while True:
         drawn = int.from_bytes(entropy.read(length), "big") & mask
         if drawn < bound:

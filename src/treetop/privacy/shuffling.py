@@ -36,7 +36,8 @@ CELLS = 1 << 17
 MIN_ROWS = 32
 CUT_OFF = 2.0**-100
 """More than all that the tables leave out: they go 13 standard deviations far, where Hoeffding's bound is e^-92."""
-UP, DOWN = 1 + 2.0**-50, 1 - 2.0**-50
+UP = 1 + 2.0**-50
+DOWN = 1 - 2.0**-50
 STEPS = 450
 STEP = 0.02
 """A curve has a point for every 2 % of central epsilon, down to e^-9 of the local one; between them delta is convex."""
@@ -58,8 +59,9 @@ class Clones:
 
     def __init__(self, reports: int, epsilon: float) -> None:
         if reports < 1:
-            raise InvalidInput(f"a group has one report at least, found {reports}")
-        self._epsilon, self._odds = epsilon, exp(epsilon) * UP
+            raise InvalidInput("crowd_empty", reports=reports)
+        self._epsilon = epsilon
+        self._odds = exp(epsilon) * UP
         self._m, self._chances, self._below = _numbers_of_clones(min(reports, MAX_REPORTS) - 1, self._odds)
         self._first = (self._m + 1) // 2
         w = _halves(self._m)
@@ -74,11 +76,14 @@ class Clones:
     def delta(self, central: Numbers | Sequence[float] | float) -> Numbers:
         """Return an upper bound of delta for each central epsilon above 0."""
         central = np.atleast_1d(np.asarray(central, dtype=np.float64))
-        odds, c, more = self._odds, np.exp(central) * DOWN, np.expm1(central) * DOWN
+        odds = self._odds
+        c = np.exp(central) * DOWN
+        more = np.expm1(central) * DOWN
         # P > c Q where a / (m + 1) is above this; a neighbour of t gives no more than t, so all three may be tried.
         above = (c - 1 / odds) / ((1 + c) * (1 - 1 / odds))
         t = np.floor(above * (self._m[:, None] + 1)).astype(np.int64) + 1
-        rows, last = np.arange(len(self._m))[:, None], self._equal.shape[1] - 1
+        rows = np.arange(len(self._m))[:, None]
+        last = self._equal.shape[1] - 1
         gained = np.maximum(odds - c, 0) / (odds + 1) * (1 + self._off)
         lost = more * (1 - self._off)
         H = np.zeros(t.shape)
@@ -96,13 +101,15 @@ def _numbers_of_clones(others: int, odds: float) -> tuple[NDArray[np.int64], Num
     mode = min(int((others + 1) / (1 + rarity)), others)
     reach = ceil(14 * mean**0.5) + 40
     low, high = max(0, mode - reach), min(others, mode + reach)
-    ups, downs = np.arange(mode, high, dtype=np.float64), np.arange(mode, low, -1, dtype=np.float64)
+    ups = np.arange(mode, high, dtype=np.float64)
+    downs = np.arange(mode, low, -1, dtype=np.float64)
     right = np.cumprod((others - ups) / ((ups + 1) * rarity))
     left = np.cumprod(downs * rarity / (others - downs + 1))
     weights = np.concatenate([left[::-1], [1.0], right])
     off = 1 + (4 * len(weights) + 64) * 2.0**-53
     shares = weights * (off / weights.sum())
-    below, above = 0.0, 0.0
+    below = 0.0
+    above = 0.0
     if low:  # each value below is rarer than the next by this factor at least, and the like above
         ratio = low * rarity / (others - low + 1) * off
         below = float(shares[0]) * ratio / (1 - ratio)
@@ -138,9 +145,9 @@ class CentralGuarantee:
 
     def __post_init__(self) -> None:
         if not 0 < self.epsilon <= LARGEST:
-            raise InvalidInput(f"a central epsilon must be above 0 and at most {LARGEST:g}, found {self.epsilon:g}")
+            raise InvalidInput("central_epsilon_range", largest=LARGEST, epsilon=self.epsilon)
         if not 0 < self.delta < 1:
-            raise InvalidInput(f"delta must be above 0 and below 1, found {self.delta:g}")
+            raise InvalidInput("delta_range", delta=self.delta)
 
     def __str__(self) -> str:
         delta = f"{self.delta:g}".replace("e-0", "e-")
@@ -189,15 +196,14 @@ def local_epsilon(central_at: Callable[[Epsilon], float], wanted: CentralGuarant
     if central_at(_hundredths(most + 1)) <= wanted.epsilon:
         allowed = _hundredths(most)
         raise InvalidInput(
-            f"devices report with an epsilon of {allowed:g} at most, and a central epsilon of {wanted.epsilon:g} would "
-            f"take more: ask for a central epsilon of {central_at(allowed):g} or less"
+            "central_epsilon_too_large", allowed=allowed, epsilon=wanted.epsilon, central=central_at(allowed)
         )
     low, high = 0, most + 1
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if central_at(_hundredths(middle)) <= wanted.epsilon else (low, middle)
     if not low:
-        raise InvalidInput(f"expected a central epsilon that reports of epsilon 0.01 keep, found {wanted.epsilon:g}")
+        raise InvalidInput("central_epsilon_too_small", epsilon=wanted.epsilon)
     return _hundredths(low)
 
 
@@ -219,19 +225,16 @@ def asked_guarantee(
     if trust is None and central_epsilon is None and delta is None:
         return None
     if trust is None or central_epsilon is None:
-        raise InvalidInput(
-            f"a central guarantee is asked for by trust {TRUSTED!r} and a central epsilon together, found one of them: "
-            "it holds only if every party is honest"
-        )
+        raise InvalidInput("central_incomplete", trusted=TRUSTED)
     if epsilon is not None:
-        raise InvalidInput(f"a central epsilon says which epsilon devices report with: leave out epsilon {epsilon}")
+        raise InvalidInput("central_with_epsilon", epsilon=epsilon)
     return CentralGuarantee(central_epsilon, DEFAULT_DELTA if delta is None else delta)
 
 
 def refuse_large_delta(delta: float, users: int) -> None:
     """Refuse a delta with which publishing somebody's item would be within the promise."""
     if delta > 1 / users:
-        raise InvalidInput(f"delta must be at most 1/N = {1 / users:.2g} for {users:,} users, found {delta:g}")
+        raise InvalidInput("delta_too_large", largest=1 / users, users=users, delta=delta)
 
 
 def usual_delta(users: int) -> float:

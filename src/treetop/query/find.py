@@ -138,9 +138,14 @@ def find(
     )
     federation = as_federation(data, user=user, rows_are_users=rows_are_users)
     answer = simulated_answer(
-        federation, question, seed=seed, simulator=simulator, items_per_user=items_per_user, reading=reading,
+        federation,
+        question,
+        seed=seed,
+        simulator=simulator,
+        items_per_user=items_per_user,
+        reading=reading,
         central=central,
-    )  # fmt: skip
+    )
     warn_of(answer.notes)
     return answer
 
@@ -166,7 +171,8 @@ def simulated_answer(
     Where a central guarantee is asked for, the epsilon of reports is the one that gives it.
     """
     seed = checked_seed(seed)
-    everybody, delta = {party.name: party.total for party in federation.parties}, usual_delta(federation.users)
+    everybody = {party.name: party.total for party in federation.parties}
+    delta = usual_delta(federation.users)
     chosen: tuple[Note, ...] = ()
     held = items_per_user if items_per_user is not None else question.settings.get("items_per_user")
 
@@ -176,14 +182,19 @@ def simulated_answer(
         return asked_of_sets(federation, question, items_per_user=held, reading=reading, seed=seed)
 
     if central is not None:
-        strategy, delta = prepared(*of_sets(question), seed).strategy, central.delta
+        strategy = prepared(*of_sets(question), seed).strategy
+        delta = central.delta
         local = strategy.local_epsilon(everybody.values(), central, Caps().per_task)
-        question, chosen = replace(question, epsilon=local), (epsilon_choice(local, central, min(everybody.values())),)
+        question = replace(question, epsilon=local)
+        chosen = (epsilon_choice(local, central, min(everybody.values())),)
     federation, question = of_sets(question)
     ready = prepared(federation, question, seed)
-    mechanism, population, parameters = ready.mechanism, ready.population, ready.parameters
+    mechanism = ready.mechanism
+    population = ready.population
+    parameters = ready.parameters
     outcome = run(mechanism, parameters, population, seed=seed, simulator=simulator)
-    scored, users = score(outcome, population, parameters.k), population.roster.all_users
+    scored = score(outcome, population, parameters.k)
+    users = population.roster.all_users
     parties = _parties(outcome, population, parameters, everybody, delta)
     return Answer(
         mechanism=mechanism.name,
@@ -274,7 +285,8 @@ def _parties(
     delta: float,
 ) -> tuple[AnswerParty, ...]:
     """Say what every party did; who of everybody is not in the population was asked only how many items she holds."""
-    k, epsilon = parameters.k, parameters.epsilon
+    k = parameters.k
+    epsilon = parameters.epsilon
     return tuple(
         AnswerParty(
             party.name,
@@ -295,7 +307,8 @@ def _parties(
 
 def _outside(outcome: RunResult, population: Population) -> OutsideShare | None:
     """Compare the estimated users outside a catalogue with the true ones."""
-    outside, users = outcome.ranking.outside, population.roster.all_users
+    outside = outcome.ranking.outside
+    users = population.roster.all_users
     if outside is None or not isinstance(population.codec, ListedItems):
         return None
     truth = sum(party.outside for party in population.parties) / users
@@ -307,12 +320,18 @@ def _advice(outcome: RunResult, population: Population, parameters: Parameters) 
     marks = outcome.ranking.significant
     if not len(outcome.ranking) or (marks is not None and marks[-1]):
         return None
-    count, variance = float(outcome.ranking.counts[-1]), float(outcome.ranking.variances[-1])
+    count = float(outcome.ranking.counts[-1])
+    variance = float(outcome.ranking.variances[-1])
     counted = [outcome.findings[party.name].heavy_hitters for party in population.parties]
     levels = [LastLevel(each.users, each.reports, each.oracle.size) for each in counted if each.reports]
     clear = CLEAR if outcome.ranking.z is None else outcome.ranking.z
     return advice(
-        count, variance**0.5, levels, parameters.asked_oracle, parameters.epsilon,
+        count,
+        variance**0.5,
+        levels,
+        parameters.asked_oracle,
+        parameters.epsilon,
         true_count=population.true_counts(outcome.ranking.prefixes[-1:])[0],
-        largest=float(Caps.per_task), clear=clear,
-    )  # fmt: skip
+        largest=float(Caps.per_task),
+        clear=clear,
+    )

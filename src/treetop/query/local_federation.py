@@ -70,27 +70,36 @@ def _begun(
     given: Mapping[str, Any], lists: Mapping[str, ItemList], read: ReadOptions
 ) -> tuple[Federation, LocalOptions]:
     """Draw the users, and settle what was left open: the strategy that suits the items, as `find` does."""
-    data, seed = given.get("data", DEFAULTS.data), checked_seed(given.get("seed"))
+    data = given.get("data", DEFAULTS.data)
+    seed = checked_seed(given.get("seed"))
     federation = federation_named(
         [data],
         replace(read, user=given.get("user_column"), rows_are_users=given.get("rows_are_users", False)),
     )
     sets = LocalOptions(**{name: given[name] for name in SET_OPTIONS if name in given}).sets
     if sets is None and (wrong := [name for name in ("items_per_user", "reading") if name in given]):
-        raise InvalidInput(f"{wrong[0]} is about users who hold sets: expected --user-column beside it, found none")
+        raise InvalidInput("set_option_without_sets", wrong=wrong[0])
     if "parties" in given or data == DEFAULTS.data:
         federation = first_parties(federation, given.get("parties", DEFAULTS.parties))
     drawn = with_users(federation, given.get("users", DEFAULTS.users), np.random.default_rng(seed))
-    strategy, mechanism, settings = given.get("strategy"), given.get("mechanism"), dict(given.get("settings", {}))
+    strategy = given.get("strategy")
+    mechanism = given.get("mechanism")
+    settings = dict(given.get("settings", {}))
     if given.get("mode", DEFAULTS.mode) == "rounds" and (strategy, mechanism) == (None, None):
         strategy = TRIE
     items_asked = 1 if sets is None else sets.items_per_user
     question = Question(
-        given.get("k", DEFAULTS.k), given.get("epsilon", DEFAULTS.epsilon), mechanism,
-        given.get("oracle", DEFAULTS.oracle), given.get("encoding"), strategy,
-        known_items(lists.get("catalogue")), known_items(lists.get("word_list")), given.get("text_recovery"),
+        given.get("k", DEFAULTS.k),
+        given.get("epsilon", DEFAULTS.epsilon),
+        mechanism,
+        given.get("oracle", DEFAULTS.oracle),
+        given.get("encoding"),
+        strategy,
+        known_items(lists.get("catalogue")),
+        known_items(lists.get("word_list")),
+        given.get("text_recovery"),
         settings=settings if items_asked == 1 else {**settings, "items_per_user": items_asked},
-    )  # fmt: skip
+    )
     items = drawn.normalised(given["normalise"].split(",")).items if given.get("normalise") else drawn.items
     ahead = ItemsAhead(items, drawn.encoding)
     chosen = choose(question, ahead, parties=len(drawn.parties), hash_key=token_hex(KEY_BYTES))
@@ -102,9 +111,14 @@ def _begun(
     if "weeks" in given:
         given = {"drift": DRIFT, **given}
     settled = {
-        **given, "seed": seed, "mechanism": chosen.mechanism.name, "encoding": encoding, "settings": settings,
-        "parties": len(drawn.parties), "users": given.get("users", drawn.users),
-    }  # fmt: skip
+        **given,
+        "seed": seed,
+        "mechanism": chosen.mechanism.name,
+        "encoding": encoding,
+        "settings": settings,
+        "parties": len(drawn.parties),
+        "users": given.get("users", drawn.users),
+    }
     return drawn, LocalOptions(**settled)
 
 
@@ -126,11 +140,13 @@ class GroundTruth:
     ) -> None:
         """Take what users hold and are asked: in a campaign that of a week, otherwise that of the folder."""
         expected = {name: home.users for name, home in folder.parties.items()}
-        self._options, listed = folder.options, folder.listed
+        self._options = folder.options
+        listed = folder.listed
         task = task or planned_task(order_of(folder.options, expected, listed))
         federation = federation or folder.federation()
         federation = federation if task.sets is None else federation.asking(task.sets)
-        steps, codec = steps_of(task), codec_of(task, () if listed is None else listed.items)
+        steps = steps_of(task)
+        codec = codec_of(task, () if listed is None else listed.items)
         self.population = Population(federation.normalised(steps) if steps else federation, codec)
 
     def scored(self, answer: Answer) -> Answer:
@@ -139,11 +155,14 @@ class GroundTruth:
         Codes of a trie are shown as the items that they stand for. Names that the federation read itself stay as it
         read them: a hash whose text was not read, or wrongly, counts as another item.
         """
-        population, codes = self.population, self.population.truth.codes
+        population = self.population
+        codes = self.population.truth.codes
         rank = {code: place for place, code in enumerate(codes.tolist())}
         by_name = {population.codec.show(code): code for code in rank}
-        counts, texts = dict(zip(rank, population.truth.users.tolist(), strict=True)), population.popular_texts
-        items, found = [], []
+        counts = dict(zip(rank, population.truth.users.tolist(), strict=True))
+        texts = population.popular_texts
+        items = []
+        found = []
         for place, row in enumerate(answer.items):
             code = by_name.get(row.item, -1) if row.source in (None, "unknown") else self._code_of(row)
             shown = population.shown(code) if row.source is None and code in rank else row.item

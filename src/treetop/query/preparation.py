@@ -46,7 +46,8 @@ class Populations:
 
     def of(self, federation: Federation, steps: tuple[str, ...], strategy: Strategy) -> Population:
         """Return the federation under the codec of a strategy; a catalogue is encoded anew."""
-        codec, chunks = strategy.codec, getattr(strategy.codec, "chunks", 0)
+        codec = strategy.codec
+        chunks = getattr(strategy.codec, "chunks", 0)
         if isinstance(codec, ListedItems):
             return Population(federation, codec)
         key = (steps, type(codec), codec.bits, chunks, strategy.parameters.hash_key if codec.hashes else "")

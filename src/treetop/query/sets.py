@@ -44,10 +44,7 @@ def asked_of_sets(
                 if items_per_user not in (None, 1, "1")
                 else f"the reading {reading!r}"
             )
-            raise InvalidInput(
-                f"every user holds one item here, found {found}: expected data with a column of users "
-                "(--user-column NAME, load(..., user=NAME))"
-            )
+            raise InvalidInput("data_without_sets", found=found)
         return federation, question
     m: int | None = None
     if items_per_user == AUTO_ITEMS and reading not in (SHARES, USE_SHARES):
@@ -67,9 +64,7 @@ def settled_sets(
 ) -> tuple[Federation, dict[str, object]]:
     """Settle what many runs ask about a user's set, whatever their epsilon; return it, and the setting that says so."""
     if items_per_user == AUTO_ITEMS:
-        raise InvalidInput(
-            f"items_per_user = {AUTO_ITEMS} is settled anew by every run: expected a whole number, which `find` says"
-        )
+        raise InvalidInput("items_per_user_auto_unsettled", auto_items=AUTO_ITEMS)
     asked, question = asked_of_sets(federation, Question(), items_per_user=items_per_user, reading=reading, seed=0)
     return asked, dict(question.settings)
 
@@ -78,7 +73,7 @@ def whole_items(given: object) -> int:
     """Return the number of items asked for; whether it is in range is for the question to say."""
     number = int(given) if isinstance(given, str) and given.isascii() and given.isdigit() else given
     if not isinstance(number, int) or isinstance(number, bool):
-        raise InvalidInput(f"items_per_user must be {AUTO_ITEMS!r} or a whole number, found {given!r}")
+        raise InvalidInput("items_per_user_not_number", auto_items=AUTO_ITEMS, given=given)
     return number
 
 
@@ -102,7 +97,9 @@ def _surveyed(federation: Federation, question: Question, randomness: Generator)
     """Ask some users of every party for the size of their set alone, and return the others, and m."""
     epsilon = Epsilon(question.epsilon)
     oracle = KRandomizedResponse().over(epsilon, len(SIZE_CLASSES))
-    frequencies, asked, parties = np.zeros(len(SIZE_CLASSES)), 0, []
+    frequencies = np.zeros(len(SIZE_CLASSES))
+    asked = 0
+    parties = []
     for party in federation.parties:
         sets = _sets_of(party)
         joins = randomness.random(len(sets)) < SURVEYED
@@ -121,5 +118,5 @@ def _surveyed(federation: Federation, question: Question, randomness: Generator)
 
 def _sets_of(party: PartyItems) -> UserSets:
     if party.sets is None:
-        raise InvalidInput(f"party {party.name!r} has one item for each user, and other parties have sets of them")
+        raise InvalidInput("party_without_sets", name=party.name)
     return party.sets

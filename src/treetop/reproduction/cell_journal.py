@@ -53,7 +53,7 @@ class CellJournal:
             scores = tuple(Score(*values) for values in zip(*(columns[name] for name in SCORE_NAMES), strict=True))
             return str(entry["cell"]), scores
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise InvalidInput(f"{self.path}: line {number} is damaged; name another --output") from None
+            raise InvalidInput("run_line_damaged", path=self.path, number=number) from None
 
     def append(self, key: str, scores: Sequence[Score]) -> None:
         """Write one cell and wait until the disk has it."""
@@ -79,17 +79,17 @@ def open_folder(folder: Path, settings: RunSettings, resume: bool) -> CellJourna
     """Prepare the output folder: a new one, or one that was begun with the same settings."""
     begun = begun_settings(folder)
     if begun is not None and not resume:
-        raise InvalidInput(f"{folder} already holds a run: add --resume to go on with it, or name another folder")
+        raise InvalidInput("run_exists", folder=folder)
     if begun is not None and begun != settings:
         was = ", ".join(f"{name} {value}" for name, value in asdict(begun).items())
         now = ", ".join(f"{name} {value}" for name, value in asdict(settings).items())
-        raise InvalidInput(f"{folder} was begun with {was}; it cannot go on with {now}")
+        raise InvalidInput("run_differs", folder=folder, was=was, now=now)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if begun is None:
             write_whole(folder / SETTINGS, json.dumps(asdict(settings), indent=2).encode() + b"\n")
     except OSError as reason:
-        raise InvalidInput(f"{folder}: expected a folder that can be written, found {reason.strerror}") from None
+        raise InvalidInput("folder_not_writable", folder=folder, reason=reason.strerror) from None
     return CellJournal(folder)
 
 
@@ -101,4 +101,4 @@ def begun_settings(folder: Path) -> RunSettings | None:
     try:
         return RunSettings(**json.loads(path.read_bytes()))
     except (ValueError, TypeError, OSError, RecursionError):
-        raise InvalidInput(f"{path}: is damaged; name another --output") from None
+        raise InvalidInput("run_file_damaged", path=path) from None

@@ -20,8 +20,10 @@ def commands_for(planned: Sequence[Planned], reproduction: Reproduction, specifi
 
 
 def _evaluate(group: Sequence[Planned], reproduction: Reproduction) -> str:
-    variant, parameters = group[0].variant, group[0].cell.parameters
-    found, settings = reproduction.provenances[variant.federation], reproduction.settings
+    variant = group[0].variant
+    parameters = group[0].cell.parameters
+    found = reproduction.provenances[variant.federation]
+    settings = reproduction.settings
     words = ["treetop", "evaluate", found.word(variant.draw, variant.concentration)]
     words += ["--mechanisms", _listed(each.cell.mechanism.name for each in group)]
     words += ["--epsilons", _listed(f"{each.cell.parameters.epsilon:g}" for each in group)]

@@ -45,7 +45,7 @@ class FederationVariants:
 
     def __init__(self, folder: Path, seed: int, names: Sequence[str] = FEDERATIONS) -> None:
         if not folder.is_dir():
-            raise InvalidInput(f"{folder}: expected a folder of histograms, found none")
+            raise InvalidInput("histograms_missing", folder=folder)
         self.seed = seed
         self.provenances: dict[str, Provenance] = {name: provenance(folder, name) for name in names}
         self._whole = {name: read(found) for name, found in self.provenances.items() if found.path is not None}
@@ -73,7 +73,8 @@ class FederationVariants:
         """Count users, parties and items."""
         federation = self.federation(variant)
         held = [party.items for party in federation.parties]
-        common, items = reduce(np.intersect1d, held), np.unique(np.concatenate(held))
+        common = reduce(np.intersect1d, held)
+        items = np.unique(np.concatenate(held))
         parties = [PartyFacts(party.name, party.total, len(party.items)) for party in federation.parties]
         ordered = tuple(sorted(parties, key=lambda party: (-party.users, party.name)))
         return FederationFacts(federation.users, len(held), len(items), len(common), ordered)

@@ -45,11 +45,17 @@ def draw(specification: Specification, reproduction: Reproduction) -> Figure:
 
 def _draw_panel(axes: Axes, panel: Panel) -> None:
     for line in (line for line in panel.lines if line.places):
-        look, epsilons = line.look, [place.epsilon for place in line.places]
+        look = line.look
+        epsilons = [place.epsilon for place in line.places]
         axes.plot(
-            epsilons, [place.mean for place in line.places], color=look.colour, marker=look.marker, label=look.label,
-            linestyle="--" if look.dashed else "-", markerfacecolor="white" if look.dashed else look.colour,
-        )  # fmt: skip
+            epsilons,
+            [place.mean for place in line.places],
+            color=look.colour,
+            marker=look.marker,
+            label=look.label,
+            linestyle="--" if look.dashed else "-",
+            markerfacecolor="white" if look.dashed else look.colour,
+        )
         low, high = [place.low for place in line.places], [place.high for place in line.places]
         axes.fill_between(epsilons, low, high, color=look.colour, alpha=0.2, linewidth=0)
     if panel.missing:

@@ -54,8 +54,10 @@ class Section:
 def result_line(head: ReportHead) -> str:
     """Say how many claims hold."""
     total = sum(head.counts.values())
-    parts = [f"{head.counts.get(name, 0)} {'hold' if name == HOLDS else 'do not hold' if name == FAILS else name}"
-             for name in (HOLDS, FAILS, UNCHECKED)]  # fmt: skip
+    parts = [
+        f"{head.counts.get(name, 0)} {'hold' if name == HOLDS else 'do not hold' if name == FAILS else name}"
+        for name in (HOLDS, FAILS, UNCHECKED)
+    ]
     return f"Of {total} claims of the paper {parts[0]}, {parts[1]} and {parts[2]}."
 
 
@@ -73,7 +75,8 @@ def own_line(reproduction: Reproduction) -> str:
     beyond = next((each for each in reproduction.specifications if each.name == OWN), None)
     if beyond is None:
         return ""
-    lookup, provenances = reproduction.measurements.lookup(beyond), reproduction.provenances
+    lookup = reproduction.measurements.lookup(beyond)
+    provenances = reproduction.provenances
     known = [point for point in beyond.points() if not provenances[point.federation].substitute]
     measured = [[lookup(point, series.label, "f1") for series in beyond.series] for point in known]
     whole = [[each for each in row if each is not None] for row in measured if None not in row]
@@ -140,7 +143,8 @@ def printed_agreement(reproduction: Reproduction, tolerance: float = 0.05) -> tu
 def _printed_pairs(reproduction: Reproduction) -> Iterator[tuple[float, float]]:
     """Yield our mean and the printed value wherever both are known."""
     for specification in reproduction.specifications:
-        lookup, metrics = reproduction.measurements.lookup(specification), {*specification.metrics}
+        lookup = reproduction.measurements.lookup(specification)
+        metrics = {*specification.metrics}
         for point in specification.points():
             if reproduction.provenances[point.federation].substitute:
                 continue
@@ -232,17 +236,32 @@ def _page(reproduction: Reproduction, sections: Sequence[Section], head: ReportH
     from jinja2 import Environment, PackageLoader  # noqa: PLC0415  an extra, like the plots
 
     pages = Environment(
-        loader=PackageLoader("treetop", "reproduction"), autoescape=True, trim_blocks=True,
+        loader=PackageLoader("treetop", "reproduction"),
+        autoescape=True,
+        trim_blocks=True,
         finalize=lambda value: visible(value) if type(value) is str else value,
-    )  # fmt: skip
+    )
     return pages.get_template("report.html.jinja").render(
-        result=result_line(head), agreement=agreement_line(reproduction), own=own_line(reproduction),
-        caution=caution(reproduction), meanings=MEANINGS, sides=SIDE_MEANINGS, looks=looks_of, metrics=METRIC_NAMES,
-        settings=reproduction.settings, versions=head.versions, command=head.command, rule=RULE,
-        verdicts=reproduction.verdicts, styles={HOLDS: "holds", FAILS: "fails"}, grounds=grounds,
-        provenances=reproduction.provenances, sections=sections, marks=MARK_PATHS,
+        result=result_line(head),
+        agreement=agreement_line(reproduction),
+        own=own_line(reproduction),
+        caution=caution(reproduction),
+        meanings=MEANINGS,
+        sides=SIDE_MEANINGS,
+        looks=looks_of,
+        metrics=METRIC_NAMES,
+        settings=reproduction.settings,
+        versions=head.versions,
+        command=head.command,
+        rule=RULE,
+        verdicts=reproduction.verdicts,
+        styles={HOLDS: "holds", FAILS: "fails"},
+        grounds=grounds,
+        provenances=reproduction.provenances,
+        sections=sections,
+        marks=MARK_PATHS,
         titles={each.name: each.title for each in reproduction.specifications},
-    )  # fmt: skip
+    )
 
 
 def _section(specification: Specification, reproduction: Reproduction) -> Section:

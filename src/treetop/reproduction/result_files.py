@@ -14,14 +14,28 @@ from treetop.reproduction.specification import Planned
 from treetop.reproduction.verdicts import summary
 from treetop.whole_files import write_whole
 
-RESULTS, RUNS, TIMINGS = "results.parquet", "runs.parquet", "timings.parquet"
+RESULTS = "results.parquet"
+RUNS = "runs.parquet"
+TIMINGS = "timings.parquet"
 
-_TEXT, _WHOLE, _NUMBER = pa.string(), pa.int64(), pa.float64()
+_TEXT = pa.string()
+_WHOLE = pa.int64()
+_NUMBER = pa.float64()
 _CELL = [
-    ("federation", _TEXT), ("data", _TEXT), ("user_share", _NUMBER), ("draw", _WHOLE), ("concentration", _NUMBER),
-    ("mechanism", _TEXT), ("oracle", _TEXT), ("encoding", _TEXT), ("epsilon", _NUMBER), ("k", _WHOLE),
-    ("levels", _WHOLE), ("settings", _TEXT), ("repeats", _WHOLE),
-]  # fmt: skip
+    ("federation", _TEXT),
+    ("data", _TEXT),
+    ("user_share", _NUMBER),
+    ("draw", _WHOLE),
+    ("concentration", _NUMBER),
+    ("mechanism", _TEXT),
+    ("oracle", _TEXT),
+    ("encoding", _TEXT),
+    ("epsilon", _NUMBER),
+    ("k", _WHOLE),
+    ("levels", _WHOLE),
+    ("settings", _TEXT),
+    ("repeats", _WHOLE),
+]
 _MEASURED = ("f1", "ncr", "local_recall", "uplink_bits")
 
 
@@ -83,7 +97,8 @@ def _cells(reproduction: Reproduction) -> Iterator[tuple[dict[str, Any], Sequenc
 
 
 def _description(planned: Planned, reproduction: Reproduction) -> dict[str, Any]:
-    variant, parameters = planned.variant, planned.cell.parameters
+    variant = planned.variant
+    parameters = planned.cell.parameters
     found = reproduction.provenances[variant.federation]
     return {
         "federation": variant.federation,

@@ -15,7 +15,8 @@ from treetop.reproduction.federation_variants import FederationFacts, Federation
 from treetop.reproduction.specification import Planned, Specification, Variant, distinct_cells
 from treetop.reproduction.verdicts import ClaimVerdict, Evidence, Measurements, Scores, judge
 
-QUICK_REPEATS, FULL_REPEATS = 4, 50
+QUICK_REPEATS = 4
+FULL_REPEATS = 50
 
 Progress = Callable[[int], None]
 
@@ -43,7 +44,9 @@ class Reproducer:
         output: Path,
         resume: bool = False,
     ) -> None:
-        self.specifications, self.settings, self.data = tuple(specifications), settings, data
+        self.specifications = tuple(specifications)
+        self.settings = settings
+        self.data = data
         self.variants = FederationVariants(data, settings.seed)
         self.journal = journal = open_folder(output, settings, resume)
         finished = journal.read()

@@ -190,7 +190,8 @@ class Specification:
     def cell_at(self, point: Point, series: Series) -> Planned:
         """Return what is run for a series at a point."""
         case = self.case_named(point.case)
-        mechanism, settings = mechanism_named(series.mechanism), {**case.settings, **series.settings}
+        mechanism = mechanism_named(series.mechanism)
+        settings = {**case.settings, **series.settings}
         parameters = parameters_for(mechanism, point.k, point.epsilon, series.oracle or case.oracle, settings)
         return Planned(case.variant(point.federation), Cell(mechanism, parameters))
 
@@ -210,7 +211,7 @@ class Specification:
 
 def _refuse_twice(name: str, labels: list[str]) -> None:
     if len(set(labels)) < len(labels):
-        raise InvalidInput(f"{name}: every label must be used once, found {', '.join(labels)}")
+        raise InvalidInput("labels_repeated", name=name, labels=", ".join(labels))
 
 
 def specification_names() -> tuple[str, ...]:

@@ -89,7 +89,8 @@ def _metric_table(specification: Specification, metric: str, reproduction: Repro
 def _table_across(specification: Specification, metric: str, reproduction: Reproduction) -> ReportTable:
     """Return a table with a row for every series and a column for every federation."""
     columns = tuple(federation_name(name, reproduction) for name in specification.federations)
-    points, rows = list(specification.points()), []
+    points = list(specification.points())
+    rows = []
     for series in specification.series:
         entries = tuple(_entry(specification, point, series.label, metric, reproduction) for point in points)
         planned = [specification.cell_at(point, series) for point in points]
@@ -99,7 +100,8 @@ def _table_across(specification: Specification, metric: str, reproduction: Repro
 
 def _figure_numbers(specification: Specification, reproduction: Reproduction) -> ReportTable:
     """Return a row for every line of every panel; the columns are the privacy budgets."""
-    metric, cases = specification.metrics[0], len(specification.cases) > 1
+    metric = specification.metrics[0]
+    cases = len(specification.cases) > 1
     lines = dict.fromkeys((point.federation, point.case, point.k) for point in specification.points())
     rows = []
     for (federation, case, k), series in product(lines, specification.series):
@@ -147,7 +149,8 @@ def federation_tables(specification: Specification, reproduction: Reproduction) 
 
 
 def _federation_row(specification: Specification, name: str, reproduction: Reproduction) -> TableRow:
-    found, facts = reproduction.provenances[name], reproduction.measurements.facts.get(Variant(name))
+    found = reproduction.provenances[name]
+    facts = reproduction.measurements.facts.get(Variant(name))
     paper = _printed(specification, "users", name)
     ours = (facts.users, facts.parties, facts.items, facts.common) if facts else (None,) * 4
     theirs = (paper.get("total"), paper.get("parties"), None, paper.get("common"))
@@ -160,7 +163,8 @@ def _party_rows(specification: Specification, name: str, reproduction: Reproduct
     """Yield the parties side by side, largest first; where we have none, the paper's stand alone."""
     facts = reproduction.measurements.facts.get(Variant(name))
     ours = facts.by_party if facts else ()
-    users, items = _printed(specification, "party_users", name), _printed(specification, "party_items", name)
+    users = _printed(specification, "party_users", name)
+    items = _printed(specification, "party_items", name)
     for party, mine in zip_longest(users, ours[: len(users)]):
         shown = (mine.name, _whole(mine.users), _whole(mine.items)) if mine else (NOTHING,) * 3
         entries = (Entry(shown[1], _whole(users[party])), Entry(shown[2], _whole(items[party])))

@@ -14,8 +14,12 @@ from treetop.query.find import Score
 from treetop.reproduction.federation_variants import FederationFacts
 from treetop.reproduction.specification import Claim, Planned, Point, Specification, Variant
 
-HOLDS, FAILS, UNCHECKED = "holds", "does not hold", "cannot be checked"
-FOR, OPEN, AGAINST = "for", "open", "against"
+HOLDS = "holds"
+FAILS = "does not hold"
+UNCHECKED = "cannot be checked"
+FOR = "for"
+OPEN = "open"
+AGAINST = "against"
 CLEAR = 3.0
 """Standard errors of a difference that counts; chance alone reaches them once in 700 comparisons."""
 

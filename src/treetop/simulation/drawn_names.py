@@ -54,13 +54,17 @@ class DrawnNameReports:
     """
 
     def __init__(self, party: PartyPopulation, request: CollectNames, randomness: Generator) -> None:
-        self._party, self._randomness = party, randomness
-        self._p, self._q, self._bits = request.oracle.p, request.oracle.q, request.bits
+        self._party = party
+        self._randomness = randomness
+        self._p = request.oracle.p
+        self._q = request.oracle.q
+        self._bits = request.bits
         self._sizes: Counts = randomness.multinomial(party.users, request.weights)
         self._bound = int(self._sizes[0]) + 1
         """No name whose support was not drawn yet has so much of it."""
         nothing = Known(party.codes[:0], np.empty(0, dtype=np.int64))
-        self._texts, self._rows = nothing, np.empty((0, len(self._sizes) - 1), dtype=np.uint8)
+        self._texts = nothing
+        self._rows = np.empty((0, len(self._sizes) - 1), dtype=np.uint8)
         """Support by all reports, and chunks, of texts whose holders' kinds are not drawn."""
         self._kinds_drawn = False
         self._chunk_values = [nothing] * (len(self._sizes) - 1)
@@ -75,7 +79,8 @@ class DrawnNameReports:
 
     def _drawn(self, holders: Counts, reports: int) -> Counts:
         """Draw how many of so many reports support what so many users hold."""
-        support, held = np.empty(len(holders), dtype=np.int64), holders > 0
+        support = np.empty(len(holders), dtype=np.int64)
+        held = holders > 0
         some = holders[held]
         support[~held] = self._randomness.binomial(reports, self._q, len(holders) - len(some))
         support[held] = self._randomness.binomial(some, self._p) + self._randomness.binomial(reports - some, self._q)
@@ -103,7 +108,8 @@ class DrawnNameReports:
         """
         codes = np.append(self._party.codes, np.uint64(no_name(self._bits)))
         starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
-        holders, names = np.add.reduceat(self._name_holders, starts), codes[starts]
+        holders = np.add.reduceat(self._name_holders, starts)
+        names = codes[starts]
         rest = ~self._texts.find(names)[0]
         return Known(names[rest], self._drawn(holders[rest], self.kinds[0]))
 
@@ -135,7 +141,8 @@ class DrawnNameReports:
         names = self._unknown(self._chance_above(least, tail.sum()))
         steps = tail.cumsum()
         support = least + steps.searchsorted(self._randomness.random(len(names)) * steps[-1:], side="right")
-        self._names, self._bound = self._names.with_more(names, support), min(self._bound, least)
+        self._names = self._names.with_more(names, support)
+        self._bound = min(self._bound, least)
         enough = self._names.numbers >= least
         enough[self._names.find(others)[1]] = False
         return self._names.names[enough], self._names.numbers[enough]
@@ -151,7 +158,8 @@ class DrawnNameReports:
         """Draw every name that is not known yet with this probability: ascending ones, by the gaps between them."""
         taken = self._names.with_more(*self._texts).names.astype(np.int64)
         cells = (1 << self._bits) - len(taken)
-        found, last = [np.empty(0, dtype=np.int64)], -1
+        found = [np.empty(0, dtype=np.int64)]
+        last = -1
         while chance > 0 and last < cells - 1:
             gaps = self._randomness.geometric(chance, int(1.05 * chance * (cells - last)) + 32)
             found.append(last + np.minimum(gaps, cells).cumsum())
@@ -212,7 +220,8 @@ class DrawnNameReports:
         counted, places = self._texts.find(names)
         if (self._rows[places] != chunks[counted]).any():
             raise AssertionError("another text with the same name was counted by all reports before")
-        found, others = np.empty(len(names), dtype=np.int64), names[~counted]
+        found = np.empty(len(names), dtype=np.int64)
+        others = names[~counted]
         found[counted] = self._texts.numbers[places]
         if len(others):
             rows = enumerate(chunks[~counted].T)
@@ -221,8 +230,10 @@ class DrawnNameReports:
 
     def _draw_texts(self, names: Codes, chunks: NDArray[np.uint8]) -> None:
         """Draw texts that have their name for themselves: whatever kind their holders report, it supports them."""
-        codes, order = self._party.codes, names.argsort(kind="stable")
-        names, chunks = names[order], chunks[order]
+        codes = self._party.codes
+        order = names.argsort(kind="stable")
+        names = names[order]
+        chunks = chunks[order]
         repeated = names[1:][names[1:] == names[:-1]]
         shared = codes[1:][codes[1:] == codes[:-1]]
         several = distinct(np.concatenate([repeated, shared, [np.uint64(no_name(self._bits))]]))
@@ -246,9 +257,12 @@ def binomial_tail(trials: int, chance: float, least: int) -> Frequencies:
     if least > trials:
         return np.zeros(0)
     log_first = (
-        lgamma(trials + 1) - lgamma(least + 1) - lgamma(trials - least + 1)
-        + least * log(chance) + (trials - least) * log1p(-chance)
-    )  # fmt: skip
+        lgamma(trials + 1)
+        - lgamma(least + 1)
+        - lgamma(trials - least + 1)
+        + least * log(chance)
+        + (trials - least) * log1p(-chance)
+    )
     mean = trials * chance
     far = max(least, mean) + FAR * sqrt(mean * (1 - chance)) + FAR
     k = np.arange(least, min(trials, int(far)))

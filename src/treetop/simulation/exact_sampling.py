@@ -60,7 +60,9 @@ class LazyCells:
         used[firsts[:-1]] = self._used
         before = self._users_before[edges]
         self._deal(used, before, firsts[:-1], firsts[1:])
-        self._edges, self._users, self._used = edges, before[1:] - before[:-1], used
+        self._edges = edges
+        self._users = before[1:] - before[:-1]
+        self._used = used
 
     def _deal(self, used: Places, before: Places, left: Places, right: Places) -> None:
         """Deal what lies in part `left` to the parts left .. right - 1: to two halves, then to theirs, and so on."""

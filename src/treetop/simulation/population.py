@@ -58,7 +58,8 @@ class PartyPopulation:
     @classmethod
     def _of_texts(cls, party: PartyItems, codes: Codes, chunks: NDArray[np.uint8], bits: int) -> "PartyPopulation":
         order = np.argsort(codes[party.items], kind="stable")
-        items, users = party.items[order], np.append(party.users[order], 0)
+        items = party.items[order]
+        users = np.append(party.users[order], 0)
         before = np.concatenate([[0], np.cumsum(users)])
         found = cls(_checked_size(party), bits, codes[items], before, chunks[items])
         return found.with_sets(party, items, np.arange(len(items)), len(codes))
@@ -68,7 +69,7 @@ class PartyPopulation:
         if party.sets is None:
             return self
         if party.sets.question is None:
-            raise InvalidInput("users hold sets of items here: expected a question to them, which `find` asks")
+            raise InvalidInput("sets_without_question")
         place_of = np.full(number, len(self.codes), dtype=np.int32)
         place_of[items] = places
         return replace(self, sets=party.sets, place_of=place_of)
@@ -107,7 +108,9 @@ class PartyPopulation:
     @property
     def _held_twice(self) -> Places:
         """Return how often a user holds a code by a second item, by its place: she counts once for a code."""
-        again, sets, items = np.zeros(len(self.codes), dtype=np.int64), self.sets, len(self.place_of)
+        again = np.zeros(len(self.codes), dtype=np.int64)
+        sets = self.sets
+        items = len(self.place_of)
         if sets is None:
             return again
         names = np.append(self.codes.searchsorted(self.codes), len(self.codes))[self.place_of]  # a code's first place
@@ -116,9 +119,11 @@ class PartyPopulation:
         if not several.any():
             return again
         entries = np.flatnonzero(several[sets.items])
-        owners, places = sets.starts.searchsorted(entries, side="right"), names[sets.items[entries]]
+        owners = sets.starts.searchsorted(entries, side="right")
+        places = names[sets.items[entries]]
         order = np.lexsort((places, owners))
-        owners, places = owners[order], places[order]
+        owners = owners[order]
+        places = places[order]
         np.add.at(again, places[1:][(owners[1:] == owners[:-1]) & (places[1:] == places[:-1])], 1)
         return again
 
@@ -127,7 +132,8 @@ class PartyPopulation:
         """Return the users without a code; of sets those with anything that has none, or their shares of such."""
         if self.sets is None:
             return float(self.counts[-1])
-        without, entries = self.place_of[self.sets.items] == len(self.codes), self.sets.weights
+        without = self.place_of[self.sets.items] == len(self.codes)
+        entries = self.sets.weights
         if entries is None:
             return float(self.sets.holding(without))
         return float(entries[without].sum() + np.count_nonzero(self.sets.sizes == 0))  # who has nothing says so
@@ -175,9 +181,7 @@ class PartyPopulation:
 def _checked_size(party: PartyItems) -> str:
     """Return the name of a party that can be simulated."""
     if party.total >= USERS_BELOW:
-        raise InvalidInput(
-            f"party {party.name!r} has {party.total:,} users: a simulated party must have fewer than {USERS_BELOW:,}"
-        )
+        raise InvalidInput("party_too_large", name=party.name, total=party.total, users_below=USERS_BELOW)
     return party.name
 
 
@@ -194,7 +198,8 @@ class Population:
 
     def __init__(self, federation: Federation, codec: ItemCodec, known: "Population | None" = None) -> None:
         encoded: EncodedItems = codec.encode(federation.items) if known is None else known._encoded
-        self.federation, self.codec = federation, codec
+        self.federation = federation
+        self.codec = codec
         self.parties = tuple(PartyPopulation.of(party, encoded, codec.bits) for party in federation.parties)
         self.notes: tuple[Note, ...] = _notes(federation, encoded, codec) if known is None else known.notes
         self._encoded: EncodedItems = encoded
@@ -236,7 +241,7 @@ class Population:
             return
         unfit = int(np.count_nonzero(~self._encoded.fits))
         others = f": {unfit:,} other items have no code in {self.codec.title}" if unfit else ""
-        raise InvalidInput(f"k must be at most the {distinct:,} distinct items{others}, found {k}")
+        raise InvalidInput("k_too_large", distinct=distinct, others=others, k=k)
 
     def shown(self, code: int) -> str:
         """Return the item that a code stands for, read back from the federation's own items if need be."""
@@ -269,7 +274,7 @@ def _notes(federation: Federation, encoded: EncodedItems, codec: ItemCodec) -> t
     """Say what the encoding could not keep apart, and what it could not hold."""
     unfit = int(np.count_nonzero(~encoded.fits))
     if unfit == len(federation.items):
-        raise InvalidInput(f"no item fits {codec.title}, found for example {federation.items[0]!r}")
+        raise InvalidInput("no_item_fits", title=codec.title, items=federation.items[0])
     distinct = len(np.unique(encoded.codes[encoded.fits]))
     shared = len(federation.items) - unfit - distinct
     notes = [*federation.notes]
@@ -284,9 +289,10 @@ def _notes(federation: Federation, encoded: EncodedItems, codec: ItemCodec) -> t
 
 def _unfit_note(federation: Federation, encoded: EncodedItems, codec: ItemCodec, unfit: int) -> Note:
     users = sum(
-        int(party.users[~encoded.fits[party.items]].sum()) if party.sets is None
+        int(party.users[~encoded.fits[party.items]].sum())
+        if party.sets is None
         else party.sets.holding(~encoded.fits[party.sets.items])
         for party in federation.parties
-    )  # fmt: skip
+    )
     example: Sequence[int] = np.flatnonzero(~encoded.fits).tolist()
     return Note("items_unfit", items=unfit, users=users, encoding=codec.title, example=federation.items[example[0]])

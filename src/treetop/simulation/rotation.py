@@ -18,9 +18,7 @@ def drawn_slots(federation: Federation, weeks: int, randomness: Generator) -> tu
     slots = [tuple(party for party in slot if party.total) for slot in zip(*divided, strict=True)]
     for week, parties in enumerate(slots, start=1):
         if not parties:
-            raise InvalidInput(
-                f"{federation.users:,} users are too few for {weeks} weeks: nobody is left for week {week}"
-            )
+            raise InvalidInput("rotation_users", users=federation.users, weeks=weeks, week=week)
     return tuple(replace(federation, parties=parties) for parties in slots)
 
 

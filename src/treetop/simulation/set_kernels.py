@@ -28,7 +28,8 @@ def choose(randomness: Any, number: Any, most: Any, chosen: Any) -> Any:
 @compiled
 def chosen_items(randomness: Any, users: Any, starts: Any, items: Any, most: Any, chosen: Any) -> Any:
     """Write the items that each of some users speaks of, one user after the other; return how many in all."""
-    T, written = np.empty(most, dtype=np.int64), 0
+    T = np.empty(most, dtype=np.int64)
+    written = 0
     for i in range(len(users)):
         first = starts[users[i]]
         for j in range(choose(randomness, starts[users[i] + 1] - first, most, T)):
@@ -48,9 +49,11 @@ def draw_support(
     equally likely.
     """
     most = len(chances) - 1
-    T, found = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    T = np.empty(most, dtype=np.int64)
+    found = np.empty(most, dtype=np.int64)
     for i in range(len(users)):
-        first, k = starts[users[i]], 0
+        first = starts[users[i]]
+        k = 0
         for j in range(choose(randomness, starts[users[i] + 1] - first, most, T)):
             value = values[kinds[i], items[first + T[j]]]
             new = value >= 0
@@ -60,7 +63,8 @@ def draw_support(
                 found[k] = value
                 holders[value] += 1
                 k += 1
-        u, size = randomness.random(), 0
+        u = randomness.random()
+        size = 0
         while size < k and u >= chances[k, size]:
             other = size + int(randomness.random() * (k - size))
             found[size], found[other] = found[other], found[size]

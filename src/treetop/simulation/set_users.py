@@ -50,7 +50,8 @@ class SetUsers(SimulatedUsers):
         super().__init__(party, randomness)
         if party.sets is None or party.sets.question is None:
             raise AssertionError("expected users who hold sets")
-        self.sets, self.most = party.sets, party.sets.question.items_per_user
+        self.sets = party.sets
+        self.most = party.sets.question.items_per_user
 
     @cached_property
     def _order(self) -> Users:
@@ -83,7 +84,8 @@ class ExactSetUsers(SetUsers):
         """
         from treetop.simulation.set_kernels import draw_support  # noqa: PLC0415  numba loads only where there are sets
 
-        holders, own = np.zeros(number, dtype=np.int64), np.zeros(number, dtype=np.int64)
+        holders = np.zeros(number, dtype=np.int64)
+        own = np.zeros(number, dtype=np.int64)
         chances = support_chances(oracle.p, oracle.report_slots, self.most)
         of_items = np.ascontiguousarray(values[:, self.party.place_of])
         arrays = self.sets.starts, self.sets.items, of_items, chances, holders, own
@@ -91,7 +93,9 @@ class ExactSetUsers(SetUsers):
         return holders, own
 
     def _answer(self, request: CollectReports, group: Group) -> Tally:
-        oracle, domain, members = self.oracle_of(request), request.domain, self._members(group)
+        oracle = self.oracle_of(request)
+        domain = request.domain
+        members = self._members(group)
         slots = domain.slots_of(self.party.values(domain)).astype(np.int32)
         slots[slots == len(domain)] = -1  # a code that is no candidate
         slots = np.append(slots, np.int32(len(domain) if oracle.slots > len(domain) else -1))
@@ -108,7 +112,8 @@ class DrawnSetReports(DrawnNameReports):
 
     def __init__(self, users: ExactSetUsers, request: CollectNames) -> None:
         super().__init__(users.party, request, users.randomness)
-        party, randomness = users.party, users.randomness
+        party = users.party
+        randomness = users.randomness
         kinds = np.repeat(np.arange(len(self.kinds), dtype=np.uint8), self.kinds)
         randomness.shuffle(kinds)
         values = [np.append(party.codes, np.uint64(no_name(request.bits)))]  # of every place, by kind
@@ -152,14 +157,16 @@ class DeviceByDeviceSetUsers(SetUsers):
         return oracle.perturb_sets(starts, key_of[self.party.place_of[chosen]], GeneratorWords(self.randomness))
 
     def _answer(self, request: CollectReports, group: Group) -> Tally:
-        oracle, domain = self.oracle_of(request), request.domain
+        oracle = self.oracle_of(request)
+        domain = request.domain
         key_of = np.append(domain.keys(self.party.values(domain)), np.uint64(NO_CODE_KEY))
         keys = np.append(domain.keys(domain.prefixes), np.uint64(NO_CODE_KEY))[: oracle.slots]
         return oracle.tally(self._reports(oracle, self._members(group), key_of), keys)
 
     def _named(self, request: CollectNames) -> NameReports:
         """Let every user draw her kind, then report all of T by it."""
-        oracle, weights = self.oracle_of(request), request.weights
+        oracle = self.oracle_of(request)
+        weights = request.weights
         kinds = self.randomness.choice(len(weights), self.party.users, p=weights)
         columns = [self._named_reports(oracle, request, kind, kinds) for kind in range(len(weights))]
         sizes = tuple(len(reports[0]) for reports in columns)

@@ -27,7 +27,8 @@ class SimulatedUsers(ABC):
     """The simulated users of one party: divided once, each group asked once."""
 
     def __init__(self, party: PartyPopulation, randomness: Generator) -> None:
-        self.party, self.randomness = party, randomness
+        self.party = party
+        self.randomness = randomness
         self.sizes: GroupSizes = {}
         self._once = OncePerUser()
 
@@ -45,7 +46,7 @@ class SimulatedUsers(ABC):
         self._once.admit(group)
         left = self.party.users - sum(self.sizes.values())
         if size > left:
-            raise PromiseBroken(f"{group} would have {size:,} users, but only {left:,} are in no group yet")
+            raise PromiseBroken("group_too_large", group=group, size=size, left=left)
         self.sizes[group] = size
 
     def _drawn(self, sizes: GroupSizes) -> GroupSizes:
@@ -114,13 +115,15 @@ class DeviceByDeviceUsers(SimulatedUsers):
 
     def _answer(self, request: CollectReports, group: Group) -> Tally:
         """Perturb and count the users of a group, so many at once that their reports fit into bounded memory."""
-        oracle, domain = request.oracle, request.domain
+        oracle = request.oracle
+        domain = request.domain
         if oracle.listed:  # the slot of every code of the party: its candidate's, or the dummy's
             value_of = np.append(domain.slots_of(self.party.values(domain)), len(domain))
         else:
             value_of = np.append(domain.keys(self.party.values(domain)), np.uint64(NO_CODE_KEY))
         keys = np.append(domain.keys(domain.prefixes), np.uint64(NO_CODE_KEY))[: oracle.slots]
-        members, words = self._members(group), GeneratorWords(self.randomness)
+        members = self._members(group)
+        words = GeneratorWords(self.randomness)
         total = oracle.no_reports(oracle.report_slots, keys)
         at_once = max(1, CELLS_AT_ONCE // max(SMALL_REPORT, oracle.report_cells))
         for start in range(0, len(members), at_once):

@@ -20,7 +20,7 @@ class CandidateDomain:
 
     def __post_init__(self) -> None:
         if (self.prefixes[1:] <= self.prefixes[:-1]).any():
-            raise InvalidInput("the candidates of a domain must be distinct and in ascending order")
+            raise InvalidInput("domain_unsorted")
 
     def __len__(self) -> int:
         """Return the number of candidates, the dummy not counted."""
@@ -32,8 +32,11 @@ class CandidateDomain:
         step = to_length - from_length
         if len(kept) << step > MAX_CANDIDATES:
             raise InvalidInput(
-                f"a step of {step} bits from {len(kept)} prefixes makes {len(kept) << step:,} candidates, "
-                f"at most {MAX_CANDIDATES:,} are handled: ask for more levels"
+                "step_too_large",
+                step=step,
+                prefixes=len(kept),
+                candidates=len(kept) << step,
+                max_candidates=MAX_CANDIDATES,
             )
         return cls(to_length, extended(np.sort(kept), step))
 

@@ -27,7 +27,8 @@ def read_on(children: Any, symbol: Any, node: Any, chunk: Any) -> Any:
         if child == -1 - END:
             return symbol, node, False
         if child < 0:
-            symbol, node = -1 - child, 0
+            symbol = -1 - child
+            node = 0
         else:
             node = child
     return symbol, node, True
@@ -38,14 +39,18 @@ def all_ends(children: Any) -> Any:
     """Return the chunks that end a text from every symbol and node, the zeros behind each end, and where they begin."""
     symbols, nodes, _ = children.shape
     starts = np.zeros(symbols * nodes + 1, dtype=np.int64)
-    chunks, zeros = [0], [0]
+    chunks = [0]
+    zeros = [0]
     waiting = np.empty((CHUNK_BITS + 1, 4), dtype=np.int64)
     for index in range(symbols * nodes):
         waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3] = CHUNK_BITS, 0, index // nodes, index % nodes
         open_ = 1
         while open_:
             open_ -= 1
-            left, chunk, symbol, node = waiting[open_, 0] - 1, waiting[open_, 1], waiting[open_, 2], waiting[open_, 3]
+            left = waiting[open_, 0] - 1
+            chunk = waiting[open_, 1]
+            symbol = waiting[open_, 2]
+            node = waiting[open_, 3]
             for bit in range(2):
                 child = children[symbol, node, bit]
                 if child == -1 - END:
@@ -62,13 +67,16 @@ def all_ends(children: Any) -> Any:
 @compiled
 def write_text(children: Any, code: Any, texts: Any) -> None:
     """Add the bytes of a whole code to the texts."""
-    symbol, node, read = END, 0, 0
+    symbol = END
+    node = 0
+    read = 0
     while True:
         child = children[symbol, node, (code[read // CHUNK_BITS] >> (CHUNK_BITS - 1 - read % CHUNK_BITS)) & 1]
         if child == -1 - END:
             return
         if child < 0:
-            symbol, node = -1 - child, 0
+            symbol = -1 - child
+            node = 0
             texts.append(np.uint8(symbol))
         else:
             node = child
@@ -84,9 +92,13 @@ def likeliest_codes(
     The rows of codes of c chunks stand behind those of all shorter ones; `orders` has the chunks of each row by falling
     score. So many beginnings are looked at: parent, last chunk, length of the whole code, own length, symbol and node.
     """
-    begun, reached = np.empty((effort + len(highest), 6), dtype=np.int64), np.empty(effort + len(highest))
-    code, nodes = np.empty(len(highest), dtype=np.int64), children.shape[1]
-    heap, texts, stops = [(0.0, 0, UNTRIED)], [np.uint8(0)], [0]
+    begun = np.empty((effort + len(highest), 6), dtype=np.int64)
+    reached = np.empty(effort + len(highest))
+    code = np.empty(len(highest), dtype=np.int64)
+    nodes = children.shape[1]
+    heap = [(0.0, 0, UNTRIED)]
+    texts = [np.uint8(0)]
+    stops = [0]
     heap.pop()
     for index in range(len(highest) - 1):
         begun[index, 0], begun[index, 1], begun[index, 2], begun[index, 3] = -1, 0, index + 1, 0
@@ -95,7 +107,10 @@ def likeliest_codes(
     looked_at = len(highest) - 1
     while heap and looked_at < effort and heap[0][0] <= -floor:
         _, index, rank = heappop(heap)
-        length, depth, symbol, node = begun[index, 2], begun[index, 3], begun[index, 4], begun[index, 5]
+        length = begun[index, 2]
+        depth = begun[index, 3]
+        symbol = begun[index, 4]
+        node = begun[index, 5]
         row = length * (length - 1) // 2 + depth
         if rank >= CHUNK_VALUES:  # a whole code
             code[depth] = rank - CHUNK_VALUES

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES, END, code_after
 from treetop.oracles.frequency_oracle import Frequencies
 
-NARROW, WIDE = 1 << 13, 1 << 17
+NARROW = 1 << 13
+WIDE = 1 << 17
 """Beginnings of codes that a search may look at: most texts are found among few, the others are worth more of them."""
 BIT = log(2)
 DOUBT = 3.0
@@ -69,7 +70,8 @@ def log_likelihood_gains(counts: Frequencies, variance: float, expected: Frequen
 
 def recovered_text(gains: Gains, accepts: Callable[[bytes], bool], bits: int, effort: int = WIDE) -> bytes | None:
     """Run by the server: the likeliest text that is accepted, or None if none of those that are reached is."""
-    codes, tried = WeighedCodes.of(gains, bits), 0
+    codes = WeighedCodes.of(gains, bits)
+    tried = 0
     for nodes in (NARROW, effort)[effort <= NARROW :]:
         texts = codes.likeliest(nodes)
         for text in texts[tried:]:
@@ -117,5 +119,6 @@ class WeighedCodes:
         from treetop.trie.text_kernels import likeliest_codes  # noqa: PLC0415  numba loads only where one searches
 
         texts, ends = likeliest_codes(self.scores, self.orders, self.highest, *code_trees(), self.floor, effort)
-        joined, stops = texts.tobytes(), ends.tolist()
+        joined = texts.tobytes()
+        stops = ends.tolist()
         return [joined[start:stop] for start, stop in zip([0, *stops], stops, strict=False)]

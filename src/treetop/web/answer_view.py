@@ -14,17 +14,22 @@ from treetop.web.drawings.shares import shares
 from treetop.web.drawings.svg import Picture, percent, whole
 
 SOURCES = {
-    "listed": "from the list", "recovered": "read from reports", "unknown": "hash, not read",
-}  # fmt: skip
+    "listed": "from the list",
+    "recovered": "read from reports",
+    "unknown": "hash, not read",
+}
 CHANGES = {
-    "up": ("▲", "more than the week before, beyond noise"), "down": ("▼", "less than the week before, beyond noise"),
+    "up": ("▲", "more than the week before, beyond noise"),
+    "down": ("▼", "less than the week before, beyond noise"),
     "new": ("+", "the week before does not count it"),
-}  # fmt: skip
+}
 """Marks of a campaign's weeks, and what they say."""
 REFUSALS = {
-    "not_my_week": "have another week", "budget_window": "have spent this window's budget",
-    "budget_lifetime": "have spent all of theirs", "budget_task": "do not spend so much at once",
-}  # fmt: skip
+    "not_my_week": "have another week",
+    "budget_window": "have spent this window's budget",
+    "budget_lifetime": "have spent all of theirs",
+    "budget_task": "do not spend so much at once",
+}
 MAX_PARTIES = 12
 """That a strip or a panel names, the largest first; the others are one more."""
 MAX_HOMES = 12
@@ -119,10 +124,17 @@ def chart(answer: Answer) -> Picture:
 def _row(rank: int, row: AnswerItem, drawn: Sequence[Bar], change: str | None) -> ItemRow:
     mark, meaning = MARKS[row.significant]
     return ItemRow(
-        rank, row.item, row_bar(drawn[rank - 1], drawn), mark, meaning, f"{whole(row.count)} ± {whole(row.stderr)}",
-        percent(row.frequency), "" if row.source is None else SOURCES[row.source],
-        "" if row.true_count is None else whole(row.true_count), *CHANGES.get(change or "", ("", "")),
-    )  # fmt: skip
+        rank,
+        row.item,
+        row_bar(drawn[rank - 1], drawn),
+        mark,
+        meaning,
+        f"{whole(row.count)} ± {whole(row.stderr)}",
+        percent(row.frequency),
+        "" if row.source is None else SOURCES[row.source],
+        "" if row.true_count is None else whole(row.true_count),
+        *CHANGES.get(change or "", ("", "")),
+    )
 
 
 def _week(answer: Answer) -> str:
@@ -178,7 +190,8 @@ def homes_of(answer: Answer) -> tuple[Picture, ...]:
 
 def promises(answer: Answer) -> tuple[Promise, ...]:
     """Say in one sentence to each audience what this answer gives away."""
-    epsilon, once = Epsilon(answer.privacy.epsilon), answer.privacy.reports_per_user == 1
+    epsilon = Epsilon(answer.privacy.epsilon)
+    once = answer.privacy.reports_per_user == 1
     what = "item" if answer.items_per_user is None else "whole set of items"
     times = "one randomised report, once" if once else f"{answer.privacy.reports_per_user} randomised reports"
     if once and answer.campaign is not None:
@@ -212,7 +225,8 @@ def weakest_central(answer: Answer) -> CentralGuarantee | None:
 
 def flow_of(answer: Answer) -> Picture:
     """Draw who sends what to whom."""
-    epsilon, worst = Epsilon(answer.privacy.epsilon), weakest_central(answer)
+    epsilon = Epsilon(answer.privacy.epsilon)
+    worst = weakest_central(answer)
     what = "item" if answer.items_per_user is None else "set"
     held = "one item" if answer.items_per_user is None else f"a set of items, {answer.items_per_user} of them asked for"
     central = f"{epsilon:g}-LDP" if worst is None else f"{worst} if the party is honest, {epsilon:g}-LDP in any case"
@@ -220,15 +234,21 @@ def flow_of(answer: Answer) -> Picture:
     return data_flow(
         (
             Station(
-                f"Devices of {answer.users:,} users", f"each holds {held}", "one randomised report",
+                f"Devices of {answer.users:,} users",
+                f"each holds {held}",
+                "one randomised report",
                 f"ε = {answer.privacy.epsilon}: one {what} at most {epsilon.written_odds} times likelier than another",
             ),
-            Station(parties, "randomised reports, unlinked from tickets when a group closes", "counts, never a report",
-                    central),
+            Station(
+                parties,
+                "randomised reports, unlinked from tickets when a group closes",
+                "counts, never a report",
+                central,
+            ),
             Station("Server", "parties' counts", f"{len(answer.items)} items with errors", "nothing more is given"),
             Station("Readers", "this answer"),
         )
-    )  # fmt: skip
+    )
 
 
 def _facts(answer: Answer) -> tuple[tuple[str, str], ...]:

@@ -69,18 +69,26 @@ class AskedOrder:
         users = {
             party: number(visit, f"expected {place}", 0, int) for place, party in enumerate(known) if party in ticked
         }
-        collect, policy = visit.field("collect", cls.collect), visit.field("policy", cls.policy)
+        collect = visit.field("collect", cls.collect)
+        policy = visit.field("policy", cls.policy)
         if collect not in DURATIONS or policy not in POLICIES:
-            raise InvalidInput(f"expected one of {', '.join([*DURATIONS, *POLICIES])}, found {collect!r}, {policy!r}")
+            raise InvalidInput(
+                "order_choice_unknown", durations=", ".join([*DURATIONS, *POLICIES]), collect=collect, policy=policy
+            )
         if not ticked:
-            raise InvalidInput("a query needs one party at least, found none ticked")
+            raise InvalidInput("no_party_ticked")
         if wrong := [party for party, said in users.items() if said < 0]:
-            raise InvalidInput(f"users of a party must be 0 (not known) or more, found less for {wrong[0]!r}")
+            raise InvalidInput("party_users_negative", wrong=wrong[0])
         return cls(
-            AskedQuestion.read(visit), visit.field("name").strip(), visit.field("attribute", cls.attribute).strip(),
-            tuple(ticked) if len(ticked) < len(known) else (), {party: said for party, said in users.items() if said},
-            collect, policy, number(visit, "opened", 0, int),
-        )  # fmt: skip
+            AskedQuestion.read(visit),
+            visit.field("name").strip(),
+            visit.field("attribute", cls.attribute).strip(),
+            tuple(ticked) if len(ticked) < len(known) else (),
+            {party: said for party, said in users.items() if said},
+            collect,
+            policy,
+            number(visit, "opened", 0, int),
+        )
 
     @cached_property
     def listed(self) -> ItemList | None:
@@ -93,20 +101,28 @@ class AskedOrder:
         """Return the order that the API would be sent."""
         for what, text in (("name", self.name), ("attribute", self.attribute)):
             if problem := name_problem(text):
-                raise InvalidInput(f"the {what} {problem}")
+                raise InvalidInput("order_text_malformed", what=what, problem=problem)
         until = self.opened + DURATIONS[self.collect]
         content = {
-            "name": self.name, "attribute": self.attribute, "k": self.question.k, "epsilon": self.question.epsilon,
-            "strategy": self.question.strategy, "parties": list(self.parties), "expected": dict(self.expected),
-            "policy": self.policy, "patience": PATIENCE_SECONDS,
+            "name": self.name,
+            "attribute": self.attribute,
+            "k": self.question.k,
+            "epsilon": self.question.epsilon,
+            "strategy": self.question.strategy,
+            "parties": list(self.parties),
+            "expected": dict(self.expected),
+            "policy": self.policy,
+            "patience": PATIENCE_SECONDS,
             "deadlines": {"opens": self.opened, "enrolment": until, "reports": until},
             **({} if self.listed is None else {self.question.list_kind: self.listed.digest}),
-        }  # fmt: skip
+        }
         try:
             return OrderWanted.model_validate(content)
         except ValidationError as refusal:
             first = refusal.errors()[0]
-            raise InvalidInput(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+            raise InvalidInput(
+                "order_field_malformed", first=".".join(map(str, first["loc"])), msg=first["msg"]
+            ) from None
 
     def command(self, server: str) -> str:
         """Return the same as one command; none where a name cannot be said there."""
@@ -130,7 +146,9 @@ class OrderPages:
     def __init__(
         self, context: ServerContext, settings: ServerSettings, site: Site, clock: Callable[[], float] = time.time
     ) -> None:
-        self._context, self._site, self._clock = context, site, clock
+        self._context = context
+        self._site = site
+        self._clock = clock
         self._expected = {party.name: party.expected_users or 0 for party in settings.parties}
         site.add("GET", "/new", self.form)
         site.add("POST", "/new", self.order)
@@ -159,7 +177,7 @@ class OrderPages:
         try:
             asked = AskedOrder.read(visit, self._queries.parties)
             if not 0 <= self._clock() + 60 - asked.opened <= FORM_SECONDS + 60:
-                raise InvalidInput("this form was opened more than an hour ago: look at it again, then send it")
+                raise InvalidInput("form_expired")
             wanted = asked.wanted
             if asked.listed is not None:
                 self._queries.keep_list(asked.listed.digest, asked.listed.document)
@@ -170,7 +188,8 @@ class OrderPages:
 
     def _form(self, visit: Visit, problem: str = "", status: int = 200) -> Response:
         """Show the form as it was sent, or empty; nothing that somebody wrote is lost."""
-        known, empty = self._queries.parties, visit.request.method == "GET"
+        known = self._queries.parties
+        empty = visit.request.method == "GET"
         asked: dict[str, str] = {
             name: visit.field(name, str(default or "")) for name, default in vars(AskedQuestion()).items()
         }
@@ -183,10 +202,20 @@ class OrderPages:
             for place, party in enumerate(known)
         }
         return self._site.shown(
-            visit, "new_query.html.jinja", status, problem=problem, form=form, asked=asked, users=users,
-            ticked=known if empty else visit.form.get("parties", ()), opened=int(self._clock()),
-            durations=tuple(DURATIONS), policies=POLICIES, strategies=STRATEGIES_IN_WORDS, list_kinds=LIST_KINDS,
-        )  # fmt: skip
+            visit,
+            "new_query.html.jinja",
+            status,
+            problem=problem,
+            form=form,
+            asked=asked,
+            users=users,
+            ticked=known if empty else visit.form.get("parties", ()),
+            opened=int(self._clock()),
+            durations=tuple(DURATIONS),
+            policies=POLICIES,
+            strategies=STRATEGIES_IN_WORDS,
+            list_kinds=LIST_KINDS,
+        )
 
     def _planned(self, asked: AskedOrder) -> Any:
         """Plan for the users that are expected; whatever the server would refuse is refused here, too."""
@@ -194,11 +223,11 @@ class OrderPages:
         order: QueryOrder = named.wanted.order(self._queries.parties, lambda _: _known(asked.listed))
         strategy = order.planned.strategy
         if unknown := [party for party in order.parties if party not in asked.expected]:
-            raise InvalidInput(f"a plan needs the users of every party that is asked, found none for {unknown[0]!r}")
+            raise InvalidInput("plan_users_missing", unknown=unknown[0])
         return plan_view(asked.question, tuple(asked.expected[party] for party in order.parties), mode_of(strategy))
 
 
 def _known(listed: ItemList | None) -> ItemList:
     if listed is None:
-        raise InvalidInput("expected a list, found none")
+        raise InvalidInput("list_missing")
     return listed

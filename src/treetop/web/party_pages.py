@@ -22,9 +22,10 @@ from treetop.web.sessions import Sessions
 from treetop.web.site import Link, Site, Visit
 
 ROLES = {
-    Role.ESTIMATE: "estimate", Role.VALIDATE_INFREQUENT: "validate infrequent",
+    Role.ESTIMATE: "estimate",
+    Role.VALIDATE_INFREQUENT: "validate infrequent",
     Role.VALIDATE_FREQUENT: "validate frequent",
-}  # fmt: skip
+}
 NEWEST = 50
 """Tasks in full; the others are counted."""
 
@@ -33,7 +34,9 @@ class PartyPages:
     """Everything that a party's own people look at."""
 
     def __init__(self, context: PartyContext, settings: PartySettings, site: Site) -> None:
-        self._context, self._settings, self._site = context, settings, site
+        self._context = context
+        self._settings = settings
+        self._site = site
         self._begun = time.time()
 
     def overview(self, visit: Visit) -> Response:
@@ -41,22 +44,34 @@ class PartyPages:
         tasks = list(self._context.party.tasks.values())
         hours = self._context.standing.hours()
         return self._site.shown(
-            visit, "party_numbers.html.jinja" if visit.part_only else "party.html.jinja",
-            standing=self._context.standing.of_party(), tasks=[self._task(opened) for opened in tasks[-NEWEST:][::-1]],
-            older=max(0, len(tasks) - NEWEST), waiting=self._context.metrics.waiting,
+            visit,
+            "party_numbers.html.jinja" if visit.part_only else "party.html.jinja",
+            standing=self._context.standing.of_party(),
+            tasks=[self._task(opened) for opened in tasks[-NEWEST:][::-1]],
+            older=max(0, len(tasks) - NEWEST),
+            waiting=self._context.metrics.waiting,
             hours=[(_moment(hour), reports) for hour, reports in hours.items()][-24:][::-1],
-            most=max(hours.values(), default=1), begun=_moment(self._begun), store=str(self._settings.store_location),
-            keys=self._keys(), signing=[key[:16] for key in self._settings.server_signing_keys],
-        )  # fmt: skip
+            most=max(hours.values(), default=1),
+            begun=_moment(self._begun),
+            store=str(self._settings.store_location),
+            keys=self._keys(),
+            signing=[key[:16] for key in self._settings.server_signing_keys],
+        )
 
     def _task(self, opened: OpenTask) -> dict[str, Any]:
-        task, counted = opened.task, self._context.standing.of_task(opened)
+        task = opened.task
+        counted = self._context.standing.of_task(opened)
         groups = sorted(self._context.standing.groups(opened).items(), key=lambda pair: (pair[0].level, pair[0].role))
         return {
-            "name": task.name, "digest": task.digest.hex(), "state": opened.state, "one_shot": task.one_shot,
-            "epsilon": task.budget.text, "deadline": _moment(task.deadlines.reports), "counted": counted,
+            "name": task.name,
+            "digest": task.digest.hex(),
+            "state": opened.state,
+            "one_shot": task.one_shot,
+            "epsilon": task.budget.text,
+            "deadline": _moment(task.deadlines.reports),
+            "counted": counted,
             "groups": [(group.level, ROLES[group.role], reports) for group, reports in groups],
-        }  # fmt: skip
+        }
 
     def _keys(self) -> list[tuple[str, str, str, str]]:
         """Return whose keys there are, whether they hold, and from when to when."""

@@ -21,9 +21,13 @@ VERDICT_KINDS = ACCEPTED, REPEATED, LATE, MALFORMED, REFUSED = "accepted", "repe
 REFUSAL_KINDS = BY_BUDGET, OTHER_WEEK = "refused by budget", "not their week"
 """What devices say that may not answer."""
 KINDS = {
-    "accepted": ACCEPTED, "replayed": REPEATED, "too_late": LATE, "level_closed": LATE, "enrolment_closed": LATE,
+    "accepted": ACCEPTED,
+    "replayed": REPEATED,
+    "too_late": LATE,
+    "level_closed": LATE,
+    "enrolment_closed": LATE,
     "malformed": MALFORMED,
-}  # fmt: skip
+}
 """Of verdicts, in five kinds; all others are refusals."""
 
 

@@ -20,7 +20,9 @@ STRATEGIES_IN_WORDS = tuple(
 )
 LIST_FILE = "items.txt"
 """What a list from the page is called in the command line, and in the answer."""
-MIN_EPSILON, MAX_EPSILON, EPSILON_STEP = "0.1", "8", "0.1"
+MIN_EPSILON = "0.1"
+MAX_EPSILON = "8"
+EPSILON_STEP = "0.1"
 """Of the slider; a command takes any."""
 MAX_K = 1000
 Number = TypeVar("Number", int, float)
@@ -40,22 +42,25 @@ class AskedQuestion:
 
     def __post_init__(self) -> None:
         if not 1 <= self.k <= MAX_K:
-            raise InvalidInput(f"k must be from 1 to {MAX_K:,}, found {self.k:,}")
+            raise InvalidInput("k_out_of_range", max_k=MAX_K, k=self.k)
         Budget(self.epsilon)
         if self.strategy is not None and self.strategy not in STRATEGIES:
             raise UnknownName("strategy", self.strategy, STRATEGIES)
         if self.list_kind not in LIST_KINDS:
             raise UnknownName("kind of list", self.list_kind, tuple(LIST_KINDS))
         if self.list_kind and self.known is None:
-            raise InvalidInput("expected a list with one item at least, one per line, found none")
+            raise InvalidInput("list_empty")
 
     @classmethod
     def read(cls, visit: Visit) -> "AskedQuestion":
         """Read the fields of a form; one that is not there keeps its default."""
         return cls(
-            number(visit, "k", cls.k, int), visit.field("epsilon", cls.epsilon).strip(),
-            visit.field("strategy") or None, visit.field("list_kind"), visit.field("listed"),
-        )  # fmt: skip
+            number(visit, "k", cls.k, int),
+            visit.field("epsilon", cls.epsilon).strip(),
+            visit.field("strategy") or None,
+            visit.field("list_kind"),
+            visit.field("listed"),
+        )
 
     @cached_property
     def known(self) -> ItemCatalogue | None:
@@ -93,7 +98,7 @@ def number(visit: Visit, name: str, default: Number, kind: Callable[[str], Numbe
     try:
         return kind(text) if text else default
     except (ValueError, OverflowError):
-        raise InvalidInput(f"{name} must be a {'whole ' * (kind is not float)}number, found {text!r}") from None
+        raise InvalidInput("field_not_number", name=name, float="whole " * (kind is not float), text=text) from None
 
 
 def chosen(visit: Visit, name: str, known: Sequence[str]) -> list[str]:

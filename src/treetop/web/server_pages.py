@@ -37,14 +37,17 @@ MAX_VIEWS = 200
 Made = TypeVar("Made")
 SOON_DAYS = 14
 """A certificate that ends within so many days is marked."""
-_DIGEST, _BITS = re.compile("[0-9a-f]{64}"), re.compile("[01]{0,256}")
+_DIGEST = re.compile("[0-9a-f]{64}")
+_BITS = re.compile("[01]{0,256}")
 
 
 class ServerPages:
     """Everything that analysts, operators and privacy officers look at."""
 
     def __init__(self, context: ServerContext, settings: ServerSettings, site: Site) -> None:
-        self._context, self._settings, self._site = context, settings, site
+        self._context = context
+        self._settings = settings
+        self._site = site
         self._views: dict[Hashable, Any] = {}
 
     @property
@@ -71,28 +74,40 @@ class ServerPages:
         queries = self._queries.states()
         now = datetime.now(UTC).timestamp()
         parties = [
-            (party, _day(party.certificate_end),
-             party.certificate_end is not None and party.certificate_end < now + SOON_DAYS * 86400)
+            (
+                party,
+                _day(party.certificate_end),
+                party.certificate_end is not None and party.certificate_end < now + SOON_DAYS * 86400,
+            )
             for party in self._context.watch.parties()
-        ]  # fmt: skip
+        ]
         return self._site.shown(
-            visit, "overview_parts.html.jinja" if visit.part_only else "overview.html.jinja", parties=parties,
-            queries=queries[-NEWEST:][::-1], older=max(0, len(queries) - NEWEST),
+            visit,
+            "overview_parts.html.jinja" if visit.part_only else "overview.html.jinja",
+            parties=parties,
+            queries=queries[-NEWEST:][::-1],
+            older=max(0, len(queries) - NEWEST),
             campaigns=[(each, _day(each.over)) for each in self._context.campaigns.states()[::-1]],
-        )  # fmt: skip
+        )
 
     def query(self, visit: Visit) -> Response:
         """Show one query: how far it is, and its answer once there is one."""
         task = _task(visit)
         return self._site.shown(
-            visit, "query.html.jinja", task=self._queries.task(task), focus="", view=self._view(visit),
-            **self._progress(task), **self._tree(task, ""),
-        )  # fmt: skip
+            visit,
+            "query.html.jinja",
+            task=self._queries.task(task),
+            focus="",
+            view=self._view(visit),
+            **self._progress(task),
+            **self._tree(task, ""),
+        )
 
     def standing(self, visit: Visit) -> Response:
         """Show reports against the plan and verdicts, party by party, as they are at the moment."""
         task = _task(visit)
-        order, signed = self._queries.order(task), self._queries.task(task)
+        order = self._queries.order(task)
+        signed = self._queries.task(task)
         rows = party_rows(signed, self._queries.events(task), self._context.watch.standing(order, task))
         refused = [kind for kind in REFUSAL_KINDS if any(row.verdicts.get(kind) for row in rows)]
         kinds = (*VERDICT_KINDS, *refused)
@@ -177,14 +192,18 @@ class ServerPages:
 
     def _progress(self, task: str) -> Mapping[str, Any]:
         state = self._queries.state(task)
-        signed, listed, events = self._queries.task(task), self._queries.order(task).listed, self._queries.events(task)
+        signed = self._queries.task(task)
+        listed = self._queries.order(task).listed
+        events = self._queries.events(task)
         about = "progress", task, len(events), state.state
         return {
-            "query": state, "progress": self._kept(about, lambda: progress_of(signed, listed, events, state.state)),
-        }  # fmt: skip
+            "query": state,
+            "progress": self._kept(about, lambda: progress_of(signed, listed, events, state.state)),
+        }
 
     def _tree(self, task: str, focus: str) -> Mapping[str, Any]:
-        levels, about = self._queries.grown(task), ("tree", task, len(self._queries.events(task)), focus)
+        levels = self._queries.grown(task)
+        about = ("tree", task, len(self._queries.events(task)), focus)
         drawn = self._kept(about, lambda: drawn_tree(levels, address(f"/queries/{task}/tree"), focus))
         return {"tree": drawn, "levels": levels}
 

@@ -25,7 +25,8 @@ TOKEN_BYTES = 32
 LIFE_SECONDS = 8 * 3600.0
 MAX_SESSIONS = 1000
 """At once; the oldest one ends for the next."""
-MAX_FAILURES, FAILURE_SECONDS = 10, 60.0
+MAX_FAILURES = 10
+FAILURE_SECONDS = 60.0
 """Wrong keys from one address in so many seconds; then it waits, whatever key it shows."""
 MAX_ADDRESSES = 10_000
 LONGEST_KEY = 4096
@@ -46,7 +47,10 @@ class Sessions:
         self, name: str, keys: AccessKeys, caller: Caller, *, secure: bool, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """`name` tells services of one machine apart: a browser sends cookies to every port of it."""
-        self._keys, self._caller, self._secure, self._clock = keys, caller, secure, clock
+        self._keys = keys
+        self._caller = caller
+        self._secure = secure
+        self._clock = clock
         self._cookie = f"treetop_{sha256(name.encode()).hexdigest()[:8]}"
         self._sessions: dict[bytes, _Session] = {}
         self._failures: dict[str, deque[float]] = {}
@@ -81,7 +85,8 @@ class Sessions:
 
     def _enter(self, site: Site, visit: Visit) -> Response:
         client = visit.request.client
-        place, now = client.host if client else "", self._clock()
+        place = client.host if client else ""
+        now = self._clock()
         self._check_rate(place, now)
         key = visit.field("key")[:LONGEST_KEY].strip().encode()
         if self._caller not in self._keys.callers_with(key):
@@ -95,9 +100,14 @@ class Sessions:
             self._sessions[sha256(token.encode()).digest()] = session
         entered = RedirectResponse(address("/"), 303)
         entered.set_cookie(
-            self._cookie, token, max_age=int(LIFE_SECONDS), path=PREFIX, secure=self._secure, httponly=True,
+            self._cookie,
+            token,
+            max_age=int(LIFE_SECONDS),
+            path=PREFIX,
+            secure=self._secure,
+            httponly=True,
             samesite="strict",
-        )  # fmt: skip
+        )
         return entered
 
     def _leave(self, visit: Visit) -> Response:

@@ -59,7 +59,7 @@ def read_audit(path: Path) -> AuditRecord:
     try:
         found: Any = json.loads(path.read_bytes())
     except OSError as reason:
-        raise InvalidInput(f"{path}: cannot be read: {reason.strerror}") from None
+        raise InvalidInput("audit_file_unreadable", path=path, reason=reason.strerror) from None
     except (ValueError, RecursionError):
         found = None
     about = {each.name for each in fields(Circumstances)}
@@ -71,7 +71,7 @@ def read_audit(path: Path) -> AuditRecord:
     except (TypeError, KeyError, AttributeError):
         holds = False
     if not holds:
-        raise InvalidInput(f"{path}: expected what `treetop audit --output audit.json` writes, found something else")
+        raise InvalidInput("audit_file_malformed", path=path)
     recorded = {name: found[name] for name in ("verdict", "date", "version", "code", "extent")}
     return AuditRecord(passed=sum(checks), claims=len(checks), **recorded)
 

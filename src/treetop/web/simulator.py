@@ -44,7 +44,8 @@ from treetop.web.site import PREFIX, Link, Site, Visit, Visitor, address
 TITLE = "Treetop simulator"
 LINKS = (Link("/", "Simulator"),)
 MAX_RUNS = 50
-MAX_REPEATS, MAX_SEED = 100, 2**32 - 1
+MAX_REPEATS = 100
+MAX_SEED = 2**32 - 1
 MAX_PARTIES_PLANNED = 1000
 
 
@@ -80,18 +81,20 @@ class AskedRun:
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed <= MAX_SEED:
-            raise InvalidInput(f"seed must be from 0 to {MAX_SEED:,}, found {self.seed}")
+            raise InvalidInput("seed_out_of_range", most=MAX_SEED, seed=self.seed)
         if not 1 <= self.repeats <= MAX_REPEATS:
-            raise InvalidInput(f"repeats must be from 1 to {MAX_REPEATS}, found {self.repeats}")
+            raise InvalidInput("repeats_out_of_range", max_repeats=MAX_REPEATS, repeats=self.repeats)
 
     @classmethod
     def read(cls, visit: Visit) -> "AskedRun":
         """Read the form."""
         mechanisms = tuple(chosen(visit, "mechanisms", tuple(MECHANISMS)))
         return cls(
-            AskedQuestion.read(visit), number(visit, "seed", cls.seed, int), mechanisms or cls.mechanisms,
+            AskedQuestion.read(visit),
+            number(visit, "seed", cls.seed, int),
+            mechanisms or cls.mechanisms,
             number(visit, "repeats", cls.repeats, int),
-        )  # fmt: skip
+        )
 
     @property
     def epsilons(self) -> tuple[float, ...]:
@@ -107,9 +110,11 @@ class ByAddress:
     """
 
     def __init__(self) -> None:
-        self._visitor, self._cookie = Visitor(token_urlsafe(32), ""), token_urlsafe(32)
+        self._visitor = Visitor(token_urlsafe(32), "")
+        self._cookie = token_urlsafe(32)
         self._name = f"treetop_{sha256(self._cookie.encode()).hexdigest()[:8]}"  # others on this machine have theirs
-        self._key, self._keys_for_once = token_urlsafe(32), set[str]()
+        self._key = token_urlsafe(32)
+        self._keys_for_once = set[str]()
 
     @property
     def path(self) -> str:
@@ -151,9 +156,12 @@ class Simulator:
 
     def __init__(self, federation: Federation, source: Sequence[str], site: Site, *, audit: str = NOT_RUN) -> None:
         """`source` is what a command would be given to read the same federation."""
-        self._federation, self._source, self._site = federation, source, site
+        self._federation = federation
+        self._source = source
+        self._site = site
         self._runs: dict[int, Run] = {}
-        self._lock, self._thread = Lock(), ThreadPoolExecutor(1, "simulator")
+        self._lock = Lock()
+        self._thread = ThreadPoolExecutor(1, "simulator")
         site.add("GET", "/", self.form)
         site.add("POST", "/plan", self.plan)
         site.add("POST", "/runs", self.begin)
@@ -164,10 +172,16 @@ class Simulator:
         """Show the form; its plan, which takes a moment, is asked for by the page."""
         asked = AskedRun(AskedQuestion())
         return self._site.shown(
-            visit, "simulator.html.jinja", asked=asked.question, form=asked, federation=self._federation,
-            sets=self._federation.holds_sets, strategies=STRATEGIES_IN_WORDS, list_kinds=LIST_KINDS,
+            visit,
+            "simulator.html.jinja",
+            asked=asked.question,
+            form=asked,
+            federation=self._federation,
+            sets=self._federation.holds_sets,
+            strategies=STRATEGIES_IN_WORDS,
+            list_kinds=LIST_KINDS,
             mechanisms=tuple(MECHANISMS),
-        )  # fmt: skip
+        )
 
     def plan(self, visit: Visit) -> Response:
         """Plan what the form says at the moment."""
@@ -220,31 +234,46 @@ class Simulator:
         return run.answer
 
     def _planned(self, asked: AskedRun) -> Mapping[str, Any]:
-        question, federation = asked.question, self._federation
+        question = asked.question
+        federation = self._federation
         ahead = ItemsAhead(federation.items, federation.encoding)
         strategy = choose(_question(question), ahead, parties=len(federation.parties), hash_key="00" * 8)
         users = tuple(sorted((party.total for party in federation.parties), reverse=True)[:MAX_PARTIES_PLANNED])
         items = DEFAULT_ITEMS if federation.holds_sets else 1
         return {
-            "plan": plan_view(question, users, mode_of(strategy), items), "error": "", "command": self._command(asked),
+            "plan": plan_view(question, users, mode_of(strategy), items),
+            "error": "",
+            "command": self._command(asked),
             "has_list": bool(question.list_kind),
-        }  # fmt: skip
+        }
 
     def _command(self, asked: AskedRun) -> str:
         return shlex.join(["treetop", "find", *self._source, *asked.question.options, "--seed", str(asked.seed)])
 
     def _comparison(self, asked: AskedRun) -> str:
-        question, listed = asked.question, asked.question.options[4:]
+        question = asked.question
+        listed = asked.question.options[4:]
         if question.strategy is not None:
             listed = listed[2:]  # every mechanism has its own
         epsilons = ",".join(f"{epsilon:g}" for epsilon in asked.epsilons)
         return shlex.join(
             [
-                "treetop", "evaluate", *self._source, "--mechanisms", ",".join(asked.mechanisms),
-                "--epsilons", epsilons, "--ks", str(question.k), "--repeats", str(asked.repeats),
-                "--seed", str(asked.seed), *listed,
+                "treetop",
+                "evaluate",
+                *self._source,
+                "--mechanisms",
+                ",".join(asked.mechanisms),
+                "--epsilons",
+                epsilons,
+                "--ks",
+                str(question.k),
+                "--repeats",
+                str(asked.repeats),
+                "--seed",
+                str(asked.seed),
+                *listed,
             ]
-        )  # fmt: skip
+        )
 
     def _find(self, run: Run, asked: AskedRun) -> None:
         def found() -> None:
@@ -288,9 +317,11 @@ def _carried_out(run: Run, work: Any) -> None:
         work()
         run.state = "done"
     except TreetopError as refusal:
-        run.error, run.state = str(refusal), "failed"
+        run.error = str(refusal)
+        run.state = "failed"
     except Exception as error:
-        run.error, run.state = f"the simulator failed with {type(error).__name__}", "failed"
+        run.error = f"the simulator failed with {type(error).__name__}"
+        run.state = "failed"
 
 
 def _curves(rows: Sequence[Row]) -> Picture:

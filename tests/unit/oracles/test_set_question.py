@@ -29,11 +29,6 @@ def test_what_has_no_meaning_is_refused() -> None:
         SetQuestion.of(8, "shares")
 
 
-def test_every_reading_says_what_it_counts() -> None:
-    said = [str(SetQuestion.of(None, reading)) for reading in ("holders", "shares", "use_shares")]
-    assert [text.split(":")[0] for text in said] == ["counts are holders", "counts are shares", "counts are use shares"]
-
-
 def test_oracles_that_hash_have_a_form_for_sets_and_the_others_are_refused() -> None:
     assert form_for_sets("olh", 1) == SetLocalHashing(1)
     assert form_for_sets("walsh", 8) == SetWalshHashing(8)

@@ -22,7 +22,7 @@ class CupyEngine:
         """Return the tally of all reports in the files; the first damaged file ends the count."""
         oracle = candidates.kind.oracle
         if oracle not in {OptimizedLocalHashing.name, WalshHashing.name}:
-            raise InvalidInput(f"the gpu engine counts olh and walsh alone, found {oracle}: use embedded")
+            raise InvalidInput("gpu_oracle", oracle=oracle)
         opened = [ReportFile.opened(path, candidates.kind) for path in distinct(files)]
         if oracle == WalshHashing.name:
             return _every_name(opened, candidates)
@@ -38,7 +38,8 @@ class CupyEngine:
 
 def _every_name(opened: Sequence[ReportFile], candidates: Candidates) -> Tally:
     """Count all names of so many bits, and return those that were asked for."""
-    bits, asked = candidates.bits, candidates.keys
+    bits = candidates.bits
+    asked = candidates.keys
     if bits is None:
         bits = max(1, int(asked.max(initial=0)).bit_length())
     spectrum = CardSpectrum(bits, candidates.kind.slots, sum(file.reports for file in opened))

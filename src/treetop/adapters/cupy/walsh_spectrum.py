@@ -21,7 +21,8 @@ class CardSpectrum:
     def __init__(self, bits: int, slots: int, reports: int) -> None:
         refuse_bits(bits)
         wide = reports * slots >= 1 << 31
-        self.slots, self.reports = slots, 0
+        self.slots = slots
+        self.reports = 0
         self.sums = cupy.zeros(1 << bits, dtype=cupy.int64 if wide else cupy.int32)
         words = (f"-DGOLDEN={GOLDEN}ull", f"-DFIRST={FIRST}ull", f"-DSECOND={SECOND}ull")
         options = (*words, "-DCELL=word" if wide else "-DCELL=int")  # atomicAdd of 64 bits takes unsigned ones

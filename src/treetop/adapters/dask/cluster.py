@@ -19,7 +19,7 @@ def cluster_at(scheduler: str, seconds: int = 10) -> Iterator[Client]:
     try:
         client = Client(scheduler, timeout=seconds, set_as_default=False)
     except (OSError, ValueError) as reason:
-        raise InvalidInput(f"no Dask scheduler answers at {scheduler}: {reason}") from reason
+        raise InvalidInput("dask_unreachable", scheduler=scheduler, reason=reason) from reason
     with client:
         yield client
 

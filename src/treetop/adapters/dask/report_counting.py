@@ -25,7 +25,8 @@ class DaskEngine:
         """Return the tally of all reports in the files; the first damaged file ends the count."""
         if candidates.bits is None:
             return self._total(count_file, files, candidates, candidates.nothing())
-        work, nothing = partial(add_up_file, bits=candidates.bits), candidates.no_sums(candidates.bits)
+        work = partial(add_up_file, bits=candidates.bits)
+        nothing = candidates.no_sums(candidates.bits)
         tally: Tally = self._total(work, files, candidates, nothing).tally()
         return tally
 

@@ -46,7 +46,8 @@ class AllowedOrigins:
     """Decides about requests that pages make."""
 
     def __init__(self, origins: Collection[str], routes: Sequence[PageRoute]) -> None:
-        self._origins, self._routes = frozenset(origin.encode("ascii") for origin in origins), routes
+        self._origins = frozenset(origin.encode("ascii") for origin in origins)
+        self._routes = routes
 
     def admitted(self, scope: Scope, send: Send) -> Send:
         """Return how a request is answered: as it is, or so that the page may read it; raise 403 for other pages."""
@@ -83,7 +84,8 @@ class _Readable:
     """Sends an answer that pages of one origin may read, and when to come back."""
 
     def __init__(self, send: Send, origin: bytes) -> None:
-        self._send, self._origin = send, origin
+        self._send = send
+        self._origin = origin
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":

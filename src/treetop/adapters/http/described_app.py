@@ -14,7 +14,8 @@ from treetop.adapters.http.problem_details import MEDIA_TYPE, Problem, response_
 from treetop.adapters.http.request_guard import ServiceContext
 from treetop.errors import TreetopError
 
-JSON, OCTETS = "application/json", "application/octet-stream"
+JSON = "application/json"
+OCTETS = "application/octet-stream"
 Words = dict[str, Any]
 
 
@@ -53,12 +54,18 @@ AGAIN = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "
 KEYED = (401, 403)
 _ALWAYS = (408, 413, 421, 503)
 _WHY = {
-    400: "Not what was expected.", 401: "No valid key.", 403: "The key of somebody else.",
-    404: "No such thing, or not yet.", 408: "The body came too slowly.", 409: "Only an open task can do that.",
-    413: "The body is too large.", 421: "The Host header names another machine.",
+    400: "Not what was expected.",
+    401: "No valid key.",
+    403: "The key of somebody else.",
+    404: "No such thing, or not yet.",
+    408: "The body came too slowly.",
+    409: "Only an open task can do that.",
+    413: "The body is too large.",
+    421: "The Host header names another machine.",
     422: "A part of the address or the body is out of range.",
-    429: "Too many reports wait for the store.", 503: "The store cannot write, or too many requests at once.",
-}  # fmt: skip
+    429: "Too many reports wait for the store.",
+    503: "The store cannot write, or too many requests at once.",
+}
 
 
 def refers(model: type[StrictModel]) -> Words:
@@ -116,8 +123,9 @@ class DescribedApp(FastAPI):
     """Names in its description every shape that the routes refer to."""
 
     def __init__(self, title: str, about: str, shapes: tuple[type[StrictModel], ...]) -> None:
-        super().__init__(title=title, version="1", description=about, docs_url=None, redoc_url=None,
-                         redirect_slashes=False)  # a redirect would be built from the Host header  # fmt: skip
+        super().__init__(
+            title=title, version="1", description=about, docs_url=None, redoc_url=None, redirect_slashes=False
+        )  # a redirect would be built from the Host header
         self._shapes = shapes
 
     def openapi(self) -> dict[str, Any]:

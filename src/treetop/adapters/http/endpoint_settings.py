@@ -16,10 +16,35 @@ from treetop.toml_files import FilePath, FileValue, Moment, Secret, Source
 HEX_32_BYTES = re.compile(r"[0-9a-fA-F]{64}")
 MIN_SECRET_BYTES = 32
 _GUESSED_FIRST = (
-    "", " ", "0", "1234", "12345678", "123456789", "admin", "changeme", "default", "example", "guest", "key", "letmein",
-    "metrics", "none", "null", "party", "pass", "password", "qwerty", "root", "secret", "server", "test", "token",
-    "treetop", "undefined", "user",
-)  # fmt: skip
+    "",
+    " ",
+    "0",
+    "1234",
+    "12345678",
+    "123456789",
+    "admin",
+    "changeme",
+    "default",
+    "example",
+    "guest",
+    "key",
+    "letmein",
+    "metrics",
+    "none",
+    "null",
+    "party",
+    "pass",
+    "password",
+    "qwerty",
+    "root",
+    "secret",
+    "server",
+    "test",
+    "token",
+    "treetop",
+    "undefined",
+    "user",
+)
 _GUESSED_DIGESTS = frozenset(
     sha256((word + ending).encode()).hexdigest() for word in _GUESSED_FIRST for ending in ("", "\n", "\r\n")
 )
@@ -38,7 +63,7 @@ class Address(FileValue):
         """Read host:port; an IPv6 host stands in brackets."""
         match = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^:\s]+):([0-9]{1,5})", value) if isinstance(value, str) else None
         if match is None or int(match[2]) > 65535:
-            raise InvalidInput(f"expected host:port such as 127.0.0.1:8443, found {value!r}")
+            raise InvalidInput("address_not_host_port", value=value)
         return cls(match[1].strip("[]"), int(match[2]))
 
     @property
@@ -64,15 +89,15 @@ class AccessKey:
 
     def __post_init__(self) -> None:
         if (self.key is None) == (not self.sha256):
-            raise InvalidInput("give one of key_file, key_env and sha256")
+            raise InvalidInput("key_given_in_one_way")
         if self.key is not None and len(self.key.reveal()) < MIN_SECRET_BYTES:
-            raise InvalidInput(f"a key must have {MIN_SECRET_BYTES} characters at least")
+            raise InvalidInput("key_too_short", min_secret_bytes=MIN_SECRET_BYTES)
         if self.sha256 and not HEX_32_BYTES.fullmatch(self.sha256):
-            raise InvalidInput("sha256 must be 64 hexadecimal digits")
+            raise InvalidInput("sha256_malformed")
         if self.sha256.lower() in _GUESSED_DIGESTS:
-            raise InvalidInput("sha256 is the digest of an empty key or of a word that anybody tries first")
+            raise InvalidInput("sha256_guessable")
         if self.not_before and self.not_after and self.not_before >= self.not_after:
-            raise InvalidInput("not_before must come before not_after")
+            raise InvalidInput("key_dates_reversed")
 
     def state(self, now: datetime) -> str:
         """Return pending, active or expired."""
@@ -91,7 +116,7 @@ class Tls:
 
     def __post_init__(self) -> None:
         if self.minimum not in {"1.2", "1.3"}:
-            raise InvalidInput(f'minimum must be "1.2" or "1.3", found {self.minimum!r}')
+            raise InvalidInput("tls_minimum_unknown", minimum=self.minimum)
 
 
 Caller = Literal["server", "back_end", "admin", "monitor"]
@@ -162,8 +187,9 @@ class AccessKeys:
 
     def entries(self) -> list[tuple[Caller, AccessKey]]:
         """Return every key without what opens anything: whose it is, and from when to when it holds."""
-        return [(kept.caller, AccessKey(None, "0" * 64, kept.entry.not_before, kept.entry.not_after))
-                for kept in self._kept]  # fmt: skip
+        return [
+            (kept.caller, AccessKey(None, "0" * 64, kept.entry.not_before, kept.entry.not_after)) for kept in self._kept
+        ]
 
 
 def _token(authorization: str | None) -> bytes:

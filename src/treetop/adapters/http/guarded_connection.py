@@ -14,7 +14,9 @@ from treetop.adapters.http.problem_details import RETRY_SECONDS, Problem, last_w
 from treetop.adapters.http.security_headers import PAIRS
 from treetop.adapters.http.service_limits import ServiceLimits
 
-MAX_HEAD_BYTES, MAX_ADDRESS_BYTES, MAX_HEADERS = 64 << 10, 8 << 10, 100
+MAX_HEAD_BYTES = 64 << 10
+MAX_ADDRESS_BYTES = 8 << 10
+MAX_HEADERS = 100
 MAX_CHUNKS = 8192
 """Of one body: each costs time, however small it is."""
 MAX_PIPELINED = 16
@@ -138,7 +140,8 @@ def guarded(limits: ServiceLimits) -> type[HttpToolsProtocol]:
 
         def on_headers_complete(self) -> None:
             """Begin to wait for the body."""
-            self._in_head, self._in_body = False, True
+            self._in_head = False
+            self._in_body = True
             self._loose = self._chunks = 0
             self._begin_to_wait()
             super().on_headers_complete()
@@ -158,7 +161,9 @@ def guarded(limits: ServiceLimits) -> type[HttpToolsProtocol]:
 
         def on_message_complete(self) -> None:
             """Stop the clock: how long the answer takes is not the client's fault."""
-            self._in_body, self._loose, self._deadline = False, 0, None
+            self._in_body = False
+            self._loose = 0
+            self._deadline = None
             super().on_message_complete()
             if self.cycle.response_complete:
                 self._let_go()
@@ -197,7 +202,8 @@ def guarded(limits: ServiceLimits) -> type[HttpToolsProtocol]:
             if drawn > self._drawn and in_flight + drawn - self._drawn > limits.most_bytes_in_flight:
                 return False
             in_flight += drawn - self._drawn
-            self._held, self._drawn = held, drawn
+            self._held = held
+            self._drawn = drawn
             return True
 
         def _let_go(self) -> None:

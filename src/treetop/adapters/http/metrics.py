@@ -16,7 +16,8 @@ from starlette.responses import Response
 
 from treetop.federation.wire.uploads import ReportStatus
 
-HOUR_SECONDS, HOURS_SHOWN = 3600, 72
+HOUR_SECONDS = 3600
+HOURS_SHOWN = 72
 Samples = Iterable[tuple[Sequence[str], float]]
 """The values of a number's labels, and the number."""
 
@@ -53,7 +54,8 @@ class PartyMetrics(RequestMetrics):
         self.waiting = 0
         """Reports that were handed to the store and are not answered yet."""
         self.max_waiting = 0
-        self._commits, self._commit_seconds = 0, 0.0
+        self._commits = 0
+        self._commit_seconds = 0.0
 
     def verdicts(self, task: bytes, verdicts: Iterable[ReportStatus]) -> None:
         """Count what became of reports or enrolments of a task."""
@@ -99,8 +101,11 @@ class PartyMetrics(RequestMetrics):
         in_all = sum(by_task.values(), Counter[ReportStatus]())
         verdicts = [((verdict.value,), in_all[verdict]) for verdict in ReportStatus]
         yield counter("verdicts", "Reports and enrolments, by verdict.", verdicts, "verdict")
-        of_tasks = [((task.hex(), verdict.value), number)
-                    for task, counted in by_task.items() for verdict, number in counted.items()]  # fmt: skip
+        of_tasks = [
+            ((task.hex(), verdict.value), number)
+            for task, counted in by_task.items()
+            for verdict, number in counted.items()
+        ]
         yield counter("task_verdicts", "The same by task.", of_tasks, "task", "verdict")
         yield gauge("reports_waiting", "Reports that wait for the store.", [((), self.waiting)])
         yield SummaryMetricFamily(

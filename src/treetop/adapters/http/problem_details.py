@@ -28,7 +28,9 @@ class Problem(Exception):
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] = _NO_HEADERS) -> None:
         super().__init__(detail)
-        self.status, self.detail, self.headers = status, detail, headers
+        self.status = status
+        self.detail = detail
+        self.headers = headers
 
 
 def come_back(status: int, detail: str, seconds: int = RETRY_SECONDS) -> Problem:

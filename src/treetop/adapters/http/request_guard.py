@@ -79,7 +79,10 @@ class RequestGuard:
         lists: re.Pattern[str] | None = None,
     ) -> None:
         """Take the routes, and the paths to which lists of items are put: they are larger than other bodies."""
-        self._context, self._routes, self._problem_of, self._lists = context, routes, problem_of, lists
+        self._context = context
+        self._routes = routes
+        self._problem_of = problem_of
+        self._lists = lists
         self._in_progress = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -151,8 +154,10 @@ class LimitedBody:
     """Receives the pieces of a body up to its greatest length; raises 413, or `HungUp` if the client leaves before."""
 
     def __init__(self, receive: Receive, most_bytes: int) -> None:
-        self._receive, self._most_bytes = receive, most_bytes
-        self._read, self._more = 0, True
+        self._receive = receive
+        self._most_bytes = most_bytes
+        self._read = 0
+        self._more = True
 
     async def __call__(self) -> Message:
         """Receive the next piece, or what comes after the last one."""
@@ -182,7 +187,8 @@ class _Watched:
     """Sends, and remembers the status."""
 
     def __init__(self, send: Send) -> None:
-        self._send, self.status = send, 0
+        self._send = send
+        self.status = 0
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -67,7 +67,8 @@ class _Incoming(RawIOBase):
     """What comes in on a socket until a moment; whoever sends a byte now and then gains no time by it."""
 
     def __init__(self, connected: socket.socket, end: float) -> None:
-        self._socket, self._end = connected, end
+        self._socket = connected
+        self._end = end
         self._bytes = connected.makefile("rb", buffering=0)  # it also keeps a socket open that is closed meanwhile
 
     def readable(self) -> bool:
@@ -110,15 +111,18 @@ class RetryingConnection:
         retry: RetryPolicy | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.url, self._parts = url, checked_url(url)
-        self._retry, self._sleep = retry or RetryPolicy(), sleep
+        self.url = url
+        self._parts = checked_url(url)
+        self._retry = retry or RetryPolicy()
+        self._sleep = sleep
         self._context = _tls_context(ca_file) if self._parts.scheme == "https" else None
         self._connection: HTTPConnection | None = None
         self._entropy = SystemEntropy()
 
     def ask(self, request: Request) -> Reply:
         """Return the answer to a request; try again where the other side is away or busy, as the policy says."""
-        pause, end = self._retry.first_pause, time.monotonic() + self._retry.in_all
+        pause = self._retry.first_pause
+        end = time.monotonic() + self._retry.in_all
         while True:
             found = self._attempt(request)
             if isinstance(found, Reply):
@@ -181,7 +185,9 @@ class RetryingConnection:
         return bytes(body)
 
     def _opened(self) -> HTTPConnection:
-        host, port, within = self._parts.hostname or "", self._parts.port, self._retry.answer_within
+        host = self._parts.hostname or ""
+        port = self._parts.port
+        within = self._retry.answer_within
         if self._context is None:
             return HTTPConnection(host, port, timeout=within)
         return HTTPSConnection(host, port, timeout=within, context=self._context)
@@ -199,9 +205,9 @@ def checked_url(url: str) -> SplitResult:
     """Return the parts of an address; plain http is for this machine alone."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment or parts.username:
-        raise InvalidInput(f"expected an address such as https://party.example, found {shown_address(url)!r}")
+        raise InvalidInput("address_malformed", url=shown_address(url))
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:
-        raise InvalidInput(f"expected https://…: plain http is for this machine alone, found {shown_address(url)!r}")
+        raise InvalidInput("address_not_https", url=shown_address(url))
     return parts
 
 
@@ -209,6 +215,6 @@ def _tls_context(ca_file: Path | None) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=ca_file)
     except OSError as error:
-        raise InvalidInput(f"{ca_file}: no certificates can be read: {error.strerror or error}") from None
+        raise InvalidInput("certificates_unreadable", ca_file=ca_file, reason=error.strerror or error) from None
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context

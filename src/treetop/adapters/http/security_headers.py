@@ -26,7 +26,8 @@ class WithHeaders:
     """Sends an answer with headers that it does not have yet."""
 
     def __init__(self, send: Send, pairs: Pairs = PAIRS) -> None:
-        self._send, self._pairs = send, pairs
+        self._send = send
+        self._pairs = pairs
 
     async def __call__(self, message: Message) -> None:
         """Send the next part of an answer."""

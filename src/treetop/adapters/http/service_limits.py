@@ -24,7 +24,7 @@ class ServiceLimits:
     def __post_init__(self) -> None:
         problems = self.problems()
         if problems:
-            raise InvalidInput("; ".join(problems))
+            raise InvalidInput("settings_invalid", problems=problems)
 
     def problems(self) -> list[str]:
         """Return what is wrong with them."""

@@ -22,7 +22,8 @@ from treetop.adapters.system.structured_log import StructuredLog, take_over
 from treetop.errors import InvalidInput
 from treetop.secret_files import check_private
 
-IDLE_SECONDS, FINISH_SECONDS = 75, 20
+IDLE_SECONDS = 75
+FINISH_SECONDS = 20
 FINISH_IN_THREAD_SECONDS = 2
 BACKLOG = 2048
 RECEIVE_BUFFER_BYTES = 64 << 10
@@ -35,7 +36,8 @@ class _Server(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config, renew: Callable[[], None], ending: Callable[[], None]) -> None:
         super().__init__(config)
-        self._renew, self._ending = renew, ending
+        self._renew = renew
+        self._ending = ending
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and heed SIGHUP from then on."""
@@ -55,7 +57,7 @@ def listening(address: Address) -> socket.socket:
     try:
         listener = socket.create_server((address.host, address.port), family=family, backlog=BACKLOG)
     except OSError as reason:
-        raise InvalidInput(f"cannot listen on {address}: {reason.strerror or reason}") from None
+        raise InvalidInput("cannot_listen", address=address, reason=reason.strerror or reason) from None
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)  # connections inherit it
     return listener
 
@@ -97,10 +99,19 @@ def _guarded_config(
     """Return how uvicorn serves: every connection guarded, nothing logged of who asks."""
     take_over(log, "uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "fastapi")
     config = uvicorn.Config(
-        app, http=guarded(limits), ws="none", lifespan="off",
-        loop="auto" if sys.platform == "win32" else "uvloop", log_config=None, access_log=False, server_header=False,
-        proxy_headers=False, timeout_keep_alive=IDLE_SECONDS, timeout_graceful_shutdown=finish_seconds, backlog=BACKLOG,
-    )  # fmt: skip
+        app,
+        http=guarded(limits),
+        ws="none",
+        lifespan="off",
+        loop="auto" if sys.platform == "win32" else "uvloop",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=finish_seconds,
+        backlog=BACKLOG,
+    )
     config.load()
     if tls is not None:
         config.ssl = tls_context(tls)
@@ -139,9 +150,7 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
         check_private(tls.key)
         context.load_cert_chain(tls.certificate, tls.key)
     except OSError as reason:
-        raise InvalidInput(
-            f"the certificate {tls.certificate} with the key {tls.key} cannot be used: {reason}"
-        ) from None
+        raise InvalidInput("certificate_unusable", certificate=tls.certificate, key=tls.key, reason=reason) from None
     return context
 
 

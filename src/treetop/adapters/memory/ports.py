@@ -47,7 +47,8 @@ class MemoryChannel:
     """Hands messages over and, without threads, lets the party work whenever the server asks for an outcome."""
 
     def __init__(self, name: str, party: PartySide) -> None:
-        self._name, self._party = name, party
+        self._name = name
+        self._party = party
         self.reachable = True
 
     def install(self, document: bytes) -> None:

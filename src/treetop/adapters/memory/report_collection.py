@@ -39,15 +39,19 @@ class MemoryReportCollection:
 
         For a task about sets, take the codes of every device's items.
         """
-        self._task, self._party, self._entropy = task, party, entropy
+        self._task = task
+        self._party = party
+        self._entropy = entropy
         held = [[code] if code is None or isinstance(code, int) else code for code in codes]
         self._ends = np.cumsum([0, *map(len, held)])
         """Device i holds the entries from ends[i] to ends[i + 1]."""
-        self._devices, entries = len(held), [code for own in held for code in own]
+        self._devices = len(held)
+        entries = [code for own in held for code in own]
         self._codes: Codes = code_array((code or 0 for code in entries), task.bits)
         self._without_code = np.array([code is None for code in entries], dtype=np.bool_)
         self._lists = {} if lists is None else lists
-        self._words, self._epsilon = EntropyWords(entropy), Epsilon(task.budget.text)
+        self._words = EntropyWords(entropy)
+        self._epsilon = Epsilon(task.budget.text)
         self._members: dict[Group, Counts] = {}
         self._reports: dict[Group, Columns] = {}
 
@@ -72,7 +76,8 @@ class MemoryReportCollection:
         self._members = {entry.group: np.flatnonzero(places == i) for i, entry in enumerate(self._task.groups)}
 
     def _hashed(self, group: Group) -> Columns:
-        task, members = self._task, self._members[group]
+        task = self._task
+        members = self._members[group]
         if task.sets is not None:
             return self._hashed_sets(group)
         keys = self._keys(group, members)
@@ -80,7 +85,8 @@ class MemoryReportCollection:
 
     def _hashed_sets(self, group: Group) -> Columns:
         """Let every device report its set through the device's own face."""
-        face, keys = self._task.unlisted_face, self._keys(group, np.arange(len(self._codes))).tolist()
+        face = self._task.unlisted_face
+        keys = self._keys(group, np.arange(len(self._codes))).tolist()
         reports = []
         for first, end in zip(self._ends[self._members[group]], self._ends[self._members[group] + 1], strict=True):
             draw = face.draw(self._entropy)
@@ -91,7 +97,8 @@ class MemoryReportCollection:
 
     def _keys(self, group: Group, entries: Counts) -> Keys:
         """Return what devices hash in a group, for the codes of some entries."""
-        task, codes = self._task, self._codes[entries]
+        task = self._task
+        codes = self._codes[entries]
         keys = keys_of(prefixes_of(codes, task.bits, task.lengths[group.level if task.reports == "prefixes" else 1]))
         if task.reports == "names" and group.level > 1:
             chunks = prefixes_of(codes, task.bits, task.lengths[group.level]) & (CHUNK_VALUES - 1)
@@ -147,7 +154,8 @@ class MemoryReportCollection:
 
     def implausible(self, groups: Sequence[Group], counting: Counting) -> int:
         """Return how many reports of some groups no honest device sends."""
-        oracle, found = counting.oracle.over(self._epsilon, counting.slots), 0
+        oracle = counting.oracle.over(self._epsilon, counting.slots)
+        found = 0
         for group in groups:
             if reports := self.gather(group):
                 surprising = oracle.surprising(self._reports[group], counting.keys)

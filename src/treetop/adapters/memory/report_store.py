@@ -40,7 +40,7 @@ class MemoryReportStore:
         with self._turn:
             known = self._tasks.setdefault(task, _Task(document))
             if not known.forgotten and known.document != document:
-                raise InvalidInput(f"task {task.hex()} is here already, with another document")
+                raise InvalidInput("task_differs", task=task.hex())
 
     def tasks(self) -> Mapping[bytes, bytes]:
         """Return every task's document by digest, in the order they were added, less those forgotten."""
@@ -52,7 +52,7 @@ class MemoryReportStore:
         with self._turn:
             known = self._known(task)
             if known.forgotten or count < 1:
-                raise InvalidInput(f"tickets of a task that is not forgotten are issued from 1 upwards, found {count}")
+                raise InvalidInput("ticket_count", count=count)
             known.tickets += count
             return range(known.tickets - count, known.tickets)
 
@@ -125,7 +125,7 @@ class MemoryReportStore:
         with self._turn:
             known = self._closed(task, group)
             if group in known.scrubbed:
-                raise InvalidInput(f"the bodies of {group} were scrubbed: they lie in report files")
+                raise InvalidInput("bodies_scrubbed", group=group)
             bodies = sorted(known.bodies.get(group, {}).values())
         return (bodies[start : start + STRETCH] for start in range(0, len(bodies), STRETCH))
 
@@ -155,5 +155,5 @@ class MemoryReportStore:
     def _closed(self, task: bytes, group: Group) -> _Task:
         known = self._known(task)
         if group not in known.closed:
-            raise InvalidInput(f"{group} must be closed before its bodies are used")
+            raise InvalidInput("group_not_closed", group=group)
         return known

@@ -15,7 +15,8 @@ from treetop.adapters.relational.commit_numbers import Share
 from treetop.adapters.relational.states import RowDamaged
 from treetop.errors import InvalidInput, StoreUnavailable
 
-STORE_LOCKS, COORDINATOR_LOCKS = 0x54524545, 0x54524546
+STORE_LOCKS = 0x54524545
+COORDINATOR_LOCKS = 0x54524546
 """The high halves of advisory locks; the low half is the number of the store's own table, so stores do not meet."""
 POOL_SIZE = 4
 """Connections of an intake: one writes reports, the others answer enrolments, tickets and the server."""
@@ -62,8 +63,11 @@ class OneConnection:
     """The connection of a process that is alone, or of the coordinator: whoever lost its lock writes nothing."""
 
     def __init__(self, address: str, shown: str, share: Share, connection: Connection) -> None:
-        self._address, self._shown, self._share = address, shown, share
-        self._connection, self._closed = connection, False
+        self._address = address
+        self._shown = shown
+        self._share = share
+        self._connection = connection
+        self._closed = False
         self._turn = RLock()
 
     @contextmanager
@@ -71,12 +75,12 @@ class OneConnection:
         """Give the connection to one thread at a time; one that was lost is made anew."""
         with self._turn:
             if self._closed:
-                raise StoreUnavailable("the store was closed")
+                raise StoreUnavailable("store_closed")
             if self._connection.closed:
                 connection = connected(self._address)
                 if not held(connection, self._share, 0):
                     connection.close()
-                    raise StoreUnavailable(f"the store {self._shown} is held by another process")
+                    raise StoreUnavailable("store_held", shown=self._shown)
                 self._connection = connection
             yield self._connection
 
@@ -93,14 +97,20 @@ class PooledConnections:
     def __init__(self, address: str, shown: str) -> None:
         self._shown = shown
         self._pool: ConnectionPool[Connection] = ConnectionPool(
-            address, kwargs={"autocommit": True}, configure=self._prepared, check=ConnectionPool.check_connection,
-            min_size=1, max_size=POOL_SIZE, timeout=POOL_SECONDS, open=True,
-        )  # fmt: skip
+            address,
+            kwargs={"autocommit": True},
+            configure=self._prepared,
+            check=ConnectionPool.check_connection,
+            min_size=1,
+            max_size=POOL_SIZE,
+            timeout=POOL_SECONDS,
+            open=True,
+        )
 
     def _prepared(self, connection: Connection) -> None:
         begin_session(connection)
         if not held(connection, "intake", 0):
-            raise StoreUnavailable(f"the store {self._shown} is held by a process that is alone")
+            raise StoreUnavailable("store_held_exclusively", shown=self._shown)
 
     def at_hand(self) -> AbstractContextManager[Connection]:
         """Give a connection that answers."""
@@ -116,9 +126,7 @@ def with_limits(address: str) -> str:
     try:
         given = conninfo_to_dict(address)
     except (psycopg.ProgrammingError, UnicodeDecodeError):
-        raise InvalidInput(
-            "a PostgreSQL store is postgresql://user@host:port/database with options that libpq knows, found another"
-        ) from None
+        raise InvalidInput("postgres_address") from None
     return address if "connect_timeout" in given else make_conninfo(address, connect_timeout=10)
 
 
@@ -127,10 +135,11 @@ def connected(address: str) -> Connection:
     try:
         connection = psycopg.connect(address, autocommit=True)
     except psycopg.Error as error:
-        problem, given = _first_line(error), conninfo_to_dict(address)
+        problem = _first_line(error)
+        given = conninfo_to_dict(address)
         for secret in filter(None, (given.get("password"), given.get("user"))):
             problem = problem.replace(str(secret), "…")
-        raise StoreUnavailable(f"the database cannot be used: {problem}") from None
+        raise StoreUnavailable("database_unusable", problem=problem) from None
     begin_session(connection)
     return connection
 
@@ -158,7 +167,7 @@ def translated() -> Iterator[None]:
     try:
         yield
     except (*_PASSING, OSError) as error:
-        raise StoreUnavailable(f"the database cannot be used: {_first_line(error)}") from error
+        raise StoreUnavailable("database_unusable", problem=_first_line(error)) from error
     except psycopg.Error as error:
         raise RowDamaged(_first_line(error)) from error
 

@@ -34,7 +34,8 @@ from treetop.adapters.relational.tables import STRETCH, Overtaken, slots_of
 from treetop.errors import StoreRefused, StoreUnavailable
 
 _ONE = selects("WHERE number = %s FOR UPDATE")
-_ALL, _OF_TASK = selects("ORDER BY number"), selects("WHERE task = %s ORDER BY number")
+_ALL = selects("ORDER BY number")
+_OF_TASK = selects("WHERE task = %s ORDER BY number")
 _SAVE = upserts("%s")
 _ERASE: dict[str, LiteralString] = {
     "spent": "DELETE FROM spent WHERE slot BETWEEN %s AND %s",
@@ -47,7 +48,8 @@ class PostgresRows:
     """The `Rows` of one transaction; a row that was read by its number is locked against other processes."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection, self._do = connection, connection.execute
+        self._connection = connection
+        self._do = connection.execute
         self.written = False
 
     def state(self, kind: type[Kind], number: int) -> Kind:
@@ -209,7 +211,7 @@ class PostgresDatabase:
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
         if self._connections is None:
-            raise StoreUnavailable("the store was never opened")
+            raise StoreUnavailable("store_not_open")
         with translated(), self._connections.at_hand() as connection:
             yield connection
 

@@ -49,7 +49,10 @@ class CommitFile:
     """The number of the last commit and the identity of its store, overwritten in place."""
 
     def __init__(self, where: str, path: Path) -> None:
-        self._where, self._path, self._handle, self._unflushed = where, path, -1, False
+        self._where = where
+        self._path = path
+        self._handle = -1
+        self._unflushed = False
         self._closing = Event()
         self._flusher = Thread(target=self._flush_on, name="treetop commit file", daemon=True)
 
@@ -103,13 +106,16 @@ class CommitNumbers:
     """What a database asks when it is opened, before every commit, and after it."""
 
     def __init__(self, where: str, file: Path | None, opening: Opening) -> None:
-        self._where, self._opening, self._last = where, opening, 0
+        self._where = where
+        self._opening = opening
+        self._last = 0
         self._lock = Lock()
         self._file = CommitFile(where, file) if file else None
 
     def take_over(self, rows: Rows) -> None:
         """In the first transaction: refuse a store of somebody else, and one that is older than it should be."""
-        store, wanted = rows.state(StoreState, 1), self._opening.owner
+        store = rows.state(StoreState, 1)
+        wanted = self._opening.owner
         if store.owner and wanted and store.owner != wanted:
             raise StoreRefused(self._where, f"it belongs to {store.owner}, and this is {wanted}")
         number, identity = (self._file and self._file.read()) or (0, store.identity)
@@ -123,10 +129,7 @@ class CommitNumbers:
             return None
         store = rows.state(StoreState, 1)
         if store.commits < self._last:
-            raise StoreUnavailable(
-                f"the store {self._where} was put back to commit {store.commits} while it was open at commit "
-                f"{self._last}: nothing is written into an older store"
-            )
+            raise StoreUnavailable("store_rolled_back", where=self._where, commits=store.commits, last=self._last)
         numbered = store._replace(commits=store.commits + 1)
         rows.save(numbered)
         return numbered

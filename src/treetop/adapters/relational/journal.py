@@ -12,7 +12,8 @@ class _Book:
     """What this process has read of a book."""
 
     def __init__(self, number: int) -> None:
-        self.number, self.head = number, b""
+        self.number = number
+        self.head = b""
         self.entries: dict[str, bytes] = {}
 
 
@@ -20,7 +21,8 @@ class RelationalJournal:
     """The `Journal` port; entries are read once, checked, and kept in memory."""
 
     def __init__(self, database: Database) -> None:
-        self._database, self._books = database, dict[str, _Book]()
+        self._database = database
+        self._books = dict[str, _Book]()
         self._lock = Lock()
 
     def write(self, book: str, entry: str, content: bytes) -> bytes:
@@ -31,11 +33,13 @@ class RelationalJournal:
                 read = self._caught_up(rows, book) or _new_book(rows, book)
                 if entry in read.entries:
                     return read.entries[entry]
-                number, head = len(read.entries) + 1, seal_of(read.head, entry, content)
+                number = len(read.entries) + 1
+                head = seal_of(read.head, entry, content)
                 rows.add_entry(read.number, number, entry, content)
                 rows.save(BookState(read.number, book, number, head))
             # The commit is over: only now the entry is there.
-            read.head, read.entries[entry] = head, content
+            read.head = head
+            read.entries[entry] = content
             return content
 
     def read(self, book: str) -> Mapping[str, bytes]:
@@ -98,7 +102,8 @@ def _new_book(rows: Rows, name: str) -> _Book:
 def _read_on(rows: Rows, read: _Book) -> _Book:
     """Return a copy that goes on to the end: a damaged book must not be remembered in part."""
     longer = _Book(read.number)
-    longer.head, longer.entries = read.head, dict(read.entries)
+    longer.head = read.head
+    longer.entries = dict(read.entries)
     for number, name, content in rows.entries(read.number, len(read.entries)):
         if name in longer.entries or number != len(longer.entries) + 1:
             raise RowDamaged(f"entry {number} of the journal was changed")

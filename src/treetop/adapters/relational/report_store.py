@@ -59,7 +59,7 @@ class RelationalReportStore:
                 rows.add_document(store.tasks + 1, document)
                 rows.save(store._replace(tasks=store.tasks + 1))
             elif not known.forgotten and known.document != seal_of(document):
-                raise InvalidInput(f"task {task.hex()} is here already, with another document")
+                raise InvalidInput("task_differs", task=task.hex())
 
     def tasks(self) -> Mapping[bytes, bytes]:
         """Return every task's document by digest, in the order they were added, less those forgotten."""
@@ -76,9 +76,9 @@ class RelationalReportStore:
         """Return serial numbers that were never returned before."""
         with self._task(task) as (rows, state):
             if state.forgotten:
-                raise InvalidInput(f"task {task.hex()} is over and was forgotten: it has no more tickets")
+                raise InvalidInput("task_forgotten", task=task.hex())
             if count < 1 or state.tickets + count > LAST_SERIAL:
-                raise InvalidInput(f"tickets are issued from 1 up to {LAST_SERIAL} in all, found {count} more")
+                raise InvalidInput("tickets_exhausted", last_serial=LAST_SERIAL, count=count)
             rows.save(state._replace(tickets=state.tickets + count))
             return range(state.tickets, state.tickets + count)
 
@@ -141,7 +141,7 @@ class RelationalReportStore:
                         statuses.update(zip(indices[task], found, strict=True))
                 return [statuses[index] for index in range(len(reports))]
             self._begun.clear()
-        raise StoreUnavailable("other processes keep using the same tickets; nothing was kept")
+        raise StoreUnavailable("tickets_contended")
 
     def _begin(self, task: bytes, groups: Iterable[Group]) -> bool:
         """See to it that groups have rows, and return whether the task was forgotten."""
@@ -183,7 +183,7 @@ class RelationalReportStore:
         with self._task(task) as (rows, state):
             found = _closed_group(rows, state, group)
         if found.state == SCRUBBED:
-            raise InvalidInput(f"the bodies of {group} were scrubbed: they lie in report files")
+            raise InvalidInput("bodies_scrubbed", group=group)
         return self._checked_bodies(state, found)
 
     def scrub(self, task: bytes, group: Group) -> None:
@@ -234,7 +234,9 @@ class RelationalReportStore:
 
     def _checked_bodies(self, task: TaskState, state: GroupState) -> Iterator[list[bytes]]:
         """Yield the bodies of a group; damage is reported before the last stretch is yielded."""
-        reports, total, waiting = 0, NO_SUM, list[bytes]()
+        reports = 0
+        total = NO_SUM
+        waiting = list[bytes]()
         with naming(task.digest.hex()):
             for stretch in self._database.bodies(state.number, task.number):
                 if waiting:
@@ -249,7 +251,8 @@ class RelationalReportStore:
 
     def _checked_serials(self, task: TaskState) -> Iterator[int]:
         """Yield the serial numbers enrolled in a task; damage is reported at the end."""
-        devices, total = 0, NO_SUM
+        devices = 0
+        total = NO_SUM
         with naming(task.digest.hex()):
             for stretch in self._database.enrolments(task.number):
                 serials = [slot & LAST_SERIAL for (slot,) in stretch]
@@ -263,7 +266,7 @@ class RelationalReportStore:
 def _refuse_large(serials: Sequence[int]) -> None:
     """Refuse a serial number that would be mistaken for another task's."""
     if serials and not 0 <= min(serials) <= max(serials) <= LAST_SERIAL:
-        raise InvalidInput(f"serial numbers run from 0 to {LAST_SERIAL}, found others")
+        raise InvalidInput("serial_out_of_range", last_serial=LAST_SERIAL)
 
 
 def _all_tasks(rows: Rows) -> list[TaskState]:
@@ -292,7 +295,7 @@ def _new_group(rows: Rows, task: TaskState, group: Group) -> GroupState:
     """Return the state of a group that has no row yet; the caller saves it."""
     store = rows.state(StoreState, 1)
     if store.groups >= MAX_GROUPS - 1:
-        raise InvalidInput(f"a store has {MAX_GROUPS - 1} groups at most; begin a new one")
+        raise InvalidInput("too_many_groups", max_groups=MAX_GROUPS - 1)
     rows.save(store._replace(groups=store.groups + 1))
     rows.save(task._replace(groups=task.groups + 1))
     return GroupState(store.groups + 1, task.number, group.level, ROLES.index(group.role))
@@ -301,7 +304,7 @@ def _new_group(rows: Rows, task: TaskState, group: Group) -> GroupState:
 def _closed_group(rows: Rows, task: TaskState, group: Group) -> GroupState:
     found = _groups_of(rows, task).get(group)
     if found is None or found.state == OPEN:
-        raise InvalidInput(f"{group} must be closed before its bodies are used")
+        raise InvalidInput("group_not_closed", group=group)
     return found
 
 
@@ -321,11 +324,13 @@ def _take_reports(rows: Rows, number: int, task: bytes, reports: Sequence[Admitt
     statuses = [_status(report, base, known, states[report.group], new) for report in reports]
     if new:
         rows.add_spent(sorted((base | serial, check) for kept in new.values() for serial, check, _ in kept))
-        rows.add_bodies([
-            (states[group].number << SERIAL_BITS | place, serial, body)
-            for group, kept in new.items()
-            for place, (serial, _, body) in zip(rows.free_places(states[group], len(kept)), kept, strict=True)
-        ])  # fmt: skip
+        rows.add_bodies(
+            [
+                (states[group].number << SERIAL_BITS | place, serial, body)
+                for group, kept in new.items()
+                for place, (serial, _, body) in zip(rows.free_places(states[group], len(kept)), kept, strict=True)
+            ]
+        )
     locked = _groups_of(rows, _locked(rows, number, task))
     if any(group not in locked or locked[group].state != OPEN for group in new):
         raise Overtaken
@@ -337,7 +342,8 @@ def _take_reports(rows: Rows, number: int, task: bytes, reports: Sequence[Admitt
 def _status(
     report: AdmittedReport, base: int, known: dict[int, bytes], group: GroupState, new: dict[Group, list[Kept]]
 ) -> ReportStatus:
-    slot, check = base | report.serial, report.check(group.secret)
+    slot = base | report.serial
+    check = report.check(group.secret)
     kept = known.get(slot)
     if kept is not None:  # what a ticket of a scrubbed group was used for is not known any more
         same = kept == check or group.state == SCRUBBED

@@ -17,7 +17,9 @@ SEAL_BYTES = 8
 SUM_BYTES = 8
 IDENTITY_BYTES = 16
 NO_SUM = bytes(SUM_BYTES)
-OPEN, CLOSED, SCRUBBED = 0, 1, 2
+OPEN = 0
+CLOSED = 1
+SCRUBBED = 2
 ROLES = tuple(Role)
 
 
@@ -146,7 +148,8 @@ def upserts(mark: str) -> dict[type, str]:
     statements = {}
     for kind, table in TABLES.items():
         names = _columns(kind)
-        marks, changes = ", ".join([mark] * len(names)), ", ".join(f"{name} = excluded.{name}" for name in names[1:])
+        marks = ", ".join([mark] * len(names))
+        changes = ", ".join(f"{name} = excluded.{name}" for name in names[1:])
         insert = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608  our names
         statements[kind] = f"{insert} ON CONFLICT (number) DO UPDATE SET {changes}"  # nosec B608  our names
     return statements

@@ -30,7 +30,8 @@ class CollectedReports:
     """Run by the party: the reports of closed groups."""
 
     def __init__(self, store: ReportStore, folder: Location, engine: CountingEngine | None = None) -> None:
-        self._store, self._folder = store, folder
+        self._store = store
+        self._folder = folder
         self._engine = engine or EmbeddedEngine()
         self._exported: dict[ReportKind, Location] = {}
         self._turn = Lock()
@@ -55,7 +56,9 @@ class CollectedReports:
 
     def implausible(self, task: bytes, group: Group, counting: Counting, epsilon: Epsilon) -> int:
         """Return how many reports no honest device sends; where values are hashed, as the keys show it."""
-        oracle, found, reports = counting.oracle.over(epsilon, counting.slots), 0, 0
+        oracle = counting.oracle.over(epsilon, counting.slots)
+        found = 0
+        reports = 0
         for columns in self.reports(task, group, counting):
             found += oracle.surprising(columns, counting.keys)
             reports += len(columns[0])
@@ -106,7 +109,7 @@ class CollectedReports:
                 stored.put(file)
             check_content(stored, digest)  # before the store forgets what was sent
         except OSError as error:
-            raise StoreUnavailable(f"reports cannot be put into {folder}: {type(error).__name__}") from error
+            raise StoreUnavailable("reports_not_stored", folder=folder, name=type(error).__name__) from error
         return stored
 
     def _export(self, envelope: Envelope, kind: ReportKind, path: Path) -> None:
@@ -118,7 +121,7 @@ class CollectedReports:
                 for bodies in stretches:
                     writer.append(*batch_columns(Batch(envelope, tuple(bodies))))
         except OSError as error:
-            raise StoreUnavailable(f"reports cannot be exported: {error}") from error
+            raise StoreUnavailable("reports_not_exported", reason=error) from error
 
 
 def _envelope(task: bytes, group: Group, counting: Counting) -> Envelope:

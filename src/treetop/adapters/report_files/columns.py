@@ -29,21 +29,21 @@ def report_bytes(schema: pa.Schema) -> int:
 def to_arrow(columns: Sequence[NDArray[Any]], schema: pa.Schema) -> pa.Table:
     """Return the arrays as a table of the schema, or refuse arrays of another type or shape."""
     if len(columns) != len(schema) or len({len(column) for column in columns}) != 1:
-        raise InvalidInput(f"expected {len(schema)} columns of one length, found {[len(c) for c in columns]}")
+        raise InvalidInput("columns_uneven", number=len(schema), columns=[len(c) for c in columns])
     return pa.table([_arrow_column(*pair) for pair in zip(columns, schema, strict=True)], schema=schema)
 
 
 def refuse_out_of_range(columns: Sequence[NDArray[Any]], kind: ReportKind) -> None:
     """Refuse slots, buckets or bits that this kind does not have, so that they are never sealed."""
     if not kind.counting.in_range(tuple(columns), kind.slots):
-        raise InvalidInput(f"a report is outside the {kind.slots} slots of its kind")
+        raise InvalidInput("report_out_of_range", slots=kind.slots)
 
 
 def _arrow_column(column: NDArray[Any], field: pa.Field) -> pa.Array:
     dtype, row = numpy_form(field.type)
     if column.dtype != dtype or column.shape[1:] != row:
         found = f"{column.dtype} of shape {column.shape}"
-        raise InvalidInput(f"column {field.name!r} must be {dtype} in rows of shape {row}, found {found}")
+        raise InvalidInput("column_type", name=field.name, dtype=dtype, row=row, found=found)
     data = np.array(column, order="C")  # a copy: the caller may use the array again
     return pa.Array.from_buffers(field.type, len(data), [None, pa.py_buffer(data)])
 
@@ -62,7 +62,7 @@ def to_arrays(table: pa.Table) -> Columns:
 
 def _array(column: pa.Array) -> NDArray[Any]:
     if column.null_count:
-        raise InvalidInput("a report is missing")
+        raise InvalidInput("report_missing")
     dtype, row = numpy_form(column.type)
     values = np.frombuffer(column.buffers()[1], dtype=dtype).reshape(-1, *row)
     return values[column.offset : column.offset + len(column)]

@@ -30,11 +30,11 @@ class Candidates:
 
     def __post_init__(self) -> None:
         if self.keys.dtype != np.uint64 or self.keys.ndim != 1:
-            raise InvalidInput(f"keys must be a row of uint64, found {self.keys.dtype} of shape {self.keys.shape}")
+            raise InvalidInput("keys_malformed", dtype=self.keys.dtype, shape=self.keys.shape)
         if len(self.keys) and self.kind.counting.listed:
-            raise InvalidInput(f"{self.kind.oracle} counts its slots and takes no keys, found {len(self.keys)}")
+            raise InvalidInput("keys_not_taken", oracle=self.kind.oracle, number=len(self.keys))
         if self.bits is not None and len(self.keys):
-            raise InvalidInput(f"either keys are counted or all names of {self.bits} bits, found both")
+            raise InvalidInput("keys_and_names", bits=self.bits)
 
     def nothing(self) -> Tally:
         """Return the tally of no reports."""
@@ -89,7 +89,7 @@ def distinct(files: Sequence[Location]) -> list[Location]:
     times = Counter(file if isinstance(file, StoredObject) else Path(file).resolve() for file in files)
     for path, named in times.items():
         if named > 1:
-            raise InvalidInput(f"{path} is named twice and would be counted twice")
+            raise InvalidInput("file_named_twice", path=path)
     return list(times)
 
 
@@ -109,7 +109,8 @@ class EmbeddedEngine:
         if candidates.bits is not None:
             every_name: Tally = add_up_files(opened, candidates, candidates.bits).tally()
             return every_name
-        total, waiting = candidates.nothing(), deque[Future[Tally]]()
+        total = candidates.nothing()
+        waiting = deque[Future[Tally]]()
         pool = ThreadPoolExecutor(self.workers)
         try:
             for file in opened:

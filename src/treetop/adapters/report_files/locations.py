@@ -92,7 +92,7 @@ class ReportFolder(FileValue):
     def from_file(cls, value: Any, source: Source) -> "ReportFolder":
         """Read a path, which is relative to the settings, or an address."""
         if not isinstance(value, str) or not value:
-            raise InvalidInput(_EXPECTED)
+            raise InvalidInput("report_location_missing", expected=_EXPECTED)
         found = located(value)
         return cls(source.folder / found if isinstance(found, Path) else found)
 
@@ -106,7 +106,7 @@ def located(text: str) -> Location:
         return Path(text)
     found = _OBJECT.fullmatch(text)
     if found is None:
-        raise InvalidInput(f"{_EXPECTED}; found another address, which is not shown, as it may hold a secret")
+        raise InvalidInput("report_location_malformed", expected=_EXPECTED)
     return StoredObject(found["bucket"], found["key"].strip("/"))
 
 
@@ -138,6 +138,10 @@ def storage() -> Any:
     scheme, _, host = endpoint.rpartition("://")
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
     return fs.S3FileSystem(
-        region=region, endpoint_override=host or None, scheme=scheme or "https", background_writes=False,
-        connect_timeout=10, request_timeout=60,
-    )  # fmt: skip
+        region=region,
+        endpoint_override=host or None,
+        scheme=scheme or "https",
+        background_writes=False,
+        connect_timeout=10,
+        request_timeout=60,
+    )

@@ -62,4 +62,4 @@ def _parquet(path: Location) -> Any:
 
 def _same(what: str, expected: object, found: object) -> None:
     if expected != found:
-        raise InvalidInput(f"{what}: expected {expected}, found {found}")
+        raise InvalidInput("report_file_differs", what=what, expected=expected, found=found)

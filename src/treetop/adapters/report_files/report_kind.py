@@ -37,18 +37,19 @@ class ReportKind:
         oracle = find_oracle(self.oracle)
         for what, digest in (("task", self.task), ("domain", self.domain)):
             if not DIGEST.fullmatch(digest):
-                raise InvalidInput(f"a {what} is named by 64 hexadecimal digits, found {digest!r}")
+                raise InvalidInput("digest_malformed", what=what, digest=digest)
         if self.role not in ROLES:
             raise UnknownName("role", self.role, ROLES)
         if not oracle.has_slots(self.slots):
-            raise InvalidInput(f"{self.oracle} has {oracle.slots_rule} slots, found {self.slots}")
+            raise InvalidInput("report_kind_slots", oracle=self.oracle, slots_rule=oracle.slots_rule, slots=self.slots)
         if self.level < 1:
-            raise InvalidInput(f"levels are counted from 1, found {self.level}")
+            raise InvalidInput("report_kind_level", level=self.level)
 
     @classmethod
     def of(cls, envelope: Envelope) -> "ReportKind":
         """Return the kind of file that a batch belongs into."""
-        group, oracle = envelope.group, envelope.oracle.name
+        group = envelope.group
+        oracle = envelope.oracle.name
         return cls(envelope.task.hex(), group.level, oracle, envelope.slots, group.role.value, envelope.domain.hex())
 
     @cached_property
@@ -57,7 +58,8 @@ class ReportKind:
         return find_oracle(self.oracle).counting
 
 
-CONTENTS, SEAL = b"treetop.contents", b"treetop.seal"
+CONTENTS = b"treetop.contents"
+SEAL = b"treetop.seal"
 FORMAT = 1
 
 
@@ -86,11 +88,11 @@ def sealed(contents: Contents) -> dict[bytes, bytes]:
 def unsealed(metadata: Mapping[bytes, bytes] | None) -> Contents:
     """Return the contents that the metadata tell, or refuse metadata that were changed or are not ours."""
     if not metadata or CONTENTS not in metadata:
-        raise InvalidInput("not a file of reports")
+        raise InvalidInput("not_a_report_file")
     text = metadata[CONTENTS]
     if metadata.get(SEAL) != sha256(text).hexdigest().encode():
-        raise InvalidInput("its metadata were changed")
+        raise InvalidInput("report_file_metadata")
     content = json.loads(text)
     if content["format"] != FORMAT:
-        raise InvalidInput(f"expected format {FORMAT}, found {content['format']}")
+        raise InvalidInput("report_file_format", format=FORMAT, found=content["format"])
     return Contents(ReportKind(**content["kind"]), tuple(RowGroup(**group) for group in content["groups"]))

@@ -28,7 +28,8 @@ class ReportFileWriter:
     """A context manager that takes reports of one kind and leaves a sealed file, or none if anything fails."""
 
     def __init__(self, path: Path, kind: ReportKind, rows_per_group: int | None = None) -> None:
-        self.path, self.kind = Path(path), kind
+        self.path = Path(path)
+        self.kind = kind
         self._schema = schema_of(kind)
         self._rows_per_group = rows_per_group or min(MAX_ROWS, max(1, GROUP_BYTES // report_bytes(self._schema)))
         self._groups: list[RowGroup] = []

@@ -30,11 +30,9 @@ from treetop.adapters.sqlite.ownership import refuse_foreign
 from treetop.errors import StoreRefused, StoreUnavailable
 from treetop.secret_files import make_private, open_private
 
-_ONE, _ALL, _OF_TASK = (
-    selects("WHERE number = ?"),
-    selects("ORDER BY number"),
-    selects("WHERE task = ? ORDER BY number"),
-)
+_ONE = selects("WHERE number = ?")
+_ALL = selects("ORDER BY number")
+_OF_TASK = selects("WHERE task = ? ORDER BY number")
 _SAVE = upserts("?")
 _ERASE = {
     table: f"DELETE FROM {table} WHERE slot BETWEEN ? AND ?"  # noqa: S608  our own three names
@@ -46,7 +44,8 @@ class SqliteRows:
     """The `Rows` of one transaction; nobody else writes meanwhile."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._do, self._do_many = connection.execute, connection.executemany
+        self._do = connection.execute
+        self._do_many = connection.executemany
         self.written = False
 
     def state(self, kind: type[Kind], number: int) -> Kind:
@@ -146,9 +145,18 @@ _BODIES = """
     WHERE body.slot BETWEEN ? AND ? ORDER BY body.content
 """
 _PASSING = (
-    "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_BUSY", "SQLITE_LOCKED",
-    "SQLITE_NOMEM", "SQLITE_PROTOCOL", "SQLITE_PERM", "SQLITE_NOLFS", "SQLITE_INTERRUPT",
-)  # fmt: skip
+    "SQLITE_FULL",
+    "SQLITE_IOERR",
+    "SQLITE_READONLY",
+    "SQLITE_CANTOPEN",
+    "SQLITE_BUSY",
+    "SQLITE_LOCKED",
+    "SQLITE_NOMEM",
+    "SQLITE_PROTOCOL",
+    "SQLITE_PERM",
+    "SQLITE_NOLFS",
+    "SQLITE_INTERRUPT",
+)
 _LASTING = ("SQLITE_IOERR_SHORT_READ", "SQLITE_IOERR_CORRUPTFS", "SQLITE_IOERR_DATA")
 
 
@@ -156,7 +164,8 @@ class SqliteDatabase:
     """The `Database` of a party or server that keeps its own; calls of several threads take turns."""
 
     def __init__(self, path: Path, opening: Opening) -> None:
-        self._path, self._turn = path.resolve(), RLock()
+        self._path = path.resolve()
+        self._turn = RLock()
         self._lock = _Ownership(self._path)
         beside = self._path.with_name(self._path.name + ".commit")
         self._numbers = CommitNumbers(str(path), opening.commit_file or beside, opening)
@@ -217,7 +226,8 @@ class SqliteDatabase:
     def close(self) -> None:
         """Close the file and release its lock; again, nothing."""
         with self._turn:
-            connection, self._connection = self._connection, None
+            connection = self._connection
+            self._connection = None
             if connection is not None:
                 with suppress(sqlite3.Error):  # a damaged or full store must still be released
                     connection.close()
@@ -226,7 +236,7 @@ class SqliteDatabase:
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
-            raise StoreUnavailable(f"the store {self._path} was closed")
+            raise StoreUnavailable("store_closed_at", path=self._path)
         return self._connection
 
     def _stretches(self, statement: str, values: Sequence[int]) -> Iterator[Sequence[tuple[Any, ...]]]:
@@ -278,12 +288,12 @@ def _translated() -> Iterator[None]:
     except sqlite3.Error as error:
         name = getattr(error, "sqlite_errorname", "")
         if name.startswith(_PASSING) and name not in _LASTING:
-            raise StoreUnavailable(f"the store cannot be used: {error} ({name})") from error
+            raise StoreUnavailable("store_unusable", reason=f"{error} ({name})") from error
         raise RowDamaged(f"{error} ({name or type(error).__name__})") from error
     except UnicodeDecodeError as error:
         raise RowDamaged("a text is not UTF-8 any more") from error
     except OSError as error:
-        raise StoreUnavailable(f"the store cannot be used: {error}") from error
+        raise StoreUnavailable("store_unusable", reason=error) from error
 
 
 class _Ownership:
@@ -312,7 +322,7 @@ class _Ownership:
             if isinstance(error, BlockingIOError):
                 raise StoreRefused(str(path), "another process owns it; one SQLite file has one owner") from None
             if isinstance(error, OSError):
-                raise StoreUnavailable(f"the store {path} cannot be opened: {error}") from error
+                raise StoreUnavailable("store_not_opened", path=path, reason=error) from error
             raise
 
     def _take(self, path: Path) -> None:

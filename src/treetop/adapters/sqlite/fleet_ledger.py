@@ -33,7 +33,9 @@ class DeviceRecord:
     __slots__ = ("counter", "index", "ledger")
 
     def __init__(self, index: int, ledger: bytes | None = None, counter: int = 0) -> None:
-        self.index, self.ledger, self.counter = index, ledger, counter
+        self.index = index
+        self.ledger = ledger
+        self.counter = counter
 
     def load(self) -> bytes | None:
         """Return the ledger, or None on a new device."""
@@ -102,7 +104,7 @@ class FleetLedger:
         ((kept,),) = self._database.execute("SELECT value FROM facts WHERE name = ?", (name,))
         if kept != value:
             self.close()
-            raise InvalidInput(f"this state is of a fleet with {name} {kept}, found {value}: use another folder")
+            raise InvalidInput("fleet_state_differs", name=name, kept=kept, value=value)
 
     def records(self, indices: Sequence[int]) -> list[DeviceRecord]:
         """Return the records of some devices, new ones for devices that have none."""
@@ -118,7 +120,8 @@ class FleetLedger:
         judged: Iterable[tuple[DeviceRecord, ReportStatus]] = (),
     ) -> None:
         """Commit new reports and verdicts with the ledgers of their devices; durable once this returns."""
-        new, old = list(answered), list(judged)
+        new = list(answered)
+        old = list(judged)
         with self._transaction() as database:
             database.executemany(
                 "INSERT INTO reports VALUES (?, ?, ?, NULL)", [(task, record.index, batch) for record, batch in new]

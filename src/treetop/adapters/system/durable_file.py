@@ -27,7 +27,7 @@ def create_durably(path: Path, content: bytes) -> None:
         created = create_private(path)
     except OSError as reason:
         problem = "exists already" if isinstance(reason, FileExistsError) else f"cannot be made: {reason.strerror}"
-        raise InvalidInput(f"{path} {problem}: expected a new file") from None
+        raise InvalidInput("file_not_new", path=path, problem=problem) from None
     with created as file:
         file.write(content)
         file.flush()

@@ -34,7 +34,7 @@ class SigningKey:
 
     def __init__(self, seed: bytes) -> None:
         if len(seed) != SEED_BYTES:
-            raise InvalidInput(f"a signing key is {SEED_BYTES} bytes, found {len(seed)}")
+            raise InvalidInput("signing_key_length", seed_bytes=SEED_BYTES, number=len(seed))
         self._seed = seed
         self._key = _library(_ED25519).Ed25519PrivateKey.from_private_bytes(seed)
 
@@ -52,7 +52,7 @@ class SigningKey:
         try:
             content = read_secret(path)
         except OSError as reason:
-            raise InvalidInput(f"{path}: no signing key can be read: {reason.strerror}") from None
+            raise InvalidInput("signing_key_unreadable", path=path, reason=reason.strerror) from None
         text = content.decode("ascii", errors="replace").strip()
         return cls(bytes.fromhex(text) if _HEX_KEY.fullmatch(text.lower()) else _seed_of_pem(path, content))
 
@@ -77,9 +77,9 @@ def _seed_of_pem(path: Path, content: bytes) -> bytes:
         key = _library("hazmat.primitives.serialization").load_pem_private_key(content, password=None)
         seed: bytes = key.private_bytes_raw()
     except (ValueError, TypeError, AttributeError):
-        raise InvalidInput(f"{path}: expected 64 hexadecimal digits or an Ed25519 key in PEM") from None
+        raise InvalidInput("key_malformed", path=path) from None
     if len(seed) != SEED_BYTES or key.__class__.__name__ != "Ed25519PrivateKey":
-        raise InvalidInput(f"{path}: expected an Ed25519 key, found another kind")
+        raise InvalidInput("key_of_another_kind", path=path)
     return seed
 
 
@@ -89,9 +89,9 @@ class PinnedKeys:
     def __init__(self, keys: Iterable[str]) -> None:
         self.keys = tuple(key.strip().lower() for key in keys)
         if not self.keys or not all(map(_HEX_KEY.fullmatch, self.keys)):
-            raise InvalidInput("a server's public key is 64 hexadecimal digits, found something else")
+            raise InvalidInput("server_key_malformed")
         if any(_anybody_signs_for(bytes.fromhex(key)) for key in self.keys):
-            raise InvalidInput("a server's public key is one that anybody can sign for, such as 64 zeros")
+            raise InvalidInput("server_key_weak")
         public = _library(_ED25519).Ed25519PublicKey
         self._keys = tuple(public.from_public_bytes(bytes.fromhex(key)) for key in self.keys)
 

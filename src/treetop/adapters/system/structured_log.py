@@ -23,9 +23,11 @@ class StructuredLog:
     """Writes lines from any thread."""
 
     def __init__(self, stream: IO[str] | None = None, clock: ServiceClock | None = None) -> None:
-        self._stream, self._clock = stream or sys.stderr, clock or SystemClock()
+        self._stream = stream or sys.stderr
+        self._clock = clock or SystemClock()
         self._lock = Lock()
-        self._next_client_line, self._left_out = 0.0, 0
+        self._next_client_line = 0.0
+        self._left_out = 0
 
     def say(self, event: str, **fields: object) -> None:
         """Write a line about the service itself."""
@@ -38,11 +40,13 @@ class StructuredLog:
     def client(self, event: str, **fields: object) -> None:
         """Write a line about what a client did, or count it if there was one within the second."""
         with self._lock:
-            now, left_out = self._clock.monotonic(), self._left_out
+            now = self._clock.monotonic()
+            left_out = self._left_out
             if now < self._next_client_line:
                 self._left_out += 1
                 return
-            self._next_client_line, self._left_out = now + CLIENT_LINE_SECONDS, 0
+            self._next_client_line = now + CLIENT_LINE_SECONDS
+            self._left_out = 0
         self.say(event, **fields, left_out=left_out)
 
     def failure(self, event: str, error: BaseException, **fields: object) -> None:
@@ -68,4 +72,5 @@ def take_over(log: StructuredLog, *names: str) -> None:
     """Send the loggers of libraries to a structured log and nowhere else."""
     for name in names:
         logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [LibraryLog(log.client)], False
+        logger.handlers = [LibraryLog(log.client)]
+        logger.propagate = False

@@ -21,7 +21,7 @@ def perturb(oracle: str | Oracle, value: int, d: int, epsilon: float | str, repo
     reports x d bits, OLH seeds and buckets, with the value hashed as a key.
     """
     if reports < 0:
-        raise InvalidInput(f"reports must be 0 at least, found {reports}")
+        raise InvalidInput("reports_negative", reports=reports)
     return perturbed(find_oracle(oracle), value, d, Budget(str(epsilon)), reports, entropy=SystemEntropy())
 
 
@@ -29,7 +29,7 @@ def perturbed(oracle: Oracle, value: int, d: int, budget: Budget, reports: int, 
     """Run by simulated devices: as `perturb`, with the randomness passed in."""
     oracle.form(d)  # refuses a domain that is too small or too large
     if not 0 <= value < d:
-        raise InvalidInput(f"a value must be from 0 to d - 1 = {d - 1}, found {value}")
+        raise InvalidInput("value_out_of_range", d=d - 1, value=value)
     counting = oracle.over(Epsilon(budget.text), d)
     values = np.broadcast_to(np.array(value, dtype=np.uint32 if oracle.listed else np.uint64), reports)
     return counting.as_reports(counting.perturb(values, EntropyWords(entropy)))

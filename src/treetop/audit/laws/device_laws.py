@@ -59,7 +59,8 @@ def device_law_check(factory: DeviceFactory = Device) -> Check:
     """Check a whole device, with values inside and outside the candidates."""
     cases = [
         (budget, worst_odds(factory, audited(KRandomizedResponse(), budget, bits)))
-        for budget in (Budget("1"), Budget("4")) for bits in (1, 2)
-    ]  # fmt: skip
+        for budget in (Budget("1"), Budget("4"))
+        for bits in (1, 2)
+    ]
     claim = "a device's answer, or its silence, is never more than e^epsilon likelier for one value than another"
     return within("exact_device", claim, cases)

@@ -91,7 +91,8 @@ class Shape:
 
     def odds(self, face: DeviceFace) -> Odds:
         """Return the largest ratio of two probabilities of one output, under the thresholds of a face."""
-        widths, common = [end - start for start, end in edges(face)], lcm(*self.totals.values())
+        widths = [end - start for start, end in edges(face)]
+        common = lcm(*self.totals.values())
         weights = [prod(widths[i] for i in where) * (common // total) for where, total in self.totals.items()]
         worst = Odds(1, 1)
         for column in self.columns:
@@ -167,14 +168,17 @@ def conduct_of(face: DeviceFace, values: Sequence[Any]) -> Conduct | None:
     Each word in turn lies at both ends of each interval, which must give the same reports, while everything else that
     is drawn is as low as it can be, and then as high.
     """
-    bounds, words, found = edges(face), number_of_words(face), Conduct()
+    bounds = edges(face)
+    words = number_of_words(face)
+    found = Conduct()
     if any(start > end for start, end in bounds):
         return None
     for (side, rest), index in product((("lowest", 0), ("highest", WORDS - 1)), range(words)):
         for interval, (start, end) in enumerate(bounds):
             if start == end:
                 continue
-            before, after = [rest] * index, [rest] * (words - 1 - index)
+            before = [rest] * index
+            after = [rest] * (words - 1 - index)
             first, last = (_reports(face, values, [*before, at, *after], side) for at in (start, end - 1))
             if first is None or first != last:
                 return None

@@ -56,13 +56,15 @@ def exact_deltas(face: DeviceFace, values: Sequence[int], reports: int, odds: Se
 
     It is the sum of what is likelier under one value than `odds` times under the other.
     """
-    (laws, units), worst = classes(face, values), [0] * len(odds)
+    (laws, units) = classes(face, values)
+    worst = [0] * len(odds)
     for held in combinations_with_replacement(laws, reports - 1):
         others = reduce(with_report, held, {(0,) * len(laws[0]): 1})
         for one, other in permutations([with_report(others, law) for law in laws], 2):
             pairs = [(chance, other[seen]) for seen, chance in one.items()]
             for index, ratio in enumerate(odds):
-                top, bottom = ratio.numerator, ratio.denominator
+                top = ratio.numerator
+                bottom = ratio.denominator
                 excess = sum(max(bottom * chance - top * rest, 0) for chance, rest in pairs)
                 worst[index] = max(worst[index], excess)
     return [Fraction(excess, ratio.denominator * units**reports) for excess, ratio in zip(worst, odds, strict=True)]

@@ -21,8 +21,11 @@ from treetop.privacy.budget import Budget
 from treetop.privacy.randomness import WORDS
 
 SHIPPED: tuple[Oracle, ...] = (
-    KRandomizedResponse(), OptimizedUnaryEncoding(), OptimizedLocalHashing(), WalshHashing(),
-)  # fmt: skip
+    KRandomizedResponse(),
+    OptimizedUnaryEncoding(),
+    OptimizedLocalHashing(),
+    WalshHashing(),
+)
 BUDGETS = tuple(Budget(text) for text in ("0.5", "1", "4"))
 SIZES = (2, 4, 8, 64)
 REPORTS = 96

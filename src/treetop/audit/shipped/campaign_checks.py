@@ -30,13 +30,17 @@ SEQUENCES: dict[str, tuple[bytes, ...]] = {
 def weeks_of(rule: str) -> list[Scene]:
     """Return the scenes of a cycle's weeks, of tasks of three levels."""
     scene = three_levels(rule, "ids")
-    campaign, found = Campaign(template_of(scene.task), STARTS, weeks=WEEKS), list[Scene]()
+    campaign = Campaign(template_of(scene.task), STARTS, weeks=WEEKS)
+    found = list[Scene]()
     for week in range(WEEKS):
-        opens, ends = campaign.opens(0, week), campaign.ends(0, week)
+        opens = campaign.opens(0, week)
+        ends = campaign.ends(0, week)
         task = replace(
-            scene.task, name=campaign.task_name(0, week), campaign=campaign.week(0, week),
+            scene.task,
+            name=campaign.task_name(0, week),
+            campaign=campaign.week(0, week),
             deadlines=Deadlines(opens, ends, ends),
-        )  # fmt: skip
+        )
         lists = {
             group: replace(listed, question=replace(listed.question, task=task.digest))
             for group, listed in scene.lists.items()
@@ -49,7 +53,9 @@ def through_a_cycle(
     runs: DeviceRuns, scenes: Sequence[Scene], items: Sequence[bytes], seed: int
 ) -> tuple[list[Seen], Fraction]:
     """Run a device in every week, and again a day later; return what was seen, and what the cycle cost."""
-    folder, clock, seen = runs.new_folder(), AuditClock(), list[Seen]()
+    folder = runs.new_folder()
+    clock = AuditClock()
+    seen = list[Seen]()
     for scene, item in zip(scenes, items, strict=True):
         for again in range(2):
             clock.time = scene.task.deadlines.opens + again * DAY

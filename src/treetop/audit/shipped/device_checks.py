@@ -71,7 +71,8 @@ def set_checks(runs: DeviceRuns, rules: Iterable[str], streams: int) -> list[Che
     """Check the same of sets: of none, one, m, more than m items, of repeated ones and of items without a code."""
     silent = alike = bytes_read = again = 0
     for rule in rules:
-        folder, sent = runs.new_folder(), set[bytes]()
+        folder = runs.new_folder()
+        sent = set[bytes]()
         for seed, (held, faults) in enumerate(zip(SETS.values(), (*FAILURES, ()), strict=False)):
             last = runs.run(about_sets(rule)[0], held, folder=folder, seed=seed, faults=faults)
             sent.update(last.batches)
@@ -103,7 +104,8 @@ def one_report_check(runs: DeviceRuns, rules: Iterable[str]) -> Check:
     """Check that a device whose deliveries fail, and which starts again with another item, has one report ever."""
     most = lost = 0
     for rule in rules:
-        scene, folder = three_levels(rule, "ids"), runs.new_folder()
+        scene = three_levels(rule, "ids")
+        folder = runs.new_folder()
         patient = runs.run(scene, ITEMS["short"], faults=("drop", "lose", "busy"), retry=PATIENT)
         sent: list[bytes] = []
         for place, faults in enumerate((*FAILURES, ())):
@@ -173,9 +175,11 @@ def list_check(runs: DeviceRuns, rules: Iterable[str], sizes: Sequence[int] = LI
             scene = one_list(rule, slots)
             ((group, listed),) = scene.lists.items()
             first = listed.question.prefixes[0] << BITS - listed.question.length
-            face, refused = scene.oracle_and_face(group)[1], set[bool]()
+            face = scene.oracle_and_face(group)[1]
+            refused = set[bool]()
             for number, word in enumerate(edge_words(face)):
-                words, item = [word] * number_of_words(face), "no code" if number % 2 else str(first)
+                words = [word] * number_of_words(face)
+                item = "no code" if number % 2 else str(first)
                 (script,) = scripts(face, words, 0, "highest" if number % 2 else "lowest")
                 seen = runs.run(scene, item.encode(), script=script, max_delay=0)
                 refuses = slots < ALWAYS_ANSWERED and seen.outcome == "QuestionRefused" and not seen.batches

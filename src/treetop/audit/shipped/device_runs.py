@@ -81,7 +81,9 @@ class DeviceRuns:
     """Runs shipped devices in folders of their own."""
 
     def __init__(self, server: Loopback, folder: Path) -> None:
-        self._server, self._folder, self._number = server, folder, count()
+        self._server = server
+        self._folder = folder
+        self._number = count()
         self._disks: dict[Path, FlushedFolder] = {}
 
     def new_folder(self) -> Path:
@@ -120,11 +122,17 @@ class DeviceRuns:
             try:
                 with closing(DeviceState(home, clock=clock)) as state:
                     outcome: object = SingleDevice(
-                        client=client, trusted=TrustedTask.of(client.task(digest), digest, PARTY, KEY),
-                        ticket=party.ticket(SERIAL), state=state, items=own_items, entropy=SystemEntropy(),
-                        say=lambda _: None, max_delay=max_delay, sleep=machine.sleep,
+                        client=client,
+                        trusted=TrustedTask.of(client.task(digest), digest, PARTY, KEY),
+                        ticket=party.ticket(SERIAL),
+                        state=state,
+                        items=own_items,
+                        entropy=SystemEntropy(),
+                        say=lambda _: None,
+                        max_delay=max_delay,
+                        sleep=machine.sleep,
                         holds_set=not isinstance(item, bytes),
-                    ).run()  # fmt: skip
+                    ).run()
             except Exception as error:  # whatever ends a run, the party and the machine have seen what they have seen
                 outcome = type(error).__name__
         return Seen(outcome, party.arrivals, machine, at_reading)

@@ -71,7 +71,8 @@ def one_report_check(runs: FleetRuns, rules: Iterable[str]) -> Check:
     """Check that devices whose uploads fail, and which start again with other items, have one report each ever."""
     most = lost = 0
     for rule in rules:
-        scene, folder = three_levels(rule, "ids"), runs.new_folder()
+        scene = three_levels(rule, "ids")
+        folder = runs.new_folder()
         sent: dict[bytes, set[bytes]] = defaultdict(set)
         for place, faults in enumerate((*FAILURES, ())):
             seen = runs.run(scene, KINDS[place:], folder=folder, seed=place, faults=faults)

@@ -87,16 +87,23 @@ class FleetRuns:
     """Runs shipped fleets in folders of their own."""
 
     def __init__(self, server: Loopback, folder: Path) -> None:
-        self._server, self._folder, self._number = server, folder, count()
+        self._server = server
+        self._folder = folder
+        self._number = count()
 
     def new_folder(self) -> Path:
         """Return a folder that is not there yet."""
         return self._folder / f"fleet {next(self._number)}"
 
     def run(
-        self, scene: Scene, items: Sequence[bytes | Sequence[bytes]], *, folder: Path | None = None, seed: int = 0,
+        self,
+        scene: Scene,
+        items: Sequence[bytes | Sequence[bytes]],
+        *,
+        folder: Path | None = None,
+        seed: int = 0,
         faults: Sequence[Fault] = (),
-    ) -> FleetSeen:  # fmt: skip
+    ) -> FleetSeen:
         """Run a fleet once, as `treetop device fleet` does; its devices hold the items, or the sets, in turn."""
         home = folder or self.new_folder()
         home.mkdir(parents=True, exist_ok=True)
@@ -104,10 +111,16 @@ class FleetRuns:
         party = RecordingParty(scene.task, scene.lists, scene.items, list(faults), lambda: files_of(home))
         self._server.party = party
         plan = FleetPlan(
-            url=self._server.url, task=scene.task.digest, party=PARTY, state=home, verifier=KEY,
+            url=self._server.url,
+            task=scene.task.digest,
+            party=PARTY,
+            state=home,
+            verifier=KEY,
             tickets=[party.ticket(serial).to_bytes() for serial in range(DEVICES)],
-            batch=BATCH, connections=1, retry=ONE_TRY,
-        )  # fmt: skip
+            batch=BATCH,
+            connections=1,
+            retry=ONE_TRY,
+        )
         held = _held(items)
         with machine.watching(), opened_databases() as databases:
             try:
@@ -116,7 +129,8 @@ class FleetRuns:
                     outcome: object = verdicts.get("accepted", 0) + verdicts.get("replayed", 0)
                     synchronous = [int(each.execute("PRAGMA synchronous").fetchone()[0]) for each in databases]
             except Exception as error:  # whatever ends a run, the party has seen what it has seen
-                outcome, synchronous = type(error).__name__, []
+                outcome = type(error).__name__
+                synchronous = []
         return FleetSeen(outcome, party.arrivals, machine, synchronous)
 
 

@@ -160,9 +160,11 @@ def _as_json(content: object) -> Answer:
 def _offered(listed: PublishedList) -> dict[str, object]:
     group = listed.question.group
     return {
-        "level": group.level, "role": _ROLES.index(group.role), "state": "open",
+        "level": group.level,
+        "role": _ROLES.index(group.role),
+        "state": "open",
         "digest": listed.question.digest.hex(),
-    }  # fmt: skip
+    }
 
 
 class Loopback:
@@ -215,7 +217,7 @@ def loopback() -> Iterator[Loopback]:
     try:
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     except OSError as error:
-        raise InvalidInput(f"the audit needs a port of 127.0.0.1, found none: {error.strerror}") from None
+        raise InvalidInput("audit_port", reason=error.strerror) from None
     server.daemon_threads = True
     here = Loopback(f"http://127.0.0.1:{server.server_port}")
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})

@@ -33,19 +33,31 @@ ALWAYS_ANSWERED = 17
 """Shorter lists a device may refuse, if it does so whatever it holds."""
 
 ITEMS: dict[str, bytes] = {
-    "short": b"7", "digits": b"65535", "word": b"cherry", "text": "Äpfel, 2 kg".encode(), "empty": b"",
-    "zero byte": b"a\0b", "long number": b"9" * 1_000, "long text": b"x" * 20_000,
-    "not UTF-8": b"\xff\xfe7", "half a character": "Ä".encode()[:1],
-}  # fmt: skip
+    "short": b"7",
+    "digits": b"65535",
+    "word": b"cherry",
+    "text": "Äpfel, 2 kg".encode(),
+    "empty": b"",
+    "zero byte": b"a\0b",
+    "long number": b"9" * 1_000,
+    "long text": b"x" * 20_000,
+    "not UTF-8": b"\xff\xfe7",
+    "half a character": "Ä".encode()[:1],
+}
 """What a user may hold: every encoding has a code for some of them and none for others."""
 ENCODINGS = ("ids", "text", "words", "hashed")
 READABLE = ("short", "digits", "word", "text", "empty", "long number")
 ITEMS_PER_USER = 3
 SETS: dict[str, tuple[bytes, ...]] = {
-    "nothing": (), "one": (b"7",), "three": (b"7", b"65535", b"12"), "more": (b"7", b"65535", b"12", b"300", b"301"),
-    "repeated": (b"7", b"12", b"7", b"7", b"12"), "not one with a code": (b"cherry", b"x" * 20_000, b"\xff\xfe7"),
-    "some without a code": (b"7", b"cherry", b"\xff\xfe7", b"12"), "hundreds": tuple(b"%d" % n for n in range(300)),
-}  # fmt: skip
+    "nothing": (),
+    "one": (b"7",),
+    "three": (b"7", b"65535", b"12"),
+    "more": (b"7", b"65535", b"12", b"300", b"301"),
+    "repeated": (b"7", b"12", b"7", b"7", b"12"),
+    "not one with a code": (b"cherry", b"x" * 20_000, b"\xff\xfe7"),
+    "some without a code": (b"7", b"cherry", b"\xff\xfe7", b"12"),
+    "hundreds": tuple(b"%d" % n for n in range(300)),
+}
 """What a user may hold where tasks are about sets."""
 
 
@@ -76,13 +88,15 @@ class Scene:
 
         The item is looked up or hashed here, whatever codec a device has.
         """
-        bits, encoding = self.task.lengths[1], self.task.encoding
+        bits = self.task.lengths[1]
+        encoding = self.task.encoding
         if self.items is not None:
             return self.items.items.index(item) if item in self.items.items else no_name(bits)
         if encoding.name == "ids":
             return int(item) if item.isdigit() and int(item) < 1 << bits else no_name(bits)
         digest = blake2b(normalised(item, ("casefold",)).encode(), key=encoding.hash_key.encode()).digest()
-        name, chunk = int.from_bytes(digest, "big") >> (8 * len(digest) - bits), group.level - 2
+        name = int.from_bytes(digest, "big") >> (8 * len(digest) - bits)
+        chunk = group.level - 2
         if chunk < 0:
             return name
         return chunk_key(name, chunk, chunks_of(normalised(item, ("casefold",)).encode(), chunk + 1)[chunk], bits)
@@ -115,10 +129,12 @@ class Scene:
         if self.task.reports == "names":
             named = Envelope(self.task.digest, group, NO_DOMAIN, oracle, face.slots)
             return encoded_batch(named, [face.draw(entropy).report(self.name_key(group, item))])
-        code, length = self.code(item), self.task.lengths[group.level]
+        code = self.code(item)
+        length = self.task.lengths[group.level]
         prefix = None if code is None else code >> BITS - length
         if self.task.one_shot:
-            domain, held = NO_DOMAIN, key_of(prefix)
+            domain = NO_DOMAIN
+            held = key_of(prefix)
         else:
             question = self.lists[group].question
             domain = question.digest
@@ -129,7 +145,8 @@ class Scene:
 
 def three_levels(rule: str, encoding: str) -> Scene:
     """Return a task with several levels, the weights of which differ, and lists that hold some of the items."""
-    lengths, levels = (0, 8, 12, BITS), (1, 2, 3)
+    lengths = (0, 8, 12, BITS)
+    levels = (1, 2, 3)
     groups = tuple(WeightedGroup(Group(level), level) for level in levels)
     codec = Encoding(encoding, "audit" if CODECS[encoding].hashes else "")
     task = DeviceTask("audit", "audit", BUDGET, rule, 10, lengths, groups, encoding=codec, parties=(PARTY,))
@@ -155,15 +172,22 @@ def naming(rule: str) -> list[Scene]:
     return [
         Scene(
             DeviceTask(
-                f"audit of names, {encoding}", "audit", BUDGET, rule, 10, lengths,
+                f"audit of names, {encoding}",
+                "audit",
+                BUDGET,
+                rule,
+                10,
+                lengths,
                 tuple(WeightedGroup(Group(level), level) for level in range(1, len(lengths))),
                 encoding=Encoding(encoding, "audit", "casefold") if encoding == "hashed" else Encoding(encoding),
-                reports="names", item_list="" if items is None else items.digest, parties=(PARTY,),
+                reports="names",
+                item_list="" if items is None else items.digest,
+                parties=(PARTY,),
             ),
             items=items,
         )
         for lengths, encoding, items in cases
-    ]  # fmt: skip
+    ]
 
 
 def about_sets(rule: str) -> list[Scene]:
@@ -181,7 +205,8 @@ def scenes_of(rule: str, encodings: Sequence[str]) -> list[Scene]:
 
 def one_list(rule: str, slots: int) -> Scene:
     """Return a task whose devices are all asked about one list of d slots, the dummy counted; d is 5 at least."""
-    group, lengths = Group(2), (0, 8, 9, BITS)
+    group = Group(2)
+    lengths = (0, 8, 9, BITS)
     task = DeviceTask(
         f"audit {slots}", "audit", BUDGET, rule, 10, lengths, (WeightedGroup(group, 1),), parties=(PARTY,)
     )

@@ -76,7 +76,8 @@ class WatchedMachine:
     def __init__(self, disk: FlushedFolder, seed: int = 0, script: bytes | None = None) -> None:
         """Take the device's folder, and what is random: a stream by its seed, or the first bytes themselves."""
         self.disk = disk
-        self._seed, self._script = seed, script
+        self._seed = seed
+        self._script = script
         self.given: list[bytes] = []
         """Random bytes of the operating system, as they were asked for."""
         self.reads: list[bytes] = []
@@ -99,16 +100,19 @@ class WatchedMachine:
 
         Threads that were there before are none of the device's, and are left alone.
         """
-        others, shipped_read = set(enumerate_threads()) - {current_thread()}, SystemEntropy.read
+        others = set(enumerate_threads()) - {current_thread()}
+        shipped_read = SystemEntropy.read
 
         def read(entropy: SystemEntropy, count: int) -> bytes:
             _append(self.reads, shipped_read(entropy, count))
             return self.reads[-1]
 
         stand_ins = (
-            (os, "urandom", self.urandom), (os, "fsync", self.disk.fsync), (time, "sleep", self.sleep),
+            (os, "urandom", self.urandom),
+            (os, "fsync", self.disk.fsync),
+            (time, "sleep", self.sleep),
             (SystemEntropy, "read", read),
-        )  # fmt: skip
+        )
         with ExitStack() as undo:
             for owner, name, stand_in in stand_ins:
                 undo.callback(setattr, owner, name, getattr(owner, name))
@@ -121,14 +125,16 @@ class WatchedMachine:
 
         Every read begins where the one before ended, or at the beginning of a later answer.
         """
-        given, place = iter(self.given), 0
+        given = iter(self.given)
+        place = 0
         current = b""
         for part in self.reads:
             while not current.startswith(part, place):
                 following = next(given, None)
                 if following is None:
                     return False
-                current, place = following, 0
+                current = following
+                place = 0
             place += len(part)
         return True
 

@@ -32,7 +32,7 @@ def read_lists(
     """Return the list that is given, by its option, put through the steps that devices put their item through."""
     words = word_list_of(word_list, word_list_order)
     if catalogue is not None and words is not None:
-        raise InvalidInput("with a catalogue nothing is read from a word list: leave one of them out")
+        raise InvalidInput("catalogue_and_word_list")
     known = words if catalogue is None else load_catalogue(catalogue)
     if known is None:
         return {}
@@ -132,34 +132,44 @@ def client_of(server: str, key_file: Path, ca: Path | None) -> ServerClient:
     try:
         key = read_secret(key_file).decode("ascii").strip()
     except OSError as reason:
-        raise InvalidInput(f"--key-file {key_file} cannot be read: {reason.strerror}") from None
+        raise InvalidInput("key_file_unreadable", key_file=key_file, reason=reason.strerror) from None
     except UnicodeDecodeError:
-        raise InvalidInput(f"--key-file {key_file}: expected a key in ASCII, found something else") from None
+        raise InvalidInput("key_file_not_ascii", key_file=key_file) from None
     if not key:
-        raise InvalidInput(f"--key-file {key_file}: expected a key, the file is empty")
+        raise InvalidInput("key_file_empty", key_file=key_file)
     return ServerClient(RetryingConnection(server, ca), key)
 
 
 def asked_question(client: ServerClient, question: dict[str, Any]) -> dict[str, Any]:
     """Return a question as the server's API takes it; lists that it names are put there first."""
-    central = asked_guarantee(
-        question["trust"], question["central_epsilon"], question["delta"], question["epsilon"]
-    )  # fmt: skip
+    central = asked_guarantee(question["trust"], question["central_epsilon"], question["delta"], question["epsilon"])
     lists = read_lists(*(question[name] for name in LIST_OPTIONS))
     same = (
-        "name", "attribute", "k", "mechanism", "oracle", "encoding", "strategy", "text_recovery", "items_per_user",
-        "reading", "max_times_expected", "policy",
-    )  # fmt: skip
+        "name",
+        "attribute",
+        "k",
+        "mechanism",
+        "oracle",
+        "encoding",
+        "strategy",
+        "text_recovery",
+        "items_per_user",
+        "reading",
+        "max_times_expected",
+        "policy",
+    )
     return {
-        **{name: question[name] for name in same}, "settings": read_settings(question["settings"]),
-        "normalise": question["normalise"] or "", "central": central and vars(central),
+        **{name: question[name] for name in same},
+        "settings": read_settings(question["settings"]),
+        "normalise": question["normalise"] or "",
+        "central": central and vars(central),
         **({} if question["epsilon"] is None else {"epsilon": question["epsilon"]}),
         **{option: client.keep_list(listed) for option, listed in lists.items()},
         "parties": question["parties"].split(",") if question["parties"] else [],
         "expected": read_expected(question["expected"] or ()),
         "patience": seconds_of("--patience", question["patience"]),
         "least": {"estimate": question["min_reports"], "validation": question["min_validation"]},
-    }  # fmt: skip
+    }
 
 
 def read_expected(pairs: Iterable[str]) -> dict[str, int]:
@@ -168,8 +178,8 @@ def read_expected(pairs: Iterable[str]) -> dict[str, int]:
     for pair in pairs:
         name, _, users = pair.rpartition("=")
         if not name or not (users.isascii() and users.isdigit()):
-            raise InvalidInput(f"--expected expects NAME=USERS, found {pair!r}")
+            raise InvalidInput("expected_malformed", pair=pair)
         if name in expected:
-            raise InvalidInput(f"--expected names {name!r} twice")
+            raise InvalidInput("expected_twice", name=name)
         expected[name] = int(users)
     return expected

@@ -75,7 +75,8 @@ def start(
 ) -> None:
     """Start a campaign on a running server: it asks by itself from now on, one week after the other."""
     target = checked_target(output, PLAIN_FORMATS)
-    span, first = SPANS.get(every) or seconds_of("--every", every), _second_of(starts)
+    span = SPANS.get(every) or seconds_of("--every", every)
+    first = _second_of(starts)
     with closing(client_of(server, key_file, ca)) as client:
         asked = asked_question(client, question)
         shown = client.start_campaign(asked | {"every": span, "weeks": cycle, "cycles": cycles, "starts": first})
@@ -127,7 +128,7 @@ def _second_of(starts: str) -> int:
     try:
         found = datetime.fromisoformat(starts)
     except ValueError:
-        raise InvalidInput(f"--starts expects now, or a time such as 2027-01-04T00:00Z, found {starts!r}") from None
+        raise InvalidInput("starts_malformed", starts=starts) from None
     return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
 
 
@@ -147,9 +148,7 @@ def smallest_share(shown: dict[str, Any]) -> float | None:
     """
     users = [-(-shown["expected"].get(party, 0) // shown["weeks"]) for party in shown["parties"]]
     size = max(shown["listed"], shown["k"])
-    parameters = SummedParameters(
-        shown["k"], Epsilon(shown["epsilon"]), items_per_user=shown["items_per_user"] or 1
-    )  # fmt: skip
+    parameters = SummedParameters(shown["k"], Epsilon(shown["epsilon"]), items_per_user=shown["items_per_user"] or 1)
     mode = mode_of(shown["mechanism"], shown["encoding"], parameters, Lists(size, size))
     if mode is None or not all(users):
         return None
@@ -209,9 +208,13 @@ def _show_week(shown: dict[str, Any], week: dict[str, Any]) -> None:
     for rank, row in enumerate(week["items"], start=1):
         mark = MARKS[True] if row["significant"] else ""
         table.add_row(
-            str(rank), row["item"], rounded(row["count"], row["stderr"]), f"{row['frequency']:.2%}", mark,
+            str(rank),
+            row["item"],
+            rounded(row["count"], row["stderr"]),
+            f"{row['frequency']:.2%}",
+            mark,
             CHANGES.get(row["change"], ""),
-        )  # fmt: skip
+        )
     if week["items"]:
         out.print(fitted(table))
     if week["gone"]:

@@ -123,11 +123,13 @@ def device(
             return
         for option, path in (("--item-file", item_file), ("--items", items)):
             if ticket_file == path == STANDARD_INPUT:
-                raise InvalidInput(f"expected one of --ticket-file and {option} on standard input, found both")
+                raise InvalidInput("ticket_and_standard_input", option=option)
         read_items = item_source(item or (), item_env, item_file, items)
         with closing(PartyClient(RetryingConnection(given("--party", party), ca))) as client:
-            digest, keys = digest_of(task), PinnedKeys(given("--server-key", server_key))
-            own, trusted = ticket_in(ticket_file), _trusted_task(client, digest, party_name, keys)
+            digest = digest_of(task)
+            keys = PinnedKeys(given("--server-key", server_key))
+            own = ticket_in(ticket_file)
+            trusted = _trusted_task(client, digest, party_name, keys)
             say = partial(out.print, soft_wrap=True)
             sets = items is not None  # whatever the file holds: how many items she has must not show
             SingleDevice(client, trusted, own, kept, read_items, SystemEntropy(), say, max_delay, wait, sets).run()
@@ -138,7 +140,7 @@ def _trusted_task(client: PartyClient, digest: bytes, party: str | None, keys: P
     document = client.task(digest)
     parties = checked_task(document, keys).parties
     if party is None and len(parties) != 1:
-        raise InvalidInput(f"--party-name is needed: the task has {len(parties)} parties")
+        raise InvalidInput("party_name_needed", number=len(parties))
     return TrustedTask.of(document, digest, parties[0] if party is None else party, keys)
 
 
@@ -150,15 +152,15 @@ def item_source(
     Bytes that are not UTF-8 become lone surrogates, as in `--item` and `--item-env`: such an item is none of a task's.
     """
     if bool(items) + sum(source is not None for source in (name, path, lines)) != 1:
-        raise InvalidInput("expected one of --item, --item-env, --item-file and --items")
+        raise InvalidInput("item_option_needed")
     if len(items) > 1:
-        raise InvalidInput("expected --item once, found it several times: a set, of any size, is given by --items")
+        raise InvalidInput("item_given_twice")
     if name is not None and name not in os.environ:
-        raise InvalidInput(f"--item-env: there is no environment variable {name}")
+        raise InvalidInput("item_env_missing", name=name)
     for option, file in (("--item-file", path), ("--items", lines)):
         if file is not None and file != STANDARD_INPUT:
             if not (file.is_file() and os.access(file, os.R_OK)):
-                raise InvalidInput(f"{option}: there is no file {file} that can be read")
+                raise InvalidInput("option_file_missing", option=option, file=file)
             check_private(file)
     if lines is not None:
         return lambda: [line.decode("utf-8", "surrogateescape") for line in _first_lines(lines)]
@@ -172,7 +174,8 @@ def _first_lines(path: Path) -> list[bytes]:
 
     Of a line that is too long, enough is kept to see that.
     """
-    most, found = LONGEST_ITEM + len(b"\r\n"), list[bytes]()
+    most = LONGEST_ITEM + len(b"\r\n")
+    found = list[bytes]()
     with nullcontext(sys.stdin.buffer) if path == STANDARD_INPUT else path.open("rb") as file:
         while len(found) < LARGEST_SET and (line := file.readline(most + 1)):
             found += filter(None, [line.rstrip(b"\r\n")[: LONGEST_ITEM + 1]])
@@ -191,7 +194,8 @@ def _first_bytes(path: Path) -> bytes:
 
 def _show_status(state: DeviceState) -> None:
     """Print what has been spent in all, about what, and what was sent when, without any value."""
-    ledger, events = state.ledger, state.events()
+    ledger = state.ledger
+    events = state.events()
     for line in budget_lines(ledger):
         out.print(line, soft_wrap=True)
     if not ledger.entries:
@@ -207,9 +211,13 @@ def _show_status(state: DeviceState) -> None:
         task = entry.task.hex()
         report = "delivered" if entry.delivered else "made" if entry.sent else "reserved"
         table.add_row(
-            f"{task[:12]} {names.get(task, '')}".strip(), entry.attribute, f"{float(entry.epsilon):g}",
-            str(entry.group.level), report, f"{sent[task]:%Y-%m-%d %H:%M:%S UTC}" if task in sent else "-",
-        )  # fmt: skip
+            f"{task[:12]} {names.get(task, '')}".strip(),
+            entry.attribute,
+            f"{float(entry.epsilon):g}",
+            str(entry.group.level),
+            report,
+            f"{sent[task]:%Y-%m-%d %H:%M:%S UTC}" if task in sent else "-",
+        )
     out.print(table)
 
 
@@ -218,7 +226,8 @@ def budget_lines(ledger: Ledger) -> Iterator[str]:
     if not ledger.charges:
         yield "Nothing was answered yet, nothing was spent."
         return
-    caps, spent = ledger.caps, ledger.spent
+    caps = ledger.caps
+    spent = ledger.spent
     yield f"Epsilon {_number(spent)} of {_number(caps.lifetime)} spent in all; asked about {ledger.attribute!r} only."
     within = ledger.in_window
     counted = sum((charge.epsilon for charge in within), start=Fraction(0))

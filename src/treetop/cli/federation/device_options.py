@@ -42,18 +42,20 @@ LifetimeCap = Annotated[str, typer.Option("--lifetime-cap", help="The most that 
 WindowCap = Annotated[
     str | None,
     typer.Option(
-        "--window-cap", help="The most that all tasks answered and cycles begun within a window may cost.",
+        "--window-cap",
+        help="The most that all tasks answered and cycles begun within a window may cost.",
         show_default="4, or the cap of one task where that is more",
     ),
-]  # fmt: skip
+]
 WindowDays = Annotated[int, typer.Option("--window-days", min=1, help="Days after which what was spent is renewed.")]
 Attribute = Annotated[
     str | None,
     typer.Option(
-        "--attribute", help="What the item is; tasks about anything else are refused.",
+        "--attribute",
+        help="What the item is; tasks about anything else are refused.",
         show_default="that of the first task answered",
     ),
-]  # fmt: skip
+]
 LeastSlots = Annotated[
     int,
     typer.Option("--least-slots", min=2, help="Answer no candidate list shorter than this, 'none of these' counted."),
@@ -63,14 +65,18 @@ LeastSlots = Annotated[
 def given(option: str, value: Value | None) -> Value:
     """Return the value of an option, or say that it is needed."""
     if value is None:
-        raise InvalidInput(f"{option} is needed")
+        raise InvalidInput("option_needed", option=option)
     return value
 
 
 def caps_of(
-    per_task: str, lifetime: str, attribute: str | None = None, least_slots: int = MIN_SLOTS,
-    window: str | None = None, window_days: int = WINDOW_DAYS,
-) -> Caps:  # fmt: skip
+    per_task: str,
+    lifetime: str,
+    attribute: str | None = None,
+    least_slots: int = MIN_SLOTS,
+    window: str | None = None,
+    window_days: int = WINDOW_DAYS,
+) -> Caps:
     """Read what a device's owner allows; what she allows for one task she allows within a window."""
     given_caps = ", ".join(repr(cap) for cap in (per_task, lifetime, window) if cap is not None)
     try:
@@ -78,11 +84,11 @@ def caps_of(
         window_cap = max(Caps().window, task_cap) if window is None else Fraction(window)
         caps = Caps(task_cap, Fraction(lifetime), attribute, least_slots, window_cap, window_days * DAY)
     except (ValueError, ZeroDivisionError):
-        raise InvalidInput(f"caps must be decimal numbers, found {given_caps}") from None
+        raise InvalidInput("caps_not_decimal", given_caps=given_caps) from None
     if min(caps.per_task, caps.lifetime, caps.window) <= 0:
-        raise InvalidInput(f"caps must be above 0, found {given_caps}")
+        raise InvalidInput("caps_not_positive", given_caps=given_caps)
     if attribute is not None and not normalised(attribute):
-        raise InvalidInput(f"--attribute: expected a name that can be seen, found {attribute!r}")
+        raise InvalidInput("attribute_hidden", attribute=attribute)
     return caps
 
 
@@ -95,7 +101,7 @@ def ticket_in(path: Path | None) -> Ticket:
     """Read the one ticket of a file, or of standard input where it is called -."""
     found = tickets_in("--ticket-file", given("--ticket-file", path))
     if len(found) != 1:
-        raise InvalidInput(f"--ticket-file {path}: expected one ticket, found {len(found)}")
+        raise InvalidInput("ticket_file_count", path=path, number=len(found))
     return found[0]
 
 
@@ -104,7 +110,7 @@ def tickets_in(option: str, path: Path) -> list[Ticket]:
     try:
         content = sys.stdin.buffer.read() if path == STANDARD_INPUT else read_secret(path)
     except OSError as reason:
-        raise InvalidInput(f"{option} {path} cannot be read: {reason.strerror}") from None
+        raise InvalidInput("option_file_unreadable", option=option, path=path, reason=reason.strerror) from None
     lines = content.decode("ascii", errors="replace").split()
     return [
         Ticket.from_bytes(hexadecimal(f"{option} {path}, line {number}", line, TICKET_BYTES))

@@ -90,12 +90,12 @@ def fleet(
     read: ReadOptions,
 ) -> None:
     """Play many users of one party with the real device code; killed and started again, it goes on."""
-    source, name, url = given("--data", data), given("--party-name", party_name), given("--party", party)
-    file, kept, keys = (
-        given("--tickets", tickets),
-        given("--state", state),
-        PinnedKeys(given("--server-key", server_key)),
-    )
+    source = given("--data", data)
+    name = given("--party-name", party_name)
+    url = given("--party", party)
+    file = given("--tickets", tickets)
+    kept = given("--state", state)
+    keys = PinnedKeys(given("--server-key", server_key))
     caps = caps_of(epsilon_cap, lifetime_cap, attribute, least_slots, window_cap, window_days)
     target = checked_target(output, PLAIN_FORMATS)
 
@@ -115,9 +115,9 @@ def fleet(
     if not follow_party:
         play(digest_of(task), file)
     elif task is not None:
-        raise InvalidInput("--follow answers every task that it has tickets for: leave --task out")
+        raise InvalidInput("follow_with_task")
     elif not file.is_dir():
-        raise InvalidInput(f"--follow expects --tickets to be a folder with a file for each task, found {file}")
+        raise InvalidInput("follow_needs_folder", file=file)
     else:
         follow(url, ca, file, play)
 
@@ -133,13 +133,15 @@ def _progress_bar(devices: int) -> Iterator[Callable[[FleetProgress], None]]:
 @contextmanager
 def _progress_lines() -> Iterator[Callable[[FleetProgress], None]]:
     """Write a JSON object to standard error once a second, and one at the end of each phase."""
-    last_phase, last_time = "", 0.0
+    last_phase = ""
+    last_time = 0.0
 
     def show(progress: FleetProgress) -> None:
         nonlocal last_phase, last_time
         now = time.monotonic()
         if progress.phase != last_phase or now - last_time >= SECONDS_BETWEEN_LINES:
-            last_phase, last_time = progress.phase, now
+            last_phase = progress.phase
+            last_time = now
             print(json_text.dumps(asdict(progress)), file=sys.stderr, flush=True)
 
     yield show

@@ -15,5 +15,5 @@ def hexadecimal(option: str, text: str, length: int) -> bytes:
     except ValueError:
         found = b""
     if len(found) != length:
-        raise InvalidInput(f"{option}: expected {2 * length} hexadecimal digits, found something else")
+        raise InvalidInput("option_not_hexadecimal", option=option, length=2 * length)
     return found

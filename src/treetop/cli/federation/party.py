@@ -18,7 +18,8 @@ from treetop.extras import needed_for
 from treetop.toml_files import read_toml
 from treetop.whole_files import check_writable
 
-TICKETS_AT_ONCE, RETRY_SECONDS = 10_000, 20
+TICKETS_AT_ONCE = 10_000
+RETRY_SECONDS = 20
 
 app = typer.Typer(
     help="Run a party: collect reports of its own users' devices, answer the server.",
@@ -61,7 +62,7 @@ def party(context: typer.Context, settings: MaybeSettings = None, role: Role = N
     if context.invoked_subcommand is not None:
         return
     if not settings:
-        raise InvalidInput("--settings party.toml is missing: the file that says who this party is")
+        raise InvalidInput("party_settings_missing")
     service = _federation("services.party.service")
     pages = _federation("web.party_pages").party_pages
     service.serve_parties(settings, os.environ, pages, role.value if role else "alone")
@@ -95,13 +96,14 @@ def tickets(
     understood = _read(settings)
     check_writable(output)
     if output.exists():
-        raise InvalidInput(f"--output {output} exists already: expected a new file")
+        raise InvalidInput("output_exists", output=output)
     client = _federation("services.device.party_client")
     connection = _federation("adapters.http.retrying_connection")
     address = party_url or f"{understood.scheme}://{understood.listen}"
     retry = connection.RetryPolicy(in_all=RETRY_SECONDS)
     reached = client.PartyClient(connection.RetryingConnection(address, ca, retry))
-    digest, key = digest_of_task(task), _usable_key(understood)
+    digest = digest_of_task(task)
+    key = _usable_key(understood)
     portions = (min(TICKETS_AT_ONCE, count - start) for start in range(0, count, TICKETS_AT_ONCE))
     lines = [ticket.text + "\n" for some in portions for ticket in reached.tickets(digest, some, key)]
     write_or_rescue(output, lambda path: create_durably(path, "".join(lines).encode("ascii")))
@@ -124,7 +126,7 @@ def _usable_key(settings: Any) -> str:
     for access in settings.back_end_access:
         if access.key is not None and access.state(now) == "active":
             return str(access.key.reveal().decode())
-    raise InvalidInput("back_end_access has no key given with key_file or key_env that is valid today")
+    raise InvalidInput("back_end_key_missing")
 
 
 def _understood(settings: Any) -> dict[str, object]:

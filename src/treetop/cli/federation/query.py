@@ -61,22 +61,25 @@ def query(
         digest_of_task(task)
     client = client_of(server, key_file, ca)
     if task is None:
-        now, span = int(time.time()), seconds_of("--collect", collect)
+        now = int(time.time())
+        span = seconds_of("--collect", collect)
         enrolled = now + (seconds_of("--enrol", enrol) if enrol else span)
         order = asked_question(client, question) | {
             "mode": mode,
             "deadlines": {
-                "opens": now, "enrolment": enrolled if mode == "rounds" else now + span,
+                "opens": now,
+                "enrolment": enrolled if mode == "rounds" else now + span,
                 "reports": (enrolled if mode == "rounds" else now) + span,
                 "level_seconds": seconds_of("--level-time", level_time),
             },
-        }  # fmt: skip
+        }
         for line in spent_budgets(client):
             note(line)
         task = client.order(order)
         note(f"task {task}")
     if not wait:
-        asked, state = following(server, key_file, ca, task), client.state(task)
+        asked = following(server, key_file, ca, task)
+        state = client.state(task)
         deliver(state, lambda: out.print(f"asked: {asked}", soft_wrap=True), json_only=json, output=target)
         return
     present(Answer.from_json(followed(client, task)), json, target)
@@ -85,9 +88,7 @@ def query(
 def following(server: str, key_file: Path, ca: Path | None, task: str) -> str:
     """Return the command that waits for the answer of a query, with all that it needs to be let in."""
     trusted = [] if ca is None else ["--ca", str(ca)]
-    return shlex.join(
-        ["treetop", "query", "--server", server, "--key-file", str(key_file), *trusted, "--task", task]
-    )  # fmt: skip
+    return shlex.join(["treetop", "query", "--server", server, "--key-file", str(key_file), *trusted, "--task", task])
 
 
 def spent_budgets(client: ServerClient) -> Iterator[str]:
@@ -107,6 +108,6 @@ def followed(client: ServerClient, task: str) -> dict[str, Any]:
                 return result
             state = client.state(task)
             if state["state"] == "failed":
-                raise QueryFailed(f"the query ended without an answer: {state['doing']}")
+                raise QueryFailed("query_without_answer", doing=state["doing"])
             say(f"{state['state']}: {state['doing']}")
             time.sleep(POLL_SECONDS)

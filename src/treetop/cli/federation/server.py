@@ -47,9 +47,11 @@ def check(
     target = checked_target(output, PLAIN_FORMATS)
     read, signing_key = checked_settings(settings, os.environ)
     understood: dict[str, Any] = {
-        "listens on": f"{read.scheme}://{read.listen}", "journal": str(read.journal_location),
-        "signs with": signing_key.public, "parties": {party.name: party.url for party in read.parties},
-    }  # fmt: skip
+        "listens on": f"{read.scheme}://{read.listen}",
+        "journal": str(read.journal_location),
+        "signs with": signing_key.public,
+        "parties": {party.name: party.url for party in read.parties},
+    }
 
     def show() -> None:
         out.print(f"listens on {understood['listens on']}, journal in {understood['journal']}")
@@ -75,7 +77,8 @@ def verify(
     from treetop.services.server.log_check import checked_log  # noqa: PLC0415
 
     digest_of_task(task)
-    target, lines = checked_target(output, PLAIN_FORMATS), list(checked_log(server, task, server_key, ca))
+    target = checked_target(output, PLAIN_FORMATS)
+    lines = list(checked_log(server, task, server_key, ca))
 
     def show() -> None:
         for line in lines:

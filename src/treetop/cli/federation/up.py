@@ -191,16 +191,26 @@ def up(
     central = asked_guarantee(search["trust"], search["central_epsilon"], search["delta"], epsilon)
     flower = _flower(carrier, flower_environment)
     if campaign and (open_page or stay):
-        raise InvalidInput("--open and --stay are for a single query: leave them out with --campaign")
+        raise InvalidInput("stay_with_campaign")
     wanted: dict[str, Any] = {
-        "data": data, "parties": parties, "users": users, "k": k, "epsilon": epsilon, "mode": mode,
-        "mechanism": mechanism, "oracle": oracle, "encoding": encoding, "seed": seed,
+        "data": data,
+        "parties": parties,
+        "users": users,
+        "k": k,
+        "epsilon": epsilon,
+        "mode": mode,
+        "mechanism": mechanism,
+        "oracle": oracle,
+        "encoding": encoding,
+        "seed": seed,
         **{name: search[name] for name in ("strategy", "text_recovery", "items_per_user", "reading")},
-        "settings": read_settings(search["settings"]) or None, "central": central and vars(central),
+        "settings": read_settings(search["settings"]) or None,
+        "central": central and vars(central),
         "normalise": ",".join(steps_named(search["normalise"])) if search["normalise"] else None,
-        "user_column": read.user, "rows_are_users": read.rows_are_users or None,
+        "user_column": read.user,
+        "rows_are_users": read.rows_are_users or None,
         **_campaign_options(campaign, weeks, drift, every, survey=survey, mode=mode),
-    }  # fmt: skip
+    }
     begun = directory is not None and FederationFolder.is_one(directory)
     if survey and not begun:
         wanted = FOR_PEOPLE | {name: value for name, value in wanted.items() if value is not None}
@@ -213,7 +223,7 @@ def up(
     if plan is not None and not begun:
         plan.save(folder.path)
     if plan is not None and SurveyPlan.load(folder.path) is None:
-        raise InvalidInput("this directory holds a federation without a survey: name another directory")
+        raise InvalidInput("folder_without_survey")
     users = sum(home.users for home in folder.parties.values())
     note(f"{users:,} users drawn with seed {folder.options.seed}; everything is in {folder.path}")
     note(f"`treetop up --directory {folder.path}` goes on from there")
@@ -237,10 +247,10 @@ def _campaign_options(
     """Return what a campaign adds to the options, or refuse options that make none."""
     if not campaign:
         if (weeks, drift, every) != (None, None, None):
-            raise InvalidInput("--weeks, --drift and --every are for --campaign")
+            raise InvalidInput("campaign_options_alone")
         return {}
     if survey or mode == "rounds":
-        raise InvalidInput("--campaign expects simulated users in one-shot mode, found --survey or --mode rounds")
+        raise InvalidInput("campaign_with_survey")
     seconds = None if every is None else seconds_of("--every", every)
     return {"weeks": weeks or DEFAULT_WEEKS, "drift": drift, "every": seconds}
 
@@ -255,7 +265,7 @@ def _flower(carrier: str, environment: Path) -> FlowerCarrier | None:
 def campaign_answers(folder: FederationFolder, flower: FlowerCarrier | None = None) -> list[Answer]:
     """Start every process, play the weeks, and return their answers, scored; show on the way how far it is."""
     if flower is not None and folder.options.every is None:
-        raise InvalidInput("--carrier flower needs --every: a message takes seconds, as weeks do unless told otherwise")
+        raise InvalidInput("flower_needs_every")
     held = weekly_federations(folder.federation(), folder.options)
     note(f"{len(held)} weeks: every device answers in one of them, which it draws")
     with Processes(lambda name: note(f"{name} died and was started again")) as processes, Bars() as bars:
@@ -276,16 +286,16 @@ def _survey_plan(
 ) -> SurveyPlan | None:
     """Return what people are asked, or refuse options that make no survey."""
     if not survey and (question or collect or origins):
-        raise InvalidInput("--question, --collect and --origin are for --survey")
+        raise InvalidInput("survey_options_alone")
     if not survey:
         return None
     if mode == "rounds":
-        raise InvalidInput("--survey expects --mode one-shot: nobody keeps a page open for rounds")
+        raise InvalidInput("survey_in_rounds")
     from treetop.adapters.http.cross_origin import origin_problem  # noqa: PLC0415  loads starlette
 
     for origin in origins or ():
         if problem := origin_problem(origin):
-            raise InvalidInput(problem.replace("allowed_origins", "--origin"))
+            raise InvalidInput("origin_malformed", problem=problem.replace("allowed_origins", "--origin"))
     return SurveyPlan(question or DEFAULT_QUESTION, seconds_of("--collect", collect or "10m"), tuple(origins or ()))
 
 

@@ -29,16 +29,19 @@ _READ_ONLY = {
 }
 """What makes a connection refuse to write; SQLite's is opened so. Elsewhere nothing is ever committed."""
 _READING = {
-    sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE,
+    sqlite3.SQLITE_SELECT,
+    sqlite3.SQLITE_READ,
+    sqlite3.SQLITE_FUNCTION,
+    sqlite3.SQLITE_RECURSIVE,
     sqlite3.SQLITE_TRANSACTION,
-}  # fmt: skip
+}
 
 
 def read_query(word: str, options: ReadOptions) -> pa.Table:
     """Return the rows of the query; how many there will be is not known beforehand."""
     shown = shown_address(word)
     if options.query is None:
-        raise InvalidInput(f"{shown}: expected what to ask the database, --query 'SELECT …' (query=), found none")
+        raise InvalidInput("database_query_missing", shown=shown)
     if not _is_query(options.query):
         raise InvalidInput("query_not_reading", url=shown)
     with needed_for(f"{shown}: a database", "sql"):
@@ -47,11 +50,11 @@ def read_query(word: str, options: ReadOptions) -> pa.Table:
         url = sqlalchemy.make_url(word)
         engine = _engine(sqlalchemy, url, shown)
     except ModuleNotFoundError as missing:
-        raise InvalidInput(f"{shown}: the driver of this database is not installed: {missing}") from None
+        raise InvalidInput("database_driver_missing", shown=shown, missing=missing) from None
     except (sqlalchemy.exc.ArgumentError, ValueError) as wrong:
         if isinstance(wrong, InvalidInput):
             raise
-        raise InvalidInput(f"{shown}: expected the URL of a database, such as sqlite:///shop.db") from None
+        raise InvalidInput("database_url_malformed", shown=shown) from None
     parts: list[dict[str, list[Any]]] = []
     try:
         with closing(engine.connect()) as connection:
@@ -60,7 +63,8 @@ def read_query(word: str, options: ReadOptions) -> pa.Table:
                 if "SESSION" in prepare:
                     connection.rollback()  # it holds from the next transaction on
             found = connection.execution_options(stream_results=True).execute(sqlalchemy.text(options.query))
-            names, rows = list(found.keys()), 0
+            names = list(found.keys())
+            rows = 0
             check_columns(shown, names)
             for block in found.partitions(ROWS_AT_ONCE):
                 parts.append(dict(zip(names, map(list, zip(*block, strict=True)), strict=True)))
@@ -68,7 +72,7 @@ def read_query(word: str, options: ReadOptions) -> pa.Table:
                 options.progress(rows, 0.0)
     except (sqlalchemy.exc.SQLAlchemyError, OSError, TypeError) as reason:
         said = _without_secrets(str(getattr(reason, "orig", None) or reason), word, url)
-        raise InvalidInput(f"{shown}: the query failed: {' '.join(said.split())[:200]}") from None
+        raise InvalidInput("database_query_failed", shown=shown, said=" ".join(said.split())[:200]) from None
     finally:
         engine.dispose()
     if not parts:
@@ -119,4 +123,4 @@ def _column(shown: str, name: str, values: list[Any]) -> pa.Array:
     try:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as reason:
-        raise InvalidInput(f"{shown}: column {name!r} holds values of several kinds: {reason}") from None
+        raise InvalidInput("column_of_several_kinds", shown=shown, name=name, reason=reason) from None

@@ -21,9 +21,11 @@ BLOCK = MAX_ROW
 HEAD = 1 << 16
 COMMON_DELIMITERS = (",", ";", TAB, "|")
 BYTE_ORDER_MARKS = {
-    codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32", codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
-}  # fmt: skip
+}
 WESTERN = "cp1252"
 """Latin-1 with letters where that has control characters: what is usually meant by it."""
 
@@ -32,7 +34,9 @@ class CountedFile:
     """A file that knows which share of it was read."""
 
     def __init__(self, path: Path) -> None:
-        self._file, self._size, self._read = path.open("rb"), max(path.stat().st_size, 1), 0
+        self._file = path.open("rb")
+        self._size = max(path.stat().st_size, 1)
+        self._read = 0
         self.closed = False
 
     def read(self, size: int = -1) -> bytes:
@@ -109,7 +113,8 @@ def encoding_of(head: bytes) -> str:
     for mark, name in BYTE_ORDER_MARKS.items():
         if head.startswith(mark):
             return name
-    even, odd = head[0::2].count(0), head[1::2].count(0)
+    even = head[0::2].count(0)
+    odd = head[1::2].count(0)
     for zeros, others, name in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
         if zeros > len(head) / 8 and others < zeros / 8:
             return name
@@ -126,9 +131,7 @@ def decoded_lines(path: Path, encoding: str | None = None) -> list[str]:
         if encoding is None and name == "utf-8" and is_western(content):
             return content.decode(WESTERN).splitlines()
         line = content.count(b"\n", 0, reason.start) + 1
-        raise InvalidInput(
-            f"{path}: line {line}: expected text in {name}, found the byte 0x{content[reason.start]:02x}"
-        ) from None
+        raise InvalidInput("line_not_text", path=path, line=line, name=name, start=content[reason.start]) from None
 
 
 def is_western(content: bytes) -> bool:
@@ -176,10 +179,9 @@ def _wrong_bytes(path: Path, content: bytes, encoding: str) -> InvalidInput:
     except UnicodeDecodeError as wrong:
         line = content.count(b"\n", 0, wrong.start) + 1
         return InvalidInput(
-            f"{path}: line {line}: expected text in {encoding}, found the byte 0x{content[wrong.start]:02x}; "
-            "--file-encoding names another encoding"
+            "line_in_another_encoding", path=path, line=line, encoding=encoding, start=content[wrong.start]
         )
-    return InvalidInput(f"{path}: expected text in {encoding}, found other bytes; --file-encoding names another")
+    return InvalidInput("text_in_another_encoding", path=path, encoding=encoding)
 
 
 def _delimiter(head: str, options: ReadOptions) -> str:
@@ -207,7 +209,7 @@ def _table(path: Path, encoding: str, delimiter: str, options: ReadOptions) -> p
         raise InvalidInput("row_too_long", source=str(path), most=csv.field_size_limit())
     check_columns(path, names)
     if not names:
-        raise InvalidInput(f"{path}: expected the names of the columns in its first line, found an empty file")
+        raise InvalidInput("csv_empty", path=path)
     reading = pa.csv.ReadOptions(block_size=BLOCK, encoding="utf8" if encoding == "utf-8" else encoding)
     parsing = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     types = dict.fromkeys(names, pa.string())
@@ -232,15 +234,13 @@ def _refuse_open_quote(path: Path, encoding: str, table: pa.Table) -> None:
     if "\n" not in written and "\r" not in written:
         return
     if not content_of(path).decode(encoding, errors="replace").rstrip().endswith('"'):
-        raise InvalidInput(
-            f"{path}: row {table.num_rows}: expected a quote at the end of the value that begins with "
-            f"{written[:40]!r}, found the end of the file"
-        )
+        raise InvalidInput("csv_open_quote", path=path, num_rows=table.num_rows, written=written[:40])
 
 
 def gathered(batches: Any, schema: pa.Schema, counted: CountedFile, progress: Progress) -> pa.Table:
     """Read all batches of a file, and say how far it is."""
-    read, rows = [], 0
+    read = []
+    rows = 0
     for batch in batches:
         read.append(batch)
         rows += batch.num_rows
@@ -257,10 +257,14 @@ def _ragged(path: Path, content: str, delimiter: str, reason: str) -> InvalidInp
         for number, values in enumerate(rows, start=1):
             if len(values) != expected:
                 return InvalidInput(
-                    f"{path}: row {number}: expected {expected} values, found {len(values)}: "
-                    f"{delimiter.join(values)[:80]!r} (values are separated by {delimiter!r}; --delimiter names "
-                    "another)"
+                    "csv_ragged",
+                    path=path,
+                    number=number,
+                    expected=expected,
+                    found=len(values),
+                    values=delimiter.join(values)[:80],
+                    delimiter=delimiter,
                 )
     except csv.Error:
         pass  # a value that is too long for this reader: what the other one says must do
-    return InvalidInput(f"{path}: does not read as CSV: {' '.join(reason.split())[:200]}")
+    return InvalidInput("csv_unreadable", path=path, reason=" ".join(reason.split())[:200])

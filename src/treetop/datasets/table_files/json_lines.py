@@ -17,7 +17,7 @@ def read_json_lines(path: Path, options: ReadOptions) -> pa.Table:
     """Read texts as they are written, also those that look like a date, and numbers as numbers."""
     head = first_lines(path)
     if (found := options.encoding or encoding_of(head)) not in ("utf-8", "utf8"):
-        raise InvalidInput(f"{path}: JSON lines are in UTF-8, found {found}")
+        raise InvalidInput("json_lines_encoding", path=path, found=found)
     first = _first_object(path, head)
     texts = pa.schema([(name, pa.string()) for name, value in first.items() if isinstance(value, str)])
     parsing = pa.json.ParseOptions(explicit_schema=texts)
@@ -42,7 +42,7 @@ def _first_object(path: Path, head: bytes) -> dict[str, Any]:
         first = None
     if not isinstance(first, dict):
         found = line[:80].decode("utf-8", errors="replace") or "nothing"
-        raise InvalidInput(f"{path}: row 1: expected a JSON object on each line, found {found}")
+        raise InvalidInput("json_lines_first_row", path=path, found=found)
     check_columns(path, list(first))
     return first
 
@@ -57,12 +57,12 @@ def _first_wrong(path: Path, first: dict[str, Any], reason: str) -> InvalidInput
             found = None
         if not isinstance(found, dict):
             shown = line[:80].decode("utf-8", errors="replace")
-            return InvalidInput(f"{path}: row {row}: expected a JSON object on each line, found {shown}")
+            return InvalidInput("json_lines_row", path=path, row=row, shown=shown)
         for name, value in found.items():
             known = first.get(name)
             if known is not None and value is not None and isinstance(known, str) != isinstance(value, str):
                 kind = "a text" if isinstance(known, str) else "a number"
                 return InvalidInput(
-                    f"{path}: row {row}: expected {kind} in {name!r}, as in row 1, found {json.dumps(value)[:80]}"
+                    "json_lines_kind", path=path, row=row, kind=kind, name=name, value=json.dumps(value)[:80]
                 )
-    return InvalidInput(f"{path}: does not read as JSON lines: {' '.join(reason.split())[:200]}")
+    return InvalidInput("json_lines_unreadable", path=path, reason=" ".join(reason.split())[:200])

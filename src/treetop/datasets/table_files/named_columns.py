@@ -13,9 +13,14 @@ from treetop.datasets.table_files.reader import ReadTable
 from treetop.errors import InvalidInput
 from treetop.wording import Note
 
-MAX_SHOWN, MAX_SHOWN_LETTERS = 12, 40
+MAX_SHOWN = 12
+MAX_SHOWN_LETTERS = 40
 """Of the names of columns, in a message."""
-ITEM, PARTY, USERS, USER, COUNT = "item", "party", "users", "user", "count"
+ITEM = "item"
+PARTY = "party"
+USERS = "users"
+USER = "user"
+COUNT = "count"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +36,8 @@ class NamedColumns:
     @classmethod
     def of(cls, read: ReadTable, options: ReadOptions) -> "NamedColumns":
         """Look for the columns, say which are ignored, and leave out rows with gaps if that is asked for."""
-        table, found = read.table, read.table.column_names
+        table = read.table
+        found = read.table.column_names
         kinds = (ITEM, PARTY, USERS) if options.user is None else (ITEM, PARTY, USER)
         names = {kind: name for kind in kinds if (name := options.column(kind, found)) is not None}
         names.setdefault(ITEM, ITEM)
@@ -39,7 +45,7 @@ class NamedColumns:
             names[COUNT] = COUNT
         _check_names(read.source, found, names, options)
         if table.num_rows == 0:
-            raise InvalidInput(f"{read.source}: expected one row at least, found an empty table")
+            raise InvalidInput("table_empty", source=read.source)
         notes = list(read.notes)
         if ignored := [column for column in found if column not in names.values()]:
             notes.append(Note("columns_ignored", file=read.source, columns=_shown(ignored)))
@@ -52,7 +58,7 @@ class NamedColumns:
                     Note("rows_left_out", file=read.source, left_out=left_out, rows=table.num_rows, columns=columns)
                 )
             if kept.num_rows == 0:
-                raise InvalidInput(f"{read.source}: expected one whole row at least, found a gap in every one")
+                raise InvalidInput("rows_all_incomplete", source=read.source)
             table = kept
         return cls(read.source, read.stem, table, names, tuple(notes))
 
@@ -67,7 +73,8 @@ class NamedColumns:
         """Return a column of whole numbers; where there is none, every row counts once."""
         if kind not in self.names:
             return np.ones(self.table.num_rows, dtype=np.int64)
-        name, what = self.names[kind], f"a whole number of users from {least}" if kind == USERS else ""
+        name = self.names[kind]
+        what = f"a whole number of users from {least}" if kind == USERS else ""
         numbers: NDArray[np.int64] = whole_numbers(self.source, name, self.table[name], least, what)
         return numbers
 
@@ -75,10 +82,10 @@ class NamedColumns:
 def _check_names(source: str, found: list[str], names: dict[str, str], options: ReadOptions) -> None:
     user = options.user
     if user in (ITEM, PARTY, COUNT, USERS):
-        raise InvalidInput(f"expected a column of user ids beside party, item and count, found {user!r} named as one")
+        raise InvalidInput("user_column_reserved", user=user)
     for name in names.values():
         if found.count(name) > 1:
-            raise InvalidInput(f"{source}: expected one column {name!r}, found {found.count(name)}")
+            raise InvalidInput("column_repeated", source=source, name=name, times=found.count(name))
     if missing := [name for name in names.values() if name not in found]:
         if user is not None:
             wanted = f"the columns {user!r} and {names[ITEM]!r} (and 'party', 'count')"
@@ -89,11 +96,9 @@ def _check_names(source: str, found: list[str], names: dict[str, str], options: 
         hint = "; --item-column (item_column=) names another" if ITEM in missing else ""
         if len(found) == 1 and re.search(r"\W", found[0].strip()):
             hint += "; --delimiter (delimiter=) says what stands between two values"
-        raise InvalidInput(f"{source}: expected {wanted}, found {_shown(found)}{hint}")
+        raise InvalidInput("columns_missing", source=source, wanted=wanted, found=_shown(found), hint=hint)
     if user is not None and USERS in found and USERS not in names.values():
-        raise InvalidInput(
-            f"{source}: expected rows of one user each, found the column 'users' beside {user!r}: leave one of them out"
-        )
+        raise InvalidInput("users_beside_user", source=source, user=user)
 
 
 def _shown(names: list[str]) -> str:

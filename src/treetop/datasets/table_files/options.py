@@ -35,22 +35,14 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         if self.user is not None and self.rows_are_users:
-            raise InvalidInput(
-                f"expected a user column or rows that are users, found both: {self.user!r} and rows_are_users"
-            )
+            raise InvalidInput("user_column_and_rows", user=self.user)
         named = [name for name in (self.item, self.party, self.users, self.user) if name is not None]
         if len(set(named)) < len(named):
-            raise InvalidInput(f"expected a column for each of item, party and users, found {', '.join(named)}")
+            raise InvalidInput("columns_named_alike", named=", ".join(named))
         if self.delimiter is not None and not _is_delimiter(self.separator or ""):
-            raise InvalidInput(
-                f"a delimiter is one character of ASCII, no quote and no end of a line, or {', '.join(DELIMITERS)}, "
-                f"found {self.delimiter!r}"
-            )
+            raise InvalidInput("delimiter_malformed", delimiters=", ".join(DELIMITERS), delimiter=self.delimiter)
         if self.encoding is not None and not _is_text_encoding(self.encoding):
-            raise InvalidInput(
-                f"unknown file encoding {self.encoding!r}, expected {', '.join(ENCODINGS)} or another name that "
-                "Python knows"
-            )
+            raise InvalidInput("file_encoding_unknown", encoding=self.encoding, encodings=", ".join(ENCODINGS))
 
     @property
     def separator(self) -> str | None:

@@ -23,7 +23,9 @@ LONGEST_PATH = 200
 """Of a path that cannot be read, in a message about it."""
 DATABASE = re.compile(r"[a-z][a-z0-9_]*(\+[a-z0-9_]+)?://.*", re.DOTALL)
 """The URL of one, as SQLAlchemy writes it."""
-PARQUET, EXCEL, ARROW = (".parquet",), (".xlsx",), (".arrow", ".feather", ".ipc")
+PARQUET = (".parquet",)
+EXCEL = (".xlsx",)
+ARROW = (".arrow", ".feather", ".ipc")
 TEXT = (".csv", ".tsv", ".jsonl", ".ndjson")
 ENDINGS = (*PARQUET, *TEXT, *EXCEL, *ARROW)
 EXPECTED = f"a file ending in {', '.join(ENDINGS)} (text also in .gz or .zst), or a folder of Parquet files"
@@ -55,28 +57,30 @@ def read_table(word: str | Path, options: ReadOptions = ReadOptions()) -> ReadTa
     if isinstance(word, str) and "://" in word:
         shown = shown_address(word)
         if not DATABASE.fullmatch(word) or word.startswith(("http://", "https://", "ftp://", "s3://")):
-            raise InvalidInput(
-                f"{shown}: expected a file on this machine or the URL of a database, found one elsewhere"
-            )
+            raise InvalidInput("file_elsewhere", shown=shown)
         return ReadTable(shown, Path(shown.partition("?")[0]).stem or "database", read_query(word, options))
     if options.query is not None:
-        raise InvalidInput(f"a query is for a database such as sqlite:///shop.db, found {str(word)!r}")
+        raise InvalidInput("query_without_database", word=str(word))
     path = Path(word)
     if writable(str(path)) != str(path):
-        raise InvalidInput(f"{path}: expected a path in UTF-8, found other bytes in it")
+        raise InvalidInput("path_not_utf8", path=path)
     try:
         if path.is_dir():
             return _read_folder(path, options)
         if not path.is_file():
-            raise InvalidInput(f"{path}: expected {EXPECTED}, found {_found_at(path)}")
+            raise InvalidInput("file_missing", path=path, expected=EXPECTED, found=_found_at(path))
         return _read_file(path, options)
     except (pa.ArrowException, OSError) as reason:
         if isinstance(reason, OSError) and reason.errno is not None and reason.strerror:
-            raise InvalidInput(f"{str(path)[:LONGEST_PATH]}: cannot be read: {reason.strerror}") from None
+            raise InvalidInput(
+                "file_unreadable", longest_path=str(path)[:LONGEST_PATH], reason=reason.strerror
+            ) from None
         kind = {".parquet": "is a damaged Parquet file", ".csv": "does not read as CSV"}
         kind |= dict.fromkeys(ARROW, "is no Arrow or Feather file, or a damaged one")
         wrong = kind.get(_ending(path)[0], f"does not read as {_ending(path)[0]}")
-        raise InvalidInput(f"{path}: {wrong}: {' '.join(str(reason).split())[:200]}") from None
+        raise InvalidInput(
+            "file_unreadable_as", path=path, wrong=wrong, reason=" ".join(str(reason).split())[:200]
+        ) from None
 
 
 def _found_at(path: Path) -> str:
@@ -111,7 +115,7 @@ def _ending(path: Path) -> tuple[str, ...]:
     if suffixes and suffixes[-1] in COMPRESSIONS and suffixes[-2:-1] and suffixes[-2] in TEXT:
         return suffixes[-2], suffixes[-1]
     if not suffixes or suffixes[-1] not in ENDINGS:
-        raise InvalidInput(f"{path}: expected {EXPECTED}, found the ending {(suffixes or ['(none)'])[-1]!r}")
+        raise InvalidInput("file_ending_unknown", path=path, expected=EXPECTED, none=(suffixes or ["(none)"])[-1])
     return (suffixes[-1],)
 
 
@@ -121,14 +125,18 @@ def _check_mark(path: Path) -> None:
         begins = file.read(8)
     found = next((known for mark, known in MARKS.items() if begins.startswith(mark)), None)
     if found is not None and ending not in found[1]:
-        raise InvalidInput(f"{path}: ends in {ending}, but is {found[0]}")
+        raise InvalidInput("file_is_another_kind", path=path, ending=ending, found=found[0])
     expected = next((what for what, endings in MARKS.values() if ending in endings and ending not in ARROW), None)
     if found is None and expected is not None:
-        raise InvalidInput(f"{path}: ends in {ending}, but is {expected.replace('a ', 'no ', 1).replace('an ', 'no ')}")
+        raise InvalidInput(
+            "file_is_not_its_kind", path=path, ending=ending, no=expected.replace("a ", "no ", 1).replace("an ", "no ")
+        )
 
 
 def _read_parquet(path: Path, options: ReadOptions) -> pa.Table:
-    file, parts, rows = pa.parquet.ParquetFile(path), [], 0
+    file = pa.parquet.ParquetFile(path)
+    parts = []
+    rows = 0
     check_columns(path, file.schema_arrow.names)
     _check_growth(path, file.metadata)
     for group in range(file.num_row_groups):
@@ -149,7 +157,7 @@ def _read_folder(path: Path, options: ReadOptions) -> ReadTable:
     files = [each for each in path.rglob("*") if not each.name.startswith((".", "_")) and each.is_file()]
     names = sorted(str(each) for each in files if each.suffix == ".parquet")
     if not names:
-        raise InvalidInput(f"{path}: expected {EXPECTED}, found a folder without Parquet files")
+        raise InvalidInput("folder_without_parquet", path=path, expected=EXPECTED)
     from pyarrow.dataset import dataset  # noqa: PLC0415  it loads pandas where that is installed
 
     others = sorted(each.name for each in files if each.suffix != ".parquet")
@@ -159,15 +167,14 @@ def _read_folder(path: Path, options: ReadOptions) -> ReadTable:
             _check_growth(Path(name), pa.parquet.read_metadata(name))
         found = dataset(names, format="parquet", partitioning="hive", partition_base_dir=str(path))
         check_columns(path, found.schema.names)
-        parts, rows = [], 0
+        parts = []
+        rows = 0
         for number, fragment in enumerate(found.get_fragments(), start=1):
             parts.append(fragment.to_table(schema=found.schema))
             rows += parts[-1].num_rows
             options.progress(rows, number / len(names))
     except (pa.ArrowException, OSError) as reason:
-        raise InvalidInput(
-            f"{path}: its Parquet files do not read as one table: {' '.join(str(reason).split())[:200]}"
-        ) from None
+        raise InvalidInput("folder_of_unlike_files", path=path, reason=" ".join(str(reason).split())[:200]) from None
     return ReadTable(path.name, path.stem, pa.concat_tables(parts), tuple(notes if others else ()))
 
 

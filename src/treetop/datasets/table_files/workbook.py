@@ -38,7 +38,7 @@ def read_workbook(path: Path, options: ReadOptions) -> tuple[pa.Table, list[Note
     except Exception as reason:
         if isinstance(reason, OSError) and reason.errno is not None:
             raise
-        raise InvalidInput(f"{path}: is a damaged Excel file: {' '.join(str(reason).split())[:200]}") from None
+        raise InvalidInput("workbook_damaged", path=path, reason=" ".join(str(reason).split())[:200]) from None
 
 
 def _check_parts(path: Path) -> None:
@@ -64,7 +64,7 @@ def _first_sheet(path: Path, book: Any, options: ReadOptions) -> tuple[pa.Table,
     while names and names[-1] is None:
         names.pop()
     if not names or None in names:
-        raise InvalidInput(f"{path}: expected the names of the columns in row 1 of {sheet.title!r}, found a gap")
+        raise InvalidInput("workbook_header_gap", path=path, title=sheet.title)
     check_columns(path, [str(name) for name in names])
     columns: list[list[str | None]] = [[] for _ in names]
     for number, row in enumerate(rows, start=1):

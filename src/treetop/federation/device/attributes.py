@@ -7,9 +7,15 @@ so keeping names apart is the safe side: a look-alike is refused, it does not st
 from unicodedata import category, normalize
 
 _IGNORABLE = (
-    (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x3164, 0x3164), (0xFE00, 0xFE0F),
-    (0xFFA0, 0xFFA0), (0xE0100, 0xE01EF),
-)  # fmt: skip
+    (0x034F, 0x034F),
+    (0x115F, 0x1160),
+    (0x17B4, 0x17B5),
+    (0x180B, 0x180F),
+    (0x3164, 0x3164),
+    (0xFE00, 0xFE0F),
+    (0xFFA0, 0xFFA0),
+    (0xE0100, 0xE01EF),
+)
 """Fillers, joiners and variation selectors: letters and marks by their category, though nothing is shown for them."""
 
 

@@ -36,7 +36,9 @@ class Device:
     """One user's device; it has no seed."""
 
     def __init__(self, value: ValueSource, entropy: Entropy, ledger: Ledger) -> None:
-        self._value, self._entropy, self._ledger = value, entropy, ledger
+        self._value = value
+        self._entropy = entropy
+        self._ledger = ledger
 
     def check_allowed(self, task: DeviceTask, campaign: Campaign | None = None) -> None:
         """Refuse a task that costs more than the owner allows, or of another week than the device's own.
@@ -62,9 +64,13 @@ class Device:
         return entry.sent or self._settle_hashed(task, entry)
 
     def answer(
-        self, task: DeviceTask, enrolment: Enrolment, question: Question, published: Publication,
+        self,
+        task: DeviceTask,
+        enrolment: Enrolment,
+        question: Question,
+        published: Publication,
         campaign: Campaign | None = None,
-    ) -> bytes:  # fmt: skip
+    ) -> bytes:
         """Return the one report of a task in rounds, or refuse the question."""
         check_question(task, assigned_group(task, enrolment), question, published, self._ledger.caps.least_slots)
         entry = self._ledger.entry(task.digest)
@@ -72,14 +78,14 @@ class Device:
             self.check_allowed(task, campaign)
             entry = self._reserve(task, question.group, question.digest)
         if entry.domain != question.digest:
-            raise PromiseBroken("this task was answered for another candidate list: a second answer would cost again")
+            raise PromiseBroken("answered_another_list")
         return entry.sent or self._settle_slot(task, entry, question)
 
     def deliver(self, task: DeviceTask, outbox: Outbox) -> None:
         """Send the report of a task, which must have been answered, and note that it arrived."""
         entry = self._ledger.entry(task.digest)
         if entry is None or entry.sent is None:
-            raise PromiseBroken("this task has no report to send")
+            raise PromiseBroken("no_report_to_send")
         outbox.send(entry.sent)
         self._ledger.mark_delivered(entry.task)
 
@@ -94,7 +100,8 @@ class Device:
         return drawn_group(task, self._entropy)
 
     def _drawn_slot(self, campaign: Campaign, cycle: int) -> CycleSlot:
-        epsilon, attribute = campaign.budget.amount, campaign.attribute
+        epsilon = campaign.budget.amount
+        attribute = campaign.attribute
         self._ledger.check_allowed(attribute, epsilon)
         week = drawn_week(campaign, self._entropy)
         slot = CycleSlot(campaign.digest, cycle, week, campaign.weeks, epsilon, attribute, campaign.name)
@@ -112,7 +119,8 @@ class Device:
 
         Of a set, those of the items that the drawn key chooses: which they are is kept nowhere.
         """
-        (oracle,), face = task_oracles(task.oracle), task.unlisted_face
+        (oracle,) = task_oracles(task.oracle)
+        face = task.unlisted_face
         draw = face.draw(self._entropy)
         if task.sets is None:
             report = draw.report(self._read_value(task).key(task, entry.group.level))
@@ -124,11 +132,12 @@ class Device:
         try:
             return draw.report(PrivateSet(cast(OwnItems, self._value()), task, level))
         except Exception:  # as for one value: codes are looked up while the report is made
-            raise ValueUnavailable("the device's own items could not be read") from None
+            raise ValueUnavailable("items_unavailable") from None
 
     def _settle_slot(self, task: DeviceTask, entry: LedgerEntry, question: Question) -> bytes:
         """Answer a list: the slot of the first bits, or the dummy's."""
-        oracle, face = task.oracle_for(question.slots), task.face_for(question.slots)
+        oracle = task.oracle_for(question.slots)
+        face = task.face_for(question.slots)
         draw = face.draw(self._entropy)
         report = draw.report(question.slot_of(self._read_value(task).prefix(task.bits, question.length)))
         return self._settle(task, entry, oracle, face, report)
@@ -137,7 +146,7 @@ class Device:
         try:
             return PrivateValue(cast("int | None", self._value()), task.bits)
         except Exception:  # whatever it says may show the value
-            raise ValueUnavailable("the device's own value could not be read") from None
+            raise ValueUnavailable("value_unavailable") from None
 
     def _settle(self, task: DeviceTask, entry: LedgerEntry, oracle: Oracle, face: DeviceFace, report: Any) -> bytes:
         envelope = Envelope(task.digest, entry.group, entry.domain, oracle, face.slots)

@@ -44,11 +44,14 @@ class _PublicStream:
     """Bytes that everybody can compute: SHA-256 of a public text and a running number."""
 
     def __init__(self, text: bytes) -> None:
-        self._text, self._number, self._left = text, 0, b""
+        self._text = text
+        self._number = 0
+        self._left = b""
 
     def read(self, count: int) -> bytes:
         while len(self._left) < count:
             self._left += sha256(self._number.to_bytes(8, "big") + self._text).digest()
             self._number += 1
-        taken, self._left = self._left[:count], self._left[count:]
+        taken = self._left[:count]
+        self._left = self._left[count:]
         return taken

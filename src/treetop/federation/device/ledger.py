@@ -40,7 +40,9 @@ class Ledger:
     def __init__(
         self, store: LedgerStore, counter: CounterStore, caps: Caps | None = None, clock: Clock | None = None
     ) -> None:
-        self._store, self._counter_store, self._clock = store, counter, clock
+        self._store = store
+        self._counter_store = counter
+        self._clock = clock
         self.caps = caps or Caps()
         found = LedgerContent.read(store.load())
         self._counter = found.counter
@@ -117,7 +119,8 @@ class Ledger:
     def check_campaign(self, campaign: Campaign) -> None:
         """Refuse a campaign that goes by the name of another one which costs something else."""
         for slot in self._slots.values():
-            expected, found = (slot.epsilon, slot.weeks), (campaign.budget.amount, campaign.weeks)
+            expected = (slot.epsilon, slot.weeks)
+            found = (campaign.budget.amount, campaign.weeks)
             if normalised(slot.name) == normalised(campaign.name) and found != expected:
                 raise QuestionRefused(
                     f"campaign {campaign.name!r}", _terms(*expected) + ", as it was known here", _terms(*found)
@@ -126,7 +129,7 @@ class Ledger:
     def take_slot(self, slot: CycleSlot) -> CycleSlot:
         """Charge for a cycle and fix its week, before any value is read; it is never drawn again."""
         if (slot.campaign, slot.cycle) in self._slots:
-            raise PromiseBroken("this cycle has its week already")
+            raise PromiseBroken("cycle_has_week")
         self.check_allowed(slot.attribute, slot.epsilon)
         taken = replace(slot, time=self.now)
         self._write(taken)
@@ -135,7 +138,7 @@ class Ledger:
     def reserve(self, entry: LedgerEntry) -> LedgerEntry:
         """Charge for a task and fix its group and domain, before the value is read; a cycle has paid already."""
         if entry.task in self._entries:
-            raise PromiseBroken("this task has an entry already")
+            raise PromiseBroken("task_has_entry")
         if entry.cycle is None:
             self.check_allowed(entry.attribute, entry.epsilon)
         else:
@@ -149,7 +152,7 @@ class Ledger:
         """Fix the bytes of a task's report, before they are sent."""
         entry = self._entries[task]
         if entry.sent is not None:
-            raise PromiseBroken("this task has a report already")
+            raise PromiseBroken("task_has_report")
         settled = replace(entry, sent=sent)
         self._write(settled)
         return settled
@@ -167,9 +170,9 @@ class Ledger:
     def _check_cycle(self, cycle: Cycle, epsilon: Fraction) -> None:
         slot = self._slots.get(cycle)
         if slot is None or slot.epsilon != epsilon:
-            raise PromiseBroken("this cycle has no week that pays for the task")
+            raise PromiseBroken("cycle_without_week")
         if any(entry.cycle == cycle for entry in self._entries.values()):
-            raise PromiseBroken("this cycle was answered already: a second answer would cost again")
+            raise PromiseBroken("cycle_answered")
 
     def _write(self, changed: LedgerEntry | CycleSlot) -> None:
         entries = dict(self._entries)
@@ -179,7 +182,8 @@ class Ledger:
         else:
             entries[changed.task] = changed
         self._store.replace(LedgerContent(self._counter + 1, tuple(entries.values()), tuple(slots.values())).written())
-        self._entries, self._slots = entries, slots
+        self._entries = entries
+        self._slots = slots
         self._counter += 1
         self._counter_store.advance(self._counter)
 

@@ -61,9 +61,11 @@ class LedgerContent:
     def written(self) -> bytes:
         """Return the bytes of the file."""
         content = {
-            "version": _VERSION, "counter": self.counter, "entries": [_entry_json(entry) for entry in self.entries],
+            "version": _VERSION,
+            "counter": self.counter,
+            "entries": [_entry_json(entry) for entry in self.entries],
             "slots": [_slot_json(slot) for slot in self.slots],
-        }  # fmt: skip
+        }
         text = json.dumps(content, sort_keys=True, separators=(",", ":")).encode("ascii")
         return text + b"\n" + sha256(text).hexdigest().encode("ascii") + b"\n"
 
@@ -86,11 +88,16 @@ class LedgerContent:
 
 def _entry_json(entry: LedgerEntry) -> dict[str, object]:
     return {
-        "task": entry.task.hex(), "attribute": entry.attribute, "group": [entry.group.level, entry.group.role.value],
-        "domain": entry.domain.hex(), "epsilon": str(entry.epsilon), "sent": entry.sent and entry.sent.hex(),
-        "delivered": entry.delivered, "time": entry.time,
+        "task": entry.task.hex(),
+        "attribute": entry.attribute,
+        "group": [entry.group.level, entry.group.role.value],
+        "domain": entry.domain.hex(),
+        "epsilon": str(entry.epsilon),
+        "sent": entry.sent and entry.sent.hex(),
+        "delivered": entry.delivered,
+        "time": entry.time,
         "cycle": entry.cycle and [entry.cycle[0].hex(), entry.cycle[1]],
-    }  # fmt: skip
+    }
 
 
 def _entry(entry: dict[str, Any]) -> LedgerEntry:
@@ -98,11 +105,16 @@ def _entry(entry: dict[str, Any]) -> LedgerEntry:
     sent = entry["sent"]
     cycle = entry["cycle"]
     return LedgerEntry(
-        task=bytes.fromhex(entry["task"]), attribute=entry["attribute"], group=Group(level, Role(role)),
-        domain=bytes.fromhex(entry["domain"]), epsilon=Fraction(entry["epsilon"]),
-        sent=None if sent is None else bytes.fromhex(sent), delivered=entry["delivered"],
-        time=entry["time"], cycle=None if cycle is None else (bytes.fromhex(cycle[0]), cycle[1]),
-    )  # fmt: skip
+        task=bytes.fromhex(entry["task"]),
+        attribute=entry["attribute"],
+        group=Group(level, Role(role)),
+        domain=bytes.fromhex(entry["domain"]),
+        epsilon=Fraction(entry["epsilon"]),
+        sent=None if sent is None else bytes.fromhex(sent),
+        delivered=entry["delivered"],
+        time=entry["time"],
+        cycle=None if cycle is None else (bytes.fromhex(cycle[0]), cycle[1]),
+    )
 
 
 def _slot_json(slot: CycleSlot) -> dict[str, object]:
@@ -111,6 +123,12 @@ def _slot_json(slot: CycleSlot) -> dict[str, object]:
 
 def _slot(entry: dict[str, Any]) -> CycleSlot:
     return CycleSlot(
-        bytes.fromhex(entry["campaign"]), entry["cycle"], entry["slot"], entry["weeks"], Fraction(entry["epsilon"]),
-        entry["attribute"], entry["name"], entry["time"],
-    )  # fmt: skip
+        bytes.fromhex(entry["campaign"]),
+        entry["cycle"],
+        entry["slot"],
+        entry["weeks"],
+        Fraction(entry["epsilon"]),
+        entry["attribute"],
+        entry["name"],
+        entry["time"],
+    )

@@ -21,7 +21,7 @@ class PrivateValue:
         return "PrivateValue(redacted)"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise PromiseBroken("a private value cannot be serialised or copied")
+        raise PromiseBroken("private_value_copied")
 
     def prefix(self, bits: int, length: int) -> int | None:
         """Run by the device, after all randomness is drawn: the first bits, or None without a code."""
@@ -52,13 +52,15 @@ class PrivateSet(Mapping[bytes, int]):
     __slots__ = ("_codes", "_level", "_task")
 
     def __init__(self, codes: Mapping[bytes, int | None], task: DeviceTask, level: int) -> None:
-        self._codes, self._task, self._level = codes, task, level
+        self._codes = codes
+        self._task = task
+        self._level = level
 
     def __repr__(self) -> str:
         return "PrivateSet(redacted)"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise PromiseBroken("a private set cannot be serialised or copied")
+        raise PromiseBroken("private_set_copied")
 
     def __getitem__(self, item: bytes) -> int:
         return PrivateValue(self._codes[item], self._task.bits).key(self._task, self._level)

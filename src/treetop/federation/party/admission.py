@@ -71,7 +71,9 @@ class TaskAdmission:
     """Run by the party: the admission checks of one task."""
 
     def __init__(self, task: DeviceTask, party: str, key: TicketKey) -> None:
-        self.task, self.party, self._key = task, party, key
+        self.task = task
+        self.party = party
+        self._key = key
         self._numbers = {entry.group: number for number, entry in enumerate(task.groups, start=1)}
         self._open: dict[Group, Expected] = {}
         self._heads: dict[bytes, Expected] = {}
@@ -80,13 +82,15 @@ class TaskAdmission:
         self.group_sizes: Mapping[Group, int] = {}
         """Rounds: how many enrolled devices are in each group, once the beacon is known."""
         if task.one_shot:
-            (oracle,), slots = task_oracles(task.oracle), task.unlisted_face.slots
+            (oracle,) = task_oracles(task.oracle)
+            slots = task.unlisted_face.slots
             for group in self._numbers:
                 self._expect(Envelope(task.digest, group, NO_DOMAIN, oracle, slots))
 
     def assign(self, serials: Iterable[int], beacon: bytes) -> Mapping[Group, int]:
         """Rounds: compute the group of every enrolled device; return how many are in each."""
-        assigned, counts = array("H"), dict.fromkeys(self._numbers, 0)
+        assigned = array("H")
+        counts = dict.fromkeys(self._numbers, 0)
         for serial in serials:
             assigned.extend([0] * (serial - len(assigned)))
             group = self._group_of(serial, beacon)
@@ -159,7 +163,8 @@ class TaskAdmission:
         expected = self._heads.get(batch[:HEAD_BYTES])
         if expected is None or len(batch) != expected.length:
             return None
-        body, serial = batch[HEAD_BYTES:], int.from_bytes(ticket[:SERIAL_BYTES], "big")
+        body = batch[HEAD_BYTES:]
+        serial = int.from_bytes(ticket[:SERIAL_BYTES], "big")
         if not expected.readable(body) or not self._key.wrote(self.task.digest, ticket):
             return None
         if self._assigned is not None and self._assignment(serial) != expected.number:

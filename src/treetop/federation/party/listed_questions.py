@@ -14,12 +14,14 @@ def published_list(task: DeviceTask, party: str, request: CollectReports) -> Pub
     That are the prefixes one level up, whose other children were pruned; or what the mechanism says its candidates
     descend from, where another party chose them.
     """
-    level, asked = request.group.level, tuple(map(int, request.domain.prefixes.tolist()))
+    level = request.group.level
+    asked = tuple(map(int, request.domain.prefixes.tolist()))
     if request.above is not None:
         length, prefixes = request.above
         question = Question(task.digest, request.group, request.domain.length, asked)
         return PublishedList(party, question, Publication(length, tuple(sorted(map(int, prefixes.tolist())))))
-    step, present = task.lengths[level] - task.lengths[level - 1], set(asked)
+    step = task.lengths[level] - task.lengths[level - 1]
+    present = set(asked)
     parents = tuple(sorted({prefix >> step for prefix in asked}))
     children = ((parent << step) | ending for parent in parents for ending in range(1 << step))
     pruned = tuple(child for child in children if child not in present)

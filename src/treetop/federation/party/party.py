@@ -49,13 +49,26 @@ class Party:
     """Run by the party: all that its devices, its back end and the server can ask of it."""
 
     def __init__(
-        self, name: str, store: ReportStore, journal: Journal, *, clock: Clock, key: TicketKey, verifier: Verifier,
-        open_query: OpenQuery, least_reports: int,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        store: ReportStore,
+        journal: Journal,
+        *,
+        clock: Clock,
+        key: TicketKey,
+        verifier: Verifier,
+        open_query: OpenQuery,
+        least_reports: int,
+    ) -> None:
         """`least_reports` is the party's own floor: it counts no group of fewer, whatever a task allows."""
         self._least_reports = least_reports
-        self.name, self._store, self._journal, self._clock = name, store, journal, clock
-        self._key, self.verifier, self._open_query = key, verifier, open_query
+        self.name = name
+        self._store = store
+        self._journal = journal
+        self._clock = clock
+        self._key = key
+        self.verifier = verifier
+        self._open_query = open_query
         self._tasks: dict[bytes, OpenTask] = {}
 
     def take_up(self) -> None:
@@ -102,20 +115,21 @@ class Party:
         """Return tickets for the party's own users."""
         opened = self.task(digest)
         if not 1 <= count <= MAX_TICKETS_AT_ONCE:
-            raise InvalidInput(f"tickets are issued from 1 to {MAX_TICKETS_AT_ONCE} at once, found {count}")
+            raise InvalidInput("tickets_at_once", max_tickets_at_once=MAX_TICKETS_AT_ONCE, count=count)
         deadlines = opened.task.deadlines
         last = deadlines.reports if opened.task.one_shot else deadlines.enrolment
         if opened.state == "closed" or opened.published.beacon or self._clock.now() > last:
-            raise TaskClosed("tickets are issued while a task is open: this one has closed")
+            raise TaskClosed("tickets_after_close")
         if self._store.tickets_issued(digest) + count > MAX_TICKETS:
-            raise InvalidInput(f"a task has {MAX_TICKETS} tickets at most")
+            raise InvalidInput("too_many_tickets", max_tickets=MAX_TICKETS)
         return [self._key.write(digest, serial).text for serial in self._store.issue_tickets(digest, count)]
 
     def enrol(self, digest: bytes, tickets: bytes) -> list[ReportStatus]:
         """Enrol devices for a task in rounds: one verdict for each ticket."""
-        opened, now = self.task(digest), self._clock.now()
+        opened = self.task(digest)
+        now = self._clock.now()
         if opened.task.one_shot:
-            raise TaskClosed("a one-shot task has no enrolment: send the report")
+            raise TaskClosed("no_enrolment")
         found = opened.admission.serials_of(tickets, now)
         serials = [serial for serial in found if not isinstance(serial, ReportStatus)]
         answers = iter(self._enrolled(opened, serials, now) if serials else ())
@@ -130,15 +144,18 @@ class Party:
 
     def check_tickets(self, digest: bytes, tickets: bytes) -> list[ReportStatus]:
         """Say which tickets are the party's own, before devices spend a budget on them; nothing is kept."""
-        opened, now = self.task(digest), self._clock.now()
+        opened = self.task(digest)
+        now = self._clock.now()
         good = opened.admission.in_time(now) or ReportStatus.ACCEPTED
         found = opened.admission.serials_of(tickets, now)
         return [verdict if isinstance(verdict, ReportStatus) else good for verdict in found]
 
     def count_refusals(self, digest: bytes, refusals: bytes) -> list[ReportStatus]:
         """Count devices that may not answer a task, by what they tell; without a ticket of its own none is counted."""
-        opened, now = self.task(digest), self._clock.now()
-        untimely, cut = opened.admission.in_time(now), decoded_refusals(refusals)
+        opened = self.task(digest)
+        now = self._clock.now()
+        untimely = opened.admission.in_time(now)
+        cut = decoded_refusals(refusals)
         found = [untimely or opened.admission.serial_of(ticket, now) for ticket, _ in cut]
         counted = [
             (serial, code) for serial, (_, code) in zip(found, cut, strict=True) if not isinstance(serial, ReportStatus)

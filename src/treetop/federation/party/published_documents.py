@@ -10,7 +10,9 @@ from treetop.federation.wire.signed_documents import Beacon, PublishedList, chec
 from treetop.trie.user_groups import Group, Role
 
 _ROLES = tuple(Role)
-_BEACON, _OVER, _DOCUMENT = "beacon", "over", "document"
+_BEACON = "beacon"
+_OVER = "over"
+_DOCUMENT = "document"
 
 
 class CheckedBefore:
@@ -25,7 +27,9 @@ class PublishedDocuments:
     """Run by the party: kept in the journal, so that a restarted party publishes the same."""
 
     def __init__(self, journal: Journal, task: DeviceTask) -> None:
-        self._journal, self._task, self._book = journal, task, f"bulletin:{task.digest.hex()}"
+        self._journal = journal
+        self._task = task
+        self._book = f"bulletin:{task.digest.hex()}"
         self._entries = dict(journal.read(self._book))
         self._read: dict[Group, PublishedList] = {}
         self.refusals = RefusalCounts(journal, task)

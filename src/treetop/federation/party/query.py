@@ -53,10 +53,17 @@ class PartyQuery:
     """
 
     def __init__(
-        self, task: DeviceTask, party: str, journal: Journal, collection: ReportCollection,
+        self,
+        task: DeviceTask,
+        party: str,
+        journal: Journal,
+        collection: ReportCollection,
         turns: "Turns | None" = None,
-    ) -> None:  # fmt: skip
-        self._task, self._party, self._journal, self._collection = task, party, journal, collection
+    ) -> None:
+        self._task = task
+        self._party = party
+        self._journal = journal
+        self._collection = collection
         self._turns = turns or _OwnTurns()
         self._book = f"party:{party}:{task.digest.hex()}"
         self._entries = dict(journal.read(self._book))
@@ -91,7 +98,8 @@ class PartyQuery:
             self._session = None
         counts = self._task.one_shot and number > 1  # the first message, and every one in rounds, waits for devices
         with self._turns.turn if counts else nullcontext():
-            session, self._session = self._session or self._replayed(number - 1), None
+            session = self._session or self._replayed(number - 1)
+            self._session = None
             outcome = session.send(self._message(number))
         self.learn(f"outcome:{number}", outcome.to_bytes())
         if outcome.is_last:
@@ -136,7 +144,7 @@ class PartyQuery:
     def learn(self, entry: str, content: bytes) -> None:
         """Keep what came of something; if another process was faster, what it kept is taken up from the journal."""
         if self._write(entry, content) != content:
-            raise StoreUnavailable(f"another process has written {entry} of the query; it is read anew")
+            raise StoreUnavailable("entry_written_elsewhere", entry=entry)
 
     def _reread(self) -> None:
         self._entries.update(self._journal.read(self._book))

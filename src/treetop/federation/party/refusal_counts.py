@@ -21,7 +21,8 @@ class RefusalCounts:
     """Run by the party: the refusals of one task; an entry of the journal for each time that some came."""
 
     def __init__(self, journal: Journal, task: DeviceTask) -> None:
-        self._journal, self._book = journal, f"refusals:{task.digest.hex()}"
+        self._journal = journal
+        self._book = f"refusals:{task.digest.hex()}"
         self._counted: dict[int, object] = {}
         """Serial numbers, and which request counts each."""
 
@@ -35,7 +36,8 @@ class RefusalCounts:
 
     def add(self, refusals: Sequence[tuple[int, Refusal]]) -> list[ReportStatus]:
         """Count the codes that came with tickets of these serial numbers: of each ticket the first one."""
-        request, first = object(), dict[int, Refusal]()
+        request = object()
+        first = dict[int, Refusal]()
         for serial, code in refusals:  # requests come in threads: of those with one ticket, `setdefault` lets one pass
             if self._counted.setdefault(serial, request) is request:
                 first.setdefault(serial, code)

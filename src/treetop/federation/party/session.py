@@ -72,7 +72,10 @@ class PartySession:
     """One party in one query, from the first message to its last outcome."""
 
     def __init__(self, task: DeviceTask, party: str, collection: ReportCollection, kept: Kept) -> None:
-        self._task, self._party, self._collection, self._kept = task, party, collection, kept
+        self._task = task
+        self._party = party
+        self._collection = collection
+        self._kept = kept
         self._traces: list[LevelTrace] = []
         self._notes: list[Note] = []
         self._groups: dict[Group, int] = {}
@@ -90,7 +93,8 @@ class PartySession:
                 self._kept["collected"] = _written_collected(self._collection.close())
             collected = self._kept["collected"]
             begin = yield from _exchanged(PartyReply("closed", collected))
-            heard, answer = self._begun(begin, collected), None
+            heard = self._begun(begin, collected)
+            answer = None
             dialogue = self._mechanism.party(self._facts.parameters, self._facts.roster, self._facts.member)
             while True:
                 try:
@@ -123,12 +127,15 @@ class PartySession:
         """Return an outcome with what happened since the last one."""
         groups = {} if self._task.one_shot else self._groups
         happened = LevelReport(self._traces, self._notes, groups, self._implausible)
-        self._traces, self._notes, self._implausible = [], [], 0
+        self._traces = []
+        self._notes = []
+        self._implausible = 0
         return PartyReply(kind, {**content, **happened.to_json()})
 
     def _begun(self, begin: dict[str, Any], collected: Any) -> object:
         """Learn who takes part and where the own devices are; return the mechanism's first message."""
-        task, devices = self._task, collected["devices"]
+        task = self._task
+        devices = collected["devices"]
         if task.mechanism not in MECHANISMS:
             raise Withdrawal(f"the mechanism {task.mechanism!r} is not known here")
         self._mechanism = mechanism_of(task, self._item_list())
@@ -184,7 +191,8 @@ class PartySession:
 
     def _collect(self, request: CollectReports) -> Generator[PartyReply, ServerMessage, Tally]:
         """Return the tally of a group; with too few reports nothing of it is looked at or used."""
-        groups, entry = self._groups_for(request.group), _entry(request.group)
+        groups = self._groups_for(request.group)
+        entry = _entry(request.group)
         self._asked.update(groups)
         signed: tuple[bytes, PublishedList] | None = None
         if self._task.one_shot:
@@ -197,7 +205,9 @@ class PartySession:
             if signed is not None:
                 self._collection.publish_list(*signed)
             reports = sum(self._collection.gather(group) for group in groups)
-            enough, oracle, odd = reports >= self._least(groups), counting.oracle, 0
+            enough = reports >= self._least(groups)
+            oracle = counting.oracle
+            odd = 0
             tally = oracle.counting.no_reports(counting.slots, counting.keys)
             if enough:
                 tally = self._collection.tally(groups, counting)
@@ -218,9 +228,11 @@ class PartySession:
 
         Nothing needs to be kept: the groups are closed, and their reports say the same after a restart.
         """
-        counting, kinds = self._hashed_counting(NO_KEYS), []
+        counting = self._hashed_counting(NO_KEYS)
+        kinds = []
         for kind in range(len(request.weights)):
-            reports, least = self._groups.get(Group(1 + kind), 0), self._task.least
+            reports = self._groups.get(Group(1 + kind), 0)
+            least = self._task.least
             kinds.append(reports if reports >= (least.validation if kind else least.estimate) else 0)
         if few := [kind for kind, reports in enumerate(kinds) if kind and not reports]:
             self._notes.append(Note("chunks_left_out", chunks=few, least=self._task.least.validation))
@@ -280,9 +292,11 @@ def _entry(group: Group) -> str:
 
 def _written_collected(collected: Collected) -> Any:
     written = {
-        "devices": collected.devices, "tickets": collected.tickets, "digest": collected.digest.hex(),
+        "devices": collected.devices,
+        "tickets": collected.tickets,
+        "digest": collected.digest.hex(),
         "groups": written_groups(collected.groups),
-    }  # fmt: skip
+    }
     return {**written, "refusals": dict(collected.refusals)} if collected.refusals else written
 
 

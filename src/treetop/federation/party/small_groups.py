@@ -30,6 +30,7 @@ class GroupsAtHand:
 
     def too_small(self) -> str:
         """Say which levels have too few for an estimate, or nothing."""
-        least, levels = self.task.least.estimate, range(1, len(self.task.lengths))
+        least = self.task.least.estimate
+        levels = range(1, len(self.task.lengths))
         small = [f"{level} ({count})" for level in levels if (count := self.estimating(level)) < least]
         return f"fewer than {least} reports at level {', '.join(small[:5])}" if small else ""

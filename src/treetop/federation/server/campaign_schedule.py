@@ -76,7 +76,8 @@ def next_step(campaign: Campaign, decided: int, now: int, *, stopped: bool, sett
     """Return what to do about the first week that is not decided; `settled`: the one before owes no answer any more."""
     if stopped or decided >= campaign.weeks * campaign.cycles:
         return NothingLeft()
-    opens, ends = campaign.opens(*place_of(campaign, decided)), campaign.ends(*place_of(campaign, decided))
+    opens = campaign.opens(*place_of(campaign, decided))
+    ends = campaign.ends(*place_of(campaign, decided))
     if now < opens:
         return WaitUntil(opens)
     if now >= ends:
@@ -94,7 +95,7 @@ def place_of(campaign: Campaign, number: int) -> tuple[int, int]:
 def campaign_of(order: QueryOrder, *, starts: int, every: int, weeks: int, cycles: int) -> Campaign:
     """Return the campaign that asks an order every week, or refuse one that devices would not follow to its end."""
     if order.mode != "one-shot":
-        raise InvalidInput(f"a campaign is asked in one-shot mode: devices answer on their own, found {order.mode}")
+        raise InvalidInput("campaign_in_rounds", mode=order.mode)
     campaign = Campaign(template_of(planned_task(order)), starts, every, weeks, cycles)
     for number, earlier in ((0, EarlierWeeks()), (weeks * cycles - 1, _longest_ago(order))):
         campaign.check_task(planned_task(week_order(campaign, order, number, earlier)))
@@ -106,9 +107,11 @@ def first_unpaid(campaign: Campaign, caps: Caps) -> tuple[int, Cap] | None:
 
     It pays for a cycle when it first sees it.
     """
-    epsilon, before_renewal = campaign.budget.amount, (caps.window_seconds - 1) // (campaign.every * campaign.weeks)
+    epsilon = campaign.budget.amount
+    before_renewal = (caps.window_seconds - 1) // (campaign.every * campaign.weeks)
     for cycle in range(campaign.cycles):
-        recent, now = min(cycle, before_renewal), campaign.opens(cycle, 0)
+        recent = min(cycle, before_renewal)
+        now = campaign.opens(cycle, 0)
         if epsilon > caps.per_task:
             return now, "task"
         if (cycle + 1) * epsilon > caps.lifetime:
@@ -124,7 +127,8 @@ def week_order(campaign: Campaign, order: QueryOrder, number: int, earlier: Earl
     A device answers in one week of a cycle: of the users expected, one in W.
     """
     place = place_of(campaign, number)
-    opens, ends = campaign.opens(*place), campaign.ends(*place)
+    opens = campaign.opens(*place)
+    ends = campaign.ends(*place)
     week = replace(
         order,
         name=campaign.task_name(*place),

@@ -47,18 +47,17 @@ class ExpectedUsers:
             if party not in parties:
                 raise UnknownName("party", party, parties)
             if type(users) is not int or not 1 <= users <= MAX_TICKETS:
-                raise InvalidInput(
-                    f"expected users of {party!r} must be a whole number from 1 to {MAX_TICKETS}, found {users!r}"
-                )
+                raise InvalidInput("expected_users_invalid", party=party, max_tickets=MAX_TICKETS, users=users)
         if type(self.max_times) is not int or not 1 <= self.max_times <= _LARGEST_MULTIPLE:
             raise InvalidInput(
-                f"max_times_expected must be a whole number from 1 to {_LARGEST_MULTIPLE}, found {self.max_times!r}"
+                "max_times_expected_invalid", largest_multiple=_LARGEST_MULTIPLE, max_times=self.max_times
             )
 
     def check(self, party: str, found: int) -> None:
         """Refuse a party that says it has far more users than expected: they would outweigh everybody else's."""
         if party in self.users:
-            expected, most = self.users[party], self.max_times * self.users[party]
+            expected = self.users[party]
+            most = self.max_times * self.users[party]
             bound = f"{most:,} at most, {self.max_times} times the {expected:,} users expected"
             require(found <= most, "devices", bound, f"{found:,}")
 

@@ -21,7 +21,9 @@ class ListLog:
     """The public log of a task: a list once signed is there for ever, and there is never a second one for its group."""
 
     def __init__(self, task: DeviceTask, signer: Signer, journal: Journal) -> None:
-        self._task, self._signer, self._journal = task, signer, journal
+        self._task = task
+        self._signer = signer
+        self._journal = journal
         self._mechanism = mechanism_named(task.mechanism)
         self.book = f"log:{task.digest.hex()}"
 

@@ -12,7 +12,8 @@ from treetop.federation.service_ports import Channel, Journal, ServiceClock
 from treetop.federation.task import DeviceTask
 from treetop.public_text import visible
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
+FIRST_PAUSE = 0.02
+LONGEST_PAUSE = 1.0
 """Seconds between two rounds of polling: longer while nothing happens."""
 
 
@@ -29,7 +30,7 @@ class MissingPolicy:
         if self.missing not in {"wait", "proceed"}:
             raise UnknownName("policy", self.missing, ("wait", "proceed"))
         if not self.patience > 0:
-            raise InvalidInput(f"patience must be seconds above 0, found {self.patience}")
+            raise InvalidInput("patience_invalid", patience=self.patience)
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,16 @@ class PartyPoller:
         listed: bytes | None = None,
         campaign: bytes | None = None,
     ) -> None:
-        self._task, self._document, self._journal, self._channels = task, document, journal, channels
-        self._listed, self._campaign = listed, campaign
-        self._clock, self._policy, self._ask_all, self._progress = clock, policy, ask_all, progress
+        self._task = task
+        self._document = document
+        self._journal = journal
+        self._channels = channels
+        self._listed = listed
+        self._campaign = campaign
+        self._clock = clock
+        self._policy = policy
+        self._ask_all = ask_all
+        self._progress = progress
         self._book = f"server:{task.digest.hex()}"
         self._entries = dict(journal.read(self._book))
         self._numbers = dict.fromkeys(task.parties, 0)
@@ -129,7 +137,10 @@ class PartyPoller:
 
     def _next(self, line: PendingReply, message: ServerMessage) -> None:
         fresh = self._line(line.party, message)
-        line.message, line.number, line.heard, line.until = message, fresh.number, fresh.heard, fresh.until
+        line.message = message
+        line.number = fresh.number
+        line.heard = fresh.heard
+        line.until = fresh.until
         line.told = False
 
     def _allowance(self, message: ServerMessage) -> float:
@@ -169,7 +180,8 @@ class PartyPoller:
         return said
 
     def _outcome(self, line: PendingReply) -> bytes | None:
-        channel, task = self._channels[line.party], self._task.digest
+        channel = self._channels[line.party]
+        task = self._task.digest
         if not line.told:
             if line.number == 1:
                 channel.install(self._document)
@@ -178,7 +190,8 @@ class PartyPoller:
                 if self._campaign is not None:
                     channel.give_campaign(task, self._campaign)
             channel.tell(task, line.number, line.message.to_bytes())
-            line.told, line.until = True, self._clock.monotonic() + self._allowance(line.message)
+            line.told = True
+            line.until = self._clock.monotonic() + self._allowance(line.message)
         return channel.outcome(task, line.number)
 
     def _received(self, line: PendingReply, data: bytes, read: Reader) -> bool:
@@ -220,11 +233,11 @@ class PartyPoller:
         """Fail if the policy is to wait and nobody that is waited for will answer soon."""
         if waiting and self._policy.missing == "wait" and all(map(self._overdue, waiting)):
             silent = ", ".join(f"{line.party!r} ({line.silence})" for line in waiting)
-            raise QueryFailed(f"no answer from {silent}; the query can be resumed")
+            raise QueryFailed("parties_silent", silent=silent)
 
     def _give_up(self, party: str, reason: str) -> None:
         if self._policy.missing == "wait":
-            raise QueryFailed(f"party {party!r} {reason}")
+            raise QueryFailed("party_failed", party=party, reason=reason)
         self._write(f"left:{party}", canonical_json(reason))
         self.leave_out(party, reason)
 

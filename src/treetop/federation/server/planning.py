@@ -115,23 +115,21 @@ class QueryOrder:
         if self.oracle not in oracles:
             raise UnknownName(f"oracle of {self.mode} mode", self.oracle, oracles)
         if not self.parties:
-            raise InvalidInput("a query needs one party at least, found none")
+            raise InvalidInput("query_without_parties")
         object.__setattr__(self, "normalise", ",".join(steps_named(self.normalise)) if self.normalise else "")
         self.expectations.check_order(self.parties)
         if "items_per_user" in self.settings:
-            raise InvalidInput(
-                "a federation expects items_per_user beside the settings (--items-per-user), found it among them"
-            )
+            raise InvalidInput("items_per_user_as_setting")
         if self.sets is not None:
             if self.mode != "one-shot":
-                raise InvalidInput(f"devices that hold sets are asked in one-shot mode, found {self.mode}")
+                raise InvalidInput("sets_in_rounds", mode=self.mode)
             if self.sets.items_per_user > 1:
                 check_takes_sets(self.mechanism, self.sets.items_per_user)
         mechanism = self._asked.mechanism
         modes = mechanism.deployment.modes
         if self.mode not in modes:
             known = f"in {' or '.join(modes)} mode" if modes else "in simulations only"
-            raise InvalidInput(f"{mechanism.name} can be asked {known}, found {self.mode}")
+            raise InvalidInput("mode_not_supported", name=mechanism.name, known=known, mode=self.mode)
 
     @property
     def expectations(self) -> ExpectedUsers:
@@ -155,21 +153,40 @@ class QueryOrder:
             strategy = TRIE
         items = 1 if self.sets is None else self.sets.items_per_user
         question = Question(
-            self.k, self.epsilon, self.mechanism, oracle, self.encoding, strategy,
-            known_items(self.catalogue), known_items(self.word_list), self.text_recovery,
+            self.k,
+            self.epsilon,
+            self.mechanism,
+            oracle,
+            self.encoding,
+            strategy,
+            known_items(self.catalogue),
+            known_items(self.word_list),
+            self.text_recovery,
             settings=settings if items == 1 else {**settings, "items_per_user": items},
-        )  # fmt: skip
+        )
         return choose(question, ItemsAhead(), parties=len(self.parties), hash_key=self._hash_key)
 
     @property
     def _hash_key(self) -> str:
         """Return a key that no other query has: a digest of all that is said here."""
         said = [
-            self.name, list(self.parties), self.attribute, self.k, self.epsilon, self.mechanism, self.mode, self.oracle,
-            self.encoding, sorted((name, str(value)) for name, value in self.settings.items()), self.strategy,
-            self.listed and self.listed.digest, self.text_recovery, self.normalise, vars(self.deadlines),
+            self.name,
+            list(self.parties),
+            self.attribute,
+            self.k,
+            self.epsilon,
+            self.mechanism,
+            self.mode,
+            self.oracle,
+            self.encoding,
+            sorted((name, str(value)) for name, value in self.settings.items()),
+            self.strategy,
+            self.listed and self.listed.digest,
+            self.text_recovery,
+            self.normalise,
+            vars(self.deadlines),
             *([] if self.sets is None else [vars(self.sets)]),
-        ]  # fmt: skip
+        ]
         return blake2b(canonical_json(said), digest_size=8).hexdigest()
 
     @property
@@ -179,9 +196,7 @@ class QueryOrder:
             return self.epsilon
         for party in self.parties:
             if party not in self.expected:
-                raise InvalidInput(
-                    f"a central epsilon needs the expected users of every party, found none of {party!r}"
-                )
+                raise InvalidInput("central_needs_expected", party=party)
         local = self.planned.strategy.local_epsilon(self.expected.values(), self.central, Caps().per_task)
         return Budget(f"{local:g}").text
 
@@ -197,42 +212,50 @@ class QueryOrder:
     def planned(self) -> PlannedQuery:
         """Run by the server: all that devices must know to answer this query, and all that its dialogues need."""
         one_shot = self.mode == "one-shot"
-        chosen, oracle = self._asked, deployable_oracles(one_shot=one_shot)[self.oracle]
+        chosen = self._asked
+        oracle = deployable_oracles(one_shot=one_shot)[self.oracle]
         mechanism: Mechanism[Any] = chosen.mechanism
         if one_shot and self.oracle == AUTO:
             oracle = mechanism.deployment.hashing_oracle
         hashed = chosen.codec.hashes
         settings = mechanism.deployment.settings(mechanism.parameters, self.settings, mode=self.mode, hashed=hashed)
         strategy = self._chosen(settings, oracle)
-        mechanism, asked = strategy.mechanism, strategy.parameters
+        mechanism = strategy.mechanism
+        asked = strategy.parameters
         texts = {name: _text(asked, name, settings) for name in settings} | {"bits": str(asked.bits)}
-        lengths, max_slots = task_lengths(mechanism, asked), MAX_SLOTS
+        lengths = task_lengths(mechanism, asked)
+        max_slots = MAX_SLOTS
         if mechanism.reports_names and hashed:
             texts |= {"hash_key": asked.hash_key} | ({"text_chunks": str(len(lengths) - 2)} if len(lengths) > 2 else {})
         uploads = mechanism.wire.uploads(asked)
         if uploads > 1 and not mechanism.wire.writes_uploads:
-            raise InvalidInput(
-                f"{mechanism.name} sends {uploads} uploads: a deployment expects encode_upload and decode_upload, "
-                "found neither"
-            )
+            raise InvalidInput("uploads_without_wire", name=mechanism.name, uploads=uploads)
         _check_messages(mechanism, asked, self)
         if self.mode == "rounds":
             max_slots = max(mechanism.levels(asked).max_candidates) + 1
             longest = min(each.max_slots for each in task_oracles(oracle))
             if max_slots > longest:
-                raise InvalidInput(
-                    f"the oracle {oracle!r} has at most {longest:,} slots, found candidate lists of up to "
-                    f"{max_slots:,}: ask for more levels or another oracle"
-                )
+                raise InvalidInput("lists_too_long_for_oracle", oracle=oracle, longest=longest, max_slots=max_slots)
         task = DeviceTask(
-            name=self.name, attribute=self.attribute, budget=Budget(self.epsilon), oracle=oracle, k=self.k,
-            lengths=lengths, groups=weighted_groups(mechanism, asked), max_slots=max_slots,
+            name=self.name,
+            attribute=self.attribute,
+            budget=Budget(self.epsilon),
+            oracle=oracle,
+            k=self.k,
+            lengths=lengths,
+            groups=weighted_groups(mechanism, asked),
+            max_slots=max_slots,
             encoding=Encoding(strategy.codec.name, asked.hash_key if hashed else "", self.normalise),
             reports="names" if mechanism.reports_names else "prefixes",
-            item_list=self.listed.digest if self.listed else "", mechanism=mechanism.name,
-            settings=tuple(sorted(texts.items())), parties=self.parties, deadlines=self.deadlines, least=self.least,
-            sets=self.sets, campaign=self.campaign,
-        )  # fmt: skip
+            item_list=self.listed.digest if self.listed else "",
+            mechanism=mechanism.name,
+            settings=tuple(sorted(texts.items())),
+            parties=self.parties,
+            deadlines=self.deadlines,
+            least=self.least,
+            sets=self.sets,
+            campaign=self.campaign,
+        )
         if self.mode == "rounds":
             _refuse_short_lists(task)
         return PlannedQuery(task, strategy)
@@ -250,8 +273,12 @@ def _refuse_short_lists(task: DeviceTask) -> None:
         if slots < MIN_SLOTS:
             instead = "fewer levels of more bits" if group.role is Role.ESTIMATE else "a larger k"
             raise InvalidInput(
-                f"devices answer candidate lists of {MIN_SLOTS} slots at least, found {slots} at level {group.level} "
-                f"({group.role.value}): ask for {instead}"
+                "lists_too_short",
+                min_slots=MIN_SLOTS,
+                slots=slots,
+                level=group.level,
+                value=group.role.value,
+                instead=instead,
             )
 
 
@@ -287,16 +314,10 @@ def _check_messages(mechanism: Mechanism[P], asked: P, order: QueryOrder) -> Non
         message, what = max((message, what), (max(signed), f"signed lists of {max(longest):,} candidates"))
     around = _AROUND_BYTES + sum(len(canonical_json(name)) + COUNT_BYTES for name in order.parties)
     if (found := message + around) > MAX_MESSAGE_BYTES:
-        raise InvalidInput(
-            f"a party takes messages of {MAX_MESSAGE_BYTES:,} bytes at most, found up to {found:,} in {what}: "
-            "keep fewer prefixes, or ask for fewer items or more levels"
-        )
+        raise InvalidInput("messages_too_long", max_message_bytes=MAX_MESSAGE_BYTES, found=found, what=what)
     reply = mechanism.wire.max_reply_bytes(asked, levels)
     if reply > MAX_REPLY_BYTES:
-        raise InvalidInput(
-            f"a server takes replies of {MAX_REPLY_BYTES:,} bytes at most, found counts of up to {longest[-1]:,} "
-            f"candidates in {reply:,}: keep fewer prefixes, or ask for fewer items or more levels"
-        )
+        raise InvalidInput("replies_too_long", max_reply_bytes=MAX_REPLY_BYTES, longest=longest[-1], reply=reply)
 
 
 def longest_reply(task: DeviceTask, listed: ItemList | None = None) -> int:

@@ -60,12 +60,17 @@ class ServerQuery:
         self._expected = order.expectations if isinstance(order, QueryOrder) else ExpectedUsers()
         self._central = order.central if isinstance(order, QueryOrder) else None
         if set(channels) != set(self.task.parties):
-            raise InvalidInput(f"a channel for each of {self.task.parties} is needed, found {tuple(channels)}")
-        self._signer, self._journal, self._entropy = signer, journal, entropy
-        self._channels, self._clock, self._ask_all = channels, clock, ask_all
+            raise InvalidInput("channels_differ", parties=self.task.parties, channels=tuple(channels))
+        self._signer = signer
+        self._journal = journal
+        self._entropy = entropy
+        self._channels = channels
+        self._clock = clock
+        self._ask_all = ask_all
         self._policy = policy or (order.policy if isinstance(order, QueryOrder) else MissingPolicy())
         self._fakes_needed = fakes_needed
-        self._mechanism, self._parameters = mechanism_of(self.task, self._listed), parameters_of(self.task)
+        self._mechanism = mechanism_of(self.task, self._listed)
+        self._parameters = parameters_of(self.task)
         self._log = ListLog(self.task, signer, journal)
         self._records = {party: PartyRecord(party) for party in self.task.parties}
         self._facts: dict[str, PublicFacts[Parameters]] = {}
@@ -90,20 +95,35 @@ class ServerQuery:
     def run(self, progress: Callable[[Progress], None] = lambda _: None) -> QueryResult:
         """Return the result; it is in the journal before it is returned."""
         self._letters = PartyPoller(
-            self.task, self._journal, self._channels, self._clock,
-            document=self.document, policy=self._policy, ask_all=self._ask_all, progress=progress,
-            listed=None if self._listed is None else self._listed.document, campaign=self._campaign,
-        )  # fmt: skip
+            self.task,
+            self._journal,
+            self._channels,
+            self._clock,
+            document=self.document,
+            policy=self._policy,
+            ask_all=self._ask_all,
+            progress=progress,
+            listed=None if self._listed is None else self._listed.document,
+            campaign=self._campaign,
+        )
         if self._letters.has("result"):
             return QueryResult(self._letters.kept("result", bytes))
         roster = self._closed_roster()
         server = self._mechanism.server(self._parameters, roster)
         ranking = driven(server, lambda messages: self._answers(messages, roster))
         answer = answer_of(
-            self.task, self._mechanism, ranking, list(self._records.values()), self._letters.left,
-            listed=self._listed, choices=self._choices, expected=self._expected, notes=self._notes,
-            fakes_needed=self._fakes_needed, central=self._central,
-        )  # fmt: skip
+            self.task,
+            self._mechanism,
+            ranking,
+            list(self._records.values()),
+            self._letters.left,
+            listed=self._listed,
+            choices=self._choices,
+            expected=self._expected,
+            notes=self._notes,
+            fakes_needed=self._fakes_needed,
+            central=self._central,
+        )
         if self.task.campaign is not None:  # kept first: the next week may ask for it as soon as there is an answer
             self._letters.kept(SEEDS, lambda: str(ranking.seeds).encode("ascii"))
         return QueryResult(self._letters.kept("result", lambda: canonical_json(answer.to_json())))
@@ -129,13 +149,16 @@ class ServerQuery:
         fields = outcome.content
         tickets = whole("tickets", fields["tickets"], 0, MAX_TICKETS)
         users = whole("devices", fields["devices"], 0, tickets)
-        enrolment, groups = digest("digest", fields["digest"]), read_groups(self.task, fields["groups"], users)
+        enrolment = digest("digest", fields["digest"])
+        groups = read_groups(self.task, fields["groups"], users)
         if not self.task.one_shot:
             require(not groups, "groups before the beacon", "none", len(groups))
         if not self._letters.has_heard(party):  # who was let in stays: the others have its size in their rosters
             self._expected.check(party, users)
         entry = self._records[party]
-        entry.users, entry.enrolment, entry.groups = users, enrolment, groups
+        entry.users = users
+        entry.enrolment = enrolment
+        entry.groups = groups
         entry.refusals = _read_refusals(fields.get("refusals", {}))
         entry.notes += [code.note(count) for code, count in entry.refusals.items()]
         entry.notes += self._expected.flags(party, users)
@@ -180,7 +203,9 @@ class ServerQuery:
 
     def _read(self, party: str, outcome: PartyReply) -> ServerMessage | None:
         """Take in an outcome of the mechanism's dialogue; a list is signed, and the party asked again."""
-        fields, facts, following = outcome.content, self._facts[party], None
+        fields = outcome.content
+        facts = self._facts[party]
+        following = None
         entry = self._records[party]
         happened = LevelReport.from_json(self.task, fields, entry.users)
         whole("implausible", happened.implausible, 0, entry.users - entry.implausible)
@@ -225,7 +250,7 @@ class ServerQuery:
     def _require_somebody(self, members: list[Member]) -> None:
         if not members:
             reasons = "; ".join(f"{name!r} {reason}" for name, reason in self._letters.left.items())
-            raise QueryFailed(f"no party is left: {reasons}")
+            raise QueryFailed("no_party_left", reasons=reasons)
 
 
 def _read_refusals(content: Any) -> dict[Refusal, int]:

@@ -15,7 +15,10 @@ from treetop.federation.task import DeviceTask
 from treetop.mechanisms.dialogue import LevelTrace
 from treetop.public_text import visible
 
-ORDERED, BEACON, LEFT_OUT, ANSWERED = "ordered", "beacon", "left out", "answered"
+ORDERED = "ordered"
+BEACON = "beacon"
+LEFT_OUT = "left out"
+ANSWERED = "answered"
 """Kinds of events beside those of a party's replies (`ReplyKind`)."""
 
 
@@ -63,7 +66,8 @@ def _event(task: DeviceTask, number: int, entry: str, content: bytes) -> QueryEv
 def _reply(task: DeviceTask, number: int, party: str, reply: PartyReply) -> QueryEvent:
     fields = reply.content
     if reply.kind == "closed":
-        devices, tickets = fields["devices"], fields["tickets"]
+        devices = fields["devices"]
+        tickets = fields["tickets"]
         what = "reports are closed" if task.one_shot else "enrolment is closed"
         words = f"{party}: {what}, {devices:,} came with {tickets:,} tickets"
         return QueryEvent(number, reply.kind, words, party, devices, tickets)

@@ -14,7 +14,8 @@ from hashlib import sha256
 from treetop.errors import InvalidInput, PeerViolation
 from treetop.public_text import first_hidden
 
-MAX_LIST_BYTES, MAX_JSON_BYTES = 32 << 20, 256 << 20
+MAX_LIST_BYTES = 32 << 20
+MAX_JSON_BYTES = 256 << 20
 """Of a list as it is sent, and of its JSON."""
 MAX_ITEMS = 1 << 22
 LONGEST_ITEM = 4096
@@ -42,7 +43,7 @@ class ItemList:
     def __post_init__(self) -> None:
         problem = _problem(self)
         if problem:
-            raise InvalidInput(f"a list of items cannot be used: {problem}")
+            raise InvalidInput("item_list_unusable", problem=problem)
 
     def __repr__(self) -> str:
         return f"ItemList({len(self.items)} items)"
@@ -62,7 +63,7 @@ class ItemList:
         """Return it as it is sent."""
         document = zlib.compress(self._json)
         if len(document) > MAX_LIST_BYTES:
-            raise InvalidInput(f"a list takes {MAX_LIST_BYTES:,} bytes at most, found {len(document):,}")
+            raise InvalidInput("item_list_too_long", max_list_bytes=MAX_LIST_BYTES, number=len(document))
         return document
 
     @classmethod

@@ -53,9 +53,15 @@ def encoded_batch(envelope: Envelope, reports: Sequence[Any]) -> bytes:
     """Run by the device, or by whoever gathers reports: write a batch."""
     role = _ROLES.index(envelope.group.role)
     head = _LAYOUT.pack(
-        VERSION, envelope.task, envelope.group.level, role, envelope.domain,
-        envelope.oracle.tag, envelope.slots, len(reports),
-    )  # fmt: skip
+        VERSION,
+        envelope.task,
+        envelope.group.level,
+        role,
+        envelope.domain,
+        envelope.oracle.tag,
+        envelope.slots,
+        len(reports),
+    )
     return head + b"".join(map(envelope.face.encode, reports))
 
 

@@ -30,7 +30,8 @@ from treetop.oracles.registry import task_oracles
 from treetop.trie.user_groups import Group, Role
 
 Kind = Literal["task", "campaign", "list", "beacon"]
-MIN_BEACON_BYTES, MAX_BEACON_BYTES = 16, 64
+MIN_BEACON_BYTES = 16
+MAX_BEACON_BYTES = 64
 _SIGNED_DOMAIN = b"treetop signed 1\0"
 
 
@@ -154,25 +155,38 @@ class Beacon:
 
     def to_bytes(self) -> bytes:
         """Return the content that the server signs."""
-        return canonical_json({
-            "beacon": self.beacon.hex(), "devices": self.devices, "enrolment": self.enrolment.hex(),
-            "party": self.party, "task": self.task.hex(),
-        })  # fmt: skip
+        return canonical_json(
+            {
+                "beacon": self.beacon.hex(),
+                "devices": self.devices,
+                "enrolment": self.enrolment.hex(),
+                "party": self.party,
+                "task": self.task.hex(),
+            }
+        )
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "Beacon":
         """Read a content back, or refuse it."""
         fields = read_canonical("beacon", content, _BEACON)
         return cls(
-            bytes.fromhex(fields["task"]), fields["party"], fields["devices"],
-            bytes.fromhex(fields["enrolment"]), bytes.fromhex(fields["beacon"]),
-        )  # fmt: skip
+            bytes.fromhex(fields["task"]),
+            fields["party"],
+            fields["devices"],
+            bytes.fromhex(fields["enrolment"]),
+            bytes.fromhex(fields["beacon"]),
+        )
 
 
-_BEACON = record({
-    "beacon": text(f"([0-9a-f]{{2}}){{{MIN_BEACON_BYTES},{MAX_BEACON_BYTES}}}"), "devices": whole(0, MAX_TICKETS),
-    "enrolment": DIGEST, "party": NAME, "task": DIGEST,
-})  # fmt: skip
+_BEACON = record(
+    {
+        "beacon": text(f"([0-9a-f]{{2}}){{{MIN_BEACON_BYTES},{MAX_BEACON_BYTES}}}"),
+        "devices": whole(0, MAX_TICKETS),
+        "enrolment": DIGEST,
+        "party": NAME,
+        "task": DIGEST,
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -185,13 +199,19 @@ class PublishedList:
 
     def to_bytes(self, task: DeviceTask) -> bytes:
         """Return the content that the server signs; prefixes as hexadecimal texts, the k-RR threshold as a decimal."""
-        question, published = self.question, self.published
+        question = self.question
+        published = self.published
         content = {
-            "task": question.task.hex(), "party": self.party, "level": question.group.level,
-            "role": question.group.role.value, "length": question.length,
-            "prefixes": _texts(question.prefixes), "pruned": _texts(question.pruned),
-            "published_length": published.length, "published": _texts(published.prefixes),
-        }  # fmt: skip
+            "task": question.task.hex(),
+            "party": self.party,
+            "level": question.group.level,
+            "role": question.group.role.value,
+            "length": question.length,
+            "prefixes": _texts(question.prefixes),
+            "pruned": _texts(question.pruned),
+            "published_length": published.length,
+            "published": _texts(published.prefixes),
+        }
         return canonical_json({**content, **_terms(task, question.slots)})
 
     @classmethod
@@ -200,9 +220,12 @@ class PublishedList:
         fields = read_canonical("candidate list", content, _rule_of_lists(task))
         group = Group(fields["level"], Role(fields["role"]))
         question = Question(
-            bytes.fromhex(fields["task"]), group, fields["length"],
-            _numbers(fields["prefixes"]), _numbers(fields["pruned"]),
-        )  # fmt: skip
+            bytes.fromhex(fields["task"]),
+            group,
+            fields["length"],
+            _numbers(fields["prefixes"]),
+            _numbers(fields["pruned"]),
+        )
         listed = cls(fields["party"], question, Publication(fields["published_length"], _numbers(fields["published"])))
         terms = _terms(task, question.slots)
         found = {name: fields[name] for name in fields if name not in _LIST_FIELDS}
@@ -213,9 +236,16 @@ class PublishedList:
 _LENGTH = whole(0, LONGEST_CODE)
 _PREFIXES = rows(CODE, 0, 2 * MAX_SLOTS)
 _LIST_FIELDS: dict[str, Rule] = {
-    "length": _LENGTH, "level": LEVEL, "party": NAME, "prefixes": rows(CODE, 1, MAX_SLOTS - 1), "pruned": _PREFIXES,
-    "published": _PREFIXES, "published_length": _LENGTH, "role": ROLE, "task": DIGEST,
-}  # fmt: skip
+    "length": _LENGTH,
+    "level": LEVEL,
+    "party": NAME,
+    "prefixes": rows(CODE, 1, MAX_SLOTS - 1),
+    "pruned": _PREFIXES,
+    "published": _PREFIXES,
+    "published_length": _LENGTH,
+    "role": ROLE,
+    "task": DIGEST,
+}
 
 
 def _rule_of_lists(task: DeviceTask) -> Rule:

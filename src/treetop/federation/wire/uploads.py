@@ -14,7 +14,8 @@ from hmac import compare_digest, digest
 
 from treetop.errors import InvalidInput, PeerViolation
 
-SERIAL_BYTES, MAC_BYTES = 8, 16
+SERIAL_BYTES = 8
+MAC_BYTES = 16
 TICKET_BYTES = SERIAL_BYTES + MAC_BYTES
 MAX_TICKETS = 1 << 40
 """Serial numbers run from 0 upwards in every task."""
@@ -41,7 +42,7 @@ class Ticket:
     def from_bytes(cls, data: bytes) -> "Ticket":
         """Read a ticket; whether it is authentic only its party can tell."""
         if len(data) != TICKET_BYTES:
-            raise InvalidInput(f"a ticket is {TICKET_BYTES} bytes, found {len(data)}")
+            raise InvalidInput("ticket_length", ticket_bytes=TICKET_BYTES, number=len(data))
         return cls(int.from_bytes(data[:SERIAL_BYTES], "big"), data[SERIAL_BYTES:])
 
 
@@ -50,7 +51,7 @@ class TicketKey:
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) < 32:
-            raise InvalidInput(f"the secret of tickets must be 32 bytes at least, found {len(secret)}")
+            raise InvalidInput("ticket_secret_short", number=len(secret))
         self._secret = sha256(_TICKET_DOMAIN + secret).digest()
 
     def __repr__(self) -> str:
@@ -125,7 +126,8 @@ def decoded_upload(data: bytes, most: int = MAX_ENTRIES) -> Sequence[TicketedRep
     if data[:1] != bytes([UPLOAD_VERSION]):
         raise PeerViolation("version of an upload", UPLOAD_VERSION, data[0] if data else "nothing")
     entries: list[TicketedReport] = []
-    place, head = 1, TICKET_BYTES + LENGTH_BYTES
+    place = 1
+    head = TICKET_BYTES + LENGTH_BYTES
     while place < len(data):
         length = int.from_bytes(data[place + TICKET_BYTES : place + head], "big")
         end = place + head + length

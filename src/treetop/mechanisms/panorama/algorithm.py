@@ -349,14 +349,9 @@ class Panorama(Mechanism[PanoramaParameters]):
     def levels(self, parameters: PanoramaParameters) -> Levels:
         """Return the one level, whole codes; those on no list are counted at once, or refused where they cannot be."""
         if self.discovers and parameters.oracle != AUTO and not counts_every_name(find_oracle(parameters.oracle)):
-            raise InvalidInput(
-                f"names on no list are found through an oracle that counts every name, {WalshHashing.name}, found "
-                f"{parameters.oracle_name}"
-            )
+            raise InvalidInput("oracle_cannot_discover", name=WalshHashing.name, oracle_name=parameters.oracle_name)
         if parameters.bits > MAX_CODE_BITS:
-            raise InvalidInput(
-                f"names that are counted all at once have at most {MAX_CODE_BITS} bits, found bits = {parameters.bits}"
-            )
+            raise InvalidInput("name_bits_too_many", max_code_bits=MAX_CODE_BITS, bits=parameters.bits)
         return Levels((0, parameters.bits), (len(self.listed),))
 
     @property
@@ -376,9 +371,7 @@ class Panorama(Mechanism[PanoramaParameters]):
 
     def expected_plan(self, parameters: PanoramaParameters) -> PanoramaPlan:
         """Return the plan for few parties, to speak of before they are known."""
-        return PanoramaPlan.of(
-            parameters, len(self.listed), signed=False, discovers=self.discovers, texts=self.texts
-        )  # fmt: skip
+        return PanoramaPlan.of(parameters, len(self.listed), signed=False, discovers=self.discovers, texts=self.texts)
 
 
 @dataclass(frozen=True, eq=False)

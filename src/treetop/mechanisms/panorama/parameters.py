@@ -81,18 +81,21 @@ class PanoramaParameters(SummedParameters):
     bits: int = code_bits(CODE_BITS)
     upload_budget: int = upload_budget()
     text_share: float = setting(
-        0.0, "",
+        0.0,
+        "",
         f"Hashed names: share of users who report a part of their text. 0: {WORD_SHARE}, or {LONG_TEXT_SHARE} with "
         f"more than {DEFAULT_CHUNKS} chunks.",
         number("a number from 0 to below 1", lambda share: 0 <= share < 1),
-    )  # fmt: skip
+    )
     text_chunks: int = setting(
         DEFAULT_CHUNKS, "", "Hashed names: parts of 8 bits that a text's code is cut into.", whole_number(1, MAX_CHUNKS)
     )
     expected_items: int = setting(
-        0, "", "Hashed names: different items expected; more than 100,000 take 26 bits, fewer 24. 0: not known.",
+        0,
+        "",
+        "Hashed names: different items expected; more than 100,000 take 26 bits, fewer 24. 0: not known.",
         whole_number(0, 1 << 40),
-    )  # fmt: skip
+    )
 
     @property
     def rho(self) -> float:

@@ -61,7 +61,8 @@ class CanopyWire(WireForm["CanopyParameters"]):
     def decode_upload(self, facts: PublicFacts["CanopyParameters"], content: Any) -> QuantisedCounts:
         """Run by the server: counts of all candidates of the newest level, in the range that reports can give."""
         fields = record("counts", content, {"values", "deviation"})
-        level, signed = len(facts.messages), facts.parameters.score == "sum"
+        level = len(facts.messages)
+        signed = facts.parameters.score == "sum"
         if fields["deviation"] is None:
             return QuantisedCounts.of(np.array(rows("values", fields["values"], 0, 0)), np.inf, signed)
         deviation = decode_deviation(facts, level, fields["deviation"])

@@ -33,7 +33,7 @@ class WireForm(Generic[P]):
     def encode_message(self, message: object) -> Any:
         """Run by the server: a message to a party."""
         if message is not None:
-            raise InvalidInput(f"{type(self).__name__} expects encode_message and decode_message, found neither")
+            raise InvalidInput("message_form_missing", name=type(self).__name__)
 
     def decode_message(self, facts: PublicFacts[P], content: Any) -> object:
         """Run by the party: the next message of the server; `facts` knows those before it."""
@@ -51,11 +51,11 @@ class WireForm(Generic[P]):
 
     def encode_upload(self, facts: PublicFacts[P], upload: Upload) -> Any:
         """Run by the party: an upload that is not its last."""
-        raise InvalidInput(f"{type(self).__name__} expects encode_upload and decode_upload, found neither")
+        raise InvalidInput("upload_form_missing", name=type(self).__name__)
 
     def decode_upload(self, facts: PublicFacts[P], content: Any) -> Upload:
         """Run by the server: the answer to the newest message, which is not the party's last."""
-        raise InvalidInput(f"{type(self).__name__} expects encode_upload and decode_upload, found neither")
+        raise InvalidInput("upload_form_missing", name=type(self).__name__)
 
     def encode_findings(self, facts: PublicFacts[P], findings: Findings) -> Any:
         """Run by the party: its last upload."""

@@ -12,7 +12,9 @@ from treetop.oracles.protocol import Oracle
 class KRandomizedResponse(Oracle):
     """k-RR over d slots, the dummy being one of them."""
 
-    name, tag, listed = "krr", 1, True
+    name = "krr"
+    tag = 1
+    listed = True
     device_face = SlotFace
     counting_face = "treetop.oracles.krr.counting:SlotCounting"
 

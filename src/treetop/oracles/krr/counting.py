@@ -23,7 +23,8 @@ from treetop.oracles.random_words import RandomWords, Words32
 
 def perturbed_slots(truths: NDArray[Any], slots: int, keep: int, words: RandomWords) -> Words32:
     """Run by simulated devices: keep each slot if its word is below the threshold, else name one of the others."""
-    kept, truths = words.words64(len(truths)) < np.uint64(keep), truths.astype(np.uint32, copy=False)
+    kept = words.words64(len(truths)) < np.uint64(keep)
+    truths = truths.astype(np.uint32, copy=False)
     others = words.below(slots - 1, len(truths))
     others += others >= truths
     return np.where(kept, truths, others)

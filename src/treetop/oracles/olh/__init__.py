@@ -13,7 +13,9 @@ from treetop.oracles.protocol import Oracle
 class OptimizedLocalHashing(Oracle):
     """OLH: devices hash the key of what they hold, so there is no candidate list and no dummy slot."""
 
-    name, tag, listed = "olh", 3, False
+    name = "olh"
+    tag = 3
+    listed = False
     device_face = HashFace
     counting_face = "treetop.oracles.olh.counting:HashCounting"
     max_slots = MAX_BUCKETS

@@ -100,7 +100,8 @@ class HashCounting(FrequencyOracle[Columns]):
         refuse_many(len(seeds))
         refuse_large("bucket", reported, report_slots)
         edges = bucket_starts(report_slots)
-        starts, widths = edges[:-1].astype(np.uint32)[reported], np.diff(edges).astype(np.uint32)[reported]
+        starts = edges[:-1].astype(np.uint32)[reported]
+        widths = np.diff(edges).astype(np.uint32)[reported]
         low, high = (np.pad(words, (0, -len(words) % VECTOR)) for words in premixed(keys))
         support = np.zeros(len(low), dtype=np.uint32)
         for first in range(0, len(low), CANDIDATES_AT_ONCE):

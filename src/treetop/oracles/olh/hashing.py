@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from treetop.oracles.frequency_oracle import Keys
 from treetop.oracles.random_words import Words32
 
-FIRST, SECOND, THIRD = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77), np.uint32(0xC2B2AE3D)
+FIRST = np.uint32(0x9E3779B1)
+SECOND = np.uint32(0x85EBCA77)
+THIRD = np.uint32(0xC2B2AE3D)
 
 
 def premixed(keys: Keys) -> tuple[Words32, Words32]:

@@ -8,7 +8,9 @@ from numba import uint32
 from treetop.oracles.compiling import compiled, inlined
 from treetop.oracles.olh.hashing import FIRST, SECOND, THIRD
 
-FIFTEEN, THIRTEEN, SIXTEEN = np.uint32(15), np.uint32(13), np.uint32(16)
+FIFTEEN = np.uint32(15)
+THIRTEEN = np.uint32(13)
+SIXTEEN = np.uint32(16)
 
 
 @inlined
@@ -28,6 +30,8 @@ def supports(seed: Any, start: Any, width: Any, low: Any, high: Any) -> Any:
 def add_support(seeds: Any, starts: Any, widths: Any, low: Any, high: Any, support: Any) -> None:
     """Add one to every candidate for every report whose bucket it falls into; candidates fit the first cache."""
     for i in range(len(seeds)):
-        seed, start, width = seeds[i], starts[i], widths[i]
+        seed = seeds[i]
+        start = starts[i]
+        width = widths[i]
         for c in range(len(low)):
             support[c] += supports(seed, start, width, low[c], high[c])

@@ -10,6 +10,8 @@ from treetop.oracles.protocol import Oracle
 class OptimizedUnaryEncoding(Oracle):
     """OUE over d positions, the dummy being one of them (section 7.3 of the paper)."""
 
-    name, tag, listed = "oue", 2, True
+    name = "oue"
+    tag = 2
+    listed = True
     device_face = BitsFace
     counting_face = "treetop.oracles.oue.counting:BitsCounting"

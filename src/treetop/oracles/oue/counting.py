@@ -92,7 +92,7 @@ class BitsCounting(FrequencyOracle[Columns]):
         for weight, plane in enumerate(planes):
             add_rows(plane.view(np.uint8).reshape(-1, width), weight, support)
         if support[report_slots:].any():
-            raise InvalidInput(f"a report of {report_slots} bits has others set behind them")
+            raise InvalidInput("report_bits_set", report_slots=report_slots)
         return support[:report_slots]
 
     def sample_tally(self, holders: Counts, randomness: Generator) -> Tally:

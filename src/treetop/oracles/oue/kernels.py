@@ -26,13 +26,21 @@ def most(a: Any, b: Any, c: Any) -> Any:
 def add_eight_blocks(blocks: Any, ones: Any, twos: Any, fours: Any, carry: Any) -> None:
     """Add eight blocks of bits to counters of three bits, 64 side by side in a word; what overflows is the carry."""
     for j in range(len(ones)):
-        one, two, four = ones[j], twos[j], fours[j]
-        a, one = most(one, blocks[0, j], blocks[1, j]), odd(one, blocks[0, j], blocks[1, j])
-        b, one = most(one, blocks[2, j], blocks[3, j]), odd(one, blocks[2, j], blocks[3, j])
-        c, two = most(two, a, b), odd(two, a, b)
-        a, one = most(one, blocks[4, j], blocks[5, j]), odd(one, blocks[4, j], blocks[5, j])
-        b, one = most(one, blocks[6, j], blocks[7, j]), odd(one, blocks[6, j], blocks[7, j])
-        d, two = most(two, a, b), odd(two, a, b)
+        one = ones[j]
+        two = twos[j]
+        four = fours[j]
+        a = most(one, blocks[0, j], blocks[1, j])
+        one = odd(one, blocks[0, j], blocks[1, j])
+        b = most(one, blocks[2, j], blocks[3, j])
+        one = odd(one, blocks[2, j], blocks[3, j])
+        c = most(two, a, b)
+        two = odd(two, a, b)
+        a = most(one, blocks[4, j], blocks[5, j])
+        one = odd(one, blocks[4, j], blocks[5, j])
+        b = most(one, blocks[6, j], blocks[7, j])
+        one = odd(one, blocks[6, j], blocks[7, j])
+        d = most(two, a, b)
+        two = odd(two, a, b)
         carry[j] = most(four, c, d)
         ones[j], twos[j], fours[j] = one, two, odd(four, c, d)
 
@@ -41,7 +49,8 @@ def add_eight_blocks(blocks: Any, ones: Any, twos: Any, fours: Any, carry: Any) 
 def add_carry(plane: Any, carry: Any) -> None:
     """Add a carry to the next bit of all counters; the carry becomes what overflows there."""
     for j in range(len(plane)):
-        bits, more = plane[j], carry[j]
+        bits = plane[j]
+        more = carry[j]
         plane[j], carry[j] = bits ^ more, bits & more
 
 
@@ -52,10 +61,12 @@ def add_bits(blocks: Any, planes: Any) -> None:
     for group in range(len(blocks) // AT_ONCE):
         eight = blocks[group * AT_ONCE : (group + 1) * AT_ONCE]
         add_eight_blocks(eight, planes[0], planes[1], planes[2], carry)
-        depth, largest = 3, group + 1
+        depth = 3
+        largest = group + 1
         while largest:
             add_carry(planes[depth], carry)
-            depth, largest = depth + 1, largest >> 1
+            depth = depth + 1
+            largest = largest >> 1
 
 
 @compiled

@@ -15,7 +15,9 @@ from treetop.oracles.walsh.device import MAX_SET_PARITIES, ParityFace, parity_co
 class WalshHashing(Oracle):
     """Devices hash the key of what they hold by parities, so there is no candidate list and no dummy slot."""
 
-    name, tag, listed = "walsh", 4, False
+    name = "walsh"
+    tag = 4
+    listed = False
     device_face = ParityFace
     counting_face = "treetop.oracles.walsh.counting:ParityCounting"
     max_slots = 1 << MAX_SET_PARITIES

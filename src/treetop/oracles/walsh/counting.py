@@ -26,7 +26,9 @@ MAX_BITS_OF_KEYS = 24
 """Longer keys are counted by pairs: the cells for all names of so many bits would take more than 200 MB."""
 KEYS_AT_ONCE = 1024
 """20 bytes for each key stay in the first cache."""
-PAIR, SIGN, CELL = 0.15, 5.0, 0.45
+PAIR = 0.15
+SIGN = 5.0
+CELL = 0.45
 """What a parity of a pair, a sign of a report and a step of the transform in one cell cost, in nanoseconds or so."""
 
 _ONE_AT_A_TIME = Lock()
@@ -50,14 +52,16 @@ class ParityCounting(HashCounting):
 
     def perturbed(self, values: NDArray[Any], words: RandomWords) -> Columns:
         """Run by simulated devices: a fresh seed, and the key's outcome, or any of them where it is not kept."""
-        g, seeds = self.report_slots, words.words32(len(values))
+        g = self.report_slots
+        seeds = words.words32(len(values))
         kept = words.words64(len(values)) < np.uint64(keep_threshold(self.odds, g))
         return seeds, np.where(kept, outcomes(seeds, values, g), words.below(g, len(values)))
 
     @classmethod
     def support(cls, columns: Columns, report_slots: int, keys: Keys) -> Counts:
         """Run by the party: how many reports have the outcome of each key, by the transform or by pairs."""
-        reports, bits = len(columns[0]), max(1, int(keys.max(initial=0)).bit_length())
+        reports = len(columns[0])
+        bits = max(1, int(keys.max(initial=0)).bit_length())
         by_pairs = PAIR * reports * len(keys) * (report_slots.bit_length() - 1)
         if bits <= MAX_BITS_OF_KEYS and SIGN * reports * report_slots + CELL * bits * (1 << bits) < by_pairs:
             with _ONE_AT_A_TIME:

@@ -57,7 +57,7 @@ class ParityFace(HashedFace):
         super().__init__(odds, slots)
         if slots > 1 << MAX_SET_PARITIES or slots & (slots - 1):
             most = 1 << MAX_SET_PARITIES
-            raise InvalidInput(f"walsh has a power of two from 2 to {most} as its slots, found {slots}")
+            raise InvalidInput("walsh_slots", most=most, slots=slots)
 
     @cached_property
     def randomness(self) -> tuple[Randomness, ...]:

@@ -24,7 +24,8 @@ def mixed_words(seeds: Words32 | Words64, place: int) -> Words64:
 
 def outcomes(seeds: Words32, keys: Any, slots: int) -> NDArray[Any]:
     """Return the outcome, out of g, of a key under every seed: one key for all, or one for each."""
-    parities, form = slots.bit_length() - 1, np.min_scalar_type(slots - 1)
+    parities = slots.bit_length() - 1
+    form = np.min_scalar_type(slots - 1)
     found = (mixed_words(seeds, 1) & np.uint64(slots - 1)).astype(form)
     for place in range(parities):
         odd = np.bitwise_count(mixed_words(seeds, place + 2) & keys) & np.uint8(1)

@@ -11,7 +11,9 @@ from treetop.oracles.walsh.hashing import FIRST, GOLDEN, SECOND
 
 LOW_BITS = 15
 """Of a cell's number, `0x7FFF`: with its sign they fit two bytes, and 2^15 cells of four bytes fit the second cache."""
-THIRTY, TWENTY_SEVEN, THIRTY_ONE = np.uint64(30), np.uint64(27), np.uint64(31)
+THIRTY = np.uint64(30)
+TWENTY_SEVEN = np.uint64(27)
+THIRTY_ONE = np.uint64(31)
 
 
 def _ones(_typing: Any, number: Any) -> Any:
@@ -51,7 +53,8 @@ def scatter(seeds: Any, reported: Any, parities: Any, sums: Any, waiting: Any, f
     gathered by their high bits, in as many rows as `waiting` has, and a row is added when it is full: otherwise
     nearly every addition would wait for memory.
     """
-    inside, room = uint64(len(sums) - 1), waiting.shape[1]
+    inside = uint64(len(sums) - 1)
+    room = waiting.shape[1]
     changed = np.empty(1 << parities, dtype=np.uint8)  # which mask the k-th subset takes in or leaves out
     for k in range(1, 1 << parities):
         changed[k] = 0
@@ -106,8 +109,12 @@ def transform_rows(table: Any, tile: Any) -> None:
                 for j in range(i, i + quarter):
                     for c in range(first, first + tile):
                         one, two = table[j, c], table[j + quarter, c]
-                        three, four = table[j + 2 * quarter, c], table[j + 3 * quarter, c]
-                        low, low_gap, high, high_gap = one + two, one - two, three + four, three - four
+                        three = table[j + 2 * quarter, c]
+                        four = table[j + 3 * quarter, c]
+                        low = one + two
+                        low_gap = one - two
+                        high = three + four
+                        high_gap = three - four
                         table[j, c], table[j + 2 * quarter, c] = low + high, low - high
                         table[j + quarter, c], table[j + 3 * quarter, c] = low_gap + high_gap, low_gap - high_gap
             quarter *= 4
@@ -123,7 +130,8 @@ def add_pairs(seeds: Any, reported: Any, parities: Any, keys: Any, wrong: Any, s
         target = mixed_word(seeds[i], 1) ^ uint64(reported[i])
         wrong[:] = 0
         for j in range(parities):
-            mask, odd = mixed_word(seeds[i], j + 2), (target >> uint64(j)) & uint64(1)
+            mask = mixed_word(seeds[i], j + 2)
+            odd = (target >> uint64(j)) & uint64(1)
             for c in range(len(keys)):
                 wrong[c] |= ones(mask & keys[c]) ^ odd
         for c in range(len(keys)):

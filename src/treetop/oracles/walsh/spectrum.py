@@ -21,13 +21,14 @@ MAX_BITS = 28
 WAITING = 1 << 24
 """Cells that wait to be added, two bytes each, at most."""
 WAITING_TOGETHER = 1 << 15
-BLOCK_BITS, TILE = 12, 64
+BLOCK_BITS = 12
+TILE = 64
 
 
 def refuse_bits(bits: int) -> None:
     """Refuse names so long that there is no memory for all of them."""
     if not 1 <= bits <= MAX_BITS:
-        raise InvalidInput(f"names that are counted all at once have from 1 to {MAX_BITS} bits, found {bits}")
+        raise InvalidInput("spectrum_bits", max_bits=MAX_BITS, bits=bits)
 
 
 class Spectrum:
@@ -35,7 +36,9 @@ class Spectrum:
 
     def __init__(self, bits: int, slots: int) -> None:
         refuse_bits(bits)
-        self.bits, self.slots, self.reports = bits, slots, 0
+        self.bits = bits
+        self.slots = slots
+        self.reports = 0
         self.sums: NDArray[Any] = np.zeros(1 << bits, dtype=np.int32)
 
     def _make_room(self, more: int) -> None:
@@ -60,7 +63,7 @@ class Spectrum:
     def __iadd__(self, other: "Spectrum") -> Self:
         if (self.bits, self.slots) != (other.bits, other.slots):
             expected, found = ((each.bits, each.slots) for each in (self, other))
-            raise InvalidInput(f"spectra add up for the same bits and outcomes, expected {expected}, found {found}")
+            raise InvalidInput("spectra_differ", expected=expected, found=found)
         self._make_room(other.reports)
         self.sums += other.sums
         return self
@@ -85,5 +88,6 @@ def transform(sums: NDArray[Any]) -> None:
 
 def names_above(tally: Tally, slots: int, z: float) -> Counts:
     """Return the names whose support is more than z standard deviations above that of a name that nobody holds."""
-    n, q = tally.reports, 1 / slots
+    n = tally.reports
+    q = 1 / slots
     return np.flatnonzero(tally.support > n * q + z * np.sqrt(n * q * (1 - q)))

@@ -151,13 +151,15 @@ def _verdicts(found: Any, count: int) -> list[ReportStatus]:
 
 
 def _offered_task(entry: Any) -> OfferedTask:
-    mode, state = _member(entry, "mode", str), _member(entry, "state", str)
+    mode = _member(entry, "mode", str)
+    state = _member(entry, "state", str)
     _require(mode in {"one-shot", "rounds"}, "mode of a task", "one-shot or rounds", mode)
     return OfferedTask(_digest(_member(entry, "digest", str)), _member(entry, "name", str), mode, _is_open(state))
 
 
 def _offered_list(entry: Any) -> OfferedList:
-    role, level = _member(entry, "role", int), _member(entry, "level", int)
+    role = _member(entry, "role", int)
+    level = _member(entry, "level", int)
     _require(0 <= role < len(_ROLES), "role of a list", f"below {len(_ROLES)}", role)
     return OfferedList(Group(level, _ROLES[role]), _is_open(_member(entry, "state", str)))
 

@@ -112,7 +112,8 @@ class SingleDevice:
         self.say(f"One report was made, for epsilon {self.task.budget.text}, and written to the ledger.")
 
     def _code(self) -> int | OwnItems | None:
-        asked, steps = self.task.sets, steps_of(self.task)
+        asked = self.task.sets
+        steps = steps_of(self.task)
         codec = cast(ItemCodec, self._codec)
         if asked is None:
             return device_code(codec, self.items()[0], steps)

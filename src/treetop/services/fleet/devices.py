@@ -79,10 +79,12 @@ class FleetDelivery:
     def _in_batches(
         self, things: Sequence[Thing], send: Callable[[PartyClient, Sequence[Thing]], Sequence[ReportStatus]]
     ) -> Posted:
-        return Posted([
-            self._threads.submit(self.ask, lambda client, some=some: send(client, some))
-            for some in stretches(things, self._batch)
-        ])  # fmt: skip
+        return Posted(
+            [
+                self._threads.submit(self.ask, lambda client, some=some: send(client, some))
+                for some in stretches(things, self._batch)
+            ]
+        )
 
 
 STRETCH = 1_000
@@ -131,7 +133,8 @@ class FleetDevices:
         allowed: list[int] = []
         refusal: BudgetExceeded | None = None
         for some in stretches(indices, STRETCH):
-            refused, changed = dict[int, str](), list[DeviceRecord]()
+            refused = dict[int, str]()
+            changed = list[DeviceRecord]()
             for record in self.ledgers.records(some):
                 before = record.counter
                 try:
@@ -155,7 +158,8 @@ class FleetDevices:
 
         Those are counted, by the party's verdict.
         """
-        taken, refused = list[int](), Counter[str]()
+        taken = list[int]()
+        refused = Counter[str]()
         for some in stretches(indices, STRETCH):
             own = [self.tickets[index] for index in some]
             verdicts = self.delivery.ask(lambda client, own=own: client.check_tickets(self.task.digest, own))  # type: ignore[misc]
@@ -200,7 +204,8 @@ class FleetDevices:
         return Ledger(record, record, self.caps, CLOCK)
 
     def _device(self, record: DeviceRecord, ledger: Ledger | None = None) -> Device:
-        codes, index = self.codes, record.index
+        codes = self.codes
+        index = record.index
         return Device(lambda: codes[index], self.entropy, ledger or self._ledger(record))
 
     def _sent(self, prepared: Sequence[_Prepared]) -> _UnderWay:

@@ -69,8 +69,9 @@ class Fleet:
 
     def __init__(self, plan: FleetPlan, held: HeldItems | HeldSets, population: str) -> None:
         if len(plan.tickets) < len(held):
-            raise InvalidInput(f"{len(held):,} devices need a ticket each, found {len(plan.tickets):,} tickets")
-        self._plan, self._held = plan, held
+            raise InvalidInput("tickets_too_few", devices=len(held), tickets=len(plan.tickets))
+        self._plan = plan
+        self._held = held
         private_folder(plan.state)
         self._ledgers = FleetLedger(plan.state / "fleet.sqlite")
         self._ledgers.claim("population", population)
@@ -84,7 +85,8 @@ class Fleet:
 
     def run(self, progress: Callable[[FleetProgress], None] = lambda _: None) -> FleetTotals:
         """Answer the task with every device, as far as the party lets them; return what became of it."""
-        started, task = time.monotonic(), self._plan.task
+        started = time.monotonic()
+        task = self._plan.task
         document = self._delivery.ask(lambda client: client.task(task))
         trusted = TrustedTask.of(document, task, self._plan.party, self._plan.verifier)
         items: Sequence[str] = ()
@@ -92,13 +94,20 @@ class Fleet:
             document = self._published("list", lambda client: client.item_list(task))
             items = ItemList.from_document(document, trusted.task.item_list).items
         codes = self._codes(trusted.task, codec_of(trusted.task, items))
-        place, campaign = trusted.task.campaign, None
+        place = trusted.task.campaign
+        campaign = None
         if place is not None:
             campaign = trusted.campaign(self._published("campaign", lambda client: client.campaign(place.campaign)))
         devices = FleetDevices(
-            trusted.task, codes, self._plan.tickets, self._ledgers, self._delivery, self._plan.caps, SystemEntropy(),
+            trusted.task,
+            codes,
+            self._plan.tickets,
+            self._ledgers,
+            self._delivery,
+            self._plan.caps,
+            SystemEntropy(),
             campaign,
-        )  # fmt: skip
+        )
         run = (OneShotRun if trusted.task.one_shot else RoundsRun)(trusted, devices, progress)
         run.run()
         verdicts = {verdict.value: count for verdict, count in self._ledgers.verdicts(task).items()}
@@ -106,20 +115,20 @@ class Fleet:
         answered = self._ledgers.answered(task)
         refused = Counter(code for index, code in self._ledgers.refused(task).items() if index not in answered)
         refused += run.refused_tickets
-        unanswered, seconds = len(self._held) - sum(verdicts.values()), round(time.monotonic() - started, 3)
+        unanswered = len(self._held) - sum(verdicts.values())
+        seconds = round(time.monotonic() - started, 3)
         return FleetTotals(
             task.hex(), len(self._held), enrolled, verdicts, unanswered, run.refused_lists, seconds, dict(refused)
         )
 
     def _codes(self, task: DeviceTask, codec: ItemCodec) -> Sequence[int | None] | Sequence[OwnItems]:
         """Return what every device holds: a code, or its set; a user with one item is asked about it as about a set."""
-        held, steps = self._held, steps_of(task)
+        held = self._held
+        steps = steps_of(task)
         if task.sets is not None:
             return (held.as_sets if isinstance(held, HeldItems) else held).codes(codec, steps, task.sets)
         if isinstance(held, HeldSets):
-            raise InvalidInput(
-                "these users hold sets of items: expected a task about sets, found one about single items"
-            )
+            raise InvalidInput("task_not_about_sets")
         return held.codes(codec, steps)
 
     def _published(self, what: str, ask: Callable[[PartyClient], bytes | None]) -> bytes:
@@ -146,7 +155,8 @@ def follow(url: str, ca_file: Path | None, tickets: Path, play: Callable[[bytes,
 
     A task that could not be played to its end is tried again while it is open.
     """
-    client, played = PartyClient(RetryingConnection(url, ca_file)), set[bytes]()
+    client = PartyClient(RetryingConnection(url, ca_file))
+    played = set[bytes]()
     while True:
         for offered in client.tasks():
             file = tickets_of(tickets, offered.digest)

@@ -13,7 +13,8 @@ from treetop.federation.wire.uploads import Ticket
 from treetop.services.fleet.devices import Answer, FleetDevices, stretches
 from treetop.trie.user_groups import Group
 
-SHORTEST_POLL, LONGEST_POLL = 0.05, 1.0
+SHORTEST_POLL = 0.05
+LONGEST_POLL = 1.0
 ENROLLED_AT_ONCE = 10_000
 
 Phase = Literal["enrolling", "waiting", "answering", "done"]
@@ -44,10 +45,13 @@ class FleetRun:
     """What both kinds of run share: counting, and knowing when it is over."""
 
     def __init__(self, trusted: TrustedTask, devices: FleetDevices, progress: Callable[[FleetProgress], None]) -> None:
-        self.trusted, self.devices, self._progress = trusted, devices, progress
+        self.trusted = trusted
+        self.devices = devices
+        self._progress = progress
         self.refused_lists: list[str] = []
         self.refused_tickets = Counter[str]()
-        self.sent, self.of = 0, len(devices.codes)
+        self.sent = 0
+        self.of = len(devices.codes)
 
     @property
     def digest(self) -> bytes:
@@ -93,7 +97,8 @@ class OneShotRun(FleetRun):
         left = [index for index in range(self.of) if index not in answered]
         if left:
             self.trusted.check_time(int(time.time()))
-            task, campaign = self.devices.task, self.devices.campaign
+            task = self.devices.task
+            campaign = self.devices.campaign
             left, self.refused_tickets = self.devices.with_tickets(self.devices.allowed(left))
             self.devices.answer(left, lambda device, _: device.answer_once(task, campaign), self.counter("answering"))
         self.settle()
@@ -121,7 +126,8 @@ class RoundsRun(FleetRun):
             self.trusted.check_enrolment_time(int(time.time()))
             self.trusted.check_list_lengths(self.devices.caps.least_slots)
             left = self.devices.allowed(left)
-        self.sent, count = len(known), self.counter("enrolling")
+        self.sent = len(known)
+        count = self.counter("enrolling")
         while left:
             for some in stretches(left, ENROLLED_AT_ONCE):
                 count(self._enrol_some(list(some)))
@@ -180,7 +186,9 @@ class RoundsRun(FleetRun):
             self.refused_lists.append(str(refused))
 
     def _answering(self, beacon: Beacon, listed: PublishedList) -> Answer:
-        task, campaign, trusted = self.devices.task, self.devices.campaign, self.trusted
+        task = self.devices.task
+        campaign = self.devices.campaign
+        trusted = self.trusted
         return lambda device, index: device.answer(
             task, trusted.enrolment(self._serial(index), beacon), listed.question, listed.published, campaign
         )

@@ -12,7 +12,9 @@ from treetop.services.local.folder import FederationFolder
 from treetop.services.local.processes import Processes
 from treetop.services.local.run import POLL_SECONDS, LocalFederation, Standing, ordered_now
 
-SHORTEST_WEEK, STARTS, DEVICES_A_START = 6, 3, 6_000
+SHORTEST_WEEK = 6
+STARTS = 3
+DEVICES_A_START = 6_000
 """Seconds of a week at least. Otherwise a week lasts as long as so many starts of all processes on this machine, and
 one more for so many devices: the answer of the week before is counted, and every device writes its ledger."""
 BEFORE_THE_FIRST = 1
@@ -31,7 +33,9 @@ class LocalCampaign(LocalFederation):
         carrier: FlowerCarrier | None = None,
     ) -> None:
         super().__init__(folder, processes, carrier=carrier)
-        self._weeks, self._weeks_played, self._started = weeks, 0, 0.0
+        self._weeks = weeks
+        self._weeks_played = 0
+        self._started = 0.0
 
     def start(self) -> None:
         """Start the server and every party, and measure how long that takes here."""
@@ -49,12 +53,15 @@ class LocalCampaign(LocalFederation):
     def ask(self) -> str:
         """Start the campaign, unless that was done before; return its digest."""
         if self.folder.task is None:
-            options, listed = self.folder.options, self.folder.listed
+            options = self.folder.options
+            listed = self.folder.listed
             users = {name: home.users for name, home in self.folder.parties.items()}
             order = ordered_now(options, users, listed)
             asked = {name: value for name, value in order.items() if name not in NOT_OF_WEEKS} | {
-                "starts": int(time.time()) + BEFORE_THE_FIRST, "every": self._week_seconds, "weeks": options.weeks,
-            }  # fmt: skip
+                "starts": int(time.time()) + BEFORE_THE_FIRST,
+                "every": self._week_seconds,
+                "weeks": options.weeks,
+            }
             if listed is not None:
                 self.tried(lambda: self.server.keep_list(listed), "the server took no list")
             shown = self.tried(lambda: self.server.start_campaign(asked), "the server took no campaign")

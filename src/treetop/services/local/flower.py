@@ -30,10 +30,7 @@ class FlowerCarrier:
     def __init__(self, environment: Path) -> None:
         self._command = environment / "bin" / COMMAND
         if not self._command.is_file():
-            raise InvalidInput(
-                f"expected the bridge to Flower in {environment}, found no {self._command}: `make flower` makes "
-                ".venv-flower, --flower-environment or TREETOP_FLOWER names another place"
-            )
+            raise InvalidInput("flower_missing", environment=environment, command=self._command)
         self._files: dict[str, tuple[str, Path]] = {}
 
     def prepare(self, folder: FederationFolder, services: Mapping[str, str]) -> dict[str, str]:
@@ -53,10 +50,13 @@ class FlowerCarrier:
             node = folder.parties[name].path / "flower"
             private_folder(node)
             settings += f"\n[[parties]]\nname = {quoted(name)}\npublic_key = {quoted(_public_key(node))}\n"
-            replace_durably(node / "node.toml", (
-                f'superlink = "{HOST}:{link_port}"\nca = "../../flower/link.crt"\nprivate_key = "node.key"\n'
-                f'state = "state"\nparty = "{url}"\nruntime = "{HOST}:{port}"\n'
-            ).encode("ascii"))  # fmt: skip
+            replace_durably(
+                node / "node.toml",
+                (
+                    f'superlink = "{HOST}:{link_port}"\nca = "../../flower/link.crt"\nprivate_key = "node.key"\n'
+                    f'state = "state"\nparty = "{url}"\nruntime = "{HOST}:{port}"\n'
+                ).encode("ascii"),
+            )
             self._files[f"{node.parent.name} node"] = ("node", node / "node.toml")
         replace_durably(own, settings.encode("utf-8"))
         return {name: f"http://{HOST}:{gateway_port}/party/{quote(name, safe='')}" for name in services}

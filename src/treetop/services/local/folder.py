@@ -197,9 +197,14 @@ def secret_in(folder: Path, name: str) -> str:
 
 
 def party_settings(
-    name: str, port: int, signing_key: str, *, to_deadline: bool = False, origins: Sequence[str] = (),
+    name: str,
+    port: int,
+    signing_key: str,
+    *,
+    to_deadline: bool = False,
+    origins: Sequence[str] = (),
     least_reports: int = MIN_REPORTS,
-) -> str:  # fmt: skip
+) -> str:
     """Return the settings file of a party that only this machine reaches; it may wait for its deadline in any case."""
     return f"""\
 name = {quoted(name)}
@@ -237,10 +242,7 @@ def checked_same(options: LocalOptions, wanted: dict[str, Any]) -> None:
     for name, value in wanted.items():
         known = getattr(options, name)
         if value is not None and value != known:
-            raise InvalidInput(
-                f"this directory holds a federation with {name} = {known}, found {value}: "
-                "leave the option out to go on with it, or name another directory"
-            )
+            raise InvalidInput("federation_differs", name=name, known=known, value=value)
 
 
 def _new_secrets(folder: Path, *names: str) -> None:
@@ -258,7 +260,7 @@ def _write_state(path: Path, options: LocalOptions, task: str | None) -> None:
 def _read_state(path: Path) -> dict[str, Any]:
     content = content_of(path / "federation.json")
     if content is None:
-        raise InvalidInput(f"{path}: expected a federation's directory, found no federation.json")
+        raise InvalidInput("not_a_federation", path=path)
     try:
         state: dict[str, Any] = json.loads(content)
         known = set(state) == {"version", "options", "task"} and state["version"] == VERSION
@@ -266,5 +268,5 @@ def _read_state(path: Path) -> dict[str, Any]:
     except (ValueError, TypeError, KeyError, RecursionError):
         known = False
     if not known:
-        raise InvalidInput(f"{path / 'federation.json'}: expected what treetop up wrote, found something else")
+        raise InvalidInput("federation_file_malformed", json=path / "federation.json")
     return state

@@ -40,7 +40,10 @@ class Supervised:
     """One command in a process of its own; what it says goes to a log file."""
 
     def __init__(self, name: str, arguments: Sequence[str], log: Path, program: Program = TREETOP) -> None:
-        self.name, self._arguments, self._log, self._program = name, tuple(arguments), log, program
+        self.name = name
+        self._arguments = tuple(arguments)
+        self._log = log
+        self._program = program
         self.starts = 0
         self._start()
 
@@ -49,8 +52,11 @@ class Supervised:
         with open_private(self._log, "ab") as log:
             self.process = subprocess.Popen(  # noqa: S603  our own command
                 [*self._program.command, *self._arguments],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-            )  # fmt: skip
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
 
     @property
     def finished(self) -> bool:
@@ -129,7 +135,8 @@ _GIVEN: set[int] = set()
 
 def free_ports(number: int) -> list[int]:
     """Return ports that nobody listens on at the moment, none of them twice in the life of this process."""
-    sockets, ports = list[socket.socket](), list[int]()
+    sockets = list[socket.socket]()
+    ports = list[int]()
     try:
         while len(ports) < number:
             sockets.append(socket.create_server((HOST, 0)))

@@ -58,15 +58,27 @@ def order_of(
 ) -> QueryOrder:
     """Return the order: the largest party first, a deadline that nobody reaches unless a survey has one."""
     return QueryOrder(
-        name=f"{_label(options.data)} on this machine", attribute=_label(options.data), k=options.k,
-        epsilon=options.epsilon, mechanism=options.mechanism, mode=cast(Any, options.mode), oracle=options.oracle,
-        encoding=options.encoding, settings=options.settings, expected=users, strategy=options.strategy,
-        catalogue=listed if options.catalogue else None, word_list=listed if options.word_list else None,
-        text_recovery=options.text_recovery, normalise=options.normalise,
+        name=f"{_label(options.data)} on this machine",
+        attribute=_label(options.data),
+        k=options.k,
+        epsilon=options.epsilon,
+        mechanism=options.mechanism,
+        mode=cast(Any, options.mode),
+        oracle=options.oracle,
+        encoding=options.encoding,
+        settings=options.settings,
+        expected=users,
+        strategy=options.strategy,
+        catalogue=listed if options.catalogue else None,
+        word_list=listed if options.word_list else None,
+        text_recovery=options.text_recovery,
+        normalise=options.normalise,
         parties=tuple(sorted(users, key=lambda name: (-users[name], name))),
-        deadlines=Deadlines(opens, opens + collect, opens + collect), least=LeastReports(MIN_REPORTS, MIN_REPORTS),
-        central=None if options.central is None else CentralGuarantee(**options.central), sets=options.sets,
-    )  # fmt: skip
+        deadlines=Deadlines(opens, opens + collect, opens + collect),
+        least=LeastReports(MIN_REPORTS, MIN_REPORTS),
+        central=None if options.central is None else CentralGuarantee(**options.central),
+        sets=options.sets,
+    )
 
 
 def ordered_now(
@@ -75,20 +87,35 @@ def ordered_now(
     """Return the order as the server's API takes it, which was given the list before."""
     order = order_of(options, users, listed, int(time.time()), collect)
     names = (
-        "name", "attribute", "k", "epsilon", "mechanism", "mode", "oracle", "encoding", "strategy", "text_recovery",
+        "name",
+        "attribute",
+        "k",
+        "epsilon",
+        "mechanism",
+        "mode",
+        "oracle",
+        "encoding",
+        "strategy",
+        "text_recovery",
         "normalise",
-    )  # fmt: skip
+    )
     return {
-        **{name: getattr(order, name) for name in names}, "settings": dict(order.settings),
-        "catalogue": options.catalogue, "word_list": options.word_list,
-        "expected": dict(order.expected), "parties": list(order.parties),
-        "deadlines": vars(order.deadlines), "least": vars(order.least), "central": options.central,
+        **{name: getattr(order, name) for name in names},
+        "settings": dict(order.settings),
+        "catalogue": options.catalogue,
+        "word_list": options.word_list,
+        "expected": dict(order.expected),
+        "parties": list(order.parties),
+        "deadlines": vars(order.deadlines),
+        "least": vars(order.least),
+        "central": options.central,
         **({} if options.sets is None else vars(options.sets)),
-    }  # fmt: skip
+    }
 
 
 Found = TypeVar("Found")
-POLL_SECONDS, STAY_SECONDS = 0.25, 1.0
+POLL_SECONDS = 0.25
+STAY_SECONDS = 1.0
 SHORT = RetryPolicy(in_all=0.0, answer_within=30.0)
 """Whoever does not answer may have died: look after the processes before trying again."""
 WAITING_SECONDS = 60.0
@@ -120,7 +147,10 @@ class LocalFederation:
         survey: SurveyPlan | None = None,
         carrier: FlowerCarrier | None = None,
     ) -> None:
-        self.folder, self.processes, self._survey, self._carrier = folder, processes, survey, carrier
+        self.folder = folder
+        self.processes = processes
+        self._survey = survey
+        self._carrier = carrier
         names = list(folder.parties)
         server_port, *ports = free_ports(1 + len(names))
         self._urls = {name: f"http://{HOST}:{port}" for name, port in zip(names, ports, strict=True)}
@@ -128,9 +158,12 @@ class LocalFederation:
         origins = survey.origins if survey else ()
         carried = carrier.prepare(folder, self._urls) if carrier else None
         folder.write_settings(
-            dict(zip(names, ports, strict=True)), server_port, to_deadline=survey is not None, origins=origins,
+            dict(zip(names, ports, strict=True)),
+            server_port,
+            to_deadline=survey is not None,
+            origins=origins,
             carried=carried,
-        )  # fmt: skip
+        )
         self.fleets: dict[str, Supervised] = {}
         """Of the folder's own task, by party, once they have begun."""
         self._due: deque[Callable[[], Supervised]] = deque()
@@ -225,9 +258,10 @@ class LocalFederation:
         self._begin_fleets(all_at_once=not ordered.one_shot)
 
     def _standing(self, task: str) -> tuple[Standing, dict[str, Any] | None]:
-        found, query = self.server.result(task), self.server.state(task)
+        found = self.server.result(task)
+        query = self.server.state(task)
         if query["state"] == "failed":
-            raise QueryFailed(query["doing"])
+            raise QueryFailed("query_failed", doing=query["doing"])
         return Standing(self.reported(), query), found
 
     def reported(self) -> dict[str, tuple[int, int]]:
@@ -254,7 +288,9 @@ class LocalFederation:
                 return call()
             except PartyUnreachable as away:
                 if time.monotonic() > end:
-                    raise QueryFailed(f"{otherwise} within {WAITING_SECONDS:.0f} s: {away.reason}") from None
+                    raise QueryFailed(
+                        "waited_too_long", otherwise=otherwise, waiting_seconds=WAITING_SECONDS, reason=away.reason
+                    ) from None
             time.sleep(POLL_SECONDS)
 
     def keep_tickets(self, name: str, home: PartyHome, task: str, file: Path) -> None:
@@ -270,19 +306,34 @@ class LocalFederation:
     def fleet(self, name: str, home: PartyHome, state: Path, epsilon: str, *what: str) -> Supervised:
         """Start the devices of a party: `what` says for which task, and where their tickets are."""
         arguments = [
-            "device", "fleet", "--party", self._urls[name], *what,
-            "--data", str(self.folder.holdings), "--party-name", name,
-            "--server-key", self.folder.signing_key.public, "--state", str(state), "--json",
-            "--epsilon-cap", epsilon, "--lifetime-cap", epsilon,
+            "device",
+            "fleet",
+            "--party",
+            self._urls[name],
+            *what,
+            "--data",
+            str(self.folder.holdings),
+            "--party-name",
+            name,
+            "--server-key",
+            self.folder.signing_key.public,
+            "--state",
+            str(state),
+            "--json",
+            "--epsilon-cap",
+            epsilon,
+            "--lifetime-cap",
+            epsilon,
             *(() if self.folder.options.sets is None else ("--user-column", USER)),
-        ]  # fmt: skip
+        ]
         return self.processes.start(f"{home.path.name} {state.name}", arguments, state / "log.jsonl")
 
     def asked_people(self) -> SurveyTask:
         """Return what the page of a survey must know: people answer at the first party."""
         name, home = next(iter(self.folder.parties.items()))
         self._wait_for_task(name, self.folder.task or "")
-        items, key = sorted(self.folder.federation().items), self.folder.signing_key.public
+        items = sorted(self.folder.federation().items)
+        key = self.folder.signing_key.public
         return SurveyTask(
             self.folder.task or "", name, self._urls[name], key, tuple(items), (home.path / "back_end.key").absolute()
         )
@@ -307,7 +358,8 @@ class LocalFederation:
     def _tickets(self, name: str, home: PartyHome, task: str) -> bytes:
         self._wait_for_task(name, task)
         client = PartyClient(RetryingConnection(self._urls[name], retry=SHORT))
-        digest, key = bytes.fromhex(task), secret_in(home.path, "back_end")
+        digest = bytes.fromhex(task)
+        key = secret_in(home.path, "back_end")
         otherwise = f"{name} gave no tickets"
         tickets: list[str] = []
         while len(tickets) < home.users:

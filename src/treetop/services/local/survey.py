@@ -26,7 +26,7 @@ class SurveyPlan:
 
     def __post_init__(self) -> None:
         if problem := name_problem(self.question):
-            raise InvalidInput(f"--question {problem}")
+            raise InvalidInput("question_malformed", problem=problem)
 
     def save(self, folder: Path) -> None:
         """Keep it in a federation's folder."""
@@ -42,7 +42,7 @@ class SurveyPlan:
             found = json.loads(content)
             return cls(found["question"], found["seconds"], tuple(found["origins"]))
         except (ValueError, TypeError, KeyError, RecursionError):
-            raise InvalidInput(f"{folder / 'survey.json'}: expected what treetop up wrote") from None
+            raise InvalidInput("survey_file_malformed", json=folder / "survey.json") from None
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,13 @@ class SurveyTask:
     def for_other_sites(self) -> bytes:
         """Return what a site with a page of its own must know (examples/survey)."""
         facts = {
-            "party": self.party_url, "party_name": self.party, "task": self.digest, "server_key": self.pinned,
-            "items": self.choices, "back_end_key_file": str(self.back_end_key_file),
-        }  # fmt: skip
+            "party": self.party_url,
+            "party_name": self.party,
+            "task": self.digest,
+            "server_key": self.pinned,
+            "items": self.choices,
+            "back_end_key_file": str(self.back_end_key_file),
+        }
         return json.dumps(facts, indent=1).encode("ascii") + b"\n"
 
 
@@ -76,8 +80,11 @@ def page_file(name: str) -> bytes:
 def survey_page(plan: SurveyPlan, task: SurveyTask) -> bytes:
     """Return the page; whatever a text holds, it stays a text."""
     texts = {
-        "question": plan.question, "task": task.digest, "party-name": task.party, "server-keys": task.pinned,
-    }  # fmt: skip
+        "question": plan.question,
+        "task": task.digest,
+        "party-name": task.party,
+        "server-keys": task.pinned,
+    }
     attributes = " ".join(f'{name}="{html.escape(text)}"' for name, text in texts.items())
     options = "\n".join(f"      <option>{html.escape(item)}</option>" for item in task.choices)
     return page_file("index.html").replace(b"{attributes}", attributes.encode()).replace(b"{options}", options.encode())

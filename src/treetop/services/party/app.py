@@ -167,7 +167,8 @@ class PartyRoutes:
 
 def party_app(context: PartyContext, pages: Sequence[BaseRoute] = ()) -> ReportFastPath:
     """Return the ASGI application of a party."""
-    origins, routes = AllowedOrigins(context.allowed_origins, _for_pages(_router(context))), described_routes(context)
+    origins = AllowedOrigins(context.allowed_origins, _for_pages(_router(context)))
+    routes = described_routes(context)
     routes.router.routes.extend(pages)
     return ReportFastPath(context, routes, origins)
 
@@ -192,7 +193,9 @@ def description() -> dict[str, Any]:
 
 
 def _router(context: PartyContext) -> APIRouter:
-    routes, router, task = PartyRoutes(context), APIRouter(), "/v1/tasks/{digest}"
+    routes = PartyRoutes(context)
+    router = APIRouter()
+    task = "/v1/tasks/{digest}"
 
     def add(
         method: str, path: str, endpoint: Callable[..., Any], says: dict[str, Any], caller: Caller | None = None
@@ -206,9 +209,13 @@ def _router(context: PartyContext) -> APIRouter:
                 routes.check_task(request.path_params["digest"])
 
         router.add_api_route(
-            path, endpoint, methods=[method], route_class_override=checked_first(check),
-            dependencies=[Security(_BEARER)] if caller else [], **says,
-        )  # fmt: skip
+            path,
+            endpoint,
+            methods=[method],
+            route_class_override=checked_first(check),
+            dependencies=[Security(_BEARER)] if caller else [],
+            **says,
+        )
 
     add("GET", "/v1/health", routes.health, schemas.HEALTH)
     add("GET", "/metrics", routes.metrics, schemas.METRICS, "monitor")

@@ -15,7 +15,8 @@ from treetop.federation.wire.refusals import Refusal
 from treetop.services.party.schemas import PartyStanding, TaskStanding
 from treetop.trie.user_groups import Group
 
-SAID_AGAIN_SECONDS, TIMES_AS_LONG = 1.0, 20.0
+SAID_AGAIN_SECONDS = 1.0
+TIMES_AS_LONG = 20.0
 """What took t seconds to count is said again for max(1, 20 t) seconds: pages cost 5 % of one core at most."""
 DAY_SECONDS = 86400
 DISTRIBUTION = "treetop-ldp"
@@ -26,21 +27,32 @@ class StandingCounts:
     """Run by the party: counts tickets, devices and reports; neither a value nor a ticket is looked at."""
 
     def __init__(
-        self, party: Party, store: ReportStore, metrics: PartyMetrics, damaged: Mapping[str, str],
+        self,
+        party: Party,
+        store: ReportStore,
+        metrics: PartyMetrics,
+        damaged: Mapping[str, str],
         monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
-        self._party, self._store, self._metrics, self._damaged = party, store, metrics, damaged
-        self._monotonic, self._version = monotonic, version(DISTRIBUTION)  # read from a file: once
+    ) -> None:
+        self._party = party
+        self._store = store
+        self._metrics = metrics
+        self._damaged = damaged
+        self._monotonic = monotonic
+        self._version = version(DISTRIBUTION)  # read from a file: once
         self._known: dict[Hashable, tuple[float, Any]] = {}
 
     def of_party(self) -> PartyStanding:
         """Return the party's own numbers."""
         issued = self._again("tickets", lambda: [self._store.tickets_issued(task) for task in list(self._party.tasks)])
         return PartyStanding(
-            party=self._party.name, version=self._version, tickets=max(issued, default=0),
-            reports_today=self.today, damaged=list(self._damaged),
+            party=self._party.name,
+            version=self._version,
+            tickets=max(issued, default=0),
+            reports_today=self.today,
+            damaged=list(self._damaged),
             refusals=self._again("refusals", self._newest_refusals),
-        )  # fmt: skip
+        )
 
     def _newest_refusals(self) -> dict[Refusal, int]:
         for opened in reversed(list(self._party.tasks.values())):
@@ -58,9 +70,14 @@ class StandingCounts:
     def of_task(self, opened: OpenTask) -> TaskStanding:
         """Return the numbers of one task."""
         task = opened.task.digest
-        tickets, enrolled, groups = self._again(("task", task), lambda: (
-            self._store.tickets_issued(task), self._enrolled(opened), dict(self._store.counts(task)),
-        ))  # fmt: skip
+        tickets, enrolled, groups = self._again(
+            ("task", task),
+            lambda: (
+                self._store.tickets_issued(task),
+                self._enrolled(opened),
+                dict(self._store.counts(task)),
+            ),
+        )
         return TaskStanding(
             tickets=tickets,
             enrolled=enrolled,

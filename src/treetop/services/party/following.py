@@ -23,12 +23,22 @@ class Following:
     """Run by a process of a party that has others beside it."""
 
     def __init__(
-        self, party: Party, store: RelationalReportStore, journal: RelationalJournal, wake: Callable[[bytes], None],
+        self,
+        party: Party,
+        store: RelationalReportStore,
+        journal: RelationalJournal,
+        wake: Callable[[bytes], None],
         failed: Callable[[Exception], None],
-    ) -> None:  # fmt: skip
-        self._party, self._store, self._journal, self._wake, self._failed = party, store, journal, wake, failed
+    ) -> None:
+        self._party = party
+        self._store = store
+        self._journal = journal
+        self._wake = wake
+        self._failed = failed
         self._lengths: Mapping[str, int] = {}
-        self._begun, self._done, self._last = 0, 0, monotonic()
+        self._begun = 0
+        self._done = 0
+        self._last = monotonic()
         self._stop = Event()
         self._thread = Thread(target=self._look_on, name="treetop following", daemon=True)
 
@@ -49,7 +59,8 @@ class Following:
 
     async def next_look(self) -> None:
         """Return once everything was seen that was written before this call, or too much time is over."""
-        wanted, end = self._begun + 1, monotonic() + WAIT_SECONDS
+        wanted = self._begun + 1
+        end = monotonic() + WAIT_SECONDS
         while self._done < wanted and monotonic() < end:
             await asyncio.sleep(LOOK_SECONDS / 4)
 
@@ -66,7 +77,8 @@ class Following:
                 self._party.follow(digest)
                 self._wake(digest)
         self._lengths = lengths  # only now: what failed half-way is looked at again
-        self._done, self._last = looking, monotonic()
+        self._done = looking
+        self._last = monotonic()
 
     def _look_on(self) -> None:
         while not self._stop.wait(LOOK_SECONDS):

@@ -37,9 +37,12 @@ class GroupCommit:
     """Run by the party: the only way reports go into a store while it serves."""
 
     def __init__(self, store: ReportStore, max_waiting: int = MAX_WAITING, max_at_once: int = MAX_AT_ONCE) -> None:
-        self._store, self._max_waiting, self._max_at_once = store, max_waiting, max_at_once
+        self._store = store
+        self._max_waiting = max_waiting
+        self._max_at_once = max_at_once
         self._queue: deque[_Submission | _Call] = deque()
-        self._waiting, self._closed = 0, False
+        self._waiting = 0
+        self._closed = False
         self._changed = Condition()
         self._writer = Thread(target=self._write_on, name="treetop group commit", daemon=True)
         self._writer.start()
@@ -79,7 +82,7 @@ class GroupCommit:
 
     def _refuse_closed(self) -> None:
         if self._closed:
-            raise StoreUnavailable("the store is being closed")
+            raise StoreUnavailable("store_closing")
 
     def _write_on(self) -> None:
         while work := self._next():
@@ -99,7 +102,8 @@ class GroupCommit:
             return first if isinstance(first, _Call) else self._together(first)
 
     def _together(self, first: _Submission) -> list[_Submission]:
-        taken, count = [first], len(first.reports)
+        taken = [first]
+        count = len(first.reports)
         while self._queue and isinstance(following := self._queue[0], _Submission):
             count += len(following.reports)
             if count > self._max_at_once:

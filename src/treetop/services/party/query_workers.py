@@ -7,17 +7,20 @@ from threading import Event, Lock, Thread
 from treetop.adapters.system.tracing import span
 from treetop.services.party.report_collection import Stopped
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 30.0
 
 
 class QueryWorkers:
     """Run by the party: a thread for every task that has messages to answer; it ends when there are none."""
 
     def __init__(self, work: Callable[[bytes], bool], failed: Callable[[bytes, Exception], None]) -> None:
-        self._work, self._failed = work, failed
+        self._work = work
+        self._failed = failed
         self._news: set[bytes] = set()
         self._threads: dict[bytes, Thread] = {}
-        self._stop, self._lock = Event(), Lock()
+        self._stop = Event()
+        self._lock = Lock()
 
     def stopping(self) -> bool:
         """Return whether the service is ending, so that waiting should stop."""
@@ -82,7 +85,8 @@ class CountingTurns:
     def __init__(self, max_kept: int = MAX_KEPT) -> None:
         self.turn = Lock()
         """Held by the query that counts."""
-        self._max_kept, self._lock = max_kept, Lock()
+        self._max_kept = max_kept
+        self._lock = Lock()
         self._kept: OrderedDict[bytes, Callable[[], None]] = OrderedDict()
 
     def keep(self, query: bytes, forget: Callable[[], None]) -> None:

@@ -30,21 +30,34 @@ class DeviceReportCollection:
     """Run by the party: the `ReportCollection` of one task, over its store."""
 
     def __init__(
-        self, admission: TaskAdmission, published: PublishedDocuments, store: ReportStore,
-        counter: "Callable[[], CollectedReports]", *,
-        clock: ServiceClock, verifier: Callable[[], Verifier], stopping: Callable[[], bool],
+        self,
+        admission: TaskAdmission,
+        published: PublishedDocuments,
+        store: ReportStore,
+        counter: "Callable[[], CollectedReports]",
+        *,
+        clock: ServiceClock,
+        verifier: Callable[[], Verifier],
+        stopping: Callable[[], bool],
         close_when_complete: bool = False,
-    ) -> None:  # fmt: skip
-        self._admission, self._published, self._store, self._counter = admission, published, store, counter
-        self._clock, self._verifier, self._stopping = clock, verifier, stopping
-        self._close_when_complete, self._task = close_when_complete, admission.task
+    ) -> None:
+        self._admission = admission
+        self._published = published
+        self._store = store
+        self._counter = counter
+        self._clock = clock
+        self._verifier = verifier
+        self._stopping = stopping
+        self._close_when_complete = close_when_complete
+        self._task = admission.task
 
     def close(self) -> Collected:
         """One-shot: wait for the reports, then close every group. Rounds: the same for enrolment."""
         one_shot = self._task.one_shot
         deadline = self._task.deadlines.reports if one_shot else self._task.deadlines.enrolment
         self._wait(deadline - self._clock.now(), lambda: self._close_when_complete and self._complete())
-        task, store = self._task.digest, self._store
+        task = self._task.digest
+        store = self._store
         if not one_shot:
             enrolment = store.close_enrolment(task)
             return Collected(
@@ -98,7 +111,8 @@ class DeviceReportCollection:
 
     def implausible(self, groups: Sequence[Group], counting: Counting) -> int:
         """Return how many reports of closed groups no honest device sends."""
-        task, epsilon = self._task.digest, Epsilon(self._task.budget.text)
+        task = self._task.digest
+        epsilon = Epsilon(self._task.budget.text)
         return sum(self._counter().implausible(task, group, counting, epsilon) for group in groups)
 
     def _wait(self, seconds: float, done: Callable[[], bool]) -> None:
@@ -114,7 +128,8 @@ class DeviceReportCollection:
 
     def _complete(self) -> bool:
         """Return whether every ticket that was issued has reported (one-shot) or enrolled (rounds), or never will."""
-        task, store = self._task.digest, self._store
+        task = self._task.digest
+        store = self._store
         used = sum(store.counts(task).values()) if self._task.one_shot else sum(1 for _ in store.enrolled(task))
         return 0 < store.tickets_issued(task) <= used + sum(self._published.refusals.counts.values())
 

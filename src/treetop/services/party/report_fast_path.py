@@ -29,7 +29,9 @@ class ReportFastPath(RequestGuard):
         super().__init__(context, routes, problem_of, _LISTS_PATH)
         self._origins = origins
         self._others = context.others
-        self._party, self._writer, self._metrics = context.party, context.writer, context.metrics
+        self._party = context.party
+        self._writer = context.writer
+        self._metrics = context.metrics
         self._max_reports = context.limits.most_reports_per_request
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -53,7 +55,8 @@ class ReportFastPath(RequestGuard):
             return
         status = 200
         try:
-            body, task = self._body(scope, receive), bytes.fromhex(match[1])
+            body = self._body(scope, receive)
+            task = bytes.fromhex(match[1])
             self._party.task(task)  # a body about nothing we know is not read
             answer = verdicts_json(await self._take(task, await body.whole()))
         except HungUp:

@@ -107,7 +107,10 @@ class Tickets(StrictModel):
 
 
 _BYTES = {"type": "string", "format": "binary"}
-DEVICES, _BACK_END, _SERVER, _MONITORING = "devices", "back end", "server", "monitoring"
+DEVICES = "devices"
+_BACK_END = "back end"
+_SERVER = "server"
+_MONITORING = "monitoring"
 _DOCUMENT = gives("The document, byte for byte as the server signed it.", JSON, refers(SignedDocument))
 _VERDICTS = gives("A verdict for each, in the order they came.", JSON, refers(Verdicts))
 
@@ -140,6 +143,14 @@ _OUTCOME = gives("The outcome.", OCTETS, _BYTES)
 OUTCOME = described(_SERVER, 200, _OUTCOME, (*KEYED, 400, 404, 422))
 OUTCOME["responses"] = {202: _AT_WORK} | OUTCOME["responses"]
 REFERRED = (
-    ProblemDetails, Health, Tasks, Verdicts, Lists, Tickets, SignedDocument, PartyStanding, TaskStanding,
-)  # fmt: skip
+    ProblemDetails,
+    Health,
+    Tasks,
+    Verdicts,
+    Lists,
+    Tickets,
+    SignedDocument,
+    PartyStanding,
+    TaskStanding,
+)
 """Shapes that the descriptions refer to by name."""

@@ -49,12 +49,19 @@ class PartyService:
     """
 
     def __init__(
-        self, settings: PartySettings, log: StructuredLog, clock: ServiceClock | None = None,
-        *, share: Share = "alone", turns: CountingTurns | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        settings: PartySettings,
+        log: StructuredLog,
+        clock: ServiceClock | None = None,
+        *,
+        share: Share = "alone",
+        turns: CountingTurns | None = None,
+    ) -> None:
         """`turns` are those of all parties of a process."""
         self._turns = turns or CountingTurns()
-        self._settings, self._log, self._clock = settings, log, clock or SystemClock()
+        self._settings = settings
+        self._log = log
+        self._clock = clock or SystemClock()
         verifier = PinnedKeys(settings.server_signing_keys)
         opening = Opening(
             f"party {settings.name!r}", settings.accept_older_store, settings.commit_file, self._log.say, share
@@ -64,14 +71,20 @@ class PartyService:
         self._collected: CollectedReports | None = None
         self._loading = Lock()
         self._party = Party(
-            settings.name, self._store, self._journal, clock=self._clock, verifier=verifier,
-            key=TicketKey(settings.ticket_secret.reveal()), open_query=self._open_query,
+            settings.name,
+            self._store,
+            self._journal,
+            clock=self._clock,
+            verifier=verifier,
+            key=TicketKey(settings.ticket_secret.reveal()),
+            open_query=self._open_query,
             least_reports=settings.least_reports,
-        )  # fmt: skip
+        )
         self._workers = QueryWorkers(self._party.work if share != "intake" else _leave_it, self._failed)
         self._following: Following | None = None
         if share != "alone":
-            wake, failed = self._workers.wake, self._look_failed
+            wake = self._workers.wake
+            failed = self._look_failed
             self._following = Following(self._party, self._store, self._journal, wake, failed)
         keys = AccessKeys(settings, self._clock.now)
         self.context = PartyContext(
@@ -116,9 +129,15 @@ class PartyService:
 
     def _open_query(self, admission: TaskAdmission, published: PublishedDocuments) -> PartyQuery:
         collection = DeviceReportCollection(
-            admission, published, self._store, self._counter, clock=self._clock, verifier=lambda: self._party.verifier,
-            stopping=self._workers.stopping, close_when_complete=self._settings.close_when_complete,
-        )  # fmt: skip
+            admission,
+            published,
+            self._store,
+            self._counter,
+            clock=self._clock,
+            verifier=lambda: self._party.verifier,
+            stopping=self._workers.stopping,
+            close_when_complete=self._settings.close_when_complete,
+        )
         return PartyQuery(admission.task, self._settings.name, self._journal, collection, self._turns)
 
     def _counter(self) -> "CollectedReports":
@@ -158,18 +177,22 @@ def checked_settings(path: Path, environment: Mapping[str, str]) -> PartySetting
 
 
 def serve_parties(
-    paths: Sequence[Path], environment: Mapping[str, str], pages: PartyPages,
+    paths: Sequence[Path],
+    environment: Mapping[str, str],
+    pages: PartyPages,
     share: Share = "alone",
-) -> None:  # fmt: skip
+) -> None:
     """Serve until a signal ends it; SIGHUP reads keys and certificate again.
 
     Several parties may share a process on one machine where a federation is tried out: each with its own port, store
     and keys, but the limits of the first.
     """
-    several, log = [checked_settings(path, environment) for path in paths], StructuredLog()
-    first, turns = several[0], CountingTurns()
+    several = [checked_settings(path, environment) for path in paths]
+    log = StructuredLog()
+    first = several[0]
+    turns = CountingTurns()
     if len(several) > 1 and not (share == "alone" and all(each.listen.loopback and not each.tls for each in several)):
-        raise InvalidInput("parties that share a process listen on this machine alone, without [tls] and --role")
+        raise InvalidInput("shared_process_listens")
     begin_tracing(f"treetop party {first.name}", environment)
     with ExitStack() as opened:
         listeners = [opened.enter_context(listening(settings.listen)) for settings in several]
@@ -181,7 +204,8 @@ def serve_parties(
             opened.callback(service.close)
             services.append(service)
             service.start()
-            host, port = settings.listen.host, listener.getsockname()[1]
+            host = settings.listen.host
+            port = listener.getsockname()[1]
             log.say("listening", party=settings.name, role=share, scheme=settings.scheme, host=host, port=port)
             apps[port] = party_app(service.context, pages(service.context, settings))
 

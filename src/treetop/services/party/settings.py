@@ -77,7 +77,7 @@ class PartySettings:
         if self.least_reports < 1:
             problems.append(f"least_reports must be 1 at least, found {self.least_reports}")
         if problems:
-            raise InvalidInput("; ".join(problems))
+            raise InvalidInput("settings_invalid", problems=problems)
 
     @property
     def access(self) -> Mapping[Caller, Sequence[AccessKey]]:
@@ -96,8 +96,11 @@ class PartySettings:
 
 
 def _key_problems(settings: PartySettings) -> list[str]:
-    problems = [f"server_signing_keys must be 64 hexadecimal digits, found {key!r}"
-                for key in settings.server_signing_keys if not HEX_32_BYTES.fullmatch(key)]  # fmt: skip
+    problems = [
+        f"server_signing_keys must be 64 hexadecimal digits, found {key!r}"
+        for key in settings.server_signing_keys
+        if not HEX_32_BYTES.fullmatch(key)
+    ]
     if not settings.server_signing_keys:
         problems.append("server_signing_keys must name one key at least")
     if len(settings.ticket_secret.reveal()) < MIN_SECRET_BYTES:

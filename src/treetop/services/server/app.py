@@ -146,7 +146,8 @@ class ServerRoutes:
 
     def events(self, digest: Digest, request: Request) -> Response:
         """Follow a query: every fact of its journal as a server-sent event, behind Last-Event-ID if there is one."""
-        headers, keys = request.headers, self._context.keys
+        headers = request.headers
+        keys = self._context.keys
         return self._context.streams.response(
             digest, headers.get("last-event-id"), lambda: keys.opens("admin", headers.get("authorization"))
         )
@@ -200,7 +201,8 @@ def description() -> dict[str, Any]:
 
 
 def _router(context: ServerContext) -> APIRouter:
-    routes, router = ServerRoutes(context), APIRouter()
+    routes = ServerRoutes(context)
+    router = APIRouter()
 
     def add(
         method: str, path: str, endpoint: Callable[..., Any], says: dict[str, Any], caller: Caller | None = None
@@ -212,9 +214,13 @@ def _router(context: ServerContext) -> APIRouter:
                 context.keys.check(caller, request.headers.get("authorization"))
 
         router.add_api_route(
-            path, endpoint, methods=[method], route_class_override=checked_first(check),
-            dependencies=[Security(_BEARER)] if caller else [], **says,
-        )  # fmt: skip
+            path,
+            endpoint,
+            methods=[method],
+            route_class_override=checked_first(check),
+            dependencies=[Security(_BEARER)] if caller else [],
+            **says,
+        )
 
     add("GET", "/v1/health", routes.health, schemas.HEALTH)
     add("GET", "/metrics", routes.metrics, schemas.METRICS, "monitor")

@@ -35,7 +35,9 @@ from treetop.public_text import visible
 from treetop.services.server.query_manager import CAMPAIGN, RETRY_SECONDS, QueryManager, WeeklyOrder
 from treetop.services.server.schemas import CampaignPhase, CampaignShown, CampaignWanted, ItemShown, WeekShown
 
-CAMPAIGNS, DOCUMENT, STOPPED = "campaigns", "document", "stopped"
+CAMPAIGNS = "campaigns"
+DOCUMENT = "document"
+STOPPED = "stopped"
 LONGEST_PAUSE = 1.0
 """Seconds between two looks at the clock: it may be set, and an answer that a week waits for may come."""
 
@@ -63,11 +65,17 @@ class CampaignManager:
     def __init__(
         self, journal: Journal, signer: Signer, queries: QueryManager, *, clock: ServiceClock, log: StructuredLog
     ) -> None:
-        self._journal, self._signer, self._queries, self._clock, self._log = journal, signer, queries, clock, log
+        self._journal = journal
+        self._signer = signer
+        self._queries = queries
+        self._clock = clock
+        self._log = log
         self._campaigns: dict[str, _Asked] = {}
         self._failed: dict[tuple[str, int], str] = {}
         """Weeks that could not be begun, and why."""
-        self._lock, self._wake, self._stop = RLock(), Event(), Event()
+        self._lock = RLock()
+        self._wake = Event()
+        self._stop = Event()
 
     def resume(self) -> None:
         """Take up every campaign that was started before, and with them all queries of this server."""
@@ -96,7 +104,8 @@ class CampaignManager:
             if (local := week_order(campaign, order, 0, EarlierWeeks()).local_epsilon) != order.epsilon:
                 settled = settled.model_copy(update={"epsilon": local})
                 campaign = settled.campaign(settled.order(self._queries.parties, self._queries.item_list))
-            digest, now = campaign.digest.hex(), self._clock.now()
+            digest = campaign.digest.hex()
+            now = self._clock.now()
             if digest not in self._campaigns:
                 self._refuse_clash(campaign, now)
                 self._journal.write(CAMPAIGNS, digest, canonical_json(settled.model_dump()))
@@ -148,9 +157,12 @@ class CampaignManager:
             if decided and decided[-1].answers is not None:
                 self._begin(asked, len(decided) - 1)
             step = next_step(
-                asked.campaign, len(decided), self._clock.now(), stopped=STOPPED in kept,
+                asked.campaign,
+                len(decided),
+                self._clock.now(),
+                stopped=STOPPED in kept,
                 settled=self._settled(asked, len(decided) - 1),
-            )  # fmt: skip
+            )
             match step:
                 case NothingLeft():
                     return float("inf")
@@ -215,21 +227,17 @@ class CampaignManager:
             signed = self._journal.write(f"campaign:{digest}", DOCUMENT, made)
         campaign = Campaign.from_canonical_bytes(unverified_content(signed).encode("ascii"))
         if campaign.digest.hex() != digest:
-            raise InvalidInput(f"expected the campaign {digest}, found {campaign.digest.hex()}")
+            raise InvalidInput("campaign_differs", digest=digest, found=campaign.digest.hex())
         self._campaigns[digest] = _Asked(campaign, order, signed)
 
     def _refuse_clash(self, campaign: Campaign, now: int) -> None:
         """Refuse what devices would: another campaign under a name that is in use, and one that is over."""
         if campaign.over <= now:
-            raise InvalidInput(
-                f"a campaign's last week must end in the future, found {campaign.over}, where it is {now}"
-            )
+            raise InvalidInput("campaign_over", over=campaign.over, now=now)
         for asked in self._campaigns.values():
             running = asked.campaign.over > now and self._journal.get(asked.book, STOPPED) is None
             if running and asked.campaign.name == campaign.name:
-                raise InvalidInput(
-                    f"a campaign called {campaign.name!r} runs already: stop it first, or choose another name"
-                )
+                raise InvalidInput("campaign_name_taken", name=campaign.name)
 
     def _named(self, named: str) -> _Asked:
         """Return the campaign of a digest, or the newest one of a name."""
@@ -241,8 +249,11 @@ class CampaignManager:
         raise UnknownName(CAMPAIGN, named, ())
 
     def _shown(self, asked: _Asked, *, answers: bool) -> CampaignShown:
-        campaign, kept, now = asked.campaign, self._journal.read(asked.book), self._clock.now()
-        decided, place = _decisions(kept), campaign.place_at(now)
+        campaign = asked.campaign
+        kept = self._journal.read(asked.book)
+        now = self._clock.now()
+        decided = _decisions(kept)
+        place = campaign.place_at(now)
         expected = [asked.order.expected.get(party, 0) for party in campaign.template.parties]
         silence = first_unpaid(campaign, Caps())
         state: CampaignPhase = "running"
@@ -253,19 +264,29 @@ class CampaignManager:
         elif place is None:
             state = "over"
         return CampaignShown(
-            campaign=asked.digest, name=visible(campaign.name), attribute=visible(campaign.attribute),
-            epsilon=campaign.budget.text, k=campaign.template.k, mechanism=campaign.template.mechanism,
-            encoding=campaign.template.encoding.name, parties=list(campaign.template.parties),
+            campaign=asked.digest,
+            name=visible(campaign.name),
+            attribute=visible(campaign.attribute),
+            epsilon=campaign.budget.text,
+            k=campaign.template.k,
+            mechanism=campaign.template.mechanism,
+            encoding=campaign.template.encoding.name,
+            parties=list(campaign.template.parties),
             items_per_user=None if asked.order.sets is None else asked.order.sets.items_per_user,
             listed=0 if asked.order.listed is None else len(asked.order.listed.items),
             expected=dict(asked.order.expected),
             expected_reports=round(sum(expected) / campaign.weeks) if all(expected) else None,
-            silent_from=None if silence is None else silence[0], silent_because=None if silence is None else silence[1],
-            starts=campaign.starts, every=campaign.every, weeks=campaign.weeks,
-            cycles=campaign.cycles, over=campaign.over, state=state,
+            silent_from=None if silence is None else silence[0],
+            silent_because=None if silence is None else silence[1],
+            starts=campaign.starts,
+            every=campaign.every,
+            weeks=campaign.weeks,
+            cycles=campaign.cycles,
+            over=campaign.over,
+            state=state,
             week=None if place is None or state == "stopped" else place[0] * campaign.weeks + place[1] + 1,
             answers=self._weeks(asked, decided) if answers else [],
-        )  # fmt: skip
+        )
 
     def _weeks(self, asked: _Asked, decided: Sequence[WeekDecision]) -> list[WeekShown]:
         """Return what became of every week that was decided, each compared with the last one that has an answer."""
@@ -278,12 +299,19 @@ class CampaignManager:
             state = None if task is None else self._queries.state(task)
             answer = None if task is None else self._queries.answer(task)
             facts: dict[str, Any] = {} if answer is None else _facts_of(answer, before, asked.campaign.template.k)
-            shown.append(WeekShown(
-                number=number + 1, cycle=cycle + 1, week=week + 1, task=task,
-                opens=asked.campaign.opens(cycle, week), ends=asked.campaign.ends(cycle, week),
-                state="missed" if decision.answers is None else "failed" if state is None else state.state,
-                doing=self._failed.get((asked.digest, number), missed) if state is None else state.doing, **facts,
-            ))  # fmt: skip
+            shown.append(
+                WeekShown(
+                    number=number + 1,
+                    cycle=cycle + 1,
+                    week=week + 1,
+                    task=task,
+                    opens=asked.campaign.opens(cycle, week),
+                    ends=asked.campaign.ends(cycle, week),
+                    state="missed" if decision.answers is None else "failed" if state is None else state.state,
+                    doing=self._failed.get((asked.digest, number), missed) if state is None else state.doing,
+                    **facts,
+                )
+            )
             if answer is not None:
                 before = number + 1, answer
         return shown
@@ -304,13 +332,15 @@ def _facts_of(answer: Mapping[str, Any], before: tuple[int, Mapping[str, Any]] |
     names = ("item", "count", "frequency", "stderr", "significant", "source")
     shown = [{name: row[name] for name in names} | marks.get(row["item"], {}) for row in answer["items"]]
     return {
-        "reports": answer["covered"]["users"], "refusals": answer["campaign"]["refusals"],
+        "reports": answer["covered"]["users"],
+        "refusals": answer["campaign"]["refusals"],
         "items": list(map(ItemShown.model_validate, shown)),
         "compared_with": None if before is None else before[0],
         "gone": [each.item for each in found if each.mark == "gone"],
-    }  # fmt: skip
+    }
 
 
 def _counts(answer: Mapping[str, Any]) -> list[WeeklyCount]:
-    users, sets = answer["covered"]["users"], answer["items_per_user"] is not None
+    users = answer["covered"]["users"]
+    sets = answer["items_per_user"] is not None
     return [WeeklyCount(row["item"], row["count"], row["stderr"], users, sampled=sets) for row in answer["items"]]

@@ -22,7 +22,8 @@ class ServerClient:
     """Run by the analyst: a server's HTTP API, opened by an admin key."""
 
     def __init__(self, connection: RetryingConnection, key: str) -> None:
-        self._connection, self._key = connection, key
+        self._connection = connection
+        self._key = key
 
     def keep_list(self, listed: ItemList) -> str:
         """Have a list of items kept, so that orders can name it; return its digest."""
@@ -93,7 +94,7 @@ class ServerClient:
         found = [shown for shown in self.campaigns() if named in (shown["name"], shown["campaign"])]
         if not found:
             known = ", ".join(dict.fromkeys(shown["name"] for shown in self.campaigns())) or "none"
-            raise InvalidInput(f"the server has no campaign {named!r}, found {known}")
+            raise InvalidInput("campaign_unknown", named=named, known=known)
         return str(found[-1]["campaign"])
 
     def close(self) -> None:
@@ -113,7 +114,7 @@ class ServerClient:
     @staticmethod
     def _read(reply: Reply) -> Any:
         if reply.status in REFUSED:
-            raise InvalidInput(f"the server refuses the query{detail_of(reply.body)}")
+            raise InvalidInput("query_refused", body=detail_of(reply.body))
         if not 200 <= reply.status < 300:
             raise PeerViolation("answer of the server", "status 200", f"{reply.status}{detail_of(reply.body)}")
         try:

@@ -12,7 +12,8 @@ from treetop.services.server.query_manager import QueryManager
 
 MAX_LISTENERS = 100
 """At once, all queries together: below `requests_at_once`, so that following never shuts out asking."""
-LOOK_SECONDS, SIGN_OF_LIFE_SECONDS = 0.5, 15.0
+LOOK_SECONDS = 0.5
+SIGN_OF_LIFE_SECONDS = 15.0
 NEXT_TRY_MILLISECONDS = 2000
 BUSY_SECONDS = 10
 
@@ -21,7 +22,9 @@ class EventStreams:
     """Every open stream of one server."""
 
     def __init__(self, queries: QueryManager, most: int = MAX_LISTENERS) -> None:
-        self._queries, self._most, self._ended = queries, most, False
+        self._queries = queries
+        self._most = most
+        self._ended = False
         self.listeners = 0
 
     def end(self) -> None:
@@ -54,7 +57,8 @@ class EventStreams:
                 new = self._queries.known_events(task)[seen:]
                 if new:
                     yield written(new)
-                    seen, quiet = seen + len(new), 0.0
+                    seen = seen + len(new)
+                    quiet = 0.0
                     if new[-1].kind == ANSWERED:
                         return
                 elif quiet >= SIGN_OF_LIFE_SECONDS:

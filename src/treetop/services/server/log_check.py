@@ -20,7 +20,7 @@ PATIENCE = RetryPolicy(in_all=20.0)
 def checked_log(server: str, task: str, keys: Sequence[str], ca: Path | None = None) -> list[str]:
     """Return what was found right, in words; raise `PeerViolation` at the first thing that is not."""
     if len(task) != 64 or set(task) - set("0123456789abcdef"):
-        raise InvalidInput(f"--task expects 64 hexadecimal digits, found {task!r}")
+        raise InvalidInput("task_option_malformed", task=task)
     pinned = PinnedKeys(keys)
     with closing(RetryingConnection(server, ca, PATIENCE)) as connection:
         document = _fetched(connection, f"/v1/tasks/{task}")

@@ -22,7 +22,9 @@ AT_A_TIME = 8
 """Replies to a query that may be in memory together."""
 MAX_RECEIPT_BYTES = 1 << 16
 """Of an answer that is no reply: that something was taken, or why it was not."""
-DONE, ACCEPTED, NO_CONTENT = 200, 202, 204
+DONE = 200
+ACCEPTED = 202
+NO_CONTENT = 204
 Party = TypeVar("Party")
 Said = TypeVar("Said")
 
@@ -31,7 +33,9 @@ class HttpChannel:
     """Numbered messages to a party and its answers; see `Channel` for what may be repeated."""
 
     def __init__(self, party: str, connection: RetryingConnection, key: Secret, most_reply_bytes: int) -> None:
-        self._party, self._connection, self._key = party, connection, key
+        self._party = party
+        self._connection = connection
+        self._key = key
         self._most_reply_bytes = most_reply_bytes
 
     def install(self, document: bytes) -> None:
@@ -70,7 +74,8 @@ class HttpChannel:
         except PartyUnreachable as away:
             raise PartyUnreachable(self._party, away.reason) from None
         if reply.status not in expected:
-            wanted, found = " or ".join(map(str, sorted(expected))), f"{reply.status}{detail_of(reply.body)}"
+            wanted = " or ".join(map(str, sorted(expected)))
+            found = f"{reply.status}{detail_of(reply.body)}"
             raise PeerViolation(f"answer of party {self._party!r} to {method}", wanted, found)
         return reply
 

@@ -23,8 +23,10 @@ from treetop.toml_files import Secret
 
 GLANCE = RetryPolicy(in_all=0.0, answer_within=3.0)
 """Somebody waits in front of a page: a party that is away is shown as away."""
-SAID_AGAIN_SECONDS, FORGOTTEN_SECONDS = 2.0, 60.0
-MAX_BYTES, AT_A_TIME = 1 << 16, 32
+SAID_AGAIN_SECONDS = 2.0
+FORGOTTEN_SECONDS = 60.0
+MAX_BYTES = 1 << 16
+AT_A_TIME = 32
 Shown = TypeVar("Shown")
 
 
@@ -41,7 +43,8 @@ class PartyWatch:
     """Looks at parties for people."""
 
     def __init__(self, parties: Mapping[str, WatchedParty], monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._parties, self._monotonic = parties, monotonic
+        self._parties = parties
+        self._monotonic = monotonic
         self._known: dict[Hashable, tuple[float, list[Any]]] = {}
         self._lock = Lock()
 
@@ -79,11 +82,16 @@ class PartyWatch:
         try:
             standing, end = self._read(name, "/v1/standing")
             return PartyShown(
-                name=name, reachable=True, expected_users=expected, version=visible(standing["version"]),
+                name=name,
+                reachable=True,
+                expected_users=expected,
+                version=visible(standing["version"]),
                 problem="; ".join(f"task {task}: store damaged" for task in standing["damaged"]),
-                devices=standing["tickets"], reports_today=standing["reports_today"],
-                certificate_end=end, refusals=_refusals(standing),
-            )  # fmt: skip
+                devices=standing["tickets"],
+                reports_today=standing["reports_today"],
+                certificate_end=end,
+                refusals=_refusals(standing),
+            )
         except PartyUnreachable as away:
             return PartyShown(name=name, reachable=False, problem=_silence(away), expected_users=expected)
         except (PeerViolation, ValidationError, KeyError, TypeError):
@@ -95,9 +103,15 @@ class PartyWatch:
         try:
             standing, _ = self._read(name, f"/v1/tasks/{task}/standing")
             return TaskAtParty(
-                party=name, expected=expected, problem="", tickets=standing["tickets"], enrolled=standing["enrolled"],
-                reports=standing["reports"], verdicts=standing["verdicts"], refusals=_refusals(standing),
-            )  # fmt: skip
+                party=name,
+                expected=expected,
+                problem="",
+                tickets=standing["tickets"],
+                enrolled=standing["enrolled"],
+                reports=standing["reports"],
+                verdicts=standing["verdicts"],
+                refusals=_refusals(standing),
+            )
         except PartyUnreachable as away:
             return TaskAtParty(party=name, expected=expected, problem=_silence(away))
         except (PeerViolation, ValidationError, KeyError, TypeError):

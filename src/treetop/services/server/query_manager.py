@@ -30,7 +30,11 @@ from treetop.public_text import visible
 from treetop.services.server.party_channel import several_at_a_time
 from treetop.services.server.schemas import OrderWanted, QueryShown, QuestionWanted
 
-ORDERS, QUERY, CAMPAIGN, LEFT_OUT, DOCUMENT = "orders", "query", "campaign", "left out", "document"
+ORDERS = "orders"
+QUERY = "query"
+CAMPAIGN = "campaign"
+LEFT_OUT = "left out"
+DOCUMENT = "document"
 RETRY_SECONDS = 5.0
 Asked = TypeVar("Asked", bound=QuestionWanted)
 
@@ -70,15 +74,22 @@ class QueryManager:
         expected: Mapping[str, int] | None = None,
     ) -> None:
         """`channels` open one to a party that takes replies of so many bytes at most."""
-        self._journal, self._signer, self._channels = journal, signer, channels
-        self._clock, self._entropy, self._log, self._expected = clock, entropy, log, expected or {}
+        self._journal = journal
+        self._signer = signer
+        self._channels = channels
+        self._clock = clock
+        self._entropy = entropy
+        self._log = log
+        self._expected = expected or {}
         self._queries: dict[str, _Query] = {}
         self._states: dict[str, QueryShown] = {}
         self._weeks: dict[tuple[str, int], str] = {}
         """The tasks of campaigns' weeks."""
         self._events: dict[str, list[QueryEvent]] = {}
         self._grown: dict[str, tuple[int, list[GrownLevel]]] = {}
-        self._lock, self._reading, self._stop = Lock(), Lock(), Event()
+        self._lock = Lock()
+        self._reading = Lock()
+        self._stop = Event()
         self.left_out = 0
         """How often a query of this process went on without a party."""
 
@@ -113,7 +124,7 @@ class QueryManager:
         """Return a list that was put before, or refuse."""
         document = self._journal.get(f"item list:{digest}", DOCUMENT)
         if document is None:
-            raise InvalidInput(f"expected a list that was put to /v1/lists before, found none of digest {digest}")
+            raise InvalidInput("list_unknown", digest=digest)
         return ItemList.from_document(document, digest)
 
     def settled(self, wanted: Asked) -> Asked:
@@ -137,11 +148,12 @@ class QueryManager:
 
     def take_week(self, weekly: WeeklyOrder) -> None:
         """Begin with a week of a campaign; again, it does nothing. A week that has a task gets no other."""
-        digest, place = planned_task(weekly.order).digest.hex(), (weekly.campaign, weekly.number)
+        digest = planned_task(weekly.order).digest.hex()
+        place = (weekly.campaign, weekly.number)
         entry = canonical_json({CAMPAIGN: weekly.campaign, "number": weekly.number})
         other = {content: task for task, content in self._journal.read(ORDERS).items()}.get(entry, digest)
         if other != digest:
-            raise InvalidInput(f"the week was ordered as task {other}, found {digest}")
+            raise InvalidInput("week_ordered_before", other=other, digest=digest)
         self._journal.write(ORDERS, digest, entry)
         self._begin(weekly.order, weekly.document)
         self._weeks[place] = digest  # last: whoever sees it finds the query
@@ -234,9 +246,13 @@ class QueryManager:
                 return
             thread = Thread(target=self._run, args=(digest,), name=f"query {digest[:8]}", daemon=True)
             self._states[digest] = QueryShown(
-                task=digest, name=visible(task.name), mode=mode_of(task), state="running",
-                doing="waiting for devices", steps=0,
-            )  # fmt: skip
+                task=digest,
+                name=visible(task.name),
+                mode=mode_of(task),
+                state="running",
+                doing="waiting for devices",
+                steps=0,
+            )
             self._queries[digest] = _Query(order, task, thread, campaign)
         if answered:
             self._change(digest, state="answered", doing="answered")
@@ -266,14 +282,22 @@ class QueryManager:
 
     def _ask(self, digest: str) -> None:
         """Open a channel to every party, run the query over them, and close them whatever came of it."""
-        order, task = self._queries[digest].order, self._queries[digest].task
+        order = self._queries[digest].order
+        task = self._queries[digest].task
         with ExitStack() as opened:
             most = longest_reply(task, order.listed)
             channels = {party: opened.enter_context(closing(self._channels[party](most))) for party in task.parties}
             ServerQuery(
-                order, self._signer, self._journal, channels, clock=self._clock, entropy=self._entropy,
-                ask_all=several_at_a_time, fakes_needed=fakes_needed, campaign=self._queries[digest].campaign,
-            ).run(lambda progress: self._note(digest, progress))  # fmt: skip
+                order,
+                self._signer,
+                self._journal,
+                channels,
+                clock=self._clock,
+                entropy=self._entropy,
+                ask_all=several_at_a_time,
+                fakes_needed=fakes_needed,
+                campaign=self._queries[digest].campaign,
+            ).run(lambda progress: self._note(digest, progress))
 
     def _note(self, digest: str, progress: Progress) -> None:
         if progress.step == LEFT_OUT:

@@ -96,9 +96,11 @@ class QuestionWanted(Wanted):
     )
     normalise: str = Field(default="", max_length=100, description="Steps that devices put their item through first.")
     items_per_user: int | None = Field(
-        default=None, ge=1, le=MAX_ITEMS,
+        default=None,
+        ge=1,
+        le=MAX_ITEMS,
         description="Devices hold sets: items that a report speaks of, at most. Neither this nor a reading: one item.",
-    )  # fmt: skip
+    )
     reading: Word | None = Field(default=None, description="Devices hold sets: what a count is, holders by default.")
     settings: dict[Word, Word] = Field(default_factory=dict, max_length=200, description="As --set of the commands.")
     parties: list[Word] = Field(
@@ -108,9 +110,11 @@ class QuestionWanted(Wanted):
         default_factory=dict, description="Users of parties, where they are known; otherwise as the settings say."
     )
     max_times_expected: int = Field(
-        default=MAX_TIMES_EXPECTED, ge=1, le=1000,
+        default=MAX_TIMES_EXPECTED,
+        ge=1,
+        le=1000,
         description="A party that says it has more than so many times its expected users is refused.",
-    )  # fmt: skip
+    )
     least: LeastWanted = LeastWanted()
     policy: Word = Field(default="wait", description="A party that does not answer: wait, or proceed without it.")
     patience: int = Field(default=600, ge=1, le=LAST_SECOND, description="Seconds that a party may stay silent.")
@@ -121,16 +125,29 @@ class QuestionWanted(Wanted):
             if party not in known:
                 raise UnknownName("party", party, known)
         return QueryOrder(
-            self.name, tuple(self.parties or known), self.attribute, self.k, self.epsilon, self.mechanism,
-            cast(Any, self.mode), self.oracle, self.encoding, self.settings, self.strategy,
+            self.name,
+            tuple(self.parties or known),
+            self.attribute,
+            self.k,
+            self.epsilon,
+            self.mechanism,
+            cast(Any, self.mode),
+            self.oracle,
+            self.encoding,
+            self.settings,
+            self.strategy,
             None if self.catalogue is None else list_of(self.catalogue),
-            None if self.word_list is None else list_of(self.word_list), self.text_recovery, self.normalise,
-            self.expected, self.max_times_expected,
-            deadlines, LeastReports(**self.least.model_dump()),
+            None if self.word_list is None else list_of(self.word_list),
+            self.text_recovery,
+            self.normalise,
+            self.expected,
+            self.max_times_expected,
+            deadlines,
+            LeastReports(**self.least.model_dump()),
             MissingPolicy(cast(Any, self.policy), float(self.patience)),
             None if self.central is None else CentralGuarantee(**self.central.model_dump()),
             SetQuestion.of(self.items_per_user, self.reading) if self.items_per_user or self.reading else None,
-        )  # fmt: skip
+        )
 
 
 class OrderWanted(QuestionWanted):
@@ -330,7 +347,9 @@ _RESULT: dict[str, Any] = {
     "type": "object",
     "description": "Items with counts and errors, parties, who is missing, share of users covered, privacy facts.",
 }
-_EVERYBODY, _ADMIN, _MONITORING = "everybody", "admin", "monitoring"
+_EVERYBODY = "everybody"
+_ADMIN = "admin"
+_MONITORING = "monitoring"
 _SHOWN = gives("How far the query is.", JSON, refers(QueryShown))
 
 HEALTH = described(_EVERYBODY, 200, gives("All is well.", JSON, refers(ServerHealth)))
@@ -339,9 +358,12 @@ KEYS = described(_EVERYBODY, 200, gives("The keys that tasks are signed with.", 
 TASK = described(_EVERYBODY, 200, gives("The signed task.", JSON, refers(SignedDocument)), (404, 422))
 LOG = described(_EVERYBODY, 200, gives("All signed lists of a task.", JSON, refers(ListLog)), (404, 422))
 LIST = described(
-    _ADMIN, 204, {"description": "It is kept."}, (*KEYED, 400, 422),
+    _ADMIN,
+    204,
+    {"description": "It is kept."},
+    (*KEYED, 400, 422),
     sends(OCTETS, {"type": "string", "format": "binary"}),
-)  # fmt: skip
+)
 ORDER = described(_ADMIN, 201, _SHOWN, (*KEYED, 400, 422))
 QUERIES = described(_ADMIN, 200, gives("All queries.", JSON, refers(Queries)), KEYED)
 QUERY = described(_ADMIN, 200, _SHOWN, (*KEYED, 404, 422))
@@ -349,13 +371,17 @@ PARTIES = described(_ADMIN, 200, gives("All parties.", JSON, refers(Parties)), K
 STANDING = described(_ADMIN, 200, gives("Every party of the query.", JSON, refers(Standing)), (*KEYED, 404, 422))
 PREFIXES = described(_ADMIN, 200, gives("The trie so far.", JSON, refers(Prefixes)), (*KEYED, 404, 422))
 _EVENT: dict[str, Any] = {
-    "type": "object", "properties": {"id": {"type": "string"}, "data": {"type": "string"}}, "required": ["data"],
+    "type": "object",
+    "properties": {"id": {"type": "string"}, "data": {"type": "string"}},
+    "required": ["data"],
     "description": "One of the stream; its data are JSON.",
-}  # fmt: skip
+}
 EVENTS = described(
-    _ADMIN, 200, gives("Server-sent events: docs/reference/events.md.", "text/event-stream", _EVENT),
+    _ADMIN,
+    200,
+    gives("Server-sent events: docs/reference/events.md.", "text/event-stream", _EVENT),
     (*KEYED, 400, 404, 422),
-)  # fmt: skip
+)
 EVENTS["responses"][204] = {"description": "The query is answered, and the last event was seen."}
 RESULT = described(_ADMIN, 200, gives("The answer.", JSON, _RESULT), (*KEYED, 404, 422))
 _CAMPAIGN = gives("The campaign.", JSON, refers(CampaignShown))
@@ -363,11 +389,18 @@ START = described(_ADMIN, 201, _CAMPAIGN, (*KEYED, 400, 422))
 CAMPAIGNS = described(_ADMIN, 200, gives("All campaigns.", JSON, refers(Campaigns)), KEYED)
 CAMPAIGN = described(_ADMIN, 200, _CAMPAIGN, (*KEYED, 404, 422))
 STOP = described(_ADMIN, 200, _CAMPAIGN, (*KEYED, 404, 422))
-CAMPAIGN_DOCUMENT = described(
-    _EVERYBODY, 200, gives("The signed campaign.", JSON, refers(SignedDocument)), (404, 422)
-)  # fmt: skip
+CAMPAIGN_DOCUMENT = described(_EVERYBODY, 200, gives("The signed campaign.", JSON, refers(SignedDocument)), (404, 422))
 REFERRED = (
-    ProblemDetails, ServerHealth, Keys, ListLog, QueryShown, Queries, Parties, Standing, CampaignShown, Campaigns,
+    ProblemDetails,
+    ServerHealth,
+    Keys,
+    ListLog,
+    QueryShown,
+    Queries,
+    Parties,
+    Standing,
+    CampaignShown,
+    Campaigns,
     Prefixes,
-)  # fmt: skip
+)
 """Shapes that the descriptions refer to by name."""

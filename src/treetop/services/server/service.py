@@ -43,7 +43,8 @@ def serve_server(path: Path, environment: Mapping[str, str], pages: ServerPages)
     """Serve endpoints and pages until a signal ends it; queries go on from the journal."""
     settings, signing_key = checked_settings(path, environment)
     begin_tracing("treetop server", environment)
-    log, clock = StructuredLog(), SystemClock()
+    log = StructuredLog()
+    clock = SystemClock()
     keys = AccessKeys(settings, clock.now)
     with listening(settings.listen) as listener:
         opening = Opening("a server", settings.accept_older_journal, settings.commit_file, log.say)
@@ -65,9 +66,14 @@ def serve_server(path: Path, environment: Mapping[str, str], pages: ServerPages)
             log.say("listening", role="server", scheme=settings.scheme, port=listener.getsockname()[1])
             app = server_app(context, pages(context, settings))
             serve(
-                app, listener, tls=settings.tls, log=log, limits=settings.limits,
-                renew=lambda: _renew(keys, path, environment, log), ending=context.streams.end,
-            )  # fmt: skip
+                app,
+                listener,
+                tls=settings.tls,
+                log=log,
+                limits=settings.limits,
+                renew=lambda: _renew(keys, path, environment, log),
+                ending=context.streams.end,
+            )
         finally:
             campaigns.stop()
             queries.stop()

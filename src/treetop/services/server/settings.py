@@ -35,9 +35,11 @@ class KnownParty:
 
     def __post_init__(self) -> None:
         if self.expected_users is not None and not 1 <= self.expected_users <= MAX_TICKETS:
-            raise InvalidInput(f"expected_users must be from 1 to {MAX_TICKETS}, found {self.expected_users}")
+            raise InvalidInput(
+                "expected_users_out_of_range", max_tickets=MAX_TICKETS, expected_users=self.expected_users
+            )
         if len(self.key.reveal()) < MIN_SECRET_BYTES:
-            raise InvalidInput(f"the key of a party must have {MIN_SECRET_BYTES} characters at least")
+            raise InvalidInput("party_key_too_short", min_secret_bytes=MIN_SECRET_BYTES)
         checked_url(self.url)
 
 
@@ -68,7 +70,7 @@ class ServerSettings:
         if not self.admin_access:
             problems.append("admin_access must have one key at least")
         if problems:
-            raise InvalidInput("; ".join(problems))
+            raise InvalidInput("settings_invalid", problems=problems)
 
     @property
     def access(self) -> Mapping[Caller, Sequence[AccessKey]]:

@@ -5,10 +5,16 @@ from dataclasses import dataclass
 
 from treetop.web.drawings.svg import Element, Picture, drawing, fitted, percent, shape, ticks, whole, written
 
-WIDTH, LABELS, NUMBERS = 540.0, 150.0, 146.0
-ROW, HEAD, FOOT = 30.0, 34.0, 44.0
-HUGE, TINY = 1e30, 1e-12
-STANDS_OUT, NOISE = "●", "○"
+WIDTH = 540.0
+LABELS = 150.0
+NUMBERS = 146.0
+ROW = 30.0
+HEAD = 34.0
+FOOT = 44.0
+HUGE = 1e30
+TINY = 1e-12
+STANDS_OUT = "●"
+NOISE = "○"
 MARKS = {True: (STANDS_OUT, "stands out from noise"), False: (NOISE, "may be noise"), None: ("", "")}
 """The marks of `treetop find`, and what they say."""
 
@@ -91,7 +97,8 @@ def _row(row: Bar, rank: int, y: float, scale: Scale) -> Element:
 
 def _bar(row: Bar, scale: Scale, y: float, height: float) -> list[Element]:
     """Draw the bar from 0, the whisker over one standard error to either side, and the true count if it is known."""
-    ends, middle = sorted((scale(0), scale(row.count))), y + height / 2
+    ends = sorted((scale(0), scale(row.count)))
+    middle = y + height / 2
     low, high = scale(row.count - row.stderr), scale(row.count + row.stderr)
     whisker = f"M{low:.2f} {middle:.2f}H{high:.2f}M{low:.2f} {middle - 4:.2f}v8M{high:.2f} {middle - 4:.2f}v8"
     parts = [
@@ -124,7 +131,9 @@ class Home:
 
 def homes(item: str, rows: Sequence[Home], largest: float) -> Picture:
     """Draw one small panel: in which parties an item lives, as shares of their users on the scale of all panels."""
-    width, head, line = 220.0, 24.0, 20.0
+    width = 220.0
+    head = 24.0
+    line = 20.0
     low = min((row.share - row.stderr for row in rows), default=0.0)
     scale = Scale.between(low, largest, 84, 84)
     parts: list[Element] = [written(fitted(item, width, 13), 0, 14, "title")]
@@ -134,11 +143,13 @@ def homes(item: str, rows: Sequence[Home], largest: float) -> Picture:
         said = f"{row.party}: {percent(row.share)} ± {percent(row.stderr)} of its users"
         parts.append(
             shape(
-                "g", shape("title", said), written(fitted(row.party, 78, 12), 0, y + 14, "small"),
+                "g",
+                shape("title", said),
+                written(fitted(row.party, 78, 12), 0, y + 14, "small"),
                 *_bar(bar, scale, y + 4, line - 8),
                 written(percent(row.share), width, y + 14, "small muted", text_anchor="end"),
             )
-        )  # fmt: skip
+        )
     parts.append(shape("line", x1=scale(0), x2=scale(0), y1=head, y2=head + line * len(rows), class_="axis"))
     said = ", ".join(f"{row.party} {percent(row.share)}" for row in rows[:20])
     return drawing(width, head + line * max(len(rows), 1) + 4, f"Where {item} lives: {said}", *parts)

@@ -6,7 +6,12 @@ from math import log
 
 from treetop.web.drawings.svg import Element, Picture, drawing, fitted, shape, written
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640.0, 300.0, 40.0, 140.0, 34.0, 262.0
+WIDTH = 640.0
+HEIGHT = 300.0
+LEFT = 40.0
+RIGHT = 140.0
+TOP = 34.0
+BOTTOM = 262.0
 SERIES = 6
 
 

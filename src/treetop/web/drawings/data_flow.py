@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 from treetop.web.drawings.svg import CHARACTER, Element, Picture, drawing, shape, text_of, written
 
-WIDTH, BOX, GAP, SIZE = 460.0, 54.0, 58.0, 13.0
+WIDTH = 460.0
+BOX = 54.0
+GAP = 58.0
+SIZE = 13.0
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,8 @@ def data_flow(stations: Sequence[Station]) -> Picture:
 
 def _lines(text: str, x: float, y: float, width: float, kind: str) -> list[Element]:
     """Break a text into lines of a width."""
-    room, lines = int(width / (SIZE * 0.92 * CHARACTER)), [""]
+    room = int(width / (SIZE * 0.92 * CHARACTER))
+    lines = [""]
     for word in text_of(text).split():
         longer = f"{lines[-1]} {word}".strip()
         if len(longer) > room and lines[-1]:

@@ -26,7 +26,9 @@ SIGNS: dict[State, str] = {"done": "", "working": "…", "waiting": "", "left ou
 
 def matrix(levels: int, rows: Mapping[str, Sequence[LevelCell]]) -> Picture:
     """Draw a row for each party and a column for each level; cells that are missing wait."""
-    labels, cell, head = 130.0, 30.0, 24.0
+    labels = 130.0
+    cell = 30.0
+    head = 24.0
     drawn: list[Element] = [
         written(level + 1, labels + cell * level + cell / 2, 16, "small muted", text_anchor="middle")
         for level in range(levels)
@@ -47,10 +49,11 @@ def _cell(where: str, found: LevelCell, x: float, y: float, size: float) -> Elem
     of = "" if found.candidates is None else f" of {found.candidates:,}"
     sign = SIGNS[found.state] if found.kept is None or found.kept >= 1000 else f"{found.kept}"
     return shape(
-        "g", shape("title", f"{where}: {found.state}{kept}{of}"),
+        "g",
+        shape("title", f"{where}: {found.state}{kept}{of}"),
         shape("rect", x=x, y=y, width=size, height=size, rx=4, class_=f"cell {found.state.replace(' ', '-')}"),
         written(sign, x + size / 2, y + size / 2 + 4, "small", text_anchor="middle"),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -78,15 +81,19 @@ def tree(branches: Sequence[Branch], link: Callable[[str], str] | None = None, f
             each.prefix[:n] for n in range(len(each.prefix) - 1, len(focus) - 1, -1) if each.prefix[:n] in known
         )
         below.setdefault(parent, []).append(each)
-    column, line, left = 128.0, 20.0, 20.0
+    column = 128.0
+    line = 20.0
+    left = 20.0
     drawn: list[Element] = []
-    bottom, nodes = line, 0
+    bottom = line
+    nodes = 0
 
     def place(prefix: str, x: float) -> float:
         """Draw what is below a prefix, and return the height at which it stands itself."""
         nonlocal bottom, nodes
         children = below.get(prefix, [])
-        kept, pruned = [each for each in children if each.kept], [each for each in children if not each.kept]
+        kept = [each for each in children if each.kept]
+        pruned = [each for each in children if not each.kept]
         shown = kept[: max(MAX_NODES - nodes, 0)]
         nodes += len(shown)
         if not children:
@@ -98,14 +105,20 @@ def tree(branches: Sequence[Branch], link: Callable[[str], str] | None = None, f
             y = place(each.prefix, at)
             heights.append(y)
             drawn.append(_kept(each, len(prefix), at, y, link))
-        stubs, at = pruned[:MAX_PRUNED], x + column
+        stubs = pruned[:MAX_PRUNED]
+        at = x + column
         for each in stubs:
             heights.append(bottom)
             label = fitted(each.label or "…" + each.prefix[len(prefix) :], column - 20, 11)
             drawn.append(
-                shape("g", shape("title", _told(each)), shape("circle", cx=at, cy=bottom, r=3),
-                      written(label, at + 7, bottom + 4, "small"), class_="pruned")
-            )  # fmt: skip
+                shape(
+                    "g",
+                    shape("title", _told(each)),
+                    shape("circle", cx=at, cy=bottom, r=3),
+                    written(label, at + 7, bottom + 4, "small"),
+                    class_="pruned",
+                )
+            )
             bottom += line
         if more := len(pruned) - len(stubs) + len(kept) - len(shown):
             what = "pruned" if len(kept) == len(shown) else "not drawn"

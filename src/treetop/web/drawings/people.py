@@ -6,8 +6,10 @@ from math import ceil
 from treetop.privacy.epsilon import Epsilon
 from treetop.web.drawings.svg import Element, Picture, drawing, shape
 
-PEOPLE, PER_ROW = 100, 20
-WIDTH, HEIGHT = 15, 24
+PEOPLE = 100
+PER_ROW = 20
+WIDTH = 15
+HEIGHT = 24
 
 
 def right_guesses(epsilon: Epsilon) -> int:
@@ -33,9 +35,12 @@ def people(right: int) -> Picture:
     def person(place: int) -> Element:
         kind = "coin" if place < PEOPLE // 2 else "report" if place < right else "wrong"
         return shape(
-            "g", shape("circle", cx=7, cy=5, r=3.4), shape("path", d="M1.8 20.5v-5.2a5.2 5.2 0 0 1 10.4 0v5.2z"),
-            transform=f"translate({place % PER_ROW * WIDTH} {place // PER_ROW * HEIGHT})", class_=kind,
-        )  # fmt: skip
+            "g",
+            shape("circle", cx=7, cy=5, r=3.4),
+            shape("path", d="M1.8 20.5v-5.2a5.2 5.2 0 0 1 10.4 0v5.2z"),
+            transform=f"translate({place % PER_ROW * WIDTH} {place // PER_ROW * HEIGHT})",
+            class_=kind,
+        )
 
     described = (
         f"Of 100 guesses 50 are right by chance, {right - 50} more at most thanks to the report, and "

@@ -18,7 +18,9 @@ def shares(parts: Sequence[tuple[str, float]], title: str, missing: float = 0.0)
     if missing > 0:
         named.append(("not covered", missing, "missing"))
     drawn: list[Element] = []
-    x, key_x, key_y = 0.0, 0.0, 58.0
+    x = 0.0
+    key_x = 0.0
+    key_y = 58.0
     for label, share, shade in named:
         width = WIDTH * share / total if total > 0 else 0.0
         said = f"{label}: {percent(share)}"
@@ -29,7 +31,8 @@ def shares(parts: Sequence[tuple[str, float]], title: str, missing: float = 0.0)
         shown = fitted(f"{label} {percent(share)}", 240, 13)
         needed = 30 + len(shown) * 7.2
         if key_x + needed > WIDTH and key_x:
-            key_x, key_y = 0.0, key_y + 22
+            key_x = 0.0
+            key_y = key_y + 22
         drawn.append(shape("rect", x=key_x, y=key_y - 11, width=12.0, height=12.0, class_=shade))
         drawn.append(written(shown, key_x + 18, key_y, "small"))
         key_x += needed
@@ -48,7 +51,9 @@ class FoundShare:
 
 def found_shares(rows: Sequence[FoundShare], chosen: str | None, title: str) -> Picture:
     """Draw on a logarithmic scale from which share on each way finds an item; further left is better."""
-    head, line, labels = 30.0, 26.0, 122.0
+    head = 30.0
+    line = 26.0
+    labels = 122.0
     numbers = [share for row in rows for share in (row.found, row.marked) if share is not None and share > 0]
     low = min(-4, *(int(log10(share)) - 1 for share in numbers)) if numbers else -4
     height = head + line * len(rows) + 26
@@ -71,7 +76,8 @@ def found_shares(rows: Sequence[FoundShare], chosen: str | None, title: str) -> 
         if row.found is None:
             parts.append(written("never, with these users", labels, y + 5, "small muted"))
         else:
-            x, end = place(row.found), place(1.0 if row.marked is None else row.marked)
+            x = place(row.found)
+            end = place(1.0 if row.marked is None else row.marked)
             parts.append(shape("line", x1=x, x2=end, y1=y, y2=y, class_="whisker"))
             parts.append(shape("circle", cx=x, cy=y, r=6.0, class_="bar"))
             if row.marked is not None:

@@ -79,9 +79,16 @@ def drawing(
     """
     box = f"0 0 {_number(float(width))} {_number(float(height))}"
     picture = shape(
-        "svg", shape("title", title), *within, xmlns=NAMESPACE, viewBox=box, width=float(width), role=role,
-        class_="drawing", **attributes,
-    )  # fmt: skip
+        "svg",
+        shape("title", title),
+        *within,
+        xmlns=NAMESPACE,
+        viewBox=box,
+        width=float(width),
+        role=role,
+        class_="drawing",
+        **attributes,
+    )
     return Picture(picture)
 
 
@@ -95,7 +102,8 @@ def standing_alone(picture: Picture) -> bytes:
 
 def fitted(text: object, width: float, size: float) -> str:
     """Return a text cut to a width, with an ellipsis where it was cut."""
-    shown, room = text_of(text), width / (size * CHARACTER)
+    shown = text_of(text)
+    room = width / (size * CHARACTER)
     used = 0.0
     for place, character in enumerate(shown):
         used += 1.75 if east_asian_width(character) in "WF" else 1.0
