@@ -36,7 +36,7 @@ LIMITS = ServiceLimits(most_body_bytes=64 << 10)
 PARTY_SECONDS = 15.0
 DEVICE_PATHS = {
     "GET": re.compile(r"/v1/tasks(/[0-9a-f]{64}(/beacon|/items|/lists(/[0-9]{1,3}/[0-2])?)?)?"),
-    "POST": re.compile(r"/v1/tasks/[0-9a-f]{64}/(reports|enrolments)"),
+    "POST": re.compile(r"/v1/tasks/[0-9a-f]{64}/(reports|enrolments|ticket-checks|refusals)"),
 }
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'; "

@@ -100,6 +100,8 @@ def test_what_devices_ask_goes_to_the_party_and_nothing_else_does(port: int) -> 
     upload = encoded_upload([honest_entry(ONE_SHOT, 3)])
     page = {"Origin": f"http://127.0.0.1:{port}"}
     assert ask(port, "POST", f"{PATH}/reports", upload, **page).body == b'{"verdicts":["accepted"]}'
+    for asked in ("ticket-checks", "refusals", "enrolments"):
+        assert ask(port, "POST", f"{PATH}/{asked}", b"no upload", **page).status in (200, 400, 409), asked
     for method, path in (
         ("POST", f"{PATH}/tickets"), ("GET", "/metrics"), ("GET", "/v1/health"), ("GET", f"{PATH}/messages/1/outcome"),
         ("POST", PATH), ("GET", "/../secret"), ("GET", "/survey.json"), ("GET", f"{PATH}/lists/1/9"),
