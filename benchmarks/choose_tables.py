@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.histograms import FOLDER, histogram, missing
-from treetop.encoding.listed_items import ItemCatalogue
+from treetop.encoding.item_codecs import ItemCatalogue
 from treetop.mechanisms.panorama.algorithm import Panorama
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.mechanisms.strategy import Question

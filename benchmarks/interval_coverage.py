@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from treetop.datasets.federation import Federation, federation_from_mapping
-from treetop.encoding.listed_items import ItemCatalogue
+from treetop.encoding.item_codecs import ItemCatalogue
 from treetop.mechanisms.strategy import Question
 from treetop.query.preparation import prepared
 from treetop.simulation.run import run

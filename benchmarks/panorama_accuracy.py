@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.histograms import FOLDER, histogram, missing
 from treetop.datasets.federation import Federation
-from treetop.encoding.listed_items import ItemCatalogue
+from treetop.encoding.item_codecs import ItemCatalogue
 from treetop.mechanisms.strategy import PANORAMA, Question
 from treetop.privacy.epsilon import Epsilon
 from treetop.query.find import score

@@ -32,9 +32,9 @@ from treetop.oracles.frequency_oracle import Tally
 from treetop.oracles.olh.counting import HashedReports
 from treetop.oracles.olh.hashing import buckets, premixed
 from treetop.privacy.epsilon import Epsilon
-from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import PartyPopulation, Population
 from treetop.simulation.run import PartyRun, drive
+from treetop.simulation.simulated_users import ExactUsers
 from treetop.trie.user_groups import Group
 
 ROOT = Path(__file__).parents[1]

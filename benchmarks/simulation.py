@@ -7,9 +7,7 @@ import numpy as np
 from benchmarks.histograms import histogram, missing
 from benchmarks.measuring import Failed, Measured, Row, best_of, ratio
 from treetop.datasets.federation import Federation, PartyItems
-from treetop.encoding.hashed_text import HashedText
-from treetop.encoding.item_codecs import codec_named
-from treetop.encoding.listed_items import ItemCatalogue
+from treetop.encoding.item_codecs import HashedText, ItemCatalogue, codec_named
 from treetop.mechanisms.panorama.algorithm import Panorama
 from treetop.mechanisms.panorama.texts import CodeList
 from treetop.mechanisms.registry import mechanism_named

@@ -16,10 +16,9 @@ from treetop.mechanisms.registry import MECHANISMS, parameters_for
 from treetop.mechanisms.wire.taps import PruningFindings
 from treetop.oracles.frequency_oracle import Tally
 from treetop.simulation import run as run_module
-from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import PartyPopulation, Population
 from treetop.simulation.run import RunResult, run
-from treetop.simulation.simulated_users import EVERYBODY
+from treetop.simulation.simulated_users import EVERYBODY, ExactUsers
 from treetop.trie.user_groups import Group
 
 EVERY = pytest.mark.parametrize("name", MECHANISMS)

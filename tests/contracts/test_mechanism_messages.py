@@ -15,8 +15,7 @@ from tests.support.populations import population, zipf
 
 from treetop.datasets.federation import federation_from_mapping
 from treetop.encoding.bit_strings import SHORTEST, code_array
-from treetop.encoding.hashed_text import HashedText
-from treetop.encoding.item_codecs import DEFAULT_HASH_KEY
+from treetop.encoding.item_codecs import DEFAULT_HASH_KEY, HashedText
 from treetop.errors import PeerViolation
 from treetop.federation.documents import canonical_json
 from treetop.mechanisms.deployed_groups import group_weights, task_lengths
@@ -28,9 +27,9 @@ from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.registry import FOR_A_QUERY, MECHANISMS, parameters_for
 from treetop.mechanisms.wire.panorama import FirstCounts
-from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import Population
 from treetop.simulation.run import PartyRun, drive, run
+from treetop.simulation.simulated_users import ExactUsers
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.wording.notes import NOTES
 

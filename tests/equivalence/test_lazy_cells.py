@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from treetop.simulation.exact_sampling import LazyCells
+from treetop.simulation.simulated_users import LazyCells
 
 Ranges = list[tuple[int, int]]
 Counts = tuple[int, ...]

@@ -16,7 +16,7 @@ from tests.statistical.test_mechanism_laws import agree
 from tests.support.populations import population
 
 from treetop.datasets.federation import federation_from_mapping
-from treetop.encoding.listed_items import ItemCatalogue
+from treetop.encoding.item_codecs import ItemCatalogue
 from treetop.mechanisms.canopy import Canopy, CanopyParameters
 from treetop.mechanisms.parameters import P
 from treetop.mechanisms.protocol import Mechanism

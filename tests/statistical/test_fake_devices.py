@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from treetop.datasets.federation import federation_from_mapping
 from treetop.encoding.bit_strings import Codes
-from treetop.encoding.listed_items import ItemCatalogue
+from treetop.encoding.item_codecs import ItemCatalogue
 from treetop.mechanisms.dialogue import CollectNames, Member, NameReports, Roster
 from treetop.mechanisms.strategy import Question
 from treetop.metrics.poisoning import fakes_needed
 from treetop.query.preparation import Prepared, prepared
-from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.run import PartyRun, drive
+from treetop.simulation.simulated_users import ExactUsers
 from treetop.trie.global_ranking import GlobalRanking
 
 EPSILON, K, ITEMS, RUNS = 1.0, 5, 200, 60

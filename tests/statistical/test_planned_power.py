@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from treetop.datasets.federation import Federation, federation_from_mapping
-from treetop.encoding.listed_items import ItemCatalogue
+from treetop.encoding.item_codecs import ItemCatalogue
 from treetop.mechanisms.strategy import Question
 from treetop.planning.plan import PlanRow, plan
 from treetop.query.preparation import Prepared, prepared

@@ -12,7 +12,7 @@ from tests.equivalence.test_set_federation_law import IDS, ONE, SEVERAL, federat
 
 from treetop.datasets.federation import Federation, PartyItems, party_of_sets
 from treetop.datasets.user_sets import UserSets
-from treetop.encoding.listed_items import ItemCatalogue
+from treetop.encoding.item_codecs import ItemCatalogue
 from treetop.mechanisms.strategy import Question
 from treetop.oracles.registry import set_oracle
 from treetop.oracles.set_question import SetQuestion

@@ -85,7 +85,7 @@ WRITING = {
 WRITERS = {
     "src/treetop/secret_files.py": "opens every file that is made",
     "src/treetop/whole_files.py": "replaces every file that is replaced",
-    "src/treetop/datasets/downloads.py": "renames a download, whose partial file has one name: it is resumed",
+    "src/treetop/datasets/corpora.py": "renames a download, whose partial file has one name: it is resumed",
     "src/treetop/adapters/sqlite/ownership.py": "reads the beginning of what may be a pipe, and does not wait for it",
     "src/treetop/adapters/relational/commit_numbers.py": "opens the file that it has just replaced",
     "bridges/flower/treetop_flower/launch.py": "the bridge's own writer",

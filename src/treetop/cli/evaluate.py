@@ -28,11 +28,9 @@ from treetop.cli.options import (
 from treetop.cli.output import OutputFile, checked_target, write_output
 from treetop.cli.rendering import campaign_table, evaluation_table, fitted
 from treetop.cli.screen import Json, note, out, print_json, progress_bar, reading_bar, waiting
-from treetop.datasets.drift import DRIFT
-from treetop.datasets.item_catalogue import load_catalogue
+from treetop.datasets.item_lists import load_catalogue, word_list_of
 from treetop.datasets.loading import federation_named
 from treetop.datasets.table_files.options import ReadOptions
-from treetop.datasets.word_list import word_list_of
 from treetop.evaluation.campaign_runs import WEEKS, Calendar
 from treetop.evaluation.campaigns import SEEDABLE, CampaignEvaluation, CampaignExperiment, CampaignRow
 from treetop.evaluation.evaluate import Experiment, Given, default_mechanisms
@@ -43,6 +41,7 @@ from treetop.mechanisms.registry import MECHANISMS
 from treetop.oracles.registry import AUTO, oracle_names
 from treetop.query.find import checked_seed
 from treetop.query.sets import settled_sets
+from treetop.simulation.weeks import DRIFT
 
 ALL_MECHANISMS = ",".join(MECHANISMS)
 

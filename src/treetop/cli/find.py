@@ -28,10 +28,9 @@ from treetop.cli.options import (
 from treetop.cli.output import OutputFile, checked_target
 from treetop.cli.rendering import present
 from treetop.cli.screen import Json, reading_bar, waiting
-from treetop.datasets.item_catalogue import load_catalogue
+from treetop.datasets.item_lists import load_catalogue, word_list_of
 from treetop.datasets.loading import federation_named
 from treetop.datasets.table_files.options import ReadOptions
-from treetop.datasets.word_list import word_list_of
 from treetop.mechanisms.defaults import DEFAULT_EPSILON, DEFAULT_K
 from treetop.mechanisms.strategy import Question
 from treetop.oracles.registry import AUTO

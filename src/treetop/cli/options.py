@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from treetop.datasets.word_list import NO_ORDER, ORDERS
+from treetop.datasets.item_lists import NO_ORDER, ORDERS
 from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import STEPS
 from treetop.errors import InvalidInput

@@ -9,8 +9,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from treetop.datasets.corpora import dealt_to_parties, every_click, one_item_each, one_word_each, records, sample
-from treetop.datasets.downloads import Progress, check, fetch
+from treetop.datasets.corpora import (
+    Progress,
+    check,
+    dealt_to_parties,
+    every_click,
+    fetch,
+    one_item_each,
+    one_word_each,
+    records,
+    sample,
+)
 from treetop.errors import InvalidInput, UnknownName
 from treetop.toml_files import read_toml
 

@@ -1,32 +1,37 @@
 """Federations from what a user has: files, databases, tables in memory, mappings, or the word `syn`.
 
-Everything ends as columns `party`, `item` and optionally `users`, checked once, here.
+Tables end as columns `party`, `item` and optionally `users`, checked once, here; or, where users hold several items, as
+`party`, the column of users' ids, `item` and optionally `count`. `histogram_rows` and `set_rows` are the way back.
 """
 
+import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
+from numpy.typing import NDArray
 
-from treetop.datasets.columns import CodedTexts
+from treetop.datasets.columns import CodedTexts, Codes, whole_numbers, without_missing
 from treetop.datasets.federation import (
     Federation,
+    PartyItems,
     federation_from_mapping,
     federation_from_rows,
     notes_on_names,
+    party_of_sets,
     refuse_unnamed_users,
 )
-from treetop.datasets.set_rows import federation_of_sets
 from treetop.datasets.synthetic import synthetic
-from treetop.datasets.table_files.named_columns import ITEM, PARTY, USERS, NamedColumns
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.datasets.table_files.reader import ReadTable, read_table
+from treetop.datasets.user_sets import UserSets
 from treetop.errors import InvalidInput
 from treetop.whole_files import write_whole
+from treetop.wording import Note
 
 AS_IT_IS = ReadOptions()
 
@@ -120,33 +125,100 @@ def _part_of(options: ReadOptions, number: int, files: int) -> Any:
     return lambda rows, share: options.progress(rows, (number + share) / files)
 
 
-def histogram_rows(federation: Federation) -> pa.Table:
-    """Return a federation as rows of `party`, `item` and `users`: what `load` reads."""
-    names = pa.array(federation.items, pa.string())
-    parts = [
-        pa.table(
-            {
-                "party": pa.array([party.name] * len(party.items), pa.string()),
-                "item": names.take(pa.array(party.items)),
-                "users": pa.array(party.users),
-            }
-        )
-        for party in federation.parties
-    ]
-    return pa.concat_tables(parts)
+MAX_SHOWN = 12
+MAX_SHOWN_LETTERS = 40
+"""Of the names of columns, in a message."""
+ITEM = "item"
+PARTY = "party"
+USERS = "users"
+USER = "user"
+COUNT = "count"
 
 
-def histogram_file(table: pa.Table) -> bytes:
-    """Return such rows as a Parquet file."""
-    file = pa.BufferOutputStream()
-    pa.parquet.write_table(table, file, compression="zstd")
-    content: bytes = file.getvalue().to_pybytes()
-    return content
+@dataclass(frozen=True, eq=False)
+class NamedColumns:
+    """A table and the names by which it calls what is asked for."""
+
+    source: str
+    stem: str
+    table: pa.Table
+    names: dict[str, str]
+    notes: tuple[Note, ...]
+
+    @classmethod
+    def of(cls, read: ReadTable, options: ReadOptions) -> "NamedColumns":
+        """Look for the columns, say which are ignored, and leave out rows with gaps if that is asked for."""
+        table = read.table
+        found = read.table.column_names
+        kinds = (ITEM, PARTY, USERS) if options.user is None else (ITEM, PARTY, USER)
+        names = {kind: name for kind in kinds if (name := options.column(kind, found)) is not None}
+        names.setdefault(ITEM, ITEM)
+        if options.user is not None and COUNT in found:
+            names[COUNT] = COUNT
+        _check_names(read.source, found, names, options)
+        if table.num_rows == 0:
+            raise InvalidInput("table_empty", source=read.source)
+        notes = list(read.notes)
+        if ignored := [column for column in found if column not in names.values()]:
+            notes.append(Note("columns_ignored", file=read.source, columns=_shown(ignored)))
+        table = table.select(list(names.values()))
+        if options.drop_missing:
+            kept = without_missing(table, list(names.values()))
+            if left_out := table.num_rows - kept.num_rows:
+                columns = list(names.values())
+                notes.append(
+                    Note("rows_left_out", file=read.source, left_out=left_out, rows=table.num_rows, columns=columns)
+                )
+            if kept.num_rows == 0:
+                raise InvalidInput("rows_all_incomplete", source=read.source)
+            table = kept
+        return cls(read.source, read.stem, table, names, tuple(notes))
+
+    def texts(self, kind: str, *, any_bytes: bool = False) -> CodedTexts:
+        """Return a column of texts; where no party is named, the table is one, named after its file."""
+        if kind not in self.names:
+            return CodedTexts.same(self.stem, self.table.num_rows)
+        name = self.names[kind]
+        return CodedTexts.of(self.source, name, self.table[name], any_bytes=any_bytes)
+
+    def numbers(self, kind: str, least: int) -> NDArray[np.int64]:
+        """Return a column of whole numbers; where there is none, every row counts once."""
+        if kind not in self.names:
+            return np.ones(self.table.num_rows, dtype=np.int64)
+        name = self.names[kind]
+        what = f"a whole number of users from {least}" if kind == USERS else ""
+        numbers: NDArray[np.int64] = whole_numbers(self.source, name, self.table[name], least, what)
+        return numbers
 
 
-def write_histograms(table: pa.Table, path: Path) -> None:
-    """Write a Parquet file whole or not at all."""
-    write_whole(path, histogram_file(table))
+def _check_names(source: str, found: list[str], names: dict[str, str], options: ReadOptions) -> None:
+    user = options.user
+    if user in (ITEM, PARTY, COUNT, USERS):
+        raise InvalidInput("user_column_reserved", user=user)
+    for name in names.values():
+        if found.count(name) > 1:
+            raise InvalidInput("column_repeated", source=source, name=name, times=found.count(name))
+    if missing := [name for name in names.values() if name not in found]:
+        if user is not None:
+            wanted = f"the columns {user!r} and {names[ITEM]!r} (and 'party', 'count')"
+        elif missing == [ITEM]:
+            wanted = "the column 'item' (and 'party', 'users')"
+        else:
+            wanted = f"the column {missing[0]!r}"
+        hint = "; --item-column (item_column=) names another" if ITEM in missing else ""
+        if len(found) == 1 and re.search(r"\W", found[0].strip()):
+            hint += "; --delimiter (delimiter=) says what stands between two values"
+        raise InvalidInput("columns_missing", source=source, wanted=wanted, found=_shown(found), hint=hint)
+    if user is not None and USERS in found and USERS not in names.values():
+        raise InvalidInput("users_beside_user", source=source, user=user)
+
+
+def _shown(names: list[str]) -> str:
+    """Return the names of columns for a message: not all of very many, and with quotes if white space hides in one."""
+    words = [name if name and name == name.strip() else repr(name) for name in names[:MAX_SHOWN]]
+    words = [word if len(word) <= MAX_SHOWN_LETTERS else f"{word[:MAX_SHOWN_LETTERS]}…" for word in words]
+    more = f" and {len(names) - MAX_SHOWN:,} others" if len(names) > MAX_SHOWN else ""
+    return ", ".join(words) + more or "no columns"
 
 
 def federation_from_tables(name: str, tables: list[ReadTable], options: ReadOptions = AS_IT_IS) -> Federation:
@@ -167,3 +239,125 @@ def federation_from_tables(name: str, tables: list[ReadTable], options: ReadOpti
         raise InvalidInput("files_refused", read=", ".join(read.source for read in tables), refusal=refusal) from None
     notes = tuple(note for each in columns for note in each.notes)
     return replace(federation, notes=(*notes, *federation.notes, *notes_on_names(parties.texts.to_pylist())))
+
+
+def federation_of_sets(name: str, tables: list[ReadTable], options: ReadOptions) -> Federation:
+    """Gather the rows of tables by user; the tables are taken out of the list as they are read, to free their memory.
+
+    A table without `party` is one party named after it. Parties, items and users are in the order of their names, so
+    that rows in another order are the same federation.
+    """
+    notes: list[Note] = []
+    parts: list[tuple[CodedTexts, CodedTexts, CodedTexts]] = []
+    counts: list[NDArray[np.int64]] = []
+    counted = any(COUNT in read.table.column_names for read in tables)
+    while tables:
+        columns = NamedColumns.of(tables.pop(0), options)
+        notes += columns.notes
+        parts.append((columns.texts(PARTY), columns.texts(USER), columns.texts(ITEM)))
+        if counted:
+            counts.append(columns.numbers(COUNT, 1))
+        del columns
+    of_parties, of_users, of_items = (CodedTexts.joined([part[place] for part in parts]) for place in range(3))
+    del parts
+    pa.default_memory_pool().release_unused()  # the columns of the files
+    of_parties = of_parties.in_order()
+    of_items = of_items.in_order()
+    of_users = of_users.in_order(shorter_first=True)
+    home = _homes(of_parties.codes, of_users.codes, of_parties.texts, of_users.texts)
+    uses = np.concatenate(counts) if counted else None
+    sets = UserSets.grouped(_by_party(home, of_users.codes), len(home), of_items.codes, uses)
+    if repeated := len(of_items.codes) - len(sets.items):
+        notes.append(Note("set_rows_merged", rows=repeated))
+    ends = np.cumsum(np.bincount(home, minlength=len(of_parties.texts))).tolist()
+    parties = tuple(
+        _party(party_name, sets, first, end)
+        for party_name, first, end in zip(of_parties.texts.to_pylist(), [0, *ends[:-1]], ends, strict=True)
+    )
+    notes += notes_on_names([party.name for party in parties])
+    return Federation(name, of_items.texts.to_pylist(), parties, tuple(notes))
+
+
+def _homes(parties_of: Codes, user_of: Codes, party_names: pa.Array, user_names: pa.Array) -> Codes:
+    """Return every user's party; whoever has two would answer, and pay, twice."""
+    home = np.zeros(len(user_names), dtype=np.int32)
+    home[user_of] = parties_of
+    if len(party_names) > 1 and (elsewhere := home[user_of] != parties_of).any():
+        row = int(np.argmax(elsewhere))
+        user = user_of[row]
+        one = parties_of[row]
+        two = home[user_of[row]]
+        raise InvalidInput(
+            "user_in_two_parties",
+            user=user_names[user].as_py(),
+            first=party_names[one].as_py(),
+            second=party_names[two].as_py(),
+        )
+    return home
+
+
+def _by_party(home: Codes, user_of: Codes) -> Codes:
+    """Return the rows' users, numbered so that those of a party follow each other."""
+    if len(home) and not home.any():
+        return user_of
+    order = np.argsort(home.astype(np.min_scalar_type(int(home.max()))), kind="stable")
+    rank = np.empty(len(home), dtype=np.int32)
+    rank[order] = np.arange(len(home), dtype=np.int32)
+    return rank[user_of]
+
+
+def _party(name: str, sets: UserSets, first: int, end: int) -> PartyItems:
+    """Return the users from first to end as a party: their sets, and how many of them hold which item."""
+    starts = sets.starts[first : end + 1]
+    entries = slice(int(starts[0]), int(starts[-1]))
+    counts = None if sets.counts is None else sets.counts[entries]
+    return party_of_sets(name, UserSets(starts - starts[0], sets.items[entries], counts))
+
+
+def histogram_rows(federation: Federation) -> pa.Table:
+    """Return a federation as rows of `party`, `item` and `users`: what `load` reads."""
+    names = pa.array(federation.items, pa.string())
+    parts = [
+        pa.table(
+            {
+                "party": pa.array([party.name] * len(party.items), pa.string()),
+                "item": names.take(pa.array(party.items)),
+                "users": pa.array(party.users),
+            }
+        )
+        for party in federation.parties
+    ]
+    return pa.concat_tables(parts)
+
+
+def set_rows(federation: Federation) -> pa.Table:
+    """Return a federation of sets as rows of party, user, item and, where it is known, count: what `load` reads."""
+    names = pa.array(federation.items, pa.string())
+    parts = []
+    before = 0
+    counted = all(party.sets is not None and party.sets.counts is not None for party in federation.parties)
+    for party in federation.parties:
+        if (sets := party.sets) is None:
+            raise AssertionError(f"party {party.name!r} holds no sets")
+        users = np.repeat(np.arange(before, before + len(sets)), sets.sizes)
+        before += len(sets)
+        columns = {
+            "party": pa.array([party.name] * len(users), pa.string()),
+            USER: pa.array(users),
+            "item": names.take(pa.array(sets.items)),
+        }
+        parts.append(pa.table(columns | ({"count": pa.array(sets.counts)} if counted else {})))
+    return pa.concat_tables(parts)
+
+
+def histogram_file(table: pa.Table) -> bytes:
+    """Return such rows as a Parquet file."""
+    file = pa.BufferOutputStream()
+    pa.parquet.write_table(table, file, compression="zstd")
+    content: bytes = file.getvalue().to_pybytes()
+    return content
+
+
+def write_histograms(table: pa.Table, path: Path) -> None:
+    """Write a Parquet file whole or not at all."""
+    write_whole(path, histogram_file(table))

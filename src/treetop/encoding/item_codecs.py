@@ -1,21 +1,25 @@
-"""Items as bit strings and back: words, ids, text and hashed text.
+"""Items as bit strings and back: words, ids, text, hashes, hashed texts with their chunks, and indices in a catalogue.
 
-Every codec maps an item to an m-bit code. `encode` never fails on an item: it says which items do not fit
-and which were shortened, and the caller tells the user.
+Every codec maps an item to an m-bit code. `encode` never fails on an item: it reports which items do not fit and how
+many were shortened, and the caller passes that on to the user.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
+from math import expm1, log1p
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treetop.encoding.bit_strings import Codes, checked_bits, code_array
+from treetop.encoding.bit_strings import SHORTEST, Codes, checked_bits, code_array
+from treetop.encoding.normalisation import normalised
+from treetop.encoding.text_code import CHUNK_BITS, DEFAULT_CHUNKS, chunks_of, code_bits
 from treetop.entry_points import Registry
 from treetop.errors import InvalidInput, UnknownName
+from treetop.wording import Note
 
 DEFAULT_HASH_KEY = "treetop"
 LONGEST_HASH_KEY = 64
@@ -192,6 +196,94 @@ class Hashed(ItemCodec):
     def decode(self, code: int) -> str | None:  # noqa: ARG002  a hash tells nothing
         """Return None: a hash alone does not tell."""
         return None
+
+
+def shared_hash_chance(items: int, bits: int) -> float:
+    """Return how likely an item shares its hash with any of the others."""
+    return -expm1(max(items - 1, 0) * log1p(-(2.0**-bits)))
+
+
+class HashedText(Hashed):
+    """The hash of a text, for the search, and the chunks of its code, for reading it back."""
+
+    def __init__(self, bits: int, key: str = DEFAULT_HASH_KEY, chunks: int = DEFAULT_CHUNKS) -> None:
+        super().__init__(bits, key)
+        self.chunks = chunks
+
+    def encode(self, items: Sequence[str]) -> EncodedItems:
+        """Run by the device: the hash, and the text's code cut into chunks; a code too long keeps its first ones."""
+        texts = [item.encode("utf-8", errors="surrogatepass") for item in items]
+        chunks = np.frombuffer(b"".join(chunks_of(text, self.chunks) for text in texts), dtype=np.uint8)
+        return replace(super().encode(items), chunks=chunks.reshape(len(texts), self.chunks))
+
+
+def chunks_needed(items: Sequence[str]) -> NDArray[np.int64]:
+    """Return how many chunks the code of each item takes: with more than there are it cannot be recovered."""
+    texts = (item.encode("utf-8", errors="surrogatepass") for item in items)
+    return np.array([-(-code_bits(text)[1] // CHUNK_BITS) for text in texts], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class ItemCatalogue:
+    """Distinct items, the most popular first where the list is `ordered`, else as they were listed."""
+
+    items: tuple[str, ...]
+    notes: tuple[Note, ...] = ()
+    ordered: bool = False
+    """Whether an item that stands earlier is known to be more popular."""
+    source: str = "the list that was given"
+    """Where the items come from, for the reader of an answer."""
+
+    @classmethod
+    def of(cls, listed: Iterable[object]) -> "ItemCatalogue":
+        """Take every item once, and say how often that made a difference."""
+        if isinstance(listed, str):
+            raise InvalidInput("catalogue_is_text", listed=listed[:40])
+        named = [str(item) for item in listed]
+        items = tuple(dict.fromkeys(item for item in named if item))
+        if not items:
+            raise InvalidInput("catalogue_empty")
+        repeated = len(named) - named.count("") - len(items)
+        notes = (Note("catalogue_repeats", items=repeated),) if repeated else ()
+        return cls(items, notes)
+
+    def normalised(self, steps: Collection[str]) -> "ItemCatalogue":
+        """Return the normalised items, and say how many became the same as one before them, whose place they share."""
+        items = tuple(dict.fromkeys(normalised(item, steps) for item in self.items))
+        merged = len(self.items) - len(items)
+        note = Note("list_normalised", source=self.source, steps=tuple(steps), merged=merged)
+        return replace(self, items=items, notes=(*self.notes, note))
+
+
+def bits_of_places(size: int) -> int:
+    """Return the bits of a place in a list of that size; one code more is left for items that have none."""
+    return max(SHORTEST, size.bit_length())
+
+
+class ListedItems(ItemCodec):
+    """The place in a catalogue, in as many bits as its size takes; items that are not on it do not fit."""
+
+    name = "catalogue"
+
+    def __init__(self, items: Sequence[str]) -> None:
+        super().__init__(bits_of_places(len(items)))
+        self.items = items
+        self._places = {item: place for place, item in enumerate(items)}
+
+    @property
+    def title(self) -> str:
+        """Return what an item is held against, in words."""
+        return f"the catalogue of {len(self.items):,} items"
+
+    def encode(self, items: Sequence[str]) -> EncodedItems:
+        """Run by the device: look the item up, letter by letter as it is written."""
+        places = [self._places.get(item, -1) for item in items]
+        codes = code_array((max(place, 0) for place in places), self.bits)
+        return EncodedItems(codes, np.array(places, dtype=np.int64) >= 0, 0)
+
+    def decode(self, code: int) -> str | None:
+        """Return the item at that place."""
+        return self.items[code] if code < len(self.items) else None
 
 
 def _checked(entry: object) -> type[ItemCodec]:

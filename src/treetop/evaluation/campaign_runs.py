@@ -12,15 +12,14 @@ from itertools import islice
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
-from treetop.datasets.drift import DRIFT, moved, weekly_places
 from treetop.datasets.federation import Federation
 from treetop.errors import InvalidInput
 from treetop.mechanisms.earlier_weeks import EarlierWeeks
 from treetop.mechanisms.strategy import Question
 from treetop.query.find import score
 from treetop.query.preparation import Populations, prepared
-from treetop.simulation.rotation import drawn_slots
 from treetop.simulation.run import run
+from treetop.simulation.weeks import DRIFT, drawn_slots, moved, weekly_places
 
 EVERYBODY = "everybody"
 ROTATION = "rotation"

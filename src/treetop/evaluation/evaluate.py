@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from treetop.datasets.federation import Federation
-from treetop.datasets.item_catalogue import catalogue_of
+from treetop.datasets.item_lists import Words, catalogue_of, word_list_of
 from treetop.datasets.loading import as_federation
-from treetop.datasets.word_list import Words, word_list_of
-from treetop.encoding.item_codecs import Hashed, ItemCodec
-from treetop.encoding.listed_items import ItemCatalogue
+from treetop.encoding.item_codecs import Hashed, ItemCatalogue, ItemCodec
 from treetop.errors import InvalidInput
 from treetop.evaluation.execute import Progress, execute_cells
 from treetop.evaluation.grid import KNOWN, LISTED, SPELT, Cell, Grid, cells_of

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-from treetop.encoding.hashed_text import HashedText
-from treetop.encoding.item_codecs import ItemCodec, codec_named
-from treetop.encoding.listed_items import ListedItems
+from treetop.encoding.item_codecs import HashedText, ItemCodec, ListedItems, codec_named
 from treetop.errors import InvalidInput
 from treetop.federation.task import DeviceTask
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from treetop.encoding.listed_items import ItemCatalogue
+from treetop.encoding.item_codecs import ItemCatalogue
 from treetop.errors import PeerViolation
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_codec import codec_of

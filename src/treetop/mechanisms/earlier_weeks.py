@@ -6,7 +6,7 @@ names are read from. Where codes stay the same, they are seeds of the mechanism.
 
 from dataclasses import dataclass, replace
 
-from treetop.encoding.listed_items import ItemCatalogue
+from treetop.encoding.item_codecs import ItemCatalogue
 from treetop.mechanisms.strategy import Question
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.seeds import NO_SEEDS, SEEDS, Seeds

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic
 
-from treetop.encoding.hashed_text import shared_hash_chance
+from treetop.encoding.item_codecs import shared_hash_chance
 from treetop.mechanisms.parameters import P
 from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.wire.taps import Continue

@@ -12,9 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from treetop.encoding.hashed_text import HashedText, chunks_needed
-from treetop.encoding.item_codecs import CODECS, Hashed, Ids, ItemCodec, Words, codec_named
-from treetop.encoding.listed_items import ItemCatalogue, ListedItems
+from treetop.encoding.item_codecs import (
+    CODECS,
+    Hashed,
+    HashedText,
+    Ids,
+    ItemCatalogue,
+    ItemCodec,
+    ListedItems,
+    Words,
+    chunks_needed,
+    codec_named,
+)
 from treetop.encoding.normalisation import steps_named
 from treetop.encoding.text_code import DEFAULT_CHUNKS, MAX_CHUNKS
 from treetop.errors import InvalidInput, UnknownName

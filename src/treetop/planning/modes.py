@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treetop.encoding.item_codecs import CODECS, Hashed, Ids
-from treetop.encoding.listed_items import bits_of_places
+from treetop.encoding.item_codecs import CODECS, Hashed, Ids, bits_of_places
 from treetop.mechanisms.canopy import Canopy, CanopyParameters, CanopyPlan
 from treetop.mechanisms.panorama.algorithm import EVERYBODY, Panorama, catalogue_oracle, code_oracle
 from treetop.mechanisms.panorama.discovery import PanoramaPlan

@@ -11,12 +11,10 @@ from treetop.answers.answer import SIMULATION, Answer
 from treetop.answers.json_form import MAX_NUMBER
 from treetop.answers.parts import AnswerItem, AnswerParty, Covered, OutsideShare, Privacy, Truth, ranked_items
 from treetop.datasets.federation import Federation
-from treetop.datasets.item_catalogue import catalogue_of
+from treetop.datasets.item_lists import Words, catalogue_of, word_list_of
 from treetop.datasets.loading import as_federation
-from treetop.datasets.word_list import Words, word_list_of
 from treetop.encoding.bit_strings import Codes
-from treetop.encoding.item_codecs import ItemCodec
-from treetop.encoding.listed_items import ItemCatalogue, ListedItems
+from treetop.encoding.item_codecs import ItemCatalogue, ItemCodec, ListedItems
 from treetop.errors import InvalidInput, TreetopWarning
 from treetop.federation.device.ledger import Caps
 from treetop.mechanisms.defaults import DEFAULT_EPSILON, DEFAULT_K

@@ -11,13 +11,11 @@ import numpy as np
 
 from treetop.answers.answer import Answer
 from treetop.answers.parts import AnswerItem, CampaignPlace, ItemChange, Truth
-from treetop.datasets.drift import DRIFT, moved, weekly_places
 from treetop.datasets.federation import Federation
 from treetop.datasets.loading import AS_IT_IS, federation_named
 from treetop.datasets.party_split import first_parties, with_users
 from treetop.datasets.table_files.options import ReadOptions
-from treetop.encoding.item_codecs import Hashed
-from treetop.encoding.listed_items import ListedItems
+from treetop.encoding.item_codecs import Hashed, ListedItems
 from treetop.errors import InvalidInput
 from treetop.federation.server.planning import planned_task
 from treetop.federation.task import DeviceTask
@@ -31,6 +29,7 @@ from treetop.services.local.folder import FederationFolder, LocalOptions, checke
 from treetop.services.local.run import local_notes, order_of
 from treetop.services.server.client import ServerClient
 from treetop.simulation.population import Population
+from treetop.simulation.weeks import DRIFT, moved, weekly_places
 
 DEFAULTS = LocalOptions()
 KEY_BYTES = 8

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from treetop.datasets.federation import Federation
-from treetop.encoding.hashed_text import chunks_needed
-from treetop.encoding.listed_items import ListedItems
+from treetop.encoding.item_codecs import ListedItems, chunks_needed
 from treetop.encoding.normalisation import steps_named
 from treetop.encoding.text_code import CHUNK_BITS, MAX_CHUNKS
 from treetop.mechanisms.parameters import Parameters

@@ -27,10 +27,9 @@ from treetop.mechanisms.dialogue import (
 )
 from treetop.mechanisms.parameters import P
 from treetop.mechanisms.protocol import Mechanism
-from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import PartyPopulation, Population
 from treetop.simulation.set_users import DeviceByDeviceSetUsers, ExactSetUsers
-from treetop.simulation.simulated_users import DeviceByDeviceUsers, SimulatedUsers
+from treetop.simulation.simulated_users import DeviceByDeviceUsers, ExactUsers, SimulatedUsers
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.support import Estimates
 

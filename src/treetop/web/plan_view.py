@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from treetop.encoding.item_codecs import Ids
-from treetop.encoding.listed_items import ListedItems
+from treetop.encoding.item_codecs import Ids, ListedItems
 from treetop.mechanisms.strategy import Strategy
 from treetop.planning.modes import Lists
 from treetop.planning.plan import DEFAULT_CATALOGUE, DEFAULT_WORD_LIST, Plan, PlanRow, plan

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
-from treetop.encoding.listed_items import ItemCatalogue
+from treetop.encoding.item_codecs import ItemCatalogue
 from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.defaults import DEFAULT_BUDGET, DEFAULT_K
 from treetop.mechanisms.strategy import STRATEGIES

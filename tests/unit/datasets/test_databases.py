@@ -11,7 +11,7 @@ from tests.support.refusals import refused
 from treetop import load
 from treetop.adapters.http.cross_origin import origin_problem
 from treetop.adapters.http.retrying_connection import checked_url
-from treetop.datasets.downloads import fetch
+from treetop.datasets.corpora import fetch
 from treetop.errors import InvalidInput
 from treetop.public_text import shown_address
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 import pytest
 
 from treetop.datasets.build import Builder, Corpus, Recipe, RecipeParty
-from treetop.datasets.downloads import fetch, file_name
+from treetop.datasets.corpora import fetch, file_name
 from treetop.errors import InvalidInput
 
 CONTENT = b"one word\n" * 300_000

@@ -15,7 +15,7 @@ import pytest
 import sqlalchemy
 from tests.unit.datasets.test_loading import EXPECTED, ROWS, contents
 
-from treetop.datasets.item_catalogue import load_catalogue
+from treetop.datasets.item_lists import load_catalogue
 from treetop.datasets.loading import as_federation, federation_named, load
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.errors import InvalidInput

@@ -9,10 +9,8 @@ import pytest
 
 from treetop.datasets import set_kernels
 from treetop.datasets.federation import Federation, looks_like_users
-from treetop.datasets.loading import as_federation, federation_named, histogram_file, load
+from treetop.datasets.loading import USER, as_federation, federation_named, histogram_file, load, set_rows
 from treetop.datasets.party_split import with_users
-from treetop.datasets.set_rows import set_rows
-from treetop.datasets.table_files.named_columns import USER
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.datasets.user_sets import UserSets
 from treetop.errors import InvalidInput, UnknownName

@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from treetop.datasets.federation import Federation, federation_from_mapping
-from treetop.encoding.listed_items import ItemCatalogue
+from treetop.encoding.item_codecs import ItemCatalogue
 from treetop.errors import InvalidInput
 from treetop.evaluation import campaign_runs
 from treetop.evaluation.campaign_runs import DESIGNS, EVERYBODY, ROTATION, SEEDED, Calendar, run_campaign

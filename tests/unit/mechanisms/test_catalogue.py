@@ -6,8 +6,8 @@ import pyarrow.parquet
 import pytest
 
 import treetop
-from treetop.datasets.item_catalogue import load_catalogue
-from treetop.encoding.listed_items import ItemCatalogue, ListedItems
+from treetop.datasets.item_lists import load_catalogue
+from treetop.encoding.item_codecs import ItemCatalogue, ListedItems
 from treetop.errors import InvalidInput
 from treetop.mechanisms.panorama.algorithm import ListReports, Panorama
 from treetop.mechanisms.panorama.parameters import CatalogueParameters

@@ -1,6 +1,6 @@
 import numpy as np
 
-from treetop.encoding.listed_items import ItemCatalogue
+from treetop.encoding.item_codecs import ItemCatalogue
 from treetop.mechanisms.earlier_weeks import SOURCE, EarlierWeeks
 from treetop.mechanisms.strategy import ItemsAhead, Question, choose
 from treetop.trie.global_ranking import GlobalRanking, ReadText

@@ -10,9 +10,7 @@ from tests.support.scripts import loaded
 from treetop.datasets.federation import Federation
 from treetop.datasets.loading import as_federation
 from treetop.encoding.bit_strings import code_array
-from treetop.encoding.hashed_text import HashedText
-from treetop.encoding.item_codecs import Hashed, Ids, Words
-from treetop.encoding.listed_items import ListedItems
+from treetop.encoding.item_codecs import Hashed, HashedText, Ids, ListedItems, Words
 from treetop.encoding.text_code import code_bits
 from treetop.errors import InvalidInput
 from treetop.mechanisms.panorama.algorithm import Panorama

@@ -10,9 +10,9 @@ from tests.support.populations import population, three_parties, zipf
 
 from treetop.mechanisms.dialogue import AskParties
 from treetop.mechanisms.registry import MECHANISMS, parameters_for
-from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.population import Population
 from treetop.simulation.run import PartyRun, run
+from treetop.simulation.simulated_users import ExactUsers
 from treetop.trie.global_ranking import GlobalRanking
 
 EVERY = pytest.mark.parametrize("name", MECHANISMS)

@@ -4,9 +4,7 @@ from typing import Any
 
 import pytest
 
-from treetop.encoding.hashed_text import shared_hash_chance
-from treetop.encoding.item_codecs import Ids
-from treetop.encoding.listed_items import ItemCatalogue
+from treetop.encoding.item_codecs import Ids, ItemCatalogue, shared_hash_chance
 from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.panorama.algorithm import Panorama
 from treetop.mechanisms.panorama.discovery import PanoramaPlan

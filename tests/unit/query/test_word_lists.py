@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import treetop
 from treetop.answers.answer import Answer
 from treetop.datasets.federation import federation_from_mapping
-from treetop.encoding.hashed_text import HashedText
+from treetop.encoding.item_codecs import HashedText
 from treetop.errors import InvalidInput, UnknownName
 from treetop.wording import Note
 

@@ -7,9 +7,8 @@ from treetop.errors import PromiseBroken, UnknownName
 from treetop.mechanisms.dialogue import CollectReports, Dialogue, DivideUsers, Findings, Request, ask
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
-from treetop.simulation.exact_sampling import ExactUsers
 from treetop.simulation.run import PartyRun, drive, simulator_named
-from treetop.simulation.simulated_users import DeviceByDeviceUsers, SimulatedUsers
+from treetop.simulation.simulated_users import DeviceByDeviceUsers, ExactUsers, SimulatedUsers
 from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.user_groups import Group

@@ -9,8 +9,7 @@ import typer
 from treetop.adapters.http.retrying_connection import RetryingConnection
 from treetop.cli.options import SEARCH, K, MaybeMechanism, Options, completing, read_settings, seconds_of
 from treetop.cli.screen import note
-from treetop.datasets.item_catalogue import load_catalogue
-from treetop.datasets.word_list import word_list_of
+from treetop.datasets.item_lists import load_catalogue, word_list_of
 from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import steps_named
 from treetop.errors import InvalidInput

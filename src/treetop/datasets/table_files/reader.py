@@ -10,10 +10,9 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from treetop.datasets.table_files.database import read_query
-from treetop.datasets.table_files.delimited import COMPRESSIONS, read_delimited
-from treetop.datasets.table_files.json_lines import read_json_lines
 from treetop.datasets.table_files.limits import check_columns, check_decompressed
 from treetop.datasets.table_files.options import TAB, ReadOptions
+from treetop.datasets.table_files.text_tables import COMPRESSIONS, read_delimited, read_json_lines
 from treetop.datasets.table_files.workbook import read_workbook
 from treetop.errors import InvalidInput
 from treetop.public_text import shown_address, writable

@@ -43,8 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treetop.encoding.bit_strings import Codes, code_array
-from treetop.encoding.item_codecs import Hashed, Ids, ItemCodec
-from treetop.encoding.listed_items import ListedItems
+from treetop.encoding.item_codecs import Hashed, Ids, ItemCodec, ListedItems
 from treetop.encoding.text_code import CHUNK_VALUES
 from treetop.errors import InvalidInput
 from treetop.mechanisms.deployment import PanoramaDeployment

@@ -12,9 +12,7 @@ from typing import Any
 from treetop.adapters.system.durable_file import content_of, replace_durably
 from treetop.adapters.system.ed25519 import SigningKey
 from treetop.datasets.federation import Federation
-from treetop.datasets.loading import histogram_file, histogram_rows, load
-from treetop.datasets.set_rows import set_rows
-from treetop.datasets.table_files.named_columns import USER
+from treetop.datasets.loading import USER, histogram_file, histogram_rows, load, set_rows
 from treetop.errors import InvalidInput
 from treetop.federation.wire.item_lists import ItemList
 from treetop.mechanisms.defaults import DEFAULT_BUDGET, DEFAULT_K

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 from treetop.adapters.http.retrying_connection import Request, RetryingConnection, RetryPolicy
 from treetop.adapters.system.durable_file import content_of, replace_durably
-from treetop.datasets.table_files.named_columns import USER
+from treetop.datasets.loading import USER
 from treetop.errors import PartyUnreachable, QueryFailed
 from treetop.federation.device.ledger import Caps
 from treetop.federation.server.planning import QueryOrder

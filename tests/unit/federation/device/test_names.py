@@ -9,7 +9,7 @@ from tests.support.fixed_entropy import FixedEntropy
 from tests.support.tasks import new_ledger
 
 from treetop.encoding.device_items import device_code, device_codes
-from treetop.encoding.hashed_text import HashedText
+from treetop.encoding.item_codecs import HashedText
 from treetop.encoding.text_code import chunks_of
 from treetop.errors import InvalidInput
 from treetop.federation.device.device import Device

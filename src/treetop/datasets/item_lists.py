@@ -1,7 +1,7 @@
-"""Word lists: the words that a hash is read by, and which of several is the likelier one.
+"""Lists of items that are known before anybody is asked: catalogues to count, and words that a hash is read by.
 
-A list decides between words that share a hash if it knows their popularity: by a column of its table, by frequencies,
-or because whoever gives it says that it stands in that order. Every other list is in no order, whatever it looks like.
+A word list decides between words that share a hash if it knows their popularity: from a column of its table, from
+frequencies, or because the caller declares that it is in that order. Every other list counts as unordered.
 """
 
 import re
@@ -14,9 +14,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from treetop.datasets.columns import popularities, text_column
-from treetop.datasets.item_catalogue import lines_of, with_path
-from treetop.datasets.table_files.reader import read_table
-from treetop.encoding.listed_items import ItemCatalogue
+from treetop.datasets.table_files.reader import EXPECTED, read_table
+from treetop.datasets.table_files.text_tables import decoded_lines
+from treetop.encoding.item_codecs import ItemCatalogue
 from treetop.errors import InvalidInput, UnknownName
 from treetop.extras import needed_for
 
@@ -31,6 +31,43 @@ DEFAULT_WORDS = 50_000
 _PUBLIC_LIST = re.compile(r"wordfreq:(?P<language>[^:]+)(:(?P<words>[1-9][0-9]{0,8}))?")
 
 Words = ItemCatalogue | Mapping[str, float] | Iterable[object] | str | Path
+
+
+def load_catalogue(path: str | Path) -> ItemCatalogue:
+    """Read a catalogue: one item per line in a .txt file, or the column `item` of a table."""
+    path = Path(path)
+    try:
+        items = lines_of(path) if path.suffix.lower() == ".txt" or not path.exists() else _column(path)
+        return replace(ItemCatalogue.of(items), source=path.name)
+    except InvalidInput as refusal:
+        raise InvalidInput("list_file_refused", refusal=with_path(path, str(refusal))) from None
+
+
+def catalogue_of(given: ItemCatalogue | Iterable[object] | str | Path | None) -> ItemCatalogue | None:
+    """Take a catalogue, items, or a file of them."""
+    if given is None or isinstance(given, ItemCatalogue):
+        return given
+    return load_catalogue(given) if isinstance(given, str | Path) else ItemCatalogue.of(given)
+
+
+def _column(path: Path) -> list[str]:
+    read = read_table(path)
+    if "item" not in read.table.column_names:
+        found = ", ".join(read.table.column_names) or "no columns"
+        raise InvalidInput("item_column_missing", path=path, found=found)
+    return text_column(read.source, "item", read.table["item"])
+
+
+def lines_of(path: Path) -> list[str]:
+    """Read the lines of a text file, without the white space around them."""
+    if not path.is_file():
+        raise InvalidInput("list_file_missing", expected=EXPECTED, folder=path.is_dir())
+    return [line.strip() for line in decoded_lines(path)]
+
+
+def with_path(path: Path, refusal: str) -> str:
+    """Return what is wrong with a file, which names it as whoever asked did."""
+    return refusal if str(path) in refusal else f"{path}: {refusal.removeprefix(f'{path.name}: ')}"
 
 
 def word_list_of(given: Words | None, order: str | None = None) -> ItemCatalogue | None:

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from treetop.datasets import word_list
-from treetop.datasets.word_list import word_list_of
-from treetop.encoding.listed_items import ItemCatalogue
+from treetop.datasets import item_lists
+from treetop.datasets.item_lists import word_list_of
+from treetop.encoding.item_codecs import ItemCatalogue
 from treetop.errors import InvalidInput, UnknownName
 from treetop.wording import Note
 
@@ -126,7 +126,7 @@ class TestPublicLists:
             available_languages=lambda: {"de": "", "en": ""}, top_n_list=lambda language, number: words[:number]
         )
         monkeypatch.setitem(sys.modules, "wordfreq", stand_in)
-        monkeypatch.setattr(word_list, "version", lambda name: "9.9")
+        monkeypatch.setattr(item_lists, "version", lambda name: "9.9")
 
     @pytest.mark.usefixtures("package")
     def test_the_commonest_words_come_first(self) -> None:
