@@ -31,7 +31,7 @@ from treetop.public_text import visible
 PREFIX = OWN_PAGES
 STATIC_TYPES = {"css": "text/css", "js": "text/javascript", "txt": "text/plain", "svg": "image/svg+xml"}
 TOKEN_FIELD = "form_token"  # noqa: S105  a name, no secret
-TOKEN_HEADER = "x-form-token"  # noqa: S105
+TOKEN_HEADER = "x-form-token"  # noqa: S105  a name, no secret
 MAX_FIELDS = 200
 STRANGERS_FORM_BYTES = 16 << 10
 """Of what somebody sends who has shown no key yet."""

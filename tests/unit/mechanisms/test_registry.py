@@ -8,6 +8,7 @@ import pytest
 from tests.support.added_mechanism import Halves, HalvesParameters
 from tests.support.federations import Federation, crowd, items, order
 from tests.support.populations import zipf
+from tests.support.refusals import refused
 
 import treetop
 from treetop.errors import InvalidInput, PeerViolation, UnknownName
@@ -56,7 +57,7 @@ def test_a_mechanism_of_another_package_is_found_by_name() -> None:
 
 def test_an_entry_point_that_is_no_mechanism_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     add(monkeypatch, "roster", "treetop.mechanisms.dialogue:Roster")
-    with pytest.raises(InvalidInput, match=r"an entry point of treetop.mechanisms must name a Mechanism, found <class"):
+    with refused("mechanism_entry_point", InvalidInput):
         mechanism_named("roster")
 
 
