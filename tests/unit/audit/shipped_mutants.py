@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from treetop import whole_files
 from treetop.adapters.sqlite import fleet_ledger
 from treetop.adapters.system import durable_file
 from treetop.adapters.system.durable_file import LedgerFile
@@ -250,7 +251,7 @@ MORE_SHIPPED_MUTANTS: dict[str, ShippedMutant] = {
         "device_one_report", replaced(Device, "deliver", fresh_in_the_same_run)
     ),
     "folder without fsync": ShippedMutant(
-        "device_durable_first", replaced(durable_file, "flush_folder", lambda _: None)
+        "device_durable_first", replaced(whole_files, "flush_folder", lambda _: None)
     ),
     "bytes used twice": ShippedMutant("device_fresh_bytes", replaced(single_device, "Device", BytesUsedTwice)),
     "level by item in the fleet": ShippedMutant("fleet_same_level", replaced(fleet_devices, "Device", LevelByItem)),
