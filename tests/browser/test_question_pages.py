@@ -13,7 +13,7 @@ from tests.support.page_checks import stand
 from tests.support.parties import served
 from tests.support.servers import ADMIN_KEY, HostedServer, server_settings
 
-from treetop.adapters.system.structured_log import StructuredLog
+from treetop.adapters.system.telemetry import StructuredLog
 from treetop.datasets.loading import load
 from treetop.services.server.app import server_app
 from treetop.web.server_pages import server_pages

@@ -10,7 +10,7 @@ from tests.browser.test_survey_element import IN_SURVEY, shown
 from tests.support.chromium import Chromium
 from tests.support.parties import NAME, SIGNING
 
-from treetop.adapters.system.structured_log import StructuredLog
+from treetop.adapters.system.telemetry import StructuredLog
 from treetop.services.local.survey import SurveyPlan, SurveyTask
 from treetop.services.local.survey_site import SurveySite
 

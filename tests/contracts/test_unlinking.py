@@ -20,7 +20,7 @@ from tests.support.databases import TABLES, Place, place_called
 from tests.support.parties import KEY, NAME, SIGNING, document, task
 
 from treetop.adapters.report_files.collected import CollectedReports
-from treetop.adapters.system.ed25519 import PinnedKeys
+from treetop.adapters.system.key_files import PinnedKeys
 from treetop.federation.party.admission import TaskAdmission
 from treetop.federation.party.published_documents import PublishedDocuments
 from treetop.federation.service_ports import AdmittedReport

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from tests.support.flower import NEEDS_FLOWER, PROGRAMS
 
-from treetop.adapters.system.self_signed import issue_self_signed
+from treetop.adapters.system.key_files import issue_self_signed
 from treetop.services.local.processes import free_ports
 from treetop_flower.keeper import gateway_health
 from treetop_flower.launch import OFFLINE

@@ -134,7 +134,7 @@ CALLS = [
     ("pandas", "pandas", "import treetop; treetop.find('syn', k=1, epsilon=4, seed=1).to_pandas()"),
     ("psycopg", "postgres", "import treetop.adapters.store_choice as a; a.open_stores('postgresql://user@host/name')"),
     ("opentelemetry.exporter", "tracing",
-     "import treetop.adapters.system.tracing as a; a.begin_tracing('party', {a.ENDPOINTS[0]: 'http://127.0.0.1:9'})"),
+     "import treetop.adapters.system.telemetry as a; a.begin_tracing('party', {a.ENDPOINTS[0]: 'http://127.0.0.1:9'})"),
 ]  # fmt: skip
 
 

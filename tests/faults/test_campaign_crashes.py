@@ -10,7 +10,7 @@ from tests.support.journals import Crash, ScriptedJournal, crashing
 from tests.support.parties import SIGNING
 from tests.support.servers import channels, wanted_campaign
 
-from treetop.adapters.system.structured_log import StructuredLog
+from treetop.adapters.system.telemetry import StructuredLog
 from treetop.services.server import query_manager
 from treetop.services.server.campaign_manager import CampaignManager
 from treetop.services.server.query_manager import QueryManager

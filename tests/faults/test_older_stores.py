@@ -15,7 +15,7 @@ from tests.support.party_processes import PartyProcess, current_task
 from tests.support.running_federation import listening_port
 
 from treetop.adapters.http.retrying_connection import RetryingConnection
-from treetop.adapters.system.ed25519 import SigningKey
+from treetop.adapters.system.key_files import SigningKey
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.uploads import encoded_upload
 from treetop.services.local.folder import server_settings

@@ -13,7 +13,7 @@ from tests.support.parties import DEADLINES, KEY, NAME, SIGNING, EchoQuery, Noti
 
 from treetop.adapters.memory.ports import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
-from treetop.adapters.system.ed25519 import PinnedKeys
+from treetop.adapters.system.key_files import PinnedKeys
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.party.admission import TaskAdmission
 from treetop.federation.party.party import Party

@@ -11,7 +11,7 @@ from tests.support.fixed_entropy import FixedEntropy
 from tests.support.tasks import ENROLMENT, PUBLISHED, question, task, third_level
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
-from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
+from treetop.adapters.system.key_files import PinnedKeys, SigningKey
 from treetop.errors import BudgetExceeded, InvalidInput, PeerViolation, QuestionRefused
 from treetop.federation.device.attributes import normalised
 from treetop.federation.device.device import Device

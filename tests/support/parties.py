@@ -16,15 +16,14 @@ from starlette.types import ASGIApp
 from tests.support import tasks
 from tests.support.clocks import NOW, HandClock
 
-from treetop.adapters.http.endpoint_settings import AccessKey, AccessKeys, Address
+from treetop.adapters.http.endpoint_settings import AccessKey, AccessKeys, Address, ServiceLimits
 from treetop.adapters.http.guarded_connection import guarded
-from treetop.adapters.http.service_limits import ServiceLimits
 from treetop.adapters.memory.ports import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
 from treetop.adapters.report_files.locations import ReportFolder
 from treetop.adapters.store_choice import StoreLocation
-from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
-from treetop.adapters.system.structured_log import StructuredLog
+from treetop.adapters.system.key_files import PinnedKeys, SigningKey
+from treetop.adapters.system.telemetry import StructuredLog
 from treetop.errors import PeerViolation
 from treetop.federation.party.admission import TaskAdmission
 from treetop.federation.party.party import Party

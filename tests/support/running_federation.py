@@ -15,7 +15,7 @@ import numpy as np
 from tests.support.federations import crowd
 
 from treetop.adapters.http.retrying_connection import Request, RetryingConnection, RetryPolicy
-from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
+from treetop.adapters.system.key_files import PinnedKeys, SigningKey
 from treetop.datasets.party_split import HeldItems
 from treetop.federation.device.ledger import Caps
 from treetop.services.device.party_client import PartyClient

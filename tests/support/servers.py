@@ -12,14 +12,13 @@ from tests.support.fixed_entropy import FixedEntropy
 from tests.support.journals import ScriptedJournal
 from tests.support.parties import SIGNING
 
-from treetop.adapters.http.endpoint_settings import AccessKey, AccessKeys, Address
-from treetop.adapters.http.service_limits import ServiceLimits
+from treetop.adapters.http.endpoint_settings import AccessKey, AccessKeys, Address, ServiceLimits
 from treetop.adapters.memory.ports import MemoryChannel
 from treetop.adapters.memory.report_collection import MemoryReportCollection
 from treetop.adapters.store_choice import StoreLocation
-from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.host import SystemClock
-from treetop.adapters.system.structured_log import StructuredLog
+from treetop.adapters.system.key_files import PinnedKeys
+from treetop.adapters.system.telemetry import StructuredLog
 from treetop.errors import PartyUnreachable
 from treetop.federation.service_ports import Channel, Journal, ServiceClock
 from treetop.federation.wire.signed_documents import checked_campaign, checked_task

@@ -19,7 +19,7 @@ from treetop.adapters.sqlite import database, fleet_ledger
 from treetop.adapters.sqlite.database import SqliteDatabase
 from treetop.adapters.sqlite.fleet_ledger import FleetLedger
 from treetop.adapters.system.durable_file import DeviceState, create_durably, replace_durably
-from treetop.adapters.system.ed25519 import SigningKey
+from treetop.adapters.system.key_files import SigningKey
 from treetop.errors import InvalidInput
 from treetop.secret_files import check_private, make_private, open_private, private_folder, read_secret
 

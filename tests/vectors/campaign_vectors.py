@@ -16,7 +16,7 @@ from tests.vectors.device_vectors import CATALOGUE, ONE_SHOT, stream
 from tests.vectors.set_vectors import SETS
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
-from treetop.adapters.system.ed25519 import SigningKey
+from treetop.adapters.system.key_files import SigningKey
 from treetop.audit.scripted_entropy import ScriptedEntropy
 from treetop.encoding.item_codecs import codec_named
 from treetop.errors import BudgetExceeded, NotMyWeek, TreetopError

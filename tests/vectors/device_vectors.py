@@ -10,7 +10,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from treetop.adapters.system.ed25519 import SigningKey
+from treetop.adapters.system.key_files import SigningKey
 from treetop.audit.scripted_entropy import ScriptedEntropy
 from treetop.encoding.device_items import device_code
 from treetop.federation.device.group_assignment import Enrolment, assigned_group, drawn_group

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
-from treetop.adapters.system.ed25519 import PinnedKeys
+from treetop.adapters.system.key_files import PinnedKeys
 from treetop.errors import LedgerRefused, PeerViolation
 from treetop.federation.campaign import Campaign
 from treetop.federation.device.ledger import Ledger

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from treetop.adapters.system.ed25519 import PinnedKeys
+from treetop.adapters.system.key_files import PinnedKeys
 from treetop.errors import PeerViolation, ReportRefused
 from treetop.federation.documents import DocumentRefused
 from treetop.federation.task import DeviceTask

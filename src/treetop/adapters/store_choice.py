@@ -12,8 +12,7 @@ from typing import Any
 from treetop.adapters.relational.commit_numbers import Opening
 from treetop.adapters.relational.journal import RelationalJournal
 from treetop.adapters.relational.report_store import RelationalReportStore
-from treetop.adapters.relational.states import naming
-from treetop.adapters.relational.tables import Database
+from treetop.adapters.relational.tables import Database, naming
 from treetop.adapters.sqlite.database import SqliteDatabase
 from treetop.errors import InvalidInput
 from treetop.extras import needed_for

@@ -48,10 +48,9 @@ def page(
 ) -> None:
     """Serve a page, to this machine only, on which you ask simulated users of a file and play with epsilon."""
     with needed_for("the page", "federation"):
-        from treetop.adapters.http.endpoint_settings import Address  # noqa: PLC0415  the web is an extra
-        from treetop.adapters.http.service_limits import ServiceLimits  # noqa: PLC0415
+        from treetop.adapters.http.endpoint_settings import Address, ServiceLimits  # noqa: PLC0415  the web is an extra
         from treetop.adapters.http.serving import listening, serve  # noqa: PLC0415
-        from treetop.adapters.system.structured_log import StructuredLog  # noqa: PLC0415
+        from treetop.adapters.system.telemetry import StructuredLog  # noqa: PLC0415
         from treetop.web.sign_off import NOT_RUN, read_audit  # noqa: PLC0415
         from treetop.web.simulator import ByAddress, simulator_app  # noqa: PLC0415
 

@@ -18,10 +18,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Router
 
-from treetop.adapters.http.host_names import LOCAL_NAMES
+from treetop.adapters.http.browser_rules import LOCAL_NAMES
 from treetop.adapters.http.problem_details import Problem
 from treetop.adapters.http.request_guard import LocalService, RequestGuard
-from treetop.adapters.system.structured_log import StructuredLog
+from treetop.adapters.system.telemetry import StructuredLog
 from treetop.answers.answer import Answer
 from treetop.datasets.federation import Federation
 from treetop.errors import InvalidInput, TreetopError

@@ -21,11 +21,10 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from treetop.adapters.http.cross_origin import OWN_PAGES
+from treetop.adapters.http.browser_rules import HEADERS as ALWAYS
+from treetop.adapters.http.browser_rules import OWN_PAGES, WithHeaders, encoded
 from treetop.adapters.http.problem_details import Problem
 from treetop.adapters.http.request_guard import check_length
-from treetop.adapters.http.security_headers import HEADERS as ALWAYS
-from treetop.adapters.http.security_headers import WithHeaders, encoded
 from treetop.public_text import visible
 
 PREFIX = OWN_PAGES

@@ -22,7 +22,7 @@ from tests.support.parties import served
 from tests.support.servers import ADMIN_KEY, HostedServer, wanted
 
 from treetop.adapters.system.durable_file import DeviceState
-from treetop.adapters.system.ed25519 import SigningKey
+from treetop.adapters.system.key_files import SigningKey
 from treetop.answers.parts import AnswerItem
 from treetop.audit.audit_report import AuditReport, Check
 from treetop.cli import audit, demo, reproduce

@@ -9,7 +9,7 @@ import pytest
 from tests.support.refusals import refused
 
 from treetop import load
-from treetop.adapters.http.cross_origin import origin_problem
+from treetop.adapters.http.browser_rules import origin_problem
 from treetop.adapters.http.retrying_connection import checked_url
 from treetop.datasets.corpora import fetch
 from treetop.errors import InvalidInput

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from treetop.adapters.http.host_names import LOCAL_NAMES
+from treetop.adapters.http.browser_rules import LOCAL_NAMES
 from treetop.adapters.http.request_guard import RequestGuard
-from treetop.adapters.system.ed25519 import SigningKey
+from treetop.adapters.system.key_files import SigningKey
 from treetop.services.local.folder import party_settings, server_settings
 from treetop.services.party import service as party_service
 from treetop.services.server import service as server_service

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from treetop.adapters.http.endpoint_settings import AccessKey, Tls
-from treetop.adapters.http.service_limits import ServiceLimits
+from treetop.adapters.http.endpoint_settings import AccessKey, ServiceLimits, Tls
 from treetop.services.party.settings import Limits, PartySettings
 from treetop.services.server.settings import KnownParty, ServerSettings
 from treetop.toml_files import Secret

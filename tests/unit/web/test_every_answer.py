@@ -12,9 +12,9 @@ from tests.support.http_answers import Answer, answer_of
 from tests.support.parties import Hosted, served, settings
 from tests.support.servers import HostedServer, server_settings
 
+from treetop.adapters.http.browser_rules import HEADERS
 from treetop.adapters.http.request_guard import RequestGuard
-from treetop.adapters.http.security_headers import HEADERS
-from treetop.adapters.system.structured_log import StructuredLog
+from treetop.adapters.system.telemetry import StructuredLog
 from treetop.datasets.loading import load
 from treetop.services.party.app import party_app
 from treetop.services.server.app import server_app

@@ -22,7 +22,7 @@ from tests.support.parties import served
 from typer.testing import CliRunner
 
 import treetop
-from treetop.adapters.system.structured_log import StructuredLog
+from treetop.adapters.system.telemetry import StructuredLog
 from treetop.audit.documents import Circumstances
 from treetop.datasets.loading import as_federation, load
 from treetop.extras import MissingExtra

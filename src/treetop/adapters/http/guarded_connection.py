@@ -10,9 +10,9 @@ from http import HTTPStatus
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from treetop.adapters.http.browser_rules import PAIRS
+from treetop.adapters.http.endpoint_settings import ServiceLimits
 from treetop.adapters.http.problem_details import RETRY_SECONDS, Problem, last_word, response_of
-from treetop.adapters.http.security_headers import PAIRS
-from treetop.adapters.http.service_limits import ServiceLimits
 
 MAX_HEAD_BYTES = 64 << 10
 MAX_ADDRESS_BYTES = 8 << 10

@@ -12,12 +12,11 @@ from typing import Protocol
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from treetop.adapters.http.host_names import check_host
+from treetop.adapters.http.browser_rules import WithHeaders, check_host
+from treetop.adapters.http.endpoint_settings import ServiceLimits
 from treetop.adapters.http.metrics import RequestMetrics
 from treetop.adapters.http.problem_details import Problem, come_back, last_word, response_of
-from treetop.adapters.http.security_headers import WithHeaders
-from treetop.adapters.http.service_limits import ServiceLimits
-from treetop.adapters.system.structured_log import StructuredLog
+from treetop.adapters.system.telemetry import StructuredLog
 from treetop.errors import TreetopError
 
 _OTHER_ROUTE = "other"

@@ -15,10 +15,9 @@ from threading import Thread
 import uvicorn
 from starlette.types import ASGIApp
 
-from treetop.adapters.http.endpoint_settings import Address, Tls
+from treetop.adapters.http.endpoint_settings import Address, ServiceLimits, Tls
 from treetop.adapters.http.guarded_connection import guarded
-from treetop.adapters.http.service_limits import ServiceLimits
-from treetop.adapters.system.structured_log import StructuredLog, take_over
+from treetop.adapters.system.telemetry import StructuredLog, take_over
 from treetop.errors import InvalidInput
 from treetop.secret_files import check_private
 

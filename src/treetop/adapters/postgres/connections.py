@@ -12,7 +12,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool
 
 from treetop.adapters.relational.commit_numbers import Share
-from treetop.adapters.relational.states import RowDamaged
+from treetop.adapters.relational.tables import RowDamaged
 from treetop.errors import InvalidInput, StoreUnavailable
 
 STORE_LOCKS = 0x54524545

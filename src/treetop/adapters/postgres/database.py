@@ -19,18 +19,20 @@ from treetop.adapters.postgres.connections import (
     with_limits,
 )
 from treetop.adapters.relational.commit_numbers import CommitNumbers, Opening, Share
-from treetop.adapters.relational.states import (
+from treetop.adapters.relational.tables import (
+    STRETCH,
     GroupState,
     Kind,
+    Overtaken,
     RowDamaged,
     State,
     new_store,
     sealed,
     selects,
+    slots_of,
     unsealed,
     upserts,
 )
-from treetop.adapters.relational.tables import STRETCH, Overtaken, slots_of
 from treetop.errors import StoreRefused, StoreUnavailable
 
 _ONE = selects("WHERE number = %s FOR UPDATE")

@@ -13,8 +13,7 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Literal
 
-from treetop.adapters.relational.states import StoreState
-from treetop.adapters.relational.tables import Rows
+from treetop.adapters.relational.tables import Rows, StoreState
 from treetop.adapters.system.durable_file import content_of, replace_durably
 from treetop.errors import StoreRefused, StoreUnavailable
 from treetop.secret_files import private_folder

@@ -4,8 +4,16 @@ from collections.abc import Mapping, Sequence
 from threading import Lock
 from types import MappingProxyType
 
-from treetop.adapters.relational.states import BookState, RowDamaged, StoreState, expected, naming, seal_of
-from treetop.adapters.relational.tables import Database, Rows
+from treetop.adapters.relational.tables import (
+    BookState,
+    Database,
+    RowDamaged,
+    Rows,
+    StoreState,
+    expected,
+    naming,
+    seal_of,
+)
 
 
 class _Book:

@@ -10,22 +10,27 @@ from contextlib import contextmanager, suppress
 from secrets import token_bytes
 from typing import Any, cast
 
-from treetop.adapters.relational.states import (
+from treetop.adapters.relational.tables import (
     CLOSED,
+    LAST_SERIAL,
     NO_SUM,
     OPEN,
     ROLES,
     SCRUBBED,
+    SERIAL_BITS,
+    Database,
     GroupState,
+    Overtaken,
     RowDamaged,
+    Rows,
     StoreState,
     TaskState,
     expected,
     naming,
     seal_of,
+    slots_of,
     sum_with,
 )
-from treetop.adapters.relational.tables import LAST_SERIAL, SERIAL_BITS, Database, Overtaken, Rows, slots_of
 from treetop.errors import InvalidInput, StoreUnavailable, UnknownName
 from treetop.federation.service_ports import SECRET_BYTES, AdmittedReport, ClosedEnrolment
 from treetop.federation.wire.uploads import ReportStatus

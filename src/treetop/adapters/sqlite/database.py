@@ -14,7 +14,8 @@ from threading import RLock
 from typing import IO, Any
 
 from treetop.adapters.relational.commit_numbers import CommitNumbers, Opening
-from treetop.adapters.relational.states import (
+from treetop.adapters.relational.tables import (
+    STRETCH,
     GroupState,
     Kind,
     RowDamaged,
@@ -22,10 +23,10 @@ from treetop.adapters.relational.states import (
     new_store,
     sealed,
     selects,
+    slots_of,
     unsealed,
     upserts,
 )
-from treetop.adapters.relational.tables import STRETCH, slots_of
 from treetop.adapters.sqlite.ownership import refuse_foreign
 from treetop.errors import StoreRefused, StoreUnavailable
 from treetop.secret_files import make_private, open_private

@@ -15,8 +15,8 @@ from rich.table import Table
 
 from treetop.adapters.http.retrying_connection import RetryingConnection
 from treetop.adapters.system.durable_file import DeviceState
-from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.host import SystemEntropy
+from treetop.adapters.system.key_files import PinnedKeys
 from treetop.cli.federation.device_options import (
     STANDARD_INPUT,
     WINDOW_DAYS,

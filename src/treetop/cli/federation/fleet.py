@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from treetop.adapters.system.ed25519 import PinnedKeys
+from treetop.adapters.system.key_files import PinnedKeys
 from treetop.cli.federation.device_options import (
     WINDOW_DAYS,
     Attribute,

@@ -90,7 +90,7 @@ def verify(
 @app.command()
 def key(path: KeyFile) -> None:
     """Make a signing key; print its public half, which parties and devices pin."""
-    from treetop.adapters.system.ed25519 import SigningKey  # noqa: PLC0415
+    from treetop.adapters.system.key_files import SigningKey  # noqa: PLC0415
 
     made = SigningKey.generate()
     made.save(path)

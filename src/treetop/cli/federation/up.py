@@ -20,7 +20,7 @@ from rich.progress import (
 )
 
 from treetop.adapters.system.durable_file import replace_durably
-from treetop.adapters.system.structured_log import StructuredLog
+from treetop.adapters.system.telemetry import StructuredLog
 from treetop.answers.answer import Answer
 from treetop.cli.federation.asking import LIST_OPTIONS, read_lists
 from treetop.cli.file_options import reads_files
@@ -291,7 +291,7 @@ def _survey_plan(
         return None
     if mode == "rounds":
         raise InvalidInput("survey_in_rounds")
-    from treetop.adapters.http.cross_origin import origin_problem  # noqa: PLC0415  loads starlette
+    from treetop.adapters.http.browser_rules import origin_problem  # noqa: PLC0415  loads starlette
 
     for origin in origins or ():
         if problem := origin_problem(origin):

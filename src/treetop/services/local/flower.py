@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from treetop.adapters.system.durable_file import content_of, replace_durably
-from treetop.adapters.system.self_signed import issue_self_signed
+from treetop.adapters.system.key_files import issue_self_signed
 from treetop.errors import InvalidInput
 from treetop.extras import needed_for
 from treetop.secret_files import private_folder

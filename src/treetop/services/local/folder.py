@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from treetop.adapters.system.durable_file import content_of, replace_durably
-from treetop.adapters.system.ed25519 import SigningKey
+from treetop.adapters.system.key_files import SigningKey
 from treetop.datasets.federation import Federation
 from treetop.datasets.loading import USER, histogram_file, histogram_rows, load, set_rows
 from treetop.errors import InvalidInput

@@ -19,14 +19,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 
-from treetop.adapters.http.endpoint_settings import Address, Tls
-from treetop.adapters.http.host_names import names_of
+from treetop.adapters.http.browser_rules import names_of
+from treetop.adapters.http.endpoint_settings import Address, ServiceLimits, Tls
 from treetop.adapters.http.problem_details import Problem, come_back
 from treetop.adapters.http.request_guard import LocalService, RequestGuard
-from treetop.adapters.http.service_limits import ServiceLimits
 from treetop.adapters.http.serving import listening, serving
-from treetop.adapters.system.self_signed import issue_self_signed
-from treetop.adapters.system.structured_log import StructuredLog
+from treetop.adapters.system.key_files import issue_self_signed
+from treetop.adapters.system.telemetry import StructuredLog
 from treetop.errors import TreetopError
 from treetop.services.local.survey import SCRIPTS, SurveyPlan, SurveyTask, page_file, survey_page
 

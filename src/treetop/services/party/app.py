@@ -11,7 +11,7 @@ from fastapi.security import HTTPBearer
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from treetop.adapters.http.cross_origin import AllowedOrigins, PageRoute
+from treetop.adapters.http.browser_rules import AllowedOrigins, PageRoute
 from treetop.adapters.http.described_app import OCTETS, Body, DescribedApp, StrictModel, checked_first
 from treetop.adapters.http.endpoint_settings import Caller
 from treetop.adapters.http.metrics import metrics_response

@@ -8,7 +8,7 @@ from prometheus_client.registry import Collector
 
 from treetop.adapters.http.endpoint_settings import AccessKeys
 from treetop.adapters.http.metrics import PartyMetrics, gauge
-from treetop.adapters.system.structured_log import StructuredLog
+from treetop.adapters.system.telemetry import StructuredLog
 from treetop.errors import StoreDamaged, StoreUnavailable, TreetopError
 from treetop.federation.party.party import Party
 from treetop.federation.service_ports import ReportStore

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from threading import Condition, Thread
 from typing import Any, TypeVar
 
-from treetop.adapters.system.tracing import span
+from treetop.adapters.system.telemetry import span
 from treetop.errors import InvalidInput, StoreBusy, StoreUnavailable
 from treetop.federation.service_ports import AdmittedReport, ReportStore
 from treetop.federation.wire.uploads import ReportStatus

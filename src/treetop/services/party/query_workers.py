@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from threading import Event, Lock, Thread
 
-from treetop.adapters.system.tracing import span
+from treetop.adapters.system.telemetry import span
 from treetop.services.party.report_collection import Stopped
 
 FIRST_PAUSE = 0.5

@@ -9,7 +9,7 @@ from time import perf_counter
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from treetop.adapters.http.cross_origin import OWN_PAGES, AllowedOrigins
+from treetop.adapters.http.browser_rules import OWN_PAGES, AllowedOrigins
 from treetop.adapters.http.problem_details import Problem, problem_of
 from treetop.adapters.http.request_guard import HungUp, RequestGuard
 from treetop.federation.wire.uploads import ReportStatus

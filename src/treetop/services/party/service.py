@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from treetop.adapters.http.browser_rules import local_names
 from treetop.adapters.http.endpoint_settings import AccessKeys
-from treetop.adapters.http.host_names import local_names
 from treetop.adapters.http.serving import listening, serve, tls_context
 from treetop.adapters.relational.commit_numbers import Opening, Share
 from treetop.adapters.store_choice import open_stores
-from treetop.adapters.system.ed25519 import PinnedKeys
 from treetop.adapters.system.host import SystemClock
-from treetop.adapters.system.structured_log import StructuredLog
-from treetop.adapters.system.tracing import begin_tracing
+from treetop.adapters.system.key_files import PinnedKeys
+from treetop.adapters.system.telemetry import StructuredLog, begin_tracing
 from treetop.errors import InvalidInput, TreetopError
 from treetop.federation.party.admission import TaskAdmission
 from treetop.federation.party.party import Party

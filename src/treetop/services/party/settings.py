@@ -3,17 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from treetop.adapters.http.cross_origin import origin_problem
+from treetop.adapters.http.browser_rules import origin_problem
 from treetop.adapters.http.endpoint_settings import (
     HEX_32_BYTES,
     MIN_SECRET_BYTES,
     AccessKey,
     Address,
     Caller,
+    ServiceLimits,
     Tls,
     tls_problems,
 )
-from treetop.adapters.http.service_limits import ServiceLimits
 from treetop.adapters.report_files.locations import ReportFolder
 from treetop.adapters.store_choice import StoreLocation, chosen, store_problems
 from treetop.errors import InvalidInput

@@ -16,12 +16,11 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from treetop.adapters.http.described_app import Body, DescribedApp, StrictModel, checked_first
-from treetop.adapters.http.endpoint_settings import AccessKeys, Caller
+from treetop.adapters.http.endpoint_settings import AccessKeys, Caller, ServiceLimits
 from treetop.adapters.http.metrics import RequestMetrics, counter, gauge, metrics_response
 from treetop.adapters.http.problem_details import Problem, come_back, problem_of
 from treetop.adapters.http.request_guard import RequestGuard
-from treetop.adapters.http.service_limits import ServiceLimits
-from treetop.adapters.system.structured_log import StructuredLog
+from treetop.adapters.system.telemetry import StructuredLog
 from treetop.errors import StoreDamaged, StoreUnavailable, TreetopError, UnknownName
 from treetop.services.server import schemas
 from treetop.services.server.campaign_manager import CampaignManager

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from treetop.adapters.system.structured_log import StructuredLog
+from treetop.adapters.system.telemetry import StructuredLog
 from treetop.errors import InvalidInput, StoreDamaged, StoreUnavailable, TreetopError, UnknownName
 from treetop.federation.campaign import Campaign
 from treetop.federation.device.ledger import Caps

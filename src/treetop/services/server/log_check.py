@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from treetop.adapters.http.retrying_connection import Request, RetryingConnection, RetryPolicy
-from treetop.adapters.system.ed25519 import PinnedKeys
+from treetop.adapters.system.key_files import PinnedKeys
 from treetop.errors import InvalidInput, PartyUnreachable, PeerViolation, ServerUnreachable
 from treetop.federation.device.list_checks import check_question
 from treetop.federation.wire.signed_documents import PublishedList, checked, checked_task

@@ -10,7 +10,7 @@ from threading import Thread
 from typing import TypeVar
 
 from treetop.adapters.http.retrying_connection import Reply, Request, RetryingConnection, RetryPolicy
-from treetop.adapters.system.tracing import span
+from treetop.adapters.system.telemetry import span
 from treetop.errors import PartyUnreachable, PeerViolation
 from treetop.federation.task import DeviceTask
 from treetop.services.device.party_client import detail_of

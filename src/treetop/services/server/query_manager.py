@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from treetop.adapters.system.structured_log import StructuredLog
+from treetop.adapters.system.telemetry import StructuredLog
 from treetop.errors import InvalidInput, QueryFailed, UnknownName
 from treetop.federation.documents import canonical_json
 from treetop.federation.ports import Signer

@@ -5,16 +5,15 @@ from pathlib import Path
 
 from starlette.routing import BaseRoute
 
+from treetop.adapters.http.browser_rules import local_names
 from treetop.adapters.http.endpoint_settings import AccessKeys
-from treetop.adapters.http.host_names import local_names
 from treetop.adapters.http.retrying_connection import RetryingConnection
 from treetop.adapters.http.serving import listening, serve, tls_context
 from treetop.adapters.relational.commit_numbers import Opening
 from treetop.adapters.store_choice import open_stores
-from treetop.adapters.system.ed25519 import SigningKey
 from treetop.adapters.system.host import SystemClock, SystemEntropy
-from treetop.adapters.system.structured_log import StructuredLog
-from treetop.adapters.system.tracing import begin_tracing
+from treetop.adapters.system.key_files import SigningKey
+from treetop.adapters.system.telemetry import StructuredLog, begin_tracing
 from treetop.errors import TreetopError
 from treetop.services.server.app import ServerContext, server_app
 from treetop.services.server.campaign_manager import CampaignManager

@@ -9,11 +9,11 @@ from treetop.adapters.http.endpoint_settings import (
     AccessKey,
     Address,
     Caller,
+    ServiceLimits,
     Tls,
     tls_problems,
 )
 from treetop.adapters.http.retrying_connection import checked_url
-from treetop.adapters.http.service_limits import ServiceLimits
 from treetop.adapters.store_choice import StoreLocation, chosen, store_problems
 from treetop.errors import InvalidInput
 from treetop.federation.wire.uploads import MAX_TICKETS

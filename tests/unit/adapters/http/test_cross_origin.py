@@ -8,7 +8,7 @@ import pytest
 from tests.support.http_answers import Answer, answer_of, is_problem
 from tests.support.parties import BACK_END_KEY, Hosted, document, honest_entry, live, task
 
-from treetop.adapters.http.cross_origin import origin_problem
+from treetop.adapters.http.browser_rules import origin_problem
 from treetop.federation.wire.uploads import encoded_upload
 from treetop.services.party.app import description
 

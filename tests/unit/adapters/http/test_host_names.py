@@ -2,8 +2,8 @@
 
 import pytest
 
+from treetop.adapters.http.browser_rules import LOCAL_NAMES, check_host, local_names, names_of
 from treetop.adapters.http.endpoint_settings import Address, Tls
-from treetop.adapters.http.host_names import LOCAL_NAMES, check_host, local_names, names_of
 from treetop.adapters.http.problem_details import Problem
 
 TLS = Tls("certificate", "key")  # type: ignore[arg-type]

@@ -25,8 +25,7 @@ from tests.support.servers import (
     server_settings,
 )
 
-from treetop.adapters.http.endpoint_settings import AccessKey
-from treetop.adapters.http.service_limits import ServiceLimits
+from treetop.adapters.http.endpoint_settings import AccessKey, ServiceLimits
 from treetop.errors import StoreDamaged, StoreUnavailable
 from treetop.federation.wire.item_lists import ItemList
 from treetop.services.server.app import server_app

@@ -12,7 +12,7 @@ import pytest
 from tests.support.reports import FIRST, OTHER, SECOND, TASK, report, reports
 
 from treetop.adapters.relational.commit_numbers import Opening
-from treetop.adapters.relational.states import StoreState
+from treetop.adapters.relational.tables import StoreState
 from treetop.adapters.sqlite.database import SqliteRows
 from treetop.adapters.store_choice import open_stores
 from treetop.errors import InvalidInput, StoreDamaged, StoreRefused, StoreUnavailable, TreetopError

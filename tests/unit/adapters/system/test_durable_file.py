@@ -10,7 +10,7 @@ from unittest.mock import patch
 import pytest
 
 from treetop.adapters.system.durable_file import CounterFile, LedgerFile, replace_durably
-from treetop.adapters.system.ed25519 import SigningKey
+from treetop.adapters.system.key_files import SigningKey
 
 
 def plain(path: str | Path) -> str:

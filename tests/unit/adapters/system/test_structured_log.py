@@ -6,7 +6,7 @@ from io import StringIO
 
 from tests.support.clocks import HandClock
 
-from treetop.adapters.system.structured_log import StructuredLog, take_over
+from treetop.adapters.system.telemetry import StructuredLog, take_over
 
 
 def lines(stream: StringIO) -> list[dict[str, object]]:

@@ -10,7 +10,7 @@ from tests.support.parties import honest_entry, task
 from tests.support.reports import TASK, report, reports
 
 from treetop.adapters.memory.report_store import MemoryReportStore
-from treetop.adapters.system import tracing
+from treetop.adapters.system import telemetry
 from treetop.errors import InvalidInput, PartyUnreachable, StoreUnavailable
 from treetop.services.party.group_commit import GroupCommit
 from treetop.services.party.query_workers import QueryWorkers
@@ -20,9 +20,9 @@ from treetop.toml_files import Secret
 
 @pytest.fixture
 def exported(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
-    monkeypatch.setattr(tracing, "_tracer", None)
+    monkeypatch.setattr(telemetry, "_tracer", None)
     exporter = InMemorySpanExporter()
-    tracing.export_to("a test", SimpleSpanProcessor(exporter))
+    telemetry.export_to("a test", SimpleSpanProcessor(exporter))
     return exporter
 
 
@@ -81,7 +81,7 @@ def test_messages_and_calls_have_spans(exported: InMemorySpanExporter) -> None:
 def test_without_an_address_nothing_is_loaded() -> None:
     program = """
 import sys
-from treetop.adapters.system.tracing import begin_tracing, span
+from treetop.adapters.system.telemetry import begin_tracing, span
 begin_tracing("a service", {})
 with span("something", reports=1): pass
 assert not any(name.startswith("opentelemetry.sdk") for name in sys.modules)
@@ -92,4 +92,4 @@ assert not any(name.startswith("opentelemetry.sdk") for name in sys.modules)
 def test_an_address_without_the_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
     with pytest.raises(InvalidInput, match=r"treetop-ldp\[tracing\]"):
-        tracing.begin_tracing("a service", {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"})
+        telemetry.begin_tracing("a service", {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"})

@@ -11,7 +11,7 @@ from tests.support.certificates import TLS_TABLE, Authority
 from tests.support.every_command import app
 from tests.support.parties import SIGNING
 
-from treetop.adapters.system.ed25519 import SigningKey
+from treetop.adapters.system.key_files import SigningKey
 from treetop.cli.main import main
 from treetop.errors import InvalidInput
 from treetop.services.party import service as party_service

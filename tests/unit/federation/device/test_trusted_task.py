@@ -9,7 +9,7 @@ from tests.support.fake_party import BEACON, KEY, PINNED
 from tests.support.fixed_entropy import FixedEntropy
 from tests.support.tasks import CHILDREN, PUBLISHED, in_one_group, new_ledger
 
-from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
+from treetop.adapters.system.key_files import PinnedKeys, SigningKey
 from treetop.errors import PeerViolation, PromiseBroken, QuestionRefused
 from treetop.federation.device.device import Device
 from treetop.federation.device.trusted_task import LEEWAY, TrustedTask

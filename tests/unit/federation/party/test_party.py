@@ -8,7 +8,7 @@ from tests.support.parties import DEADLINES, KEY, NAME, EchoQuery, document, hon
 
 from treetop.adapters.memory.ports import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
-from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
+from treetop.adapters.system.key_files import PinnedKeys, SigningKey
 from treetop.errors import InvalidInput, PeerViolation, UnknownName
 from treetop.federation.party.party import TaskClosed
 from treetop.federation.protocol import ServerMessage

@@ -11,7 +11,7 @@ from tests.support.parties import DEADLINES, KEY, SIGNING, document, party_of, t
 
 from treetop.adapters.memory.ports import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
-from treetop.adapters.system.ed25519 import SigningKey
+from treetop.adapters.system.key_files import SigningKey
 from treetop.errors import PeerViolation, StoreUnavailable
 from treetop.federation.campaign import Campaign, template_of
 from treetop.federation.documents import DocumentCode, DocumentRefused

@@ -18,7 +18,7 @@ import pytest
 from tests.support.http_answers import Answer, answer_of, hangs_up
 from tests.support.parties import NAME, SIGNING, Hosted, document, honest_entry, live, task
 
-from treetop.adapters.system.structured_log import StructuredLog
+from treetop.adapters.system.telemetry import StructuredLog
 from treetop.errors import InvalidInput, StoreUnavailable
 from treetop.federation.wire.uploads import encoded_upload
 from treetop.services.local import survey_site

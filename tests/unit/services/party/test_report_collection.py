@@ -9,7 +9,7 @@ from tests.support.parties import DEADLINES, KEY, NAME, SIGNING, EchoQuery, Noti
 
 from treetop.adapters.memory.ports import MemoryJournal
 from treetop.adapters.memory.report_store import MemoryReportStore
-from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey
+from treetop.adapters.system.key_files import PinnedKeys, SigningKey
 from treetop.errors import PeerViolation
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.party.admission import TaskAdmission

@@ -11,7 +11,7 @@ from tests.support.parties import served
 from tests.support.servers import ADMIN_KEY, ORDER, SIZES, Away, HostedServer, channels, manager_over, wanted
 
 from treetop.adapters.http.retrying_connection import Request, RetryingConnection, RetryPolicy
-from treetop.adapters.system.ed25519 import PinnedKeys
+from treetop.adapters.system.key_files import PinnedKeys
 from treetop.encoding.item_codecs import Hashed
 from treetop.errors import InvalidInput, PartyUnreachable, PeerViolation, UnknownName
 from treetop.federation.wire.item_lists import ItemList

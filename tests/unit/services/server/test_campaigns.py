@@ -9,7 +9,7 @@ from tests.support.parties import SIGNING, served
 from tests.support.servers import ADMIN_KEY, CAMPAIGN, HostedServer, wanted_campaign
 
 from treetop.adapters.http.retrying_connection import Request, RetryingConnection, RetryPolicy
-from treetop.adapters.system.ed25519 import PinnedKeys
+from treetop.adapters.system.key_files import PinnedKeys
 from treetop.errors import InvalidInput, UnknownName
 from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.signed_documents import checked_campaign

@@ -6,7 +6,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, x25519
 
-from treetop.adapters.system.ed25519 import PinnedKeys, SigningKey, _signed_by
+from treetop.adapters.system.key_files import PinnedKeys, SigningKey, _signed_by
 from treetop.errors import InvalidInput
 
 # RFC 8032, section 7.1, test 2: secret key, public key, message, signature
@@ -121,7 +121,7 @@ def test_no_key_at_all_is_refused() -> None:
 def test_without_the_extra_the_error_names_it() -> None:
     program = (
         "import sys; sys.modules['cryptography.hazmat.primitives.asymmetric'] = None\n"
-        "from treetop.adapters.system.ed25519 import SigningKey\n"
+        "from treetop.adapters.system.key_files import SigningKey\n"
         "SigningKey.generate()"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=180, check=False)

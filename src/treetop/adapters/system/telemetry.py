@@ -1,19 +1,23 @@
-"""A log for machines: one JSON object a line, no client's address, no secret, and no flood.
+"""What a service reports about itself: a log for machines, and traces for OpenTelemetry where somebody asks for them.
 
-What clients cause is limited to one line a second; what was left out in between is counted in the next one. Of an
-exception its kind and location are logged, never its text, which may hold what must not be read.
+The log has one JSON object a line, no client's address, no secret, and no flood: what clients cause is limited to one
+line a second, and what was left out in between is counted in the next one. Spans are opened around commits of reports,
+messages that a party answers and calls of the server; without an exporter `span` does nothing, and OpenTelemetry is not
+loaded. Of an exception both record its kind, never its text, which may hold what must not be read.
 """
 
 import json
 import logging
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from threading import Lock
-from typing import IO
+from typing import IO, Any
 
 from treetop.adapters.system.host import SystemClock
+from treetop.extras import needed_for
 from treetop.federation.service_ports import ServiceClock
 
 CLIENT_LINE_SECONDS = 1.0
@@ -74,3 +78,47 @@ def take_over(log: StructuredLog, *names: str) -> None:
         logger = logging.getLogger(name)
         logger.handlers = [LibraryLog(log.client)]
         logger.propagate = False
+
+
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+_tracer: Any = None
+
+
+def begin_tracing(service: str, environment: Mapping[str, str]) -> None:
+    """Export spans from now on, if the environment says where to; every other setting is OpenTelemetry's own."""
+    if not any(environment.get(name) for name in ENDPOINTS):
+        return
+    with needed_for("tracing (OTEL_EXPORTER_OTLP_ENDPOINT)", "tracing"):
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415  an extra
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415  the same
+
+    export_to(service, BatchSpanProcessor(OTLPSpanExporter()))
+
+
+def export_to(service: str, processor: Any) -> None:
+    """Hand the spans of this process to a processor of OpenTelemetry's."""
+    global _tracer  # noqa: PLW0603  one process has one place for its spans
+    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415  an extra
+    from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415  the same
+
+    provider = TracerProvider(resource=Resource.create({"service.name": service}))
+    provider.add_span_processor(processor)
+    _tracer = provider.get_tracer("treetop")
+
+
+@contextmanager
+def span(name: str, **attributes: str | int) -> Iterator[None]:
+    """Mark what is done inside; an exception is told by its kind alone, as its text may hold what must not be read."""
+    if _tracer is None:
+        yield
+        return
+    named = {f"treetop.{key}": value for key, value in attributes.items()}
+    opened = _tracer.start_as_current_span(
+        name, attributes=named, record_exception=False, set_status_on_exception=False
+    )
+    with opened as current:
+        try:
+            yield
+        except Exception as error:
+            current.set_attribute("error.type", type(error).__name__)
+            raise

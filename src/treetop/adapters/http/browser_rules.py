@@ -1,15 +1,23 @@
-"""Which web pages may talk to a service (CORS): those of origins that its settings name, about what they need, no more.
+"""What a service does about browsers: the names it answers to, the pages that may call it, the headers it sends.
 
-A browser says where a page is from (`Origin`); programs that are no browser say nothing and are not affected. Nothing
-that needs a key is for pages, and no cookie is asked for or read.
+Host names: a page of another site can have its name resolved to 127.0.0.1 after it was loaded (DNS rebinding): to the
+browser, what listens here is then of the same origin. Its requests still carry the site's name in `Host`, and are
+refused by it.
+
+Origins (CORS): a browser sends a page's origin (`Origin`), and only pages of origins that the settings name get in.
+Programs that are no browser send none and are not affected. Nothing that needs a key is for pages, and no cookie is
+asked for or read.
+
+Headers: every answer has them, be it of a route, a refusal, the framework or the connection itself.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from starlette.types import Message, Scope, Send
 
+from treetop.adapters.http.endpoint_settings import Address, Tls
 from treetop.adapters.http.problem_details import Problem
 from treetop.public_text import shown_address
 
@@ -95,4 +103,64 @@ class _Readable:
                 _VARY,
             ]
             message = {**message, "headers": [*message.get("headers", []), *readable]}
+        await self._send(message)
+
+
+LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_HOST = re.compile(rb"([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.IGNORECASE)
+
+
+def names_of(address: Address) -> frozenset[str]:
+    """Return the names under which people on this machine, or in its network, reach an address."""
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    return LOCAL_NAMES | {host.lower()}
+
+
+def local_names(listen: Address, tls: Tls | None, trusted_proxy: bool) -> frozenset[str] | None:
+    """Return the names that a service answers to if only this machine can reach it; None: any name.
+
+    With TLS a browser compares the name with the certificate. A proxy passes on the name by which it is known.
+    """
+    return names_of(listen) if listen.loopback and tls is None and not trusted_proxy else None
+
+
+def check_host(scope: Scope, names: frozenset[str]) -> None:
+    """Raise 421 unless a request names this machine, once."""
+    given = [value for name, value in scope["headers"] if name == b"host"]
+    match = _HOST.fullmatch(given[0]) if len(given) == 1 else None
+    if match is None or match[1].decode("ascii").lower() not in names:
+        raise Problem(421, "this service answers to this machine's own names; behind a proxy, set trusted_proxy = true")
+
+
+HEADERS: Mapping[str, str] = {
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
+"""Of an answer that is not a page. A page allows itself a little more."""
+Pairs = Sequence[tuple[bytes, bytes]]
+
+
+def encoded(headers: Mapping[str, str]) -> Pairs:
+    """Return headers as they are sent."""
+    return [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
+
+
+PAIRS = encoded(HEADERS)
+
+
+class WithHeaders:
+    """Sends an answer with headers that it does not have yet."""
+
+    def __init__(self, send: Send, pairs: Pairs = PAIRS) -> None:
+        self._send = send
+        self._pairs = pairs
+
+    async def __call__(self, message: Message) -> None:
+        """Send the next part of an answer."""
+        if message["type"] == "http.response.start":
+            given = list(message.get("headers", ()))
+            names = {name.lower() for name, _ in given}
+            message = {**message, "headers": given + [pair for pair in self._pairs if pair[0] not in names]}
         await self._send(message)
