@@ -1,5 +1,5 @@
 -- A party's reports and journal, in the first schema of the connection's search path.
--- Rows with a seal are read through it (relational/states.py). Slots are one integer: the number of a task (or of a
+-- Rows with a seal are read through it (relational/tables.py). Slots are one integer: the number of a task (or of a
 -- collection) in the high bits, the serial number in the low 40.
 CREATE TABLE store (
     number bigint PRIMARY KEY, identity bytea NOT NULL, owner text NOT NULL, commits bigint NOT NULL,

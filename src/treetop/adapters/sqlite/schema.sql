@@ -1,4 +1,4 @@
--- A party's reports and journal, or a server's journal. Rows with a seal are read through it (relational/states.py).
+-- A party's reports and journal, or a server's journal. Rows with a seal are read through it (relational/tables.py).
 -- Slots are one integer: the number of a task (or of a collection) in the high bits, the serial number in the low 40.
 CREATE TABLE store (
     number INTEGER PRIMARY KEY, identity BLOB NOT NULL, owner TEXT NOT NULL, commits INTEGER NOT NULL,
