@@ -10,9 +10,9 @@ from benchmarks.measuring import Measured, Row, best_of, best_of_each, times_as_
 from benchmarks.olh_limit import Limit
 from benchmarks.peers import compared, multi_freq_counting, pure_ldp_counting
 from treetop.oracles.frequency_oracle import NO_KEYS, Columns, Keys
+from treetop.oracles.hashing import buckets, premixed
 from treetop.oracles.krr.counting import SlotCounting
 from treetop.oracles.olh.counting import HashCounting
-from treetop.oracles.olh.hashing import buckets, premixed
 from treetop.oracles.oue.counting import BitsCounting
 from treetop.oracles.random_words import GeneratorWords
 from treetop.oracles.walsh.counting import ParityCounting

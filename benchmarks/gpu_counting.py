@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from treetop.oracles.olh.hashing import buckets, premixed
-from treetop.oracles.walsh.hashing import outcomes
+from treetop.oracles.hashing import buckets, outcomes, premixed
 
 REPORTS, CANDIDATES, BUCKETS = 6_500_000, 160_000, 9
 SMALL_REPORTS, SMALL_CANDIDATES = 70_001, 1_333

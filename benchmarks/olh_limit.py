@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from treetop.oracles.olh.hashing import bucket_starts, premixed
+from treetop.oracles.hashing import bucket_starts, premixed
 
 HERE = Path(__file__).parent
 COMPILER = ("gcc", "-O3", "-march=native", "-shared", "-fPIC")

@@ -29,8 +29,8 @@ from treetop.mechanisms.registry import mechanism_named, parameters_for
 from treetop.metrics.poisoning import fakes_needed
 from treetop.metrics.retrieval import f1
 from treetop.oracles.frequency_oracle import Tally
+from treetop.oracles.hashing import buckets, premixed
 from treetop.oracles.olh.counting import HashedReports
-from treetop.oracles.olh.hashing import buckets, premixed
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import PartyPopulation, Population
 from treetop.simulation.run import PartyRun, drive

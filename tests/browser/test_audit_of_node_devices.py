@@ -26,8 +26,7 @@ from treetop.federation.task import DeviceTask, WeightedGroup
 from treetop.federation.wire.report_batches import decoded_batch
 from treetop.oracles.protocol import key_of
 from treetop.oracles.registry import ORACLES
-from treetop.oracles.set_question import SetQuestion
-from treetop.oracles.set_reports import SetFace
+from treetop.oracles.set_reports import SetFace, SetQuestion
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group
 

@@ -14,7 +14,7 @@ from tests.support.parties import NAME, SIGNING, Hosted, document, live
 from tests.support.typescript import Site
 
 from treetop.adapters.memory.report_store import MemoryReportStore
-from treetop.oracles.set_question import SetQuestion
+from treetop.oracles.set_reports import SetQuestion
 
 WAITING_SECONDS = 60
 IN_SURVEY = "document.querySelector('treetop-survey').shadowRoot"

@@ -19,7 +19,7 @@ from treetop.datasets.federation import federation_from_mapping
 from treetop.federation.task_codec import codec_of
 from treetop.federation.task_parameters import mechanism_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
-from treetop.oracles.walsh.hashing import chunk_keys
+from treetop.oracles.hashing import chunk_keys
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
 

@@ -25,8 +25,7 @@ from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.task_codec import codec_of
 from treetop.federation.task_parameters import mechanism_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
-from treetop.oracles.set_question import HOLDERS, SHARES, SetQuestion
-from treetop.oracles.set_reports import SetFace
+from treetop.oracles.set_reports import HOLDERS, SHARES, SetFace, SetQuestion
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
 

@@ -21,10 +21,9 @@ from treetop.mechanisms.tap import Tap
 from treetop.mechanisms.taps import Taps
 from treetop.mechanisms.wire.taps import Continue
 from treetop.oracles.frequency_oracle import Tally
-from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.consensus_pruning import PruningCandidates, consensus
 from treetop.trie.quantised_counts import QuantisedCounts
-from treetop.trie.support import Support
+from treetop.trie.support import CandidateDomain, Support
 from treetop.trie.user_groups import Group
 from treetop.wording import Note
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from treetop.encoding.bit_strings import code_array, prefixes_of
 from treetop.encoding.item_codecs import Hashed, Ids, Text, Words
-from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.consensus_pruning import consensus, pruned_domain
+from treetop.trie.support import CandidateDomain
 from treetop.trie.user_groups import Group, equal_groups, ramped_groups, two_phase_groups, with_validation_sets
 
 BITS = st.integers(8, 256)

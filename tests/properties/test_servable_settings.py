@@ -27,7 +27,7 @@ from treetop.query.local_federation import opened_folder
 from treetop.services.party.settings import Limits
 from treetop.simulation.population import Population
 from treetop.simulation.run import run
-from treetop.trie import candidate_domain
+from treetop.trie import support
 from treetop.trie.user_groups import Group
 
 BOTH = pytest.mark.parametrize("mode", ["one-shot", "rounds"])
@@ -78,7 +78,7 @@ LIMIT, MESSAGE = 2048, 12_000
 
 def lowered() -> ExitStack:
     stack = ExitStack()
-    for room in (mechanism_levels, candidate_domain):
+    for room in (mechanism_levels, support):
         stack.enter_context(patch.object(room, "MAX_CANDIDATES", LIMIT))
     stack.enter_context(patch.object(planning, "MAX_MESSAGE_BYTES", MESSAGE))
     return stack

@@ -10,9 +10,9 @@ from tests.statistical.settings import chi_square_limit
 from tests.support.fixed_entropy import FixedEntropy
 
 from treetop.adapters.system.vectorised_device import perturbed
+from treetop.oracles.hashing import buckets, premixed
 from treetop.oracles.krr.device import keep_threshold
 from treetop.oracles.olh.device import bucket_count
-from treetop.oracles.olh.hashing import buckets, premixed
 from treetop.oracles.oue.device import flip_threshold
 from treetop.oracles.random_words import GeneratorWords
 from treetop.oracles.registry import find_oracle

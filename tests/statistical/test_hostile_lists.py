@@ -17,8 +17,8 @@ from treetop.mechanisms.public_facts import PublicFacts
 from treetop.mechanisms.taps import Taps, TapsParameters, prune
 from treetop.mechanisms.wire.taps import Continue
 from treetop.privacy.epsilon import Epsilon
-from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.consensus_pruning import PruningCandidates
+from treetop.trie.support import CandidateDomain
 from treetop.trie.user_groups import VALIDATING, Group
 from treetop.wording import Note
 

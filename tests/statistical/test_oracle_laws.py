@@ -13,8 +13,8 @@ from scipy.stats import norm
 from tests.statistical.settings import FALSE_ALARM, Z, chi_square_limit
 
 from treetop.oracles.frequency_oracle import FrequencyOracle
+from treetop.oracles.hashing import buckets, premixed
 from treetop.oracles.olh.counting import HashCounting
-from treetop.oracles.olh.hashing import buckets, premixed
 from treetop.oracles.random_words import GeneratorWords
 from treetop.oracles.registry import ORACLES
 from treetop.privacy.epsilon import Epsilon

@@ -15,7 +15,7 @@ from treetop.datasets.user_sets import UserSets
 from treetop.encoding.item_codecs import ItemCatalogue
 from treetop.mechanisms.strategy import Question
 from treetop.oracles.registry import set_oracle
-from treetop.oracles.set_question import SetQuestion
+from treetop.oracles.set_reports import SetQuestion
 from treetop.privacy.epsilon import Epsilon
 from treetop.query.preparation import prepared
 from treetop.query.sets import asked_of_sets

@@ -14,11 +14,10 @@ from scipy.stats import norm
 from tests.statistical.settings import FALSE_ALARM, Z, chi_square_limit
 
 from treetop.oracles.frequency_oracle import Columns, Tally
-from treetop.oracles.olh.hashing import buckets, premixed
+from treetop.oracles.hashing import buckets, mixed_words, outcomes, premixed
 from treetop.oracles.random_words import GeneratorWords
 from treetop.oracles.walsh import counting
 from treetop.oracles.walsh.counting import ParityCounting
-from treetop.oracles.walsh.hashing import mixed_words, outcomes
 from treetop.oracles.walsh.spectrum import Spectrum
 from treetop.privacy.epsilon import Epsilon
 

@@ -10,9 +10,8 @@ from treetop.mechanisms.dialogue import AskParties, CollectReports, Dialogue, Di
 from treetop.mechanisms.levels import Levels
 from treetop.mechanisms.parameters import Parameters, setting, whole_number
 from treetop.mechanisms.protocol import Mechanism
-from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import GlobalRanking, summed
-from treetop.trie.support import Support
+from treetop.trie.support import CandidateDomain, Support
 from treetop.trie.user_groups import Group, equal_groups
 
 

@@ -10,8 +10,7 @@ from treetop.adapters.report_files.counting import Candidates
 from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.adapters.report_files.writer import ReportFileWriter
 from treetop.oracles.frequency_oracle import Columns
-from treetop.oracles.olh.hashing import buckets, premixed
-from treetop.oracles.walsh.hashing import outcomes
+from treetop.oracles.hashing import buckets, outcomes, premixed
 
 TASK = "5eed" * 16
 KINDS = {

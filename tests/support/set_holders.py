@@ -6,10 +6,10 @@ from tests.support.named_users import BITS, CHUNKS, CODES
 from treetop.datasets.user_sets import UserSets
 from treetop.mechanisms.dialogue import CollectNames, CollectReports
 from treetop.oracles.registry import oracle_named, set_form
-from treetop.oracles.set_question import SetQuestion
+from treetop.oracles.set_reports import SetQuestion
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import PartyPopulation
-from treetop.trie.candidate_domain import CandidateDomain
+from treetop.trie.support import CandidateDomain
 from treetop.trie.user_groups import Group
 
 NO_CODE = len(CODES)

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from tests.support.report_batches import KEYS, KINDS, asking, random_reports, written
-from tests.unit.oracles.olh.test_hashing import by_hand
+from tests.unit.oracles.test_hashing import by_hand
 from tests.vectors import (
     campaign_vectors,
     conduct_vectors,

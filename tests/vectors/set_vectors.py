@@ -14,8 +14,7 @@ from treetop.federation.task_codec import codec_of, steps_of
 from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_batch
 from treetop.oracles.hashed_reports import HashedReport
 from treetop.oracles.registry import find_oracle
-from treetop.oracles.set_question import SetQuestion
-from treetop.oracles.set_reports import SetLocalHashing, SetWalshHashing
+from treetop.oracles.set_reports import SetLocalHashing, SetQuestion, SetWalshHashing
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group
 

@@ -18,7 +18,7 @@ from treetop.answers.parts import (
 )
 from treetop.extras import needed_for
 from treetop.metrics.noise_advice import Advice
-from treetop.oracles.set_question import HOLDERS
+from treetop.oracles.set_reports import HOLDERS
 from treetop.public_text import visible
 from treetop.wording import Note
 

@@ -21,7 +21,7 @@ from treetop.answers.parts import (
 from treetop.errors import InvalidInput, PeerViolation
 from treetop.mechanisms.strict_json import decimal, record, require, rows, text, whole
 from treetop.metrics.changes import Mark
-from treetop.oracles.set_question import READINGS
+from treetop.oracles.set_reports import READINGS
 from treetop.privacy.epsilon import LARGEST, Epsilon
 from treetop.privacy.shuffling import CentralGuarantee
 from treetop.public_text import writable

@@ -15,13 +15,13 @@ from treetop.encoding.bit_strings import Codes, code_array
 from treetop.encoding.text_code import CHUNK_VALUES
 from treetop.mechanisms.dialogue import CollectNames, CollectReports, DivideUsers, DrawGroup, NameReports, Request
 from treetop.oracles.frequency_oracle import Counts, FrequencyOracle, Tally
+from treetop.oracles.hashing import chunk_keys
 from treetop.oracles.protocol import NO_CODE_KEY, DeviceFace, Oracle
 from treetop.oracles.registry import find_oracle
 from treetop.oracles.walsh.device import chunk_key, no_name
-from treetop.oracles.walsh.hashing import chunk_keys
 from treetop.privacy.guarantee import OncePerUser
 from treetop.simulation.simulated_users import SimulatedUsers
-from treetop.trie.candidate_domain import CandidateDomain
+from treetop.trie.support import CandidateDomain
 from treetop.trie.user_groups import Group
 
 Chosen = TypeVar("Chosen", bound=Hashable)

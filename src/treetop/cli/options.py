@@ -17,8 +17,7 @@ from treetop.mechanisms.defaults import DEFAULT_BUDGET
 from treetop.mechanisms.registry import MECHANISMS, SETTINGS
 from treetop.mechanisms.strategy import STRATEGIES
 from treetop.oracles.registry import oracle_names
-from treetop.oracles.set_question import DEFAULT_ITEMS, HOLDERS, READINGS
-from treetop.oracles.set_reports import MAX_ITEMS
+from treetop.oracles.set_reports import DEFAULT_ITEMS, HOLDERS, MAX_ITEMS, READINGS
 from treetop.privacy.shuffling import TRUSTED
 from treetop.query.sets import AUTO_ITEMS
 from treetop.simulation.run import SIMULATORS

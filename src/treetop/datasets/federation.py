@@ -15,7 +15,7 @@ from treetop.datasets.columns import CodedTexts, Codes
 from treetop.datasets.user_sets import UserSets
 from treetop.encoding.normalisation import STEPS, normalised
 from treetop.errors import InvalidInput
-from treetop.oracles.set_question import SetQuestion
+from treetop.oracles.set_reports import SetQuestion
 from treetop.wording import Note
 
 DEFAULT_ENCODING = "words"

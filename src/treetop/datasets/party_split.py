@@ -14,7 +14,7 @@ from treetop.datasets.user_sets import UserSets
 from treetop.encoding.device_items import LARGEST_SET, device_codes, set_entries
 from treetop.encoding.item_codecs import ItemCodec
 from treetop.errors import InvalidInput, UnknownName
-from treetop.oracles.set_question import USE_SHARES, SetQuestion
+from treetop.oracles.set_reports import USE_SHARES, SetQuestion
 
 
 def with_share_of_users(federation: Federation, share: float, randomness: Generator) -> Federation:

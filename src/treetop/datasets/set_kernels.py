@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from treetop.oracles.compiling import compiled
+from treetop.oracles.kernels import compiled
 
 
 @compiled

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treetop.oracles.set_question import HOLDERS, USE_SHARES, SetQuestion
+from treetop.oracles.set_reports import HOLDERS, USE_SHARES, SetQuestion
 
 
 @dataclass(frozen=True, eq=False)

@@ -256,5 +256,5 @@ class ReportCollection(Protocol):
         ...
 
     def implausible(self, groups: Sequence[Group], counting: Counting) -> int:
-        """Return how many reports of closed groups no honest device sends (`oracles.plausibility`)."""
+        """Return how many reports of closed groups no honest device sends (`oracles.frequency_oracle`)."""
         ...

@@ -30,8 +30,7 @@ from treetop.federation.documents import (
 )
 from treetop.oracles.protocol import MAX_SLOTS, DeviceFace, Oracle
 from treetop.oracles.registry import chosen_oracle, form_for_sets, task_oracles
-from treetop.oracles.set_question import READINGS, SetQuestion
-from treetop.oracles.set_reports import MAX_ITEMS
+from treetop.oracles.set_reports import MAX_ITEMS, READINGS, SetQuestion
 from treetop.privacy.budget import Budget
 from treetop.public_text import first_hidden, name_problem, visible
 from treetop.trie.user_groups import Group, Role

@@ -29,9 +29,8 @@ from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.public_facts import PublicFacts, decode_counts, encode_counts
 from treetop.mechanisms.strict_json import code_texts, codes, decimal, record, require, whole, wholes
 from treetop.mechanisms.wire.form import WireForm
-from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import GlobalRanking, summed
-from treetop.trie.support import Estimates, Support
+from treetop.trie.support import CandidateDomain, Estimates, Support
 from treetop.trie.user_groups import Group, GroupSizes, equal_groups
 
 __all__ = [

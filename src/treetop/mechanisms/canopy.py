@@ -40,12 +40,12 @@ from treetop.mechanisms.summed_level import (
     upload_budget,
 )
 from treetop.mechanisms.wire.canopy import CanopyWire
-from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.lower_confidence import cover_cut, uncovered_share
 from treetop.trie.quantised_counts import COUNT_BITS, UNARY_BITS, QuantisedCounts
 from treetop.trie.seeds import NO_SEEDS, Seeds
 from treetop.trie.significance import threshold
+from treetop.trie.support import CandidateDomain
 from treetop.trie.user_groups import Group, Weights, joining_share, level_weights, seeded_weights
 
 

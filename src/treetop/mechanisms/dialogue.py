@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from treetop.encoding.bit_strings import Codes
 from treetop.errors import InvalidInput
 from treetop.oracles.frequency_oracle import Counts, FrequencyOracle, Tally
-from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.quantised_counts import COUNT_BITS
-from treetop.trie.support import Estimates, Support
+from treetop.trie.support import CandidateDomain, Estimates, Support
 from treetop.trie.user_groups import Group, GroupSizes
 
 Answer = TypeVar("Answer")

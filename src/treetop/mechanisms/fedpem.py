@@ -8,8 +8,8 @@ from treetop.mechanisms.dialogue import AskParties, Dialogue, DivideUsers, Findi
 from treetop.mechanisms.level_steps import TrieMechanism, TrieParameters, estimate, extension_factor, keep
 from treetop.mechanisms.levels import Levels
 from treetop.trie.adaptive_extension import fixed_extension
-from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import GlobalRanking, summed
+from treetop.trie.support import CandidateDomain
 from treetop.trie.user_groups import Group, equal_groups
 
 

@@ -10,9 +10,8 @@ from treetop.mechanisms.dialogue import AskParties, Dialogue, DivideUsers, Findi
 from treetop.mechanisms.level_steps import TrieMechanism, TrieParameters, estimate, keep
 from treetop.mechanisms.levels import Levels
 from treetop.oracles.frequency_oracle import Frequencies
-from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import GlobalRanking, summed
-from treetop.trie.support import Support
+from treetop.trie.support import CandidateDomain, Support
 from treetop.trie.user_groups import Group, ramped_groups
 
 

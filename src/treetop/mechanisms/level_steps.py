@@ -10,8 +10,7 @@ from treetop.mechanisms.dialogue import CollectReports, Dialogue, LevelTrace, Me
 from treetop.mechanisms.levels import Levels
 from treetop.mechanisms.parameters import Parameters, choice, number, setting, whole_number
 from treetop.mechanisms.protocol import Mechanism
-from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.support import Support
+from treetop.trie.support import CandidateDomain, Support
 from treetop.trie.user_groups import Group
 
 

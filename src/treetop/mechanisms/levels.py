@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from treetop.errors import InvalidInput
-from treetop.trie.candidate_domain import MAX_CANDIDATES
+from treetop.trie.support import MAX_CANDIDATES
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,11 @@ from treetop.oracles.frequency_oracle import Frequencies, FrequencyOracle
 from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import AUTO, set_form
 from treetop.oracles.set_reports import MAX_ITEMS
-from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import GlobalRanking, summed
 from treetop.trie.lower_confidence import ScoredCandidates, ScoreRule, best_indices, entry_count, scored
 from treetop.trie.quantised_counts import QuantisedCounts
 from treetop.trie.significance import NoiseScores, significant, threshold
-from treetop.trie.support import Support
+from treetop.trie.support import CandidateDomain, Support
 from treetop.trie.user_groups import Group
 
 NO_REPORTS = "no reports: left out of the sum"

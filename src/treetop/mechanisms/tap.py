@@ -28,9 +28,8 @@ from treetop.trie.adaptive_extension import (
     extension_number,
     fixed_extension,
 )
-from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import GlobalRanking, summed
-from treetop.trie.support import Support
+from treetop.trie.support import CandidateDomain, Support
 from treetop.trie.user_groups import Group, GroupSizes, floor_of_share, two_phase_groups
 
 

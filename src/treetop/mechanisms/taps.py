@@ -20,7 +20,6 @@ from treetop.mechanisms.tap import (
     tap_groups,
 )
 from treetop.mechanisms.wire.taps import Continue, PruningFindings, TapsWire
-from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.consensus_pruning import (
     PruningCandidates,
     ascending,
@@ -29,7 +28,7 @@ from treetop.trie.consensus_pruning import (
     pruned_domain,
 )
 from treetop.trie.global_ranking import GlobalRanking, summed
-from treetop.trie.support import Support
+from treetop.trie.support import CandidateDomain, Support
 from treetop.trie.user_groups import VALIDATING, Group, GroupSizes, with_validation_sets
 
 

@@ -4,7 +4,7 @@ from math import ceil
 
 from treetop.errors import InvalidInput
 from treetop.oracles.registry import set_oracle
-from treetop.oracles.set_question import SetQuestion
+from treetop.oracles.set_reports import SetQuestion
 from treetop.privacy.epsilon import Epsilon
 from treetop.wording import Note
 

@@ -44,7 +44,9 @@ NO_KEYS: Keys = np.empty(0, dtype=np.uint64)
 CELLS_AT_ONCE = 1 << 15
 """Random numbers of reports that are perturbed together: they fit a processor's cache."""
 MAX_REPORTS = (1 << 31) - 1
-"""Counters of a compiled loop have 32 bits; whoever has more reports adds tallies."""
+"""Counters of a compiled loop have 32 bits; with more reports, add tallies."""
+TAIL = 1e-12
+"""How rarely honest reports are called crafted."""
 
 
 class FrequencyOracle(ABC, Generic[Reports]):
@@ -216,3 +218,28 @@ def refuse_large(what: str, values: NDArray[Any], size: int) -> None:
     largest = int(values.max(initial=0))
     if largest >= size:
         raise InvalidInput("value_too_large", what=what, size=size, largest=largest)
+
+
+# Laws of what honest reports look like. Reports in their far tail do not break a count; they show an attack (threat
+# model, T10).
+
+
+def own_and_others(p: float, others: int, q: float) -> Frequencies:
+    """Return the law of Bern(p) + Bin(others, q): the chance of 0, 1, ..., others + 1."""
+    chances = np.zeros(others + 2)
+    chances[:-1] = (1 - p) * binomial(others, q)
+    chances[1:] += p * binomial(others, q)
+    return chances
+
+
+def binomial(trials: int, q: float) -> Frequencies:
+    """Return the chances of 0 to all, each from the one before, in logarithms: no power of q is too small."""
+    index = np.arange(trials)
+    ratios = np.log((trials - index) / (index + 1)) + np.log(q) - np.log1p(-q)
+    logarithms: Frequencies = trials * np.log1p(-q) + np.concatenate([[0.0], np.cumsum(ratios)])
+    return np.exp(logarithms)
+
+
+def max_of(law: Frequencies, tail: float) -> int:
+    """Return the smallest number whose excess has at most that chance."""
+    return len(law) - 1 - int(np.searchsorted(np.cumsum(law[::-1]), tail, side="right"))

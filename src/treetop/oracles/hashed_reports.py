@@ -1,4 +1,7 @@
-"""Reports of a hash: a seed that is drawn afresh, and one of the numbers that the hash can have under it."""
+"""Reports of a hash: a seed that is drawn afresh, and one of the numbers that the hash can have under it.
+
+The constants of both hashes stand here once, as Python integers: device faces, arrays and compiled loops use the same.
+"""
 
 from abc import abstractmethod
 from functools import cached_property
@@ -8,18 +11,24 @@ from treetop.oracles.protocol import DeviceFace, number_below, smallest_width
 
 SEED_BYTES = 4
 _LOW_64 = (1 << 64) - 1
-_GOLDEN = 0x9E3779B97F4A7C15
-_FIRST = 0xBF58476D1CE4E5B9
-_SECOND = 0x94D049BB133111EB
+
+# splitmix64 (Steele, Lea and Flood 2014): the step is 2^64 divided by the golden ratio, made odd.
+GOLDEN = 0x9E3779B97F4A7C15
+FIRST = 0xBF58476D1CE4E5B9
+SECOND = 0x94D049BB133111EB
+# OLH's hash multiplies by the first three 32-bit primes of xxHash, and shifts as the end of XXH32 does.
+FIRST_PRIME = 0x9E3779B1
+SECOND_PRIME = 0x85EBCA77
+THIRD_PRIME = 0xC2B2AE3D
 
 
 def mixed_words(seed: int, count: int) -> list[int]:
     """Return the first words of splitmix64 started at a seed: 64 bits each."""
     words: list[int] = []
-    for place in range(1, count + 1):
-        word = (seed + place * _GOLDEN) & _LOW_64
-        word = ((word ^ (word >> 30)) * _FIRST) & _LOW_64
-        word = ((word ^ (word >> 27)) * _SECOND) & _LOW_64
+    for index in range(1, count + 1):
+        word = (seed + index * GOLDEN) & _LOW_64
+        word = ((word ^ (word >> 30)) * FIRST) & _LOW_64
+        word = ((word ^ (word >> 27)) * SECOND) & _LOW_64
         words.append(word ^ (word >> 31))
     return words
 

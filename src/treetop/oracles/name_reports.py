@@ -15,8 +15,8 @@ from treetop.encoding.bit_strings import Codes
 from treetop.encoding.text_code import CHUNK_VALUES
 from treetop.errors import InvalidInput
 from treetop.oracles.frequency_oracle import Columns, Counts, FrequencyOracle, Keys
+from treetop.oracles.hashing import chunk_keys
 from treetop.oracles.protocol import Oracle
-from treetop.oracles.walsh.hashing import chunk_keys
 
 
 def refuse_listed(oracle: FrequencyOracle[Any]) -> None:

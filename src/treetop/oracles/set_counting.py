@@ -12,14 +12,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from treetop.oracles.frequency_oracle import Columns, Counts, Keys
+from treetop.oracles.frequency_oracle import Columns, Counts, Keys, max_of, own_and_others
+from treetop.oracles.hashing import buckets, outcomes, premixed
 from treetop.oracles.olh.counting import RARE, HashCounting
-from treetop.oracles.olh.hashing import buckets, premixed
-from treetop.oracles.plausibility import max_of, own_and_others
 from treetop.oracles.random_words import RandomWords, Words32
 from treetop.oracles.set_reports import SetFace, SetLocalHashing, SetOracle, SetWalshHashing
 from treetop.oracles.walsh.counting import ParityCounting
-from treetop.oracles.walsh.hashing import outcomes
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.randomness import WORDS
 
@@ -64,7 +62,7 @@ class SetCounting(HashCounting):
 
     def perturb_sets(self, starts: Starts, keys: Keys, words: RandomWords) -> Columns:
         """Run by simulated devices: one report for each user, whose T has the keys of her entries, m at most."""
-        from treetop.oracles.set_kernels import reported_buckets  # noqa: PLC0415  numba loads only where one counts
+        from treetop.oracles.kernels import reported_buckets  # noqa: PLC0415  numba loads only where one counts
 
         users = len(starts) - 1
         seeds = words.words32(users)

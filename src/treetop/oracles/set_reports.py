@@ -8,12 +8,13 @@ every bucket then has a probability from 1 / Omega to e^eps / Omega. To whoever 
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from treetop.errors import InvalidInput
+from treetop.errors import InvalidInput, UnknownName
 from treetop.oracles.hashed_reports import SEED_BYTES, HashedFace, HashedReport
 from treetop.oracles.olh import OptimizedLocalHashing
 from treetop.oracles.olh.device import MAX_BUCKETS, bucket_count
@@ -29,11 +30,45 @@ if TYPE_CHECKING:
 
 MAX_ITEMS = 64
 """The largest m: beyond it a report says too little of each item."""
+DEFAULT_ITEMS = 8
+"""m where nobody chose it."""
+HOLDERS, SHARES, USE_SHARES = READINGS = ("holders", "shares", "use_shares")
+"""What counts can estimate; see `SetQuestion.reading`."""
+OCCURRENCES = "occurrences"
+"""A reading that people ask for and that is refused with its reason."""
 KEY_BYTES = 32
 """Of the key by which a device chooses among its items."""
 
 Held = Mapping[bytes, int]
 """What a device holds: its items as bytes, and of each the 64-bit key of what it is asked about it."""
+
+
+@dataclass(frozen=True)
+class SetQuestion:
+    """How many items of a user her one report speaks of at most, and what its counts estimate."""
+
+    items_per_user: int
+    """m."""
+    reading: str
+    """holders: users with an item, each weighing min(1, m / |S|); shares: every user 1 / |S| for each of her items;
+    use_shares: every user, for each of her items, the share that it has of her uses."""
+
+    def __post_init__(self) -> None:
+        if self.reading == OCCURRENCES:
+            raise InvalidInput("reading_occurrences", readings=", ".join(READINGS))
+        if self.reading not in READINGS:
+            raise UnknownName("reading", self.reading, READINGS)
+        if not 1 <= self.items_per_user <= MAX_ITEMS:
+            raise InvalidInput("items_per_user_range", max_items=MAX_ITEMS, items_per_user=self.items_per_user)
+        if self.reading != HOLDERS and self.items_per_user != 1:
+            raise InvalidInput("reading_of_one_item", reading=self.reading, items_per_user=self.items_per_user)
+
+    @classmethod
+    def of(cls, items_per_user: int | None, reading: str | None) -> "SetQuestion":
+        """Return the question with what was left open: 8 items, or one where every user weighs 1 in all."""
+        one_item = reading in (SHARES, USE_SHARES)
+        items = (1 if one_item else DEFAULT_ITEMS) if items_per_user is None else items_per_user
+        return cls(items, reading or (SHARES if items == 1 else HOLDERS))
 
 
 def own_weight(odds: Fraction, slots: int, items: int) -> int:

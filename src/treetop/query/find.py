@@ -27,7 +27,7 @@ from treetop.metrics.poisoning import choices_of_sets
 from treetop.metrics.retrieval import f1, local_recall, ncr
 from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import AUTO
-from treetop.oracles.set_question import HOLDERS
+from treetop.oracles.set_reports import HOLDERS
 from treetop.privacy.guarantee import NOT_COVERED
 from treetop.privacy.shuffling import (
     CentralGuarantee,

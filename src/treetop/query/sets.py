@@ -20,7 +20,7 @@ from treetop.mechanisms.strategy import Question, check_takes_sets
 from treetop.oracles.frequency_oracle import Frequencies
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.registry import set_oracle
-from treetop.oracles.set_question import HOLDERS, SHARES, USE_SHARES, SetQuestion
+from treetop.oracles.set_reports import HOLDERS, SHARES, USE_SHARES, SetQuestion
 from treetop.privacy.epsilon import Epsilon
 from treetop.wording import Note
 

@@ -15,8 +15,8 @@ from treetop.encoding.item_codecs import EncodedItems, ItemCodec
 from treetop.encoding.text_code import CHUNK_BITS
 from treetop.errors import InvalidInput
 from treetop.mechanisms.dialogue import Member, Roster
-from treetop.oracles.set_question import USE_SHARES, SetQuestion
-from treetop.trie.candidate_domain import CandidateDomain
+from treetop.oracles.set_reports import USE_SHARES, SetQuestion
+from treetop.trie.support import CandidateDomain
 from treetop.wording import Note
 
 USERS_BELOW = 10**9

@@ -19,12 +19,12 @@ from treetop.encoding.bit_strings import Codes
 from treetop.encoding.text_code import CHUNK_BITS
 from treetop.mechanisms.dialogue import CollectNames, CollectReports, NameReports
 from treetop.oracles.frequency_oracle import Columns, Counts, Frequencies, Keys, Tally
+from treetop.oracles.hashing import chunk_keys
 from treetop.oracles.name_reports import CountedNameReports
 from treetop.oracles.protocol import NO_CODE_KEY
 from treetop.oracles.random_words import GeneratorWords
 from treetop.oracles.set_counting import SetCounting
 from treetop.oracles.walsh.device import no_name
-from treetop.oracles.walsh.hashing import chunk_keys
 from treetop.simulation.drawn_names import DrawnNameReports, Known, distinct
 from treetop.simulation.population import PartyPopulation
 from treetop.simulation.simulated_users import SimulatedUsers

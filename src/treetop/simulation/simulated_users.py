@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from treetop.errors import PromiseBroken
 from treetop.mechanisms.dialogue import CollectNames, CollectReports, DivideUsers, DrawGroup, NameReports
 from treetop.oracles.frequency_oracle import Columns, Tally
+from treetop.oracles.hashing import chunk_keys
 from treetop.oracles.name_reports import CountedNameReports, refuse_listed
 from treetop.oracles.protocol import NO_CODE_KEY
 from treetop.oracles.random_words import GeneratorWords
 from treetop.oracles.walsh.device import no_name
-from treetop.oracles.walsh.hashing import chunk_keys
 from treetop.privacy.guarantee import OncePerUser
 from treetop.simulation.drawn_names import DrawnNameReports
 from treetop.simulation.population import PartyPopulation, Places

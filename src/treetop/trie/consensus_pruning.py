@@ -11,9 +11,8 @@ import numpy as np
 
 from treetop.encoding.bit_strings import Codes
 from treetop.oracles.frequency_oracle import Frequencies
-from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.quantised_counts import COUNT_BITS
-from treetop.trie.support import Support
+from treetop.trie.support import CandidateDomain, Support
 
 TAU = 1e-11
 

@@ -1,19 +1,29 @@
-"""Counts as parties send those of a whole level: in steps of half a standard deviation, in unary."""
+"""Counts as parties send those of a whole level: in steps of half a standard deviation, in unary.
+
+A number in unary is that number of ones and a zero. Where numbers have a greatest one, that one needs no zero: a row of
+ones of its length can be nothing else. Most candidates are held by nobody, so most numbers are 0 or 1; the large ones
+are written in plain binary.
+"""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from treetop.errors import PeerViolation
 from treetop.oracles.frequency_oracle import Counts, Frequencies, FrequencyOracle
-from treetop.trie.unary_code import packed, plain, read_plain, read_unary, unary, unpacked
 
+Bits = NDArray[np.uint8]
+UNBOUNDED = 1 << 62
+"""Above every count: numbers in unary that have no greatest one."""
 COUNT_BITS = 32
 """Of a count that is sent whole, as the paper prices uploads."""
 LARGEST_UNARY = 20
 """Above it: 21 ones and the value in 32 bits."""
 LARGEST_VALUE = (1 << COUNT_BITS) - 1
+FINEST = 2.0**-30
+"""Smallest standard deviation that a party states, as a share of its users: about 2^31 steps reach all of them."""
 UNARY_BITS = {False: 1.8, True: 3.4}
 """Expected bits for a candidate that nobody holds, by whether negative values are sent: E[1 + max(0, round(2 Z))],
 or E[1 + |round(2 Z)|] and a sign where it is not zero, for a standard normal Z."""
@@ -90,13 +100,54 @@ class QuantisedCounts:
         raise PeerViolation("packed counts", f"{number} values as Treetop writes them", f"{len(data)} other bytes")
 
 
-FINEST = 2.0**-30
-"""Smallest standard deviation that a party states, as a share of its users: about 2^31 steps reach all of them."""
-
-
 def noise_deviation(users: int, reports: int, oracle: FrequencyOracle[Any]) -> float:
     """Return s_i, the standard deviation of the count of a candidate that nobody holds, as 32 bits hold it."""
     if reports == 0:
         return np.inf
     s = users * np.sqrt(oracle.variance(0.0, reports))
     return float(np.float32(max(s, FINEST * users)))
+
+
+def unary(numbers: Counts, greatest: int = UNBOUNDED) -> Bits:
+    """Return numbers up to the greatest one in unary, one after the other."""
+    ends = numbers < greatest
+    bits = np.ones(int(numbers.sum() + np.count_nonzero(ends)), dtype=np.uint8)
+    bits[((numbers + ends).cumsum() - 1)[ends]] = 0
+    return bits
+
+
+def read_unary(bits: Bits, count: int, greatest: int = UNBOUNDED) -> tuple[Counts, Bits]:
+    """Return so many numbers, and the bits behind them; where there are too few bits, fewer numbers."""
+    zeros = np.append(np.flatnonzero(bits == 0), len(bits))
+    starts = np.append(0, zeros[:-1] + 1)
+    greatest_ones, last = np.divmod(zeros - starts, greatest)
+    in_all = (greatest_ones + 1).cumsum()
+    index = min(int(in_all.searchsorted(count)), len(in_all) - 1) if count else 0
+    numbers = np.full(in_all[index], greatest, dtype=np.int64)
+    numbers[in_all[: index + 1] - 1] = last[: index + 1]
+    beyond = int(in_all[index]) - count  # the last run went on with numbers that are not asked for
+    end = starts[index] + greatest * (int(greatest_ones[index]) + 1 - beyond) if beyond > 0 else zeros[index] + 1
+    return numbers[:count], bits[end:]
+
+
+def plain(numbers: Counts, width: int) -> Bits:
+    """Return numbers in so many bits each, the highest one first."""
+    bits: NDArray[np.int64] = (numbers[:, None] >> np.arange(width)[::-1]) & 1
+    return bits.astype(np.uint8).ravel()
+
+
+def read_plain(bits: Bits, count: int, width: int) -> tuple[Counts, Bits]:
+    """Return so many numbers of so many bits, and the bits behind them; where there are too few bits, fewer numbers."""
+    count = min(count, len(bits) // width) if width else count
+    rows = bits[: count * width].reshape(count, width).astype(np.int64)
+    return rows @ (1 << np.arange(width, dtype=np.int64)[::-1]), bits[count * width :]
+
+
+def packed(*parts: Bits) -> bytes:
+    """Return bits as bytes, filled up with zeros."""
+    return np.packbits(np.concatenate(parts)).tobytes()
+
+
+def unpacked(data: bytes) -> Bits:
+    """Return the bits of bytes."""
+    return np.unpackbits(np.frombuffer(data, dtype=np.uint8))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES, END
-from treetop.oracles.compiling import compiled
+from treetop.oracles.kernels import compiled
 
 BIT = log(2)
 UNTRIED = -1

@@ -30,7 +30,7 @@ from treetop.evaluation.grid import cells_of
 from treetop.evaluation.results import Row
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.mechanisms.strategy import ItemsAhead, Question, choose
-from treetop.oracles.set_question import DEFAULT_ITEMS
+from treetop.oracles.set_reports import DEFAULT_ITEMS
 from treetop.query.find import simulated_answer
 from treetop.web.answer_pages import add_answers
 from treetop.web.answer_view import view_of

@@ -9,7 +9,7 @@ from treetop.datasets.user_sets import UserSets
 from treetop.encoding.device_items import LARGEST_SET
 from treetop.encoding.item_codecs import codec_named
 from treetop.errors import InvalidInput, UnknownName
-from treetop.oracles.set_question import SetQuestion
+from treetop.oracles.set_reports import SetQuestion
 
 FEDERATION = federation_from_mapping({"north": {"5": 30, "7": 20, "x": 10}, "south": {"5": 1}})
 

@@ -14,7 +14,7 @@ from treetop.datasets.party_split import with_users
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.datasets.user_sets import UserSets
 from treetop.errors import InvalidInput, UnknownName
-from treetop.oracles.set_question import SetQuestion
+from treetop.oracles.set_reports import SetQuestion
 from treetop.wording import Note
 
 EVENTS = "party,user_id,item\nnorth,u1,tea\nsouth,u2,tea\nnorth,u1,rum\nsouth,u2,gin\nnorth,u3,rum\nnorth,u1,tea\n"

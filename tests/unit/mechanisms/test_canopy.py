@@ -25,8 +25,7 @@ from treetop.oracles.set_counting import SetCounting
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.population import Population
 from treetop.simulation.run import SIMULATORS, PartyRun, RunResult, run
-from treetop.trie.candidate_domain import CandidateDomain
-from treetop.trie.support import Support
+from treetop.trie.support import CandidateDomain, Support
 from treetop.trie.user_groups import Group
 from treetop.wording import Note
 

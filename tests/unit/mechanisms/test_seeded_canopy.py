@@ -15,8 +15,8 @@ from treetop.mechanisms.registry import parameters_for
 from treetop.mechanisms.summed_level import CountTable, SharedCandidates
 from treetop.mechanisms.wire.canopy import candidates_of
 from treetop.simulation.run import SIMULATORS, run
-from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.seeds import Seeds
+from treetop.trie.support import CandidateDomain
 from treetop.trie.user_groups import Group
 
 SMALL: dict[str, Any] = {"bits": 8, "step_bits": 4, "kept": 2}

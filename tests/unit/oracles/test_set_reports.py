@@ -10,17 +10,18 @@ import pytest
 from tests.support.fixed_entropy import FixedEntropy
 
 from treetop.audit.scripted_entropy import CountingEntropy, ScriptedEntropy
-from treetop.errors import InvalidInput, ReportRefused
-from treetop.oracles import set_kernels
+from treetop.errors import InvalidInput, ReportRefused, UnknownName
+from treetop.oracles import kernels
 from treetop.oracles.olh import OptimizedLocalHashing
 from treetop.oracles.protocol import NO_CODE_KEY
 from treetop.oracles.random_words import GeneratorWords
-from treetop.oracles.registry import AUTO, oracle_named, set_form
+from treetop.oracles.registry import AUTO, form_for_sets, oracle_named, set_form, set_oracle
 from treetop.oracles.set_counting import SetCounting
 from treetop.oracles.set_reports import (
     SetFace,
     SetLocalHashing,
     SetOracle,
+    SetQuestion,
     SetWalshHashing,
     own_weight,
     set_buckets,
@@ -193,7 +194,7 @@ def test_many_devices_report_what_each_would(
 ) -> None:
     """Bit for bit, with the same seeds and words: own buckets, others, repeated keys and empty sets."""
     if not compiled:
-        monkeypatch.setattr(set_kernels, "reported_buckets", set_kernels.reported_buckets.py_func)
+        monkeypatch.setattr(kernels, "reported_buckets", kernels.reported_buckets.py_func)
     oracle, (starts, keys) = counting(form, 2, 4), drawn_sets(400, 4)
     seeds, reported = oracle.perturb_sets(starts, keys, GeneratorWords(np.random.default_rng(5)))
     words = GeneratorWords(np.random.default_rng(5))
@@ -256,3 +257,35 @@ def test_what_numbers_of_holders_cannot_say_is_not_asked() -> None:
         oracle.sample_tally(np.array([1, 2]), np.random.default_rng(1))
     with pytest.raises(AssertionError, match="not asked about"):
         oracle.over_list(Epsilon(1), 4)
+
+
+@pytest.mark.parametrize(("items", "reading", "asked"), [
+    (None, None, (8, "holders")), (None, "holders", (8, "holders")), (5, None, (5, "holders")),
+    (1, None, (1, "shares")), (None, "shares", (1, "shares")), (None, "use_shares", (1, "use_shares")),
+])  # fmt: skip
+def test_what_was_left_open_is_filled_in(items: int | None, reading: str | None, asked: tuple[int, str]) -> None:
+    assert SetQuestion.of(items, reading) == SetQuestion(*asked)
+
+
+def test_what_has_no_meaning_is_refused() -> None:
+    for items in (0, 65):
+        with pytest.raises(InvalidInput, match=f"from 1 to 64, found {items}"):
+            SetQuestion.of(items, None)
+    with pytest.raises(InvalidInput, match="occurrences are not counted"):
+        SetQuestion.of(8, "occurrences")
+    with pytest.raises(UnknownName, match="uses"):
+        SetQuestion.of(8, "uses")
+    with pytest.raises(InvalidInput, match="expected items_per_user = 1, found 8"):
+        SetQuestion.of(8, "shares")
+
+
+def test_oracles_that_hash_have_a_form_for_sets_and_the_others_are_refused() -> None:
+    assert form_for_sets("olh", 1) == SetLocalHashing(1)
+    assert form_for_sets("walsh", 8) == SetWalshHashing(8)
+    with pytest.raises(InvalidInput, match="report through olh or walsh, found 'krr'"):
+        form_for_sets("krr", 8)
+
+
+def test_sets_are_reported_through_walsh_unless_told() -> None:
+    assert set_oracle("auto", Epsilon(2), 8).name == "walsh"
+    assert set_oracle("olh", Epsilon(2), 8).name == "olh"

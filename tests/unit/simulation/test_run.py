@@ -9,8 +9,8 @@ from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation.run import PartyRun, drive, simulator_named
 from treetop.simulation.simulated_users import DeviceByDeviceUsers, ExactUsers, SimulatedUsers
-from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import GlobalRanking
+from treetop.trie.support import CandidateDomain
 from treetop.trie.user_groups import Group
 
 BOTH = pytest.mark.parametrize("kind", [ExactUsers, DeviceByDeviceUsers])

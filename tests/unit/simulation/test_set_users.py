@@ -13,7 +13,7 @@ from treetop.encoding.item_codecs import Ids, codec_named
 from treetop.errors import InvalidInput
 from treetop.mechanisms.dialogue import CollectNames, DivideUsers
 from treetop.oracles.registry import oracle_named
-from treetop.oracles.set_question import SetQuestion
+from treetop.oracles.set_reports import SetQuestion
 from treetop.privacy.epsilon import Epsilon
 from treetop.simulation import set_kernels
 from treetop.simulation.population import PartyPopulation, Population

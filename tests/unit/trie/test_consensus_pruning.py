@@ -6,7 +6,6 @@ import pytest
 from treetop.encoding.bit_strings import code_array
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
-from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.consensus_pruning import (
     PruningCandidates,
     ascending,
@@ -16,7 +15,7 @@ from treetop.trie.consensus_pruning import (
     intersection_sizes,
     pruned_domain,
 )
-from treetop.trie.support import Support
+from treetop.trie.support import CandidateDomain, Support
 
 ORACLE = oracle_named("krr", Epsilon(1), 8)
 ORACLE.p = 1.0

@@ -6,9 +6,8 @@ from treetop.errors import InvalidInput
 from treetop.oracles.frequency_oracle import Tally
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
-from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import summed
-from treetop.trie.support import Estimates, Support
+from treetop.trie.support import CandidateDomain, Estimates, Support
 
 
 def counted(prefixes: list[int], counts: list[float], variances: list[float]) -> Estimates:

@@ -1,5 +1,5 @@
 // Support counts of OLH: how many reports hash each candidate into the bucket they reported.
-// The hash is that of treetop.oracles.hash_family; FIRST, SECOND and THIRD are its constants, given when compiled.
+// The hash is that of treetop.oracles.hashing; FIRST, SECOND and THIRD are its primes, given when compiled.
 // A thread keeps PER_THREAD candidates in registers, and a block walks over reports in shared memory, which all its
 // threads read at once. 32-bit integers only: three multiplications, and no division, for each pair.
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treetop.oracles.frequency_oracle import Counts
-from treetop.oracles.olh.hashing import FIRST, SECOND, THIRD, bucket_starts, premixed
+from treetop.oracles.hashing import FIRST_PRIME, SECOND_PRIME, THIRD_PRIME, bucket_starts, premixed
 from treetop.oracles.random_words import Words32
 
 SOURCE = Path(__file__).with_name("olh_support.cu")
@@ -24,7 +24,7 @@ class Shape(NamedTuple):
 
     def options(self) -> tuple[str, ...]:
         """Return what the kernel's text leaves open, as options of its compiler."""
-        hashing = (f"-DFIRST={FIRST}u", f"-DSECOND={SECOND}u", f"-DTHIRD={THIRD}u")
+        hashing = (f"-DFIRST={FIRST_PRIME}u", f"-DSECOND={SECOND_PRIME}u", f"-DTHIRD={THIRD_PRIME}u")
         return (*hashing, f"-DTHREADS={self.threads}", f"-DPER_THREAD={self.per_thread}", f"-DTILE={self.tile}")
 
 

@@ -1,5 +1,5 @@
 // The spectrum of walsh reports, and its transform: the support of every name.
-// The words are those of treetop.oracles.walsh.hashing; GOLDEN, FIRST and SECOND are its constants and CELL the type of a
+// The words are those of treetop.oracles.hashing; GOLDEN, FIRST and SECOND are its constants and CELL the type of a
 // cell, given when compiled. A thread scatters one report: g additions, which meet in the card's cache. The transform takes
 // one bit of the cells' numbers at a time: a card reads and writes all cells within microseconds.
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treetop.oracles.frequency_oracle import Tally, refuse_large
-from treetop.oracles.walsh.hashing import FIRST, GOLDEN, SECOND
+from treetop.oracles.hashing import FIRST, GOLDEN, SECOND
 from treetop.oracles.walsh.spectrum import refuse_bits
 
 SOURCE = Path(__file__).with_name("walsh_spectrum.cu")

@@ -14,13 +14,13 @@ from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import Beacon, PublishedList, unverified_content
 from treetop.federation.wire.uploads import SERIAL_BYTES
 from treetop.oracles.frequency_oracle import Columns, Counts, Keys, Tally, columns_of
+from treetop.oracles.hashing import chunk_keys
 from treetop.oracles.protocol import NO_CODE_KEY
 from treetop.oracles.random_words import EntropyWords
 from treetop.oracles.walsh.device import no_name
-from treetop.oracles.walsh.hashing import chunk_keys
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.randomness import Entropy
-from treetop.trie.candidate_domain import CandidateDomain
+from treetop.trie.support import CandidateDomain
 from treetop.trie.user_groups import Group
 
 

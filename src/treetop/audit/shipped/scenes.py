@@ -17,7 +17,7 @@ from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, encoded_
 from treetop.federation.wire.signed_documents import Publication, PublishedList, Question
 from treetop.oracles.protocol import DeviceFace, Oracle, key_of
 from treetop.oracles.registry import ORACLES, chosen_oracle, form_for_sets
-from treetop.oracles.set_question import HOLDERS, SetQuestion
+from treetop.oracles.set_reports import HOLDERS, SetQuestion
 from treetop.oracles.walsh.device import chunk_key, no_name
 from treetop.privacy.budget import Budget
 from treetop.privacy.randomness import Entropy

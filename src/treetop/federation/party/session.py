@@ -39,7 +39,7 @@ from treetop.mechanisms.registry import MECHANISMS
 from treetop.mechanisms.strict_json import require, rows, text, whole
 from treetop.oracles.frequency_oracle import NO_KEYS, Columns, Keys, Tally
 from treetop.oracles.name_reports import CountedNameReports
-from treetop.trie.candidate_domain import CandidateDomain
+from treetop.trie.support import CandidateDomain
 from treetop.trie.user_groups import Group, Role
 from treetop.wording import Note
 

@@ -39,7 +39,7 @@ from treetop.mechanisms.strategy import TRIE, ItemsAhead, Question, Strategy, ch
 from treetop.mechanisms.strict_json import COUNT_BYTES, code_bytes
 from treetop.oracles.protocol import MAX_SLOTS
 from treetop.oracles.registry import AUTO, deployable_oracles, task_oracles
-from treetop.oracles.set_question import SetQuestion
+from treetop.oracles.set_reports import SetQuestion
 from treetop.privacy.budget import Budget
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import CentralGuarantee, epsilon_choice

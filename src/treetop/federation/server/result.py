@@ -26,7 +26,7 @@ from treetop.federation.wire.refusals import Refusal
 from treetop.mechanisms.dialogue import LevelTrace
 from treetop.mechanisms.protocol import Mechanism
 from treetop.metrics.poisoning import choices_of_sets
-from treetop.oracles.set_question import HOLDERS
+from treetop.oracles.set_reports import HOLDERS
 from treetop.privacy.guarantee import NOT_COVERED
 from treetop.privacy.shuffling import CentralGuarantee, central_guarantee, usual_delta
 from treetop.trie.global_ranking import GlobalRanking

@@ -91,12 +91,11 @@ from treetop.oracles.frequency_oracle import Counts, Frequencies, FrequencyOracl
 from treetop.oracles.name_reports import counts_every_name
 from treetop.oracles.registry import AUTO, find_oracle, listed_oracle, oracle_named, set_form
 from treetop.oracles.walsh import WalshHashing
-from treetop.trie.candidate_domain import CandidateDomain
 from treetop.trie.global_ranking import GlobalRanking, UsersOutside
 from treetop.trie.lower_confidence import entry_count, scored
 from treetop.trie.quantised_counts import QuantisedCounts, noise_deviation
 from treetop.trie.significance import NoiseScores, normal_scores, significant, threshold
-from treetop.trie.support import Support
+from treetop.trie.support import CandidateDomain, Support
 from treetop.trie.user_groups import Group
 
 EVERYBODY = 1.0

@@ -26,9 +26,8 @@ from treetop.mechanisms.panorama.parameters import (
     chunk_weights,
 )
 from treetop.oracles.frequency_oracle import Counts, Frequencies
-from treetop.trie.quantised_counts import COUNT_BITS, UNARY_BITS
+from treetop.trie.quantised_counts import COUNT_BITS, UNARY_BITS, packed, plain, read_plain, read_unary, unary, unpacked
 from treetop.trie.significance import threshold
-from treetop.trie.unary_code import packed, plain, read_plain, read_unary, unary, unpacked
 
 
 def expected_bits(codes: int, tau: float) -> float:

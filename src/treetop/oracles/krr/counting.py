@@ -63,7 +63,7 @@ class SlotCounting(FrequencyOracle[Columns]):
     @classmethod
     def support(cls, columns: Columns, report_slots: int, keys: Keys) -> Counts:  # noqa: ARG003  slots, not keys
         """Run by the party: how often every slot was reported."""
-        from treetop.oracles.krr.kernels import TABLES, add_slots  # noqa: PLC0415  numba loads only where one counts
+        from treetop.oracles.kernels import TABLES, add_slots  # noqa: PLC0415  numba loads only where one counts
 
         (slots,) = columns
         refuse_many(len(slots))

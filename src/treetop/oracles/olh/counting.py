@@ -17,21 +17,24 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from treetop.oracles.frequency_oracle import (
+    TAIL,
     Columns,
     Counts,
     FrequencyOracle,
     Keys,
     Tally,
+    binomial,
     independent_support,
+    max_of,
+    own_and_others,
     refuse_large,
     refuse_many,
 )
 from treetop.oracles.hashed_reports import SEED_BYTES
+from treetop.oracles.hashing import bucket_starts, buckets, premixed
 from treetop.oracles.krr.counting import perturbed_slots
 from treetop.oracles.krr.device import keep_threshold
 from treetop.oracles.olh.device import bucket_count
-from treetop.oracles.olh.hashing import bucket_starts, buckets, premixed
-from treetop.oracles.plausibility import TAIL, binomial, max_of, own_and_others
 from treetop.oracles.random_words import RandomWords, Words32
 from treetop.privacy.epsilon import Epsilon
 
@@ -94,7 +97,7 @@ class HashCounting(FrequencyOracle[Columns]):
     @classmethod
     def support(cls, columns: Columns, report_slots: int, keys: Keys) -> Counts:
         """Run by the party: how many reports hash each candidate's key into the reported one of d' buckets."""
-        from treetop.oracles.olh.kernels import add_support  # noqa: PLC0415  numba loads only where one counts
+        from treetop.oracles.kernels import add_support  # noqa: PLC0415  numba loads only where one counts
 
         seeds, reported = columns
         refuse_many(len(seeds))

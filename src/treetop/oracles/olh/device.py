@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
 
-from treetop.oracles.hashed_reports import SEED_BYTES, HashedFace, HashedReport, mixed_words
+from treetop.oracles.hashed_reports import (
+    FIRST_PRIME,
+    SECOND_PRIME,
+    SEED_BYTES,
+    THIRD_PRIME,
+    HashedFace,
+    HashedReport,
+    mixed_words,
+)
 from treetop.oracles.krr.device import SlotFace
 from treetop.oracles.protocol import Randomness, Seed
 
@@ -30,9 +38,9 @@ def premixed(key: int) -> tuple[int, int]:
 def bucket_of(seed: int, key: int, count: int) -> int:
     """Return the bucket of a key under a 32-bit seed, out of `count`."""
     low, high = premixed(key)
-    mixed = ((seed ^ low) * 0x9E3779B1) & _LOW_32
-    mixed = (((mixed ^ (mixed >> 15)) + high) * 0x85EBCA77) & _LOW_32
-    mixed = ((mixed ^ (mixed >> 13)) * 0xC2B2AE3D) & _LOW_32
+    mixed = ((seed ^ low) * FIRST_PRIME) & _LOW_32
+    mixed = (((mixed ^ (mixed >> 15)) + high) * SECOND_PRIME) & _LOW_32
+    mixed = ((mixed ^ (mixed >> 13)) * THIRD_PRIME) & _LOW_32
     mixed ^= mixed >> 16
     return (mixed * count) >> 32
 

@@ -13,16 +13,18 @@ from numpy.typing import NDArray
 
 from treetop.errors import InvalidInput
 from treetop.oracles.frequency_oracle import (
+    TAIL,
     Columns,
     Counts,
     FrequencyOracle,
     Keys,
     Tally,
     independent_support,
+    max_of,
+    own_and_others,
     refuse_many,
 )
 from treetop.oracles.oue.device import flip_threshold
-from treetop.oracles.plausibility import TAIL, max_of, own_and_others
 from treetop.oracles.random_words import RandomWords
 from treetop.privacy.randomness import HALF
 
@@ -75,7 +77,7 @@ class BitsCounting(FrequencyOracle[Columns]):
 
         Rows are cut into blocks of whole words; the k-th bits of all the adder's counters lie in the k-th plane.
         """
-        from treetop.oracles.oue.kernels import AT_ONCE, add_bits, add_rows  # noqa: PLC0415  numba, where one counts
+        from treetop.oracles.kernels import AT_ONCE, add_bits, add_rows  # noqa: PLC0415  numba, where one counts
 
         (packed,) = columns
         reports, width = packed.shape

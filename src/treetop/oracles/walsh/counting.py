@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treetop.oracles.frequency_oracle import Columns, Counts, Keys, refuse_large, refuse_many
+from treetop.oracles.frequency_oracle import TAIL, Columns, Counts, Keys, binomial, max_of, refuse_large, refuse_many
+from treetop.oracles.hashing import outcomes
 from treetop.oracles.olh.counting import RARE, HashCounting
-from treetop.oracles.plausibility import TAIL, binomial, max_of
 from treetop.oracles.random_words import RandomWords
 from treetop.oracles.walsh.device import keep_threshold, parity_count
-from treetop.oracles.walsh.hashing import outcomes
 from treetop.oracles.walsh.spectrum import Spectrum
 from treetop.privacy.epsilon import Epsilon
 
@@ -105,7 +104,7 @@ class ListedParityCounting(ParityCounting):
 
 def supported_pairs(columns: Columns, report_slots: int, keys: Keys) -> Counts:
     """Run by the party: the support of every key, from each pair of a report and a key."""
-    from treetop.oracles.walsh.kernels import add_pairs  # noqa: PLC0415  numba loads only where one counts
+    from treetop.oracles.kernels import add_pairs  # noqa: PLC0415  numba loads only where one counts
 
     seeds, reported = columns
     refuse_many(len(seeds))

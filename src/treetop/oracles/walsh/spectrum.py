@@ -50,7 +50,7 @@ class Spectrum:
 
     def add(self, columns: Columns) -> None:
         """Run by the party: add the signs of some reports."""
-        from treetop.oracles.walsh.kernels import LOW_BITS, scatter  # noqa: PLC0415  numba, where one counts
+        from treetop.oracles.kernels import LOW_BITS, scatter  # noqa: PLC0415  numba, where one counts
 
         seeds, reported = columns
         refuse_large("reported outcome", reported, self.slots)
@@ -78,7 +78,7 @@ class Spectrum:
 
 def transform(sums: NDArray[Any]) -> None:
     """Transform 2^b integers in place after Walsh and Hadamard: their low bits in blocks, then the others in tiles."""
-    from treetop.oracles.walsh.kernels import transform_blocks, transform_rows  # noqa: PLC0415  numba, where one counts
+    from treetop.oracles.kernels import transform_blocks, transform_rows  # noqa: PLC0415  numba, where one counts
 
     bits = len(sums).bit_length() - 1
     low = min(bits, BLOCK_BITS + (bits - BLOCK_BITS) % 2)  # an even number of bits is left

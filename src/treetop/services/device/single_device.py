@@ -20,7 +20,7 @@ from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.refusals import Refusal
 from treetop.federation.wire.signed_documents import Beacon
 from treetop.federation.wire.uploads import ReportStatus, Ticket, TicketedReport
-from treetop.oracles.set_question import USE_SHARES
+from treetop.oracles.set_reports import USE_SHARES
 from treetop.privacy.randomness import Entropy, uniform_below
 from treetop.services.device.party_client import PartyClient
 

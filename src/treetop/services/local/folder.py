@@ -17,7 +17,7 @@ from treetop.errors import InvalidInput
 from treetop.federation.wire.item_lists import ItemList
 from treetop.mechanisms.defaults import DEFAULT_BUDGET, DEFAULT_K
 from treetop.oracles.registry import AUTO
-from treetop.oracles.set_question import SetQuestion
+from treetop.oracles.set_reports import SetQuestion
 from treetop.secret_files import private_folder, read_secret
 
 HOST = "127.0.0.1"

@@ -27,8 +27,7 @@ from treetop.federation.task import LAST_SECOND, MAX_CYCLES, MAX_PARTIES, MAX_WE
 from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.uploads import MAX_TICKETS
 from treetop.mechanisms.defaults import DEFAULT_BUDGET, DEFAULT_K
-from treetop.oracles.set_question import SetQuestion
-from treetop.oracles.set_reports import MAX_ITEMS
+from treetop.oracles.set_reports import MAX_ITEMS, SetQuestion
 from treetop.privacy.epsilon import LARGEST
 from treetop.privacy.shuffling import DEFAULT_DELTA, CentralGuarantee
 

@@ -14,7 +14,7 @@ from treetop.cli.federation import device
 from treetop.cli.federation.device import item_source
 from treetop.cli.main import main
 from treetop.errors import InvalidInput
-from treetop.oracles.set_question import SetQuestion
+from treetop.oracles.set_reports import SetQuestion
 
 Capture = pytest.CaptureFixture[str]
 

@@ -18,8 +18,8 @@ from treetop.federation.documents import DocumentRefused
 from treetop.federation.task import DeviceTask, Encoding, WeightedGroup
 from treetop.federation.task_codec import codec_of, needs_list, steps_of
 from treetop.federation.wire.report_batches import decoded_batch
+from treetop.oracles.hashing import chunk_keys
 from treetop.oracles.walsh.device import chunk_key, no_name
-from treetop.oracles.walsh.hashing import chunk_keys
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group
 

@@ -24,8 +24,7 @@ from treetop.federation.task_parameters import parameters_of
 from treetop.federation.wire.report_batches import decoded_batch
 from treetop.federation.wire.uploads import ReportStatus, TicketedReport, TicketKey, encoded_upload
 from treetop.oracles.protocol import NO_CODE_KEY, key_of
-from treetop.oracles.set_question import SetQuestion
-from treetop.oracles.set_reports import SetFace
+from treetop.oracles.set_reports import SetFace, SetQuestion
 from treetop.trie.user_groups import Group
 
 HOLDERS = SetQuestion(3, "holders")

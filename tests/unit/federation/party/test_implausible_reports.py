@@ -8,7 +8,7 @@ from treetop.adapters.memory.report_collection import MemoryReportCollection
 from treetop.encoding.bit_strings import keys_of
 from treetop.federation.wire.signed_documents import PublishedList
 from treetop.oracles.frequency_oracle import Columns
-from treetop.oracles.olh.hashing import buckets, premixed
+from treetop.oracles.hashing import buckets, premixed
 from treetop.trie.user_groups import Group
 
 SIZES = {"north": 3_000, "south": 2_000}

@@ -16,15 +16,13 @@ import treetop
 from treetop.adapters.memory.report_store import MemoryReportStore
 from treetop.adapters.report_files.collected import CollectedReports
 from treetop.federation.service_ports import AdmittedReport
-from treetop.oracles.krr import kernels as krr
-from treetop.oracles.olh import kernels as olh
-from treetop.oracles.oue import kernels as oue
+from treetop.oracles import kernels
 from treetop.services.party.report_collection import DeviceReportCollection
 from treetop.trie.user_groups import Group
 
 MAX_CALLS = 8
 OURS = str(Path(treetop.__file__).parent)
-KERNELS = {"olh": (olh, "add_support"), "oue": (oue, "add_bits"), "krr": (krr, "add_slots")}
+KERNELS = {"olh": "add_support", "oue": "add_bits", "krr": "add_slots"}
 
 
 def our_calls(frame: FrameType | None) -> list[str]:
@@ -59,8 +57,8 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, ...]]:
 
         return probe
 
-    for room, name in KERNELS.values():
-        monkeypatch.setattr(room, name, probed(getattr(room, name)))
+    for name in KERNELS.values():
+        monkeypatch.setattr(kernels, name, probed(getattr(kernels, name)))
     return found
 
 

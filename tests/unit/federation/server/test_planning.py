@@ -19,7 +19,7 @@ from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.registry import MECHANISMS, mechanism_named
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.registry import oracle_named, oracle_names
-from treetop.oracles.set_question import SetQuestion
+from treetop.oracles.set_reports import SetQuestion
 from treetop.privacy.budget import Budget
 from treetop.privacy.epsilon import Epsilon
 from treetop.trie.user_groups import Group, Role

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from treetop.errors import InvalidInput
-from treetop.oracles import frequency_oracle
+from treetop.oracles import frequency_oracle, kernels
 from treetop.oracles.frequency_oracle import NO_KEYS
-from treetop.oracles.krr import kernels
 from treetop.oracles.krr.counting import SlotCounting
 from treetop.oracles.krr.device import keep_threshold
 from treetop.privacy.budget import Budget

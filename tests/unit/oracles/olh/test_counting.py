@@ -6,12 +6,11 @@ from scipy.stats import binom
 from tests.support.report_batches import support_by_numpy
 
 from treetop.errors import InvalidInput
-from treetop.oracles.frequency_oracle import NO_KEYS
-from treetop.oracles.olh import kernels
+from treetop.oracles import kernels
+from treetop.oracles.frequency_oracle import NO_KEYS, TAIL
+from treetop.oracles.hashing import bucket_starts, buckets, premixed
 from treetop.oracles.olh.counting import RARE, HashCounting
 from treetop.oracles.olh.device import bucket_count
-from treetop.oracles.olh.hashing import bucket_starts, buckets, premixed
-from treetop.oracles.plausibility import TAIL
 from treetop.oracles.random_words import GeneratorWords
 from treetop.oracles.registry import listed_oracle, oracle_named
 from treetop.privacy.budget import Budget

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from treetop.oracles.hashing import buckets, premixed
 from treetop.oracles.krr.device import keep_threshold
 from treetop.oracles.olh.device import MAX_BUCKETS, HashFace, bucket_count, bucket_of
-from treetop.oracles.olh.hashing import buckets, premixed
 from treetop.privacy.budget import Budget
 
 VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "olh_hash.json").read_text())

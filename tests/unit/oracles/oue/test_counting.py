@@ -7,11 +7,10 @@ import pytest
 from scipy.stats import binom
 
 from treetop.errors import InvalidInput
-from treetop.oracles.frequency_oracle import NO_KEYS
-from treetop.oracles.oue import kernels
+from treetop.oracles import kernels
+from treetop.oracles.frequency_oracle import NO_KEYS, TAIL
 from treetop.oracles.oue.counting import BitsCounting
 from treetop.oracles.oue.device import flip_threshold
-from treetop.oracles.plausibility import TAIL
 from treetop.oracles.random_words import GeneratorWords
 from treetop.privacy.budget import Budget
 from treetop.privacy.epsilon import Epsilon

@@ -12,15 +12,15 @@ from tests.support.refusals import refused
 from tests.support.report_batches import parities_by_numpy
 
 from treetop.errors import InvalidInput
-from treetop.oracles.frequency_oracle import MAX_REPORTS, NO_KEYS, Columns, Tally
+from treetop.oracles import kernels
+from treetop.oracles.frequency_oracle import MAX_REPORTS, NO_KEYS, TAIL, Columns, Tally
+from treetop.oracles.hashing import mixed_words, outcomes
 from treetop.oracles.krr.counting import SlotCounting
 from treetop.oracles.olh.counting import RARE
-from treetop.oracles.plausibility import TAIL
 from treetop.oracles.random_words import GeneratorWords
 from treetop.oracles.registry import listed_oracle, oracle_named
-from treetop.oracles.walsh import counting, kernels
+from treetop.oracles.walsh import counting
 from treetop.oracles.walsh.counting import ParityCounting, affinely_independent, supported_pairs
-from treetop.oracles.walsh.hashing import mixed_words, outcomes
 from treetop.oracles.walsh.spectrum import Spectrum, names_above, transform
 from treetop.privacy.epsilon import Epsilon
 
@@ -177,9 +177,9 @@ def test_the_text_of_the_loops_does_what_they_do() -> None:
 
 def test_the_text_of_the_pairs_does_what_they_do(monkeypatch: pytest.MonkeyPatch) -> None:
     columns, keys, support = random_reports(20, 8), names(4), np.zeros(16, dtype=np.uint32)
-    counted: Any = njit(lambda number: kernels.ones(number))  # noqa: PLW0108  an intrinsic is no function
+    counted: Any = njit(lambda number: kernels.set_bits(number))  # noqa: PLW0108  an intrinsic is no function
     assert [counted(np.uint64(number)) for number in (0, 7, 2**64 - 1)] == [0, 3, 64]
-    monkeypatch.setattr(kernels, "ones", np.bitwise_count)
+    monkeypatch.setattr(kernels, "set_bits", np.bitwise_count)
     kernels.add_pairs.py_func(columns[0], columns[1], 3, keys, np.empty_like(keys), support)
     np.testing.assert_array_equal(support, parities_by_numpy(columns, keys, 8))
 

@@ -13,10 +13,10 @@ from treetop.audit.scripted_entropy import CountingEntropy
 from treetop.errors import InvalidInput, PeerViolation
 from treetop.federation.wire.report_batches import Envelope, decoded_batch, encoded_batch
 from treetop.oracles.hashed_reports import HashedReport, mixed_words
+from treetop.oracles.hashing import chunk_keys, outcomes
+from treetop.oracles.hashing import mixed_words as words_of_many
 from treetop.oracles.registry import find_oracle
 from treetop.oracles.walsh.device import ParityFace, chunk_key, keep_threshold, no_name, parity_count
-from treetop.oracles.walsh.hashing import chunk_keys, outcomes
-from treetop.oracles.walsh.hashing import mixed_words as words_of_many
 from treetop.privacy.budget import Budget
 from treetop.trie.user_groups import Group
 

@@ -37,7 +37,7 @@ from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.refusals import decoded_refusals
 from treetop.federation.wire.report_batches import decoded_batch
 from treetop.federation.wire.uploads import ReportStatus
-from treetop.oracles.set_question import SetQuestion
+from treetop.oracles.set_reports import SetQuestion
 from treetop.privacy.budget import Budget
 from treetop.services.fleet import runs
 from treetop.services.fleet.fleet import Fleet, FleetPlan

@@ -9,7 +9,7 @@ from treetop.datasets.loading import as_federation
 from treetop.errors import InvalidInput
 from treetop.federation.server.planning import planned_task
 from treetop.federation.wire.item_lists import ItemList
-from treetop.oracles.set_question import SetQuestion
+from treetop.oracles.set_reports import SetQuestion
 from treetop.query.local_federation import opened_folder
 from treetop.services.local.folder import FederationFolder, LocalOptions, checked_same
 from treetop.services.local.processes import free_ports

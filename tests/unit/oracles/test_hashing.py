@@ -3,9 +3,9 @@ from pathlib import Path
 
 import numpy as np
 
-from treetop.oracles.olh.hashing import buckets, premixed
+from treetop.oracles.hashing import buckets, premixed
 
-VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "olh_hash.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "olh_hash.json").read_text())
 MASK = 2**32 - 1
 
 

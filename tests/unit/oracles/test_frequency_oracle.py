@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from treetop.oracles.plausibility import binomial, max_of, own_and_others
+from treetop.oracles.frequency_oracle import binomial, max_of, own_and_others
 
 
 @pytest.mark.parametrize(("p", "others", "q"), [(0.5, 0, 0.1), (0.5, 40, 0.018), (0.9, 3, 0.25), (0.5, 5000, 0.3)])

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from numba import njit, types
 
-from treetop.oracles.compiling import HOST
-from treetop.oracles.olh import kernels
+from treetop.oracles import kernels
+from treetop.oracles.kernels import HOST
 
 SMALL = """
 import numpy as np
