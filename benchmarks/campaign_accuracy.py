@@ -12,8 +12,7 @@ import numpy as np
 
 from benchmarks.histograms import FOLDER, histogram, missing
 from treetop.datasets.federation import Federation, PartyItems
-from treetop.evaluation.campaign_runs import DESIGNS, SEEDED, Calendar
-from treetop.evaluation.campaigns import CampaignExperiment, CampaignRow
+from treetop.evaluation.campaigns import DESIGNS, SEEDED, Calendar, CampaignExperiment, CampaignRow
 from treetop.evaluation.evaluate import Given
 from treetop.evaluation.grid import Grid, cells_of
 

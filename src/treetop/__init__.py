@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from treetop.datasets.synthetic import synthetic
     from treetop.encoding.item_codecs import ItemCodec as Encoding
     from treetop.errors import InvalidInput, TreetopError, TreetopWarning
-    from treetop.evaluation.evaluate import evaluate
-    from treetop.evaluation.results import Evaluation
+    from treetop.evaluation.evaluate import Evaluation, evaluate
     from treetop.mechanisms.protocol import Mechanism
     from treetop.oracles.protocol import Oracle
     from treetop.planning.plan import Plan, plan
@@ -49,7 +48,7 @@ __all__ = [
 _HOMES = {
     "Answer": "treetop.answers.answer",
     "Encoding": "treetop.encoding.item_codecs:ItemCodec",
-    "Evaluation": "treetop.evaluation.results",
+    "Evaluation": "treetop.evaluation.evaluate",
     "Federation": "treetop.datasets.federation",
     "InvalidInput": "treetop.errors",
     "Mechanism": "treetop.mechanisms.protocol",

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import treetop
 from treetop.errors import InvalidInput
-from treetop.evaluation.results import Evaluation
+from treetop.evaluation.evaluate import Evaluation
 from treetop.reproduction.cell_journal import RunSettings
 from treetop.reproduction.report import write_report
 from treetop.reproduction.run import Reproducer

@@ -12,9 +12,8 @@ from treetop.cli.output import PLAIN_FORMATS, PlainOutputFile, checked_target, d
 from treetop.cli.rendering import evaluation_table, fitted
 from treetop.cli.screen import Json, out, progress_bar
 from treetop.datasets.synthetic import synthetic
-from treetop.evaluation.evaluate import Experiment
+from treetop.evaluation.evaluate import MEANINGS, Evaluation, Experiment
 from treetop.evaluation.grid import cells_of
-from treetop.evaluation.results import MEANINGS, Evaluation
 from treetop.mechanisms.defaults import DEFAULT_EPSILON, DEFAULT_K
 from treetop.mechanisms.registry import OWN
 from treetop.mechanisms.strategy import Question

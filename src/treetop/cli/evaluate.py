@@ -31,11 +31,9 @@ from treetop.cli.screen import Json, note, out, print_json, progress_bar, readin
 from treetop.datasets.item_lists import load_catalogue, word_list_of
 from treetop.datasets.loading import federation_named
 from treetop.datasets.table_files.options import ReadOptions
-from treetop.evaluation.campaign_runs import WEEKS, Calendar
-from treetop.evaluation.campaigns import SEEDABLE, CampaignEvaluation, CampaignExperiment, CampaignRow
-from treetop.evaluation.evaluate import Experiment, Given, default_mechanisms
+from treetop.evaluation.campaigns import SEEDABLE, WEEKS, Calendar, CampaignEvaluation, CampaignExperiment, CampaignRow
+from treetop.evaluation.evaluate import MEANINGS, Evaluation, Experiment, Given, Row, default_mechanisms
 from treetop.evaluation.grid import VARIANTS, Grid, cells_of
-from treetop.evaluation.results import MEANINGS, Evaluation, Row
 from treetop.mechanisms.defaults import DEFAULT_BUDGET, DEFAULT_K
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.oracles.registry import AUTO, oracle_names

@@ -12,7 +12,7 @@ from treetop.answers.answer import MARKS, SIMULATED, SIMULATION, Answer
 from treetop.cli.output import deliver
 from treetop.cli.screen import note, out, plain
 from treetop.evaluation.campaigns import CampaignRow
-from treetop.evaluation.results import Row
+from treetop.evaluation.evaluate import Row
 from treetop.federation.device.ledger import Caps
 from treetop.metrics.noise_advice import Advice
 from treetop.privacy.epsilon import Epsilon

@@ -1,29 +1,148 @@
-"""A grid of simulated runs, averaged: `treetop.evaluate`."""
+"""A grid of simulated runs, averaged: `treetop.evaluate`.
+
+From the outside in: `evaluate` builds cells and what they are given, an `Experiment` prepares their populations and
+runs them, and an `Evaluation` holds rows of means with standard errors.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
+from treetop.answers.result_files import html_table, html_text, write_result
 from treetop.datasets.federation import Federation
 from treetop.datasets.item_lists import Words, catalogue_of, word_list_of
 from treetop.datasets.loading import as_federation
 from treetop.encoding.item_codecs import Hashed, ItemCatalogue, ItemCodec
 from treetop.errors import InvalidInput
-from treetop.evaluation.execute import Progress, execute_cells
-from treetop.evaluation.grid import KNOWN, LISTED, SPELT, Cell, Grid, cells_of
-from treetop.evaluation.results import Evaluation, Row, row_of
+from treetop.evaluation.grid import KNOWN, LISTED, SPELT, Cell, Grid, Progress, cells_of, execute_cells
+from treetop.extras import needed_for
 from treetop.mechanisms.defaults import DEFAULT_EPSILON, DEFAULT_K
 from treetop.mechanisms.panorama.parameters import MAX_CODE_BITS
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.mechanisms.strategy import Question, check_takes_sets
 from treetop.oracles.registry import AUTO
-from treetop.query.find import checked_seed, warn_of
+from treetop.query.find import Score, checked_seed, warn_of
 from treetop.query.preparation import Populations, Prepared, prepared
 from treetop.query.sets import settled_sets, whole_items
 from treetop.simulation.population import Population
 from treetop.wording import Note
+
+MEANINGS = (
+    "F1: how well the k items found match the true top k, 1 at best. NCR: the same, the most popular weighing most. "
+    "recall: the share of the true top k that is in a party's own top k, on average; where parties are unlike each "
+    "other it is low, however good the common answer is. kbit up: what a party sends. ms: time of one run."
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell: means over its repetitions, with standard errors from two repetitions on."""
+
+    data: str
+    mechanism: str
+    oracle: str
+    encoding: str
+    epsilon: float
+    k: int
+    levels: int
+    repeats: int
+    f1: float
+    f1_se: float | None
+    ncr: float
+    ncr_se: float | None
+    local_recall: float
+    uplink_bits: float
+    seconds: float
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Return the row as people read it: mechanism, oracle, epsilon, k, F1, NCR, recall, kilobits, milliseconds."""
+        f1, ncr = (
+            f"{mean:.3f}" if error is None else f"{mean:.3f} ± {error:.3f}"
+            for mean, error in ((self.f1, self.f1_se), (self.ncr, self.ncr_se))
+        )
+        costs = (f"{self.local_recall:.3f}", f"{self.uplink_bits / 1000:.1f}", f"{self.seconds * 1000:.0f}")
+        return (self.mechanism, self.oracle, f"{self.epsilon:g}", str(self.k), f1, ncr, *costs)
+
+
+def row_of(population: Population, cell: Cell, scores: Sequence[Score]) -> Row:
+    """Average the repetitions of a cell."""
+    return Row(
+        data=population.federation.name,
+        mechanism=cell.name,
+        oracle=cell.parameters.oracle_name,
+        encoding=population.codec.name,
+        epsilon=float(cell.parameters.epsilon),
+        k=cell.parameters.k,
+        levels=len(cell.mechanism.levels(cell.parameters)),
+        repeats=len(scores),
+        f1=mean([score.f1 for score in scores]),
+        f1_se=standard_error([score.f1 for score in scores]),
+        ncr=mean([score.ncr for score in scores]),
+        ncr_se=standard_error([score.ncr for score in scores]),
+        local_recall=mean([score.local_recall for score in scores]),
+        uplink_bits=mean([score.uplink_bits for score in scores]),
+        seconds=mean([score.seconds for score in scores]),
+    )
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean of some repetitions."""
+    return float(np.mean(values))
+
+
+def standard_error(values: Sequence[float]) -> float | None:
+    """Return the standard error of the mean of some repetitions; None for a single one."""
+    return float(np.std(values, ddof=1)) / sqrt(len(values)) if len(values) > 1 else None
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation:
+    """The rows of a grid in its order, notes for their reader, and the seed that reproduces them."""
+
+    rows: tuple[Row, ...]
+    notes: tuple[Note, ...]
+    seed: int
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Return the rows as a pyarrow table with the seed in its metadata."""
+        kinds: dict[Any, Any] = {str: pa.string(), int: pa.int64(), float: pa.float64(), float | None: pa.float64()}
+        columns = [(field.name, kinds[field.type]) for field in fields(Row)]
+        return pa.Table.from_pylist(self.to_json(), schema=pa.schema(columns, metadata={"seed": str(self.seed)}))
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Return the rows as `treetop evaluate --json` prints them."""
+        return [asdict(row) for row in self.rows]
+
+    def to_pandas(self) -> Any:
+        """Return the rows as a pandas DataFrame; needs the extra `pandas`."""
+        with needed_for("a DataFrame", "pandas"):
+            return self.table.to_pandas()
+
+    def write(self, path: str | Path) -> None:
+        """Write the rows to .parquet, .csv, .json or .html, whole or not at all."""
+        write_result(path, self.table, self.to_json(), self._repr_html_())
+
+    def _repr_html_(self) -> str:
+        """Return the rows as notebooks show them."""
+        names = ["mechanism", "oracle", "ε", "k", "F1", "NCR", "recall", "kbit up", "ms"]
+        rows = [[html_text(cell) for cell in row.cells] for row in self.rows]
+        repeats = self.rows[0].repeats if self.rows else 0
+        title = f"Means of {repeats} runs ± standard error, seed {self.seed}"
+        return html_table(title, names, rows, 2, [MEANINGS, *(note.text for note in self.notes)])
+
+    def __repr__(self) -> str:
+        best = max(self.rows, key=lambda row: row.f1, default=None)
+        found = "" if best is None else f"; best F1 {best.f1:.2f} by {best.mechanism}"
+        return f"Evaluation({len(self.rows)} rows, seed {self.seed}{found})"
 
 
 @dataclass(frozen=True)
@@ -38,7 +157,7 @@ class Given:
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def question(self, cell: Cell, federation: Federation, others: tuple[Mechanism[Any], ...]) -> Question:
-        """Return what a cell asks; a variant of Panorama overrules what was given."""
+        """Return the question of a cell; a variant of Panorama overrides the lists that were given."""
         parameters = cell.parameters
         asked = Question(
             parameters.k,
@@ -56,7 +175,12 @@ class Given:
             asked,
             mechanism=cell.mechanism.name,
             encoding=self.encoding if self.encoding == Hashed.name else None,
-            settings={name: value for name, value in asked.settings.items() if not self._is_of_a_trie(name, cell)},
+            # A trie searches codes that are longer than Panorama can count: their length is none of its settings.
+            settings={
+                name: value
+                for name, value in asked.settings.items()
+                if name != "bits" or cell.parameters.bits <= MAX_CODE_BITS
+            },
         )
         if cell.variant == KNOWN or (self.catalogue is not None and not cell.variant):
             everything = ItemCatalogue(tuple(federation.items), source="all items of the data")
@@ -67,11 +191,6 @@ class Given:
             raise InvalidInput("variant_needs_word_list")
         texts = False if cell.variant == LISTED else self.text_recovery
         return replace(named, word_list=self.word_list, text_recovery=texts)
-
-    @staticmethod
-    def _is_of_a_trie(name: str, cell: Cell) -> bool:
-        """Return whether a setting is the length of codes that are searched, too long for names."""
-        return name == "bits" and cell.parameters.bits > MAX_CODE_BITS
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +212,7 @@ class Experiment:
         seed: int | None,
         simulator: str = "exact",
     ) -> "Experiment":
-        """Check what was asked for, and encode the data, once for all cells that name items alike."""
+        """Check the request, and encode the data once for all cells that name items alike."""
         grid = Grid(cells, repeats, checked_seed(seed), simulator)
         names_items = any(cell.mechanism.reports_names for cell in cells)
         if not names_items and (given.catalogue or given.word_list or given.text_recovery is not None):
@@ -121,23 +240,22 @@ class Experiment:
             yield index, row_of(self.populations[index], self.grid.cells[index], scores)
 
     def evaluation(self, rows: Mapping[int, Row]) -> Evaluation:
-        """Return rows in the order of the grid, however they were finished."""
+        """Return rows in the order of the grid, in whatever order they were finished."""
         return Evaluation(tuple(rows[index] for index in sorted(rows)), self.notes, self.grid.seed)
 
 
 def _named_alike(cell: Cell) -> tuple[str, int]:
-    """Return what cells must share to have one population."""
+    """Return the key under which cells share one population."""
     return cell.name, cell.parameters.bits
 
 
 def _fitted(cell: Cell, ready: Prepared) -> Cell:
-    """Return a cell of Panorama with its lists, and with names of the length that the items need."""
+    """Return a cell of Panorama with its lists, and with codes of the length that the items need."""
     if not cell.mechanism.reports_names:
         return cell
-    k = cell.parameters.k
-    epsilon = cell.parameters.epsilon
-    oracle = cell.parameters.oracle
-    parameters = replace(ready.parameters, k=k, epsilon=epsilon, oracle=oracle)
+    given = cell.parameters
+    # Cells share what was prepared for the first of them, but not its k, epsilon and oracle.
+    parameters = replace(ready.parameters, k=given.k, epsilon=given.epsilon, oracle=given.oracle)
     return replace(cell, mechanism=ready.mechanism, parameters=parameters)
 
 
@@ -152,10 +270,9 @@ def _unasked(cells: Iterable[Cell]) -> tuple[Note, ...]:
 
 def default_mechanisms(federation: Federation) -> tuple[str, ...]:
     """Return all mechanisms, or, where users hold sets, those that take them."""
-    known = MECHANISMS.items()
     return tuple(
         name
-        for name, mechanism in known
+        for name, mechanism in MECHANISMS.items()
         if not federation.holds_sets or "items_per_user" in mechanism.parameters.settings()
     )
 

@@ -1,12 +1,26 @@
-"""The cells of an experiment: every mechanism, oracle, epsilon and k asked for."""
+"""The cells of an experiment, and running them: in this process, in several or on a Dask cluster.
 
-from collections.abc import Iterable, Mapping, Sequence
+The numbers are the same wherever a cell is run, because each repetition has its own stream of the seed.
+"""
+
+import multiprocessing
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
+from multiprocessing.connection import wait
+from multiprocessing.reduction import ForkingPickler
+from os import _exit
 from typing import Any, TypeVar
 
 from treetop.encoding.item_codecs import ItemCodec
 from treetop.errors import InvalidInput, UnknownName
+from treetop.extras import needed_for
 from treetop.mechanisms.defaults import DEFAULT_EPSILON, DEFAULT_K
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
@@ -14,15 +28,27 @@ from treetop.mechanisms.registry import MECHANISMS, mechanism_named, parameters_
 from treetop.oracles.name_reports import counts_every_name
 from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import AUTO, find_oracle
+from treetop.query.find import Score, score
+from treetop.simulation.population import Population
+from treetop.simulation.run import run
 
 LISTED = "list"
+"""The variant of Panorama that reads names from the word list alone."""
 SPELT = "texts"
+"""The variant that reads texts alone."""
 KNOWN = "catalogue"
+"""The variant that is given all items: the limit of what the others can reach."""
 VARIANTS = (LISTED, SPELT, KNOWN)
-"""Of Panorama, beside what `find` would do: the word list alone, texts alone, and the limit, a known catalogue."""
+"""Of Panorama, beside what `find` would do."""
 BEFORE_VARIANT = ":"
+RUNS_AT_ONCE = 5
+"""Repetitions in one job: workers share a cell, and progress is reported after each job."""
 
 Value = TypeVar("Value")
+Job = TypeVar("Job")
+Done = TypeVar("Done")
+Progress = Callable[[int], None]
+"""Called with the number of runs that were finished since the last call."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +61,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """Return what is run: `canopy`, or `panorama:texts`."""
+        """Return the name that rows show: `canopy`, or `panorama:texts`."""
         return BEFORE_VARIANT.join(filter(None, (self.mechanism.name, self.variant)))
 
 
@@ -54,7 +80,7 @@ class Grid:
 
     @property
     def runs(self) -> int:
-        """Return how many runs there are in all."""
+        """Return the number of runs of all cells."""
         return len(self.cells) * self.repeats
 
 
@@ -67,7 +93,7 @@ def cells_of(
     *,
     encoding: str | ItemCodec | None = None,
 ) -> tuple[Cell, ...]:
-    """Return the cells of a full grid, each validated; Panorama is left out where an oracle cannot count every name.
+    """Return the cells of a full grid, each validated, without Panorama where an oracle cannot count every name.
 
     A name may be followed by a variant: `panorama:list`, `panorama:texts`, `panorama:catalogue`.
     """
@@ -83,20 +109,15 @@ def cells_of(
             variant,
         )
         for (mechanism, variant), oracle, epsilon, k in grid
-        if not mechanism.reports_names or variant == KNOWN or _counts_names(oracle)
+        if not mechanism.reports_names or variant == KNOWN or oracle == AUTO or counts_every_name(find_oracle(oracle))
     )
     if not cells:
-        found = ", ".join(str(oracle) for oracle in oracles)
-        raise InvalidInput("panorama_oracle", found=found)
+        raise InvalidInput("panorama_oracle", found=", ".join(str(oracle) for oracle in oracles))
     return cells
 
 
-def _counts_names(oracle: str | Oracle) -> bool:
-    return oracle == AUTO or counts_every_name(find_oracle(oracle))
-
-
 def _variant_of(mechanism: str | Mechanism[Any]) -> tuple[Mechanism[Any], str]:
-    """Return the mechanism of `panorama:texts`, and what it is to do; for an object, and without a colon, nothing."""
+    """Return the mechanism and the variant of a name such as `panorama:texts`; the variant may be empty."""
     if not isinstance(mechanism, str) or BEFORE_VARIANT not in mechanism:
         return mechanism_named(mechanism), ""
     name, _, variant = mechanism.partition(BEFORE_VARIANT)
@@ -113,3 +134,129 @@ def _distinct(what: str, values: Iterable[Value]) -> tuple[Value, ...]:
         names = ", ".join(str(getattr(value, "name", value)) for value in listed)
         raise InvalidInput("grid_values", what=what, names=names)
     return listed
+
+
+def execute_cells(
+    populations: Sequence[Population],
+    grid: Grid,
+    workers: int = 1,
+    progress: Progress = lambda _: None,
+    dask: str | None = None,
+) -> Iterator[tuple[int, list[Score]]]:
+    """Yield the index of every cell and its scores in order, as soon as all its repetitions are done.
+
+    Every cell has its population; several may share one. `dask` is the address of a scheduler whose workers run them.
+    """
+    for cell, population in zip(grid.cells, populations, strict=True):
+        population.check_k(cell.parameters.k)
+    blocks = (
+        (index, range(first, min(first + RUNS_AT_ONCE, grid.repeats)))
+        for index in range(len(grid.cells))
+        for first in range(0, grid.repeats, RUNS_AT_ONCE)
+    )
+    waiting: dict[int, dict[int, Score]] = {index: {} for index in range(len(grid.cells))}
+    for (index, _), scores in finished_jobs(partial(run_some, populations, grid), blocks, workers, dask):
+        waiting[index].update(scores)
+        progress(len(scores))
+        if len(waiting[index]) == grid.repeats:
+            yield index, [waiting[index][repetition] for repetition in range(grid.repeats)]
+
+
+def run_some(populations: Sequence[Population], grid: Grid, block: tuple[int, range]) -> dict[int, Score]:
+    """Run some repetitions of one cell; repetition r draws from the same stream of the seed in every process."""
+    index, repetitions = block
+    mechanism = grid.cells[index].mechanism
+    parameters = grid.cells[index].parameters
+    population = populations[index]
+    scores = {}
+    for number in repetitions:
+        outcome = run(mechanism, parameters, population, seed=grid.seed, repetition=number, simulator=grid.simulator)
+        scores[number] = score(outcome, population, parameters.k)
+    return scores
+
+
+def finished_jobs(
+    work: Callable[[Job], Done], jobs: Iterable[Job], workers: int, dask: str | None = None
+) -> Iterator[tuple[Job, Done]]:
+    """Yield every job with its result: in order in this process, or as they are finished in several."""
+    if workers < 1:
+        raise InvalidInput("workers_invalid", workers=workers)
+    if dask is not None:
+        return _on_cluster(work, jobs, dask)
+    if workers == 1:
+        return ((job, work(job)) for job in jobs)
+    return in_processes(work, jobs, workers)
+
+
+def in_processes(work: Callable[[Job], Done], jobs: Iterable[Job], workers: int) -> Iterator[tuple[Job, Done]]:
+    """Run the jobs in fresh processes, which end with this generator, however it ends."""
+    # Not fork, which copies locks that other threads hold, and nobody releases them in the child.
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, spawn, initializer=_begin_worker, initargs=(work,))
+    try:
+        with _not_run_again(work):
+            futures: dict[Future[Done], Job] = {pool.submit(_work, job): job for job in jobs}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    except BaseException:
+        # Ctrl-C as well: shutting the pool down would wait for the runs that are under way.
+        for child in multiprocessing.active_children():
+            child.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _not_run_again(sent: object) -> Iterator[None]:
+    """Start fresh processes without the main program, unless it defines something that they are sent.
+
+    They would import it again, and a program or notebook without a `__main__` guard would start itself once more.
+    """
+    main = sys.modules["__main__"]
+    if b"__main__" in bytes(ForkingPickler.dumps(sent)):
+        yield
+        return
+    known = {name: getattr(main, name) for name in ("__spec__", "__file__") if hasattr(main, name)}
+    try:
+        for name in known:
+            setattr(main, name, None)
+        yield
+    finally:
+        for name, value in known.items():
+            setattr(main, name, value)
+
+
+def _on_cluster(work: Callable[[Job], Done], jobs: Iterable[Job], scheduler: str) -> Iterator[tuple[Job, Done]]:
+    """Run the jobs on the workers of a Dask cluster."""
+    with needed_for("a Dask cluster", "dask"):
+        from treetop.adapters.dask.cluster import cluster_at, finished  # noqa: PLC0415  an extra of its own
+    with cluster_at(scheduler) as client:
+        yield from finished(client, _done, work, jobs)
+
+
+def _done(job: Job, work: Callable[[Job], Done]) -> Done:
+    return work(job)
+
+
+_given: Callable[[Any], Any]
+
+
+def _begin_worker(work: Callable[[Any], Any]) -> None:
+    """Run once in a worker: keep the work that all its jobs share, and exit when the parent does."""
+    global _given  # noqa: PLW0603  a worker process serves one experiment only
+    _given = work
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a worker without a traceback of its own
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+
+
+def _exit_with_parent() -> None:
+    """Exit as soon as the parent is gone, even if it was killed and could end nobody."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        _exit(1)
+
+
+def _work(job: Any) -> Any:
+    return _given(job)

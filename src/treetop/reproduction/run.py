@@ -7,8 +7,7 @@ from pathlib import Path
 
 from treetop.datasets.paper_federations import Provenance
 from treetop.evaluation.evaluate import Experiment, Given
-from treetop.evaluation.execute import execute_cells
-from treetop.evaluation.grid import Grid
+from treetop.evaluation.grid import Grid, execute_cells
 from treetop.query.find import Score
 from treetop.reproduction.cell_journal import RunSettings, key_of, open_folder
 from treetop.reproduction.federation_variants import FederationFacts, FederationVariants

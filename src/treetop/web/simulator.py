@@ -25,9 +25,8 @@ from treetop.adapters.system.telemetry import StructuredLog
 from treetop.answers.answer import Answer
 from treetop.datasets.federation import Federation
 from treetop.errors import InvalidInput, TreetopError
-from treetop.evaluation.evaluate import Experiment, Given
+from treetop.evaluation.evaluate import Experiment, Given, Row
 from treetop.evaluation.grid import cells_of
-from treetop.evaluation.results import Row
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.mechanisms.strategy import ItemsAhead, Question, choose
 from treetop.oracles.set_reports import DEFAULT_ITEMS

@@ -32,7 +32,7 @@ from treetop.cli.main import main
 from treetop.cli.rendering import evaluation_table, show
 from treetop.cli.screen import Description, err, note, out, print_json, progress_bar, waiting
 from treetop.errors import InvalidInput, QueryFailed
-from treetop.evaluation.results import Evaluation, Row
+from treetop.evaluation.evaluate import Evaluation, Row
 from treetop.federation.device.ledger import Caps
 from treetop.federation.device.ledger_entries import LedgerEntry
 from treetop.federation.documents import canonical_json

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from treetop.cli.plan import whole_number
 from treetop.cli.rendering import evaluation_table
 from treetop.errors import InvalidInput
-from treetop.evaluation.results import Row
+from treetop.evaluation.evaluate import Row
 
 RUNNER = CliRunner(env={"COLUMNS": "120"})
 

@@ -17,7 +17,7 @@ from treetop.answers.parts import AnswerItem
 from treetop.cli import screen
 from treetop.cli.rendering import evaluation_table, fitted, share, show
 from treetop.cli.screen import out, plain, reading_bar
-from treetop.evaluation.results import Row
+from treetop.evaluation.evaluate import Row
 from treetop.metrics.noise_advice import Advice
 
 Capture = pytest.CaptureFixture[str]

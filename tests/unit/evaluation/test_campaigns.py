@@ -12,9 +12,17 @@ import pytest
 from treetop.datasets.federation import Federation, federation_from_mapping
 from treetop.encoding.item_codecs import ItemCatalogue
 from treetop.errors import InvalidInput
-from treetop.evaluation import campaign_runs
-from treetop.evaluation.campaign_runs import DESIGNS, EVERYBODY, ROTATION, SEEDED, Calendar, run_campaign
-from treetop.evaluation.campaigns import CampaignEvaluation, CampaignExperiment
+from treetop.evaluation import campaigns
+from treetop.evaluation.campaigns import (
+    DESIGNS,
+    EVERYBODY,
+    ROTATION,
+    SEEDED,
+    Calendar,
+    CampaignEvaluation,
+    CampaignExperiment,
+    run_campaign,
+)
 from treetop.evaluation.evaluate import Given
 from treetop.evaluation.grid import Grid, cells_of
 from treetop.mechanisms.strategy import Question
@@ -51,7 +59,7 @@ def test_everybody_pays_by_the_week_and_rotation_once_a_cycle(monkeypatch: pytes
         asked.append((float(parameters.epsilon), population.roster.all_users, bool(parameters.seeds)))
         return run(mechanism, parameters, population, **rest)
 
-    monkeypatch.setattr(campaign_runs, "run", watched)
+    monkeypatch.setattr(campaigns, "run", watched)
     everybody = data().users
     run_campaign(data(), Question(3, 4.0, "canopy"), CALENDAR, DESIGNS, seed=1, repetition=0)
     weeks = [asked[3 * week : 3 * week + 3] for week in range(4)]
@@ -72,7 +80,7 @@ def test_scores_are_against_everybody_of_the_week(monkeypatch: pytest.MonkeyPatc
         truths.append(population.roster.all_users)
         return score(outcome, population, k)
 
-    monkeypatch.setattr(campaign_runs, "score", watched)
+    monkeypatch.setattr(campaigns, "score", watched)
     run_campaign(data(), Question(3, 4.0, "canopy"), CALENDAR, [ROTATION], seed=1, repetition=0)
     assert truths == [data().users] * 4
 

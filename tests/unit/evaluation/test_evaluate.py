@@ -13,10 +13,8 @@ import treetop
 from treetop.answers.result_files import checked_output
 from treetop.encoding.item_codecs import Ids
 from treetop.errors import InvalidInput, TreetopWarning, UnknownName
-from treetop.evaluation.evaluate import Experiment
-from treetop.evaluation.execute import execute_cells, run_some
-from treetop.evaluation.grid import Grid, cells_of
-from treetop.evaluation.results import Evaluation
+from treetop.evaluation.evaluate import Evaluation, Experiment
+from treetop.evaluation.grid import Grid, cells_of, execute_cells, run_some
 from treetop.mechanisms.gtf import Gtf
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.wording import Note
