@@ -23,6 +23,7 @@ from treetop.planning.plan import (
     Plan,
     PlanRow,
     checked_plot,
+    draw_plan,
     written_share,
 )
 from treetop.planning.plan import plan as plan_query
@@ -132,8 +133,6 @@ def plan(
     )
     deliver(planned.to_json(), lambda: _show(planned, central_epsilon), json_only=json, output=written, result=planned)
     if target is not None:
-        from treetop.planning.plot import draw_plan  # noqa: PLC0415  matplotlib is an extra
-
         figure = draw_plan(planned)
 
         def draw(path: Path) -> None:

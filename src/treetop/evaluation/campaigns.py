@@ -211,7 +211,7 @@ class CampaignExperiment:
         calendar = self.calendar
         epsilon = float(cell.parameters.epsilon)
         weeks = [[each.f1[design][week] for each in runs] for week in range(calendar.weeks)]
-        # Nothing seeds the first week: designs are compared from the second one on (docs/explanation/campaign_figures.md).
+        # Nothing seeds the first week, so campaign_figures.md compares designs from the second one on.
         later = [mean(each.f1[design][1:]) for each in runs]
         weekly = epsilon / calendar.cycle if design == EVERYBODY else epsilon
         cycles = -(-calendar.weeks // calendar.cycle)

@@ -1,7 +1,7 @@
 """What a campaign could find every week, and how long devices would answer it: `treetop plan --campaign`.
 
-A campaign of T weeks in cycles of W has T / W cycles. Everybody answers in one week of each, so a report may cost the
-lifetime epsilon divided by the cycles, and one in W users answers a week. W = 1 is everybody every week.
+A campaign of T weeks in cycles of W has T / W cycles. Each user answers in one week of each cycle, so a report may cost
+the lifetime epsilon divided by the number of cycles, and one in W users answers a week. With W = 1 all answer weekly.
 """
 
 from collections.abc import Sequence
@@ -27,11 +27,11 @@ class Shipped:
     """What devices allow whose owners changed nothing."""
 
     epsilon: float
-    """The most that a report may cost so that devices answer in all weeks, at most what was asked for."""
+    """The largest epsilon, up to the one asked for, at which devices answer in all weeks."""
     silent_from: int | None
-    """The week from which on no device answers what was asked for; None where they do to the end."""
+    """The first week in which no device answers at the epsilon asked for; None if they answer to the end."""
     refused_by: Cap | None
-    """Which cap is reached there."""
+    """The cap that is reached there."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def plan_campaign(
     items_per_user: int = 1,
     caps: Caps | None = None,
 ) -> CampaignPlan:
-    """Return what a campaign of so many weeks could find, for every length of a cycle that divides them.
+    """Return what a campaign could find, for every length of a cycle that divides its weeks.
 
     >>> from treetop.planning.campaign import plan_campaign
     >>> [each.cycle for each in plan_campaign([1_000_000], weeks=12).rotations]
@@ -138,12 +138,14 @@ def plan_campaign(
         allowed = min(epsilon, allowed_epsilon(cycle, cycles, caps))
         modes = found(epsilon, answering)
         shipped = Shipped(float(allowed), *(silent or (None, None)))
+        # The same plan, not computed twice, where devices allow what was asked for.
         within = modes if allowed == epsilon else found(allowed, answering)
         rotations.append(Rotation(cycle, cycles, float(epsilon), answering, shipped, modes, within))
     return CampaignPlan(sizes, k, weeks, lifetime, caps, tuple(rotations))
 
 
 def _epsilon(given: float | str | Fraction) -> Fraction:
+    """Return a lifetime epsilon exactly as it was written, so that 0.1 is a tenth."""
     try:
         found = Fraction(str(given)) if isinstance(given, float) else Fraction(given)
     except (ValueError, TypeError, ZeroDivisionError, OverflowError):
@@ -154,17 +156,18 @@ def _epsilon(given: float | str | Fraction) -> Fraction:
 
 
 def begun_in_window(cycle: int, cycles: int, caps: Caps) -> int:
-    """Return how many cycles a device pays for within one window, at most: it pays when a cycle begins."""
+    """Return the most cycles that a device pays for within one window; it pays when a cycle begins."""
+    # A window is half open: a cycle that begins exactly one window after another is outside it, hence the - 1.
     return min(cycles, 1 + (caps.window_seconds - 1) // (cycle * WEEK))
 
 
 def allowed_epsilon(cycle: int, cycles: int, caps: Caps) -> Fraction:
-    """Return the most that a report may cost so that a device answers in every cycle."""
+    """Return the largest epsilon at which a device answers in every cycle."""
     return min(caps.per_task, caps.lifetime / cycles, caps.window / begun_in_window(cycle, cycles, caps))
 
 
 def silence(epsilon: Fraction, cycle: int, cycles: int, caps: Caps) -> tuple[int, Cap] | None:
-    """Return the first week of the first cycle that a device does not pay for, and why not."""
+    """Return the first week of the first cycle that a device does not pay for, and the cap that forbids it."""
     if epsilon > caps.per_task:
         return 1, "task"
     for paid in range(cycles):

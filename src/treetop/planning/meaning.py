@@ -1,4 +1,4 @@
-"""What an epsilon means: odds, 100 people, what others use, and what is weak."""
+"""What an epsilon means, as docs/explanation/epsilon.md derives it: odds, beliefs, 100 people, deployed systems."""
 
 from dataclasses import asdict, dataclass
 from math import exp
@@ -20,7 +20,7 @@ NO_STRENGTH = "next to nothing: a report of a short list is as good as the answe
 
 @dataclass(frozen=True)
 class Deployed:
-    """What somebody else promises."""
+    """The promise of a deployed system."""
 
     who: str
     epsilon: str
@@ -34,7 +34,7 @@ DEPLOYED = (
     Deployed("Apple, new words typed", "16 a day", "local: two reports of 8"),
     Deployed("US Census 2020, redistricting", "19.61 once", "central: an office that sees all answers adds the noise"),
 )
-"""What deployed systems say of themselves; the sources are on docs/explanation/epsilon.md."""
+"""As their operators state it; docs/explanation/epsilon.md has the sources."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,14 @@ class Meaning:
 
     epsilon: float
     odds: float
-    """How much likelier a report may be for one item than for another, at most."""
+    """The most by which a report may be likelier for one item than for another."""
     truthful: int
     """Of 100 people who answer yes or no by randomised response, how many tell the truth."""
     beliefs: tuple[tuple[float, float], ...]
-    """What somebody believed of a person before her report, and may believe after it, at most."""
+    """An observer's belief about a person before her report, and the strongest one after it."""
     strength: str
     per_task: float
-    """What devices accept for one task unless their owner says otherwise."""
+    """The most that devices accept for one task unless their owner changed it."""
     lifetime: float
     """The same for all tasks together."""
     deployed: tuple[Deployed, ...] = DEPLOYED
@@ -61,7 +61,7 @@ class Meaning:
 
 
 def meaning_of(epsilon: float | str) -> Meaning:
-    """Say what an epsilon means.
+    """Return the meaning of an epsilon.
 
     >>> from treetop.planning.meaning import meaning_of
     >>> meaning_of(2).truthful, round(meaning_of(2).odds, 2)
@@ -70,7 +70,9 @@ def meaning_of(epsilon: float | str) -> Meaning:
     known = Epsilon(epsilon)
     odds = exp(known)
     caps = Caps()
+    # Bayes' rule at its worst: the report multiplies the odds of the prior by e^epsilon.
     beliefs = tuple((prior, odds * prior / (odds * prior + 1 - prior)) for prior in PRIORS)
     strength = next((words for limit, words in STRENGTHS if known <= limit), NO_STRENGTH)
+    # Randomised response between yes and no, which is truthful with probability e^epsilon / (1 + e^epsilon).
     truthful = round(PEOPLE * odds / (odds + 1))
     return Meaning(float(known), odds, truthful, beliefs, strength, float(caps.per_task), float(caps.lifetime))

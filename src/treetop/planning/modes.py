@@ -18,9 +18,10 @@ from treetop.trie.significance import MAX_SETS_OF
 from treetop.trie.user_groups import level_weights
 
 READ_SIGNALS = (0.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
+"""Standard deviations by which all reports of a word's chunks together would lift it above the noise."""
 READ_CHANCES = (0.0, 0.02, 0.19, 0.49, 0.85, 0.96, 1.0)
-"""How often a word of 8 characters is read when all reports of its chunks together would lift it that many standard
-deviations above the noise: simulated."""
+"""How often a word of 8 characters is read at each of these signals: simulated, and both ends checked by
+tests/statistical/test_reading_chance.py."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Mode:
     stages: tuple[Stage, ...]
     uplink_bits: int
     texts: Stage | None = None
-    """With texts: everybody who reports a part of one."""
+    """With texts: the users who report a chunk."""
     mechanism: str = Panorama.name
     encodings: tuple[str, ...] = ()
     """Of the questions that a server asks in this mode."""
@@ -40,12 +41,13 @@ class Mode:
     """Shares of users who answer at each level: the groups that reports hide in."""
 
     def central(self, users: int, epsilon: Epsilon, delta: float) -> float:
-        """Return the central epsilon of a party of so many users; whoever is alone at a level hides among nobody."""
+        """Return the central epsilon of a party with that number of users."""
+        # A user who is alone at a level hides among nobody: a group of one gains nothing from shuffling.
         groups = [max(int(users * share), 1) for share in self.levels]
         return central_guarantee(groups, epsilon, delta).epsilon
 
     def found(self, users: Sequence[float], frequency: float) -> float:
-        """Return the probability that an item of that frequency is found, its text read where that is asked for."""
+        """Return the probability that an item of that frequency is found and, with texts, its text is read."""
         return detection_power(self.stages, users, frequency) * self._read(users, frequency)
 
     def marked(self, users: Sequence[float], frequency: float) -> float:
@@ -99,9 +101,10 @@ def _catalogue(parameters: SummedParameters, size: int) -> Mode:
 
 
 def _word_list(parameters: SummedParameters, size: int) -> Mode:
-    """Take an item that is on the list: everybody's report counts for it, and only listed names are its rivals."""
+    """Take an item that is on the list: all reports count for it, and only listed words compete with it."""
     given = _panorama(parameters)
     plan = PanoramaPlan.of(given, size, signed=False, discovers=True, texts=True)
+    # Ranked against the list alone, but marked as more than noise only if it beats all codes that were tested.
     stage = replace(_every_name(given), candidates=size, tested=size + (1 << given.bits))
     bits = plan.expected_bits(given, size, signed=False)
     return Mode("word list", f"hash, one of {size:,} words", (stage,), bits)
@@ -117,11 +120,11 @@ def _ids(parameters: SummedParameters) -> Mode:
 
 
 def _texts(parameters: SummedParameters) -> Mode:
-    """Take an item on no list: it must be among the best of all names, be read, and then everybody counts for it."""
+    """Take an item on no list: its code must be among the best of all, its text be read, and then all reports count."""
     given = _panorama(parameters)
     plan = PanoramaPlan.of(given, 0, signed=False, discovers=True, texts=True)
     every = _every_name(given)
-    rho = given.rho
+    rho = given.rho  # the share of users who report a chunk of their text instead of its code
     best = replace(every, share=1 - rho, going_on=plan.kept)
     named = replace(best, going_on=plan.asked, tau=plan.tau)
     closing = replace(every, candidates=given.k, tested=every.candidates)
@@ -131,15 +134,16 @@ def _texts(parameters: SummedParameters) -> Mode:
 
 
 def _every_name(given: PanoramaParameters) -> Stage:
-    """Rank all 2^b names by everybody's report."""
-    names = 1 << given.bits
-    return Stage(code_oracle(given), EVERYBODY, names, given.k, ZETA, ahead=given.k - 1, sums_above=MAX_SETS_OF)
+    """Rank all 2^b codes by the reports of all users."""
+    codes = 1 << given.bits
+    # The planned item is the last of the k, so k - 1 others are ahead of it.
+    return Stage(code_oracle(given), EVERYBODY, codes, given.k, ZETA, ahead=given.k - 1, sums_above=MAX_SETS_OF)
 
 
 def _canopy(parameters: CanopyParameters, *, shared: bool) -> Mode:
-    """Take a 48-bit code; an item whose beginnings others share is decided at the last level alone."""
+    """Take a 48-bit code; an item whose prefixes others share is decided at the last level alone."""
     plan = CanopyPlan.of(parameters)
-    covered = shared or parameters.items_per_user > 1  # with sets nobody looks at what is uncovered
+    covered = shared or parameters.items_per_user > 1  # with sets the uncovered share is not estimated
     weights = level_weights(plan.L, "adaptive", 0.0 if covered else 1.0)
     sizes = plan.max_candidates
     going_on = [min(plan.kept, size) for size in sizes[:-1]] + [parameters.k]

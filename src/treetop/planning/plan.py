@@ -6,8 +6,9 @@ from importlib import import_module
 from math import ceil, isfinite
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from treetop.answers.result_files import checked_output, html_table, html_text, write_result
@@ -30,17 +31,26 @@ from treetop.privacy.shuffling import (
     usual_delta,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 DEFAULT_CATALOGUE = 10_000
 DEFAULT_WORD_LIST = 50_000
 LARGEST_EPSILON = float(Caps.per_task)
-"""What devices accept for one task."""
+"""The most that devices accept for one task unless their owner changed it."""
 LARGEST_FACTOR = 1e9
+"""Where the search for more users of every party ends."""
 MAX_USERS = 10**12
 """Of a party."""
 MAX_ITEMS = (1 << MAX_CODE_BITS) - 1
-"""Of a catalogue or word list: so many places can be counted at once."""
+"""Of a catalogue or word list: the most indices that can be counted at the same time."""
 PLOT_ENDINGS = (".png", ".svg")
-
+PLOTTED_EPSILONS = {0.5: ("#D55E00", ":"), 1.0: ("#E69F00", "-."), 2.0: ("#0072B2", "-"), 4.0: ("#009E73", "--")}
+"""Okabe and Ito's colours, which colour-blind readers can tell apart, each with another style of line."""
+PLOTTED_MODES = {0: "Catalogue", 1: "Word list", 3: "Texts", 4: "Canopy"}
+"""Titles of panels by the index of a mode."""
+PLOTTED_USERS = (1e3, 1e8)
+PLOTTED_POINTS = 26
 
 MEANINGS = (
     "found: an item that this share of users hold, in every party, is among the k found in 9 of 10 runs, even as the "
@@ -50,7 +60,7 @@ MEANINGS = (
 
 
 def written_share(frequency: float | None) -> str:
-    """Write the smallest share of users that is found: none is, or any."""
+    """Write the smallest share of users that is found; None is never, 0 is always."""
     return "never" if frequency is None else "always" if frequency == 0 else f"{frequency:.3%}"
 
 
@@ -72,9 +82,9 @@ class PlanRow:
     report_bits: int
     """Of the one report of a user."""
     central_epsilon: float
-    """Of the smallest party, towards everybody but itself, if it is honest."""
+    """Of the smallest party, against everybody but itself, if it is honest."""
     epsilon_needed: float | None = None
-    """For the target frequency; None where there is none, or none that devices accept would do; 0 where any does."""
+    """For the target frequency; None without one, or where devices would refuse any that suffices; 0: any does."""
     users_needed: int | None = None
     """In all, at the given epsilon, for the target frequency."""
 
@@ -93,7 +103,7 @@ class Plan:
 
     @property
     def fake_weight(self) -> float:
-        """Return how many users who hold an item one crafted report weighs, where every name is counted."""
+        """Return the number of holders of an item that one crafted report outweighs, where every code is counted."""
         oracle = set_oracle(AUTO, self.parameters.epsilon, self.parameters.items_per_user)
         return fake_weight(oracle.p, oracle.q)
 
@@ -104,7 +114,7 @@ class Plan:
 
     @property
     def title(self) -> str:
-        """Return in one line what is planned."""
+        """Return the plan's question in one line."""
         parties = "1 party" if len(self.users) == 1 else f"{len(self.users)} parties"
         p = self.parameters
         users = "1 user" if self.all_users == 1 else f"{self.all_users:,} users"
@@ -171,12 +181,12 @@ def plan(
     central_epsilon: float | None = None,
     delta: float | None = None,
 ) -> Plan:
-    """Return what every mode could find among that many users of each party, and what it would cost.
+    """Return what every mode could find among the users of each party, and what it would cost.
 
-    With `items_per_user` users hold sets, and a report speaks of so many items at most; a frequency is then the share
-    of users who speak of an item: those who hold it, each weighing min(1, items_per_user / number of her items).
+    With `items_per_user` users hold sets, and a report covers at most that number of items; a frequency is then the
+    share of users whose reports cover an item: its holders, each weighing min(1, items_per_user / number of her items).
     Epsilon is 2 by default; with `trust="party"` it is the one that gives users of the smallest party a
-    `central_epsilon` towards everybody else in Panorama, where reports hide among all of their party's.
+    `central_epsilon` against everybody else in Panorama, where reports hide among all of their party's.
 
     >>> import treetop
     >>> treetop.plan([200_000, 100_000], k=10, epsilon=2).rows[0].mode
@@ -197,6 +207,7 @@ def plan(
     if central is not None:
         refuse_large_delta(central.delta, sum(sizes))
         delta = central.delta
+        # The smallest party hides a report among the fewest others, so its users need the smallest local epsilon.
         local = local_epsilon(
             lambda given: central_guarantee([min(sizes)], given, delta).epsilon, central, Caps().per_task
         )
@@ -217,6 +228,7 @@ def plan(
 
 
 def _is_whole(number: object) -> bool:
+    """Accept 5e4 and numpy's integers as whole numbers, but not True."""
     if isinstance(number, float):
         return number.is_integer()
     return isinstance(number, Integral) and not isinstance(number, bool)
@@ -257,7 +269,7 @@ def _epsilon_for(
 
 
 def _users_for(mode: Mode, users: tuple[int, ...], target: float) -> int | None:
-    """Return the users of all parties together, each party growing or shrinking alike, but to one user at least."""
+    """Return the users that all parties need together, all scaled by one factor, with at least one user each."""
     factor = min_factor(lambda factor: mode.found([n * factor for n in users], target) >= POWER, LARGEST_FACTOR)
     return max(ceil(factor * sum(users)), len(users)) if isfinite(factor) else None
 
@@ -268,3 +280,36 @@ def checked_plot(path: Path) -> Path:
     with needed_for("a plot", "plot"):
         import_module("matplotlib")
     return target
+
+
+def draw_plan(planned: Plan) -> "Figure":
+    """Draw one panel for each mode and one line for each epsilon, with a mark for the plan itself."""
+    from matplotlib.figure import Figure  # noqa: PLC0415  an extra
+    from matplotlib.ticker import FuncFormatter  # noqa: PLC0415
+
+    figure = Figure(figsize=(9, 7), layout="constrained")
+    panels = figure.subplots(2, 2, sharex=True, sharey=True)
+    shares = np.array(planned.users) / planned.all_users
+    numbers = np.geomspace(*PLOTTED_USERS, PLOTTED_POINTS)
+    for axes, (index, title) in zip(panels.flat, PLOTTED_MODES.items(), strict=True):
+        row = planned.rows[index]
+        for epsilon, (colour, line) in PLOTTED_EPSILONS.items():
+            mode = modes_of(replace(planned.parameters, epsilon=Epsilon(epsilon)), planned.lists)[index]
+            found = [detectable(mode, (shares * number).tolist()) for number in numbers]
+            axes.loglog(numbers, found, color=colour, linestyle=line, linewidth=1.8, label=f"ε = {epsilon:g}")
+        if row.found is not None:
+            label = f"this plan, ε = {planned.parameters.epsilon:g}"
+            axes.scatter([planned.all_users], [row.found], color="black", marker="D", s=36, zorder=3, label=label)
+        axes.set_title(f"{title}: {row.what}", loc="left", fontsize=10)
+        axes.set_ylim(3e-5, 1)
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g} %"))
+        axes.grid(True, which="major", color="#DDDDDD", linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+    for axes in panels[1]:
+        axes.set_xlabel("users of all parties together")
+    for axes in panels[:, 0]:
+        axes.set_ylabel("smallest share of users found")
+    panels[0, 0].legend(frameon=False, fontsize=9, loc="lower left")
+    parties = "1 party" if len(planned.users) == 1 else f"{len(planned.users)} parties"
+    figure.suptitle(f"What is found in 9 of 10 runs ({parties}, k = {planned.parameters.k})", fontsize=12)
+    return figure

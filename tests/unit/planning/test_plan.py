@@ -19,8 +19,7 @@ from treetop.metrics.detection_power import (
 )
 from treetop.oracles.registry import set_oracle
 from treetop.planning.modes import Lists, mode_of, modes_of
-from treetop.planning.plan import checked_plot, plan
-from treetop.planning.plot import draw_plan
+from treetop.planning.plan import checked_plot, draw_plan, plan
 from treetop.privacy.epsilon import Epsilon
 
 
