@@ -15,8 +15,8 @@ from tests.support.typescript import Site
 from treetop.adapters.memory.report_store import MemoryReportStore
 from treetop.federation.campaign import WEEK, Campaign, template_of
 from treetop.federation.task import Deadlines
-from treetop.federation.wire.refusals import Refusal
 from treetop.federation.wire.signed_documents import signed_campaign
+from treetop.federation.wire.uploads import Refusal
 
 MOST_VISITORS = 31
 """All of one kind, of two kinds alike: once in 10^9 runs."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from treetop.adapters.sqlite.fleet_ledger import FleetLedger
-from treetop.federation.device.ledger_entries import LedgerContent
+from treetop.federation.device.ledger import LedgerContent
 
 SHARES = {11: 0.4, 22: 0.3, 33: 0.12, 44: 0.08, 55: 0.06, 66: 0.04}
 USERS = 1200

@@ -7,8 +7,7 @@ import pytest
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.errors import BudgetExceeded, LedgerRefused, PromiseBroken
-from treetop.federation.device.ledger import Caps, Ledger
-from treetop.federation.device.ledger_entries import LedgerEntry
+from treetop.federation.device.ledger import Caps, Ledger, LedgerEntry
 from treetop.trie.user_groups import Group
 
 CAPS = Caps(Fraction(2), Fraction(5), window=Fraction(5))

@@ -13,7 +13,6 @@ from treetop.adapters.system.key_files import PinnedKeys, SigningKey
 from treetop.federation.campaign import Campaign
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.refusals import decoded_refusals
 from treetop.federation.wire.report_batches import decoded_batch
 from treetop.federation.wire.signed_documents import (
     Beacon,
@@ -24,7 +23,7 @@ from treetop.federation.wire.signed_documents import (
     signed_campaign,
     signed_task,
 )
-from treetop.federation.wire.uploads import TICKET_BYTES, ReportStatus, TicketKey, decoded_upload
+from treetop.federation.wire.uploads import TICKET_BYTES, ReportStatus, TicketKey, decoded_refusals, decoded_upload
 from treetop.trie.user_groups import Group, Role
 
 KEY = SigningKey(sha256(b"the key of tests").digest())

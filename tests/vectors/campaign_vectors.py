@@ -24,9 +24,8 @@ from treetop.federation.campaign import DAY, WEEK, Campaign, template_of
 from treetop.federation.device.device import Device
 from treetop.federation.device.ledger import Ledger
 from treetop.federation.task import CampaignWeek, Deadlines, DeviceTask, Encoding
-from treetop.federation.wire.refusals import Refusal, encoded_refusals
 from treetop.federation.wire.signed_documents import signed_campaign
-from treetop.federation.wire.uploads import TicketKey
+from treetop.federation.wire.uploads import Refusal, TicketKey, encoded_refusals
 from treetop.privacy.budget import Budget
 
 Vector = dict[str, Any]

@@ -13,8 +13,8 @@ from treetop.federation.campaign import Campaign
 from treetop.federation.device.ledger import Ledger
 from treetop.federation.documents import DocumentRefused
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.refusals import decoded_refusals
 from treetop.federation.wire.signed_documents import checked_campaign
+from treetop.federation.wire.uploads import decoded_refusals
 
 HERE = Path(__file__).parent
 

@@ -6,9 +6,8 @@ from hashlib import blake2b, sha256
 from typing import Protocol
 
 from treetop.federation.ports import Clock
-from treetop.federation.wire.refusals import Refusal
 from treetop.federation.wire.signed_documents import PublishedList
-from treetop.federation.wire.uploads import ReportStatus
+from treetop.federation.wire.uploads import Refusal, ReportStatus
 from treetop.oracles.frequency_oracle import Columns, Keys, Tally
 from treetop.oracles.protocol import Oracle
 from treetop.trie.user_groups import Group, Role

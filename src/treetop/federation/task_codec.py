@@ -1,4 +1,4 @@
-"""How an item becomes the code that a task asks for: run by devices, and by whoever reads an answer."""
+"""How an item becomes the code that a task asks for: run by devices, and to read an answer."""
 
 from collections.abc import Sequence
 
@@ -31,5 +31,5 @@ def steps_of(task: DeviceTask) -> tuple[str, ...]:
 
 
 def needs_list(task: DeviceTask) -> bool:
-    """Return whether a device needs the task's list: an item's code is its place there."""
+    """Return whether a device needs the task's list: an item's code is its index there."""
     return task.reports == "names" and task.encoding.name == ListedItems.name

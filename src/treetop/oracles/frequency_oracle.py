@@ -29,7 +29,7 @@ class Tally:
     """How many reports support each slot; tallies of disjoint reports add up."""
 
     support: Counts
-    """In 64 bits, except for all names of so many bits (`oracles.walsh.spectrum`): there in 32 where they suffice."""
+    """In 64 bits, except in a spectrum of all names (`oracles.walsh.spectrum`): there in 32 where they suffice."""
     reports: int
 
     def __add__(self, other: Self) -> Self:
@@ -58,7 +58,7 @@ class FrequencyOracle(ABC, Generic[Reports]):
     one_slot: ClassVar[bool] = False
     """Whether a report supports one slot only, so that the support of all slots adds up to the reports."""
     screens: ClassVar[bool] = False
-    """Whether reports that honest devices do not send can be told."""
+    """Whether dishonest reports can be detected."""
 
     p: float
     q: float
@@ -145,7 +145,7 @@ class FrequencyOracle(ABC, Generic[Reports]):
 
     @classmethod
     def every_name(cls, bits: int, report_slots: int) -> Any:  # noqa: ARG003
-        """Return where reports are added up for all names of so many bits, if an oracle has such a way."""
+        """Return an empty sum of reports that counts all names of that length, or refuse where there is none."""
         raise InvalidInput("names_not_counted", name=cls.name, bits=bits)
 
     def sample_tally(self, holders: Counts, randomness: Generator) -> Tally:
@@ -172,19 +172,22 @@ class FrequencyOracle(ABC, Generic[Reports]):
         return 0
 
     def beyond_chance(self, surprising: int, reports: int, keys: int) -> int:  # noqa: ARG002
-        """Return the surprising reports of so many if honest devices would hardly send that many, otherwise 0."""
+        """Return the number of surprising reports if honest devices would hardly send that many, otherwise 0."""
         return surprising
 
     def estimate(self, tally: Tally) -> Frequencies:
         """Return unbiased signed frequencies (c / n - q) / (p - q); without reports, nothing is known: zeros."""
         if tally.reports == 0:
             return np.zeros(len(tally.support))
+        # E[c / n] = f p + (1 - f) q for every pure protocol (Wang et al. 2017), solved for f. Never clipped here:
+        # clipped estimates are biased, and sums over parties would add the bias up.
         return (tally.support / tally.reports - self.q) / (self.p - self.q)
 
     def variance(self, frequency: Any, reports: int) -> Any:
         """Return Var[f^] in full: q(1-q) / (n (p-q)^2) + f (1-p-q) / (n (p-q)).
 
-        The paper prints the limit f -> 0, which Eqs. 9 and 10 use.
+        The support c is the sum of Bin(n f, p) and Bin(n (1 - f), q) (Wang et al. 2017). The paper prints the limit
+        f -> 0, which Eqs. 9 and 10 use.
         """
         n = reports
         p = self.p

@@ -1,7 +1,7 @@
 """Reports of names, counted: of whole names all at once, and of the chunks of a text behind its name.
 
 Every device draws what kind of report it sends. Whole names are the first kind; the others are chunks, whose values
-are reported as names of their own (`walsh.device.chunk_key`). Whoever keeps the reports hands them over kind by kind.
+are reported as further names (`walsh.device.chunk_key`). A store of reports hands them over kind by kind.
 """
 
 from collections.abc import Callable, Iterable
@@ -34,8 +34,8 @@ def counts_every_name(oracle: Oracle) -> bool:
 class CountedNameReports:
     """Run by the party: what the reports of its users say of every name there can be.
 
-    The support of all 2^b names is kept from the first time that it is needed, in as few bytes as so many reports
-    need: 34 MB at 24 bits for fewer than 2^16 of them, 67 MB for more. A party waits with it for all the others.
+    The support of all 2^b names is kept from the first time that it is needed, in as few bytes as it fits: at 24 bits,
+    34 MB for fewer than 2^16 reports and 67 MB for more. A party waits with it for all the others.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class CountedNameReports:
         return self._support(0, names.astype(np.uint64))
 
     def above(self, least: int, listed: Codes) -> tuple[Codes, Counts]:
-        """Return all other names that so many reports of whole names support, ascending, and their support."""
+        """Return all other names with at least that support by reports of whole names, ascending, and their support."""
         enough = self._every_name >= least
         enough[listed] = False
         names = np.flatnonzero(enough)

@@ -2,7 +2,7 @@
 
 An oracle asks "which of these d slots holds your value?", the last slot being the dummy for "none of these". The
 device face needs the standard library alone; the counting face (`frequency_oracle.FrequencyOracle`) is loaded only by
-those who simulate or count. Whoever adds an oracle writes these two classes and one `Oracle` that names them.
+those who simulate or count. To add an oracle, write these two classes and one `Oracle` that names them.
 """
 
 from abc import ABC, abstractmethod
@@ -60,7 +60,7 @@ class Seed:
     length: int
 
     def read(self, entropy: Entropy) -> int:
-        """Run by the device: an integer of so many bytes."""
+        """Run by the device: an integer of that length."""
         return int.from_bytes(entropy.read(self.length), "big")
 
 
@@ -128,6 +128,7 @@ class DeviceFace(ABC):
 
     def draw(self, entropy: Entropy) -> Draw:
         """Run by the device: take the randomness of one report."""
+        # Before the value is read: how much is drawn cannot depend on it (privacy_guarantee.md, "Order").
         return Draw(self, tuple(need.read(entropy) for need in self.randomness))
 
     def checked(self, body: bytes) -> Any:
@@ -172,12 +173,12 @@ class Oracle(ABC):
         return f"from 2 to {self.max_slots}"
 
     def has_slots(self, slots: int) -> bool:
-        """Return whether its reports may have so many slots: the number in their envelope."""
+        """Return whether its reports may have that number of slots, the one in their envelope."""
         return 2 <= slots <= self.max_slots
 
     def slots_for(self, odds: Fraction) -> int:
         """Return the number in the envelope where the budget alone decides it: the buckets of a hash."""
-        raise AssertionError(f"{self.name} has as many slots as its list, whatever {odds} is")
+        raise AssertionError(f"{self.name} has as many slots as its list at any odds, {odds} included")
 
     def device(self, budget: Budget, slots: int | None = None) -> DeviceFace:
         """Return the device's face for a list of d slots, or for no list."""

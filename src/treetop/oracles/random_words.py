@@ -27,7 +27,7 @@ class RandomWords(ABC):
         """Return uniform integers below a bound of at most 2^32.
 
         A 32-bit word is multiplied by the bound and the high half taken; the few words that would make it uneven are
-        drawn again.
+        drawn again (Lemire 2019, "Fast Random Integer Generation in an Interval").
         """
         uneven = (1 << 32) - bound * ((1 << 32) // bound)
         products = self.words32(count).astype(np.uint64)

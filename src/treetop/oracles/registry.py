@@ -1,6 +1,6 @@
 """Oracles by name: Treetop's own and those of other packages (entry points `treetop.oracles`), and how one is chosen.
 
-Importing this loads no counting code: a device reads it, too. Entry points are looked up for names that are not ours.
+Importing this loads no counting code, because devices import it. Entry points are looked up for foreign names only.
 """
 
 from fractions import Fraction
@@ -91,6 +91,8 @@ def chosen_oracle(rule: str | Oracle, odds: Fraction, slots: int) -> Oracle:
     `auto` is k-RR while d < 3 e^eps + 2, where its variance is the smaller one, and OLH from there on; `listed` is the
     same with OUE.
     """
+    # At f = 0 and n = 1, k-RR has the variance (d - 2 + e^eps) / (e^eps - 1)^2, OLH and OUE 4 e^eps / (e^eps - 1)^2
+    # (Wang et al. 2017): k-RR has less where d - 2 < 3 e^eps.
     if isinstance(rule, str) and rule in _FOR_LONG_LISTS:
         return _FOR_SHORT_LISTS if slots - 2 < 3 * odds else _FOR_LONG_LISTS[rule]
     return find_oracle(rule)
@@ -100,7 +102,7 @@ SET_FORMS: dict[str, type[SetOracle]] = {form.name: form for form in (SetLocalHa
 
 
 def set_form(rule: str | Oracle, items: int) -> str | Oracle:
-    """Return how users report of whom at most so many items are spoken of: of one, by the oracle as it is.
+    """Return how users report whose reports cover up to m items: for one item, the oracle itself.
 
     `auto` is OLH: k-RR and OUE have no form for sets.
     """

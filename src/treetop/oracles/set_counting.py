@@ -36,7 +36,7 @@ class SetCounting(HashCounting):
 
     @classmethod
     def over_list(cls, epsilon: Epsilon, size: int) -> NoReturn:
-        """Refuse: a device with a set hashes its items, whatever list it knows."""
+        """Refuse: a device with a set hashes its items, also where it knows a list."""
         raise AssertionError(f"a list of {size} at {epsilon} is not asked about by reports of sets")
 
     @cached_property
@@ -57,7 +57,7 @@ class SetCounting(HashCounting):
         return odds / (m * odds + t - m), 1 / t
 
     def hashed(self, seeds: Words32, keys: Keys) -> NDArray[np.int64]:
-        """Return the bucket of every key, each under a seed of its own."""
+        """Return the bucket of every key, each under its own seed."""
         return buckets(seeds, *premixed(keys), self.report_slots).astype(np.int64)
 
     def perturb_sets(self, starts: Starts, keys: Keys, words: RandomWords) -> Columns:
@@ -111,5 +111,5 @@ class SetParityCounting(SetCounting, ParityCounting):
     form = SetWalshHashing
 
     def hashed(self, seeds: Words32, keys: Keys) -> NDArray[np.int64]:
-        """Return the outcome of every key, each under a seed of its own."""
+        """Return the outcome of every key, each under its own seed."""
         return outcomes(seeds, keys, self.report_slots).astype(np.int64)

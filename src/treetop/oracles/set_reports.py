@@ -2,8 +2,8 @@
 
 A user holds many items, and her one report is epsilon-LDP for all of them together. The device takes T, at most m of
 its items, hashes what it is asked about each into one of t buckets, and reports one bucket: each of the h that it found
-with probability e^eps / Omega, Omega = m e^eps + t - m, while the t - h others share the rest evenly. Whatever T is,
-every bucket then has a probability from 1 / Omega to e^eps / Omega. To whoever counts, this is OLH with another p and
+with probability e^eps / Omega, Omega = m e^eps + t - m, while the t - h others share the rest evenly. For every T,
+each bucket then has a probability from 1 / Omega to e^eps / Omega. For counting, this is OLH with another p and
 1 / t for its q. Vectors: tests/vectors/set_reports.json.
 """
 

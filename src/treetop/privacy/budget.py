@@ -12,11 +12,13 @@ from functools import cache
 from treetop.errors import InvalidInput
 
 SMALLEST = Fraction(1, 1000)
+"""Below it, 64-bit thresholds would no longer be tight to 2^-40."""
 LARGEST = Fraction(16)
-"""Beyond these, 64-bit thresholds would no longer be tight to 2^-40."""
+"""Above it, 64-bit thresholds would no longer be tight to 2^-40."""
 
 _DECIMAL = re.compile(r"(0|[1-9][0-9]?)(\.[0-9]{1,20})?")
 _GRID_BITS = 192
+"""Bounds of e^epsilon are multiples of 2^-192: far finer than a threshold of 64 bits, and short to compute with."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,11 @@ def exponential_bounds(exponent: Fraction) -> tuple[Fraction, Fraction]:
     """
     total = Fraction(0)
     term = Fraction(1)
-    place = 0
-    while place < 2 * exponent or term > Fraction(1, 1 << _GRID_BITS):
+    index = 0
+    while index < 2 * exponent or term > Fraction(1, 1 << _GRID_BITS):
         total += term
-        place += 1
-        term *= exponent * Fraction(1, place)
+        index += 1
+        term *= exponent * Fraction(1, index)
     return _on_grid_below(total), -_on_grid_below(-(total + 2 * term))
 
 

@@ -11,7 +11,9 @@ from treetop.privacy.budget import SMALLEST, exponential_bounds
 LARGEST = 700.0
 """e^epsilon is still a finite double here; beyond about 20 a report hides nothing anyway."""
 WHOLE_ODDS = 1e3
+"""From here on three digits would be a power of ten, so the whole number is written."""
 LONG_ODDS = 1e7
+"""From here on the whole number is too long to read."""
 
 
 class Epsilon(float):

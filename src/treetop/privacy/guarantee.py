@@ -31,7 +31,7 @@ class Guarantee:
 
 
 class OncePerUser:
-    """Run by whoever collects reports: remembers which groups of a partition have answered."""
+    """Run where reports are collected: remember which groups of a partition have answered."""
 
     def __init__(self, groups: frozenset[Hashable] = frozenset()) -> None:
         self._waiting: set[Hashable] = set(groups)

@@ -5,6 +5,7 @@ from typing import Protocol
 WORD_BITS = 64
 WORD_BYTES = WORD_BITS >> 3
 WORDS = 1 << WORD_BITS
+"""A word is below a threshold T with probability T / 2^64 exactly."""
 HALF = WORDS >> 1
 
 
@@ -21,6 +22,8 @@ def uniform_below(bound: int, entropy: Entropy) -> int:
     bits = (bound - 1).bit_length()
     length = (bits + 7) >> 3
     mask = (1 << bits) - 1
+    # Drawn again instead of reduced: each outcome has the same number of bit strings, so each has probability 1 / bound
+    # exactly. A remainder would favour small numbers, and the proofs allow no excess at all.
     while True:
         drawn = int.from_bytes(entropy.read(length), "big") & mask
         if drawn < bound:

@@ -10,8 +10,8 @@ where H_c(P || Q) is the sum of max(0, P - c Q). Given C = m, the ratio P / Q ri
 
     H_m = (p - c q) Pr[Bin(m, 1/2) = t - 1] - (c - 1) Pr[Bin(m, 1/2) >= t],  t the first a with P > c Q.
 
-Nothing here is rounded towards us. Probabilities are products, quotients and sums of positive numbers, at most a few
-for each of J places, so each is within a factor 1 +- 4 J 2^-53 of the exact one: what is added is multiplied by that
+Nothing here is rounded in our favour. Probabilities are products, quotients and sums of positive numbers, at most a few
+for each of J indices, so each is within a factor 1 +- 4 J 2^-53 of the exact one: what is added is multiplied by that
 factor and what is subtracted divided by it. e^epsilon is rounded up, e^central down. H_m falls in m (one more clone is
 post-processing), so a stretch of values of C counts as its first; delta falls in n, so fewer reports may be assumed.
 """
@@ -31,24 +31,31 @@ from treetop.privacy.epsilon import LARGEST, Epsilon
 from treetop.wording import Note
 
 MAX_REPORTS = 10**8
-"""More do not count: the guarantee of so many is good enough, and tables stay small."""
+"""More reports are treated as this number: its guarantee is good enough, and tables stay small."""
 CELLS = 1 << 17
+"""Of a table with a row for each stretch of values of C: one megabyte of doubles."""
 MIN_ROWS = 32
+"""Stretches of values of C that are told apart, however long the rows are."""
 CUT_OFF = 2.0**-100
 """More than all that the tables leave out: they go 13 standard deviations far, where Hoeffding's bound is e^-92."""
 UP = 1 + 2.0**-50
+"""Four times the spacing of doubles at 1: more than `exp` and a product are rounded by."""
 DOWN = 1 - 2.0**-50
+"""The same, for numbers that must not be too large."""
 STEPS = 450
+"""Of a curve: they lead down to e^-9 of the local epsilon."""
 STEP = 0.02
-"""A curve has a point for every 2 % of central epsilon, down to e^-9 of the local one; between them delta is convex."""
+"""A curve has a point for every 2 % of central epsilon; between them delta is convex."""
 KEPT_BITS = 7
 """Of the reports of a group, when curves are shared: fewer by 1 in 64 at most."""
 DIGITS = 3
 """Of a central epsilon, rounded up."""
 FAKES = 2
-"""One of so many reports counts: the others may be fakes, which hide nobody."""
+"""One in this number of reports counts: the others may be fakes, which hide nobody."""
 MIN_GAIN = 0.9
+"""Of the local epsilon: above it shuffling gains less than 10 %, and the local one alone is stated."""
 DEFAULT_DELTA = 1e-8
+"""Where a central epsilon was asked for without a delta."""
 TRUSTED = "party"
 """Who may be trusted to keep reports apart from tickets, order and times."""
 Numbers = NDArray[np.float64]
@@ -88,8 +95,8 @@ class Clones:
         lost = more * (1 - self._off)
         H = np.zeros(t.shape)
         for tried in (t - 1, t, t + 1):
-            place = np.clip(tried - self._first[:, None], 1, last)
-            H = np.maximum(H, gained * self._equal[rows, place - 1] - lost * self._least[rows, place])
+            index = np.clip(tried - self._first[:, None], 1, last)
+            H = np.maximum(H, gained * self._equal[rows, index - 1] - lost * self._least[rows, index])
         bound = (self._chances @ H + self._below) * (1 + self._off) + CUT_OFF
         return np.where(central >= self._epsilon, 0.0, np.minimum(bound, 1.0))
 
@@ -99,6 +106,8 @@ def _numbers_of_clones(others: int, odds: float) -> tuple[NDArray[np.int64], Num
     rarity = (odds - 1) * UP  # 1 / e^-epsilon - 1, rounded up: fewer clones
     mean = others / odds
     mode = min(int((others + 1) / (1 + rarity)), others)
+    # 14 standard deviations, as the variance of C is below its mean, and more where C is small. The chances are
+    # products of ratios from the mode outwards: no factorial, and no power that underflows.
     reach = ceil(14 * mean**0.5) + 40
     low, high = max(0, mode - reach), min(others, mode + reach)
     ups = np.arange(mode, high, dtype=np.float64)
@@ -138,7 +147,7 @@ def _halves(m: NDArray[np.int64]) -> Numbers:
 
 @dataclass(frozen=True)
 class CentralGuarantee:
-    """What is promised, or asked for, towards those who see a party's counts only, if the party is honest."""
+    """What is promised, or asked for, against those who see a party's counts only, if the party is honest."""
 
     epsilon: float
     delta: float
@@ -190,7 +199,7 @@ def central_guarantee(groups: Iterable[int], epsilon: Epsilon, delta: float) -> 
 def local_epsilon(central_at: Callable[[Epsilon], float], wanted: CentralGuarantee, cap: Fraction) -> Epsilon:
     """Return the largest epsilon in hundredths that keeps a guarantee; one above the cap is refused.
 
-    `central_at` says which central epsilon devices give that report with an epsilon.
+    `central_at` returns the central epsilon of devices that report with an epsilon.
     """
     most = int(cap * 100)
     if central_at(_hundredths(most + 1)) <= wanted.epsilon:

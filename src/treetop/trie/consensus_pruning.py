@@ -15,6 +15,7 @@ from treetop.trie.quantised_counts import COUNT_BITS
 from treetop.trie.support import CandidateDomain, Support
 
 TAU = 1e-11
+"""Keeps the contrast of Eq. 14 finite where a validated frequency is 0."""
 
 
 @dataclass(frozen=True, eq=False)

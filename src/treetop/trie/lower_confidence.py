@@ -28,7 +28,7 @@ class ScoredCandidates:
         return np.argsort(-self.scores, kind="stable")[:number]
 
     def less(self, known: Frequencies) -> "ScoredCandidates":
-        """Return the bounds and counts of those who are not among so many known users of each."""
+        """Return the bounds and counts of the users beyond those known for each candidate."""
         return ScoredCandidates(self.scores - known, self.counts - known)
 
 

@@ -63,6 +63,7 @@ class QuantisedCounts:
     @property
     def variance(self) -> float:
         """Run by the server: s_i^2 (1 + 1/48), the second part for the rounding."""
+        # Rounding to steps of s / 2 adds an error that is about uniform over a step, of variance (s / 2)^2 / 12.
         return self.deviation**2 * (1 + 1 / 48)
 
     @property
@@ -86,7 +87,7 @@ class QuantisedCounts:
 
     @classmethod
     def from_bytes(cls, data: bytes, number: int, deviation: float, signed: bool = False) -> "QuantisedCounts":
-        """Run by the server: read the values of so many candidates, written as they are written here, or refuse."""
+        """Run by the server: read the values of all candidates, or refuse bytes that `to_bytes` would not write."""
         sizes, rest = read_unary(unpacked(data), number, LARGEST_UNARY + 1)
         signs, rest = read_plain(rest, int(np.count_nonzero(sizes)) if signed else 0, 1)
         large, _ = read_plain(rest, int(np.count_nonzero(sizes > LARGEST_UNARY)), COUNT_BITS)
@@ -95,7 +96,7 @@ class QuantisedCounts:
             if len(signs) == np.count_nonzero(sizes):
                 sizes[np.flatnonzero(sizes)[signs > 0]] *= -1
             found = cls(sizes, deviation, signed)
-            if found.to_bytes() == data:
+            if found.to_bytes() == data:  # one spelling for each upload
                 return found
         raise PeerViolation("packed counts", f"{number} values as Treetop writes them", f"{len(data)} other bytes")
 
@@ -117,7 +118,7 @@ def unary(numbers: Counts, greatest: int = UNBOUNDED) -> Bits:
 
 
 def read_unary(bits: Bits, count: int, greatest: int = UNBOUNDED) -> tuple[Counts, Bits]:
-    """Return so many numbers, and the bits behind them; where there are too few bits, fewer numbers."""
+    """Return `count` numbers and the bits behind them; fewer numbers where there are too few bits."""
     zeros = np.append(np.flatnonzero(bits == 0), len(bits))
     starts = np.append(0, zeros[:-1] + 1)
     greatest_ones, last = np.divmod(zeros - starts, greatest)
@@ -131,13 +132,13 @@ def read_unary(bits: Bits, count: int, greatest: int = UNBOUNDED) -> tuple[Count
 
 
 def plain(numbers: Counts, width: int) -> Bits:
-    """Return numbers in so many bits each, the highest one first."""
+    """Return numbers in `width` bits each, the highest bit first."""
     bits: NDArray[np.int64] = (numbers[:, None] >> np.arange(width)[::-1]) & 1
     return bits.astype(np.uint8).ravel()
 
 
 def read_plain(bits: Bits, count: int, width: int) -> tuple[Counts, Bits]:
-    """Return so many numbers of so many bits, and the bits behind them; where there are too few bits, fewer numbers."""
+    """Return `count` numbers of `width` bits and the bits behind them; fewer numbers where there are too few bits."""
     count = min(count, len(bits) // width) if width else count
     rows = bits[: count * width].reshape(count, width).astype(np.int64)
     return rows @ (1 << np.arange(width, dtype=np.int64)[::-1]), bits[count * width :]

@@ -1,4 +1,4 @@
-"""What earlier weeks of a campaign found: names that are counted again, whatever the search of this week finds.
+"""What earlier weeks of a campaign found: names that are counted again, also where this week's search misses them.
 
 Public, like everything that a week's answer says. In a task it is one text: codes in hexadecimal, ascending, each with
 the share of users that it surely had, where it had one: `1f=0.0123,2a0`.
@@ -18,6 +18,7 @@ SEEDS = 200
 MAX_SEEDS = 1000
 """That may be given."""
 SHARE_DIGITS = 6
+"""Decimals of a share in the text of a task."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +62,11 @@ class Seeds:
         return len(self.codes)
 
     def within(self, bits: int) -> Codes:
-        """Return the codes as those of so many bits."""
+        """Return the codes as an array of codes of that length."""
         return code_array(self.codes, bits)
 
     def fit(self, bits: int) -> bool:
-        """Return whether all of them are codes of so many bits."""
+        """Return whether all of them are codes of that length."""
         return not self.codes or self.codes[-1] < 1 << bits
 
     def shares_below(self, prefixes: Codes, bits: int, length: int) -> Frequencies:

@@ -101,7 +101,7 @@ class Estimates:
 def items_drawn(counts: Frequencies, users: int) -> Frequencies:
     """Return the most that a user's draw of the items she reports adds to the variance of a party's counts.
 
-    If each of n users reports an item with a probability w of her own, the number who do varies by sum w (1 - w). That
+    If each of n users reports an item with her own probability w, the number who do varies by sum w (1 - w). That
     is at most c (1 - c / n) for c = sum w, with equality where all w are alike; it is 0 where all w are 0 or 1.
     """
     c = np.clip(counts, 0, users)
@@ -187,6 +187,7 @@ class Support:
         r = self.reports
         f = np.clip(self.frequencies, 0, 1)
         noise = self.oracle.variance(f, r)
+        # The r reports come from r of the n users, drawn without replacement: hence the finite population's 1 - r / n.
         drawing = f * (1 - f) / max(r, 1) * (1 - r / n)
         return Estimates(self.candidates, self.counts, n**2 * (noise + drawing))
 

@@ -90,7 +90,8 @@ def likeliest_codes(
     """Return the texts of the likeliest codes above a floor, one behind the other, and where each ends.
 
     The rows of codes of c chunks stand behind those of all shorter ones; `orders` has the chunks of each row by falling
-    score. So many beginnings are looked at: parent, last chunk, length of the whole code, own length, symbol and node.
+    score. At most `effort` beginnings are looked at. Each has a row: parent, last chunk, length of the whole code, own
+    length, symbol and node.
     """
     begun = np.empty((effort + len(highest), 6), dtype=np.int64)
     reached = np.empty(effort + len(highest))

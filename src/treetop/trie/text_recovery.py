@@ -24,9 +24,11 @@ from treetop.encoding.text_code import CHUNK_BITS, CHUNK_VALUES, END, code_after
 from treetop.oracles.frequency_oracle import Frequencies
 
 NARROW = 1 << 13
+"""Beginnings of codes that a search looks at first: most texts are found among them."""
 WIDE = 1 << 17
-"""Beginnings of codes that a search may look at: most texts are found among few, the others are worth more of them."""
+"""Beginnings that it looks at where the first were not enough."""
 BIT = log(2)
+"""What a bit of the code costs, as a logarithm of the prior 2^-L."""
 DOUBT = 3.0
 """How much less likely than a text that has the hash by chance, as a logarithm."""
 
@@ -45,7 +47,7 @@ class CodeTrees(NamedTuple):
     ends: NDArray[np.int16]
     """The chunks that end a text, symbol by symbol and node by node."""
     zeros: NDArray[np.int16]
-    """So many bits stand behind the end in each of them."""
+    """The number of bits behind the end in each of them."""
     starts: NDArray[np.int64]
     """Where the ends of every symbol and node begin."""
 
@@ -115,7 +117,7 @@ class WeighedCodes:
         return cls(scores, orders, highest, floor)
 
     def likeliest(self, effort: int) -> list[bytes]:
-        """Return the likeliest texts above the floor, by falling likelihood, as far as so many beginnings lead."""
+        """Return the likeliest texts above the floor that `effort` beginnings lead to, by falling likelihood."""
         from treetop.trie.text_kernels import likeliest_codes  # noqa: PLC0415  numba loads only where one searches
 
         texts, ends = likeliest_codes(self.scores, self.orders, self.highest, *code_trees(), self.floor, effort)

@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from treetop.federation.server.grown_prefixes import GrownLevel
-from treetop.federation.server.query_events import LEFT_OUT, QueryEvent
+from treetop.federation.server.query_history import LEFT_OUT, GrownLevel, QueryEvent
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import mechanism_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
-from treetop.federation.wire.refusals import Refusal
+from treetop.federation.wire.uploads import Refusal
 from treetop.mechanisms.dialogue import LevelTrace
 from treetop.services.server.schemas import QueryPhase, TaskAtParty
 from treetop.web.drawings.levels import Branch, LevelCell, matrix, tree

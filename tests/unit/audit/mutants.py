@@ -24,7 +24,7 @@ from treetop.errors import PromiseBroken
 from treetop.federation.campaign import Campaign
 from treetop.federation.device.device import Device
 from treetop.federation.device.group_assignment import Enrolment
-from treetop.federation.device.ledger_entries import LedgerEntry
+from treetop.federation.device.ledger import LedgerEntry
 from treetop.federation.device.private_value import PrivateValue
 from treetop.federation.level_reports import weights_at
 from treetop.federation.party.party import Party

@@ -17,8 +17,7 @@ from treetop.datasets.party_split import SetCodes
 from treetop.encoding.device_items import set_entries
 from treetop.federation.campaign import Campaign
 from treetop.federation.device.device import Device
-from treetop.federation.device.ledger import Ledger
-from treetop.federation.device.ledger_entries import LedgerEntry
+from treetop.federation.device.ledger import Ledger, LedgerEntry
 from treetop.federation.ports import Outbox
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.uploads import ReportStatus

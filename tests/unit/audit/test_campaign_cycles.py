@@ -27,8 +27,7 @@ from treetop.audit.shipped.campaign_checks import campaign_device_checks
 from treetop.errors import QuestionRefused
 from treetop.federation.campaign import Campaign
 from treetop.federation.device.device import Device
-from treetop.federation.device.ledger import Ledger
-from treetop.federation.device.ledger_entries import Cycle, CycleSlot, LedgerEntry
+from treetop.federation.device.ledger import Cycle, CycleSlot, Ledger, LedgerEntry
 from treetop.federation.task import DeviceTask
 from treetop.privacy.budget import Budget
 

@@ -14,7 +14,7 @@ from treetop.audit.audit_report import Check
 from treetop.audit.empirical_epsilon import device_check
 from treetop.audit.set_laws import EMPIRICAL_ITEMS, FORMS, empirical_set_check, held, visible_set_excess
 from treetop.federation.device.device import Device
-from treetop.federation.device.ledger_entries import LedgerEntry
+from treetop.federation.device.ledger import LedgerEntry
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.signed_documents import Question
 from treetop.oracles.hashed_reports import HashedFace

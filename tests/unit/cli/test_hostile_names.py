@@ -33,8 +33,7 @@ from treetop.cli.rendering import evaluation_table, show
 from treetop.cli.screen import Description, err, note, out, print_json, progress_bar, waiting
 from treetop.errors import InvalidInput, QueryFailed
 from treetop.evaluation.evaluate import Evaluation, Row
-from treetop.federation.device.ledger import Caps
-from treetop.federation.device.ledger_entries import LedgerEntry
+from treetop.federation.device.ledger import Caps, LedgerEntry
 from treetop.federation.documents import canonical_json
 from treetop.public_text import first_hidden, visible
 from treetop.reproduction.verdicts import ClaimVerdict

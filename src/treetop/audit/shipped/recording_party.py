@@ -17,7 +17,6 @@ from treetop.federation.campaign import Campaign
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.item_lists import ItemList
-from treetop.federation.wire.refusals import decoded_refusals
 from treetop.federation.wire.signed_documents import Beacon, PublishedList, signed, signed_campaign, signed_task
 from treetop.federation.wire.uploads import (
     SERIAL_BYTES,
@@ -26,6 +25,7 @@ from treetop.federation.wire.uploads import (
     Ticket,
     TicketedReport,
     TicketKey,
+    decoded_refusals,
     decoded_upload,
 )
 from treetop.trie.user_groups import Group, Role

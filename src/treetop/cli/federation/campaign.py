@@ -19,7 +19,7 @@ from treetop.cli.rendering import CHANGES, DOWN, NEW, UP, fitted, rounded
 from treetop.cli.screen import Json, note, out
 from treetop.errors import InvalidInput
 from treetop.federation.campaign import DAY, WEEK
-from treetop.federation.wire.refusals import Refusal
+from treetop.federation.wire.uploads import Refusal
 from treetop.mechanisms.summed_level import SummedParameters
 from treetop.planning.modes import Lists, mode_of
 from treetop.planning.plan import detectable

@@ -42,8 +42,7 @@ from treetop.cli.screen import out
 from treetop.encoding.device_items import LARGEST_SET, LONGEST_ITEM
 from treetop.errors import InvalidInput
 from treetop.federation.campaign import DAY
-from treetop.federation.device.ledger import Ledger
-from treetop.federation.device.ledger_entries import CycleSlot
+from treetop.federation.device.ledger import CycleSlot, Ledger
 from treetop.federation.device.list_checks import MIN_SLOTS
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.wire.signed_documents import checked_task

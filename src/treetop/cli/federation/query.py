@@ -16,7 +16,7 @@ from treetop.cli.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_targe
 from treetop.cli.rendering import present
 from treetop.cli.screen import Json, note, out, waiting
 from treetop.errors import QueryFailed
-from treetop.federation.wire.refusals import Refusal
+from treetop.federation.wire.uploads import Refusal
 from treetop.mechanisms.deployment import MODES
 from treetop.services.server.client import ServerClient
 

@@ -1,4 +1,4 @@
-"""When two names of an attribute are one: however they are spelt, if they look the same.
+"""When two names of an attribute are one: different spellings that look the same.
 
 Letters of another alphabet that only resemble the usual ones stay apart. A device refuses a name that is not its own,
 so keeping names apart is the safe side: a look-alike is refused, it does not start a budget.

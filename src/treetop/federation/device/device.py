@@ -12,8 +12,7 @@ from typing import Any, cast
 from treetop.errors import NotMyWeek, PromiseBroken, QuestionRefused, ValueUnavailable
 from treetop.federation.campaign import Campaign
 from treetop.federation.device.group_assignment import Enrolment, assigned_group, drawn_group, drawn_week
-from treetop.federation.device.ledger import Ledger
-from treetop.federation.device.ledger_entries import CycleSlot, LedgerEntry
+from treetop.federation.device.ledger import CycleSlot, Ledger, LedgerEntry
 from treetop.federation.device.list_checks import check_question
 from treetop.federation.device.private_value import PrivateSet, PrivateValue
 from treetop.federation.ports import Outbox
@@ -50,11 +49,11 @@ class Device:
             return
         if campaign is None:
             raise QuestionRefused("campaign of the task", task.campaign.campaign, "none")
-        place = campaign.check_task(task)
+        week = campaign.check_task(task)
         self._ledger.check_campaign(campaign)
-        own = self._ledger.slot(campaign.digest, place.cycle) or self._drawn_slot(campaign, place.cycle)
-        if place.week != own.slot:
-            raise NotMyWeek("week of the task", f"{own.slot}, which this device drew, from 0 on", place.week)
+        own = self._ledger.slot(campaign.digest, week.cycle) or self._drawn_slot(campaign, week.cycle)
+        if week.week != own.slot:
+            raise NotMyWeek("week of the task", f"{own.slot}, which this device drew, from 0 on", week.week)
 
     def answer_once(self, task: DeviceTask, campaign: Campaign | None = None) -> bytes:
         """Return the one report of a one-shot task, at a level of the device's own drawing."""
@@ -108,8 +107,8 @@ class Device:
         return self._ledger.take_slot(slot)
 
     def _reserve(self, task: DeviceTask, group: Group, domain: bytes) -> LedgerEntry:
-        place = task.campaign
-        cycle = None if place is None else (bytes.fromhex(place.campaign), place.cycle)
+        week = task.campaign
+        cycle = None if week is None else (bytes.fromhex(week.campaign), week.cycle)
         return self._ledger.reserve(
             LedgerEntry(task.digest, task.attribute, group, domain, task.budget.amount, cycle=cycle)
         )
@@ -145,7 +144,7 @@ class Device:
     def _read_value(self, task: DeviceTask) -> PrivateValue:
         try:
             return PrivateValue(cast("int | None", self._value()), task.bits)
-        except Exception:  # whatever it says may show the value
+        except Exception:  # its message and traceback may show the value
             raise ValueUnavailable("value_unavailable") from None
 
     def _settle(self, task: DeviceTask, entry: LedgerEntry, oracle: Oracle, face: DeviceFace, report: Any) -> bytes:

@@ -3,7 +3,7 @@
 Everything here is a function of public data: the value has not been read, so a refusal says nothing about it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from operator import is_
@@ -111,17 +111,14 @@ def _check_children(task: DeviceTask, question: Question, published: Publication
     """All children of the published prefixes are asked about, less 2k at most that were pruned openly."""
     before = task.lengths[question.group.level - 1]
     _require(published.length == before, "length of the published prefixes", before, published.length)
+    # Bounded before the children are listed: a step of many bits would fill the memory.
     count = len(published.prefixes) << (question.length - before)
     _require(count <= task.max_slots + 2 * task.k, "children of the published prefixes", "fewer", count)
     _require(len(question.pruned) <= 2 * task.k, "pruned candidates", f"{2 * task.k} at most", len(question.pruned))
-    children = tuple(_children(published, question.length))
+    step = question.length - before
+    children = tuple((prefix << step) | ending for prefix in published.prefixes for ending in range(1 << step))
     asked = tuple(sorted(question.prefixes + question.pruned))
     _require(asked == children, "candidates and pruned ones together", "all children of the published", "others")
-
-
-def _children(published: Publication, length: int) -> Iterator[int]:
-    step = length - published.length
-    return ((prefix << step) | ending for prefix in published.prefixes for ending in range(1 << step))
 
 
 def _check_descendants(question: Question, published: Publication) -> None:

@@ -30,8 +30,8 @@ class PrivateValue:
     def key(self, task: DeviceTask, level: int) -> int:
         """Run by the device, after all randomness is drawn: what it hashes at a level, where there is no list.
 
-        Where names are reported, this is the name, or the key of a chunk behind it; whoever has no code reports the
-        same name at every level.
+        Where names are reported, this is the name, or the key of a chunk behind it; a device without a code reports
+        the same name at every level.
         """
         if task.reports == "prefixes":
             return key_of(self.prefix(task.bits, task.lengths[level]))

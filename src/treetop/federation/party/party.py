@@ -14,9 +14,8 @@ from treetop.federation.party.query import PartyQuery
 from treetop.federation.ports import Clock, Verifier
 from treetop.federation.service_ports import Journal, ReportStore
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.refusals import decoded_refusals
 from treetop.federation.wire.signed_documents import checked_task
-from treetop.federation.wire.uploads import MAX_ENTRIES, MAX_TICKETS, ReportStatus, TicketKey
+from treetop.federation.wire.uploads import MAX_ENTRIES, MAX_TICKETS, ReportStatus, TicketKey, decoded_refusals
 
 MAX_TICKETS_AT_ONCE = 100_000
 TaskState = Literal["open", "closed"]

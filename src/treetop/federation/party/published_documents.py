@@ -1,13 +1,69 @@
 """What a party publishes of one task: to devices its documents, each posted once; to the server who may not answer."""
 
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from uuid import uuid4
+
 from treetop.errors import PeerViolation
-from treetop.federation.party.refusal_counts import RefusalCounts
+from treetop.federation.documents import canonical_json
 from treetop.federation.ports import Verifier
 from treetop.federation.service_ports import Journal
 from treetop.federation.task import DeviceTask
 from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.signed_documents import Beacon, PublishedList, checked, checked_campaign
+from treetop.federation.wire.uploads import Refusal, ReportStatus
 from treetop.trie.user_groups import Group, Role
+
+
+class RefusalCounts:
+    """Run by the party: how many devices of a task reported that they may not answer, by code.
+
+    Only counts last. Tickets are known while a process runs, so that a device which reports its refusal again counts
+    once; after a restart, or at another process of the party, it would count twice, which devices avoid by remembering
+    that they reported it.
+    """
+
+    def __init__(self, journal: Journal, task: DeviceTask) -> None:
+        self._journal = journal
+        self._book = f"refusals:{task.digest.hex()}"
+        self._counted: dict[int, object] = {}
+        """Serial numbers, and which request counts each."""
+
+    @property
+    def counts(self) -> Mapping[Refusal, int]:
+        """Return how many devices gave each code; codes that nobody gave are left out."""
+        found: Counter[str] = Counter()
+        for content in self._journal.read(self._book).values():
+            found.update(json.loads(content))
+        return {code: found[code] for code in Refusal if found[code]}
+
+    def add(self, refusals: Sequence[tuple[int, Refusal]]) -> list[ReportStatus]:
+        """Count the codes that came with tickets of these serial numbers: of each ticket the first one."""
+        request = object()
+        first = dict[int, Refusal]()
+        for serial, code in refusals:  # requests come in threads: of those with one ticket, `setdefault` lets one pass
+            if self._counted.setdefault(serial, request) is request:
+                first.setdefault(serial, code)
+        if first:
+            self._count(first)
+        new = set(first)
+        statuses = []
+        for serial, _ in refusals:
+            statuses.append(ReportStatus.ACCEPTED if serial in new else ReportStatus.REPLAYED)
+            new.discard(serial)
+        return statuses
+
+    def _count(self, first: Mapping[int, Refusal]) -> None:
+        """Keep counts, under a name that nobody else takes and that says nothing: a party may be several processes."""
+        counted = Counter(code.value for code in first.values())
+        try:
+            self._journal.write(self._book, uuid4().hex, canonical_json(counted))
+        except BaseException:
+            for serial in first:  # the reply asks these devices to try again
+                del self._counted[serial]
+            raise
+
 
 _ROLES = tuple(Role)
 _BEACON = "beacon"
@@ -56,7 +112,7 @@ class PublishedDocuments:
     def lists(self) -> dict[Group, bytes]:
         """Return the signed lists by group, oldest first."""
         named = [(name.split(":"), document) for name, document in list(self._entries.items())]
-        return {_group(*name[1:]): document for name, document in named if name[0] == "list"}
+        return {Group(int(name[1]), _ROLES[int(name[2])]): document for name, document in named if name[0] == "list"}
 
     def read_list(self, group: Group) -> PublishedList:
         """Return what the list of a group says; it is read once."""
@@ -124,7 +180,3 @@ def _campaign_book(digest: str) -> str:
 
 def _name(kind: str, group: Group) -> str:
     return f"{kind}:{group.level}:{_ROLES.index(group.role)}"
-
-
-def _group(level: str, role: str) -> Group:
-    return Group(int(level), _ROLES[int(role)])

@@ -1,10 +1,12 @@
 """The party's part of one query: a dialogue that receives the server's messages and yields outcomes.
 
-Whatever it learns from its devices it keeps before it goes on, so that the same messages lead to the same outcomes.
+It keeps everything that it learns from its devices before it goes on, so that the same messages lead to the same
+outcomes. In rounds it writes each collection as the list that the server signs and devices check.
 """
 
 import json
 from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,15 +14,13 @@ import numpy as np
 from treetop.errors import PeerViolation
 from treetop.federation.documents import canonical_json
 from treetop.federation.level_reports import LevelReport, read_groups, written_groups
-from treetop.federation.party.listed_questions import beacon_in, listed_text, published_list
-from treetop.federation.party.small_groups import GroupsAtHand
 from treetop.federation.protocol import PartyReply, ServerMessage
 from treetop.federation.service_ports import Collected, Counting, ReportCollection
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import mechanism_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.report_batches import NO_DOMAIN
-from treetop.federation.wire.signed_documents import PublishedList, unverified_content
+from treetop.federation.wire.signed_documents import Beacon, Publication, PublishedList, Question, unverified_content
 from treetop.federation.wire.uploads import MAX_TICKETS
 from treetop.mechanisms.dialogue import (
     CollectNames,
@@ -40,7 +40,7 @@ from treetop.mechanisms.strict_json import require, rows, text, whole
 from treetop.oracles.frequency_oracle import NO_KEYS, Columns, Keys, Tally
 from treetop.oracles.name_reports import CountedNameReports
 from treetop.trie.support import CandidateDomain
-from treetop.trie.user_groups import Group, Role
+from treetop.trie.user_groups import VALIDATING, Group, Role
 from treetop.wording import Note
 
 
@@ -310,3 +310,72 @@ def _read_roster(content: Any, party: str, devices: int) -> tuple[Roster, Member
     require(own in members, "roster", f"{party} with {devices} devices", "otherwise")
     require(len({member.name for member in members}) == len(members), "roster", "every party once", "one twice")
     return Roster(tuple(members)), own
+
+
+@dataclass(frozen=True)
+class GroupsAtHand:
+    """The groups of one party: the reports of each (one-shot), or the devices that may still answer (rounds).
+
+    Groups with fewer reports than the task's least are not used: they are mostly noise (threat model, T14).
+    """
+
+    task: DeviceTask
+    devices: Mapping[Group, int]
+    validates: bool
+    """Whether its validation sets are needed for another party's lists."""
+
+    def has_validation(self, level: int) -> bool:
+        """Return whether a level has both validation sets, and both are large enough."""
+        sizes = [self.devices.get(Group(level, role), 0) for role in VALIDATING]
+        return min(sizes) >= self.task.least.validation
+
+    def estimating(self, level: int) -> int:
+        """Return who can answer the estimate of a level: in one-shot also validation sets that are not needed."""
+        own = self.devices.get(Group(level), 0)
+        if not self.task.one_shot or (self.validates and self.has_validation(level)):
+            return own
+        return own + sum(self.devices.get(Group(level, role), 0) for role in VALIDATING)
+
+    def too_small(self) -> str:
+        """Say which levels have too few for an estimate, or nothing."""
+        least = self.task.least.estimate
+        levels = range(1, len(self.task.lengths))
+        small = [f"{level} ({count})" for level in levels if (count := self.estimating(level)) < least]
+        return f"fewer than {least} reports at level {', '.join(small[:5])}" if small else ""
+
+
+def published_list(task: DeviceTask, party: str, request: CollectReports) -> PublishedList:
+    """Return the list of a collection with what it grew from.
+
+    These are the prefixes one level up, whose other children were pruned. Where another party chose the candidates,
+    they are the prefixes that the mechanism names.
+    """
+    level = request.group.level
+    asked = tuple(map(int, request.domain.prefixes.tolist()))
+    if request.above is not None:
+        length, prefixes = request.above
+        question = Question(task.digest, request.group, request.domain.length, asked)
+        return PublishedList(party, question, Publication(length, tuple(sorted(map(int, prefixes.tolist())))))
+    step = task.lengths[level] - task.lengths[level - 1]
+    present = set(asked)
+    parents = tuple(sorted({prefix >> step for prefix in asked}))
+    children = ((parent << step) | ending for parent in parents for ending in range(1 << step))
+    pruned = tuple(child for child in children if child not in present)
+    question = Question(task.digest, request.group, request.domain.length, asked, pruned)
+    return PublishedList(party, question, Publication(task.lengths[level - 1], parents))
+
+
+def listed_text(listed: PublishedList, task: DeviceTask) -> str:
+    """Return the content that the server is asked to sign."""
+    return listed.to_bytes(task).decode("ascii")
+
+
+def beacon_in(document: bytes, task: DeviceTask, party: str, collected: Any) -> Beacon:
+    """Return the beacon of a signed document, which must be drawn for this party's enrolment."""
+    content = unverified_content(document)
+    require(type(content) is str, "beacon", "a text", type(content).__name__)
+    beacon = Beacon.from_bytes(content.encode())
+    own = (task.digest, party, collected["devices"], bytes.fromhex(collected["digest"]))
+    found = (beacon.task, beacon.party, beacon.devices, beacon.enrolment)
+    require(own == found, "beacon", "one for this enrolment", "another")
+    return beacon

@@ -16,7 +16,7 @@ from treetop.wording import Note
 MAX_TIMES_EXPECTED = 4
 """How many times its expected users a party may have, unless the order says otherwise."""
 FLAGGED_TIMES = 2
-"""Beyond so many times its expected users a party is flagged."""
+"""Beyond this multiple of its expected users a party is flagged."""
 _LARGEST_MULTIPLE = 1000
 
 

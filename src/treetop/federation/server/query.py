@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from treetop.errors import InvalidInput, QueryFailed
+from treetop.errors import InvalidInput, PeerViolation, QueryFailed
+from treetop.federation.device.list_checks import check_question
 from treetop.federation.documents import canonical_json
 from treetop.federation.level_reports import LevelReport, devices_of_levels, is_biased, read_groups, weights_at
 from treetop.federation.ports import Signer
 from treetop.federation.protocol import PartyReply, ServerMessage
 from treetop.federation.server.expected_users import ExpectedUsers
-from treetop.federation.server.list_log import ListLog
 from treetop.federation.server.party_poller import AskAll, MissingPolicy, PartyPoller, Progress
 from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.server.result import FakesNeeded, PartyRecord, QueryResult, answer_of
@@ -17,15 +17,16 @@ from treetop.federation.service_ports import Channel, Journal, ServiceClock
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import mechanism_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
-from treetop.federation.wire.refusals import Refusal
-from treetop.federation.wire.signed_documents import Beacon, signed, signed_task
-from treetop.federation.wire.uploads import MAX_TICKETS
+from treetop.federation.wire.signed_documents import Beacon, PublishedList, signed, signed_task, unverified_content
+from treetop.federation.wire.uploads import MAX_TICKETS, Refusal
 from treetop.mechanisms.dialogue import Member, Roster, Upload, driven
 from treetop.mechanisms.parameters import Parameters
+from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.public_facts import PublicFacts
+from treetop.mechanisms.registry import mechanism_named
 from treetop.mechanisms.strict_json import digest, require, text, whole
 from treetop.privacy.randomness import Entropy
-from treetop.trie.user_groups import Group
+from treetop.trie.user_groups import Group, Role
 from treetop.wording import Note
 
 BEACON_BYTES = 32
@@ -171,7 +172,7 @@ class ServerQuery:
             entry.notes.append(_BIASED)
 
     def _answers(self, messages: Mapping[str, object], roster: Roster) -> dict[str, Upload]:
-        """Return what the parties that are still there upload, in the roster's order, whoever was faster."""
+        """Return what the parties that are still there upload, in the roster's order, not in that of arrival."""
         self._uploads = {}
         present = {name: said for name, said in messages.items() if name not in self._letters.left}
         self._letters.exchange({name: self._message(name, said, roster) for name, said in present.items()}, self._read)
@@ -257,3 +258,45 @@ def _read_refusals(content: Any) -> dict[Refusal, int]:
     """Read how many devices may not answer, by code; after a restart of the party some may have been counted twice."""
     require(type(content) is dict and set(content) <= set(Refusal), "refusals", ", ".join(Refusal), "otherwise")
     return {code: whole(code, content[code], 1, MAX_TICKETS) for code in Refusal if code in content}
+
+
+class ListLog:
+    """The public log of a task in rounds: one list for each group of a party, there for ever once signed (T1, T2)."""
+
+    def __init__(self, task: DeviceTask, signer: Signer, journal: Journal) -> None:
+        self._task = task
+        self._signer = signer
+        self._journal = journal
+        self._mechanism = mechanism_named(task.mechanism)
+        self.book = f"log:{task.digest.hex()}"
+
+    def signed_list(self, facts: PublicFacts[Parameters], content: str) -> bytes:
+        """Return the signed document of a list that stands the public checks; the same list, the same document."""
+        listed = PublishedList.from_bytes(content.encode("ascii", errors="replace"), self._task)
+        check_list(self._task, self._mechanism, facts, listed)
+        group = listed.question.group
+        name = f"{facts.member.name}:{group.level}:{tuple(Role).index(group.role)}"
+        document = self._journal.write(
+            self.book, f"list:{name}", signed("list", listed.to_bytes(self._task), self._signer)
+        )
+        if unverified_content(document) != content:
+            self._journal.write(self.book, f"refused:{name}:{listed.question.digest.hex()}", content.encode("ascii"))
+            raise PeerViolation(f"candidate list of {group}", "the one that was signed before", "another")
+        if group.role is Role.ESTIMATE:
+            facts.slots[group.level] = listed.question.slots
+        return document
+
+
+def check_list(
+    task: DeviceTask, mechanism: Mechanism[Any], facts: PublicFacts[Parameters], listed: PublishedList
+) -> None:
+    """Refuse a list that devices would refuse, or that the mechanism would not ask."""
+    question = listed.question
+    require(listed.party == facts.member.name, "party of a list", facts.member.name, listed.party)
+    require(question.group in weights_at(task, listed.party), "group of a list", "one of the party", question.group)
+    check_question(task, question.group, question, listed.published)
+    require(mechanism.deployment.prunes or not question.pruned, "pruned candidates", "none", len(question.pruned))
+    named = mechanism.wire.published_prefixes(facts)
+    if named is not None:
+        same = listed.published.prefixes == tuple(sorted(map(int, named.tolist())))
+        require(same, "published prefixes", "those that the server named", "others")

@@ -22,7 +22,7 @@ from treetop.federation.task import DeviceTask
 from treetop.federation.task_codec import codec_of, needs_list
 from treetop.federation.task_parameters import mode_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
-from treetop.federation.wire.refusals import Refusal
+from treetop.federation.wire.uploads import Refusal
 from treetop.mechanisms.dialogue import LevelTrace
 from treetop.mechanisms.protocol import Mechanism
 from treetop.metrics.poisoning import choices_of_sets

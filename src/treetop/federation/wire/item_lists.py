@@ -1,7 +1,7 @@
 """The list of known items that a task names by its digest: a catalogue, or the words that hashes are read by.
 
 Compressed JSON. The digest is that of the JSON, so it does not depend on who compressed it; it stands in the signed
-task, and whoever is given a list checks it before anything of it is used.
+task, and everyone who receives a list checks it before using it.
 """
 
 import json

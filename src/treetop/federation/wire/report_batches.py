@@ -50,7 +50,7 @@ class Batch:
 
 
 def encoded_batch(envelope: Envelope, reports: Sequence[Any]) -> bytes:
-    """Run by the device, or by whoever gathers reports: write a batch."""
+    """Run by the device, or by a fleet: write a batch."""
     role = _ROLES.index(envelope.group.role)
     head = _LAYOUT.pack(
         VERSION,

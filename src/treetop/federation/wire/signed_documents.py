@@ -129,13 +129,13 @@ class Question:
         return sha256(_DOMAIN_DOMAIN + self.task + head + candidates).digest()
 
     def slot_of(self, prefix: int | None) -> int:
-        """Run by the device: the candidate's place, or the dummy's."""
+        """Run by the device: the candidate's index, or the dummy's."""
         dummy = len(self.prefixes)
         return dummy if prefix is None else self._places.get(prefix, dummy)
 
     @cached_property
     def _places(self) -> dict[int, int]:
-        return {prefix: place for place, prefix in enumerate(self.prefixes)}
+        return {prefix: index for index, prefix in enumerate(self.prefixes)}
 
 
 def _role_number(group: Group) -> int:

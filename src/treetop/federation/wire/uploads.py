@@ -4,6 +4,11 @@ A ticket is the right to answer a task once, which only a user's own party can w
 for each report: the ticket (24 bytes), the length of the batch (4 bytes, big-endian), and the batch of one that the
 device's ledger holds (`report_batches`). Reports of different groups may travel together. The answer names one status
 for each, in the same order.
+
+A device that may not answer sends a code instead, which depends on public facts and its ledger. Its value has no part
+in it: whether a device may answer is settled before the value is read. The same holds for the codes of refused
+documents (`federation.documents`), which a party never receives. The bytes are a version, then for each device its
+ticket (24 bytes) and the number of the code (1 byte).
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,6 +18,7 @@ from hashlib import sha256
 from hmac import compare_digest, digest
 
 from treetop.errors import InvalidInput, PeerViolation
+from treetop.wording import Note
 
 SERIAL_BYTES = 8
 MAC_BYTES = 16
@@ -114,7 +120,7 @@ class TicketedReport:
 
 
 def encoded_upload(entries: Iterable[TicketedReport]) -> bytes:
-    """Run by the device, or by whoever gathers reports."""
+    """Run by the device, or by a fleet: write an upload."""
     parts = [bytes([UPLOAD_VERSION])]
     for entry in entries:
         parts += (entry.ticket, len(entry.batch).to_bytes(LENGTH_BYTES, "big"), entry.batch)
@@ -126,15 +132,55 @@ def decoded_upload(data: bytes, most: int = MAX_ENTRIES) -> Sequence[TicketedRep
     if data[:1] != bytes([UPLOAD_VERSION]):
         raise PeerViolation("version of an upload", UPLOAD_VERSION, data[0] if data else "nothing")
     entries: list[TicketedReport] = []
-    place = 1
+    index = 1
     head = TICKET_BYTES + LENGTH_BYTES
-    while place < len(data):
-        length = int.from_bytes(data[place + TICKET_BYTES : place + head], "big")
-        end = place + head + length
-        if end > len(data) or place + head > len(data):
+    while index < len(data):
+        length = int.from_bytes(data[index + TICKET_BYTES : index + head], "big")
+        end = index + head + length
+        if end > len(data) or index + head > len(data):
             raise PeerViolation("bytes of an upload", end, len(data))
-        entries.append(TicketedReport(data[place : place + TICKET_BYTES], data[place + head : end]))
-        place = end
+        entries.append(TicketedReport(data[index : index + TICKET_BYTES], data[index + head : end]))
+        index = end
     if not 1 <= len(entries) <= most:
         raise PeerViolation("reports of an upload", f"from 1 to {most}", len(entries))
     return entries
+
+
+_REFUSALS_VERSION = 1
+_REFUSAL_BYTES = TICKET_BYTES + 1
+
+
+class Refusal(StrEnum):
+    """Why a device may not answer."""
+
+    NOT_MY_WEEK = "not_my_week"
+    """It answers this campaign in another week of the cycle, or has."""
+    BUDGET_WINDOW = "budget_window"
+    BUDGET_LIFETIME = "budget_lifetime"
+    BUDGET_TASK = "budget_task"
+    """The task costs more than the device's owner allows for one."""
+
+    def note(self, devices: int) -> Note:
+        """Return for how many devices it holds."""
+        return Note(f"refused_{self.value}", devices=devices)
+
+
+_CODES = tuple(Refusal)
+
+
+def encoded_refusals(refusals: Iterable[tuple[bytes, Refusal]]) -> bytes:
+    """Run by the device, or by a fleet: write tickets and codes."""
+    return bytes([_REFUSALS_VERSION]) + b"".join(ticket + bytes([_CODES.index(code)]) for ticket, code in refusals)
+
+
+def decoded_refusals(data: bytes) -> list[tuple[bytes, Refusal]]:
+    """Run by the party: cut them apart, or refuse all of it."""
+    if data[:1] != bytes([_REFUSALS_VERSION]):
+        raise PeerViolation("version of refusals", _REFUSALS_VERSION, data[0] if data else "nothing")
+    count = (len(data) - 1) // _REFUSAL_BYTES
+    if len(data) != 1 + count * _REFUSAL_BYTES or not 1 <= count <= MAX_ENTRIES:
+        raise PeerViolation("bytes of refusals", f"{_REFUSAL_BYTES} for each of 1 to {MAX_ENTRIES}", len(data) - 1)
+    entries = [data[start : start + _REFUSAL_BYTES] for start in range(1, len(data), _REFUSAL_BYTES)]
+    if (largest := max(entry[-1] for entry in entries)) >= len(_CODES):
+        raise PeerViolation("code of a refusal", f"below {len(_CODES)}", largest)
+    return [(entry[:TICKET_BYTES], _CODES[entry[-1]]) for entry in entries]

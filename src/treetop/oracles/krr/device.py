@@ -11,6 +11,8 @@ from treetop.privacy.randomness import WORD_BITS
 @cache
 def keep_threshold(odds: Fraction, slots: int) -> int:
     """Return floor(2^64 p) for p = e^eps / (d - 1 + e^eps), from a lower bound of e^eps."""
+    # Eq. 2 of the paper. Rounded down, like the odds: p / q = t (d - 1) / (1 - t) rises in t, so it stays at most e^eps
+    # (proof in docs/explanation/privacy_guarantee.md, k-RR).
     return (odds.numerator << WORD_BITS) // ((slots - 1) * odds.denominator + odds.numerator)
 
 
@@ -35,6 +37,7 @@ class SlotFace(DeviceFace):
     def report(self, drawn: tuple[tuple[int], int], value: int) -> int:
         """Return the reported slot."""
         (word,), other = drawn
+        # The lie is one of the d - 1 others, numbered without the true slot: numbers from there on move up by one.
         return value if word < self.keep else other + (other >= value)
 
     def supports(self, report: int, value: int) -> bool:

@@ -4,7 +4,7 @@ Any pair of seed and bucket is one that an honest device might send, and there a
 an attacker finds is hardly rarer than 10^-12. What shows is how many reports support more of some K keys than chance.
 An honest device's own key is supported with p and every other with 1 / d', so the keys that its report supports are
 Bern(p) + Bin(K - 1, 1 / d') at most (fewer where its own is not among them). A report in the upper 10^-4 of that law
-is rare; rare reports are told of only if so many come from n honest devices once in 10^12. Three limits: with few keys
+is rare; rare reports are flagged only if n honest devices send as many once in 10^12. Three limits: with few keys
 or few buckets even all K together are not rare; a few crafted reports among many honest ones do not stand out; and keys
 that were found in the same reports are a little likelier than chance to be supported by each of them.
 """
@@ -41,6 +41,7 @@ from treetop.privacy.epsilon import Epsilon
 CANDIDATES_AT_ONCE = 1024
 """12 bytes for each candidate stay in the first cache."""
 VECTOR = 16
+"""Candidates are padded to whole vectors: 16 words of 32 bits fill one of 512 bits."""
 RARE = 1e-4
 """The tail of one report; the number of such reports is then compared with `TAIL`."""
 
@@ -102,7 +103,7 @@ class HashCounting(FrequencyOracle[Columns]):
         seeds, reported = columns
         refuse_many(len(seeds))
         refuse_large("bucket", reported, report_slots)
-        edges = bucket_starts(report_slots)
+        edges = bucket_starts(report_slots)  # the loop compares hashes with the edges of buckets, and divides nothing
         starts = edges[:-1].astype(np.uint32)[reported]
         widths = np.diff(edges).astype(np.uint32)[reported]
         low, high = (np.pad(words, (0, -len(words) % VECTOR)) for words in premixed(keys))
@@ -121,7 +122,7 @@ class HashCounting(FrequencyOracle[Columns]):
         return HashedReports(*columns)
 
     def _max_supported(self, keys: int) -> tuple[int, float]:
-        """Return how many of so many keys a report supports without being rare, and the chance of a rare one."""
+        """Return how many of the keys a report may support without being rare, and the chance of a rare one."""
         law = own_and_others(self.p, keys - 1, self.q)
         most = max_of(law, RARE)
         return most, float(law[most + 1 :].sum())
@@ -137,7 +138,7 @@ class HashCounting(FrequencyOracle[Columns]):
         return int(np.count_nonzero(supported > self._max_supported(len(keys))[0]))
 
     def beyond_chance(self, surprising: int, reports: int, keys: int) -> int:
-        """Return the number of rare reports if honest devices would hardly send so many, otherwise 0."""
+        """Return the number of rare reports if honest devices would hardly send as many, otherwise 0."""
         if not surprising:
             return 0
         chance = self._max_supported(keys)[1]
@@ -145,7 +146,7 @@ class HashCounting(FrequencyOracle[Columns]):
 
 
 class ListedHashCounting(HashCounting):
-    """OLH over a list that devices know: a value that is not on it becomes one agreed key, which is counted, too."""
+    """OLH over a list that devices know: a value that is not on it becomes one agreed key, which is also counted."""
 
     @property
     def slots(self) -> int:

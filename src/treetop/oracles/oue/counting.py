@@ -29,6 +29,7 @@ from treetop.oracles.random_words import RandomWords
 from treetop.privacy.randomness import HALF
 
 BLOCK_BYTES = 4096
+"""Rows are added in blocks of about this size: the eight of one pass take 32 kB."""
 _ONES = np.array([byte.bit_count() for byte in range(256)], dtype=np.int32)
 
 

@@ -14,6 +14,9 @@ _DIGITS = bytes.maketrans(b"\0\1", b"01")
 @cache
 def flip_threshold(odds: Fraction) -> int:
     """Return ceil(2^64 q) for q = 1 / (e^eps + 1), from a lower bound of e^eps."""
+    # Rounded up, while the odds are rounded down: the ratio (1 - q) / q falls in q, so it stays at most e^eps (proof in
+    # docs/explanation/privacy_guarantee.md, OUE). This q and p = 1/2 give unary encoding its least variance (Wang et
+    # al. 2017).
     return -((-odds.denominator << WORD_BITS) // (odds.numerator + odds.denominator))
 
 

@@ -22,13 +22,16 @@ from treetop.oracles.walsh.spectrum import Spectrum
 from treetop.privacy.epsilon import Epsilon
 
 MAX_BITS_OF_KEYS = 24
-"""Longer keys are counted by pairs: the cells for all names of so many bits would take more than 200 MB."""
+"""Longer keys are counted by pairs: the cells for all names would take more than 200 MB."""
 KEYS_AT_ONCE = 1024
 """20 bytes for each key stay in the first cache."""
+# What steps of counting cost, in nanoseconds or so; their ratios choose between pairs and the transform.
 PAIR = 0.15
+"""One parity of one pair of report and key."""
 SIGN = 5.0
+"""One of the g signs of a report."""
 CELL = 0.45
-"""What a parity of a pair, a sign of a report and a step of the transform in one cell cost, in nanoseconds or so."""
+"""One step of the transform in one cell."""
 
 _ONE_AT_A_TIME = Lock()
 """Cells for all names take the memory that they take, and not once more for each thread that counts a file."""
@@ -86,7 +89,7 @@ class ParityCounting(HashCounting):
         return int(np.count_nonzero(supported > self._max_supported(len(telling))[0]))
 
     def beyond_chance(self, surprising: int, reports: int, keys: int) -> int:  # noqa: ARG002  not how many are independent
-        """Return the number of rare reports if honest devices, who send one in 10^4 at most, would hardly send so many.
+        """Return the number of rare reports if honest devices, who send one in 10^4 at most, would hardly send as many.
 
         How rare they are exactly depends on which keys are independent, which is not known here.
         """
@@ -94,7 +97,7 @@ class ParityCounting(HashCounting):
 
 
 class ListedParityCounting(ParityCounting):
-    """Walsh over a list that devices know: a value that is not on it becomes one agreed key, which is counted, too."""
+    """Walsh over a list that devices know: a value that is not on it becomes one agreed key, which is also counted."""
 
     @property
     def slots(self) -> int:

@@ -30,6 +30,8 @@ def parity_count(odds: Fraction) -> int:
 
 def keep_threshold(odds: Fraction, slots: int) -> int:
     """Return floor(2^64 (L - 1) / (L - 1 + g)), L below e^eps: rounded down, so that the ratio is at most e^eps."""
+    # p = t + (1 - t) / g and q = (1 - t) / g have p / q = 1 + g t / (1 - t), which rises in t (proof in
+    # docs/explanation/privacy_guarantee.md, Walsh).
     over_one = odds.numerator - odds.denominator
     return (over_one << WORD_BITS) // (over_one + slots * odds.denominator)
 
@@ -77,7 +79,7 @@ class ParityFace(HashedFace):
     def hashed(self, seed: int, value: int) -> int:
         """Return the outcome of a 64-bit key under a seed: bit j is the parity of mask j + 1, shifted by that of r."""
         shift, *masks = mixed_words(seed, self.slots.bit_length())
-        parities = sum(((mask & value).bit_count() & 1) << place for place, mask in enumerate(masks))
+        parities = sum(((mask & value).bit_count() & 1) << j for j, mask in enumerate(masks))
         return parities ^ (shift & (self.slots - 1))
 
     def report(self, drawn: tuple[int, tuple[int], int], value: int) -> HashedReport:

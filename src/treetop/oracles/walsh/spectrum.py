@@ -21,8 +21,11 @@ MAX_BITS = 28
 WAITING = 1 << 24
 """Cells that wait to be added, two bytes each, at most."""
 WAITING_TOGETHER = 1 << 15
+"""Cells of one row that wait at most."""
 BLOCK_BITS = 12
+"""Low bits that are transformed block by block: 2^12 cells of four bytes fit the first cache."""
 TILE = 64
+"""Columns that are transformed together: at 24 bits the 2^12 rows of a tile take 1 MB and fit the second cache."""
 
 
 def refuse_bits(bits: int) -> None:
@@ -42,7 +45,7 @@ class Spectrum:
         self.sums: NDArray[Any] = np.zeros(1 << bits, dtype=np.int32)
 
     def _make_room(self, more: int) -> None:
-        """Count so many reports more; a cell holds n g at most, and from 2^31 on takes 64 bits."""
+        """Count more reports; a cell holds n g at most, and from 2^31 on takes 64 bits."""
         refuse_many(self.reports + more)
         self.reports += more
         if self.reports * self.slots > np.iinfo(self.sums.dtype).max:
@@ -72,6 +75,7 @@ class Spectrum:
         """Return the support of every name; the spectrum may go on growing."""
         support = self.sums.copy()
         transform(support)
+        # The transform of the sums is g times the support: a shift is exact.
         support >>= self.slots.bit_length() - 1
         return Tally(support, self.reports)
 

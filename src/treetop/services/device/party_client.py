@@ -7,8 +7,15 @@ from typing import Any
 
 from treetop.adapters.http.retrying_connection import Reply, Request, RetryingConnection
 from treetop.errors import PeerViolation
-from treetop.federation.wire.refusals import Refusal, encoded_refusals
-from treetop.federation.wire.uploads import TICKET_BYTES, ReportStatus, Ticket, TicketedReport, encoded_upload
+from treetop.federation.wire.uploads import (
+    TICKET_BYTES,
+    Refusal,
+    ReportStatus,
+    Ticket,
+    TicketedReport,
+    encoded_refusals,
+    encoded_upload,
+)
 from treetop.trie.user_groups import Group, Role
 
 MAX_DOCUMENT_BYTES = 1 << 26

@@ -17,9 +17,8 @@ from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_codec import codec_of, needs_list, steps_of
 from treetop.federation.wire.item_lists import ItemList
-from treetop.federation.wire.refusals import Refusal
 from treetop.federation.wire.signed_documents import Beacon
-from treetop.federation.wire.uploads import ReportStatus, Ticket, TicketedReport
+from treetop.federation.wire.uploads import Refusal, ReportStatus, Ticket, TicketedReport
 from treetop.oracles.set_reports import USE_SHARES
 from treetop.privacy.randomness import Entropy, uniform_below
 from treetop.services.device.party_client import PartyClient

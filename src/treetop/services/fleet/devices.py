@@ -15,8 +15,7 @@ from treetop.federation.campaign import Campaign
 from treetop.federation.device.device import Device, OwnItems
 from treetop.federation.device.ledger import Caps, Ledger
 from treetop.federation.task import DeviceTask
-from treetop.federation.wire.refusals import Refusal
-from treetop.federation.wire.uploads import ReportStatus, TicketedReport
+from treetop.federation.wire.uploads import Refusal, ReportStatus, TicketedReport
 from treetop.services.device.party_client import PartyClient
 
 Thing = TypeVar("Thing")

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 from treetop.adapters.http.metrics import PartyMetrics
 from treetop.federation.party.party import OpenTask, Party
 from treetop.federation.service_ports import ReportStore
-from treetop.federation.wire.refusals import Refusal
+from treetop.federation.wire.uploads import Refusal
 from treetop.services.party.schemas import PartyStanding, TaskStanding
 from treetop.trie.user_groups import Group
 

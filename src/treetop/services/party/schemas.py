@@ -18,8 +18,7 @@ from treetop.adapters.http.described_app import (
     sends,
 )
 from treetop.federation.party.party import MAX_TICKETS_AT_ONCE
-from treetop.federation.wire.refusals import Refusal
-from treetop.federation.wire.uploads import ReportStatus
+from treetop.federation.wire.uploads import Refusal, ReportStatus
 
 ABOUT = """What a party of a Treetop federation answers to devices, to its own back end and to the server.
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from starlette.responses import Response, StreamingResponse
 
 from treetop.adapters.http.problem_details import Problem, come_back
-from treetop.federation.server.query_events import ANSWERED, QueryEvent
+from treetop.federation.server.query_history import ANSWERED, QueryEvent
 from treetop.services.server.query_manager import QueryManager
 
 MAX_LISTENERS = 100

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from treetop.adapters.http.retrying_connection import Request, RetryingConnection, RetryPolicy
 from treetop.errors import PartyUnreachable, PeerViolation
 from treetop.federation.server.planning import QueryOrder
-from treetop.federation.wire.refusals import Refusal
+from treetop.federation.wire.uploads import Refusal
 from treetop.public_text import visible
 from treetop.services.server.party_channel import several_at_a_time
 from treetop.services.server.schemas import PartyShown, TaskAtParty

@@ -13,12 +13,10 @@ from treetop.adapters.system.telemetry import StructuredLog
 from treetop.errors import InvalidInput, QueryFailed, UnknownName
 from treetop.federation.documents import canonical_json
 from treetop.federation.ports import Signer
-from treetop.federation.server.grown_prefixes import GrownLevel, grown_prefixes
-from treetop.federation.server.list_log import ListLog
 from treetop.federation.server.party_poller import Progress
 from treetop.federation.server.planning import QueryOrder, longest_reply, planned_task
-from treetop.federation.server.query import SEEDS, ServerQuery
-from treetop.federation.server.query_events import QueryEvent, events_behind
+from treetop.federation.server.query import SEEDS, ListLog, ServerQuery
+from treetop.federation.server.query_history import GrownLevel, QueryEvent, events_behind, grown_prefixes
 from treetop.federation.service_ports import Channel, Journal, ServiceClock
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import mode_of

@@ -8,8 +8,7 @@ from tests.support.campaigns import STARTS, SetClock
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.errors import BudgetExceeded, LedgerRefused, PromiseBroken, QuestionRefused
 from treetop.federation.campaign import DAY
-from treetop.federation.device.ledger import Caps, Ledger
-from treetop.federation.device.ledger_entries import LedgerEntry
+from treetop.federation.device.ledger import Caps, Ledger, LedgerEntry
 from treetop.trie.user_groups import Group, Role
 
 ENTRY = LedgerEntry(b"t" * 32, "favourite", Group(2, Role.VALIDATE_FREQUENT), bytes(32), Fraction(1, 3))

@@ -15,12 +15,18 @@ from treetop.adapters.system.key_files import SigningKey
 from treetop.errors import PeerViolation, StoreUnavailable
 from treetop.federation.campaign import Campaign, template_of
 from treetop.federation.documents import DocumentCode, DocumentRefused
-from treetop.federation.party.refusal_counts import RefusalCounts
+from treetop.federation.party.published_documents import RefusalCounts
 from treetop.federation.server.query import _read_refusals
 from treetop.federation.task import Deadlines
-from treetop.federation.wire.refusals import Refusal, decoded_refusals, encoded_refusals
 from treetop.federation.wire.signed_documents import signed, signed_campaign
-from treetop.federation.wire.uploads import MAX_ENTRIES, ReportStatus, TicketKey
+from treetop.federation.wire.uploads import (
+    MAX_ENTRIES,
+    Refusal,
+    ReportStatus,
+    TicketKey,
+    decoded_refusals,
+    encoded_refusals,
+)
 from treetop.wording import Note
 from treetop.wording.notes import NOTES
 

@@ -31,9 +31,8 @@ from treetop.federation.device.ledger import Caps
 from treetop.federation.device.trusted_task import TrustedTask
 from treetop.federation.task import Deadlines, DeviceTask, Encoding, WeightedGroup
 from treetop.federation.wire.item_lists import ItemList
-from treetop.federation.wire.refusals import Refusal, decoded_refusals
 from treetop.federation.wire.report_batches import decoded_batch
-from treetop.federation.wire.uploads import ReportStatus, Ticket
+from treetop.federation.wire.uploads import Refusal, ReportStatus, Ticket, decoded_refusals
 from treetop.services.device.party_client import PartyClient
 from treetop.services.device.single_device import SingleDevice
 from treetop.trie.user_groups import Group

@@ -34,9 +34,8 @@ from treetop.federation.device.device import Device
 from treetop.federation.device.ledger import Caps
 from treetop.federation.task import Deadlines, Encoding
 from treetop.federation.wire.item_lists import ItemList
-from treetop.federation.wire.refusals import decoded_refusals
 from treetop.federation.wire.report_batches import decoded_batch
-from treetop.federation.wire.uploads import ReportStatus
+from treetop.federation.wire.uploads import ReportStatus, decoded_refusals
 from treetop.oracles.set_reports import SetQuestion
 from treetop.privacy.budget import Budget
 from treetop.services.fleet import runs

@@ -36,9 +36,8 @@ from treetop.adapters.memory.report_store import MemoryReportStore
 from treetop.errors import StoreBusy, StoreDamaged, StoreUnavailable
 from treetop.federation.protocol import ServerMessage
 from treetop.federation.wire.item_lists import ItemList
-from treetop.federation.wire.refusals import Refusal, encoded_refusals
 from treetop.federation.wire.signed_documents import Publication, PublishedList, Question, signed
-from treetop.federation.wire.uploads import ReportStatus, encoded_upload
+from treetop.federation.wire.uploads import Refusal, ReportStatus, encoded_refusals, encoded_upload
 from treetop.services.party.settings import Limits
 from treetop.toml_files import Secret
 from treetop.trie.user_groups import Group

@@ -17,7 +17,7 @@ from tests.support.servers import ADMIN_KEY, METRICS_KEY, SIZES, Away, HostedSer
 
 from treetop.adapters.http.endpoint_settings import AccessKey
 from treetop.federation.documents import canonical_json
-from treetop.federation.server.query_events import events_behind
+from treetop.federation.server.query_history import events_behind
 from treetop.services.server.app import server_app
 from treetop.services.server.event_streams import EventStreams
 from treetop.toml_files import Secret
