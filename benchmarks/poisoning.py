@@ -26,8 +26,7 @@ from treetop.mechanisms.dialogue import CollectReports
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import mechanism_named, parameters_for
-from treetop.metrics.poisoning import fakes_needed
-from treetop.metrics.retrieval import f1
+from treetop.metrics.answer_quality import f1, fakes_needed
 from treetop.oracles.frequency_oracle import Tally
 from treetop.oracles.hashing import buckets, premixed
 from treetop.oracles.olh.counting import HashedReports

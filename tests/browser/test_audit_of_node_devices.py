@@ -19,9 +19,9 @@ from scipy import stats
 from tests.statistical.settings import FALSE_ALARM
 from tests.support.typescript import built, node
 
+from treetop.audit.chosen_inputs import BITS, FIRST, SECOND, Audited, audited
 from treetop.audit.empirical_epsilon import Counts, epsilon_bound, telling_event, visible_excess
-from treetop.audit.laws.oracle_laws import event_law
-from treetop.audit.neighbouring_inputs import BITS, FIRST, SECOND, Audited, audited
+from treetop.audit.oracle_laws import event_law
 from treetop.federation.task import DeviceTask, WeightedGroup
 from treetop.federation.wire.report_batches import decoded_batch
 from treetop.oracles.protocol import key_of

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from tests.support.fixed_entropy import FixedEntropy
 
 from treetop.adapters.report_files.columns import batch_columns
-from treetop.audit.laws.oracle_laws import event_law
-from treetop.audit.scripted_entropy import CountingEntropy
+from treetop.audit.chosen_inputs import CountingEntropy
+from treetop.audit.oracle_laws import event_law
 from treetop.errors import InvalidInput, ReportRefused
 from treetop.federation.wire.report_batches import Batch, Envelope
 from treetop.oracles.frequency_oracle import FrequencyOracle, Tally, columns_of

@@ -20,9 +20,8 @@ from typer.testing import CliRunner
 import treetop
 from treetop.errors import InvalidInput
 from treetop.evaluation.evaluate import Evaluation
-from treetop.reproduction.cell_journal import RunSettings
 from treetop.reproduction.report import write_report
-from treetop.reproduction.run import Reproducer
+from treetop.reproduction.run import Reproducer, RunSettings
 from treetop.reproduction.specification import specifications_named
 
 DATA = Path(__file__).parents[2] / "examples" / "coffee_shops.csv"

@@ -21,7 +21,7 @@ from treetop.encoding.bit_strings import Codes
 from treetop.encoding.item_codecs import ItemCatalogue
 from treetop.mechanisms.dialogue import CollectNames, Member, NameReports, Roster
 from treetop.mechanisms.strategy import Question
-from treetop.metrics.poisoning import fakes_needed
+from treetop.metrics.answer_quality import fakes_needed
 from treetop.query.preparation import Prepared, prepared
 from treetop.simulation.run import PartyRun, drive
 from treetop.simulation.simulated_users import ExactUsers

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from treetop.reproduction.cell_journal import RunSettings
-from treetop.reproduction.run import Reproducer
+from treetop.reproduction.run import Reproducer, RunSettings
 from treetop.reproduction.specification import Specification, specifications_named
 
 SETTINGS = RunSettings(5, 2, "0", "0")

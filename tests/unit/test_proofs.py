@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from treetop.audit import campaign_cycles, set_laws, transcripts
-from treetop.audit.audit_report import Check
+from treetop.audit import campaign_cycles, central_guarantee, oracle_laws, set_laws, transcripts
+from treetop.audit.checks import Check, Odds
 from treetop.audit.empirical_epsilon import device_check
-from treetop.audit.laws import long_lists, oracle_laws, shuffled_reports
-from treetop.audit.laws.exact_ratios import Odds
 from treetop.audit.run import audited_mechanisms
 from treetop.oracles.registry import ORACLES
 from treetop.privacy.budget import Budget
@@ -45,8 +43,8 @@ def checks_of(name: str) -> list[Check]:
         return set_laws.set_checks(quick=True)
     if name in ORACLES:
         oracle = ORACLES[name]
-        exact = [*oracle_laws.oracle_checks(oracle, quick=True), *long_lists.long_list_checks(oracle, quick=True)]
-        return [*exact, device_check(oracle, ONE, 10), shuffled_reports.shuffled_check(oracle, quick=True)]
+        exact = [*oracle_laws.oracle_checks(oracle, quick=True), *oracle_laws.long_list_checks(oracle, quick=True)]
+        return [*exact, device_check(oracle, ONE, 10), central_guarantee.shuffled_check(oracle, quick=True)]
     return transcripts.end_to_end_checks(audited_mechanisms()[name], quick=True, called=name)
 
 
@@ -56,14 +54,14 @@ def test_every_oracle_and_mechanism_has_a_proof_and_checks_that_show_it(
 ) -> None:
     """The row names the section and all checks that `treetop audit` runs; nothing is enumerated here."""
     monkeypatch.setattr(oracle_laws, "oracle_cases", lambda *_: [(ONE, Odds(1, 1))])
-    monkeypatch.setattr(shuffled_reports, "compared", lambda *_: [(Fraction(0), 1.0)])
+    monkeypatch.setattr(central_guarantee, "compared", lambda *_: [(Fraction(0), 1.0)])
     monkeypatch.setattr(set_laws, "worst_odds", lambda *_: [Odds(1, 1)])
     monkeypatch.setattr(
         set_laws, "empirical_set_check", lambda form, _: Check(f"empirical_{form.name}_sets", True, "", 0, 0)
     )
     monkeypatch.setattr(campaign_cycles, "worst_odds", lambda *_: Odds(1, 1))
     monkeypatch.setattr(campaign_cycles, "cycle_loss_check", lambda _: Check("longitudinal_campaign", True, "", 0, 0))
-    monkeypatch.setattr(long_lists, "worst_odds", lambda *_: Odds(1, 1))
+    monkeypatch.setattr(oracle_laws, "long_list_odds", lambda *_: Odds(1, 1))
     monkeypatch.setattr(transcripts, "worst_odds", lambda *_: (Odds(1, 1), 1))
     row = re.search(rf"^\| `{name}` \| .*? is ε-LDP: \[(.+?)\]\(#(.+?)\) \| (.+) \| (.+) \|$", GUARANTEE, re.MULTILINE)
     assert row, f"no row for {name} in privacy_guarantee.md"

@@ -16,7 +16,7 @@ from treetop.adapters.report_files.report_kind import ReportKind
 from treetop.adapters.report_files.writer import ReportFileWriter
 from treetop.adapters.system.durable_file import replace_durably
 from treetop.answers.result_files import checked_output, write_result
-from treetop.audit.audit_report import AuditReport
+from treetop.audit.checks import AuditReport
 from treetop.audit.documents import Circumstances, write_document
 from treetop.cli.output import write_output
 from treetop.datasets.loading import write_histograms

@@ -17,7 +17,7 @@ from tests.vectors.set_vectors import SETS
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.adapters.system.key_files import SigningKey
-from treetop.audit.scripted_entropy import ScriptedEntropy
+from treetop.audit.chosen_inputs import ScriptedEntropy
 from treetop.encoding.item_codecs import codec_named
 from treetop.errors import BudgetExceeded, NotMyWeek, TreetopError
 from treetop.federation.campaign import DAY, WEEK, Campaign, template_of

@@ -15,7 +15,7 @@ from tests.support.tasks import ENROLMENT, PUBLISHED, question, task, third_leve
 from tests.vectors.device_vectors import stream
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
-from treetop.audit.scripted_entropy import ScriptedEntropy
+from treetop.audit.chosen_inputs import ScriptedEntropy
 from treetop.encoding.device_items import LONGEST_ITEM, device_code
 from treetop.encoding.item_codecs import codec_named
 from treetop.errors import TreetopError

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from treetop.adapters.system.key_files import SigningKey
-from treetop.audit.scripted_entropy import ScriptedEntropy
+from treetop.audit.chosen_inputs import ScriptedEntropy
 from treetop.encoding.device_items import device_code
 from treetop.federation.device.group_assignment import Enrolment, assigned_group, drawn_group
 from treetop.federation.device.private_value import PrivateValue

@@ -19,7 +19,7 @@ from tests.vectors.device_vectors import ANY_TEXT, CATALOGUE, IN_ROUNDS, NAMES, 
 from tests.vectors.set_vectors import SETS
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
-from treetop.audit.scripted_entropy import ScriptedEntropy
+from treetop.audit.chosen_inputs import ScriptedEntropy
 from treetop.errors import BudgetExceeded, NotMyWeek, QuestionRefused
 from treetop.federation.campaign import DAY, Campaign, template_of
 from treetop.federation.device.device import Device, ValueSource

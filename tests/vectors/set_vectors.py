@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.vectors.device_vectors import EPSILONS, NAMES, ONE_SHOT, Vector, edited, stream
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
-from treetop.audit.scripted_entropy import ScriptedEntropy
+from treetop.audit.chosen_inputs import ScriptedEntropy
 from treetop.encoding.device_items import DeviceSet, set_entries
 from treetop.federation.device.device import Device
 from treetop.federation.device.ledger import Ledger

@@ -17,7 +17,7 @@ from treetop.answers.parts import (
     Truth,
 )
 from treetop.extras import needed_for
-from treetop.metrics.noise_advice import Advice
+from treetop.metrics.answer_quality import Advice
 from treetop.oracles.set_reports import HOLDERS
 from treetop.public_text import visible
 from treetop.wording import Note

@@ -1,7 +1,8 @@
-"""A whole cycle of a campaign: what its weeks show together, whatever values a device holds in them.
+"""A whole cycle of a campaign: what its weeks show together, for any values that a device holds in them.
 
 The law of two weeks is enumerated through the whole device: every sequence of values, every week that may be drawn,
-every random word. What a device does around it (one week for each cycle, a window that no clock resets) is driven.
+every random word. The rules around it (one week for each cycle, a window that no clock resets) are checked on running
+devices.
 """
 
 from collections import Counter
@@ -12,12 +13,20 @@ from itertools import product
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.adapters.system.host import SystemEntropy
-from treetop.audit.audit_report import Check
+from treetop.audit.checks import Check, Odds, largest_odds, within
+from treetop.audit.chosen_inputs import (
+    ENROLMENT,
+    FIRST,
+    SECOND,
+    Audited,
+    DeviceFactory,
+    Exhausted,
+    ScriptedEntropy,
+    audited,
+    word,
+)
 from treetop.audit.empirical_epsilon import Counts, epsilon_bound
-from treetop.audit.laws.exact_ratios import Odds, largest_odds, within
-from treetop.audit.laws.oracle_laws import edges
-from treetop.audit.neighbouring_inputs import ENROLMENT, FIRST, SECOND, Audited, DeviceFactory, audited
-from treetop.audit.scripted_entropy import word
+from treetop.audit.oracle_laws import edges
 from treetop.errors import BudgetExceeded, NotMyWeek, TreetopError
 from treetop.federation.campaign import DAY, Campaign, template_of
 from treetop.federation.device.device import Device
@@ -65,7 +74,7 @@ def week_of(campaign: Campaign, cycle: int, week: int, number: int = 0) -> Audit
 
 
 class CampaignDevice:
-    """A device that is started anew for every question, and whose owner's value may be another every week."""
+    """A device that restarts for every question, and whose owner may hold another value every week."""
 
     def __init__(
         self, entropy: Entropy, caps: Caps, factory: DeviceFactory = Device, ledger: LedgerFactory = Ledger
@@ -96,7 +105,7 @@ class CampaignDevice:
             return "nothing"
 
     def look(self, campaign: Campaign, cycle: int, week: int) -> None:
-        """See a week's task and be gone before it is answered."""
+        """Check a week's task and disappear before answering it."""
         self.clock.time = campaign.opens(cycle, week)
         try:
             device = self._factory(lambda: FIRST, self._entropy, self.ledger)
@@ -110,40 +119,22 @@ def _caps(budget: Budget, cycles: int = 1) -> Caps:
     return Caps(budget.amount, total, least_slots=3, window=total)
 
 
-class _Branch(Exception):
-    """The device wants so many more random bytes."""
-
-
-class _Branching:
-    def __init__(self, script: bytes) -> None:
-        self._script = script
-
-    def read(self, count: int) -> bytes:
-        if len(self._script) < count:
-            raise _Branch(count)
-        taken = self._script[:count]
-        self._script = self._script[count:]
-        return taken
-
-
 def cycle_law(
     campaign: Campaign, values: Sequence[int | None], factory: DeviceFactory = Device
 ) -> dict[Hashable, Fraction]:
-    """Return the probability of everything that a party may see in a cycle, when the weeks have these values.
-
-    A single byte is a choice among two, of the week or of the lie, and its last bit makes it; eight are the word that
-    is compared with the threshold.
-    """
+    """Return the probability of everything that a party may see in a cycle, when the weeks have these values."""
     law: dict[Hashable, Fraction] = {}
-    whole = [(word(first), Fraction(end - first, WORDS)) for first, end in edges(week_of(campaign, 0, 0).face)]
-    choices = {1: [(bytes([last]), Fraction(1, 2)) for last in range(2)], WORD_BYTES: whole}
+    # A read of one byte chooses among two, the week or the lie, by its last bit. A read of eight bytes is the word that
+    # is compared with the threshold.
+    words = [(word(first), Fraction(end - first, WORDS)) for first, end in edges(week_of(campaign, 0, 0).face)]
+    choices = {1: [(bytes([last]), Fraction(1, 2)) for last in range(2)], WORD_BYTES: words}
     waiting = [(b"", Fraction(1))]
     while waiting:
         script, chance = waiting.pop()
-        device = CampaignDevice(_Branching(script), _caps(campaign.budget), factory)
+        device = CampaignDevice(ScriptedEntropy(script), _caps(campaign.budget), factory)
         try:
             seen = tuple(device.answer(campaign, 0, week, value) for week, value in enumerate(values))
-        except _Branch as more:
+        except Exhausted as more:  # branch: once for each way that the next read may go
             waiting += [(script + taken, chance * part) for taken, part in choices[more.args[0]]]
         else:
             law[seen] = law.get(seen, Fraction(0)) + chance
@@ -168,7 +159,7 @@ def cycle_law_check(factory: DeviceFactory = Device) -> Check:
 
 
 def one_week_check(devices: int, factory: DeviceFactory = Device, ledger: LedgerFactory = Ledger) -> Check:
-    """Check that a cycle has one week, whatever is missed and asked again, and that it costs once."""
+    """Check that a cycle has one week, even if weeks are missed or asked about again, and that it costs once."""
     campaign = campaign_of(Budget("1"), weeks=3, cycles=2)
     wrong = 0
     for _ in range(devices):
@@ -199,15 +190,15 @@ def window_check(ledger: LedgerFactory = Ledger) -> Check:
     for back in (1, DAY, caps.window_seconds, 2 * caps.window_seconds):
         device = CampaignDevice(SystemEntropy(), caps, ledger=ledger)
         now = STARTS + caps.window_seconds
-        for place, time in enumerate((now, now - back, now, now - back, now + caps.window_seconds - 1)):
+        for index, time in enumerate((now, now - back, now, now - back, now + caps.window_seconds - 1)):
             device.clock.time = time
             try:
-                taken = audited(KRandomizedResponse(), campaign.budget, 1).named(f"task {place}")
+                taken = audited(KRandomizedResponse(), campaign.budget, 1).named(f"task {index}")
                 taken.answer(Device(lambda: FIRST, SystemEntropy(), device.ledger))
             except BudgetExceeded:
-                wrong += place < 2
+                wrong += index < 2  # a window of 4 has room for two tasks of epsilon 2
             else:
-                wrong += place >= 2
+                wrong += index >= 2
     claim = "within a window nothing more is spent after the clock was set back, and forth again"
     return Check("campaign_window", wrong == 0, claim, wrong, 0)
 
@@ -221,8 +212,8 @@ def caps_check(factory: DeviceFactory = Device, ledger: LedgerFactory = Ledger) 
         # All five cycles lie within one window of 84 days.
         caps = Caps(Fraction(per_task), Fraction(lifetime), least_slots=3, window=Fraction(window))
         device = CampaignDevice(SystemEntropy(), caps, factory, ledger)
-        places = product(range(cycles), range(campaign.weeks))
-        seen = [device.answer(campaign, cycle, week, FIRST) for cycle, week in places]
+        weeks = product(range(cycles), range(campaign.weeks))
+        seen = [device.answer(campaign, cycle, week, FIRST) for cycle, week in weeks]
         wrong += sum(isinstance(each, bytes) for each in seen) != begun
         wrong += device.ledger.spent != campaign.budget.amount * begun
     claim = f"a campaign of {cycles} cycles is answered in as many as caps for a task, a window and a lifetime allow"
@@ -236,6 +227,7 @@ def cycle_loss_check(trials: int, factory: DeviceFactory = Device) -> Check:
     campaign = campaign_of(budget)
     costs = set[Fraction]()
     counts: list[Counts] = []
+    # At a level of one bit, SECOND is in slot 0 and its double in slot 1.
     for values in ((FIRST, SECOND << 1), (SECOND << 1, FIRST)):
         seen: Counts = Counter()
         for _ in range(trials):
@@ -251,6 +243,7 @@ def cycle_loss_check(trials: int, factory: DeviceFactory = Device) -> Check:
 
 
 def _shown(seen: Hashable) -> Hashable:
+    """Return the slot that a report names, or the code of a refusal."""
     return decoded_batch(seen).reports()[0] if isinstance(seen, bytes) else seen
 
 

@@ -11,7 +11,7 @@ from html import escape
 from importlib.metadata import version
 from pathlib import Path
 
-from treetop.audit.audit_report import NOT_SEEN, AuditReport, Check
+from treetop.audit.checks import NOT_SEEN, AuditReport, Check
 from treetop.extras import DISTRIBUTION
 from treetop.public_text import visible
 from treetop.whole_files import write_whole

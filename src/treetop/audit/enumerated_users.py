@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from treetop.audit.laws.oracle_laws import report_law
+from treetop.audit.oracle_laws import report_law
 from treetop.encoding.bit_strings import Codes, code_array
 from treetop.encoding.text_code import CHUNK_VALUES
 from treetop.mechanisms.dialogue import CollectNames, CollectReports, DivideUsers, DrawGroup, NameReports, Request

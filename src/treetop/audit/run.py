@@ -4,22 +4,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from treetop.audit.audit_report import AuditReport, Check
 from treetop.audit.campaign_cycles import campaign_checks
-from treetop.audit.device_conduct import conduct_checks, oracle_conduct_checks
-from treetop.audit.empirical_epsilon import device_check, vectorised_checks
-from treetop.audit.hostile_beacons import hostile_beacon_checks
-from treetop.audit.laws.device_laws import device_law_check
-from treetop.audit.laws.long_lists import long_list_checks
-from treetop.audit.laws.oracle_laws import oracle_checks
-from treetop.audit.laws.shuffled_reports import shuffled_check
-from treetop.audit.laws.vectorised_laws import perturb_check
-from treetop.audit.longitudinal import longitudinal_check
+from treetop.audit.central_guarantee import hostile_beacon_checks, shuffled_check
+from treetop.audit.checks import AuditReport, Check
+from treetop.audit.empirical_epsilon import device_check, longitudinal_check, vectorised_checks
+from treetop.audit.oracle_laws import long_list_checks, oracle_checks
 from treetop.audit.set_laws import set_checks
 from treetop.audit.shipped.campaign_checks import campaign_device_checks
 from treetop.audit.shipped.device_checks import device_checks
 from treetop.audit.shipped.fleet_checks import fleet_checks
 from treetop.audit.transcripts import end_to_end_checks
+from treetop.audit.vectorised_laws import perturb_check
+from treetop.audit.whole_device import conduct_checks, device_law_check, oracle_conduct_checks
 from treetop.errors import UnknownName
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.registry import FOR_A_QUERY, MECHANISMS

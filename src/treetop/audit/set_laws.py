@@ -10,10 +10,9 @@ from collections.abc import Callable, Hashable
 from math import exp, log
 
 from treetop.adapters.system.host import SystemEntropy
-from treetop.audit.audit_report import Check
+from treetop.audit.checks import Cases, Check, Odds, tight, within
 from treetop.audit.empirical_epsilon import Counts, epsilon_bound, visible_excess
-from treetop.audit.laws.exact_ratios import Cases, Odds, tight, within
-from treetop.audit.laws.oracle_laws import BUDGETS, worst_odds
+from treetop.audit.oracle_laws import BUDGETS, worst_odds
 from treetop.oracles.protocol import NO_CODE_KEY
 from treetop.oracles.set_reports import Held, SetFace, SetLocalHashing, SetOracle, SetWalshHashing
 from treetop.privacy.budget import Budget

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from treetop.audit.audit_report import Check
+from treetop.audit.checks import NO_DIFFERENCE, Check, Odds, largest_odds, tight, within
 from treetop.audit.enumerated_users import (
     PATTERN_BITS,
     Choices,
@@ -22,7 +22,6 @@ from treetop.audit.enumerated_users import (
     asked_prefix,
     every_transcript,
 )
-from treetop.audit.laws.exact_ratios import NO_DIFFERENCE, Odds, largest_odds, tight, within
 from treetop.encoding.bit_strings import code_array
 from treetop.mechanisms.dialogue import CollectNames, CollectReports, Dialogue, DrawGroup, Findings, Member, Roster
 from treetop.mechanisms.parameters import Parameters

@@ -8,7 +8,7 @@ from rich.progress import BarColumn, Progress, TimeElapsedColumn, TimeRemainingC
 from rich.text import Text
 
 from treetop.answers.result_files import checked_output
-from treetop.audit.audit_report import NOT_SEEN, AuditReport
+from treetop.audit.checks import NOT_SEEN, AuditReport
 from treetop.audit.documents import ENDINGS, Circumstances, write_document
 from treetop.audit.run import parts, run_audit
 from treetop.cli.options import completing

@@ -14,7 +14,7 @@ from treetop.cli.screen import note, out, plain
 from treetop.evaluation.campaigns import CampaignRow
 from treetop.evaluation.evaluate import Row
 from treetop.federation.device.ledger import Caps
-from treetop.metrics.noise_advice import Advice
+from treetop.metrics.answer_quality import Advice
 from treetop.privacy.epsilon import Epsilon
 from treetop.public_text import visible
 

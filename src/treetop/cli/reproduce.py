@@ -14,9 +14,8 @@ from treetop.cli.options import DaskCluster, Seed, Workers
 from treetop.cli.screen import Json, note, out, print_json, progress_bar, waiting
 from treetop.errors import InvalidInput
 from treetop.query.find import checked_seed
-from treetop.reproduction.cell_journal import RunSettings, begun_settings
 from treetop.reproduction.report import grounds, require_plots, write_report
-from treetop.reproduction.run import FULL_REPEATS, QUICK_REPEATS, Reproducer, Reproduction
+from treetop.reproduction.run import FULL_REPEATS, QUICK_REPEATS, Reproducer, Reproduction, RunSettings, begun_settings
 from treetop.reproduction.specification import specification_names, specifications_named
 from treetop.reproduction.verdicts import FAILS, HOLDS
 

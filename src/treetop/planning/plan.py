@@ -18,8 +18,8 @@ from treetop.federation.device.ledger import Caps
 from treetop.mechanisms.defaults import DEFAULT_EPSILON, DEFAULT_K
 from treetop.mechanisms.panorama.parameters import MAX_CODE_BITS
 from treetop.mechanisms.summed_level import SummedParameters
+from treetop.metrics.answer_quality import fake_weight
 from treetop.metrics.detection_power import POWER, count_error, least_frequency, min_factor
-from treetop.metrics.poisoning import fake_weight
 from treetop.oracles.registry import AUTO, set_oracle
 from treetop.planning.modes import Lists, Mode, modes_of
 from treetop.privacy.epsilon import Epsilon

@@ -22,9 +22,7 @@ from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
 from treetop.mechanisms.strategy import Question
 from treetop.mechanisms.summed_level import NO_REPORTS
-from treetop.metrics.noise_advice import CLEAR, Advice, LastLevel, advice
-from treetop.metrics.poisoning import choices_of_sets
-from treetop.metrics.retrieval import f1, local_recall, ncr
+from treetop.metrics.answer_quality import CLEAR, Advice, LastLevel, advice, choices_of_sets, f1, local_recall, ncr
 from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import AUTO
 from treetop.oracles.set_reports import HOLDERS

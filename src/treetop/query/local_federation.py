@@ -23,7 +23,7 @@ from treetop.federation.task_codec import codec_of, steps_of
 from treetop.federation.task_parameters import known_items
 from treetop.federation.wire.item_lists import ItemList
 from treetop.mechanisms.strategy import TRIE, ItemsAhead, Question, choose
-from treetop.metrics.retrieval import f1, ncr
+from treetop.metrics.answer_quality import f1, ncr
 from treetop.query.find import checked_seed
 from treetop.services.local.folder import FederationFolder, LocalOptions, checked_same
 from treetop.services.local.run import local_notes, order_of

@@ -10,7 +10,7 @@ from typing import Any
 import treetop
 from treetop.answers.answer import SIMULATION, Answer
 from treetop.answers.json_form import SCHEMA
-from treetop.audit.audit_report import AuditReport
+from treetop.audit.checks import AuditReport
 from treetop.audit.documents import Circumstances
 from treetop.errors import InvalidInput
 from treetop.web.answer_view import Promise, chart, coverage, flow_of, promises

@@ -11,15 +11,21 @@ from tests.support.tiny_panorama import tiny_panorama
 
 from treetop.adapters.system import vectorised_device
 from treetop.adapters.system.host import SystemEntropy
-from treetop.audit.audit_report import Check
-from treetop.audit.device_conduct import group_check, owner_floor_check, randomness_check, refusal_check, retry_check
+from treetop.audit.central_guarantee import floor_check, stated_check
+from treetop.audit.checks import Check
 from treetop.audit.enumerated_users import GroupLaw, UserBehaviour
-from treetop.audit.hostile_beacons import floor_check, stated_check
-from treetop.audit.laws.device_laws import device_law_check
-from treetop.audit.laws.oracle_laws import FaceFactory, oracle_checks
-from treetop.audit.laws.vectorised_laws import perturb_check
+from treetop.audit.oracle_laws import FaceFactory, oracle_checks
 from treetop.audit.set_laws import drawn_once_check, exact_set_checks
 from treetop.audit.transcripts import Scene, scene_checks
+from treetop.audit.vectorised_laws import perturb_check
+from treetop.audit.whole_device import (
+    device_law_check,
+    group_check,
+    owner_floor_check,
+    randomness_check,
+    refusal_check,
+    retry_check,
+)
 from treetop.errors import PromiseBroken
 from treetop.federation.campaign import Campaign
 from treetop.federation.device.device import Device

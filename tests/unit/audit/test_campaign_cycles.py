@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from treetop.audit.audit_report import Check
 from treetop.audit.campaign_cycles import (
     campaign_of,
     caps_check,
@@ -22,7 +21,8 @@ from treetop.audit.campaign_cycles import (
     window_check,
     worst_odds,
 )
-from treetop.audit.neighbouring_inputs import FIRST, SECOND
+from treetop.audit.checks import Check
+from treetop.audit.chosen_inputs import FIRST, SECOND
 from treetop.audit.shipped.campaign_checks import campaign_device_checks
 from treetop.errors import QuestionRefused
 from treetop.federation.campaign import Campaign

@@ -5,24 +5,25 @@ from fractions import Fraction
 from math import inf, log
 
 import pytest
+from scipy.stats import beta
 from tests.support.fixed_entropy import FixedEntropy
 
 from treetop.adapters.system import vectorised_device
-from treetop.audit import empirical_epsilon, longitudinal
-from treetop.audit.audit_report import AuditReport, Check
-from treetop.audit.device_conduct import conduct_checks, oracle_conduct_checks
+from treetop.audit import empirical_epsilon, oracle_laws
+from treetop.audit.checks import AuditReport, Check, Odds, largest_odds
+from treetop.audit.chosen_inputs import audited
 from treetop.audit.empirical_epsilon import (
+    binomial_lower,
+    binomial_upper,
     device_check,
     epsilon_bound,
+    longitudinal_check,
     telling_event,
     vectorised_checks,
     visible_excess,
 )
-from treetop.audit.laws import oracle_laws
-from treetop.audit.laws.exact_ratios import Odds, largest_odds
-from treetop.audit.laws.oracle_laws import BUDGETS, conduct_of, event_law, oracle_checks, report_law, shape_of
-from treetop.audit.longitudinal import longitudinal_check
-from treetop.audit.neighbouring_inputs import audited
+from treetop.audit.oracle_laws import BUDGETS, conduct_of, event_law, oracle_checks, report_law, shape_of
+from treetop.audit.whole_device import conduct_checks, oracle_conduct_checks
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.krr.device import SlotFace
 from treetop.oracles.oue import OptimizedUnaryEncoding
@@ -37,8 +38,8 @@ ONE = Budget("1")
 
 @pytest.fixture(autouse=True)
 def _the_same_randomness_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    for place, module in enumerate((empirical_epsilon, longitudinal, vectorised_device)):
-        monkeypatch.setattr(module, "SystemEntropy", lambda place=place: FixedEntropy(place))
+    for seed, module in enumerate((empirical_epsilon, vectorised_device)):
+        monkeypatch.setattr(module, "SystemEntropy", lambda seed=seed: FixedEntropy(seed))
 
 
 def test_the_shipped_threshold_shows_in_the_conduct_of_a_face() -> None:
@@ -194,3 +195,16 @@ def test_a_report_fails_with_any_check() -> None:
     report = AuditReport([good, bad]).as_json()
     assert report["verdict"] == "fail"
     assert report["checks"][1] == {"name": "c", "passed": False, "claim": "d", "measured": "infinite", "limit": 2}
+
+
+@pytest.mark.parametrize("risk", [0.05, 1e-3, 1e-6])
+@pytest.mark.parametrize(
+    ("successes", "trials"),
+    [(0, 10), (1, 10), (5, 10), (10, 10), (3, 1000), (412, 1000), (999, 1000),
+     (148_849, 10**6), (649_000, 10**6), (7, 10**7)],
+)  # fmt: skip
+def test_the_bounds_are_those_of_clopper_and_pearson(successes: int, trials: int, risk: float) -> None:
+    lower = beta.ppf(risk, successes, trials - successes + 1) if successes else 0
+    upper = beta.ppf(1 - risk, successes + 1, trials - successes) if successes < trials else 1
+    assert binomial_lower(successes, trials, risk) == pytest.approx(lower, rel=1e-8, abs=1e-15)
+    assert binomial_upper(successes, trials, risk) == pytest.approx(upper, rel=1e-8)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from treetop.answers.result_files import checked_output
 from treetop.audit import documents
-from treetop.audit.audit_report import NOT_SEEN, AuditReport, Check
+from treetop.audit.checks import NOT_SEEN, AuditReport, Check
 from treetop.audit.documents import ENDINGS, Circumstances, write_document
 from treetop.errors import InvalidInput
 

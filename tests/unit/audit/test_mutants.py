@@ -10,7 +10,7 @@ from tests.support.fixed_entropy import FixedEntropy
 from tests.unit.audit.mutants import MORE_MUTANTS, MUTANTS, DummyUncounted
 
 from treetop.audit import empirical_epsilon, set_laws
-from treetop.audit.audit_report import Check
+from treetop.audit.checks import Check
 from treetop.audit.empirical_epsilon import device_check
 from treetop.audit.set_laws import EMPIRICAL_ITEMS, FORMS, empirical_set_check, held, visible_set_excess
 from treetop.federation.device.device import Device

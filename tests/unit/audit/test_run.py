@@ -4,7 +4,7 @@ import pytest
 from tests.support.added_mechanism import Halves
 
 from treetop.audit import run
-from treetop.audit.audit_report import Check
+from treetop.audit.checks import Check
 from treetop.audit.run import Part, audited_mechanisms, parts, run_audit
 from treetop.errors import UnknownName
 from treetop.mechanisms.registry import FOR_A_QUERY, MECHANISMS

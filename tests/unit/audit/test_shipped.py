@@ -9,10 +9,15 @@ import pytest
 
 from treetop.adapters.system.durable_file import replace_durably
 from treetop.adapters.system.host import SystemEntropy
-from treetop.audit.laws.exact_ratios import Odds
-from treetop.audit.laws.long_lists import has_a_word_for_each_slot, long_list_checks, words_that_set, worst_odds
-from treetop.audit.laws.oracle_laws import UNKNOWN
-from treetop.audit.laws.oracle_laws import worst_odds as enumerated_odds
+from treetop.audit.checks import Odds
+from treetop.audit.oracle_laws import (
+    UNKNOWN,
+    has_a_word_for_each_slot,
+    long_list_checks,
+    long_list_odds,
+    words_that_set,
+    worst_odds,
+)
 from treetop.audit.shipped import recording_party
 from treetop.audit.shipped.recording_party import loopback
 from treetop.audit.shipped.scenes import ITEMS, READABLE, one_list, three_levels
@@ -129,7 +134,8 @@ def test_a_list_has_as_many_slots_as_was_asked_for(slots: int) -> None:
 @pytest.mark.parametrize("slots", range(2, 9))
 def test_the_law_by_positions_is_that_of_all_reports(slots: int) -> None:
     face = BitsFace(ODDS, slots)
-    by_position, (enumerated,) = worst_odds(face, range(slots)), enumerated_odds([face], range(slots))
+    by_position = long_list_odds(face, range(slots))
+    (enumerated,) = worst_odds([face], range(slots))
     assert by_position.larger * enumerated.smaller == by_position.smaller * enumerated.larger
 
 
@@ -156,7 +162,7 @@ def test_bits_that_are_not_decided_by_their_own_word_alone_are_not_believed() ->
             return self.flip + 1, HALF
 
     for face in (Swapped, Agreeing, Misdeclared):
-        assert worst_odds(face(ODDS, 9), range(9)) == UNKNOWN
+        assert long_list_odds(face(ODDS, 9), range(9)) == UNKNOWN
 
 
 def test_an_impossible_bit_tells_everything() -> None:
@@ -164,7 +170,7 @@ def test_an_impossible_bit_tells_everything() -> None:
         def report(self, drawn: tuple[tuple[int, ...]], value: int) -> tuple[bool, ...]:
             return (value == 0, *super().report(drawn, value)[1:])
 
-    found = worst_odds(Mute(ODDS, 9), (0, 1))
+    found = long_list_odds(Mute(ODDS, 9), (0, 1))
     assert found.infinite
     assert not Odds(1, 1).infinite
 

@@ -17,12 +17,12 @@ from tests.unit.audit.shipped_mutants import (
 from tests.unit.federation.device import test_order
 from tests.unit.services.device import test_failed_deliveries
 
-from treetop.audit.audit_report import NOT_SEEN, Check
-from treetop.audit.laws.long_lists import long_list_checks
+from treetop.audit.checks import NOT_SEEN, Check
+from treetop.audit.oracle_laws import long_list_checks
 from treetop.audit.shipped import device_checks, fleet_checks
 from treetop.audit.shipped.campaign_checks import campaign_device_checks
-from treetop.audit.shipped.device_runs import DeviceRuns
-from treetop.audit.shipped.fleet_runs import FleetRuns
+from treetop.audit.shipped.device_checks import DeviceRuns
+from treetop.audit.shipped.fleet_checks import FleetRuns
 from treetop.audit.shipped.recording_party import loopback
 from treetop.errors import TreetopError
 from treetop.oracles.oue import OptimizedUnaryEncoding

@@ -6,7 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from treetop.audit.audit_report import NOT_SEEN, AuditReport, Check
+from treetop.audit.checks import NOT_SEEN, AuditReport, Check
 from treetop.cli import audit as command
 from treetop.errors import InvalidInput, UnknownName
 

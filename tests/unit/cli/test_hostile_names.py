@@ -24,7 +24,7 @@ from tests.support.servers import ADMIN_KEY, HostedServer, wanted
 from treetop.adapters.system.durable_file import DeviceState
 from treetop.adapters.system.key_files import SigningKey
 from treetop.answers.parts import AnswerItem
-from treetop.audit.audit_report import AuditReport, Check
+from treetop.audit.checks import AuditReport, Check
 from treetop.cli import audit, demo, reproduce
 from treetop.cli.federation import fleet, query
 from treetop.cli.federation.up import Bars

@@ -6,7 +6,7 @@ from tests.support.answers import DEPLOYED
 
 from treetop.answers.parts import AnswerParty, Covered, PartyCount
 from treetop.cli.rendering import bar, coverage_line, present, rounded, show
-from treetop.metrics.noise_advice import Advice
+from treetop.metrics.answer_quality import Advice
 
 Capture = pytest.CaptureFixture[str]
 

@@ -18,7 +18,7 @@ from treetop.cli import screen
 from treetop.cli.rendering import evaluation_table, fitted, share, show
 from treetop.cli.screen import out, plain, reading_bar
 from treetop.evaluation.evaluate import Row
-from treetop.metrics.noise_advice import Advice
+from treetop.metrics.answer_quality import Advice
 
 Capture = pytest.CaptureFixture[str]
 NAMES = ("红茶和绿茶", "🍵 green tea", "cappuccino with oat milk", "chai")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.support.fixed_entropy import FixedEntropy
 
-from treetop.audit.scripted_entropy import ScriptedEntropy
+from treetop.audit.chosen_inputs import ScriptedEntropy
 from treetop.encoding.bit_strings import code_array, keys_of
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.olh import OptimizedLocalHashing

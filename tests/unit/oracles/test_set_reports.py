@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.support.fixed_entropy import FixedEntropy
 
-from treetop.audit.scripted_entropy import CountingEntropy, ScriptedEntropy
+from treetop.audit.chosen_inputs import CountingEntropy, ScriptedEntropy
 from treetop.errors import InvalidInput, ReportRefused, UnknownName
 from treetop.oracles import kernels
 from treetop.oracles.olh import OptimizedLocalHashing

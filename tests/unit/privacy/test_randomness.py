@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from treetop.audit.scripted_entropy import Exhausted, ScriptedEntropy
+from treetop.audit.chosen_inputs import Exhausted, ScriptedEntropy
 from treetop.privacy.randomness import uniform_below
 
 

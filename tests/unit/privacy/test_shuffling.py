@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treetop.audit.laws.shuffled_reports import exact_deltas, shuffled_check
+from treetop.audit.central_guarantee import exact_deltas, shuffled_check
 from treetop.errors import InvalidInput, UnknownName
 from treetop.oracles.registry import ORACLES
 from treetop.privacy.budget import Budget, exponential_bounds

@@ -4,7 +4,7 @@ import pytest
 
 from treetop.errors import InvalidInput
 from treetop.query.find import Score
-from treetop.reproduction.cell_journal import CellJournal, RunSettings, begun_settings, key_of, open_folder
+from treetop.reproduction.run import CellJournal, RunSettings, begun_settings, key_of, open_folder
 from treetop.reproduction.specification import all_specifications, distinct_cells
 
 SETTINGS = RunSettings(1, 5, "0.1.0", "2.0.0")

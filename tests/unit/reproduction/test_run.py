@@ -20,12 +20,11 @@ from treetop.privacy.epsilon import Epsilon
 from treetop.public_text import first_hidden
 from treetop.query.find import Score
 from treetop.reproduction import report
-from treetop.reproduction.commands import commands_for
 from treetop.reproduction.federation_variants import FederationVariants
 from treetop.reproduction.report import require_plots, write_report
 from treetop.reproduction.run import Reproducer, Reproduction
 from treetop.reproduction.specification import Variant, specifications_named
-from treetop.reproduction.tables import tables_of
+from treetop.reproduction.tables import commands_for, tables_of
 from treetop.reproduction.verdicts import UNCHECKED, Measurements
 
 NAMES = ("federations", "oracles", "step_size", "scalability", "extension")

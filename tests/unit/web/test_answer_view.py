@@ -23,7 +23,7 @@ import treetop
 from treetop.adapters.http.problem_details import Problem
 from treetop.answers.answer import Answer
 from treetop.answers.parts import AnswerItem, AnswerParty, CampaignPlace, ItemChange, PartyCount, Refusals
-from treetop.audit.audit_report import AuditReport, Check
+from treetop.audit.checks import AuditReport, Check
 from treetop.audit.documents import Circumstances, write_document
 from treetop.errors import InvalidInput
 from treetop.privacy.shuffling import CentralGuarantee

@@ -9,10 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from treetop.adapters.system.durable_file import DeviceState
-from treetop.audit.audit_report import Check
 from treetop.audit.campaign_cycles import STARTS, AuditClock
-from treetop.audit.shipped.device_checks import none_found
-from treetop.audit.shipped.device_runs import DeviceRuns, Seen
+from treetop.audit.checks import Check
+from treetop.audit.shipped.device_checks import DeviceRuns, Seen, none_found
 from treetop.audit.shipped.recording_party import loopback
 from treetop.audit.shipped.scenes import ITEMS, Scene, three_levels
 from treetop.federation.campaign import DAY, Campaign, template_of

@@ -25,7 +25,7 @@ from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.uploads import Refusal
 from treetop.mechanisms.dialogue import LevelTrace
 from treetop.mechanisms.protocol import Mechanism
-from treetop.metrics.poisoning import choices_of_sets
+from treetop.metrics.answer_quality import choices_of_sets
 from treetop.oracles.set_reports import HOLDERS
 from treetop.privacy.guarantee import NOT_COVERED
 from treetop.privacy.shuffling import CentralGuarantee, central_guarantee, usual_delta

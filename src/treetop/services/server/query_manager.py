@@ -22,7 +22,7 @@ from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import mode_of
 from treetop.federation.wire.item_lists import ItemList
 from treetop.federation.wire.signed_documents import signed_task
-from treetop.metrics.poisoning import fakes_needed
+from treetop.metrics.answer_quality import fakes_needed
 from treetop.privacy.randomness import Entropy
 from treetop.public_text import visible
 from treetop.services.server.party_channel import several_at_a_time

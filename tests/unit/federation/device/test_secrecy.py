@@ -15,7 +15,7 @@ from tests.support.fixed_entropy import FixedEntropy
 from tests.support.tasks import ENROLMENT, PUBLISHED, in_one_group, new_ledger, question, third_level
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
-from treetop.audit.scripted_entropy import ScriptedEntropy
+from treetop.audit.chosen_inputs import ScriptedEntropy
 from treetop.errors import PromiseBroken
 from treetop.federation.device.device import Device
 from treetop.federation.device.ledger import Ledger

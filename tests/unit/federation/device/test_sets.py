@@ -13,7 +13,7 @@ from tests.support.fixed_entropy import FixedEntropy
 from tests.support.tasks import in_one_group, new_ledger, task
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
-from treetop.audit.scripted_entropy import ScriptedEntropy
+from treetop.audit.chosen_inputs import ScriptedEntropy
 from treetop.errors import InvalidInput, PromiseBroken, ValueUnavailable
 from treetop.federation.device.device import Device
 from treetop.federation.device.ledger import Ledger

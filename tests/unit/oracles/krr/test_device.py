@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from treetop.audit.scripted_entropy import ScriptedEntropy, word
+from treetop.audit.chosen_inputs import ScriptedEntropy, word
 from treetop.oracles.krr.device import SlotFace, keep_threshold
 from treetop.oracles.protocol import MAX_SLOTS
 from treetop.privacy.budget import Budget, exponential_bounds

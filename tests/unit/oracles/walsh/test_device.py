@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.support.fixed_entropy import FixedEntropy
 
-from treetop.audit.scripted_entropy import CountingEntropy
+from treetop.audit.chosen_inputs import CountingEntropy
 from treetop.errors import InvalidInput, PeerViolation
 from treetop.federation.wire.report_batches import Envelope, decoded_batch, encoded_batch
 from treetop.oracles.hashed_reports import HashedReport, mixed_words

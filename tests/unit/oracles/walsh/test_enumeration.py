@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from treetop.audit.laws.exact_ratios import NO_DIFFERENCE, largest_odds
-from treetop.audit.laws.oracle_laws import edges
+from treetop.audit.checks import NO_DIFFERENCE, largest_odds
+from treetop.audit.oracle_laws import edges
 from treetop.oracles.walsh import device
 from treetop.oracles.walsh.device import ParityFace
 from treetop.privacy.budget import Budget

@@ -1,7 +1,8 @@
-"""Values that no report may tell apart, and tasks small enough to audit devices with."""
+"""Inputs that the auditor chooses: values that no report may tell apart, small tasks, and random bytes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.federation.device.device import Device, ValueSource
@@ -17,8 +18,9 @@ from treetop.trie.user_groups import Group
 BITS = 8
 ENROLMENT = Enrolment(b"device 1", b"beacon")
 FIRST = 0
+"""A code in slot 0 of the audited domain."""
 SECOND = 1 << (BITS - 2)
-"""Codes in slots 0 and 1 of the audited domain."""
+"""A code in slot 1, where a level has two bits."""
 OUTSIDE: int | None = None
 """An item without a code: the dummy's slot."""
 DeviceFactory = Callable[[ValueSource, Entropy, Ledger], Device]
@@ -34,7 +36,7 @@ class Audited:
 
     @property
     def values(self) -> tuple[int | None, ...]:
-        """Return a value in every slot, the dummy's too."""
+        """Return a value in every slot, the dummy's included."""
         step = BITS - self.question.length
         return (*(prefix << step for prefix in self.question.prefixes), OUTSIDE)
 
@@ -77,3 +79,54 @@ def fresh_ledger() -> Ledger:
 def opened_ledger(store: MemoryLedger, counter: MemoryCounter) -> Ledger:
     """Return the ledger of a device that starts again, whose user allows what the audit asks for."""
     return Ledger(store, counter, Caps(LARGEST, LARGEST, least_slots=3, window=LARGEST))
+
+
+class Exhausted(Exception):
+    """The sampler wanted more bytes than the script has; its argument is the number of bytes in that read."""
+
+
+class ScriptedEntropy:
+    """Randomness from a script, to see what a sampler does with every possible byte."""
+
+    def __init__(self, script: bytes) -> None:
+        self.script = script
+        self.taken = 0
+
+    def read(self, count: int) -> bytes:
+        """Return the next bytes of the script."""
+        if self.taken + count > len(self.script):
+            raise Exhausted(count)
+        self.taken += count
+        return self.script[self.taken - count : self.taken]
+
+
+class ReplayedEntropy:
+    """A fixed stream of bytes for every value: any difference between two runs is then due to the value."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._read = 0
+
+    def read(self, count: int) -> bytes:
+        """Return the next bytes of the stream."""
+        self._read += 1
+        stream = b"".join(sha256(f"{self._seed} {self._read} {block}".encode()).digest() for block in range(count + 1))
+        return stream[:count]
+
+
+class CountingEntropy:
+    """Passes randomness on and counts the bytes."""
+
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self._read = read
+        self.taken = 0
+
+    def read(self, count: int) -> bytes:
+        """Return what the source returns."""
+        self.taken += count
+        return self._read(count)
+
+
+def word(number: int) -> bytes:
+    """Return a 64-bit word as a sampler reads it."""
+    return number.to_bytes(8, "big")

@@ -5,6 +5,12 @@ bytes for what is drawn, the first word of every interval between thresholds, an
 reported. What it reads is therefore what the code does. Of the declaration only the thresholds are believed, and a face
 is unfaithful to them if the ends of an interval give different reports, if its budget changes more than the thresholds,
 or if it reads other bytes than it declares: then nothing is known, and the largest ratio is infinite.
+
+Lists too long to enumerate follow, of oracles that draw one word for each slot, as OUE does. All reports of d bits are
+too many from d = 9 on. But if each bit is decided by its own word, the law of a report is the product of the laws of
+its bits. So each word in turn lies at both ends of each interval between thresholds, while all others are as low as
+they can be, and then as high: its own bit may change, and no other. That a bit depends on no other word is seen for
+these settings of the others, not for all.
 """
 
 from collections import Counter, defaultdict
@@ -12,22 +18,26 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import groupby, pairwise, product
+from itertools import groupby, pairwise, permutations, product
 from math import lcm, prod
 from operator import attrgetter, methodcaller
 from typing import Any
 
-from treetop.audit.audit_report import Check
-from treetop.audit.laws.exact_ratios import Cases, Odds, tight, within
-from treetop.audit.scripted_entropy import Exhausted, ScriptedEntropy, word
+from treetop.audit.checks import NO_DIFFERENCE, Cases, Check, Odds, largest_odds, tight, within
+from treetop.audit.chosen_inputs import Exhausted, ScriptedEntropy, word
 from treetop.oracles.protocol import NO_CODE_KEY, Below, DeviceFace, Draw, Oracle, Seed, Words
 from treetop.privacy.budget import Budget
 from treetop.privacy.randomness import WORDS
 
 BUDGETS = tuple(Budget(text) for text in ("0.1", "0.5", "1", "2", "3", "4", "5", "8", "16"))
+QUICK_BUDGETS = (Budget("1"),)
+"""Of long lists in a quick audit."""
 KEYS = (0, 1, 2, NO_CODE_KEY)
 """What devices hash where there is no list; the last one stands for all without a code."""
+LONG_LENGTHS = (*range(9, 41), 321)
+"""Numbers of slots, the dummy counted, of lists too long to enumerate."""
 TOY_SEEDS = 16
+"""Seeds that are enumerated in place of 2^32: the ratio must hold for each of them, as a seed is public."""
 MANY_BUCKETS = 1000
 """Oracles with more slots that are not listed are enumerated for one seed, and in a quick audit not at all."""
 UNKNOWN = Odds(1, 0)
@@ -46,7 +56,7 @@ def edges(face: DeviceFace) -> list[tuple[int, int]]:
 
 
 def number_of_words(face: DeviceFace) -> int:
-    """Return how many words a report is decided by."""
+    """Return the number of words that decide a report."""
     return sum(need.count for need in face.randomness if isinstance(need, Words))
 
 
@@ -94,17 +104,14 @@ class Shape:
         widths = [end - start for start, end in edges(face)]
         common = lcm(*self.totals.values())
         weights = [prod(widths[i] for i in where) * (common // total) for where, total in self.totals.items()]
-        worst = Odds(1, 1)
-        for column in self.columns:
-            chances = [sum(weights[choice] * count for choice, count in cell) for cell in column]
-            found = Odds(max(chances), min(chances))
-            if found.larger * worst.smaller > worst.larger * found.smaller or found.infinite:
-                worst = found
-        return worst
+        return largest_odds(
+            [sum(weights[choice] * count for choice, count in cell) for cell in column] for column in self.columns
+        )
 
 
 def shape_of(face: DeviceFace, values: Sequence[Any], seeds: int = 1) -> Shape | None:
     """Return the shape of a face from every draw and every value, or None if it reads other bytes than it declares."""
+    # A threshold of 2^64 leaves an empty last interval, whose start is no word; its width of 0 cancels it.
     starts = [min(start, WORDS - 1) for start, _ in edges(face)]
     choices = list(product(range(len(starts)), repeat=number_of_words(face)))
     accepted = [
@@ -134,15 +141,15 @@ def _columns(accepted: Sequence[Counter[Draw]], values: Sequence[Any]) -> set[fr
     seen: Counter[Hashable] = Counter()
     for value in values:
         cells: dict[Hashable, int] = {}
-        for weight, of_them in alike.items():
-            for output, times in Counter(map(methodcaller("report", value), of_them)).items():
+        for weight, draws_alike in alike.items():
+            for output, times in Counter(map(methodcaller("report", value), draws_alike)).items():
                 cells[output] = cells.get(output, 0) + times * weight
         seen.update(cells.keys())
         for output, cell in cells.items():
             columns[output].add(cell)
     for output, column in columns.items():
         if seen[output] < len(values):
-            column.add(0)
+            column.add(0)  # some value never gives this output: the ratio is infinite
     distinct = {frozenset(column) for column in columns.values()}
     return {frozenset(_digits(cell, digit_bits) for cell in column) for column in distinct}
 
@@ -199,17 +206,19 @@ def _reports(face: DeviceFace, values: Sequence[Any], words: Sequence[int], numb
 
 
 def worst_odds(faces: Sequence[DeviceFace], values: Sequence[Any], seeds: int = 1) -> list[Odds]:
-    """Return the largest ratio of each face; they differ in their budget, so the shape of the first is that of all."""
+    """Return the largest ratio of each face; they differ in their budget only, so all share the shape of the first."""
     first, *_ = conducts = [conduct_of(face, values) for face in faces]
     shape = shape_of(faces[0], values, seeds) if first else None
     return [
-        shape.odds(face) if first and shape and conduct and _agree(conduct, first) else UNKNOWN
+        shape.odds(face)
+        if first
+        and shape
+        and conduct
+        # Intervals that are empty in one face are missing from its conduct.
+        and all(conduct[where] == first[where] for where in conduct.keys() & first.keys())
+        else UNKNOWN
         for face, conduct in zip(faces, conducts, strict=True)
     ]
-
-
-def _agree(one: Conduct, other: Conduct) -> bool:
-    return all(one[where] == other[where] for where in one.keys() & other.keys())
 
 
 def oracle_cases(oracle: Oracle, quick: bool, factory: FaceFactory | None = None) -> Cases:
@@ -266,3 +275,75 @@ def event_law(face: DeviceFace, value: int, values: tuple[int, int], seeds: int 
     for report, (chance,) in report_law(face, (value,), seeds).items():
         total[face.supports(report, values[0]), face.supports(report, values[1])] += float(chance)
     return dict(total)
+
+
+def has_a_word_for_each_slot(face: DeviceFace) -> bool:
+    """Return whether a face draws one word for each slot, so that the law of its reports is a product."""
+    return face.randomness == (Words(face.slots),)
+
+
+def words_that_set(face: DeviceFace, values: Sequence[int]) -> list[list[int]] | None:
+    """Return for every value how many of the 2^64 words set each bit, or None if a bit is not its own word's."""
+    conduct = conduct_of(face, values)
+    if conduct is None:
+        return None
+    widths = [end - start for start, end in edges(face)]
+    counts = [[0] * face.slots for _ in values]
+    for index in range(face.slots):
+        of_sides: list[list[Sequence[Hashable]]] = []
+        for side in ("lowest", "highest"):
+            by_interval = {interval: conduct[side, index, interval] for interval, width in enumerate(widths) if width}
+            others = {
+                tuple((*report[:index], *report[index + 1 :]) for report in reports)  # type: ignore[index]
+                for reports in by_interval.values()
+            }
+            if len(others) > 1:
+                return None
+            of_sides.append([[report[index] for report in reports] for reports in by_interval.values()])  # type: ignore[index]
+        if of_sides[0] != of_sides[1]:
+            return None
+        for width, bits in zip(filter(None, widths), of_sides[0], strict=True):
+            for number, bit in enumerate(bits):
+                counts[number][index] += width * bool(bit)
+    return counts
+
+
+def long_list_odds(face: DeviceFace, values: Sequence[int]) -> Odds:
+    """Return the largest ratio of the probabilities of one report under two of the values."""
+    counts = words_that_set(face, values)
+    if counts is None:
+        return UNKNOWN
+    worst = NO_DIFFERENCE
+    for one, other in permutations(counts, 2):
+        larger = smaller = 1
+        for p, q in zip(one, other, strict=True):
+            # Bits are independent, so the worst report has each bit at the value with the larger ratio.
+            if p != q:
+                set_bit = p * (WORDS - q) >= (WORDS - p) * q
+                larger *= p if set_bit else WORDS - p
+                smaller *= q if set_bit else WORDS - q
+        if larger * worst.smaller > worst.larger * smaller:
+            worst = Odds(larger, smaller)
+    return worst
+
+
+def long_list_cases(oracle: Oracle, quick: bool, factory: FaceFactory | None = None) -> Cases:
+    """Return the largest ratio for every length and budget; in a quick audit for five values of each list."""
+    make = factory or oracle.device_face
+    cases: list[tuple[Budget, Odds]] = []
+    for slots in LONG_LENGTHS:
+        some = sorted({0, 1, slots // 2, slots - 2, slots - 1})
+        values = some if quick or slots > LONG_LENGTHS[-2] else range(slots)
+        budgets = QUICK_BUDGETS if quick else BUDGETS
+        cases += [(budget, long_list_odds(make(budget.odds_below, slots), values)) for budget in budgets]
+    return cases
+
+
+def long_list_checks(oracle: Oracle, quick: bool, factory: FaceFactory | None = None) -> list[Check]:
+    """Check long lists, where the oracle draws a word for each slot; it has no such check otherwise."""
+    if not oracle.listed or not has_a_word_for_each_slot(oracle.device(QUICK_BUDGETS[0], LONG_LENGTHS[0])):
+        return []
+    cases = long_list_cases(oracle, quick, factory)
+    lists = f"{len(LONG_LENGTHS)} longer lists up to d = {max(LONG_LENGTHS)}"
+    claim = f"{oracle.name}, {lists}: no output ratio exceeds e^epsilon"
+    return [within(f"exact_long_{oracle.name}", claim, cases), tight(f"tight_long_{oracle.name}", cases)]

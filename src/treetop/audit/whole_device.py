@@ -1,23 +1,32 @@
-"""What a device does around its report: once, in order, and on public grounds only."""
+"""A whole device, question in and bytes out: the exact law of its answers, and what it does around its report.
 
-from collections.abc import Iterable
+The law is enumerated for every value and every random byte, refusals included. Around its report a device must answer
+once, in a fixed order, and decide on public grounds only.
+"""
+
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
-from hashlib import sha256
+from fractions import Fraction
 from itertools import product
 
 from treetop.adapters.memory.ports import MemoryCounter, MemoryLedger
 from treetop.adapters.system.host import SystemEntropy
-from treetop.audit.audit_report import Check
-from treetop.audit.neighbouring_inputs import (
+from treetop.audit.checks import Check, Odds, largest_odds, within
+from treetop.audit.chosen_inputs import (
     BITS,
     ENROLMENT,
     Audited,
+    CountingEntropy,
     DeviceFactory,
+    Exhausted,
+    ReplayedEntropy,
+    ScriptedEntropy,
     audited,
     fresh_ledger,
     opened_ledger,
+    word,
 )
-from treetop.audit.scripted_entropy import CountingEntropy
+from treetop.audit.oracle_laws import edges
 from treetop.errors import TreetopError
 from treetop.federation.device.device import Device
 from treetop.federation.device.ledger import Caps, Ledger
@@ -28,25 +37,58 @@ from treetop.oracles.olh import OptimizedLocalHashing
 from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import ORACLES
 from treetop.privacy.budget import Budget
+from treetop.privacy.randomness import WORDS
 from treetop.trie.user_groups import Group
 
 BUDGET = Budget("1")
 VALUES = (*range(0, 1 << BITS, 15), None)
+"""Codes in every part of the domain, and no code."""
 EVERY_ORACLE = ORACLES.values()
+SILENCE = "no report"
+"""What a party sees of a device that refuses: an output like any other, because it may depend on the value."""
 
 
-class ReplayedEntropy:
-    """The same bytes for every value: what differs then is the value's doing."""
+def outcome(factory: DeviceFactory, asked: Audited, value: int | None, script: bytes) -> Hashable:
+    """Return what the party sees: the bytes of a report, or that there is none."""
+    device = factory(lambda: value, ScriptedEntropy(script), fresh_ledger())
+    try:
+        return asked.answer(device)
+    except TreetopError:
+        return SILENCE
 
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
-        self._read = 0
 
-    def read(self, count: int) -> bytes:
-        """Return the next bytes of a fixed stream."""
-        self._read += 1
-        stream = b"".join(sha256(f"{self._seed} {self._read} {block}".encode()).digest() for block in range(count + 1))
-        return stream[:count]
+def device_law(factory: DeviceFactory, asked: Audited, value: int | None) -> dict[Hashable, Fraction]:
+    """Return the probability of everything that a k-RR device may answer."""
+    law: dict[Hashable, Fraction] = {}
+    for first, end in edges(asked.face):
+        # One word stands for its whole interval: the device only compares it with the thresholds.
+        outcomes: list[Hashable] = []
+        for last in range(256):
+            try:
+                outcomes.append(outcome(factory, asked, value, word(first) + bytes([last])))
+            except Exhausted:
+                continue  # rejected and drawn again, so the accepted bytes share its probability
+        for seen in outcomes:
+            law[seen] = law.get(seen, Fraction(0)) + Fraction(end - first, WORDS * len(outcomes))
+    return law
+
+
+def worst_odds(factory: DeviceFactory, asked: Audited) -> Odds:
+    """Return the largest ratio over everything that a party may see, silence included."""
+    laws = [device_law(factory, asked, value) for value in asked.values]
+    seen = {output for law in laws for output in law}
+    return largest_odds([law.get(output, Fraction(0)) for law in laws] for output in seen)
+
+
+def device_law_check(factory: DeviceFactory = Device) -> Check:
+    """Check a whole device, with values inside and outside the candidates."""
+    cases = [
+        (budget, worst_odds(factory, audited(KRandomizedResponse(), budget, bits)))
+        for budget in (Budget("1"), Budget("4"))
+        for bits in (1, 2)
+    ]
+    claim = "a device's answer, or its silence, is never more than e^epsilon likelier for one value than another"
+    return within("exact_device", claim, cases)
 
 
 def retry_check(retries: int, factory: DeviceFactory = Device, oracles: Iterable[Oracle] = EVERY_ORACLE) -> Check:
@@ -68,6 +110,7 @@ def single_report_check(factory: DeviceFactory = Device) -> Check:
     asked = second_level()
     device = factory(lambda: 0, SystemEntropy(), fresh_ledger())
     answers: set[bytes] = set()
+    # A second report of one value would spend epsilon twice: whatever a party asks next must get nothing new.
     for question in _questions(asked):
         try:
             answers.add(device.answer(asked.task, ENROLMENT, question, asked.published))
@@ -109,6 +152,7 @@ def randomness_check(streams: int, factory: DeviceFactory = Device, oracles: Ite
 
 
 def _footprint(factory: DeviceFactory, asked: Audited, value: int | None, stream: int) -> tuple[int, int]:
+    """Return the numbers of random bytes read and of bytes sent: what timing and traffic would show."""
     entropy = CountingEntropy(ReplayedEntropy(stream).read)
     report = asked.answer(factory(lambda: value, entropy, fresh_ledger()))
     return entropy.taken, len(report)
@@ -129,6 +173,7 @@ def group_check(streams: int, factory: DeviceFactory = Device) -> Check:
 
 
 def _group_when_read(factory: DeviceFactory, task: DeviceTask, value: int | None, stream: int) -> Group | None:
+    """Return the group that the ledger holds at the moment when the device reads its value."""
     ledger = fresh_ledger()
     seen = list[Group | None]()
 
@@ -153,6 +198,7 @@ def refusal_check(factory: DeviceFactory = Device) -> Check:
 
 
 def _refusal(factory: DeviceFactory, asked: Audited, value: int | None) -> str:
+    """Return the refusal in words: two values with different refusals would tell themselves apart."""
     try:
         asked.answer(factory(lambda: value, ReplayedEntropy(1), fresh_ledger()))
     except TreetopError as refused:
@@ -161,11 +207,12 @@ def _refusal(factory: DeviceFactory, asked: Audited, value: int | None) -> str:
 
 
 def owner_floor_check(factory: DeviceFactory = Device) -> Check:
-    """Check that a list is answered just where it has as many slots as the owner wants, and costs nothing elsewhere."""
+    """Check that a list is answered only if it has as many slots as the owner wants, and costs nothing otherwise."""
     wrong = 0
     for floor, bits in product((3, 5, 6, 9, 17), range(1, 5)):
         asked = audited(KRandomizedResponse(), BUDGET, bits)
         ledger = Ledger(MemoryLedger(), MemoryCounter(), Caps(least_slots=floor))
+        # The floor stops a list about one candidate alone (T1 in the threat model).
         try:
             asked.answer(factory(lambda: 0, SystemEntropy(), ledger))
         except TreetopError:
@@ -185,5 +232,5 @@ def oracle_conduct_checks(oracles: Iterable[Oracle], quick: bool) -> list[Check]
 
 
 def conduct_checks(quick: bool) -> list[Check]:
-    """Check what does not depend on the oracle."""
+    """Check the conduct that does not depend on the oracle."""
     return [single_report_check(), group_check(20 if quick else 200), refusal_check(), owner_floor_check()]

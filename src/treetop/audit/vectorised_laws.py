@@ -1,7 +1,7 @@
 """`treetop.perturb` against the device: the same random numbers must give the same reports.
 
 The arrays that it reads are chosen here, so nothing is left to chance: words next to every threshold, and all reports
-are compared with those of the device's own face, whose law is enumerated elsewhere.
+are compared with those of the device's own face, whose law `oracle_laws` enumerates.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from treetop.adapters.system import vectorised_device
-from treetop.audit.audit_report import Check
+from treetop.audit.checks import Check
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.olh import OptimizedLocalHashing
 from treetop.oracles.oue import OptimizedUnaryEncoding

@@ -1,1 +1,0 @@
-"""Exact laws: every outcome enumerated, from the code that ships."""
