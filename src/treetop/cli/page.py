@@ -51,7 +51,7 @@ def page(
         from treetop.adapters.http.endpoint_settings import Address, ServiceLimits  # noqa: PLC0415  the web is an extra
         from treetop.adapters.http.serving import listening, serve  # noqa: PLC0415
         from treetop.adapters.system.telemetry import StructuredLog  # noqa: PLC0415
-        from treetop.web.sign_off import NOT_RUN, read_audit  # noqa: PLC0415
+        from treetop.web.answer_pages import NOT_RUN, read_audit  # noqa: PLC0415
         from treetop.web.simulator import ByAddress, simulator_app  # noqa: PLC0415
 
     words = files or ["syn"]

@@ -1,4 +1,4 @@
-"""What a page shows of an answer: bars, shares, where items live, who is missing, and the promise to each audience."""
+"""An answer as a page shows it: bars, shares by party, missing parties, and the promise to each audience."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,10 +7,8 @@ from treetop.answers.answer import SIMULATION, Answer, standing_out
 from treetop.answers.parts import AnswerItem
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import CentralGuarantee
-from treetop.web.drawings.bars import MARKS, Bar, Home, bars, homes, row_bar
-from treetop.web.drawings.data_flow import Station, data_flow
-from treetop.web.drawings.people import guesses_sentence, people, right_guesses
-from treetop.web.drawings.shares import shares
+from treetop.web.drawings.charts import MARKS, Bar, Home, bars, homes, row_bar, shares
+from treetop.web.drawings.promise import Station, data_flow, guesses_sentence, people, right_guesses
 from treetop.web.drawings.svg import Picture, percent, whole
 
 SOURCES = {
@@ -23,7 +21,7 @@ CHANGES = {
     "down": ("▼", "less than the week before, beyond noise"),
     "new": ("+", "the week before does not count it"),
 }
-"""Marks of a campaign's weeks, and what they say."""
+"""Marks of a change from week to week, and their meaning."""
 REFUSALS = {
     "not_my_week": "have another week",
     "budget_window": "have spent this window's budget",
@@ -31,7 +29,7 @@ REFUSALS = {
     "budget_task": "do not spend so much at once",
 }
 MAX_PARTIES = 12
-"""That a strip or a panel names, the largest first; the others are one more."""
+"""Parties that a strip or a panel names, the largest first; a strip draws the others as one."""
 MAX_HOMES = 12
 """Panels of items, the most popular first."""
 
@@ -51,12 +49,12 @@ class ItemRow:
     true_count: str
     change: str
     changed: str
-    """What the mark of a change says."""
+    """The meaning of `change`."""
 
 
 @dataclass(frozen=True)
 class Promise:
-    """What one audience is told."""
+    """A sentence to one audience."""
 
     to: str
     said: str
@@ -64,7 +62,7 @@ class Promise:
 
 @dataclass(frozen=True)
 class AnswerView:
-    """Everything that the template of an answer writes."""
+    """The values of the template of an answer."""
 
     title: str
     name: str
@@ -76,17 +74,17 @@ class AnswerView:
     promises: tuple[Promise, ...]
     people: Picture
     week: str
-    """In a campaign: which week it is, and what is gone since the one that it is compared with."""
+    """In a campaign: its week, and the items that are gone since the week that it is compared with."""
     facts: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
     choices: tuple[str, ...]
     exports: str
-    """Where the exports are, without their ending."""
+    """The address of the exports, without their ending."""
 
 
 def view_of(answer: Answer, exports: str) -> AnswerView:
-    """Return what is shown of an answer whose exports have this address."""
+    """Return the values to show of an answer whose exports have this address."""
     drawn = bars_of(answer)
     changes = {} if answer.campaign is None else {each.item: each.mark for each in answer.campaign.changes}
     marks = [row.significant for row in answer.items if row.significant is not None]
@@ -152,7 +150,7 @@ def _week(answer: Answer) -> str:
 
 
 def _strip(answer: Answer) -> Picture:
-    """Draw whose users were counted, as shares of all that are known of."""
+    """Draw the parties whose users were counted, as shares of all known users."""
     covered = 1.0 if answer.covered.share is None else min(answer.covered.share, 1.0)
     largest = sorted(answer.parties, key=lambda party: -party.share)
     parts = [(party.name, party.share * covered) for party in largest[:MAX_PARTIES]]
@@ -162,7 +160,7 @@ def _strip(answer: Answer) -> Picture:
 
 
 def coverage(answer: Answer) -> str:
-    """Say how many users the answer stands for."""
+    """Return in one sentence how many users the answer covers."""
     covered = answer.covered
     counted = f"{covered.users:,} users were counted"
     if covered.share is None:
@@ -171,7 +169,7 @@ def coverage(answer: Answer) -> str:
 
 
 def homes_of(answer: Answer) -> tuple[Picture, ...]:
-    """Draw of every item in which parties it lives, on one scale, where parties' own counts are known."""
+    """Draw the shares of each item by party, on one scale, where the parties' own counts are known."""
     users = {party.name: party.users for party in answer.parties}
     largest = sorted(users, key=lambda name: -users[name])[:MAX_PARTIES]
     panels = []
@@ -189,7 +187,7 @@ def homes_of(answer: Answer) -> tuple[Picture, ...]:
 
 
 def promises(answer: Answer) -> tuple[Promise, ...]:
-    """Say in one sentence to each audience what this answer gives away."""
+    """Return a sentence to each audience on what this answer gives away."""
     epsilon = Epsilon(answer.privacy.epsilon)
     once = answer.privacy.reports_per_user == 1
     what = "item" if answer.items_per_user is None else "whole set of items"
@@ -218,6 +216,7 @@ def promises(answer: Answer) -> tuple[Promise, ...]:
 
 def weakest_central(answer: Answer) -> CentralGuarantee | None:
     """Return the central guarantee that holds for users of every party; None: one of them has none."""
+    # The largest epsilon of all parties: a sentence to every user must hold in the smallest party.
     found = [party.central for party in answer.parties]
     known = [central for central in found if central is not None]
     return max(known, key=lambda central: central.epsilon) if known and len(known) == len(found) else None

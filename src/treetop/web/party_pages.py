@@ -11,7 +11,6 @@ from typing import Any
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from treetop.adapters.http.endpoint_settings import AccessKey
 from treetop.adapters.http.problem_details import Problem, problem_of
 from treetop.errors import TreetopError
 from treetop.federation.party.party import OpenTask
@@ -27,11 +26,11 @@ ROLES = {
     Role.VALIDATE_FREQUENT: "validate frequent",
 }
 NEWEST = 50
-"""Tasks in full; the others are counted."""
+"""Tasks that are shown in full; older ones are counted."""
 
 
 class PartyPages:
-    """Everything that a party's own people look at."""
+    """The page of a party's own people."""
 
     def __init__(self, context: PartyContext, settings: PartySettings, site: Site) -> None:
         self._context = context
@@ -40,7 +39,7 @@ class PartyPages:
         self._begun = time.time()
 
     def overview(self, visit: Visit) -> Response:
-        """Show the whole party; with htmx, its numbers alone."""
+        """Show the whole page; with htmx, its numbers alone."""
         tasks = list(self._context.party.tasks.values())
         hours = self._context.standing.hours()
         return self._site.shown(
@@ -74,11 +73,14 @@ class PartyPages:
         }
 
     def _keys(self) -> list[tuple[str, str, str, str]]:
-        """Return whose keys there are, whether they hold, and from when to when."""
+        """Return role, state, age and end of every key, and nothing of the key itself."""
         now = datetime.now(UTC)
-        return [
-            (caller.replace("_", " "), key.state(now), *_span(key, now)) for caller, key in self._context.keys.entries()
-        ]
+        rows = []
+        for caller, key in self._context.keys.entries():
+            age = f"{(now - key.not_before).days} days" if key.not_before and key.not_before <= now else "not told"
+            end = f"{key.not_after:%Y-%m-%d %H:%M} UTC" if key.not_after else "never"
+            rows.append((caller.replace("_", " "), key.state(now), age, end))
+        return rows
 
 
 def party_pages(context: PartyContext, settings: PartySettings) -> Sequence[BaseRoute]:
@@ -97,12 +99,6 @@ def party_pages(context: PartyContext, settings: PartySettings) -> Sequence[Base
     sessions.add_to(site)
     site.add("GET", "/", PartyPages(context, settings, site).overview)
     return site.routes()
-
-
-def _span(key: AccessKey, now: datetime) -> tuple[str, str]:
-    """Say how old a key is, if its settings say since when it holds, and when it ends."""
-    age = f"{(now - key.not_before).days} days" if key.not_before and key.not_before <= now else "not told"
-    return age, f"{key.not_after:%Y-%m-%d %H:%M} UTC" if key.not_after else "never"
 
 
 def _moment(seconds: float) -> str:

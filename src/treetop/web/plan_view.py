@@ -9,8 +9,8 @@ from treetop.planning.modes import Lists
 from treetop.planning.plan import DEFAULT_CATALOGUE, DEFAULT_WORD_LIST, Plan, PlanRow, plan
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import CentralGuarantee
-from treetop.web.drawings.people import guesses_sentence, people, right_guesses
-from treetop.web.drawings.shares import FoundShare, found_shares
+from treetop.web.drawings.charts import FoundShare, found_shares
+from treetop.web.drawings.promise import guesses_sentence, people, right_guesses
 from treetop.web.drawings.svg import Picture, percent, whole
 from treetop.web.question_form import AskedQuestion
 
@@ -21,12 +21,12 @@ IN_WORDS = (
     (92, "a good guess"),
     (100, "nearly sure"),
 )
-"""What so many right guesses of 100 at most amount to."""
+"""The strength of a guess, by the most right guesses of 100."""
 
 
 @dataclass(frozen=True)
 class PlanView:
-    """Everything that the template of a plan writes."""
+    """The values of the template of a plan."""
 
     epsilon: str
     in_words: str
@@ -38,7 +38,7 @@ class PlanView:
 
 
 def mode_of(strategy: Strategy) -> str:
-    """Return which row of a plan speaks of a strategy."""
+    """Return the mode of a plan that a strategy would run in."""
     if not strategy.mechanism.reports_names:
         return "canopy"
     if strategy.codec.name == ListedItems.name:
@@ -49,7 +49,7 @@ def mode_of(strategy: Strategy) -> str:
 
 
 def plan_view(asked: AskedQuestion, users: tuple[int, ...], mode: str, items_per_user: int = 1) -> PlanView:
-    """Plan a question to parties of so many users, whose reports speak of so many items each."""
+    """Plan a question to parties of these sizes, whose users' reports cover up to `items_per_user` items."""
     known = None if asked.known is None else len(asked.known.items)
     catalogue = known if known is not None and asked.catalogue is not None else max(DEFAULT_CATALOGUE, asked.k)
     words = known if known is not None and asked.word_list is not None else max(DEFAULT_WORD_LIST, asked.k)
@@ -73,7 +73,7 @@ def plan_view(asked: AskedQuestion, users: tuple[int, ...], mode: str, items_per
 
 @lru_cache(maxsize=256)
 def _planned(users: tuple[int, ...], k: int, epsilon: str, lists: Lists, items: int) -> Plan:
-    """Plan once for every slider's place: a page asks again and again."""
+    """Plan once for each position of the slider: a page requests the same plan again and again."""
     return plan(
         users,
         k=k,

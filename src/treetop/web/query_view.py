@@ -1,4 +1,4 @@
-"""How far a query is, for the page: from its task and the facts of its journal alone."""
+"""The progress of a query for its page, from its task and the facts of its journal alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from treetop.web.drawings.svg import Picture
 
 LAST_LINES = 8
 MAX_PRUNED = 4000
-"""Branches of a tree that were pruned, for a drawing; of more, none is drawn."""
+"""Pruned branches that a tree draws; with more, only those of the level that is being counted."""
 VERDICT_KINDS = ACCEPTED, REPEATED, LATE, MALFORMED, REFUSED = "accepted", "repeated", "late", "malformed", "refused"
 REFUSAL_KINDS = BY_BUDGET, OTHER_WEEK = "refused by budget", "not their week"
-"""What devices say that may not answer."""
+"""Reasons of devices that may not answer."""
 KINDS = {
     "accepted": ACCEPTED,
     "replayed": REPEATED,
@@ -27,19 +27,19 @@ KINDS = {
     "enrolment_closed": LATE,
     "malformed": MALFORMED,
 }
-"""Of verdicts, in five kinds; all others are refusals."""
+"""The kind of a verdict; verdicts that are not listed are refusals."""
 
 
 @dataclass(frozen=True)
 class PartyRow:
-    """What a row of the table says of a party."""
+    """One party in the table."""
 
     name: str
     step: str
     came: int | None
-    """Reports, or devices enrolled: so far, or in all once they are closed."""
+    """Reports, or enrolled devices: so far, or in total once the group is closed."""
     plan: int | None
-    """Expected users, or else tickets issued."""
+    """Expected users, or the number of issued tickets."""
     verdicts: Mapping[str, int]
     problem: str
     badge: str
@@ -48,7 +48,7 @@ class PartyRow:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a query is."""
+    """The progress of a query."""
 
     waiting: str
     steps: int
@@ -58,7 +58,7 @@ class Progress:
 
 
 def progress_of(task: DeviceTask, listed: ItemList | None, events: Sequence[QueryEvent], state: QueryPhase) -> Progress:
-    """Return what the page says while a query runs, and afterwards."""
+    """Return the progress that the page shows while a query runs and afterwards."""
     levels = len(mechanism_of(task, listed).levels(parameters_of(task)))
     drawn = matrix(levels, {name: _cells(name, levels, events) for name in task.parties}) if levels > 1 else None
     steps = sum(each.party is not None for each in events)
@@ -70,7 +70,7 @@ def _last(name: str, events: Sequence[QueryEvent]) -> QueryEvent | None:
 
 
 def _waiting(task: DeviceTask, events: Sequence[QueryEvent], state: QueryPhase) -> str:
-    """Say in one line what is waited for."""
+    """Return in one line what the query waits for."""
     if state != "running":
         return {"answered": "All steps are done.", "failed": "The query has stopped."}[state]
     last = {name: _last(name, events) for name in task.parties}
@@ -89,7 +89,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _cells(name: str, levels: int, events: Sequence[QueryEvent]) -> list[LevelCell]:
-    """Return the cells of a party: levels that it has reported, the one that it counts, those to come."""
+    """Return the cells of a party: levels that it has reported, the one that it counts, and those to come."""
     reported: dict[int, LevelTrace] = {}
     closed = left = over = False
     for each in (event for event in events if event.party == name):
@@ -111,7 +111,7 @@ def _cells(name: str, levels: int, events: Sequence[QueryEvent]) -> list[LevelCe
 
 
 def party_rows(task: DeviceTask, events: Sequence[QueryEvent], standing: Sequence[TaskAtParty]) -> list[PartyRow]:
-    """Return a row for every party: facts of the journal, and what the party says of itself at the moment."""
+    """Return a row for every party, from the journal and from the party's own figures of the moment."""
     rows = []
     for at in standing:
         last = _last(at.party, events)
@@ -121,13 +121,19 @@ def party_rows(task: DeviceTask, events: Sequence[QueryEvent], standing: Sequenc
         plan = at.expected or (closed.tickets if closed else at.tickets)
         away = at.problem and not (last and last.kind in ("done", "withdrawn", LEFT_OUT))
         shown = ("away", "bad") if away and at.problem.startswith("does not answer") else (step, badge)
-        verdicts = {} if at.problem else _kinds(at.verdicts) | _refusals(at.refusals)
+        verdicts: dict[str, int] = {}
+        if not at.problem:
+            verdicts = dict.fromkeys(VERDICT_KINDS, 0)
+            for verdict, number in at.verdicts.items():
+                verdicts[KINDS.get(verdict, REFUSED)] += number
+            weeks = at.refusals.get(Refusal.NOT_MY_WEEK, 0)
+            verdicts |= {BY_BUDGET: sum(at.refusals.values()) - weeks, OTHER_WEEK: weeks}
         rows.append(PartyRow(at.party, shown[0], came, plan, verdicts, at.problem, shown[1]))
     return rows
 
 
 def _step(task: DeviceTask, last: QueryEvent | None) -> tuple[str, str]:
-    """Say what a party does, and how that is shown."""
+    """Return the step of a party, and the badge that shows it."""
     if last is None:
         return "collects reports" if task.one_shot else "enrols devices", "idle"
     if last.kind in (LEFT_OUT, "withdrawn"):
@@ -135,28 +141,14 @@ def _step(task: DeviceTask, last: QueryEvent | None) -> tuple[str, str]:
     return ("done", "") if last.kind == "done" else ("counts", "warn")
 
 
-def _kinds(verdicts: Mapping[str, int]) -> dict[str, int]:
-    """Return verdicts in five kinds."""
-    kinds = dict.fromkeys(VERDICT_KINDS, 0)
-    for verdict, number in verdicts.items():
-        kinds[KINDS.get(verdict, REFUSED)] += number
-    return kinds
-
-
-def _refusals(refusals: Mapping[str, int]) -> dict[str, int]:
-    """Return the refusals of devices in two kinds."""
-    weeks = refusals.get(Refusal.NOT_MY_WEEK, 0)
-    return {BY_BUDGET: sum(refusals.values()) - weeks, OTHER_WEEK: weeks}
-
-
 def drawn_tree(levels: Sequence[GrownLevel], address: str, focus: str) -> Picture | None:
-    """Draw the trie below a prefix (bits); nothing, if there is none."""
+    """Draw the trie below a prefix in bits; None if there is none."""
     if not any(level.kept or level.asked for level in levels):
         return None
     branches = []
     pruned = sum(len(level.asked - level.kept) for level in levels)
-    for place, level in enumerate(levels):
-        last = place == len(levels) - 1 and not level.kept
+    for index, level in enumerate(levels):
+        last = index == len(levels) - 1 and not level.kept
         asked = level.asked if last or pruned <= MAX_PRUNED else frozenset[int]()
         branches += [Branch(f"{prefix:0{level.length}b}", True) for prefix in sorted(level.kept)]
         branches += [Branch(f"{prefix:0{level.length}b}", False) for prefix in sorted(asked - level.kept)]

@@ -21,28 +21,27 @@ from treetop.federation.task import LAST_SECOND
 from treetop.services.server.app import ServerContext, refusal, unanswered
 from treetop.services.server.query_manager import QueryManager
 from treetop.services.server.settings import ServerSettings
-from treetop.web.answer_pages import Digests, add_answers
+from treetop.web.answer_pages import Digests, add_answers, recorded_audit
 from treetop.web.answer_view import AnswerView, view_of
 from treetop.web.order_pages import OrderPages
 from treetop.web.query_view import REFUSAL_KINDS, VERDICT_KINDS, drawn_tree, party_rows, progress_of
 from treetop.web.sessions import Sessions
-from treetop.web.sign_off import recorded_audit
 from treetop.web.site import Link, Site, Visit, address
 
 TITLE = "Treetop server"
 LINKS = (Link("/", "Overview"), Link("/new", "New query"), Link("/log", "Log"))
 NEWEST = 50
 MAX_VIEWS = 200
-"""Pictures and answers that are kept as they were made."""
+"""Rendered pictures and answers that are kept for the next visitor."""
 Made = TypeVar("Made")
 SOON_DAYS = 14
-"""A certificate that ends within so many days is marked."""
+"""A certificate that ends within this number of days is marked."""
 _DIGEST = re.compile("[0-9a-f]{64}")
 _BITS = re.compile("[01]{0,256}")
 
 
 class ServerPages:
-    """Everything that analysts, operators and privacy officers look at."""
+    """The pages of analysts, operators and privacy officers."""
 
     def __init__(self, context: ServerContext, settings: ServerSettings, site: Site) -> None:
         self._context = context
@@ -91,7 +90,7 @@ class ServerPages:
         )
 
     def query(self, visit: Visit) -> Response:
-        """Show one query: how far it is, and its answer once there is one."""
+        """Show one query: its progress, and its answer once there is one."""
         task = _task(visit)
         return self._site.shown(
             visit,
@@ -114,7 +113,7 @@ class ServerPages:
         return self._site.shown(visit, "query_parties.html.jinja", rows=rows, task=signed, kinds=kinds)
 
     def progress(self, visit: Visit) -> Response:
-        """Show steps, levels and the last lines of the log; a query that has ended since is shown anew."""
+        """Show steps, levels and the last lines of the log; reload the page of a query that has ended since."""
         task = _task(visit)
         shown = self._site.shown(visit, "query_progress.html.jinja", **self._progress(task))
         if self._queries.state(task).state != visit.field("state", "running"):
@@ -142,7 +141,7 @@ class ServerPages:
         return self._site.shown(visit, "log.html.jinja", tasks=tasks, key=self._context.public_key)
 
     def task_log(self, visit: Visit) -> Response:
-        """Show what was signed for one task, and how to check it."""
+        """Show the signed documents of one task, and the command that verifies them."""
         digest = _task(visit)
         signed = [("task", "", json.loads(self._queries.document(digest)))]
         for document in map(json.loads, self._queries.log(digest)):
@@ -158,7 +157,7 @@ class ServerPages:
         )
 
     def answer(self, visit: Visit) -> Answer:
-        """Return the answer that a visit is about, for its exports."""
+        """Return the answer that a visit asks for, for its exports."""
         task = _task(visit)
         document = self._queries.result(task)
         if document is None:
@@ -167,7 +166,7 @@ class ServerPages:
         return answer if answer.campaign is None else replace(answer, campaign=self._changes(answer.campaign, task))
 
     def _changes(self, place: CampaignPlace, task: str) -> CampaignPlace:
-        """Return the week of an answer with what changed, which is known from the weeks before it."""
+        """Return the week of an answer with its changes, which only a comparison with earlier weeks gives."""
         weeks = self._context.campaigns.state(place.campaign).answers
         found = next((week for week in weeks if week.task == task), None)
         if found is None:
@@ -177,7 +176,7 @@ class ServerPages:
         return replace(place, compared_with=found.compared_with, changes=(*marked, *gone))
 
     def digests(self, visit: Visit) -> Digests:
-        """Return what only the server knows: its key, the list of items, and until when devices could report."""
+        """Return the facts that only the server has: its key, the list of items, and the deadline of reports."""
         task = self._queries.task(_task(visit))
         listed = [("List of items", task.item_list)] if task.item_list else []
         last = task.deadlines.reports
@@ -208,7 +207,7 @@ class ServerPages:
         return {"tree": drawn, "levels": levels}
 
     def _kept(self, about: Hashable, make: Callable[[], Made]) -> Made:
-        """Return what was made before of the same facts, for however many look."""
+        """Return what was made of the same facts before: any number of open pages cost one rendering."""
         if about not in self._views:
             if len(self._views) >= MAX_VIEWS:
                 self._views.clear()

@@ -1,8 +1,8 @@
 """Login by access key: a session in a cookie that scripts cannot read and other sites cannot send.
 
-Sessions are in the memory of one process: whoever was logged in logs in again after a restart. A session is worth no
-more than its key: with every request the key's digest is looked up, so a key that ends or is taken out of the settings
-ends its sessions. Neither key nor cookie is kept, only their digests.
+Sessions are in the memory of one process, so everybody logs in again after a restart. A session is worth no more than
+its key: the key's digest is looked up with every request, so a key that ends or is taken out of the settings ends its
+sessions. Neither key nor cookie is kept, only their digests. The attacks that this stops are T24 of the threat model.
 """
 
 import time
@@ -24,12 +24,14 @@ from treetop.web.site import PREFIX, Site, Visit, Visitor, address
 TOKEN_BYTES = 32
 LIFE_SECONDS = 8 * 3600.0
 MAX_SESSIONS = 1000
-"""At once; the oldest one ends for the next."""
+"""Open at the same time; the oldest one ends for the next."""
 MAX_FAILURES = 10
+"""Wrong keys from one address within FAILURE_SECONDS; then it must wait, even with the right key."""
 FAILURE_SECONDS = 60.0
-"""Wrong keys from one address in so many seconds; then it waits, whatever key it shows."""
 MAX_ADDRESSES = 10_000
+"""Whose failures are remembered: memory stays bounded if an attacker has many addresses."""
 LONGEST_KEY = 4096
+"""Characters of a key that are read."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,12 +43,12 @@ class _Session:
 
 
 class Sessions:
-    """The entrance of a service's pages, for those who hold a key of one kind."""
+    """The entrance of a service's pages, for holders of a key of one kind."""
 
     def __init__(
         self, name: str, keys: AccessKeys, caller: Caller, *, secure: bool, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`name` tells services of one machine apart: a browser sends cookies to every port of it."""
+        """`name` tells cookies of one machine's services apart: browsers send them to all its ports."""
         self._keys = keys
         self._caller = caller
         self._secure = secure
@@ -57,10 +59,11 @@ class Sessions:
         self._lock = Lock()
 
     def visitor(self, request: Request) -> Visitor | None:
-        """Return who a cookie belongs to, as long as its session and its key hold."""
+        """Return the visitor of a cookie, as long as its session and its key are valid."""
         shown = request.cookies.get(self._cookie)
         if not shown:
             return None
+        # Looked up by its digest: the time of a dictionary's comparison reveals nothing about the cookie itself.
         token = sha256(shown.encode()).digest()
         session = self._sessions.get(token)
         if session is None:
@@ -85,13 +88,14 @@ class Sessions:
 
     def _enter(self, site: Site, visit: Visit) -> Response:
         client = visit.request.client
-        place = client.host if client else ""
+        source = client.host if client else ""
         now = self._clock()
-        self._check_rate(place, now)
+        self._check_rate(source, now)
         key = visit.field("key")[:LONGEST_KEY].strip().encode()
         if self._caller not in self._keys.callers_with(key):
-            self._note_failure(place, now)
+            self._note_failure(source, now)
             return self._form(site, visit, "This key opens nothing here.", HTTPStatus.FORBIDDEN)
+        # A fresh token with every login: a cookie that somebody planted in the browser opens nothing.
         token = token_urlsafe(TOKEN_BYTES)
         session = _Session(sha256(key).digest(), now + LIFE_SECONDS, Visitor(token_urlsafe(TOKEN_BYTES), self._caller))
         with self._lock:
@@ -118,17 +122,17 @@ class Sessions:
         left.delete_cookie(self._cookie, path=PREFIX, secure=self._secure, httponly=True, samesite="strict")
         return left
 
-    def _check_rate(self, place: str, now: float) -> None:
-        """Refuse an address that has shown too many wrong keys lately."""
+    def _check_rate(self, source: str, now: float) -> None:
+        """Refuse an address that has sent too many wrong keys lately, so that keys cannot be guessed."""
         with self._lock:
-            failures = self._failures.get(place, deque())
+            failures = self._failures.get(source, deque())
             while failures and failures[0] <= now - FAILURE_SECONDS:
                 failures.popleft()
             if len(failures) >= MAX_FAILURES:
                 raise come_back(429, "too many wrong keys: wait a minute", int(failures[0] + FAILURE_SECONDS - now) + 1)
 
-    def _note_failure(self, place: str, now: float) -> None:
+    def _note_failure(self, source: str, now: float) -> None:
         with self._lock:
-            if place not in self._failures and len(self._failures) >= MAX_ADDRESSES:
+            if source not in self._failures and len(self._failures) >= MAX_ADDRESSES:
                 del self._failures[next(iter(self._failures))]
-            self._failures.setdefault(place, deque(maxlen=MAX_FAILURES)).append(now)
+            self._failures.setdefault(source, deque(maxlen=MAX_FAILURES)).append(now)

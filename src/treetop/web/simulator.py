@@ -1,7 +1,7 @@
-"""The simulator: the form of a query over a file, answered by simulated users; no federation, on this machine only.
+"""The simulator (`treetop page`): a query over a file, answered by simulated users, on this machine only.
 
-Runs go on in one thread, one after the other; pages ask how far they are. What is shown is what `treetop find` and
-`treetop evaluate` compute for the command line that stands beside it.
+Runs take turns in one thread, and pages poll their progress. Results are those that `treetop find` and
+`treetop evaluate` compute for the command line that the page shows.
 """
 
 import shlex
@@ -31,26 +31,26 @@ from treetop.mechanisms.registry import MECHANISMS
 from treetop.mechanisms.strategy import ItemsAhead, Question, choose
 from treetop.oracles.set_reports import DEFAULT_ITEMS
 from treetop.query.find import simulated_answer
-from treetop.web.answer_pages import add_answers
+from treetop.web.answer_pages import NOT_RUN, add_answers
 from treetop.web.answer_view import view_of
-from treetop.web.drawings.curves import Point, curves
-from treetop.web.drawings.svg import Picture
+from treetop.web.drawings.charts import Point, curves
 from treetop.web.plan_view import mode_of, plan_view
 from treetop.web.question_form import LIST_KINDS, STRATEGIES_IN_WORDS, AskedQuestion, chosen, number
-from treetop.web.sign_off import NOT_RUN
 from treetop.web.site import PREFIX, Link, Site, Visit, Visitor, address
 
 TITLE = "Treetop simulator"
 LINKS = (Link("/", "Simulator"),)
 MAX_RUNS = 50
+"""Kept for their pages; the oldest one goes."""
 MAX_REPEATS = 100
 MAX_SEED = 2**32 - 1
 MAX_PARTIES_PLANNED = 1000
+"""The largest parties, which a plan takes into account."""
 
 
 @dataclass
 class Run:
-    """One run of the simulator: what was asked, how far it is, what came of it."""
+    """One run of the simulator: its command, its progress and its result."""
 
     number: int
     command: str
@@ -65,13 +65,13 @@ class Run:
 
     @property
     def over(self) -> bool:
-        """Return whether nothing more comes."""
+        """Return whether the run has ended."""
         return self.state in ("done", "failed", "replaced")
 
 
 @dataclass(frozen=True)
 class AskedRun:
-    """What the form asks besides the question itself."""
+    """The fields of the form besides the question itself."""
 
     question: AskedQuestion
     seed: int = 1
@@ -97,42 +97,43 @@ class AskedRun:
 
     @property
     def epsilons(self) -> tuple[float, ...]:
-        """Return the epsilons that mechanisms are compared at: the one that was asked for, half and twice as much."""
+        """Return the epsilons at which mechanisms are compared: the one asked for, half of it and twice as much."""
         epsilon = float(self.question.epsilon)
         return (epsilon / 2, epsilon, epsilon * 2)
 
 
 class ByAddress:
-    """The entrance of the simulator: whoever has its address, which ends in a key that nobody else on the machine has.
+    """The entrance of the simulator: anyone with its address, which ends in a random key.
 
-    Every user of a machine reaches its ports, and what is read here may be for its owner alone.
+    Every user of a machine reaches its ports, and the file that is read here may be its owner's alone (T24).
     """
 
     def __init__(self) -> None:
         self._visitor = Visitor(token_urlsafe(32), "")
         self._cookie = token_urlsafe(32)
-        self._name = f"treetop_{sha256(self._cookie.encode()).hexdigest()[:8]}"  # others on this machine have theirs
+        # Browsers send cookies to all ports of a machine, so each simulator has another name for its own.
+        self._name = f"treetop_{sha256(self._cookie.encode()).hexdigest()[:8]}"
         self._key = token_urlsafe(32)
         self._keys_for_once = set[str]()
 
     @property
     def path(self) -> str:
-        """Return where the owner comes in, as often as they like."""
+        """Return the path by which the owner enters, any number of times."""
         return address(f"/enter/{self._key}")
 
     def path_for_once(self) -> str:
-        """Return where somebody comes in once: the address of a browser's start stands in the list of processes."""
+        """Return a path that works once: a browser is started with it, and other users can read command lines."""
         key = token_urlsafe(32)
         self._keys_for_once.add(key)
         return address(f"/enter/{key}")
 
     def visitor(self, request: Request) -> Visitor | None:
-        """Return the one visitor that there is, if it is they who ask."""
+        """Return the only visitor, if the request has her cookie."""
         shown = request.cookies.get(self._name, "")
         return self._visitor if compare_digest(shown.encode(), self._cookie.encode()) else None
 
     def add_to(self, site: Site) -> None:
-        """Add the way in, and what strangers are told."""
+        """Add the entrance, and the refusal of strangers."""
         site.add("GET", "/enter/{key}", self._enter, for_everybody=True)
         site.add("GET", "/login", self._stranger, for_everybody=True)
 
@@ -146,7 +147,7 @@ class ByAddress:
         entered.set_cookie(self._name, self._cookie, path=PREFIX, httponly=True, samesite="strict")
         return entered
 
-    def _stranger(self, visit: Visit) -> Response:  # noqa: ARG002  whoever it is
+    def _stranger(self, visit: Visit) -> Response:  # noqa: ARG002  every stranger gets the same
         raise Problem(403, "this page is opened with the whole address that `treetop page` printed")
 
 
@@ -154,7 +155,7 @@ class Simulator:
     """All pages of the simulator over one federation."""
 
     def __init__(self, federation: Federation, source: Sequence[str], site: Site, *, audit: str = NOT_RUN) -> None:
-        """`source` is what a command would be given to read the same federation."""
+        """`source` is the part of a command line that reads the same federation."""
         self._federation = federation
         self._source = source
         self._site = site
@@ -168,7 +169,7 @@ class Simulator:
         add_answers(site, "/runs/{number}", self._answer, audit=lambda: audit)
 
     def form(self, visit: Visit) -> Response:
-        """Show the form; its plan, which takes a moment, is asked for by the page."""
+        """Show the form; the page requests its plan, which takes a moment, afterwards."""
         asked = AskedRun(AskedQuestion())
         return self._site.shown(
             visit,
@@ -183,7 +184,7 @@ class Simulator:
         )
 
     def plan(self, visit: Visit) -> Response:
-        """Plan what the form says at the moment."""
+        """Plan the question that the form holds at the moment."""
         try:
             values = self._planned(AskedRun.read(visit))
         except TreetopError as refusal:
@@ -191,7 +192,7 @@ class Simulator:
         return self._site.shown(visit, "plan.html.jinja", **values)
 
     def begin(self, visit: Visit) -> Response:
-        """Begin a run; one that waits for its turn is replaced."""
+        """Begin a run; it replaces one that still waits for its turn."""
         compares = visit.field("do") == "compare"
         try:
             asked = AskedRun.read(visit)
@@ -215,7 +216,7 @@ class Simulator:
         return RedirectResponse(address(f"/runs/{run.number}"), 303)
 
     def run(self, visit: Visit) -> Response:
-        """Show how far a run is, or what came of it."""
+        """Show the progress of a run, or its result."""
         template = "run.html.jinja" if visit.part_only else "run_page.html.jinja"
         return self._site.shown(visit, template, **self._run_values(self._run(visit)))
 
@@ -300,7 +301,11 @@ class Simulator:
 
     def _run_values(self, run: Run) -> Mapping[str, Any]:
         view = None if run.answer is None else view_of(run.answer, address(f"/runs/{run.number}/answer"))
-        return {"run": run, "view": view, "curves": _curves(run.rows) if run.rows else None}
+        series: dict[str, list[Point]] = {}
+        for row in run.rows:
+            series.setdefault(row.mechanism, []).append(Point(row.epsilon, row.f1, row.f1_se))
+        drawn = curves(series, "F1 against the true items", "epsilon") if series else None
+        return {"run": run, "view": view, "curves": drawn}
 
 
 def _question(asked: AskedQuestion) -> Question:
@@ -310,7 +315,7 @@ def _question(asked: AskedQuestion) -> Question:
 
 
 def _carried_out(run: Run, work: Any) -> None:
-    """Do the work of a run, and say what came of it; whatever goes wrong, the next run begins."""
+    """Do the work of a run and record how it ended; no error keeps the next run from its turn."""
     run.state = "running"
     try:
         work()
@@ -323,17 +328,13 @@ def _carried_out(run: Run, work: Any) -> None:
         run.state = "failed"
 
 
-def _curves(rows: Sequence[Row]) -> Picture:
-    series: dict[str, list[Point]] = {}
-    for row in rows:
-        series.setdefault(row.mechanism, []).append(Point(row.epsilon, row.f1, row.f1_se))
-    return curves(series, "F1 against the true items", "epsilon")
-
-
 def simulator_app(
     federation: Federation, source: Sequence[str], log: StructuredLog, entrance: ByAddress, audit: str = NOT_RUN
 ) -> RequestGuard:
-    """Return the application of a simulator, which answers to this machine's own names only."""
+    """Return the application of a simulator.
+
+    It answers to this machine's own names only: a page of another site could have its own name lead here.
+    """
 
     def refused(error: Exception) -> Problem:
         if isinstance(error, TreetopError):

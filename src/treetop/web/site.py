@@ -1,4 +1,4 @@
-"""The ground that every page stands on: templates, files, headers, who visits, and what a refusal looks like.
+"""What all pages share: templates, static files, headers, visitors, and the page of a refusal.
 
 A `Site` is mounted at /page beside the endpoints of a service, or alone. Its handlers are plain functions from a
 `Visit` to a response; they run in threads, so they may read stores. Nothing on a page comes from another host.
@@ -33,7 +33,8 @@ TOKEN_FIELD = "form_token"  # noqa: S105  a name, no secret
 TOKEN_HEADER = "x-form-token"  # noqa: S105  a name, no secret
 MAX_FIELDS = 200
 STRANGERS_FORM_BYTES = 16 << 10
-"""Of what somebody sends who has shown no key yet."""
+"""The longest form of a visitor who has not logged in, which holds a key and no more."""
+# Nothing inline and nothing from another host: a script that gets into a page through a name does not run (T24).
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -47,30 +48,30 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
-"""Of every answer below /page; a handler may say otherwise about caching only."""
+"""Of every answer below /page; a handler may change caching only."""
 _PAIRS = encoded(HEADERS)
 
 
 @dataclass(frozen=True, repr=False)
 class Visitor:
-    """Who looks at a page: what every form of theirs must bring back, and as whom they came in."""
+    """A person at a page: the token that every form of hers must send back, and the role of her key."""
 
     form_token: str
     role: str
-    """A caller as the API knows it (admin, back_end …); shown to the visitor."""
+    """A caller of the API (admin, back_end …); shown to the visitor."""
 
 
 class Entrance(Protocol):
-    """Knows visitors: by a session, or because only this machine can reach the page."""
+    """Recognises visitors: by a session, or by the key in the address of a simulator."""
 
     def visitor(self, request: Request) -> Visitor | None:
-        """Return who sends a request, None for a stranger, or raise a `Problem`."""
+        """Return the visitor who sends a request, None for a stranger, or raise a `Problem`."""
         ...
 
 
 @dataclass(frozen=True)
 class Link:
-    """A place that every page leads to."""
+    """A page that all pages link to."""
 
     path: str
     """Below /page."""
@@ -79,7 +80,7 @@ class Link:
 
 @dataclass(frozen=True, repr=False)
 class Visit:
-    """One request of a person: for what, with what, by whom."""
+    """One request of a person: the request, its visitor and its body."""
 
     request: Request
     visitor: Visitor | None
@@ -103,12 +104,12 @@ class Visit:
 
     @property
     def service_url(self) -> str:
-        """Return the address of the service, as the visitor reaches it."""
+        """Return the address under which the visitor reaches the service."""
         return f"{self.request.url.scheme}://{self.request.headers.get('host', '')}"
 
     @property
     def part_only(self) -> bool:
-        """Return whether htmx asks, for a part of a page."""
+        """Return whether htmx asks for a part of a page."""
         return _wants_part(self.request)
 
 
@@ -125,7 +126,7 @@ class Site:
     def __init__(
         self, title: str, links: Sequence[Link], entrance: Entrance, refusal: Callable[[Exception], Problem]
     ) -> None:
-        """`refusal` says what a visitor may know of an exception, and logs what nobody expected."""
+        """`refusal` turns an exception into what a visitor may know of it, and logs unexpected ones."""
         self._title = title
         self._links = links
         self._entrance = entrance
@@ -138,6 +139,7 @@ class Site:
             trim_blocks=True,
             lstrip_blocks=True,
             undefined=StrictUndefined,
+            # Names come from parties and analysts: characters that nobody can see are shown as escapes everywhere.
             finalize=lambda value: visible(value) if type(value) is str else value,
         )
         self._templates.globals |= {"address": address, "static": self.static, "site": title, "links": links}
@@ -151,6 +153,7 @@ class Site:
             request.scope["route"] = SimpleNamespace(path=address(path))  # what the metrics call it
             try:
                 visitor = self._entrance.visitor(request)
+                # Before the body is read: a page of another site costs nothing but the head of its request.
                 if method != "GET":
                     check_origin(request)
                 if visitor is None and not for_everybody:
@@ -165,11 +168,11 @@ class Site:
         self._routes.append(Route(path, answer, methods=[method]))
 
     def knows(self, request: Request) -> bool:
-        """Return whether whoever sent a request is still known."""
+        """Return whether the visitor of a request is still logged in."""
         return self._entrance.visitor(request) is not None
 
     def shown(self, visit: Visit, template: str, status: int = 200, **values: Any) -> Response:
-        """Return a page, or the part of one that a template is."""
+        """Return a page, or the part of a page, that a template renders."""
         path = visit.request.url.path.removeprefix(PREFIX)
         text = self._templates.get_template(template).render(visitor=visit.visitor, path=path, **values)
         return Response(text, status, media_type="text/html")
@@ -183,14 +186,14 @@ class Site:
         return f"{PREFIX}/static/{name}?v={self._static[name][1][:12]}"
 
     def routes(self) -> list[BaseRoute]:
-        """Return what an application includes to have these pages: /page and all below, and a way there from /."""
+        """Return the routes to include in an application: all pages below /page, and a redirect from /."""
         router = Router([*self._routes, Route("/{path:path}", self._nothing)], redirect_slashes=False)
 
         def home(_: Request) -> Response:
             return RedirectResponse(address("/"), 303, HEADERS)
 
-        ways = [Route(path, home, methods=["GET"]) for path in ("/", PREFIX)]
-        return [*ways, Mount(PREFIX, app=PageHeaders(router))]
+        redirects = [Route(path, home, methods=["GET"]) for path in ("/", PREFIX)]
+        return [*redirects, Mount(PREFIX, app=PageHeaders(router))]
 
     async def _file(self, request: Request) -> Response:
         """Return a file of the page; it may be kept, since another content has another address."""
@@ -224,7 +227,7 @@ def address(path: str) -> str:
 
 
 async def _form_of(request: Request, *, known: bool) -> bytes:
-    """Return the body of a form; of a stranger's no more than a key takes."""
+    """Return the body of a form; refuse a stranger's that is longer than a login needs."""
     if known:
         return await request.body()
     body = b""
@@ -242,16 +245,18 @@ def _to_login(request: Request) -> Response:
 
 
 def _check_token(visit: Visit, expected: str) -> None:
-    """Refuse what no form of ours sent for this visitor."""
+    """Refuse a request that no form of this visitor's pages sent (cross-site request forgery, T24)."""
     shown = visit.request.headers.get(TOKEN_HEADER) or visit.field(TOKEN_FIELD)
+    # In constant time: the time of a plain comparison would reveal the token byte by byte.
     if not compare_digest(shown.encode(), expected.encode()):
         raise Problem(403, "this form is from another session: load the page again and send it once more")
 
 
 def check_origin(request: Request) -> None:
-    """Refuse what another site's page sends; a browser says where a page is from."""
+    """Refuse a request from another site's page, by the headers in which browsers name a page's origin."""
     fetched = request.headers.get("sec-fetch-site")
     origin = request.headers.get("origin")
+    # Browsers too old to send Sec-Fetch-Site send Origin with a POST; programs without a browser send neither.
     foreign = fetched not in (None, "same-origin")
     if origin is not None:
         foreign |= origin.partition("://")[2] != request.headers.get("host", "")
@@ -271,7 +276,7 @@ class PageHeaders:
 
 
 def _static_files() -> dict[str, tuple[bytes, str, str]]:
-    """Return content, digest and media type of every file that pages need: they are few and small."""
+    """Return content, digest and media type of all static files, which are few and small enough for memory."""
     found = {}
     for file in files("treetop.web").joinpath("static").iterdir():
         content = file.read_bytes()

@@ -29,9 +29,8 @@ from treetop.errors import InvalidInput
 from treetop.privacy.shuffling import CentralGuarantee
 from treetop.public_text import HIDDEN as HIDDEN_CHARACTERS
 from treetop.public_text import writable
+from treetop.web.answer_pages import MAX_BARS, NOT_RUN, AuditRecord, exported, read_audit, sign_off
 from treetop.web.answer_view import promises, view_of, weakest_central
-from treetop.web.exports import exported
-from treetop.web.sign_off import MAX_BARS, NOT_RUN, AuditRecord, read_audit, sign_off
 from treetop.web.site import Site, Visit, Visitor
 from treetop.wording import Note
 

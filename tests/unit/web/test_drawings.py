@@ -11,11 +11,9 @@ from tests.support.hostile_texts import BEYOND_THE_BMP, HIDDEN, MARKUP
 
 from treetop.privacy.epsilon import Epsilon
 from treetop.public_text import HIDDEN as HIDDEN_CHARACTERS
-from treetop.web.drawings.bars import Bar, Home, bars, homes, row_bar
-from treetop.web.drawings.data_flow import Station, data_flow
+from treetop.web.drawings.charts import Bar, FoundShare, Home, bars, found_shares, homes, row_bar, shares
 from treetop.web.drawings.levels import Branch, LevelCell, matrix, tree
-from treetop.web.drawings.people import guesses_sentence, people, right_guesses
-from treetop.web.drawings.shares import FoundShare, found_shares, shares
+from treetop.web.drawings.promise import Station, data_flow, guesses_sentence, people, right_guesses
 from treetop.web.drawings.svg import NAMESPACE, Picture, fitted, percent, shape, standing_alone, ticks, whole
 
 SVG = f"{{{NAMESPACE}}}"

@@ -1,4 +1,4 @@
-"""How far a search has come: levels by parties as a matrix, and the tree of prefixes that it grows."""
+"""The progress of a search: levels by parties as a matrix, and the tree of prefixes that it grows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,11 +10,12 @@ State = Literal["done", "working", "waiting", "left out"]
 MAX_PRUNED = 4
 """Pruned branches drawn beside the kept ones of a node; the others are counted."""
 MAX_NODES = 400
+"""Kept branches drawn in one picture; a click on a branch shows what is below it."""
 
 
 @dataclass(frozen=True)
 class LevelCell:
-    """One level of one party: how far it is, and how many prefixes it kept of how many."""
+    """One level of one party: its state, and the prefixes that it kept of its candidates."""
 
     state: State
     kept: int | None = None
@@ -33,8 +34,8 @@ def matrix(levels: int, rows: Mapping[str, Sequence[LevelCell]]) -> Picture:
         written(level + 1, labels + cell * level + cell / 2, 16, "small muted", text_anchor="middle")
         for level in range(levels)
     ]
-    for place, (party, cells) in enumerate(rows.items()):
-        y = head + cell * place
+    for index, (party, cells) in enumerate(rows.items()):
+        y = head + cell * index
         drawn.append(written(fitted(party, labels - 10, 13), 0, y + cell / 2 + 5))
         for level in range(levels):
             found = cells[level] if level < len(cells) else LevelCell("waiting")
@@ -64,7 +65,7 @@ class Branch:
     kept: bool
     count: float | None = None
     label: str = ""
-    """What a person reads instead of bits, where that is known."""
+    """Shown instead of bits where it is known."""
 
 
 def tree(branches: Sequence[Branch], link: Callable[[str], str] | None = None, focus: str = "") -> Picture:
@@ -88,8 +89,8 @@ def tree(branches: Sequence[Branch], link: Callable[[str], str] | None = None, f
     bottom = line
     nodes = 0
 
-    def place(prefix: str, x: float) -> float:
-        """Draw what is below a prefix, and return the height at which it stands itself."""
+    def draw_below(prefix: str, x: float) -> float:
+        """Draw the branches below a prefix, and return its own height: the middle of theirs."""
         nonlocal bottom, nodes
         children = below.get(prefix, [])
         kept = [each for each in children if each.kept]
@@ -102,7 +103,7 @@ def tree(branches: Sequence[Branch], link: Callable[[str], str] | None = None, f
         heights: list[float] = []
         for each in shown:
             at = left + column * (lengths.index(len(each.prefix)) + 1)
-            y = place(each.prefix, at)
+            y = draw_below(each.prefix, at)
             heights.append(y)
             drawn.append(_kept(each, len(prefix), at, y, link))
         stubs = pruned[:MAX_PRUNED]
@@ -129,10 +130,11 @@ def tree(branches: Sequence[Branch], link: Callable[[str], str] | None = None, f
         for number, height in enumerate(heights):
             kind = "branch" if number < len(shown) else "branch cut"
             end = left + column * (lengths.index(len(shown[number].prefix)) + 1) if number < len(shown) else at
+            # At the front: SVG paints in order, and nodes belong on top of lines.
             drawn.insert(0, shape("path", d=f"M{x:.1f} {y:.1f}H{half:.1f}V{height:.1f}H{end:.1f}", class_=kind))
         return y
 
-    root = place(focus, left)
+    root = draw_below(focus, left)
     drawn.append(shape("circle", cx=left, cy=root, r=5, class_="node"))
     number = sum(each.kept for each in inside)
     described = f"Tree of prefixes{' below ' + focus if focus else ''}: {number} kept, {len(inside) - number} pruned"

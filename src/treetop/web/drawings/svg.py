@@ -1,4 +1,4 @@
-"""SVG text from elements, with attributes and classes only: a strict Content-Security-Policy finds nothing to forbid.
+"""SVG text from elements, with classes instead of styles, which a strict Content-Security-Policy would forbid.
 
 Every text goes through `visible` and is escaped. Colours are those of static/drawings.css, so a picture
 follows the page into dark mode; a picture that leaves the page takes the stylesheet along (`standing_alone`).
@@ -14,23 +14,24 @@ from unicodedata import east_asian_width
 from treetop.public_text import visible
 
 NAMESPACE = "http://www.w3.org/2000/svg"
+# XML 1.0 (section 2.2) has no such characters, and a browser refuses a whole file that holds one.
 NOT_IN_XML = str.maketrans({"\ufffe": "\ufffd", "\uffff": "\ufffd"})
 CHARACTER = 0.58
 """Width of a character as a share of its size, a generous average of system fonts."""
 
 
 def text_of(content: object) -> str:
-    """Return a text that a person sees and XML can hold."""
+    """Return a text that a person can see and XML can hold."""
     return visible(str(content)).translate(NOT_IN_XML)
 
 
 class Picture(str):
-    """A whole picture as SVG text, which templates take as it is."""
+    """A whole picture as SVG text, which templates do not escape again."""
 
     __slots__ = ()
 
     def __html__(self) -> str:
-        """Return it: every text in it is escaped."""
+        """Return the picture, in which all texts are escaped."""
         return self
 
 
@@ -43,7 +44,7 @@ class Element:
     within: "tuple[Element | str, ...]"
 
     def __str__(self) -> str:
-        """Return it as SVG text."""
+        """Return the element as SVG text."""
         named = "".join(f' {name}="{escape(value)}"' for name, value in self.attributes.items())
         inside = "".join(str(part) if isinstance(part, Element) else escape(part) for part in self.within)
         return f"<{self.kind}{named}>{inside}</{self.kind}>" if inside else f"<{self.kind}{named}/>"
@@ -66,14 +67,14 @@ def _number(value: float) -> str:
 
 
 def written(content: object, x: float, y: float, class_: str = "", **attributes: object) -> Element:
-    """Return a line of text at a place."""
+    """Return a line of text at a position."""
     return shape("text", str(content), x=float(x), y=float(y), class_=class_ or None, **attributes)
 
 
 def drawing(
     width: float, height: float, title: str, *within: Element, role: str = "img", **attributes: object
 ) -> Picture:
-    """Return a whole picture, no larger than it was drawn; its title is what a screen reader says.
+    """Return a whole picture, no larger than it was drawn; a screen reader reads its title.
 
     A picture with links in it has the role of a group: what is in an image cannot be reached.
     """
@@ -105,15 +106,16 @@ def fitted(text: object, width: float, size: float) -> str:
     shown = text_of(text)
     room = width / (size * CHARACTER)
     used = 0.0
-    for place, character in enumerate(shown):
+    for index, character in enumerate(shown):
+        # Wide and full-width characters (Unicode annex 11) take nearly two average ones.
         used += 1.75 if east_asian_width(character) in "WF" else 1.0
         if used > room:
-            return shown[: max(place - 1, 0)] + "…"
+            return shown[: max(index - 1, 0)] + "…"
     return shown
 
 
 def whole(number: float) -> str:
-    """Return a count as people read it, also one that is far too large."""
+    """Return a count as people read it, in powers of ten where it is far too large."""
     return f"{number:,.0f}" if abs(number) < 1e12 else f"{number:.3g}"
 
 
@@ -134,4 +136,5 @@ def ticks(low: float, high: float, about: int = 4) -> list[float]:
     power = 10.0 ** floor(log10(raw))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw)
     first = -(-low // step)
+    # The small term keeps a last tick that lies on the end but for rounding.
     return [(first + n) * step for n in range(int((high - first * step) / step + 1e-9) + 1)]
