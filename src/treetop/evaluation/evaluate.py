@@ -240,7 +240,7 @@ class Experiment:
             yield index, row_of(self.populations[index], self.grid.cells[index], scores)
 
     def evaluation(self, rows: Mapping[int, Row]) -> Evaluation:
-        """Return rows in the order of the grid, in whatever order they were finished."""
+        """Return rows in the order of the grid, not in the order in which they were finished."""
         return Evaluation(tuple(rows[index] for index in sorted(rows)), self.notes, self.grid.seed)
 
 

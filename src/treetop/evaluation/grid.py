@@ -230,7 +230,7 @@ def _not_run_again(sent: object) -> Iterator[None]:
 def _on_cluster(work: Callable[[Job], Done], jobs: Iterable[Job], scheduler: str) -> Iterator[tuple[Job, Done]]:
     """Run the jobs on the workers of a Dask cluster."""
     with needed_for("a Dask cluster", "dask"):
-        from treetop.adapters.dask.cluster import cluster_at, finished  # noqa: PLC0415  an extra of its own
+        from treetop.adapters.dask.cluster import cluster_at, finished  # noqa: PLC0415  an extra
     with cluster_at(scheduler) as client:
         yield from finished(client, _done, work, jobs)
 
@@ -246,7 +246,7 @@ def _begin_worker(work: Callable[[Any], Any]) -> None:
     """Run once in a worker: keep the work that all its jobs share, and exit when the parent does."""
     global _given  # noqa: PLW0603  a worker process serves one experiment only
     _given = work
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a worker without a traceback of its own
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a worker without a traceback
     threading.Thread(target=_exit_with_parent, daemon=True).start()
 
 
