@@ -1,1 +1,1 @@
-"""Federations: which party's users hold which items."""
+"""Federations: the items that the users of each party hold."""

@@ -1,4 +1,4 @@
-"""Builds the histograms of a federation by a recipe: how corpora that the user has, or fetches, become parties."""
+"""Build the histograms of a federation by a recipe, from corpora that the user has or downloads."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,12 +29,12 @@ ITEMS = ("distinct", "occurrences")
 
 @dataclass(frozen=True)
 class Corpus:
-    """One corpus: where it is, and which part of a record counts."""
+    """One corpus: its files or address, and the part of a record that counts."""
 
     files: tuple[str, ...] = ()
     """Paths or patterns, relative to the recipe. Endings: .txt .csv .tsv .jsonl, also with .gz .bz2 .xz."""
     url: str = ""
-    """Where the user fetches it from, if it is not there yet."""
+    """Address to download it from, if it is not there yet."""
     sha256: str = ""
     """Checksum of the file behind the address."""
     column: str = ""
@@ -45,23 +45,23 @@ class Corpus:
 
 @dataclass(frozen=True)
 class RecipeParty:
-    """One party: a corpus of its own, and how many users are wanted of it."""
+    """One party: its corpus, and the number of users to take from it."""
 
     name: str
     corpus: Corpus
     users: int | None = None
-    """As many records or users, drawn at random; all of them where it is left out."""
+    """Number of records or users to draw at random; all of them if left out."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One federation: parties with corpora of their own, or one click log dealt to parties."""
+    """One federation: parties that each have a corpus, or one click log dealt to parties."""
 
     name: str
     kind: str
     seed: int = 0
     items: str = "distinct"
-    """Whether a word repeated in a record counts once, as in the paper, or as often as it stands there."""
+    """Whether a word repeated in a record counts once, as in the paper, or at each occurrence."""
     parties: tuple[RecipeParty, ...] = ()
     log: Corpus | None = None
     split: dict[str, int] = field(default_factory=dict)
@@ -87,13 +87,14 @@ def read_recipe(path: Path) -> Recipe:
 
 
 Counted = Callable[[int], None]
-"""Hears of records that were read."""
-HEARD_EVERY = 1000
+"""Called with the number of records read since the last call."""
+REPORTED_EVERY = 1000
+"""Records between two calls."""
 
 
 @dataclass(frozen=True)
 class BuiltParty:
-    """What became of a party's corpus."""
+    """The number of users and items that a party's corpus gave, and the number asked for."""
 
     name: str
     users: int
@@ -122,24 +123,24 @@ class Builder:
         """SHA-256 of every file that was read."""
 
     def build(self) -> dict[str, Counter[str]]:
-        """Return every party's histogram; each party has its own stream of the seed."""
+        """Return every party's histogram; each party has its own streams of the seed."""
         if self.recipe.log is not None:
             return dealt_to_parties(self._users(self.recipe.log, 0), self.recipe.split, self._randomness(1))
-        return {party.name: self._party(index, party) for index, party in enumerate(self.recipe.parties)}
-
-    def _party(self, index: int, party: RecipeParty) -> Counter[str]:
-        return sample(self._users(party.corpus, 2 * index), party.users, self._randomness(2 * index + 1))
+        return {
+            party.name: sample(self._users(party.corpus, 2 * index), party.users, self._randomness(2 * index + 1))
+            for index, party in enumerate(self.recipe.parties)
+        }
 
     def _users(self, corpus: Corpus, stream: int) -> Iterable[str]:
         """Return one item for every user of a corpus."""
         randomness = self._randomness(stream)
         paths = self._files(corpus)
         if self.recipe.kind == "text":
-            texts = (record[0] for record in self._heard(records(paths, [corpus.column])))
+            texts = (record[0] for record in self._with_progress(records(paths, [corpus.column])))
             return one_word_each(texts, randomness, distinct=self.recipe.items == "distinct")
         if not corpus.user_column:
-            return every_click(self._heard(records(paths, [corpus.column])))
-        clicks = self._heard(records(paths, [corpus.user_column, corpus.column]))
+            return every_click(self._with_progress(records(paths, [corpus.column])))
+        clicks = self._with_progress(records(paths, [corpus.user_column, corpus.column]))
         return one_item_each(((click[0], click[1]) for click in clicks), randomness)
 
     def _files(self, corpus: Corpus) -> list[Path]:
@@ -154,20 +155,21 @@ class Builder:
         self.checksums |= {str(path): check(path, "") for path in paths}
         return paths
 
-    def _heard(self, stream: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    def _with_progress(self, stream: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+        """Yield the records, and report their number to the caller on the way."""
         number = 0
         for number, record in enumerate(stream, start=1):
-            if number % HEARD_EVERY == 0:
-                self._counted(HEARD_EVERY)
+            if number % REPORTED_EVERY == 0:
+                self._counted(REPORTED_EVERY)
             yield record
-        self._counted(number % HEARD_EVERY)
+        self._counted(number % REPORTED_EVERY)
 
     def _randomness(self, stream: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.recipe.seed, spawn_key=(stream,)))
 
 
 def built_parties(recipe: Recipe, counts: Mapping[str, Counter[str]]) -> list[BuiltParty]:
-    """Return how many users each party got, and how many it asked for."""
+    """Return the number of users that each party got, and the number it asked for."""
     asked: dict[str, int | None] = {party.name: party.users for party in recipe.parties}
     asked.update(recipe.split)
     return [BuiltParty(name, held.total(), len(held), asked[name]) for name, held in counts.items()]

@@ -1,4 +1,4 @@
-"""What the columns of a table must hold, checked once: texts, as numbers of a dictionary, and whole numbers."""
+"""Check the columns of a table once: texts, held as indices into a dictionary, and whole numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,21 +13,22 @@ from treetop.errors import InvalidInput
 
 Codes = NDArray[np.int32]
 MAX_COUNT = (1 << 53) - 1
+"""Up to here, a double holds every whole number exactly; counts may be written as floats."""
 NUMBER = r"(?i)^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?$|^[+-]?(nan|inf|infinity)$"
-"""How one is written, in pyarrow's regular expressions."""
+"""A number as pyarrow reads it, for its regular expressions."""
 HOW_TO_DROP = "--drop-missing (drop_missing=True) leaves such rows out"
 
 
 @dataclass(frozen=True, eq=False)
 class CodedTexts:
-    """A column of texts: for every row its place among the distinct ones; far less memory than the texts of all."""
+    """A column of texts: for every row its index among the distinct ones; far less memory than the texts of all."""
 
     codes: Codes
     texts: pa.Array
 
     @classmethod
     def of(cls, source: str, name: str, column: pa.ChunkedArray, *, any_bytes: bool = False) -> "CodedTexts":
-        """Take a column in which every row has a text or an integer; with `any_bytes` also bytes, and none of them."""
+        """Take a column in which every row has a text or an integer; with `any_bytes` also any bytes, or none."""
         column = _as_bytes(source, name, column) if any_bytes else column
         if column.null_count:
             raise _missing(source, name, pc.index(pc.is_null(column), True).as_py())
@@ -46,7 +47,7 @@ class CodedTexts:
 
     @classmethod
     def same(cls, text: str, rows: int) -> "CodedTexts":
-        """Return a column that says the same in every row."""
+        """Return a column of the same text in every row."""
         return cls(np.zeros(rows, dtype=np.int32), pa.array([text]))
 
     @classmethod
@@ -67,7 +68,7 @@ class CodedTexts:
     def in_order(self, *, shorter_first: bool = False) -> "CodedTexts":
         """Return the column with its dictionary in the order of the texts, so that the rows' order changes nothing.
 
-        Shorter ones may come first, which is the order of whole numbers, and faster for many.
+        With `shorter_first` they are ordered by length first, which is the order of whole numbers, and faster.
         """
         order = _by_length(self.texts) if shorter_first else np.asarray(pc.array_sort_indices(self.texts))
         rank = np.empty(len(order), dtype=np.int32)
@@ -80,21 +81,21 @@ def _missing(source: str, name: str, row: int) -> InvalidInput:
 
 
 def _by_length(texts: pa.Array) -> NDArray[Any]:
-    """Return an order that depends on the texts alone: by number if each is one of its own, else by length and text."""
+    """Return an order that depends on the texts alone: by number if they are distinct numbers, else by length."""
     try:
         numbers = np.asarray(texts.cast(pa.int64()))
         order = np.argsort(numbers)
         if (np.diff(numbers[order]) > 0).all():
             return order
     except pa.ArrowInvalid:
-        pass  # other texts among them
+        pass  # not all of them are numbers
     keys = [("length", "ascending"), ("text", "ascending")]
     table = pa.table({"length": pc.binary_length(texts), "text": texts})
     return np.asarray(pc.sort_indices(table, sort_keys=keys))
 
 
 def _as_bytes(source: str, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return items as they are written, UTF-8 or not, and nothing where there is none."""
+    """Return items as they are written, UTF-8 or not, and no bytes where there is none."""
     try:
         written = column.cast(pa.string()) if pa.types.is_integer(column.type) else column
         return pc.fill_null(written.cast(pa.binary()), b"")
@@ -122,18 +123,21 @@ def text_column(source: str, name: str, column: pa.ChunkedArray) -> list[str]:
 
 
 def without_missing(table: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return the rows that have a value in all of these columns; ids that gaps made floats are whole numbers again."""
+    """Return the rows that have a value in all of these columns.
+
+    Libraries such as pandas turn ids into floats where a column has gaps; they become whole numbers again.
+    """
     kept = None
     for name in columns:
         has = _has_value(table[name])
         kept = has if kept is None else pc.and_(kept, has)
     table = table.filter(kept)
-    for place, name in enumerate(table.column_names):
-        column = table.column(place)
+    for index, name in enumerate(table.column_names):
+        column = table.column(index)
         if name in columns and pa.types.is_floating(column.type):
             values = np.asarray(column)
             if (np.abs(values) <= MAX_COUNT).all() and (values == np.floor(values)).all():
-                table = table.set_column(place, name, column.cast(pa.int64()))
+                table = table.set_column(index, name, column.cast(pa.int64()))
     return table
 
 
@@ -146,12 +150,14 @@ def _has_value(column: pa.ChunkedArray) -> Any:
 
 
 def whole_numbers(source: str, name: str, column: pa.ChunkedArray, least: int = 0, what: str = "") -> Any:
-    """Return a column as integers; text such as `3` or `3.0` and floats without a fraction will do."""
+    """Return a column as integers; text such as `3` or `3.0` and floats without a fraction are accepted."""
     expected = what or f"a whole number from {least} in {name!r}"
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     try:
-        values = np.asarray(column.cast(pa.int64()) if not column.null_count else ())  # most are written plainly
+        values = np.asarray(
+            column.cast(pa.int64()) if not column.null_count else ()
+        )  # the fast path: most columns are plain integers
         if len(values) == len(column) > 0 and values.min() >= least and values.max() <= MAX_COUNT:
             return values
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -171,14 +177,14 @@ def whole_numbers(source: str, name: str, column: pa.ChunkedArray, least: int = 
 
 
 def _unreadable(column: pa.ChunkedArray) -> Any:
-    """Say of every text whether it is no number; of columns that are no text, nothing is said."""
+    """Return for every text whether it is no number; nothing for other columns, which are refused as a whole."""
     if not pa.types.is_string(column.type):
         return pa.array([], pa.bool_())
     return pc.invert(pc.match_substring_regex(pc.utf8_trim_whitespace(pc.fill_null(column, "")), NUMBER))
 
 
 def popularities(source: str, name: str, column: pa.ChunkedArray) -> list[float]:
-    """Return a column as numbers from 0: of how many users, or how often, or any other measure of popularity."""
+    """Return a column as numbers from 0: users, uses or any other measure of popularity."""
     try:
         numbers = pc.utf8_trim_whitespace(column) if pa.types.is_string(column.type) else column
         values = np.asarray(numbers.cast(pa.float64()).fill_null(np.nan))

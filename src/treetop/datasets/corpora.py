@@ -28,21 +28,26 @@ from treetop.secret_files import open_own
 
 BLOCK = 1 << 20
 PATIENCE = 60.0
+"""Seconds that a server may stay silent."""
 RANGE_NOT_SATISFIABLE = 416
 PARTIAL = 206
 
 Progress = Callable[[int, int | None], None]
-"""Hears of bytes so far, and of all bytes where they are known."""
+"""Called with the bytes so far, and with the total where it is known."""
 
 
 def fetch(url: str, folder: Path, sha256: str = "", progress: Progress = lambda _done, _total: None) -> Path:
-    """Download a file into a folder, go on with a part that is there, and check it."""
+    """Download a file into a folder, resume a partial download, and check it.
+
+    The file gets its name only when it is whole and passes the checksum, if there is one.
+    """
     target = folder / file_name(url)
     if not target.exists():
         folder.mkdir(parents=True, exist_ok=True)
         partial = target.with_name(target.name + ".partial")
         try:
-            _download(url, partial, progress)
+            with open_own(partial) as file:
+                _go_on(url, file, progress)
         except (OSError, HTTPException) as reason:
             raise InvalidInput("download_stopped", url=shown_address(url), reason=reason) from None
         check(partial, sha256)
@@ -61,35 +66,26 @@ def file_name(url: str) -> str:
     return name
 
 
-def _download(url: str, partial: Path, progress: Progress) -> None:
-    with open_own(partial) as file:
-        _go_on(url, file, progress)
-
-
 def _go_on(url: str, file: IO[bytes], progress: Progress) -> None:
+    """Ask for the bytes that are missing; a server that knows no ranges sends all of them again."""
     have = file.seek(0, os.SEEK_END)
     headers = {"Range": f"bytes={have}-"} if have else {}
     try:
         response = cast(HTTPResponse, urlopen(Request(url, headers=headers), timeout=PATIENCE))  # noqa: S310  http only
     except HTTPError as refusal:
-        with refusal:  # it is the answer, too
+        with refusal:  # the error holds the open response
             if have and refusal.code == RANGE_NOT_SATISFIABLE:
                 return  # everything was there already; the checksum decides
             raise
     with response:
         start = have if response.status == PARTIAL else 0
-        _append(response, file, start, progress)
-
-
-def _append(response: HTTPResponse, file: IO[bytes], start: int, progress: Progress) -> None:
-    """Write the answer behind the part that it goes on from; a server that knows no ranges starts anew."""
-    length = response.getheader("Content-Length")
-    total = start + int(length) if length else None
-    file.truncate(start)
-    file.seek(start)
-    while block := response.read(BLOCK):
-        file.write(block)
-        progress(file.tell(), total)
+        length = response.getheader("Content-Length")
+        total = start + int(length) if length else None
+        file.truncate(start)
+        file.seek(start)
+        while block := response.read(BLOCK):
+            file.write(block)
+            progress(file.tell(), total)
     if total is not None and file.tell() < total:
         raise OSError(f"{file.tell():,} of {total:,} bytes arrived")
 
@@ -106,6 +102,7 @@ def check(path: Path, sha256: str) -> str:
 OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 FORMATS = (".txt", ".csv", ".tsv", ".jsonl")
 LONGEST_FIELD = 1 << 27
+"""The csv module's own limit is 128 KiB; `MAX_ROW` bounds the memory."""
 
 
 def records(paths: Iterable[Path], columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -147,7 +144,7 @@ def _open(path: Path) -> IO[str]:
 
 
 def _lines(path: Path, file: IO[str]) -> Iterator[str]:
-    """Yield the lines of a file; a compressed one without a line's end could fill the memory."""
+    """Yield the lines of a file, none longer than `MAX_ROW`: a compressed file of one line could fill the memory."""
     while line := file.readline(MAX_ROW + 1):
         if len(line) > MAX_ROW:
             raise InvalidInput("row_too_long", source=str(path), most=MAX_ROW)
@@ -179,7 +176,9 @@ def _from_columns(
 
 
 SHORTEST = 3
+"""Letters of a word."""
 LONGEST = 20
+"""Letters of a word."""
 NOT_WORDS = re.compile(r"https?://\S+|www\.\S+|@\w+|<[^<>]*>")
 APOSTROPHES = re.compile("['’`]")
 LETTERS = re.compile("[a-z]+")
@@ -204,7 +203,10 @@ def one_word_each(records: Iterable[str], randomness: Generator, *, distinct: bo
 
 
 def sample(items: Iterable[str], size: int | None, randomness: Generator) -> Counter[str]:
-    """Count items, or a random sample of them without replacement, holding no more than the sample."""
+    """Count items, or a random sample of them without replacement, holding no more than the sample.
+
+    This is reservoir sampling (Vitter's algorithm R): the n-th item enters with probability size / n.
+    """
     if size is None:
         return Counter(items)
     kept: list[str] = []
@@ -227,12 +229,12 @@ def one_item_each(clicks: Iterable[tuple[str, str]], randomness: Generator) -> l
 
 
 def every_click(clicks: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    """Yield the item of every click: each click is a user of its own."""
+    """Yield the item of every click: each click is a user."""
     return (click[0] for click in clicks)
 
 
 def dealt_to_parties(items: Iterable[str], sizes: Mapping[str, int], randomness: Generator) -> dict[str, Counter[str]]:
-    """Deal the users of one log to parties at random, each as many as it asks for."""
+    """Deal the users of one log to parties at random, to each the number that it asks for."""
     listed = list(items)
     indices = deal(len(listed), sizes, randomness)
     counts = {name: Counter[str]() for name in sizes}

@@ -20,15 +20,16 @@ from treetop.wording import Note
 
 DEFAULT_ENCODING = "words"
 CELLS_PER_ROW = 4
-"""Tables of all parties and items may have so many cells for each row of the data."""
+"""Cells of a table of all parties and items for each row of the data, up to which such a table is the faster way."""
 EXACT_BELOW = 2.0**53
+"""Sums of whole numbers up to here are exact in doubles."""
 MAX_ALIKE = 3
 """Groups of parties with nearly the same name that are named in notes."""
 USER_NAMES = re.compile(
     r"(user|customer|device|client|account|member|person|visitor|subscriber|patient|household|cookie|player|employee|"
     r"student)(id|uid|uuid|guid|key|no|nr|number|hash|name|code)?|uid|uuid|email|emailaddress|imei|msisdn"
 )
-"""What a column of user ids is called, in lower case and without anything between the words."""
+"""Names of columns of user ids, in lower case and with letters only."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +47,11 @@ class PartyItems:
         """Return the number of users."""
         return int(self.users.sum()) if self.sets is None else len(self.sets)
 
-    def moved_to(self, places: NDArray[np.int64]) -> "PartyItems":
-        """Return the histogram over another list of items, in which item i stands at places[i]."""
-        items, inverse = np.unique(places[self.items], return_inverse=True)
+    def moved_to(self, indices: NDArray[np.int64]) -> "PartyItems":
+        """Return the histogram over another list of items, in which item i has the index indices[i]."""
+        items, inverse = np.unique(indices[self.items], return_inverse=True)
         if self.sets is not None:
-            sets = self.sets.moved_to(places)
+            sets = self.sets.moved_to(indices)
             return PartyItems(self.name, items, np.bincount(sets.items)[items], sets)
         users = np.zeros(len(items), dtype=np.int64)
         np.add.at(users, inverse, self.users)
@@ -58,7 +59,7 @@ class PartyItems:
 
 
 def party_of_sets(name: str, sets: UserSets) -> PartyItems:
-    """Return a party whose users hold sets, with how many of them hold which item."""
+    """Return a party whose users hold sets, with the number of holders of each item."""
     holders = np.bincount(sets.items)
     held = np.flatnonzero(holders)
     return PartyItems(name, held, holders[held], sets)
@@ -87,7 +88,7 @@ class Federation:
         return any(party.sets is not None for party in self.parties)
 
     def asking(self, question: SetQuestion) -> "Federation":
-        """Return the federation with what is asked of its users' sets."""
+        """Return the federation with the question to its users' sets."""
         parties = tuple(
             party if party.sets is None else replace(party, sets=replace(party.sets, question=question))
             for party in self.parties
@@ -97,12 +98,12 @@ class Federation:
     def normalised(self, steps: Collection[str]) -> "Federation":
         """Return the federation with every item normalised; items that become the same are counted together."""
         names = [normalised(item, steps) for item in self.items]
-        places = {name: place for place, name in enumerate(sorted(set(names)))}
-        moved = np.array([places[name] for name in names], dtype=np.int64)
-        merged = len(names) - len(places)
+        indices = {name: index for index, name in enumerate(sorted(set(names)))}
+        moved = np.array([indices[name] for name in names], dtype=np.int64)
+        merged = len(names) - len(indices)
         note = Note("items_normalised", steps=tuple(steps), merged=merged)
         parties = tuple(party.moved_to(moved) for party in self.parties)
-        return replace(self, items=list(places), parties=parties, notes=(*self.notes, note))
+        return replace(self, items=list(indices), parties=parties, notes=(*self.notes, note))
 
     def __repr__(self) -> str:
         parties = "1 party" if len(self.parties) == 1 else f"{len(self.parties)} parties"
@@ -110,7 +111,7 @@ class Federation:
 
 
 def notes_on_names(parties: Collection[str]) -> list[Note]:
-    """Note the parties that look like one whose name was written in two ways."""
+    """Note the parties that look like one party whose name is written in two ways."""
     alike: dict[str, list[str]] = {}
     for party in parties:
         alike.setdefault(normalised(party, STEPS), []).append(party)
@@ -131,10 +132,10 @@ def federation_from_rows(
     repeated = len(items.codes) - len(counts)
     notes = (Note("rows_added_up", rows=repeated),) if users is not None and repeated else ()
     order = np.flatnonzero(counts > 0)
-    places = np.zeros(len(items.texts), dtype=np.int64)  # of the items that somebody holds
-    kept = np.bincount(held[order], minlength=len(places)) > 0
-    places[kept] = np.arange(np.count_nonzero(kept))
-    found = _parties(parties.texts.to_pylist(), owners[order], places[held[order]], counts[order])
+    indices = np.zeros(len(items.texts), dtype=np.int64)  # of the items that somebody holds
+    kept = np.bincount(held[order], minlength=len(indices)) > 0
+    indices[kept] = np.arange(np.count_nonzero(kept))
+    found = _parties(parties.texts.to_pylist(), owners[order], indices[held[order]], counts[order])
     names = items.texts.filter(pa.array(kept)).to_pylist()
     if pa.types.is_binary(items.texts.type):
         names = [item.decode("utf-8", "surrogateescape") for item in names]
@@ -145,9 +146,9 @@ def _summed(
     parties: Codes, items: Codes, number: int, users: NDArray[np.int64] | None
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
     """Add up the rows of every party and item that occurs, sorted by both."""
-    pairs = parties.astype(np.int64) * number + items
+    pairs = parties.astype(np.int64) * number + items  # a party and an item as one integer, which sorts by both
     cells = int(pairs.max()) + 1
-    exact = users is None or float(users.sum(dtype=np.float64)) < EXACT_BELOW  # sums of floats are those of integers
+    exact = users is None or float(users.sum(dtype=np.float64)) < EXACT_BELOW  # bincount sums floats
     if exact and cells <= CELLS_PER_ROW * len(pairs):
         occurring = np.bincount(pairs)
         found = np.flatnonzero(occurring)
@@ -210,12 +211,12 @@ def _histogram(party: str, held: object) -> dict[Any, int]:
 
 
 def looks_like_users(column: str) -> bool:
-    """Return whether a column's name says that its rows belong to users: `user_id`, `UID`, `customer-id` …"""
+    """Return whether a column's name suggests that its rows belong to users: `user_id`, `UID`, `customer-id` …"""
     return USER_NAMES.fullmatch(re.sub(r"[^a-z]", "", column.lower())) is not None
 
 
 def refuse_unnamed_users(source: str, columns: list[str]) -> None:
-    """Refuse a table whose rows seem to belong to users: read as users of their own, every count would be wrong."""
+    """Refuse a table whose rows seem to belong to users: with each row read as a user, every count would be wrong."""
     if found := [column for column in columns if looks_like_users(column)]:
         column = found[0]
         raise InvalidInput("user_column_unnamed", source=source, column=column)

@@ -37,7 +37,14 @@ def load_catalogue(path: str | Path) -> ItemCatalogue:
     """Read a catalogue: one item per line in a .txt file, or the column `item` of a table."""
     path = Path(path)
     try:
-        items = lines_of(path) if path.suffix.lower() == ".txt" or not path.exists() else _column(path)
+        if path.suffix.lower() == ".txt" or not path.exists():
+            items = lines_of(path)
+        else:
+            read = read_table(path)
+            if "item" not in read.table.column_names:
+                found = ", ".join(read.table.column_names) or "no columns"
+                raise InvalidInput("item_column_missing", path=path, found=found)
+            items = text_column(read.source, "item", read.table["item"])
         return replace(ItemCatalogue.of(items), source=path.name)
     except InvalidInput as refusal:
         raise InvalidInput("list_file_refused", refusal=with_path(path, str(refusal))) from None
@@ -50,14 +57,6 @@ def catalogue_of(given: ItemCatalogue | Iterable[object] | str | Path | None) ->
     return load_catalogue(given) if isinstance(given, str | Path) else ItemCatalogue.of(given)
 
 
-def _column(path: Path) -> list[str]:
-    read = read_table(path)
-    if "item" not in read.table.column_names:
-        found = ", ".join(read.table.column_names) or "no columns"
-        raise InvalidInput("item_column_missing", path=path, found=found)
-    return text_column(read.source, "item", read.table["item"])
-
-
 def lines_of(path: Path) -> list[str]:
     """Read the lines of a text file, without the white space around them."""
     if not path.is_file():
@@ -66,7 +65,7 @@ def lines_of(path: Path) -> list[str]:
 
 
 def with_path(path: Path, refusal: str) -> str:
-    """Return what is wrong with a file, which names it as whoever asked did."""
+    """Return a refusal that names the file by the path that the caller gave."""
     return refusal if str(path) in refusal else f"{path}: {refusal.removeprefix(f'{path.name}: ')}"
 
 
@@ -81,15 +80,15 @@ def word_list_of(given: Words | None, order: str | None = None) -> ItemCatalogue
     if isinstance(given, ItemCatalogue):
         return given
     if isinstance(given, Mapping):
-        return _mapped(given)
+        return _rank_mapping(given)
     if isinstance(given, str) and given.startswith(PUBLIC):
-        return _public(given)
+        return _public_list(given)
     if isinstance(given, str | Path):
         return _read(Path(given), order == POPULARITY)
     return replace(ItemCatalogue.of(given), notes=(), ordered=order == POPULARITY)
 
 
-def _mapped(given: Mapping[str, float]) -> ItemCatalogue:
+def _rank_mapping(given: Mapping[str, float]) -> ItemCatalogue:
     """Rank words by their frequencies."""
     try:
         ranks = pa.chunked_array([pa.array(map(float, given.values()), pa.float64())])
@@ -100,7 +99,7 @@ def _mapped(given: Mapping[str, float]) -> ItemCatalogue:
 
 
 def _read(path: Path, in_order: bool) -> ItemCatalogue:
-    """Read words, one per line in a .txt file, or the column `word` or `item` of a table, ranked if it says by what."""
+    """Read words: the lines of a .txt file, or the column `word` or `item` of a table, ranked by its frequencies."""
     try:
         if path.suffix.lower() == ".txt":
             words = lines_of(path)
@@ -131,7 +130,7 @@ def _columns(source: str, table: pa.Table) -> tuple[list[str], tuple[str, list[f
 
 
 def _ranked(words: list[str], ranks: list[float], source: str) -> ItemCatalogue:
-    """Put the most popular word first, equal ones as they are listed; the numbers of a repeated word are added up."""
+    """Put the most popular word first, equal ones in their order; the numbers of a repeated word are added up."""
     total: dict[str, float] = {}
     for word, rank in zip(words, ranks, strict=True):
         total[word] = total.get(word, 0.0) + rank
@@ -140,8 +139,8 @@ def _ranked(words: list[str], ranks: list[float], source: str) -> ItemCatalogue:
     return replace(ordered, ordered=True, source=source)
 
 
-def _public(name: str) -> ItemCatalogue:
-    """Return the commonest words of a language, as the package wordfreq counted them in public texts."""
+def _public_list(name: str) -> ItemCatalogue:
+    """Return the most common words of a language, as the package wordfreq counted them in public texts."""
     asked = _PUBLIC_LIST.fullmatch(name)
     if asked is None:
         raise InvalidInput("wordfreq_malformed", name=name)

@@ -121,13 +121,14 @@ def _loaded(words: Sequence[str | Path], options: ReadOptions) -> Federation:
 
 
 def _part_of(options: ReadOptions, number: int, files: int) -> Any:
-    """Return who is told how far one of several files is."""
+    """Return the progress callback of one of several files."""
     return lambda rows, share: options.progress(rows, (number + share) / files)
 
 
 MAX_SHOWN = 12
+"""Columns that a message names."""
 MAX_SHOWN_LETTERS = 40
-"""Of the names of columns, in a message."""
+"""Letters of each of their names."""
 ITEM = "item"
 PARTY = "party"
 USERS = "users"
@@ -137,7 +138,7 @@ COUNT = "count"
 
 @dataclass(frozen=True, eq=False)
 class NamedColumns:
-    """A table and the names by which it calls what is asked for."""
+    """A table, and the names of its columns of items, parties, users, user ids and counts."""
 
     source: str
     stem: str
@@ -147,7 +148,7 @@ class NamedColumns:
 
     @classmethod
     def of(cls, read: ReadTable, options: ReadOptions) -> "NamedColumns":
-        """Look for the columns, say which are ignored, and leave out rows with gaps if that is asked for."""
+        """Find the columns, note the ignored ones, and leave out rows with gaps where the options ask for it."""
         table = read.table
         found = read.table.column_names
         kinds = (ITEM, PARTY, USERS) if options.user is None else (ITEM, PARTY, USER)
@@ -175,7 +176,7 @@ class NamedColumns:
         return cls(read.source, read.stem, table, names, tuple(notes))
 
     def texts(self, kind: str, *, any_bytes: bool = False) -> CodedTexts:
-        """Return a column of texts; where no party is named, the table is one, named after its file."""
+        """Return a column of texts; a table without a column of parties is one party, named after its file."""
         if kind not in self.names:
             return CodedTexts.same(self.stem, self.table.num_rows)
         name = self.names[kind]
@@ -214,7 +215,7 @@ def _check_names(source: str, found: list[str], names: dict[str, str], options: 
 
 
 def _shown(names: list[str]) -> str:
-    """Return the names of columns for a message: not all of very many, and with quotes if white space hides in one."""
+    """Return the names of columns for a message: the first ones, quoted where white space would hide."""
     words = [name if name and name == name.strip() else repr(name) for name in names[:MAX_SHOWN]]
     words = [word if len(word) <= MAX_SHOWN_LETTERS else f"{word[:MAX_SHOWN_LETTERS]}…" for word in words]
     more = f" and {len(names) - MAX_SHOWN:,} others" if len(names) > MAX_SHOWN else ""
@@ -258,9 +259,9 @@ def federation_of_sets(name: str, tables: list[ReadTable], options: ReadOptions)
         if counted:
             counts.append(columns.numbers(COUNT, 1))
         del columns
-    of_parties, of_users, of_items = (CodedTexts.joined([part[place] for part in parts]) for place in range(3))
+    of_parties, of_users, of_items = (CodedTexts.joined([part[index] for part in parts]) for index in range(3))
     del parts
-    pa.default_memory_pool().release_unused()  # the columns of the files
+    pa.default_memory_pool().release_unused()  # Arrow keeps the memory of the files' columns otherwise
     of_parties = of_parties.in_order()
     of_items = of_items.in_order()
     of_users = of_users.in_order(shorter_first=True)
@@ -279,7 +280,7 @@ def federation_of_sets(name: str, tables: list[ReadTable], options: ReadOptions)
 
 
 def _homes(parties_of: Codes, user_of: Codes, party_names: pa.Array, user_names: pa.Array) -> Codes:
-    """Return every user's party; whoever has two would answer, and pay, twice."""
+    """Return every user's party; a user of two would answer, and spend her budget, twice."""
     home = np.zeros(len(user_names), dtype=np.int32)
     home[user_of] = parties_of
     if len(party_names) > 1 and (elsewhere := home[user_of] != parties_of).any():
@@ -297,9 +298,10 @@ def _homes(parties_of: Codes, user_of: Codes, party_names: pa.Array, user_names:
 
 
 def _by_party(home: Codes, user_of: Codes) -> Codes:
-    """Return the rows' users, numbered so that those of a party follow each other."""
+    """Return the rows' users, numbered so that users of one party are consecutive."""
     if len(home) and not home.any():
         return user_of
+    # In the smallest type that holds the parties: numpy sorts 8 and 16 bits by radix.
     order = np.argsort(home.astype(np.min_scalar_type(int(home.max()))), kind="stable")
     rank = np.empty(len(home), dtype=np.int32)
     rank[order] = np.arange(len(home), dtype=np.int32)
@@ -307,7 +309,7 @@ def _by_party(home: Codes, user_of: Codes) -> Codes:
 
 
 def _party(name: str, sets: UserSets, first: int, end: int) -> PartyItems:
-    """Return the users from first to end as a party: their sets, and how many of them hold which item."""
+    """Return the users from first to end as a party: their sets, and the number of holders of each item."""
     starts = sets.starts[first : end + 1]
     entries = slice(int(starts[0]), int(starts[-1]))
     counts = None if sets.counts is None else sets.counts[entries]
@@ -315,7 +317,7 @@ def _party(name: str, sets: UserSets, first: int, end: int) -> PartyItems:
 
 
 def histogram_rows(federation: Federation) -> pa.Table:
-    """Return a federation as rows of `party`, `item` and `users`: what `load` reads."""
+    """Return a federation as rows that `load` reads: `party`, `item` and `users`."""
     names = pa.array(federation.items, pa.string())
     parts = [
         pa.table(
@@ -331,7 +333,7 @@ def histogram_rows(federation: Federation) -> pa.Table:
 
 
 def set_rows(federation: Federation) -> pa.Table:
-    """Return a federation of sets as rows of party, user, item and, where it is known, count: what `load` reads."""
+    """Return a federation of sets as rows that `load` reads: party, user, item and, where it is known, count."""
     names = pa.array(federation.items, pa.string())
     parts = []
     before = 0

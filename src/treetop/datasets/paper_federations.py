@@ -1,4 +1,4 @@
-"""The paper's five federations, found as ready histograms in a folder, or drawn where the paper draws them."""
+"""The paper's five federations: histograms in a folder, or drawn where the paper draws them."""
 
 from dataclasses import dataclass, replace
 from hashlib import file_digest
@@ -17,7 +17,7 @@ COLUMNS = ("party", "item", "users")
 
 @dataclass(frozen=True)
 class Source:
-    """One file that may hold a federation, and what it is."""
+    """One file that may hold a federation, and how it differs from the paper's."""
 
     file: str
     remark: str = ""
@@ -52,7 +52,7 @@ PAPER_FEDERATIONS = {
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a federation's users come from."""
+    """The origin of a federation's users."""
 
     name: str
     path: Path | None
@@ -64,7 +64,7 @@ class Provenance:
     missing: bool = False
 
     def word(self, draw: int = DEFAULT_SEED, concentration: float = CONCENTRATION) -> str:
-        """Return what `treetop evaluate` is given for these data."""
+        """Return the argument of `treetop evaluate` for these data."""
         if self.path is not None:
             return str(self.path)
         if concentration != CONCENTRATION:
@@ -73,7 +73,7 @@ class Provenance:
 
 
 def provenance(folder: Path, name: str) -> Provenance:
-    """Look for a federation in a folder; a missing one is said to be missing."""
+    """Look for a federation in a folder; the answer for a missing one has `missing`."""
     if name not in PAPER_FEDERATIONS:
         raise UnknownName("federation", name, PAPER_FEDERATIONS)
     known = PAPER_FEDERATIONS[name]
@@ -82,14 +82,11 @@ def provenance(folder: Path, name: str) -> Provenance:
     for source in known.sources:
         path = folder / source.file
         if path.is_file():
-            return Provenance(name, path, _checksum(path), source.remark, known.encoding, source.substitute)
+            with path.open("rb") as file:
+                checksum = file_digest(file, "sha256").hexdigest()
+            return Provenance(name, path, checksum, source.remark, known.encoding, source.substitute)
     files = " nor ".join(source.file for source in known.sources)
     return Provenance(name, None, "", f"neither {files} is in {folder}", known.encoding, missing=True)
-
-
-def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
 
 
 def read(found: Provenance) -> Federation:

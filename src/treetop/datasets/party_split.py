@@ -1,4 +1,4 @@
-"""Users dealt to parties, a part of every party's users, and which item, or items, every single user holds."""
+"""Users dealt to parties, samples of every party's users, and the items that each single user holds."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,19 +23,20 @@ def with_share_of_users(federation: Federation, share: float, randomness: Genera
         raise InvalidInput("share_out_of_range", share=share)
     if share == 1:
         return federation
-    parties = tuple(_some_users(party, share, randomness) for party in federation.parties)
+    sizes = [max(1, round(share * party.total)) for party in federation.parties]
+    parties = tuple(_drawn_users(*pair, randomness) for pair in zip(federation.parties, sizes, strict=True))
     return replace(federation, parties=parties)
 
 
 def first_parties(federation: Federation, number: int) -> Federation:
-    """Keep the parties that stand first."""
+    """Keep the first parties."""
     if not 1 <= number <= len(federation.parties):
         raise InvalidInput("parties_too_few", name=federation.name, parties=len(federation.parties), asked=number)
     return replace(federation, parties=federation.parties[:number])
 
 
 def with_users(federation: Federation, users: int, randomness: Generator) -> Federation:
-    """Keep so many users in all, drawn without replacement: of every party its share, one at least."""
+    """Keep that number of users in all, drawn without replacement: of every party its share, at least one."""
     if users < len(federation.parties):
         raise InvalidInput("users_too_few", number=len(federation.parties), users=users)
     if users >= federation.users:
@@ -46,7 +47,10 @@ def with_users(federation: Federation, users: int, randomness: Generator) -> Fed
 
 
 def proportional_sizes(totals: Sequence[int], users: int) -> list[int]:
-    """Return sizes of 1 at least that add up to `users`, as proportional as whole numbers can be."""
+    """Return sizes of at least 1 that add up to `users`, as proportional as whole numbers can be.
+
+    This is the largest-remainder method on the users beyond the first of each party, in exact fractions.
+    """
     spare = users - len(totals)
     room = [total - 1 for total in totals]
     exact = [Fraction(spare * one, max(sum(room), 1)) for one in room]
@@ -55,10 +59,6 @@ def proportional_sizes(totals: Sequence[int], users: int) -> list[int]:
     for index in by_remainder[: spare - sum(sizes)]:
         sizes[index] += 1
     return [1 + size for size in sizes]
-
-
-def _some_users(party: PartyItems, share: float, randomness: Generator) -> PartyItems:
-    return _drawn_users(party, max(1, round(share * party.total)), randomness)
 
 
 def _drawn_users(party: PartyItems, wanted: int, randomness: Generator) -> PartyItems:
@@ -97,7 +97,7 @@ class HeldItems:
         return len(self.indices)
 
     def codes(self, codec: ItemCodec, steps: Collection[str] = ()) -> list[int | None]:
-        """Return every user's code, None where the item has none; items are put through some steps first."""
+        """Return every user's code, None where the item has none; items are normalised first."""
         held, users = np.unique(self.indices, return_inverse=True)
         codes = device_codes(codec, [self.items[index] for index in held.tolist()], steps)
         return [codes[user] for user in users.tolist()]
@@ -119,9 +119,9 @@ class HeldSets:
         return len(self.sets)
 
     def codes(self, codec: ItemCodec, steps: Collection[str], asked: SetQuestion) -> "SetCodes":
-        """Return every user's items with their codes; each item is put through some steps and encoded once."""
+        """Return every user's items with their codes; each item is normalised and encoded once."""
         uses = self.sets.counts if asked.reading == USE_SHARES else None
-        if uses is not None:
+        if uses is not None:  # a device reads no more uses: a simulated one that did would report by another law
             before = np.concatenate([[0], np.cumsum(uses)])
             if (most := int(np.diff(before[self.sets.starts]).max(initial=0))) > LARGEST_SET:
                 raise InvalidInput("set_too_large", largest_set=LARGEST_SET, most=most)
@@ -131,7 +131,7 @@ class HeldSets:
 
 @dataclass(frozen=True, eq=False)
 class SetCodes(Sequence[dict[bytes, int | None]]):
-    """Every user's items as bytes with their codes, put together when she is asked; with uses, one entry for each."""
+    """Every user's items as bytes with their codes, assembled when she is asked; with uses, one entry for each."""
 
     sets: UserSets
     entries: Sequence[bytes]
@@ -151,7 +151,7 @@ class SetCodes(Sequence[dict[bytes, int | None]]):
 
 
 def users_of(federation: Federation, party: str, users: int | None, seed: int) -> HeldItems | HeldSets:
-    """Deal a party's items out to its users, or to some of them drawn without replacement; the seed says who is who."""
+    """Deal a party's items out to its users, or to some of them drawn without replacement; the seed decides."""
     found = {each.name: each for each in federation.parties}
     if party not in found:
         raise UnknownName("party", party, found)

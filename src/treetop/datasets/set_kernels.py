@@ -8,20 +8,23 @@ from treetop.oracles.kernels import compiled
 
 
 @compiled
-def gathered(users: Any, items: Any, counts: Any, places: Any, held: Any, used: Any) -> None:
-    """Write every row's item to its user's next place; `counts` and `used` are empty where nothing is counted."""
+def gathered(users: Any, items: Any, counts: Any, following: Any, held: Any, used: Any) -> None:
+    """Write every row's item to its user's next entry; `counts` and `used` are empty where nothing is counted.
+
+    A counting sort: `following` has the index of each user's next entry, so that one pass over the rows is enough.
+    """
     counted = len(counts) > 0
     for row in range(len(users)):
-        place = places[users[row]]
-        places[users[row]] += 1
-        held[place] = items[row]
+        entry = following[users[row]]
+        following[users[row]] += 1
+        held[entry] = items[row]
         if counted:
-            used[place] = counts[row]
+            used[entry] = counts[row]
 
 
 @compiled
 def sort_sets(starts: Any, items: Any, counts: Any) -> Any:
-    """Sort every user's items, with their counts if there are any; return how many repeat the one before."""
+    """Sort every user's items, with their counts if there are any; return the number of repeats."""
     counted = len(counts) > 0
     repeated = 0
     for user in range(len(starts) - 1):
@@ -40,7 +43,7 @@ def sort_sets(starts: Any, items: Any, counts: Any) -> Any:
 
 @compiled
 def merge_repeated(starts: Any, items: Any, counts: Any, merged: Any) -> Any:
-    """Move every user's distinct items together, adding up the counts of equal ones; return how many are left."""
+    """Move every user's distinct items together, adding up the counts of equal ones; return their number."""
     kept = 0
     for user in range(len(starts) - 1):
         merged[user] = kept

@@ -12,8 +12,10 @@ from treetop.errors import InvalidInput
 
 GROUPS = 6
 GROUP_SIZE = 7_000
+"""Items of a group; parties share items because they take them from the same groups."""
 IDS_BELOW = 2_000_000
 CONCENTRATION = 0.5
+"""Of the Dirichlet distribution by which a party's items fall to the groups."""
 DEFAULT_SEED = 0
 
 
@@ -79,7 +81,7 @@ def _weights(row: SynRow) -> Iterator[float]:
     if row.shape == "zipf":
         yield from (rank**-row.parameter for rank in range(1, row.items + 1))
         return
-    probability = float(np.exp(-row.parameter))
+    probability = float(np.exp(-row.parameter))  # e^-l l^r / r!, each from the one before
     for rank in range(row.items):
         yield probability
         probability *= row.parameter / (rank + 1)

@@ -18,7 +18,7 @@ class UserSets:
     counts: NDArray[np.int64] | NDArray[np.int32] | None = None
     """How often she used each; None: once."""
     question: SetQuestion | None = None
-    """What is asked of them, as soon as that is known."""
+    """The question to them, as soon as it is known."""
 
     @classmethod
     def grouped(
@@ -56,25 +56,26 @@ class UserSets:
         return np.diff(self.starts)
 
     def holding(self, entries: NDArray[np.bool_]) -> int:
-        """Return how many users hold any of some entries."""
+        """Return the number of users who hold any of some entries."""
         return len(np.unique(self.starts.searchsorted(np.flatnonzero(entries), side="right")))
 
     def of_users(self, users: NDArray[Any]) -> "UserSets":
         """Return the sets of some users, by number or by a mask, in their order."""
         chosen = np.flatnonzero(users) if users.dtype == np.bool_ else users
         starts = np.concatenate([[0], np.cumsum(self.sizes[chosen])])
+        # The entries of a user are consecutive: number all of them, and shift each stretch to where it was.
         entries = np.repeat(self.starts[chosen] - starts[:-1], np.diff(starts)) + np.arange(starts[-1])
         counts = None if self.counts is None else self.counts[entries]
         return replace(self, starts=starts, items=self.items[entries], counts=counts)
 
-    def moved_to(self, places: NDArray[np.int64]) -> "UserSets":
-        """Return the sets over another list of items, in which item i stands at places[i]."""
+    def moved_to(self, indices: NDArray[np.int64]) -> "UserSets":
+        """Return the sets over another list of items, in which item i has the index indices[i]."""
         counts = None if self.counts is None else self.counts.copy()
-        return replace(self, items=places.astype(np.int32)[self.items], counts=counts).merged()
+        return replace(self, items=indices.astype(np.int32)[self.items], counts=counts).merged()
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """Return what every entry counts by the reading; None where it is 1."""
+        """Return the weight of every entry under the reading; None where it is 1."""
         if self.question is None or (self.question.reading == HOLDERS and self.question.items_per_user > 1):
             return None
         uses = self.counts if self.question.reading == USE_SHARES else None

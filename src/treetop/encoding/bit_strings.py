@@ -1,4 +1,4 @@
-"""Codes and prefixes as arrays of unsigned integers, whatever their length, and the prefix length of every level.
+"""Codes and prefixes of any length as arrays of unsigned integers, and the prefix length of every level.
 
 A code is an item's m-bit string read as an integer; a prefix of length l is its first l bits. Up to 64 bits
 they are machine words, above that arrays of Python integers: the same expressions work on both.
@@ -18,6 +18,7 @@ Codes = NDArray[Any]
 SHORTEST = 8
 LONGEST = 256
 MACHINE_WORD = 64
+"""Bits of the longest codes that numpy holds as integers."""
 
 
 def checked_bits(bits: int) -> int:
@@ -64,7 +65,7 @@ def bit_lengths(codes: Iterable[int]) -> NDArray[np.int64]:
 
 
 def hamming_distances(code: Any, others: Codes) -> NDArray[np.int64]:
-    """Return in how many bits each of the others differs from one code."""
+    """Return the number of bits in which each of the others differs from one code."""
     differing: Codes = np.bitwise_count(others ^ code)
     return differing.astype(np.int64)
 
@@ -79,11 +80,8 @@ def keys_of(prefixes: Codes) -> NDArray[np.uint64]:
 def _folded(prefix: int) -> int:
     if prefix < 1 << MACHINE_WORD:
         return prefix
+    # The digest of a fixed number of bytes: a prefix has the same key for codes of any length.
     return int.from_bytes(blake2b(prefix.to_bytes(LONGEST // 8, "big"), digest_size=8).digest(), "big")
-
-
-def _ceiling(numerator: int, denominator: int) -> int:
-    return -(-numerator // denominator)
 
 
 def level_lengths(bits: int, levels: int) -> tuple[int, ...]:
@@ -95,7 +93,8 @@ def level_lengths_from(start: int, bits: int, levels: int) -> tuple[int, ...]:
     """Return l_0 .. l_g with l_h = s_0 + ceil(h (m - s_0) / g), as PEM grows its trie from s_0 bits."""
     if not 1 <= levels <= bits:
         raise InvalidInput("levels_out_of_range", bits=bits, levels=levels)
-    return tuple(start + _ceiling(h * (bits - start), levels) for h in range(levels + 1))
+    # -(-a // b) is ceil(a / b), in integers.
+    return tuple(start - (-h * (bits - start) // levels) for h in range(levels + 1))
 
 
 def starting_bits(k: int) -> int:

@@ -1,4 +1,4 @@
-"""What a device makes of its own items, whatever bytes they are: a code, or None, which is answered "none of these".
+"""The codes of a device's own items, of any bytes; an item without one is answered "none of these".
 
 Where parts of texts are reported, the code is the hash followed by the chunks of the text's public code.
 
@@ -14,17 +14,17 @@ from treetop.encoding.normalisation import normalised
 from treetop.encoding.text_code import CHUNK_BITS
 
 LONGEST_ITEM = 4096
-"""Bytes of UTF-8."""
+"""Bytes of UTF-8; the codec is given as many for every item, so that its time does not grow with the item."""
 LARGEST_SET = 1 << 16
-"""Items of a set that a device looks at, and uses where these count: the first ones."""
+"""Items of a set that a device reads (uses, where these count): the first ones."""
 _FILLER = "a" * LONGEST_ITEM
 
 
 def device_code(codec: ItemCodec, item: str, steps: Collection[str] = ()) -> int | None:
-    """Run by the device: the code of its item, put through some steps of normalising first.
+    """Run by the device: the code of its item, normalised first.
 
-    Whatever the item, the codec is given `LONGEST_ITEM` bytes in one call: what the item lacks a second text makes up
-    for, so that the time until the report is sent does not grow with it.
+    The codec is given `LONGEST_ITEM` bytes in one call for every item, so that the time until the report is sent does
+    not grow with the item: a second text makes up for the bytes that the item lacks.
     """
     text = _text(item)
     known = "" if text is None else text
@@ -42,8 +42,8 @@ def device_codes(codec: ItemCodec, items: Sequence[str], steps: Collection[str] 
 def set_entries(items: Sequence[str], steps: Collection[str] = (), *, uses: bool = False) -> dict[bytes, str | None]:
     """Run by the device: its items as the bytes by which some of them are chosen, each with its text to be encoded.
 
-    Items that are the same once normalised are one; where uses count, every use stands for itself. An item without a
-    text is known by its first bytes.
+    Items that are the same once normalised are one; where uses count, each use is an entry. An item without a text is
+    identified by its first bytes.
     """
     entries: dict[bytes, str | None] = {}
     for number, item in enumerate(islice(items, LARGEST_SET)):
@@ -55,10 +55,10 @@ def set_entries(items: Sequence[str], steps: Collection[str] = (), *, uses: bool
 
 
 class DeviceSet(Mapping[bytes, int | None]):
-    """Run by the device: the items of its set with their codes, each computed when a report speaks of it.
+    """Run by the device: the items of its set with their codes, each computed when a report covers it.
 
-    A report speaks of at most m. Whatever the set, the codec is called m times with `LONGEST_ITEM` bytes each: at once
-    for the items that a smaller set lacks.
+    A report covers at most m items. The codec is called m times with `LONGEST_ITEM` bytes each for every set, so that
+    neither time nor work shows its size: immediately for the items that a smaller set lacks.
     """
 
     def __init__(self, codec: ItemCodec, entries: Mapping[bytes, str | None], items_per_user: int) -> None:
@@ -86,7 +86,7 @@ class DeviceSet(Mapping[bytes, int | None]):
 
 
 def _text(item: str) -> str | None:
-    """Return the item if it is a text that a device reads; no more of a longer one is looked at."""
+    """Return the item if it is a text that a device reads; of a longer one only the first bytes are read."""
     try:
         length = len(item[: LONGEST_ITEM + 1].encode("utf-8"))
     except UnicodeEncodeError:
@@ -100,8 +100,10 @@ def _codes(codec: ItemCodec, texts: Sequence[str]) -> list[int | None]:
         codes = [int(code) if fits else None for code, fits in zip(encoded.codes, encoded.fits, strict=True)]
         if encoded.chunks is None:
             return codes
-        behind = CHUNK_BITS * encoded.chunks.shape[1]
+        chunk_bits = CHUNK_BITS * encoded.chunks.shape[1]
         pairs = zip(codes, encoded.chunks, strict=True)
-        return [None if code is None else code << behind | int.from_bytes(row.tobytes(), "big") for code, row in pairs]
+        return [
+            None if code is None else code << chunk_bits | int.from_bytes(row.tobytes(), "big") for code, row in pairs
+        ]
     except Exception:  # a codec of another package may fail on one text: the others keep their codes
         return [None] if len(texts) == 1 else [code for text in texts for code in _codes(codec, [text])]

@@ -23,40 +23,41 @@ from treetop.wording import Note
 
 DEFAULT_HASH_KEY = "treetop"
 LONGEST_HASH_KEY = 64
+"""Bytes: BLAKE2b takes no longer key (RFC 7693, section 2.1)."""
 LETTERS = 26
 A = ord("a")
 
 
 @dataclass(frozen=True)
 class EncodedItems:
-    """The code of every item that fits, and what was lost on the way."""
+    """The code of every item that fits, and the number of items that lost their ends."""
 
     codes: Codes
     """One per item; meaningless where `fits` is false."""
     fits: NDArray[np.bool_]
     shortened: int
-    """Items too long for their code, which they share with every item that begins alike."""
+    """Number of items too long for their code, which they share with every item that begins alike."""
     chunks: NDArray[np.uint8] | None = None
     """With hashed texts: one row of code chunks for each item."""
 
 
 class ItemCodec(ABC):
-    """Run by the device on its own item, and by whoever reads an answer."""
+    """Encodes items, on the device that holds one, and decodes codes, for the reader of an answer."""
 
     name: ClassVar[str]
     hashes: ClassVar[bool] = False
-    """Whether codes are hashes under a public key, which the constructor then takes; nothing reads a hash back."""
+    """Whether codes are hashes under a public key, which the constructor then takes; a hash cannot be decoded."""
 
     def __init__(self, bits: int) -> None:
         self.bits = checked_bits(bits)
 
     @abstractmethod
     def encode(self, items: Sequence[str]) -> EncodedItems:
-        """Return the codes of many items at once."""
+        """Return the codes of many items."""
 
     @abstractmethod
     def decode(self, code: int) -> str | None:
-        """Return the item that a code stands for, or None where the code alone does not tell."""
+        """Return the item that a code stands for, or None where the code alone does not determine it."""
 
     @property
     def title(self) -> str:
@@ -72,7 +73,8 @@ class ItemCodec(ABC):
 class Words(ItemCodec):
     """Letters a..z as the digits 1..26 of a bijective base-26 integer, right-aligned.
 
-    As many first letters count as fit into m bits: 10 at m = 48. Items are lower-cased first.
+    Bijective, so that words of different lengths never share a code. The first letters that fit into m bits count: 10
+    at m = 48. Items are lower-cased first.
     """
 
     name = "words"
@@ -85,7 +87,7 @@ class Words(ItemCodec):
 
     @staticmethod
     def _largest(letters: int) -> int:
-        return sum(LETTERS**place for place in range(1, letters + 1))
+        return sum(LETTERS**digit for digit in range(1, letters + 1))
 
     def encode(self, items: Sequence[str]) -> EncodedItems:
         """Run by the device: v = 26 v + digit over the first letters."""
@@ -101,9 +103,9 @@ class Words(ItemCodec):
         lengths = np.array([len(word) for word in words], dtype=np.int64)
         starts = np.cumsum(lengths) - lengths
         codes = code_array([0] * len(words), self.bits)
-        for place in range(int(lengths.max(initial=0))):
-            longer = lengths > place
-            digits = letters[starts[longer] + place].astype(codes.dtype) - (A - 1)
+        for index in range(int(lengths.max(initial=0))):  # letter by letter, for all words that have one there
+            longer = lengths > index
+            digits = letters[starts[longer] + index].astype(codes.dtype) - (A - 1)
             codes[longer] = codes[longer] * LETTERS + digits
         return codes
 
@@ -125,6 +127,7 @@ class Ids(ItemCodec):
 
     def encode(self, items: Sequence[str]) -> EncodedItems:
         """Run by the device: the integer itself, where it is below 2^m."""
+        # A number below 2^m has at most m digits; int() takes quadratic time, and refuses more than 4,300 of them.
         digits = [item.isascii() and item.isdigit() and len(item) <= self.bits for item in items]
         numbers = [int(item) if all_digits else 0 for item, all_digits in zip(items, digits, strict=True)]
         fits = [fit and number < 1 << self.bits for fit, number in zip(digits, numbers, strict=True)]
@@ -156,6 +159,7 @@ class Text(ItemCodec):
         return EncodedItems(code_array(map(self._number, kept), self.bits), fits, shortened)
 
     def _first_characters(self, text: bytes) -> bytes:
+        # "ignore" drops a character that the cut divides, and lone surrogates.
         return text[: self.bytes].decode("utf-8", errors="ignore").encode("utf-8")
 
     def _number(self, text: bytes) -> int:
@@ -193,13 +197,14 @@ class Hashed(ItemCodec):
         digest = blake2b(text, key=self._key).digest()
         return int.from_bytes(digest, "big") >> (8 * len(digest) - self.bits)
 
-    def decode(self, code: int) -> str | None:  # noqa: ARG002  a hash tells nothing
-        """Return None: a hash alone does not tell."""
+    def decode(self, code: int) -> str | None:  # noqa: ARG002  no hash is decoded
+        """Return None: a hash does not determine its text."""
         return None
 
 
 def shared_hash_chance(items: int, bits: int) -> float:
-    """Return how likely an item shares its hash with any of the others."""
+    """Return the probability that an item shares its hash with another: 1 - (1 - 2^-m)^(n - 1)."""
+    # 2^-m is far below a double's precision beside 1: log1p and expm1 keep it.
     return -expm1(max(items - 1, 0) * log1p(-(2.0**-bits)))
 
 
@@ -211,14 +216,14 @@ class HashedText(Hashed):
         self.chunks = chunks
 
     def encode(self, items: Sequence[str]) -> EncodedItems:
-        """Run by the device: the hash, and the text's code cut into chunks; a code too long keeps its first ones."""
+        """Run by the device: the hash, and the text's code cut into chunks; of a longer code only the first ones."""
         texts = [item.encode("utf-8", errors="surrogatepass") for item in items]
         chunks = np.frombuffer(b"".join(chunks_of(text, self.chunks) for text in texts), dtype=np.uint8)
         return replace(super().encode(items), chunks=chunks.reshape(len(texts), self.chunks))
 
 
 def chunks_needed(items: Sequence[str]) -> NDArray[np.int64]:
-    """Return how many chunks the code of each item takes: with more than there are it cannot be recovered."""
+    """Return the number of chunks of each item's code; an item that needs more than there are cannot be recovered."""
     texts = (item.encode("utf-8", errors="surrogatepass") for item in items)
     return np.array([-(-code_bits(text)[1] // CHUNK_BITS) for text in texts], dtype=np.int64)
 
@@ -230,13 +235,13 @@ class ItemCatalogue:
     items: tuple[str, ...]
     notes: tuple[Note, ...] = ()
     ordered: bool = False
-    """Whether an item that stands earlier is known to be more popular."""
+    """Whether earlier items are known to be more popular."""
     source: str = "the list that was given"
     """Where the items come from, for the reader of an answer."""
 
     @classmethod
     def of(cls, listed: Iterable[object]) -> "ItemCatalogue":
-        """Take every item once, and say how often that made a difference."""
+        """Take every item once, and note how many repeats that dropped."""
         if isinstance(listed, str):
             raise InvalidInput("catalogue_is_text", listed=listed[:40])
         named = [str(item) for item in listed]
@@ -248,7 +253,7 @@ class ItemCatalogue:
         return cls(items, notes)
 
     def normalised(self, steps: Collection[str]) -> "ItemCatalogue":
-        """Return the normalised items, and say how many became the same as one before them, whose place they share."""
+        """Return the normalised items, and note how many became equal to an earlier one, whose index they share."""
         items = tuple(dict.fromkeys(normalised(item, steps) for item in self.items))
         merged = len(self.items) - len(items)
         note = Note("list_normalised", source=self.source, steps=tuple(steps), merged=merged)
@@ -256,19 +261,19 @@ class ItemCatalogue:
 
 
 def bits_of_places(size: int) -> int:
-    """Return the bits of a place in a list of that size; one code more is left for items that have none."""
+    """Return the bits of an index in a list of that size; at least one more code is left, for items not on it."""
     return max(SHORTEST, size.bit_length())
 
 
 class ListedItems(ItemCodec):
-    """The place in a catalogue, in as many bits as its size takes; items that are not on it do not fit."""
+    """The index in a catalogue, in the bits that its size takes; items that are not on it do not fit."""
 
     name = "catalogue"
 
     def __init__(self, items: Sequence[str]) -> None:
         super().__init__(bits_of_places(len(items)))
         self.items = items
-        self._places = {item: place for place, item in enumerate(items)}
+        self._indices = {item: index for index, item in enumerate(items)}
 
     @property
     def title(self) -> str:
@@ -276,13 +281,13 @@ class ListedItems(ItemCodec):
         return f"the catalogue of {len(self.items):,} items"
 
     def encode(self, items: Sequence[str]) -> EncodedItems:
-        """Run by the device: look the item up, letter by letter as it is written."""
-        places = [self._places.get(item, -1) for item in items]
-        codes = code_array((max(place, 0) for place in places), self.bits)
-        return EncodedItems(codes, np.array(places, dtype=np.int64) >= 0, 0)
+        """Run by the device: look the item up exactly as it is written."""
+        indices = [self._indices.get(item, -1) for item in items]
+        codes = code_array((max(index, 0) for index in indices), self.bits)
+        return EncodedItems(codes, np.array(indices, dtype=np.int64) >= 0, 0)
 
     def decode(self, code: int) -> str | None:
-        """Return the item at that place."""
+        """Return the item at that index."""
         return self.items[code] if code < len(self.items) else None
 
 

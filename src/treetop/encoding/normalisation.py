@@ -1,7 +1,7 @@
-"""Normalising texts on request, so that `Café ` and `café` are one item: before anything is hashed or looked up.
+"""Normalise texts on request, so that `Café ` and `café` are one item: before anything is hashed or looked up.
 
-Items and lists are put through the same steps, always in the same order whatever order they are named in. What comes
-out is a fixed point: normalised again, it stays as it is.
+Items and lists go through the same steps, in the same order however they are named. The result is a fixed point:
+normalising it again changes nothing.
 """
 
 from collections.abc import Collection, Iterable
@@ -18,7 +18,7 @@ WHITE_SPACE = (
     "\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
 )
-"""The characters that Unicode calls White_Space; languages differ in what their own `strip` or `trim` takes off."""
+"""The characters that Unicode calls White_Space; Python and JavaScript strip different sets."""
 
 
 def steps_named(asked: str | Iterable[str]) -> tuple[str, ...]:

@@ -1,10 +1,10 @@
 """The public code of texts: an order-1 Huffman code with an end symbol, cut into chunks of 8 bits.
 
-Every byte has its own code word after every other byte, so that any byte string can be written; how often one byte
-follows another was counted once, on text of our own (tools/build_text_model.py), and is shipped as data. A text's code
-is filled up with zeros to whole chunks and repeated until it has taken all of them, so that no report is spent on
-filling. A code of more chunks is cut: its text can still be searched for by its hash and read back from a word list,
-but not recovered from its chunks.
+Every byte has a code word after every other byte, so that any byte string can be written. How often one byte follows
+another was counted once, on the project's own text (tools/build_text_model.py), and is shipped as data. A text's code
+is padded with zeros to whole chunks and repeated until it fills all of them, so that no report is spent on padding. A
+code of more chunks is cut: its text can still be searched for by its hash and read back from a word list, but not
+recovered from its chunks.
 """
 
 import heapq
@@ -29,8 +29,8 @@ class HuffmanCode:
         nodes = [[0, 0]]
         for symbol, (word, length) in enumerate(self.words):
             node = 0
-            for place in range(length - 1, 0, -1):
-                bit = word >> place & 1
+            for index in range(length - 1, 0, -1):
+                bit = word >> index & 1
                 if not nodes[node][bit]:
                     nodes[node][bit] = len(nodes)
                     nodes.append([0, 0])
@@ -41,7 +41,8 @@ class HuffmanCode:
 
 def code_lengths(weights: Sequence[int]) -> list[int]:
     """Return the length of every symbol's word: join the two lightest groups until one is left."""
-    groups = [(weight, symbol, symbol) for symbol, weight in enumerate(weights)]  # with its least symbol, and its node
+    # (weight, least symbol, node): equal weights are ordered by symbol, so that Python and TypeScript build one code.
+    groups = [(weight, symbol, symbol) for symbol, weight in enumerate(weights)]
     heapq.heapify(groups)
     parents = [0] * len(weights)
     while len(groups) > 1:
@@ -51,7 +52,7 @@ def code_lengths(weights: Sequence[int]) -> list[int]:
         heapq.heappush(groups, (first[0] + second[0], min(first[1], second[1]), len(parents)))
         parents.append(0)
     depths = [0] * len(parents)
-    for node in range(len(parents) - 2, -1, -1):
+    for node in range(len(parents) - 2, -1, -1):  # a parent has a larger number than its children; the root is last
         depths[node] = depths[parents[node]] + 1
     return depths[: len(weights)]
 
@@ -63,7 +64,7 @@ def huffman_code(weights: Sequence[int]) -> HuffmanCode:
     word = 0
     before = 0
     for symbol in sorted(range(len(weights)), key=lambda symbol: (lengths[symbol], symbol)):
-        word <<= lengths[symbol] - before
+        word <<= lengths[symbol] - before  # a longer word begins where the last shorter one ended
         before = lengths[symbol]
         words[symbol] = (word, before)
         word += 1
@@ -72,23 +73,23 @@ def huffman_code(weights: Sequence[int]) -> HuffmanCode:
 
 CHUNK_BITS = 8
 CHUNK_VALUES = 1 << CHUNK_BITS
+"""Values that are counted behind a name for every chunk of it."""
 DEFAULT_CHUNKS = 12
 MAX_CHUNKS = 128
-LONGEST_TEXT = 32
-"""Bytes of UTF-8 that text recovery is meant for."""
+"""The largest setting of `text_chunks`."""
 END = 256
 """The symbol after a text's last byte, and what stands before its first."""
 
 
 class ReadingPlace(NamedTuple):
-    """Where a reader of code bits stands: after which symbol, and at which node of that symbol's tree."""
+    """The state of a reader of code bits: the symbol before them, and the node reached in that symbol's tree."""
 
     before: int = END
     node: int = 0
 
 
 class ReadChunk(NamedTuple):
-    """What 8 more bits tell: bytes of the text, the place reached, and whether the text has ended."""
+    """The result of reading 8 more bits: bytes of the text, the state reached, and whether the text has ended."""
 
     text: bytes
     place: ReadingPlace
@@ -124,10 +125,12 @@ def _alone() -> list[int]:
 def code_after(before: int) -> HuffmanCode:
     """Return the code of what follows a symbol: counted successors, blended with all symbols (Witten and Bell)."""
     if before not in _pairs():
-        return _code_of_unseen()
+        return _code_of_unseen()  # one object for all of them
     counts = _pairs()[before]
     alone = _alone()
     everything = sum(alone)
+    # Witten-Bell: (count + T alone / everything) / (n + T) with T distinct successors, times (n + T) everything. The
+    # weights are integers, so that every implementation builds the same code.
     return huffman_code([counts.get(after, 0) * everything + len(counts) * alone[after] for after in range(END + 1)])
 
 
@@ -141,7 +144,8 @@ def _code_of_unseen() -> HuffmanCode:
 def _words() -> tuple[tuple[tuple[int, int], ...], ...]:
     """Return the words after every symbol.
 
-    All are made together: made one by one, when a text first needs them, they would show how many symbols it has.
+    All are built together. Built one by one, when a text first needs them, their time would show how many distinct
+    symbols it has.
     """
     return tuple(code_after(before).words for before in range(END + 1))
 
@@ -161,9 +165,9 @@ def code_bits(text: bytes, most_symbols: int | None = None) -> tuple[int, int]:
 
 
 def chunks_of(text: bytes, chunks: int = DEFAULT_CHUNKS) -> bytes:
-    """Run by the device: its text's code, repeated from its beginning until there are so many bytes, or cut there.
+    """Run by the device: its text's code as that number of bytes, repeated from its beginning or cut.
 
-    Every word has a bit at least, so 8 symbols for each chunk fill all of them. No more of a text is looked at, and the
+    Every word has at least one bit, so 8 symbols for each chunk fill all of them. No more of a text is read, and the
     time does not grow with how rare its symbols are.
     """
     code, length = code_bits(text, max(chunks, 1) * CHUNK_BITS)
@@ -177,7 +181,7 @@ def _repeated(code: bytes, chunks: int) -> bytes:
 
 @cache
 def read_chunk(place: ReadingPlace, chunk: int) -> ReadChunk:
-    """Read 8 bits of a code from where the bits before them led."""
+    """Read 8 bits of a code from the state that the bits before them led to."""
     before, node = place
     text = bytearray()
     for bit in range(CHUNK_BITS - 1, -1, -1):
@@ -198,10 +202,10 @@ def text_of(chunks: bytes) -> bytes | None:
     """Return the text whose code the chunks are, or None where they are the code of none."""
     text = b""
     place = ReadingPlace()
-    for number, chunk in enumerate(chunks):
+    for index, chunk in enumerate(chunks):
         read = read_chunk(place, chunk)
         text = text + read.text
         place = read.place
         if read.ended:
-            return text if read.sound and _repeated(chunks[: number + 1], len(chunks)) == chunks else None
+            return text if read.sound and _repeated(chunks[: index + 1], len(chunks)) == chunks else None
     return None

@@ -1,11 +1,11 @@
-"""Exact simulation of name reports: the support of every name there can be, drawn only where somebody looks.
+"""Exact simulation of name reports: the support of every possible name, drawn only when it is asked for.
 
 A name that h of r reporting users hold is supported by Bin(h, p) + Bin(r - h, q) reports, independently of all others
-under an ideal hash, and so is every chunk value behind a name. Which of the names that nobody holds lie above a bound
-is drawn by jumping from one to the next; any other that is asked about later lies below that bound.
+under an ideal hash, and so is every chunk value behind a name. The names above a bound that nobody holds are drawn by
+jumping from one to the next; any other that is asked about later lies below that bound.
 
-Who reports which kind is drawn as late: of a text that shares its name with no other, all that its holders report
-supports that text, so for its support by all reports it need not be known at all.
+The kind of each user's report is drawn as late. Where a text shares its name with no other, every report of its holders
+supports that text, so its support by all reports does not depend on their kinds.
 """
 
 from functools import cached_property
@@ -24,7 +24,7 @@ from treetop.oracles.walsh.device import no_name
 from treetop.simulation.population import PartyPopulation, Places
 
 FAR = 12.0
-"""Standard deviations above the mean, beyond which no support is drawn."""
+"""Standard deviations above the mean beyond which no support is drawn; a normal tail has 2e-33 there."""
 
 
 class Known(NamedTuple):
@@ -34,11 +34,11 @@ class Known(NamedTuple):
     numbers: Counts
 
     def find(self, names: Codes) -> tuple[NDArray[np.bool_], Places]:
-        """Return which of some names are known, and the places of these."""
-        places = self.names.searchsorted(names)
-        known = places < len(self.names)
-        known[known] = self.names[places[known]] == names[known]
-        return known, places[known]
+        """Return which of some names are known, and the indices of these."""
+        indices = self.names.searchsorted(names)
+        known = indices < len(self.names)
+        known[known] = self.names[indices[known]] == names[known]
+        return known, indices[known]
 
     def with_more(self, names: Codes, numbers: Counts) -> "Known":
         """Return these and others, which ascend as well."""
@@ -48,9 +48,10 @@ class Known(NamedTuple):
 
 
 class DrawnNameReports:
-    """What the users of one party report, drawn as it is asked for.
+    """The reports of one party's users, drawn as they are asked for.
 
-    A text that was counted by all reports may be counted so again, but its name is not looked at by kind any more.
+    A text that was counted by all reports may be counted so again, but no longer by kind: the kinds of its holders'
+    reports were never drawn.
     """
 
     def __init__(self, party: PartyPopulation, request: CollectNames, randomness: Generator) -> None:
@@ -61,7 +62,7 @@ class DrawnNameReports:
         self._bits = request.bits
         self._sizes: Counts = randomness.multinomial(party.users, request.weights)
         self._bound = int(self._sizes[0]) + 1
-        """No name whose support was not drawn yet has so much of it."""
+        """A name whose support was not drawn yet has less than this."""
         nothing = Known(party.codes[:0], np.empty(0, dtype=np.int64))
         self._texts = nothing
         self._rows = np.empty((0, len(self._sizes) - 1), dtype=np.uint8)
@@ -78,7 +79,7 @@ class DrawnNameReports:
         return tuple(self._sizes.tolist())
 
     def _drawn(self, holders: Counts, reports: int) -> Counts:
-        """Draw how many of so many reports support what so many users hold."""
+        """Draw the support among the reports of values with that many holders: Bin(h, p) + Bin(r - h, q)."""
         support = np.empty(len(holders), dtype=np.int64)
         held = holders > 0
         some = holders[held]
@@ -88,7 +89,10 @@ class DrawnNameReports:
 
     @cached_property
     def _name_holders(self) -> Places:
-        """Return how many users of every place report a whole name; those of texts that are counted stay together."""
+        """Return the number of users at every index who report a whole name.
+
+        Holders of texts that were counted by all reports stay one colour: their kinds are not needed.
+        """
         self._kinds_drawn = True
         counts = self._party.counts
         if len(self._sizes) == 1:
@@ -104,7 +108,7 @@ class DrawnNameReports:
     def _names(self) -> Known:
         """Return the support of whole names as far as it was drawn: first of those that somebody holds.
 
-        Whoever has no code stands in the last place, and holds the last name.
+        Users without a code come last, and hold the last name.
         """
         codes = np.append(self._party.codes, np.uint64(no_name(self._bits)))
         starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
@@ -114,7 +118,7 @@ class DrawnNameReports:
         return Known(names[rest], self._drawn(holders[rest], self.kinds[0]))
 
     def support(self, names: Codes) -> Counts:
-        """Return how many reports of whole names support each of some."""
+        """Return for each of some names how many reports of whole names support it."""
         self._refuse_texts(names)
         new = distinct(names[~self._names.find(names)[0]])
         if len(new):
@@ -126,17 +130,20 @@ class DrawnNameReports:
             raise AssertionError("texts that were counted by all reports are not looked at by kind afterwards")
 
     def _below(self, number: int) -> Counts:
-        """Draw the support of names that nobody holds and that are not above the bound."""
+        """Draw the support of names that nobody holds and that are below the bound, by rejection.
+
+        `above` has drawn all names at or above the bound: the others follow the binomial law given that they are below.
+        """
         support: Counts = self._randomness.binomial(self.kinds[0], self._q, number)
         while (again := np.flatnonzero(support >= self._bound)).size:
             support[again] = self._randomness.binomial(self.kinds[0], self._q, len(again))
         return support
 
     def above(self, least: int, listed: Codes) -> tuple[Codes, Counts]:
-        """Return all other names that so many reports of whole names support, ascending, and their support."""
+        """Return all other names that at least `least` reports of whole names support, ascending, and their support."""
         least = max(least, 0)
         others = listed[~self._texts.find(listed)[0]]
-        self.support(others)  # before the bound, which says nothing of them
+        self.support(others)  # drawn before the bound falls, which does not hold for them
         tail = binomial_tail(self.kinds[0], self._q, least)[: max(self._bound - least, 0)]
         names = self._unknown(self._chance_above(least, tail.sum()))
         steps = tail.cumsum()
@@ -148,35 +155,38 @@ class DrawnNameReports:
         return self._names.names[enough], self._names.numbers[enough]
 
     def _chance_above(self, least: int, tail: float) -> float:
-        """Return how likely a name that is not known yet has so much support, given that it is below the bound."""
+        """Return the probability that a name below the bound, not drawn yet, has at least this support."""
         below, beneath = (chance_below(self.kinds[0], self._q, limit) for limit in (self._bound, least))
         if self._bound <= least or not below:
             return 0.0
+        # Above the mean the probability is small, and the difference from 1 would lose its digits.
         return 1 - beneath / below if least <= self.kinds[0] * self._q else tail / below
 
     def _unknown(self, chance: float) -> Codes:
-        """Draw every name that is not known yet with this probability: ascending ones, by the gaps between them."""
+        """Draw every name that is not known yet with this probability: in ascending order, by geometric gaps."""
         taken = self._names.with_more(*self._texts).names.astype(np.int64)
         cells = (1 << self._bits) - len(taken)
         found = [np.empty(0, dtype=np.int64)]
         last = -1
         while chance > 0 and last < cells - 1:
+            # A little more than the expected number of gaps, so that one round mostly reaches the last cell.
             gaps = self._randomness.geometric(chance, int(1.05 * chance * (cells - last)) + 32)
             found.append(last + np.minimum(gaps, cells).cumsum())
             last = int(found[-1][-1])
         places = np.concatenate(found)
         places = places[: places.searchsorted(cells)]
+        # Cells number the names that are not taken: skip the taken ones before each.
         names = places + (taken - np.arange(len(taken))).searchsorted(places, side="right")
         return names.astype(self._party.codes.dtype)
 
     @cached_property
     def _chunk_holders(self) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
-        """Return for which places it was drawn how many users report each chunk, and how many do."""
+        """Return at which indices the users of each chunk were drawn, and their numbers."""
         shape = len(self._party.codes), len(self._chunk_sizes)
         return np.zeros(shape[0], dtype=np.bool_), np.zeros(shape, dtype=np.int32)
 
     def _deal(self, places: Places) -> None:
-        """Draw how many users of some places report each chunk: all reports of a chunk are by users not drawn yet."""
+        """Draw how many users at some indices report each chunk, from the reports of it that are not dealt yet."""
         dealt, holders = self._chunk_holders
         places = places[~dealt[places]]
         if not len(places):
@@ -190,7 +200,7 @@ class DrawnNameReports:
         dealt[places] = True
 
     def _value_support(self, chunk: int, names: Codes, values: Codes) -> Counts:
-        """Return how many reports of a chunk support each of some values behind as many names."""
+        """Return how many reports of a chunk support each pair of a name and a value behind it."""
         keys = names << CHUNK_BITS | values.astype(names.dtype)
         known = self._chunk_values[chunk]
         new = distinct(keys[~known.find(keys)[0]])
@@ -229,7 +239,7 @@ class DrawnNameReports:
         return found
 
     def _draw_texts(self, names: Codes, chunks: NDArray[np.uint8]) -> None:
-        """Draw texts that have their name for themselves: whatever kind their holders report, it supports them."""
+        """Draw texts that share their name with no other: reports of every kind by their holders support them."""
         codes = self._party.codes
         order = names.argsort(kind="stable")
         names = names[order]
@@ -253,7 +263,7 @@ def distinct(names: Codes) -> Codes:
 
 
 def binomial_tail(trials: int, chance: float, least: int) -> Frequencies:
-    """Return P(X = least), P(X = least + 1) ... of a binomial number, as far as they matter."""
+    """Return P(X = least), P(X = least + 1) ... of a binomial number, up to `FAR` deviations above the mean."""
     if least > trials:
         return np.zeros(0)
     log_first = (
@@ -264,8 +274,9 @@ def binomial_tail(trials: int, chance: float, least: int) -> Frequencies:
         + (trials - least) * log1p(-chance)
     )
     mean = trials * chance
-    far = max(least, mean) + FAR * sqrt(mean * (1 - chance)) + FAR
+    far = max(least, mean) + FAR * sqrt(mean * (1 - chance)) + FAR  # a tiny mean has a deviation far below 1
     k = np.arange(least, min(trials, int(far)))
+    # P(k + 1) / P(k) = (n - k) / (k + 1) * c / (1 - c), summed as logarithms: single terms underflow.
     steps = np.log((trials - k) / (k + 1)) + (log(chance) - log1p(-chance))
     tail: Frequencies = np.exp(log_first + np.append(0.0, steps.cumsum()))
     return tail
@@ -275,4 +286,5 @@ def chance_below(trials: int, chance: float, limit: int) -> float:
     """Return P(X < limit) of a binomial number, precise also where it is small."""
     if limit > trials * chance:
         return 1 - float(binomial_tail(trials, chance, limit).sum())
+    # n - X is binomial with 1 - c: P(X < limit) is its upper tail, without a difference from 1.
     return float(binomial_tail(trials, 1 - chance, trials - limit + 1).sum())

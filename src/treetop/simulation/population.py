@@ -1,6 +1,5 @@
-"""Parties as sorted codes and running sums of users: all that a simulation needs to know of them."""
+"""Parties as sorted codes and running sums of users, which is all that a simulation needs."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -20,7 +19,7 @@ from treetop.trie.support import CandidateDomain
 from treetop.wording import Note
 
 USERS_BELOW = 10**9
-"""numpy's hypergeometric draws stop here."""
+"""numpy's hypergeometric generator refuses populations of this size and more."""
 
 Places = NDArray[np.int64]
 Weights = NDArray[np.int64] | NDArray[np.float64]
@@ -28,19 +27,19 @@ Weights = NDArray[np.int64] | NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class PartyPopulation:
-    """One party's users in ascending order of their codes; those whose item has no code stand last."""
+    """One party's users in ascending order of their codes; users whose item has no code come last."""
 
     name: str
     bits: int
     codes: Codes
     users_before: Places
-    """users_before[i] users hold a code before place i; two entries more than codes."""
+    """users_before[i] users hold a code before index i; two entries more than codes."""
     chunks: NDArray[np.uint8] | None = None
-    """With hashed texts: the code chunks of every place; items that share a hash then keep places of their own."""
+    """With hashed texts: the code chunks at every index; items that share a hash then keep separate indices."""
     sets: UserSets | None = None
-    """Where a user may hold several items: who holds which. A place then has as many users as hold its items."""
+    """Where a user may hold several items: who holds which. A user then counts at each index whose item she holds."""
     place_of: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
-    """With sets: the place of every item of the federation; the last one where it has no code, or nobody holds it."""
+    """With sets: the index of every item of the federation; the last one where it has no code or no holder."""
 
     @classmethod
     def of(cls, party: PartyItems, encoded: EncodedItems, bits: int) -> "PartyPopulation":
@@ -65,7 +64,7 @@ class PartyPopulation:
         return found.with_sets(party, items, np.arange(len(items)), len(codes))
 
     def with_sets(self, party: PartyItems, items: Places, places: Places, number: int) -> "PartyPopulation":
-        """Return the party with its users' sets, if there are any: so many items in all, of which some have places."""
+        """Return the party with its users' sets, if there are any; `number` items in all, of which some have a code."""
         if party.sets is None:
             return self
         if party.sets.question is None:
@@ -92,12 +91,12 @@ class PartyPopulation:
 
     @property
     def users(self) -> int:
-        """Return |U^i|, users without a code included: their devices answer, too."""
+        """Return |U^i|, users without a code included: their devices answer as well."""
         return int(self.users_before[-1]) if self.sets is None else len(self.sets)
 
     @cached_property
     def weights(self) -> Weights:
-        """Return what is to be found of every code: its users, or what the reading of sets makes of them."""
+        """Return the true weight of every code: its users, or their weights under the reading of sets."""
         if self.sets is None:
             return self.counts[:-1]
         entries = self.sets.weights
@@ -107,13 +106,13 @@ class PartyPopulation:
 
     @property
     def _held_twice(self) -> Places:
-        """Return how often a user holds a code by a second item, by its place: she counts once for a code."""
+        """Return for every code how often a user holds it by a second item: she counts once for a code."""
         again = np.zeros(len(self.codes), dtype=np.int64)
         sets = self.sets
         items = len(self.place_of)
         if sets is None:
             return again
-        names = np.append(self.codes.searchsorted(self.codes), len(self.codes))[self.place_of]  # a code's first place
+        names = np.append(self.codes.searchsorted(self.codes), len(self.codes))[self.place_of]  # a code's first index
         held = np.bincount(sets.items, minlength=items) > 0
         several = (np.bincount(names[held], minlength=len(self.codes) + 1) > 1)[names] & (names < len(self.codes))
         if not several.any():
@@ -121,7 +120,7 @@ class PartyPopulation:
         entries = np.flatnonzero(several[sets.items])
         owners = sets.starts.searchsorted(entries, side="right")
         places = names[sets.items[entries]]
-        order = np.lexsort((places, owners))
+        order = np.lexsort((places, owners))  # a user's equal codes become neighbours: all but the first are repeats
         owners = owners[order]
         places = places[order]
         np.add.at(again, places[1:][(owners[1:] == owners[:-1]) & (places[1:] == places[:-1])], 1)
@@ -129,51 +128,53 @@ class PartyPopulation:
 
     @property
     def outside(self) -> float:
-        """Return the users without a code; of sets those with anything that has none, or their shares of such."""
+        """Return the users without a code; of sets the users with an item that has none, or their shares of these."""
         if self.sets is None:
             return float(self.counts[-1])
         without = self.place_of[self.sets.items] == len(self.codes)
         entries = self.sets.weights
         if entries is None:
             return float(self.sets.holding(without))
-        return float(entries[without].sum() + np.count_nonzero(self.sets.sizes == 0))  # who has nothing says so
+        empty = np.count_nonzero(self.sets.sizes == 0)  # their users report an item without a code
+        return float(entries[without].sum() + empty)
 
     @property
     def counts(self) -> Places:
-        """Return the users of every code, and in the last place those without one."""
+        """Return the users of every code, and last the users without one."""
         return np.diff(self.users_before)
 
     def values(self, domain: CandidateDomain) -> Codes:
-        """Return what the holders of every code are asked for: its prefix."""
+        """Return the value that the holders of every code report: its prefix."""
         return prefixes_of(self.codes, self.bits, domain.length)
 
     @property
     def text_chunks(self) -> NDArray[np.uint8]:
-        """Return the code chunks of every place, a row each."""
+        """Return the code chunks at every index, a row each."""
         if self.chunks is None:
             raise AssertionError("chunks are asked for, but the population was not encoded as hashed texts")
         return self.chunks
 
     def chunk_values(self, chunk: int) -> Codes:
-        """Return the hash of every place, followed by a chunk of its text."""
+        """Return the hash at every index, followed by a chunk of its text."""
         values: Codes = (self.codes << CHUNK_BITS) | self.text_chunks[:, chunk].astype(self.codes.dtype)
         return values
 
     def holding(self, codes: Codes) -> Places:
-        """Return the places, one or several, where each of some ascending codes is held."""
+        """Return the indices, one or several, at which each of some ascending codes is held."""
         firsts = self.codes.searchsorted(codes)
         numbers = self.codes.searchsorted(codes, side="right") - firsts
+        # Number all indices, and shift the stretch of each code to its first one.
         places: Places = np.repeat(firsts + numbers - numbers.cumsum(), numbers) + np.arange(numbers.sum())
         return places
 
     def places(self, prefixes: Codes, length: int) -> tuple[Places, Places]:
-        """Return where the codes below each prefix begin and end."""
+        """Return the indices at which the codes below each prefix begin and end."""
         first, last = first_and_last_code(prefixes, self.bits, length)
         starts = self.codes.searchsorted(first)
         if length < self.bits:
             return starts, self.codes.searchsorted(last, side="right")
         within = starts < len(self.codes)
-        held = np.zeros(len(starts), dtype=np.int64)  # a whole code has one place, or none
+        held = np.zeros(len(starts), dtype=np.int64)  # a whole code has one index, or none: no second search
         held[within] = self.codes[starts[within]] == first[within]
         return starts, starts + held
 
@@ -215,7 +216,7 @@ class Population:
 
     @cached_property
     def truth(self) -> TrueRanking:
-        """Return what is to be found."""
+        """Return the true ranking of all codes."""
         everything = np.concatenate([party.codes for party in self.parties])
         codes, place = np.unique(everything, return_inverse=True)
         weights = np.concatenate([party.weights for party in self.parties])
@@ -225,13 +226,13 @@ class Population:
         return TrueRanking(codes[order], users[order])
 
     def true_counts(self, codes: Codes) -> list[int]:
-        """Return how many users of the federation really hold each code, or what the reading of sets makes of them."""
+        """Return the true number of users who hold each code, or their weight under the reading of sets."""
         users = dict(zip(self.truth.codes.tolist(), self.truth.users.tolist(), strict=True))
         return [round(users.get(code, 0)) for code in codes.tolist()]
 
     @property
     def question(self) -> SetQuestion | None:
-        """Return what is asked of users who hold sets; None: everybody holds one item."""
+        """Return the question to users who hold sets; None: everybody holds one item."""
         sets = self.parties[0].sets
         return None if sets is None else sets.question
 
@@ -253,12 +254,12 @@ class Population:
 
     @cached_property
     def popular_texts(self) -> dict[int, bytes]:
-        """Return for every code the text of its most popular item: what a hash should be read as."""
+        """Return for every code the text of its most popular item, which its hash should be read as."""
         users = np.zeros(len(self.federation.items), dtype=np.int64)
         for party in self.federation.parties:
             np.add.at(users, party.items, party.users)
-        order = np.argsort(users, kind="stable")
-        items = [self.federation.items[place].encode("utf-8", errors="surrogatepass") for place in order.tolist()]
+        order = np.argsort(users, kind="stable")  # ascending: of items that share a code, the most popular comes last
+        items = [self.federation.items[index].encode("utf-8", errors="surrogatepass") for index in order.tolist()]
         return dict(zip(self._encoded.codes[order].tolist(), items, strict=True))
 
     @cached_property
@@ -271,7 +272,7 @@ class Population:
 
 
 def _notes(federation: Federation, encoded: EncodedItems, codec: ItemCodec) -> tuple[Note, ...]:
-    """Say what the encoding could not keep apart, and what it could not hold."""
+    """Note the items that share a code, were shortened, or have none."""
     unfit = int(np.count_nonzero(~encoded.fits))
     if unfit == len(federation.items):
         raise InvalidInput("no_item_fits", title=codec.title, items=federation.items[0])
@@ -279,20 +280,16 @@ def _notes(federation: Federation, encoded: EncodedItems, codec: ItemCodec) -> t
     shared = len(federation.items) - unfit - distinct
     notes = [*federation.notes]
     if unfit:
-        notes.append(_unfit_note(federation, encoded, codec, unfit))
+        users = sum(
+            int(party.users[~encoded.fits[party.items]].sum())
+            if party.sets is None
+            else party.sets.holding(~encoded.fits[party.sets.items])
+            for party in federation.parties
+        )
+        example = federation.items[int(np.argmin(encoded.fits))]
+        notes.append(Note("items_unfit", items=unfit, users=users, encoding=codec.title, example=example))
     if encoded.shortened:
         notes.append(Note("items_shortened", items=encoded.shortened))
     if shared:
         notes.append(Note("items_share_codes", items=shared))
     return tuple(notes)
-
-
-def _unfit_note(federation: Federation, encoded: EncodedItems, codec: ItemCodec, unfit: int) -> Note:
-    users = sum(
-        int(party.users[~encoded.fits[party.items]].sum())
-        if party.sets is None
-        else party.sets.holding(~encoded.fits[party.sets.items])
-        for party in federation.parties
-    )
-    example: Sequence[int] = np.flatnonzero(~encoded.fits).tolist()
-    return Note("items_unfit", items=unfit, users=users, encoding=codec.title, example=federation.items[example[0]])

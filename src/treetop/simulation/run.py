@@ -1,4 +1,4 @@
-"""Drives one server dialogue and its parties over a population."""
+"""Run one server dialogue and its parties' dialogues over a population in memory."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -48,7 +48,7 @@ def simulator_named(name: str) -> type[SimulatedUsers]:
 
 
 def simulated_users(simulator: str, party: PartyPopulation, randomness: Generator) -> SimulatedUsers:
-    """Return who answers for a party; users who report one of several items draw it first."""
+    """Return the users who answer for a party; users who report one of several items draw it first."""
     one_item = simulator_named(simulator)
     if party.sets is None:
         return one_item(party, randomness)
@@ -59,22 +59,22 @@ def simulated_users(simulator: str, party: PartyPopulation, randomness: Generato
 
 @dataclass(frozen=True, eq=False)
 class RunResult:
-    """What one run found, and what it took."""
+    """The outcome of one run, and its cost."""
 
     ranking: GlobalRanking
     findings: Mapping[str, Findings]
     """The last upload of every party."""
     estimates: Mapping[str, Estimates]
-    """The counts that follow from it."""
+    """The counts derived from it."""
     local_tops: Mapping[str, Codes]
     uplink_bits: Mapping[str, int]
     traces: Mapping[str, list[LevelTrace]]
     groups: Mapping[str, Sequence[int]]
-    """Of every party, the reports of each group that answered."""
+    """Of every party, the number of reports of each group that answered."""
     seconds: float
 
     def of_drawn_items(self, population: Population) -> "RunResult":
-        """Return the outcome with the errors of counts to which users add some of their items only."""
+        """Return the outcome with the errors of counts to which users contribute only some of their items."""
         users = {member.name: member.users for member in population.roster.members}
         ranking = self.ranking.of_drawn_items_at((found, users[name]) for name, found in self.estimates.items())
         estimates = {name: found.of_drawn_items(users[name]) for name, found in self.estimates.items()}
@@ -89,13 +89,13 @@ class PartyRun:
     respondents: SimulatedUsers
     traces: list[LevelTrace] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
-    """Reports that were counted together, in the order they were asked for."""
+    """Numbers of reports that were counted together, in the order of the requests."""
     uplink_bits: int = 0
     findings: Findings | None = None
     _answer: Any = None
 
     def deliver(self, message: object) -> Upload:
-        """Hand over a message and go on until the party has something to say to the server."""
+        """Hand over a message and continue until the party sends an upload to the server."""
         while True:
             try:
                 request = self.dialogue.send(self._answer)
@@ -147,26 +147,28 @@ def run(
     roster = population.roster
     parties: dict[str, PartyRun] = {}
     for index, party in enumerate(population.parties):
+        # A stream for each party and repetition: the order in which parties draw changes nothing.
         stream = np.random.SeedSequence(seed, spawn_key=(repetition, index))
         member = next(member for member in roster.members if member.name == party.name)
         dialogue = mechanism.party(parameters, roster, member)
         parties[party.name] = PartyRun(dialogue, simulated_users(simulator, party, np.random.default_rng(stream)))
     begin = perf_counter()
     ranking = drive(mechanism.server(parameters, roster), parties)
-    outcome = _outcome(ranking, parties, perf_counter() - begin)
+    seconds = perf_counter() - begin
+    findings = {name: party.findings for name, party in parties.items() if party.findings}
+    outcome = RunResult(
+        ranking=ranking,
+        findings=findings,
+        estimates={name: found.estimates for name, found in findings.items()},
+        local_tops={name: found.local_top for name, found in findings.items()},
+        uplink_bits={name: party.uplink_bits for name, party in parties.items()},
+        traces={name: party.traces for name, party in parties.items()},
+        groups={name: party.groups for name, party in parties.items()},
+        seconds=seconds,
+    )
     return outcome if population.question is None else outcome.of_drawn_items(population)
 
 
 def drive(server: Dialogue[GlobalRanking], parties: Mapping[str, PartyRun]) -> GlobalRanking:
-    """Answer the server's questions from the parties' dialogues until it knows the result."""
+    """Answer the server's questions from the parties' dialogues until it returns the result."""
     return driven(server, lambda messages: {name: parties[name].deliver(said) for name, said in messages.items()})
-
-
-def _outcome(ranking: GlobalRanking, parties: Mapping[str, PartyRun], seconds: float) -> RunResult:
-    findings = {name: party.findings for name, party in parties.items() if party.findings}
-    estimates = {name: found.estimates for name, found in findings.items()}
-    local_tops = {name: found.local_top for name, found in findings.items()}
-    bits = {name: party.uplink_bits for name, party in parties.items()}
-    traces = {name: party.traces for name, party in parties.items()}
-    groups = {name: party.groups for name, party in parties.items()}
-    return RunResult(ranking, findings, estimates, local_tops, bits, traces, groups, seconds)

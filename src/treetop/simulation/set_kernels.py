@@ -1,4 +1,4 @@
-"""The compiled loops over users who hold sets: who speaks of what, and what her report supports."""
+"""The compiled loops over users who hold sets: the items that a report covers, and the values it supports."""
 
 from typing import Any
 
@@ -9,7 +9,10 @@ from treetop.oracles.kernels import compiled, inlined
 
 @inlined
 def choose(randomness: Any, number: Any, most: Any, chosen: Any) -> Any:
-    """Write T: all of so many entries, or a uniform choice of `most` (Floyd's algorithm); return how many."""
+    """Write T: all of `number` entries, or a uniform choice of `most` of them; return its size.
+
+    The choice is Floyd's algorithm: `most` draws and no memory beyond T, however large the set.
+    """
     if number <= most:
         for i in range(number):
             chosen[i] = i
@@ -27,7 +30,7 @@ def choose(randomness: Any, number: Any, most: Any, chosen: Any) -> Any:
 
 @compiled
 def chosen_items(randomness: Any, users: Any, starts: Any, items: Any, most: Any, chosen: Any) -> Any:
-    """Write the items that each of some users speaks of, one user after the other; return how many in all."""
+    """Write the items that the reports of some users cover, one user after the other; return their number."""
     T = np.empty(most, dtype=np.int64)
     written = 0
     for i in range(len(users)):
@@ -42,11 +45,11 @@ def chosen_items(randomness: Any, users: Any, starts: Any, items: Any, most: Any
 def draw_support(
     randomness: Any, users: Any, kinds: Any, starts: Any, items: Any, values: Any, chances: Any, holders: Any, own: Any
 ) -> None:
-    """Add up who has which value in T, and which of a user's own values her report supports.
+    """Count for every value the users who have it in T, and those of them whose report supports it.
 
-    values[kind, item] is what an item stands for in a report of that kind, or -1; equal ones of a user are one.
-    chances[k, j] is how likely a report supports at most j of k distinct values: this is |J|, and all J of one size are
-    equally likely.
+    values[kind, item] is the value of an item in a report of that kind, or -1; equal values of a user are one.
+    chances[k, j] is the probability that a report supports at most j of k distinct values. This draws |J|; all J of one
+    size are equally likely, so a partial Fisher-Yates shuffle of the values chooses J.
     """
     most = len(chances) - 1
     T = np.empty(most, dtype=np.int64)

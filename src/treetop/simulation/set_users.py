@@ -2,9 +2,9 @@
 
 With k distinct values in T, a report supports the set J of them with probability p t^(1 - |J|) (1 - 1/t)^(k - |J|) for
 |J| >= 1: under an ideal hash each of the t buckets holds just J with probability t^-|J| (1 - 1/t)^(k - |J|), and is
-reported with p if it holds anything of T. What a user does not have in T is supported with 1 / t whatever she reports.
-Values that one user holds together are therefore not supported independently, and every user's J is drawn; how many of
-the other users support a value is then one binomial number. Users are never objects: a compiled loop runs over the
+reported with p if it holds anything of T. A value outside of T is supported with probability 1 / t for every report.
+Values that one user holds together are therefore not supported independently, and every user's J is drawn; the number
+of other users who support a value is then one binomial draw. Users are never objects: a compiled loop runs over the
 arrays of their sets.
 """
 
@@ -35,16 +35,16 @@ Kinds = NDArray[np.uint8]
 
 
 def support_chances(p: float, t: int, most: int) -> Frequencies:
-    """Return for k = 0 .. m own values how likely a report supports at most j of them, j = 0 .. m."""
+    """Return for k = 0 .. m own values the probability that a report supports at most j of them, j = 0 .. m."""
     chances = np.ones((most + 1, most + 1))
     for k in range(most + 1):
         sizes = [comb(k, j) * p * float(t) ** (1 - j) * (1 - 1 / t) ** (k - j) for j in range(1, k + 1)]
-        chances[k, :k] = 1 - np.cumsum(sizes[::-1])[::-1]
+        chances[k, :k] = 1 - np.cumsum(sizes[::-1])[::-1]  # P(|J| <= j) is 1 less the sum over all larger sizes
     return chances
 
 
 class SetUsers(SimulatedUsers):
-    """What both simulators do alike: users in random order, of whom groups are consecutive stretches."""
+    """The part that both simulators share: users in random order, in which groups are consecutive stretches."""
 
     def __init__(self, party: PartyPopulation, randomness: Generator) -> None:
         super().__init__(party, randomness)
@@ -78,9 +78,9 @@ class ExactSetUsers(SetUsers):
     def drawn(
         self, oracle: SetCounting, members: Users, kinds: Kinds, values: NDArray[np.int32], number: int
     ) -> tuple[Counts, Counts]:
-        """Return of so many values how many users have each in T, and how many of these support it.
+        """Return for each of `number` values how many users have it in T, and how many of these support it.
 
-        values[kind, place] is what users of a place report by that kind, or -1.
+        values[kind, index] is the value that users of an item at that index report by that kind, or -1.
         """
         from treetop.simulation.set_kernels import draw_support  # noqa: PLC0415  numba loads only where there are sets
 
@@ -108,7 +108,7 @@ class ExactSetUsers(SetUsers):
 
 
 class DrawnSetReports(DrawnNameReports):
-    """What users report of their sets: of what they hold by drawing each user, of all other names as for one item."""
+    """The reports of users with sets: each user is drawn for the names that she holds; others are as for one item."""
 
     def __init__(self, users: ExactSetUsers, request: CollectNames) -> None:
         super().__init__(users.party, request, users.randomness)
@@ -116,7 +116,7 @@ class DrawnSetReports(DrawnNameReports):
         randomness = users.randomness
         kinds = np.repeat(np.arange(len(self.kinds), dtype=np.uint8), self.kinds)
         randomness.shuffle(kinds)
-        values = [np.append(party.codes, np.uint64(no_name(request.bits)))]  # of every place, by kind
+        values = [np.append(party.codes, np.uint64(no_name(request.bits)))]  # at every index, by kind
         values += [party.chunk_values(chunk) for chunk in range(len(self.kinds) - 1)]
         known = [distinct(each) for each in values]
         ends = np.cumsum([len(each) for each in known])
@@ -130,7 +130,7 @@ class DrawnSetReports(DrawnNameReports):
         self._names, *self._chunk_values = map(Known, known, support)
 
     def _value_support(self, chunk: int, names: Codes, values: Codes) -> Counts:
-        """Return how many reports of a chunk support each of some values behind as many names."""
+        """Return how many reports of a chunk support each pair of a name and a value behind it."""
         keys = names << CHUNK_BITS | values.astype(names.dtype)
         known = self._chunk_values[chunk]
         if len(new := distinct(keys[~known.find(keys)[0]])):
@@ -147,7 +147,7 @@ class DeviceByDeviceSetUsers(SetUsers):
     """Every user draws T and hashes it, in vectors."""
 
     def _reports(self, oracle: SetCounting, members: Users, key_of: Keys) -> Columns:
-        """Perturb the sets of some users; key_of has the key of every place."""
+        """Perturb the sets of some users; key_of has the key at every index."""
         from treetop.simulation.set_kernels import chosen_items  # noqa: PLC0415  numba loads only where there are sets
 
         numbers = np.minimum(self.sets.sizes[members], self.most)

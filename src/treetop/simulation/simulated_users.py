@@ -32,7 +32,7 @@ from treetop.simulation.population import PartyPopulation, Places
 from treetop.trie.user_groups import Group, GroupSizes
 
 EVERYBODY = Group(1)
-"""Where users are not divided."""
+"""The one group of users who are not divided."""
 
 
 class SimulatedUsers(ABC):
@@ -73,7 +73,7 @@ class SimulatedUsers(ABC):
         return self._answer(request, request.group)
 
     def name_reports(self, request: CollectNames) -> NameReports:
-        """Let every user report her name, or a chunk of its text: all of them, and nothing else before or after."""
+        """Let every user report her name, or a chunk of its text; nobody reports anything else before or after."""
         refuse_listed(request.oracle)
         if request.bits != self.party.bits:
             raise AssertionError(f"names of {request.bits} bits are asked for, but codes have {self.party.bits}")
@@ -91,16 +91,17 @@ class SimulatedUsers(ABC):
 
 
 CELLS_AT_ONCE = 1 << 22
+"""Cells of reports that are perturbed together: this bounds the memory of a tally."""
 SMALL_REPORT = 64
-"""Cells that a report counts for at least."""
+"""Cells that a smaller report counts as, so that a batch of small ones is bounded as well."""
 
 
 class DeviceByDeviceUsers(SimulatedUsers):
-    """Users who are shuffled, dealt to the groups and perturbed one and all, in vectors."""
+    """Users who are shuffled, dealt to the groups and perturbed one by one, in vectors: the reference."""
 
     @cached_property
     def _users(self) -> NDArray[np.int32]:
-        """Return the place of every user's code, in random order: groups are consecutive stretches of them."""
+        """Return the index of every user's code, in random order: groups are consecutive stretches of them."""
         users = np.repeat(np.arange(len(self.party.counts), dtype=np.int32), self.party.counts)
         self.randomness.shuffle(users)
         return users
@@ -126,7 +127,7 @@ class DeviceByDeviceUsers(SimulatedUsers):
         return request.oracle.perturb(keys[users], GeneratorWords(self.randomness))
 
     def _answer(self, request: CollectReports, group: Group) -> Tally:
-        """Perturb and count the users of a group, so many at once that their reports fit into bounded memory."""
+        """Perturb and count the users of a group, in batches whose reports fit into bounded memory."""
         oracle = request.oracle
         domain = request.domain
         if oracle.listed:  # the slot of every code of the party: its candidate's, or the dummy's
@@ -144,7 +145,7 @@ class DeviceByDeviceUsers(SimulatedUsers):
 
 
 class LazyCells:
-    """A partition of the places 0 .. n of a party's sorted codes."""
+    """A partition of the indices 0 .. n of a party's sorted codes."""
 
     def __init__(self, users_before: Places, randomness: Generator) -> None:
         self._users_before = users_before
@@ -154,9 +155,10 @@ class LazyCells:
         self._used: Places = np.array([0])
 
     def draw_group(self, starts: Places, ends: Places, size: int) -> Places:
-        """Draw `size` users nobody has asked yet; return how many of them lie in each of some disjoint ranges."""
+        """Draw `size` users who have not been asked yet; return how many lie in each of some disjoint ranges."""
         self._split_at(starts, ends)
         unused = self._users - self._used
+        # numpy's other method, "count", allocates an entry for every user.
         drawn = self._randomness.multivariate_hypergeometric(unused, size, method="marginals")
         self._used = self._used + drawn
         before = np.zeros(len(self._edges), dtype=np.int64)
@@ -165,11 +167,11 @@ class LazyCells:
         return inside
 
     def _cell_at(self, edges: Places) -> Places:
-        """Return which cell begins at each edge; where every place is an edge there is nothing to look up."""
+        """Return the cell that begins at each edge: the edge itself where every index is one."""
         return edges if len(self._edges) == len(self._users_before) else self._edges.searchsorted(edges)
 
     def _split_at(self, starts: Places, ends: Places) -> None:
-        """Make every place an edge, and deal the used users of a cell to its parts."""
+        """Make all of these indices edges, and deal the used users of a cell to its parts."""
         edges = np.concatenate([self._edges, starts, ends])
         edges.sort(kind="stable")  # three ascending runs: merged fast
         new = np.ones(len(edges), dtype=np.bool_)
@@ -187,7 +189,10 @@ class LazyCells:
         self._used = used
 
     def _deal(self, used: Places, before: Places, left: Places, right: Places) -> None:
-        """Deal what lies in part `left` to the parts left .. right - 1: to two halves, then to theirs, and so on."""
+        """Deal the used users of part `left` to the parts left .. right - 1: to two halves, then to theirs, and so on.
+
+        Halving lets one vectorised draw split all cells: their number is the logarithm of a cell's parts.
+        """
         while True:
             divided = (right - left > 1) & (used[left] > 0)
             left, right = left[divided], right[divided]
@@ -203,7 +208,7 @@ class LazyCells:
 
 
 class ExactUsers(SimulatedUsers):
-    """Users who are counted, never drawn one by one."""
+    """Users who are counted, never drawn one by one: their tallies follow the exact law of the module's docstring."""
 
     def __init__(self, party: PartyPopulation, randomness: Generator) -> None:
         super().__init__(party, randomness)

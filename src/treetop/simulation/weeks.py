@@ -21,22 +21,23 @@ from treetop.datasets.federation import Federation, PartyItems, party_of_sets
 from treetop.errors import InvalidInput
 
 DRIFT = 1.6
+"""Of the k most popular items, the number that change from one week to the next, on average."""
 REACH = 10
-"""Items that come up stood among the first so many times k."""
+"""Items that come up had a rank of at most this many times k."""
 
 
 def weekly_places(
     federation: Federation, *, drift: float, k: int, randomness: Generator
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield for every week, without end, which item the holders of each item of the first week hold now."""
+    """Yield for every week, without end, the item that the holders of each item of the first week hold now."""
     if not 0 <= drift <= k:
         raise InvalidInput("drift_out_of_range", k=k, drift=drift)
     held = np.zeros(len(federation.items), dtype=np.int64)
     for party in federation.parties:
         np.add.at(held, party.items, party.users)
-    places = np.argsort(-held, kind="stable")
-    first = places[:k]
-    others = places[k : min(REACH * k, np.count_nonzero(held))]
+    ranking = np.argsort(-held, kind="stable")
+    first = ranking[:k]
+    others = ranking[k : min(REACH * k, np.count_nonzero(held))]
     if len(others) < k:
         raise InvalidInput("drift_needs_items", k=2 * k, others=len(first) + len(others))
     now = np.arange(len(federation.items))
@@ -45,28 +46,26 @@ def weekly_places(
         d = int(drift) + int(randomness.random() < drift - int(drift))
         leave = randomness.choice(first, d, replace=False)
         join = randomness.choice(others, d, replace=False)
-        now[leave], now[join] = now[join], now[leave]
+        now[leave], now[join] = now[join], now[leave]  # right sides are copies: items swap their holders
 
 
 def moved(federation: Federation, places: NDArray[np.int64]) -> Federation:
-    """Return the federation of a week, by the places of `weekly_places`."""
+    """Return the federation of a week that `weekly_places` yielded."""
     return replace(federation, parties=tuple(party.moved_to(places) for party in federation.parties))
 
 
 def drawn_slots(federation: Federation, weeks: int, randomness: Generator) -> tuple[Federation, ...]:
-    """Return for every week of a cycle the users who answer in it, with the items that they held in the first one."""
-    divided = [_divided(party, weeks, randomness) for party in federation.parties]
+    """Return for every week of a cycle the users who answer in it, with the items that they held in the first."""
+    divided = []
+    for party in federation.parties:
+        if party.sets is not None:  # a user answers with her whole set, so users are drawn one by one
+            slot = randomness.integers(weeks, size=len(party.sets))
+            divided.append([party_of_sets(party.name, party.sets.of_users(slot == week)) for week in range(weeks)])
+        else:
+            users = randomness.multinomial(party.users, np.full(weeks, 1 / weeks))
+            divided.append([PartyItems(party.name, party.items[drawn > 0], drawn[drawn > 0]) for drawn in users.T])
     slots = [tuple(party for party in slot if party.total) for slot in zip(*divided, strict=True)]
     for week, parties in enumerate(slots, start=1):
         if not parties:
             raise InvalidInput("rotation_users", users=federation.users, weeks=weeks, week=week)
     return tuple(replace(federation, parties=parties) for parties in slots)
-
-
-def _divided(party: PartyItems, weeks: int, randomness: Generator) -> list[PartyItems]:
-    """Deal the users of a party to the weeks."""
-    if party.sets is not None:
-        slot = randomness.integers(weeks, size=len(party.sets))
-        return [party_of_sets(party.name, party.sets.of_users(slot == week)) for week in range(weeks)]
-    users = randomness.multinomial(party.users, np.full(weeks, 1 / weeks))
-    return [PartyItems(party.name, party.items[drawn > 0], drawn[drawn > 0]) for drawn in users.T]

@@ -1,4 +1,4 @@
-"""Tables in databases: what a query finds behind an SQLAlchemy URL."""
+"""Tables in databases: the rows of a query at an SQLAlchemy URL."""
 
 import re
 import sqlite3
@@ -27,7 +27,7 @@ _READ_ONLY = {
     "mariadb": "SET SESSION TRANSACTION READ ONLY",
     "oracle": "SET TRANSACTION READ ONLY",
 }
-"""What makes a connection refuse to write; SQLite's is opened so. Elsewhere nothing is ever committed."""
+"""Statements that make a connection refuse to write. SQLite's is opened so; elsewhere nothing is ever committed."""
 _READING = {
     sqlite3.SQLITE_SELECT,
     sqlite3.SQLITE_READ,
@@ -38,7 +38,7 @@ _READING = {
 
 
 def read_query(word: str, options: ReadOptions) -> pa.Table:
-    """Return the rows of the query; how many there will be is not known beforehand."""
+    """Return the rows of the query; their number is not known in advance, so progress has no share."""
     shown = shown_address(word)
     if options.query is None:
         raise InvalidInput("database_query_missing", shown=shown)
@@ -81,7 +81,7 @@ def read_query(word: str, options: ReadOptions) -> pa.Table:
 
 
 def _engine(sqlalchemy: Any, url: Any, shown: str) -> Any:
-    """Return an engine; an SQLite file is opened for reading, so that a mistyped path makes none."""
+    """Return an engine; an SQLite file is opened for reading, so that a mistyped path creates none."""
     if url.get_backend_name() != "sqlite":
         return sqlalchemy.create_engine(url)
     if not url.database or url.database.startswith((":", "file:")) or url.query:
@@ -103,14 +103,14 @@ def _authorised(deed: int, what: str | None, *_: object) -> int:
 
 
 def _is_query(text: str) -> bool:
-    """Return whether a text is one statement that begins as a query does; the database itself refuses the rest."""
+    """Return whether a text is one statement that begins as a query; the read-only connection refuses the rest."""
     if "\\" not in text:  # where a backslash escapes a quote, we could take a statement for part of a text
         text = _QUOTED.sub(lambda found: " " if found["comment"] else " x ", text)
     return _QUERY.fullmatch(text) is not None
 
 
 def _without_secrets(text: str, word: str, url: Any) -> str:
-    """Return what a driver says without what the URL holds; some quote the address that they were given."""
+    """Return a driver's message without the parts of the URL: some drivers quote the address that they were given."""
     values = [each for found in url.query.values() for each in ([found] if isinstance(found, str) else found)]
     # A password with an @ that is not escaped is taken for part of the host.
     before_host = re.split("[:@/]", word.partition("://")[2].rpartition("@")[0])

@@ -1,4 +1,4 @@
-"""How much a file may hold: what a few bytes could otherwise make of the memory of the machine that reads them."""
+"""Limits on files: without them, a few bytes could fill the memory of the machine that reads them."""
 
 import re
 from collections.abc import Sequence
@@ -10,28 +10,28 @@ from treetop.errors import InvalidInput
 
 MAX_COLUMNS = 10_000
 MAX_NESTING = 100
-"""Objects and lists within each other, in JSON."""
+"""Depth of objects and lists in JSON; a table needs one or two."""
 MAX_ROW = 8 << 20
-"""Bytes of one row: a block of what is read holds one at least."""
+"""Bytes of one row: a block that is read holds at least one."""
 USUAL_RATIO = 100
-"""To what size compressed text grows at most; gzip itself reaches 1,032."""
+"""Decompressed bytes for each compressed one that text may have; gzip can reach 1,032."""
 ALWAYS_ALLOWED = 256 << 20
-"""Decompressed bytes of any file, whatever their ratio."""
+"""Decompressed bytes that any file may have, at any ratio."""
 
 
 def check_columns(source: object, names: Sequence[str]) -> None:
-    """Refuse a table of very many columns: a few at most are read."""
+    """Refuse a table of very many columns, of which only a few are read."""
     if len(names) > MAX_COLUMNS:
         raise InvalidInput("too_many_columns", source=str(source), found=len(names), most=MAX_COLUMNS)
 
 
 def most_decompressed(compressed: int) -> int:
-    """Return how many bytes a file of that size may become."""
+    """Return the number of decompressed bytes that a file of that size may have."""
     return max(ALWAYS_ALLOWED, USUAL_RATIO * compressed)
 
 
 def check_decompressed(source: object, compressed: int, decompressed: int) -> None:
-    """Refuse a file that grows too much, where it says in advance what it becomes."""
+    """Refuse a file that grows too much, where its decompressed size is declared in advance."""
     if decompressed > most_decompressed(compressed):
         raise InvalidInput("decompressed_too_large", source=str(source), most=most_decompressed(compressed))
 
@@ -44,13 +44,15 @@ _OPENING[list(b"]}")] = -1
 
 def check_nesting(source: object, lines: bytes) -> None:
     """Refuse JSON that is nested deeper than any table; Arrow's parser would overflow the stack and end the process."""
+    # Texts are removed first, whose brackets open nothing; the depth is measured from the lowest point so far, because
+    # a block may begin inside an object.
     depths = np.cumsum(_OPENING[np.frombuffer(_STRING.sub(b"", lines), np.uint8)], dtype=np.int64)
     if depths.size and (depths - np.minimum(np.minimum.accumulate(depths), 0)).max() > MAX_NESTING:
         raise InvalidInput("nested_too_deep", source=str(source), most=MAX_NESTING)
 
 
 class CheckedLines:
-    """A stream of JSON lines, none of them too long or nested too deep by the time that it is handed on."""
+    """A stream of JSON lines that is checked for long and deeply nested lines before it is passed on."""
 
     def __init__(self, stream: Any, source: object) -> None:
         self._stream = stream
@@ -69,19 +71,19 @@ class CheckedLines:
         return content
 
     def readable(self) -> bool:
-        """Say that it can be read."""
+        """Return True: it can be read."""
         return True
 
     def writable(self) -> bool:
-        """Say that it cannot be written."""
+        """Return False: it cannot be written."""
         return False
 
     def seekable(self) -> bool:
-        """Say that it is read from its beginning."""
+        """Return False: it is read from its beginning."""
         return False
 
     def close(self) -> None:
-        """Leave the stream to whoever opened it."""
+        """Leave the stream to the caller, who opened it."""
         self.closed = True
 
 
@@ -96,7 +98,7 @@ class Decompressed:
         self.closed = False
 
     def read(self, size: int = -1) -> bytes:
-        """Read some bytes; all of them are one more than allowed at most."""
+        """Read some bytes: in all, at most one more than allowed, which shows that there are too many."""
         left = self._most + 1 - self._read
         content: bytes = self._stream.read(left if size < 0 else min(size, left))
         self._read += len(content)
@@ -105,15 +107,15 @@ class Decompressed:
         return content
 
     def readable(self) -> bool:
-        """Say that it can be read."""
+        """Return True: it can be read."""
         return True
 
     def writable(self) -> bool:
-        """Say that it cannot be written."""
+        """Return False: it cannot be written."""
         return False
 
     def seekable(self) -> bool:
-        """Say that it is read from its beginning."""
+        """Return False: it is read from its beginning."""
         return False
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""How a table is to be read: which columns it has, how its text is written, and what is done with gaps."""
+"""Options for reading a table: its columns, the form of its text, and the treatment of gaps."""
 
 import codecs
 from collections.abc import Callable, Iterable
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from treetop.errors import InvalidInput
 
 Progress = Callable[[int, float], None]
-"""Called with the rows that were read of a file, and the share of it that they are."""
+"""Called with the number of rows read of a file, and the share of it that was read."""
 TAB = "\t"
 DELIMITERS = {"tab": TAB, "\\t": TAB, "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
 ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1252")
-"""Those that are offered; Python knows more."""
+"""The encodings that are offered; any text encoding of Python is accepted."""
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What people say of their tables; a column that is None has its usual name, if it is there at all."""
+    """The user's description of a table; a column that is None has its usual name, if it is there at all."""
 
     item: str | None = None
     party: str | None = None
@@ -28,9 +28,9 @@ class ReadOptions:
     delimiter: str | None = None
     encoding: str | None = None
     query: str | None = None
-    """What a database is asked."""
+    """The query to a database."""
     any_items: bool = False
-    """An item may be any bytes, none included, as devices hold them: what is not UTF-8 has surrogates."""
+    """Whether an item may be any bytes or none, as on devices; bytes that are not UTF-8 become surrogates."""
     progress: Progress = lambda *_: None
 
     def __post_init__(self) -> None:
@@ -50,7 +50,7 @@ class ReadOptions:
         return None if self.delimiter is None else DELIMITERS.get(self.delimiter, self.delimiter)
 
     def column(self, kind: str, names: Iterable[str]) -> str | None:
-        """Return which of a table's columns is the `item`, `party`, `users` or `user`; None: it has none."""
+        """Return the name of a table's column of `item`, `party`, `users` or `user`; None: it has none."""
         wanted: str | None = getattr(self, kind)
         if wanted is not None:
             return wanted

@@ -1,4 +1,4 @@
-"""Any table that can be named: by the ending of its file, as a folder of Parquet files, or in a database."""
+"""Read any table: a file, by its ending; a folder of Parquet files; or a database."""
 
 import re
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ from treetop.public_text import shown_address, writable
 from treetop.wording import Note
 
 LONGEST_PATH = 200
-"""Of a path that cannot be read, in a message about it."""
+"""Letters of an unreadable path that a message shows."""
 DATABASE = re.compile(r"[a-z][a-z0-9_]*(\+[a-z0-9_]+)?://.*", re.DOTALL)
-"""The URL of one, as SQLAlchemy writes it."""
+"""The URL of a database, as SQLAlchemy writes it."""
 PARQUET = (".parquet",)
 EXCEL = (".xlsx",)
 ARROW = (".arrow", ".feather", ".ipc")
@@ -35,24 +35,24 @@ MARKS = {
     b"\x1f\x8b": ("a gzip file", (".gz",)),
     b"\x28\xb5\x2f\xfd": ("a zstd file", (".zst",)),
 }
-"""How files of these formats begin, and the endings they have."""
+"""The first bytes of files of these formats, and their endings."""
 
 
 @dataclass(frozen=True, eq=False)
 class ReadTable:
-    """A table as it was found."""
+    """A table as it was read."""
 
     source: str
     """Its file with the ending, for messages."""
     stem: str
-    """Its name without one: of the party, if it names none."""
+    """Its name without the ending: the name of the party, if it has no column of parties."""
     table: pa.Table
     notes: tuple[Note, ...] = ()
-    """What was guessed."""
+    """Guesses that the user should know of."""
 
 
 def read_table(word: str | Path, options: ReadOptions = ReadOptions()) -> ReadTable:  # noqa: B008  frozen
-    """Read a table, and refuse a file that is not what its ending says."""
+    """Read a table, and refuse a file whose content does not match its ending."""
     if isinstance(word, str) and "://" in word:
         shown = shown_address(word)
         if not DATABASE.fullmatch(word) or word.startswith(("http://", "https://", "ftp://", "s3://")):
@@ -83,7 +83,7 @@ def read_table(word: str | Path, options: ReadOptions = ReadOptions()) -> ReadTa
 
 
 def _found_at(path: Path) -> str:
-    """Say what is there instead of a file; that it cannot be looked at is an error of its own."""
+    """Return what is at a path that is no file; a path that cannot be examined raises its own error."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -125,6 +125,7 @@ def _check_mark(path: Path) -> None:
     found = next((known for mark, known in MARKS.items() if begins.startswith(mark)), None)
     if found is not None and ending not in found[1]:
         raise InvalidInput("file_is_another_kind", path=path, ending=ending, found=found[0])
+    # An Arrow file may be a stream, which has no mark.
     expected = next((what for what, endings in MARKS.values() if ending in endings and ending not in ARROW), None)
     if found is None and expected is not None:
         raise InvalidInput(
@@ -146,7 +147,7 @@ def _read_parquet(path: Path, options: ReadOptions) -> pa.Table:
 
 
 def _check_growth(path: Path, metadata: pa.parquet.FileMetaData) -> None:
-    """Refuse a file of which little says much: compressed bytes, or one value for very many rows."""
+    """Refuse a small file of a very large table: by its compressed bytes, or by one value for very many rows."""
     written = sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
     check_decompressed(path, path.stat().st_size, max(written, metadata.num_rows * metadata.num_columns))
 

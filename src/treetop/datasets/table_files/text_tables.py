@@ -20,20 +20,22 @@ from treetop.wording import Note
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 BLOCK = MAX_ROW
+"""Arrow reads a file in such blocks, and refuses a row that does not fit into one."""
 HEAD = 1 << 16
+"""Bytes from which the encoding and the delimiter are guessed."""
 COMMON_DELIMITERS = (",", ";", TAB, "|")
-BYTE_ORDER_MARKS = {
+BYTE_ORDER_MARKS = {  # UTF-32 first: its little-endian mark begins with that of UTF-16
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
 WESTERN = "cp1252"
-"""Latin-1 with letters where that has control characters: what is usually meant by it."""
+"""Latin-1 with letters in place of control characters; most files called Latin-1 are this."""
 
 
 class CountedFile:
-    """A file that knows which share of it was read."""
+    """A file that tracks the share of it that was read."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
@@ -58,15 +60,15 @@ class CountedFile:
         self.closed = True
 
     def readable(self) -> bool:
-        """Say that it can be read."""
+        """Return True: it can be read."""
         return True
 
     def writable(self) -> bool:
-        """Say that it cannot be written."""
+        """Return False: it cannot be written."""
         return False
 
     def seekable(self) -> bool:
-        """Say that it is read from its beginning."""
+        """Return False: it is read from its beginning."""
         return False
 
 
@@ -111,7 +113,10 @@ def content_of(path: Path) -> bytes:
 
 
 def encoding_of(head: bytes) -> str:
-    """Return the encoding that the beginning of a text shows: UTF-16 or UTF-32 by its mark or its zeros, else UTF-8."""
+    """Return the encoding that the beginning of a text suggests: by its mark, UTF-16 also by its zeros, else UTF-8.
+
+    Latin letters in UTF-16 have a zero byte each, always on the same side.
+    """
     for mark, name in BYTE_ORDER_MARKS.items():
         if head.startswith(mark):
             return name
@@ -137,7 +142,10 @@ def decoded_lines(path: Path, encoding: str | None = None) -> list[str]:
 
 
 def is_western(content: bytes) -> bool:
-    """Return whether bytes that are not UTF-8 read as Western letters: none of them is half of something in UTF-8."""
+    """Return whether bytes that are not UTF-8 read as Western letters, without any character of UTF-8 among them.
+
+    A file in which some characters are UTF-8 is damaged or mixed: read as Western, these would become other letters.
+    """
     try:
         content.decode(WESTERN)
     except UnicodeDecodeError:
@@ -146,7 +154,7 @@ def is_western(content: bytes) -> bool:
 
 
 def read_delimited(path: Path, options: ReadOptions, usual: str | None = None) -> tuple[pa.Table, list[Note]]:
-    """Read every column as text: `007` and `null` are items like any other; and say what was guessed."""
+    """Read every column as text, so that `007` and `null` are items like any other; and note what was guessed."""
     head = first_lines(path)
     encoding = options.encoding or encoding_of(head)
     delimiter = options.separator or usual or _delimiter(head.decode(encoding, errors="replace"), options)
@@ -156,7 +164,8 @@ def read_delimited(path: Path, options: ReadOptions, usual: str | None = None) -
         if "straddl" in str(reason):  # Arrow's word for a row that is longer than a block
             raise InvalidInput("row_too_long", source=str(path), most=MAX_ROW) from None
         content = content_of(path)
-        if not isinstance(reason, UnicodeError) and _reads(content, encoding):
+        undecodable = _decode_error(content, encoding)
+        if not isinstance(reason, UnicodeError) and undecodable is None:
             raise _ragged(path, content.decode(encoding), delimiter, str(reason)) from None
     if options.encoding is None and encoding == "utf-8" and is_western(content):
         note = Note("read_as_western", file=path.name, encoding=WESTERN)
@@ -164,30 +173,23 @@ def read_delimited(path: Path, options: ReadOptions, usual: str | None = None) -
             return _table(path, WESTERN, delimiter, options), [note]
         except pa.ArrowInvalid as reason:
             raise _ragged(path, content.decode(WESTERN), delimiter, str(reason)) from None
-    raise _wrong_bytes(path, content, encoding)
+    if undecodable is None:
+        raise InvalidInput("text_in_another_encoding", path=path, encoding=encoding)
+    line = content.count(b"\n", 0, undecodable.start) + 1
+    start = content[undecodable.start]
+    raise InvalidInput("line_in_another_encoding", path=path, line=line, encoding=encoding, start=start)
 
 
-def _reads(content: bytes, encoding: str) -> bool:
+def _decode_error(content: bytes, encoding: str) -> UnicodeDecodeError | None:
     try:
         content.decode(encoding)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _wrong_bytes(path: Path, content: bytes, encoding: str) -> InvalidInput:
-    try:
-        content.decode(encoding)
-    except UnicodeDecodeError as wrong:
-        line = content.count(b"\n", 0, wrong.start) + 1
-        return InvalidInput(
-            "line_in_another_encoding", path=path, line=line, encoding=encoding, start=content[wrong.start]
-        )
-    return InvalidInput("text_in_another_encoding", path=path, encoding=encoding)
+    except UnicodeDecodeError as error:
+        return error
+    return None
 
 
 def _delimiter(head: str, options: ReadOptions) -> str:
-    """Return the delimiter by which the first line names the item's column, or by which it has most columns."""
+    """Return the delimiter with which the first line names the item's column, or gives the most columns."""
     rows = {each: _header(head, each) for each in COMMON_DELIMITERS}
     for delimiter, names in rows.items():
         if (options.item or "item") in names:
@@ -224,13 +226,13 @@ def _table(path: Path, encoding: str, delimiter: str, options: ReadOptions) -> p
     except pa.ArrowInvalid as reason:
         if "Empty CSV file" not in str(reason):
             raise
-        return pa.table([pa.array([], pa.string()) for _ in names], names)  # names alone, and no end of their line
+        return pa.table([pa.array([], pa.string()) for _ in names], names)  # the header alone, without a line end
     _refuse_open_quote(path, encoding, table)
     return table
 
 
 def _refuse_open_quote(path: Path, encoding: str, table: pa.Table) -> None:
-    """Refuse a last value that swallowed all lines after its quote, because no other quote ends it."""
+    """Refuse a last value that contains all lines after its quote because no other quote ends it."""
     last = table.column(table.num_columns - 1)[-1].as_py() if table.num_rows else ""
     written = last.decode(errors="replace") if isinstance(last, bytes) else str(last)
     if "\n" not in written and "\r" not in written:
@@ -240,7 +242,7 @@ def _refuse_open_quote(path: Path, encoding: str, table: pa.Table) -> None:
 
 
 def gathered(batches: Any, schema: pa.Schema, counted: CountedFile, progress: Progress) -> pa.Table:
-    """Read all batches of a file, and say how far it is."""
+    """Read all batches of a file, and report the progress."""
     read = []
     rows = 0
     for batch in batches:
@@ -251,7 +253,7 @@ def gathered(batches: Any, schema: pa.Schema, counted: CountedFile, progress: Pr
 
 
 def _ragged(path: Path, content: str, delimiter: str, reason: str) -> InvalidInput:
-    """Say which row has too many or too few values: it is looked for only now."""
+    """Return an error that names the row with too many or too few values, which Arrow's message does not."""
     lines = csv.reader(StringIO(content.removeprefix("\ufeff"), newline=""), delimiter=delimiter)
     try:
         rows = filter(None, lines)
@@ -268,12 +270,15 @@ def _ragged(path: Path, content: str, delimiter: str, reason: str) -> InvalidInp
                     delimiter=delimiter,
                 )
     except csv.Error:
-        pass  # a value that is too long for this reader: what the other one says must do
+        pass  # a value that is too long for this reader: fall back on Arrow's message
     return InvalidInput("csv_unreadable", path=path, reason=" ".join(reason.split())[:200])
 
 
 def read_json_lines(path: Path, options: ReadOptions) -> pa.Table:
-    """Read texts as they are written, also those that look like a date, and numbers as numbers."""
+    """Read texts as they are written, also those that look like a date, and numbers as numbers.
+
+    Arrow would turn texts that look like dates into dates, unless a schema declares the column as text.
+    """
     head = first_lines(path)
     if (found := options.encoding or encoding_of(head)) not in ("utf-8", "utf8"):
         raise InvalidInput("json_lines_encoding", path=path, found=found)
@@ -307,7 +312,7 @@ def _first_object(path: Path, head: bytes) -> dict[str, Any]:
 
 
 def _first_wrong(path: Path, first: dict[str, Any], reason: str) -> InvalidInput:
-    """Look for the row that does not read, or that has another kind of value than the first."""
+    """Find the row that does not parse, or whose value is of another kind than the first row's."""
     lines = [line for line in content_of(path).splitlines() if line.strip()]
     for row, line in enumerate(lines, start=1):
         try:

@@ -16,13 +16,14 @@ from treetop.extras import needed_for
 from treetop.wording import Note
 
 ROWS_AT_ONCE = 10_000
+"""Rows between two reports of progress."""
 MAX_ROWS = 1 << 20
-"""Of a sheet, in Excel itself."""
+"""Rows of a sheet, as in Excel itself."""
 BLOCK = 1 << 20
 
 
 def read_workbook(path: Path, options: ReadOptions) -> tuple[pa.Table, list[Note]]:
-    """Read every cell as text, and nothing where it is empty; say which sheet was read if there are several."""
+    """Read every cell as text, or None where it is empty; note the sheet that was read if there are several."""
     with needed_for(f"{path}: an Excel file", "excel"):
         openpyxl = import_module("openpyxl")
     try:
@@ -42,14 +43,17 @@ def read_workbook(path: Path, options: ReadOptions) -> tuple[pa.Table, list[Note
 
 
 def _check_parts(path: Path) -> None:
-    """Refuse a workbook that grows too much, or whose XML defines entities: the format allows none."""
+    """Refuse a workbook that grows too much, or whose XML defines entities: the format allows none.
+
+    Entities that name each other expand a few bytes into gigabytes ("billion laughs").
+    """
     with ZipFile(path) as parts:
         check_decompressed(path, path.stat().st_size, sum(part.file_size for part in parts.infolist()))
         for part in parts.infolist():
             with parts.open(part) as stream:
                 end = b""
                 while block := stream.read(BLOCK):
-                    text = end + block.replace(b"\0", b"")  # in UTF-16, too
+                    text = end + block.replace(b"\0", b"")  # which finds the marks in UTF-16 as well
                     if b"<!ENTITY" in text or b"<!DOCTYPE" in text:
                         raise InvalidInput("workbook_with_entities", source=str(path))
                     end = text[-len(b"<!DOCTYPE") :]
@@ -58,7 +62,7 @@ def _check_parts(path: Path) -> None:
 def _first_sheet(path: Path, book: Any, options: ReadOptions) -> tuple[pa.Table, list[Note]]:
     sheet = book.worksheets[0]
     total = max((sheet.max_row or 1) - 1, 1)
-    sheet.reset_dimensions()  # a sheet may claim more cells than it has, and all of them would be made
+    sheet.reset_dimensions()  # a sheet may declare more cells than it has, and openpyxl would create all of them
     rows = sheet.iter_rows(values_only=True)
     names = [_text(name) for name in next(rows, ())]
     while names and names[-1] is None:
