@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.histograms import FOLDER, histogram, missing
 from treetop.datasets.federation import Federation, PartyItems
 from treetop.evaluation.campaigns import DESIGNS, SEEDED, Calendar, CampaignExperiment, CampaignRow
-from treetop.evaluation.evaluate import Given
 from treetop.evaluation.grid import Grid, cells_of
+from treetop.mechanisms.query import Query
 
 DATA, USERS, SEED = "ycm", 1_000_000, 1
 REPEATS = {"canopy": 20, "panorama": 4}
@@ -41,7 +41,7 @@ def thinned(federation: Federation, users: int, seed: int) -> Federation:
 def measure(federation: Federation, mechanism: str, epsilon: float, calendar: Calendar) -> list[CampaignRow]:
     grid = Grid(cells_of([mechanism], epsilons=[epsilon]), REPEATS[mechanism], SEED)
     designs = DESIGNS if mechanism == "canopy" else DESIGNS[1:]
-    return list(CampaignExperiment.of(federation, grid, Given(), calendar, designs).rows())
+    return list(CampaignExperiment.of(federation, grid, Query(), calendar, designs).rows())
 
 
 def shown(row: CampaignRow) -> str:

@@ -16,20 +16,20 @@ from benchmarks.histograms import FOLDER, histogram, missing
 from treetop.errors import InvalidInput
 from treetop.federation.device.ledger import Caps
 from treetop.mechanisms.deployed_groups import group_sizes
-from treetop.mechanisms.strategy import Question
+from treetop.mechanisms.query import Query
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import CentralGuarantee, central_guarantee
 from treetop.query.find import simulated_answer
 from treetop.query.preparation import prepared
 
 DATA = ("rdb", "ycm", "tys", "syn")
-QUESTIONS = {"canopy": Question(mechanism="canopy"), "panorama": Question()}
+QUESTIONS = {"canopy": Query(mechanism="canopy"), "panorama": Query()}
 WANTED = CentralGuarantee(1.0, 1e-8)
 RUNS = 10
 NO_CAP = Fraction(16)
 
 
-def f1(data: str, question: Question, epsilon: float) -> str:
+def f1(data: str, question: Query, epsilon: float) -> str:
     """Return mean and standard error."""
     scores = [simulated_answer(histogram(data), replace(question, epsilon=epsilon), seed=r).truth for r in range(RUNS)]
     found = np.array([score.f1 for score in scores if score is not None])

@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks.histograms import FOLDER, histogram, missing
 from treetop.encoding.item_codecs import ItemCatalogue
 from treetop.mechanisms.panorama.algorithm import Panorama
+from treetop.mechanisms.query import Query
 from treetop.mechanisms.registry import MECHANISMS
-from treetop.mechanisms.strategy import Question
 from treetop.privacy.epsilon import Epsilon
 from treetop.query.find import score
 from treetop.query.preparation import Prepared, prepared
@@ -37,9 +37,9 @@ def ready(data: str, name: str) -> Prepared:
     """Return all that a column's runs take; Panorama is given no list, and hashes words."""
     federation = histogram(data)
     if name == LIMIT:
-        return prepared(federation, Question(1, catalogue=ItemCatalogue(tuple(federation.items))))
+        return prepared(federation, Query(1, catalogue=ItemCatalogue(tuple(federation.items))))
     encoding = None if name == Panorama.name else DATA[data]
-    return prepared(federation, Question(1, mechanism=name, encoding=encoding), SEED)
+    return prepared(federation, Query(1, mechanism=name, encoding=encoding), SEED)
 
 
 def f1_scores(cell: Cell, runs: int) -> tuple[Cell, list[float]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from treetop.datasets.federation import Federation, federation_from_mapping
 from treetop.encoding.item_codecs import ItemCatalogue
-from treetop.mechanisms.strategy import Question
+from treetop.mechanisms.query import Query
 from treetop.query.preparation import prepared
 from treetop.simulation.run import run
 
@@ -58,7 +58,7 @@ def modes() -> Iterator[tuple[str, Callable[[int], str], dict[str, Any], int]]:
 
 
 def cell(popular: np.ndarray, name: Callable[[int], str], asked: dict[str, Any], epsilon: float, runs: int) -> str:
-    taken = prepared(federation(popular, name), Question(K, epsilon, **asked), seed=3)
+    taken = prepared(federation(popular, name), Query(K, epsilon, **asked), seed=3)
     errors, marks = [], []
     for repetition in range(runs):
         found = run(taken.mechanism, taken.parameters, taken.population, seed=SEED, repetition=repetition).ranking

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.histograms import FOLDER, histogram, missing
 from treetop.datasets.federation import Federation
 from treetop.encoding.item_codecs import ItemCatalogue
-from treetop.mechanisms.strategy import PANORAMA, Question
+from treetop.mechanisms.query import PANORAMA, Query
 from treetop.privacy.epsilon import Epsilon
 from treetop.query.find import score
 from treetop.query.preparation import Prepared, prepared
@@ -72,7 +72,7 @@ def known(data: str) -> Federation:
 
 def limit(data: str, runs: int) -> list[Mean]:
     """Count the known catalogue with every user."""
-    everything = prepared(known(data), Question(K, catalogue=ItemCatalogue(tuple(known(data).items))))
+    everything = prepared(known(data), Query(K, catalogue=ItemCatalogue(tuple(known(data).items))))
     return [Mean.of(f1_of(everything, epsilon, repetition) for repetition in range(runs)) for epsilon in EPSILONS]
 
 
@@ -83,14 +83,14 @@ def panorama(data: str, design: str, runs: int) -> list[Mean]:
 
 
 def _of_one_key(data: str, design: str, repetition: int) -> list[float]:
-    asked = Question(K, strategy=PANORAMA, encoding="ids")
+    asked = Query(K, strategy=PANORAMA, encoding="ids")
     if design != IDS:
         listed = set() if design == UNLISTED else set().union(*(known(name).items for name in SETS if name != data))
         if design == HALF:
             listed -= _half_of_the_top(known(data), np.random.default_rng((SEED, repetition)))
         words = ItemCatalogue(tuple(sorted(listed))) if listed else None
         key = {"hash_key": f"run {repetition}"}
-        asked = Question(K, strategy=PANORAMA, word_list=words, text_recovery=True, settings=key)
+        asked = Query(K, strategy=PANORAMA, word_list=words, text_recovery=True, settings=key)
     taken = prepared(known(data), asked)
     return [f1_of(taken, epsilon, repetition) for epsilon in EPSILONS]
 

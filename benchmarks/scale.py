@@ -21,8 +21,9 @@ import numpy as np
 from benchmarks.measuring import Measured, Row
 from benchmarks.process_tree import Taken, WatchedCommand
 from treetop.adapters.http.retrying_connection import RetryingConnection
+from treetop.federation.server.order_json import order_to_json
 from treetop.services.local.folder import FederationFolder, secret_in
-from treetop.services.local.run import ordered_now
+from treetop.services.local.run import order_of
 from treetop.services.server.client import ServerClient
 
 TITLE = "Scale"
@@ -123,7 +124,8 @@ def many_queries() -> Iterator[Row]:
         server = _waited_for(lambda: _server_that_answered(home))
         folder, before = FederationFolder(home), dict(command.peaks.cpu)
         at_work = command.peaks.seconds_of("server")
-        order = ordered_now(folder.options, {party: each.users for party, each in folder.parties.items()})
+        expected = {party: each.users for party, each in folder.parties.items()}
+        order = order_to_json(order_of(folder.options, expected, opens=int(time.time())))
         begin = time.monotonic()
         tasks = [server.order({**order, "name": f"query {number}"}) for number in range(QUERIES)]
         taken = time.monotonic() - begin

@@ -10,8 +10,8 @@ from treetop.datasets.federation import Federation, PartyItems
 from treetop.encoding.item_codecs import HashedText, ItemCatalogue, codec_named
 from treetop.mechanisms.panorama.algorithm import Panorama
 from treetop.mechanisms.panorama.texts import CodeList
+from treetop.mechanisms.query import Query
 from treetop.mechanisms.registry import mechanism_named
-from treetop.mechanisms.strategy import Question
 from treetop.privacy.epsilon import Epsilon
 from treetop.query.preparation import prepared
 from treetop.simulation.population import Population
@@ -115,7 +115,7 @@ def measure() -> list[Row]:
 
 def one_survey(crowd: Population) -> Callable[[], object]:
     listed = ItemCatalogue(tuple(crowd.federation.items[:ITEMS]))
-    survey = prepared(crowd.federation, Question(10, 4.0, catalogue=listed))
+    survey = prepared(crowd.federation, Query(10, 4.0, catalogue=listed))
     return lambda: run(survey.mechanism, survey.parameters, survey.population, seed=1)
 
 

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 from treetop.datasets.federation import Federation, federation_from_mapping
-from treetop.mechanisms.strategy import Question
+from treetop.mechanisms.query import Query
 from treetop.query.find import score
 from treetop.query.preparation import prepared
 from treetop.simulation.run import run
@@ -38,7 +38,7 @@ def invented(users: int, seed: int) -> Federation:
 
 
 def f1(mechanism: str, users: int, epsilon: float, seed: int) -> float:
-    ready = prepared(invented(users, seed), Question(K, epsilon, mechanism), seed)
+    ready = prepared(invented(users, seed), Query(K, epsilon, mechanism), seed)
     outcome = run(ready.mechanism, ready.parameters, ready.population, seed=seed)
     return score(outcome, ready.population, K).f1
 

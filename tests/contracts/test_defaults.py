@@ -4,13 +4,13 @@ from inspect import signature
 from typing import Any
 
 import pytest
+from tests.support.orders import query_order
 from typer.main import get_command
 
 import treetop
 from treetop.cli.commands import assembled
-from treetop.federation.server.planning import QueryOrder
 from treetop.mechanisms.defaults import DEFAULT_BUDGET, DEFAULT_EPSILON, DEFAULT_K
-from treetop.mechanisms.strategy import Question
+from treetop.mechanisms.query import Query
 from treetop.services.local.folder import LocalOptions
 from treetop.services.server.schemas import QuestionWanted
 from treetop.web.question_form import AskedQuestion
@@ -21,7 +21,7 @@ def test_epsilon_is_two_and_k_ten() -> None:
 
 
 def test_python_takes_them() -> None:
-    assert (Question().k, Question().epsilon) == (DEFAULT_K, DEFAULT_EPSILON)
+    assert (Query().k, Query().epsilon, Query().mechanism) == (DEFAULT_K, DEFAULT_BUDGET, None)
     assert signature(treetop.find).parameters["k"].default == DEFAULT_K
     assert signature(treetop.plan).parameters["k"].default == DEFAULT_K
     grid = signature(treetop.evaluate).parameters
@@ -29,8 +29,8 @@ def test_python_takes_them() -> None:
 
 
 def test_services_and_pages_take_them() -> None:
-    for asked in (QueryOrder("fruit", ("north",)), LocalOptions()):
-        assert (asked.k, asked.epsilon, asked.mechanism) == (DEFAULT_K, DEFAULT_BUDGET, None)
+    for asked in (query_order("fruit", ("north",)).query, LocalOptions().asked(None)):
+        assert asked == Query()
     fields = QuestionWanted.model_fields
     assert (fields["k"].default, fields["epsilon"].default) == (DEFAULT_K, DEFAULT_BUDGET)
     assert (AskedQuestion.k, AskedQuestion.epsilon) == (DEFAULT_K, DEFAULT_BUDGET)

@@ -15,8 +15,8 @@ from treetop.federation.documents import canonical_json
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_parameters import mechanism_of, parameters_of
 from treetop.federation.wire.signed_documents import PublishedList, checked
+from treetop.mechanisms.query import Query
 from treetop.mechanisms.registry import MECHANISMS
-from treetop.mechanisms.strategy import Question
 from treetop.query.find import simulated_answer
 from treetop.simulation.run import run
 
@@ -86,7 +86,7 @@ def test_a_server_writes_the_answer_that_find_writes(mechanism: str, mode: str) 
     assert answer.to_json() == content
     assert (answer.users, answer.name, answer.levels) == (6000, content["name"], content["levels"])
     assert str(answer.privacy).startswith("every user answers once; no report is more than e^8")
-    simulated = simulated_answer(as_federation({"a": ["1"] * 50}), Question(1, 8), seed=1).to_json()
+    simulated = simulated_answer(as_federation({"a": ["1"] * 50}), Query(1, 8), seed=1).to_json()
     assert {*simulated} == {*content, "truth"}
 
 

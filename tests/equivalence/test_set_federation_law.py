@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tests.equivalence.test_federation_law import answers_differ, moments_differ
 from tests.statistical.settings import FALSE_ALARM
 from tests.support.federations import FEW, Federation
+from tests.support.orders import query_order
 
 from treetop.datasets.federation import Federation as Data
 from treetop.datasets.federation import party_of_sets
@@ -60,7 +61,7 @@ def data(asked: SetQuestion) -> Data:
 
 
 def order(asked: SetQuestion, more: dict[str, Any]) -> QueryOrder:
-    return QueryOrder("sets", tuple(SETS), **{"epsilon": "3", "k": 3, "least": FEW, "sets": asked, **more})
+    return query_order("sets", tuple(SETS), **{"epsilon": "3", "k": 3, "least": FEW, "sets": asked, **more})
 
 
 def federation_answer(asked: SetQuestion, more: dict[str, Any], seed: int) -> dict[str, Any]:

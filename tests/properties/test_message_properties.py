@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.orders import query_order
 
 from treetop.encoding.bit_strings import code_array
 from treetop.federation.documents import canonical_json
 from treetop.federation.level_reports import LevelReport
-from treetop.federation.server.planning import QueryOrder, planned_task
+from treetop.federation.server.planning import planned_task
 from treetop.federation.task_parameters import parameters_of
 from treetop.mechanisms.canopy import Canopy, CanopyPlan
 from treetop.mechanisms.dialogue import Findings, LevelTrace, Member, Roster
@@ -32,7 +33,7 @@ ROSTER = Roster((Member("a", USERS), Member("b", 99)))
 
 
 def facts(mechanism: str, mode: Any = "rounds", epsilon: str = "1.5", **settings: object) -> PublicFacts[Any]:
-    order = QueryOrder("fruit", ("a", "b"), mechanism=mechanism, mode=mode, epsilon=epsilon, k=3, settings=settings)
+    order = query_order("fruit", ("a", "b"), mechanism=mechanism, mode=mode, epsilon=epsilon, k=3, settings=settings)
     task = planned_task(order)
     levels = dict.fromkeys(range(1, len(task.lengths)), USERS)
     return PublicFacts(parameters_of(task), ROSTER, ROSTER.members[0], task.lengths, task.max_slots, levels)
@@ -127,7 +128,7 @@ def test_the_servers_messages_of_canopy_and_tap_are_read_back(prefixes: list[int
 
 
 def test_level_reports_are_read_back() -> None:
-    task = planned_task(QueryOrder("fruit", ("a", "b"), mechanism="taps"))
+    task = planned_task(query_order("fruit", ("a", "b"), mechanism="taps"))
     trace = LevelTrace(3, 6, 24, 1000, "krr", 6, "3 candidates pruned")
     sent = LevelReport([trace], [Note("names_left_out", least=500)], {Group(2): 7}, 3)
     assert LevelReport.from_json(task, passed_on(sent.to_json()), 1000) == sent

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.support.federations import Federation, FixedSigner, crowd, order
+from tests.support.orders import query_order
 from tests.support.populations import population, zipf
 
 import treetop
@@ -38,7 +39,7 @@ TOLD = "lists of at most 4,194,304 candidates are counted, found up to 4,294,967
 @BOTH
 def test_lists_that_nobody_can_count_are_refused_when_ordered(mode: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=TOLD):
-        planned_task(QueryOrder("drinks", ("north",), mechanism="canopy", mode=mode, settings=UNSERVABLE))  # type: ignore[arg-type]
+        planned_task(query_order("drinks", ("north",), mechanism="canopy", mode=mode, settings=UNSERVABLE))
     with pytest.raises(InvalidInput, match=TOLD):
         opened_folder(tmp_path / "up", {"mechanism": "canopy", "mode": mode, "settings": UNSERVABLE, "users": 1000})
     assert not (tmp_path / "up").exists()
@@ -64,7 +65,7 @@ def test_a_simulation_refuses_them_before_anybody_is_asked() -> None:
 )
 def test_other_queries_that_cannot_be_served_are_refused(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        planned_task(QueryOrder(**{"name": "fruit", "parties": ("a", "b"), "encoding": "ids", **changed}))
+        planned_task(query_order(**{"name": "fruit", "parties": ("a", "b"), "encoding": "ids", **changed}))
 
 
 def test_the_bounds_are_those_of_the_services() -> None:
@@ -170,7 +171,7 @@ def test_whatever_is_accepted_can_be_told(ordered: QueryOrder) -> None:
 )  # fmt: skip
 def test_of_an_ordinary_query_a_server_takes_no_replies_of_256_mib(changed: dict[str, Any], most: int) -> None:
     """Eight of them are in memory together, and a party can send what it likes."""
-    task = planned_task(QueryOrder(**{"name": "fruit", "parties": ("a", "b"), **changed}))
+    task = planned_task(query_order(**{"name": "fruit", "parties": ("a", "b"), **changed}))
     assert MAX_MESSAGE_BYTES < longest_reply(task) < most
 
 

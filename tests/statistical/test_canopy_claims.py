@@ -20,7 +20,7 @@ from treetop.encoding.item_codecs import ItemCatalogue
 from treetop.mechanisms.canopy import Canopy, CanopyParameters
 from treetop.mechanisms.parameters import P
 from treetop.mechanisms.protocol import Mechanism
-from treetop.mechanisms.strategy import Question
+from treetop.mechanisms.query import Query
 from treetop.oracles.registry import oracle_named
 from treetop.privacy.epsilon import Epsilon
 from treetop.query.preparation import prepared
@@ -72,7 +72,7 @@ def test_error_bars_of_canopy(epsilon: float) -> None:
 def test_error_bars_of_the_catalogue(epsilon: float) -> None:
     crowd = crowded()
     listed = ItemCatalogue(tuple(crowd.federation.items))
-    ready = prepared(crowd.federation, Question(ITEMS, epsilon, catalogue=listed))
+    ready = prepared(crowd.federation, Query(ITEMS, epsilon, catalogue=listed))
     errors = deviations(ready.mechanism, ready.parameters, ready.population, seed=2)
     assert right(errors)
     assert not right(errors / 0.8)
@@ -121,7 +121,7 @@ RUNS = 1500
 
 def catalogue_answers(oracle: str, simulator: str, epsilon: float = 1.5) -> tuple[Any, Any]:
     held = {"a": {"x": 150, "y": 90, "z": 60, "other": 70}, "b": {"y": 120, "z": 80}, "c": {"z": 60, "none": 40}}
-    asked = Question(2, epsilon, oracle=oracle, catalogue=ItemCatalogue(("x", "y", "z", "w")))
+    asked = Query(2, epsilon, oracle=oracle, catalogue=ItemCatalogue(("x", "y", "z", "w")))
     ready = prepared(federation_from_mapping(held), asked)
     mechanism, parameters, crowd = ready.mechanism, ready.parameters, ready.population
     seed = 1 if simulator == "exact" else 2

@@ -20,7 +20,7 @@ from treetop.datasets.federation import federation_from_mapping
 from treetop.encoding.bit_strings import Codes
 from treetop.encoding.item_codecs import ItemCatalogue
 from treetop.mechanisms.dialogue import CollectNames, Member, NameReports, Roster
-from treetop.mechanisms.strategy import Question
+from treetop.mechanisms.query import Query
 from treetop.metrics.answer_quality import fakes_needed
 from treetop.query.preparation import Prepared, prepared
 from treetop.simulation.run import PartyRun, drive
@@ -71,7 +71,7 @@ def _question() -> Prepared:
         for name, users in SIZES.items()
     }
     known = ItemCatalogue((*(f"item {place}" for place in range(ITEMS)), TARGET))
-    return prepared(federation_from_mapping(parties), Question(K, EPSILON, catalogue=known))
+    return prepared(federation_from_mapping(parties), Query(K, EPSILON, catalogue=known))
 
 
 def _attacked(taken: Prepared, fakes: dict[str, int], target: int, seed: int) -> GlobalRanking:

@@ -16,7 +16,7 @@ import pytest
 
 from treetop.datasets.federation import Federation, federation_from_mapping
 from treetop.encoding.item_codecs import ItemCatalogue
-from treetop.mechanisms.strategy import Question
+from treetop.mechanisms.query import Query
 from treetop.planning.plan import PlanRow, plan
 from treetop.query.preparation import Prepared, prepared
 from treetop.simulation.run import run
@@ -73,7 +73,7 @@ def _check_catalogue(size: int, epsilon: float, users: int, parties: int) -> Non
 
     def chance(frequency: float) -> tuple[float, float]:
         federation = _last_of_k(sizes, k, frequency, evenly=users != 60_000)
-        return _chance(prepared(federation, Question(k, epsilon, catalogue=_catalogue(size))), "item 0", runs)
+        return _chance(prepared(federation, Query(k, epsilon, catalogue=_catalogue(size))), "item 0", runs)
 
     assert chance(row.found * FACTOR)[0] >= ENOUGH
     assert chance(row.found / FACTOR)[0] <= TOO_MANY
@@ -118,7 +118,7 @@ def _above_a_background(frequency: float) -> Federation:
 
 def _share_found(row: PlanRow, asked: dict[str, Any], runs: int) -> float:
     assert row.found is not None
-    taken = prepared(_above_a_background(row.found), Question(10, 3.0, **asked))
+    taken = prepared(_above_a_background(row.found), Query(10, 3.0, **asked))
     return _chance(taken, "200000000000001", runs)[0]
 
 
@@ -146,7 +146,7 @@ def _check_names(place: int, asked: dict[str, Any], epsilon: float, sizes: list[
     found = {}
     for factor in (FACTOR, 1 / FACTOR / 1.1):
         federation = _named(row.found * factor, sizes, ids=place == IDS)
-        taken = prepared(federation, Question(10, epsilon, **asked), seed=3)
+        taken = prepared(federation, Query(10, epsilon, **asked), seed=3)
         found[factor > 1] = _read(taken, "77" if place == IDS else "word 77", runs)
     assert found[True] >= ENOUGH_NAMED
     assert found[False] <= TOO_MANY

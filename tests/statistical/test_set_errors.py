@@ -13,7 +13,7 @@ from tests.equivalence.test_set_federation_law import IDS, ONE, SEVERAL, federat
 from treetop.datasets.federation import Federation, PartyItems, party_of_sets
 from treetop.datasets.user_sets import UserSets
 from treetop.encoding.item_codecs import ItemCatalogue
-from treetop.mechanisms.strategy import Question
+from treetop.mechanisms.query import Query
 from treetop.oracles.registry import set_oracle
 from treetop.oracles.set_reports import SetQuestion
 from treetop.privacy.epsilon import Epsilon
@@ -33,7 +33,7 @@ def _party(name: str, users: int, random: np.random.Generator) -> PartyItems:
 def test_standard_errors_have_the_choice_of_items() -> None:
     random = np.random.default_rng(1)
     federation = Federation("sets", ITEMS, (_party("a", 1000, random), _party("b", 500, random)))
-    question = Question(len(ITEMS), 4.0, catalogue=ItemCatalogue(tuple(ITEMS)))
+    question = Query(len(ITEMS), 4.0, catalogue=ItemCatalogue(tuple(ITEMS)))
     taken = prepared(*asked_of_sets(federation, question, items_per_user=1, reading="shares", seed=1))
     shares = dict(zip(taken.population.truth.codes.tolist(), taken.population.truth.users.tolist(), strict=True))
     squares = []
@@ -43,8 +43,10 @@ def test_standard_errors_have_the_choice_of_items() -> None:
         assert len(ranking) == len(ITEMS)
         errors = ranking.counts - [shares[code] for code in ranking.prefixes.tolist()]
         squares.extend(errors**2 / ranking.variances)
-        by_party = sum(np.array([named[code][1] ** 2 for code in ranking.prefixes.tolist()])
-                       for named in (party.by_prefix for party in found.estimates.values()))  # fmt: skip
+        by_party = sum(
+            np.array([named[code][1] ** 2 for code in ranking.prefixes.tolist()])
+            for named in (party.by_prefix for party in found.estimates.values())
+        )
         assert by_party == pytest.approx(ranking.variances)
     assert 0.80 < np.mean(squares) < 1.10
 

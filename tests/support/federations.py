@@ -9,6 +9,7 @@ import numpy as np
 from tests.support.clocks import HandClock
 from tests.support.fixed_entropy import FixedEntropy
 from tests.support.journals import ScriptedJournal
+from tests.support.orders import query_order
 
 from treetop.adapters.memory.ports import MemoryChannel
 from treetop.adapters.memory.report_collection import MemoryReportCollection
@@ -116,7 +117,7 @@ def order(mechanism: str, mode: str, parties: Sequence[str], **more: Any) -> Que
     own = {"canopy": {"step_bits": 4}, "panorama": {}}.get(mechanism, {"levels": 4})
     settings = {"bits": 8, **own, **more.pop("settings", {})}
     wanted = {"epsilon": "8", "k": 3, "encoding": "ids", "least": FEW, **more}
-    return QueryOrder("fruit", tuple(parties), mechanism=mechanism, mode=mode, settings=settings, **wanted)  # type: ignore[arg-type]
+    return query_order("fruit", tuple(parties), mechanism=mechanism, mode=mode, settings=settings, **wanted)
 
 
 Holders = Mapping[str, Mapping[str, int]]
@@ -125,7 +126,7 @@ Holders = Mapping[str, Mapping[str, int]]
 def naming(holders: Holders, seed: int = 1, **more: Any) -> Federation:
     """A federation whose devices report names: who holds which item, and what is known of the items."""
     wanted = {"settings": {"bits": 10, "text_chunks": 2}, "epsilon": "4", "k": 3, "least": FEW, **more}
-    asked = QueryOrder("fruit", tuple(holders), **wanted)
+    asked = query_order("fruit", tuple(holders), **wanted)
     codec = codec_of(planned_task(asked), asked.listed.items if asked.listed else ())
     codes = {
         name: np.repeat(np.array(device_codes(codec, list(held)), dtype=object), list(held.values())).tolist()

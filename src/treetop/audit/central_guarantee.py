@@ -43,6 +43,7 @@ from treetop.federation.service_ports import Collected, Counting
 from treetop.federation.task import DeviceTask, LeastReports, WeightedGroup
 from treetop.federation.wire.signed_documents import Beacon, PublishedList, unverified_content
 from treetop.federation.wire.uploads import SERIAL_BYTES, TicketKey
+from treetop.mechanisms.query import Query
 from treetop.oracles.frequency_oracle import Tally
 from treetop.oracles.protocol import DeviceFace, Oracle
 from treetop.privacy.budget import Budget, exponential_bounds
@@ -154,17 +155,8 @@ class HostileServer:
     def task(self) -> DeviceTask:
         """Return a task with a group that almost nobody is in."""
         step = {"step_bits": 2} if self.mechanism == "canopy" else {"levels": LEVELS}
-        order = QueryOrder(
-            "fruit",
-            (PARTY,),
-            mechanism=self.mechanism,
-            mode="rounds",
-            oracle="krr",
-            settings={"bits": BITS, **step},
-            epsilon="1",
-            k=1,
-            encoding="ids",
-        )
+        query = Query(1, "1", self.mechanism, "krr", "ids", settings={"bits": BITS, **step})
+        order = QueryOrder("fruit", (PARTY,), query, mode="rounds")
         others = [WeightedGroup(Group(level), RARE // 4) for level in range(2, LEVELS + 1)]
         groups = (WeightedGroup(Group(1), 1), *others)
         return replace(planned_task(order), groups=groups, least=LeastReports(self.least, self.least))

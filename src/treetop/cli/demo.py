@@ -15,8 +15,8 @@ from treetop.datasets.synthetic import synthetic
 from treetop.evaluation.evaluate import MEANINGS, Evaluation, Experiment
 from treetop.evaluation.grid import cells_of
 from treetop.mechanisms.defaults import DEFAULT_EPSILON, DEFAULT_K
+from treetop.mechanisms.query import Query
 from treetop.mechanisms.registry import OWN
-from treetop.mechanisms.strategy import Question
 from treetop.oracles.registry import AUTO
 from treetop.public_text import visible
 from treetop.query.find import simulated_answer
@@ -41,8 +41,8 @@ def demo(
     population = experiment.populations[0]
     seed = experiment.grid.seed
     population.check_k(k)
-    questions = [Question(k, epsilon, name, oracle) for name in OWN]
-    answers = [simulated_answer(population.federation, question, seed=seed) for question in questions]
+    queries = [Query(k, epsilon, name, oracle) for name in OWN]
+    answers = [simulated_answer(population.federation, query, seed=seed) for query in queries]
     with progress_bar("runs", experiment.grid.runs) as bar:
         task = bar.task_ids[0]
         evaluation = experiment.evaluation(dict(experiment.rows(workers, lambda done: bar.advance(task, done))))

@@ -32,9 +32,10 @@ from treetop.datasets.item_lists import load_catalogue, word_list_of
 from treetop.datasets.loading import federation_named
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.evaluation.campaigns import SEEDABLE, WEEKS, Calendar, CampaignEvaluation, CampaignExperiment, CampaignRow
-from treetop.evaluation.evaluate import MEANINGS, Evaluation, Experiment, Given, Row, default_mechanisms
+from treetop.evaluation.evaluate import MEANINGS, Evaluation, Experiment, Row, default_mechanisms
 from treetop.evaluation.grid import VARIANTS, Grid, cells_of
 from treetop.mechanisms.defaults import DEFAULT_BUDGET, DEFAULT_K
+from treetop.mechanisms.query import Query
 from treetop.mechanisms.registry import MECHANISMS
 from treetop.oracles.registry import AUTO, oracle_names
 from treetop.query.find import checked_seed
@@ -124,13 +125,13 @@ def evaluate(
         chosen,
     )
     with waiting("preparing"):
-        given = Given(
-            encoding,
-            None if catalogue is None else load_catalogue(catalogue),
-            word_list_of(word_list, word_list_order),
-            text_recovery,
-            () if normalise is None else normalise,
-            chosen,
+        given = Query(
+            encoding=encoding,
+            catalogue=None if catalogue is None else load_catalogue(catalogue),
+            word_list=word_list_of(word_list, word_list_order),
+            text_recovery=text_recovery,
+            normalise=() if normalise is None else normalise,
+            settings=chosen,
         )
         if campaign:
             calendar = Calendar(weeks, weeks if cycle is None else cycle, drift)

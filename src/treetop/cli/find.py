@@ -32,7 +32,7 @@ from treetop.datasets.item_lists import load_catalogue, word_list_of
 from treetop.datasets.loading import federation_named
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.mechanisms.defaults import DEFAULT_EPSILON, DEFAULT_K
-from treetop.mechanisms.strategy import Question
+from treetop.mechanisms.query import Query
 from treetop.oracles.registry import AUTO
 from treetop.privacy.shuffling import asked_guarantee
 from treetop.query.find import simulated_answer
@@ -72,26 +72,21 @@ def find(
     with reading_bar() as progress:
         federation = federation_named(files, replace(read, progress=progress))
     with waiting("running"):
-        question = Question(
+        query = Query(
             k,
             DEFAULT_EPSILON if epsilon is None else epsilon,
             mechanism,
             oracle,
             encoding,
-            strategy,
+            strategy=strategy,
             catalogue=None if catalogue is None else load_catalogue(catalogue),
             word_list=word_list_of(word_list, word_list_order),
             text_recovery=text_recovery,
             normalise=() if normalise is None else normalise,
             settings=chosen,
+            central=central,
         )
         answer = simulated_answer(
-            federation,
-            question,
-            seed=seed,
-            simulator=simulator,
-            items_per_user=items_per_user,
-            reading=reading,
-            central=central,
+            federation, query, seed=seed, simulator=simulator, items_per_user=items_per_user, reading=reading
         )
     present(answer, json, target)

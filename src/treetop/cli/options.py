@@ -10,14 +10,11 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from treetop.datasets.item_lists import NO_ORDER, ORDERS
-from treetop.encoding.item_codecs import CODECS
-from treetop.encoding.normalisation import STEPS
 from treetop.errors import InvalidInput
 from treetop.mechanisms.defaults import DEFAULT_BUDGET
-from treetop.mechanisms.registry import MECHANISMS, SETTINGS
-from treetop.mechanisms.strategy import STRATEGIES
-from treetop.oracles.registry import oracle_names
-from treetop.oracles.set_reports import DEFAULT_ITEMS, HOLDERS, MAX_ITEMS, READINGS
+from treetop.mechanisms.query import FIELDS
+from treetop.mechanisms.registry import SETTINGS
+from treetop.oracles.set_reports import DEFAULT_ITEMS
 from treetop.privacy.shuffling import TRUSTED
 from treetop.query.sets import AUTO_ITEMS
 from treetop.simulation.run import SIMULATORS
@@ -37,42 +34,35 @@ def completing(names: Sequence[str]) -> Callable[[str], list[str]]:
     return complete
 
 
+def of_query(
+    name: str, *more: str, flag: str = "", metavar: str | None = None, unset: str = "", ranged: bool = False
+) -> Any:
+    """Return the option of a field of a query: its name, help and names to complete are those of `Query`."""
+    about = FIELDS[name]
+    shown = unset or about.unset
+    limits: dict[str, Any] = {"min": about.least, "max": about.most} if ranged else {}
+    return typer.Option(
+        flag or f"--{name.replace('_', '-')}",
+        metavar=metavar,
+        help=" ".join((about.line, *more)),
+        show_default=shown or about.default is not None,
+        autocompletion=completing(about.names()) if about.names() else None,
+        **limits,
+    )
+
+
 ItemsPerUser = Annotated[
     str | None,
-    typer.Option(
-        "--items-per-user",
-        metavar="M",
-        help=f"Users with many items: how many of hers a user's one report speaks of, at most. From 1 to {MAX_ITEMS}, "
-        f"or {AUTO_ITEMS}: some users report only how many they hold.",
-        show_default=str(DEFAULT_ITEMS),
-    ),
+    of_query("items_per_user", f"Or {AUTO_ITEMS}: some users report only how many they hold.", metavar="M"),
 ]
 ItemsAtMost = Annotated[
     int | None,
-    typer.Option(
-        "--items-per-user",
-        metavar="M",
-        min=1,
-        max=MAX_ITEMS,
-        help="Devices hold sets: how many items a device's one report speaks of, at most.",
-        show_default=f"{DEFAULT_ITEMS} where sets are asked about",
-    ),
+    of_query("items_per_user", metavar="M", unset=f"{DEFAULT_ITEMS} where sets are asked about", ranged=True),
 ]
-Reading = Annotated[
-    str | None,
-    typer.Option(
-        "--reading",
-        help=f"Users with many items: what a count is, {', '.join(READINGS)}.",
-        show_default=HOLDERS,
-        autocompletion=completing(READINGS),
-    ),
-]
-K = Annotated[int, typer.Option("--k", help="How many items to look for.")]
-EpsilonOption = Annotated[float, typer.Option("--epsilon", help="Privacy budget of every user's one report.")]
-MaybeEpsilon = Annotated[
-    float | None,
-    typer.Option("--epsilon", help="Privacy budget of every user's one report.", show_default=DEFAULT_BUDGET),
-]
+Reading = Annotated[str | None, of_query("reading")]
+K = Annotated[int, of_query("k")]
+EpsilonOption = Annotated[float, of_query("epsilon")]
+MaybeEpsilon = Annotated[float | None, of_query("epsilon", unset=DEFAULT_BUDGET)]
 Trust = Annotated[
     str | None,
     typer.Option(
@@ -94,51 +84,19 @@ CentralEpsilon = Annotated[
 Delta = Annotated[
     float | None, typer.Option("--delta", help="Of the central guarantee, at most 1 / users.", show_default="1e-8")
 ]
-Oracle = Annotated[
-    str,
-    typer.Option(
-        "--oracle",
-        help=f"Frequency oracle: {', '.join(oracle_names())}.",
-        autocompletion=completing(oracle_names()),
-    ),
-]
-MaybeMechanism = Annotated[
-    str | None,
-    typer.Option(
-        "--mechanism",
-        help=f"Mechanism: {', '.join(MECHANISMS)}.",
-        show_default="panorama, or canopy where a trie is searched",
-        autocompletion=completing(list(MECHANISMS)),
-    ),
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option(
-        "--encoding",
-        help=f"How items become bits: {', '.join(CODECS)}.",
-        show_default="what suits the data",
-        autocompletion=completing(list(CODECS)),
-    ),
-]
+Oracle = Annotated[str, of_query("oracle")]
+MaybeMechanism = Annotated[str | None, of_query("mechanism")]
+Encoding = Annotated[str | None, of_query("encoding")]
 CatalogueFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--catalogue",
-        metavar="FILE",
-        help="The items are known: one per line (.txt), or the column item of a table. Nothing else is "
-        "counted but how many users hold none of them.",
-        show_default=False,
-    ),
+    Path | None, of_query("catalogue", "One per line (.txt), or the column item of a table.", metavar="FILE")
 ]
 WordList = Annotated[
     str | None,
-    typer.Option(
-        "--word-list",
+    of_query(
+        "word_list",
+        "One per line (.txt), or the column word or item of a table, ranked by its column frequency, users or count; "
+        "or wordfreq:en (wordfreq:en:50000), a public list.",
         metavar="FILE",
-        help="Names are hashed, and read back from this list: one per line (.txt), or the column word or item of a "
-        "table, ranked by its column frequency, users or count; or wordfreq:en (wordfreq:en:50000), a public "
-        "list.",
-        show_default=False,
     ),
 ]
 WordListOrder = Annotated[
@@ -152,40 +110,16 @@ WordListOrder = Annotated[
         autocompletion=completing(ORDERS),
     ),
 ]
-Normalise = Annotated[
-    str | None,
-    typer.Option(
-        "--normalise",
-        metavar="STEPS",
-        help=f"Steps that items and lists are put through first, separated by commas: {', '.join(STEPS)}.",
-        show_default="items as they are",
-        autocompletion=completing(STEPS),
-    ),
-]
-TextRecovery = Annotated[
-    bool | None,
-    typer.Option(
-        "--text-recovery/--no-text-recovery",
-        help="Names are hashed, and some users report a part of their text, so that unlisted names can be read.",
-        show_default="on where names are hashed",
-    ),
-]
-Strategy = Annotated[
-    str | None,
-    typer.Option(
-        "--strategy",
-        help=f"How items are found: {', '.join(STRATEGIES)}. The last two are Panorama, told what to count.",
-        show_default="what suits the files and options",
-        autocompletion=completing(STRATEGIES),
-    ),
-]
+Normalise = Annotated[str | None, of_query("normalise", metavar="STEPS")]
+TextRecovery = Annotated[bool | None, of_query("text_recovery", flag="--text-recovery/--no-text-recovery")]
+Strategy = Annotated[str | None, of_query("strategy")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Same seed, same answer.", show_default="drawn and printed")]
 Set = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help=f"A parameter or reading of the paper, again for each: {', '.join(SETTINGS)}.",
+        help=FIELDS["settings"].line,
         show_default=False,
         autocompletion=completing([f"{name}=" for name in SETTINGS]),
     ),

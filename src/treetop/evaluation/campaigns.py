@@ -21,12 +21,12 @@ from treetop.datasets.federation import Federation
 from treetop.datasets.loading import as_federation
 from treetop.encoding.normalisation import steps_named
 from treetop.errors import InvalidInput
-from treetop.evaluation.evaluate import Given, mean, standard_error
+from treetop.evaluation.evaluate import cell_query, mean, standard_error
 from treetop.evaluation.grid import Cell, Grid, Progress, finished_jobs
 from treetop.mechanisms.canopy import Canopy
 from treetop.mechanisms.earlier_weeks import EarlierWeeks
 from treetop.mechanisms.panorama.algorithm import Panorama
-from treetop.mechanisms.strategy import Question
+from treetop.mechanisms.query import Query
 from treetop.query.find import score
 from treetop.query.preparation import Populations, prepared
 from treetop.simulation.run import run
@@ -74,7 +74,7 @@ class CampaignRun:
 
 def run_campaign(
     federation: Federation,
-    question: Question,
+    query: Query,
     calendar: Calendar,
     designs: Sequence[str],
     *,
@@ -92,10 +92,10 @@ def run_campaign(
 
     populations = Populations()
     key = drawn_seed(KEY_STREAM)
-    first = prepared(federation, question, key, populations)
+    first = prepared(federation, query, key, populations)
     # Settled once, so that no later week chooses an encoding by looking at all items.
-    question = replace(question, encoding=first.strategy.settled_encoding)
-    weeks = weekly_places(federation, drift=calendar.drift, k=question.k, randomness=generator(DRIFT_STREAM))
+    query = replace(query, encoding=first.strategy.settled_encoding)
+    weeks = weekly_places(federation, drift=calendar.drift, k=query.k, randomness=generator(DRIFT_STREAM))
     earlier = EarlierWeeks()
     f1: dict[str, list[float]] = {design: [] for design in designs}
     seconds = dict.fromkeys(designs, 0.0)
@@ -105,9 +105,9 @@ def run_campaign(
         whole = first.population.among(moved(federation, places))
         answering = first.population.among(moved(slots[slot], places))
         for design in designs:
-            asked = earlier.asking(question) if design == SEEDED else question
+            asked = earlier.asking(query) if design == SEEDED else query
             if design == EVERYBODY:
-                asked = replace(question, epsilon=float(question.epsilon) / calendar.cycle)
+                asked = replace(query, epsilon=float(query.epsilon) / calendar.cycle)
             ready = prepared(federation, asked, key, populations)
             outcome = run(
                 ready.mechanism,
@@ -119,7 +119,7 @@ def run_campaign(
             if design == SEEDED:
                 earlier = earlier.followed_by(outcome.ranking)
             # The truth is that of all users in this week, also where only one slot of them answered.
-            f1[design].append(score(outcome, whole, question.k).f1)
+            f1[design].append(score(outcome, whole, query.k).f1)
             seconds[design] += outcome.seconds
     return CampaignRun(f1, seconds)
 
@@ -156,14 +156,14 @@ class CampaignExperiment:
     """Cells of a grid over the weeks of drifting data, ready to run."""
 
     federation: Federation
-    questions: tuple[Question, ...]
+    queries: tuple[Query, ...]
     grid: Grid
     calendar: Calendar
     designs: tuple[str, ...]
 
     @classmethod
     def of(
-        cls, data: Any, grid: Grid, given: Given, calendar: Calendar, designs: Sequence[str] = DESIGNS
+        cls, data: Any, grid: Grid, given: Query, calendar: Calendar, designs: Sequence[str] = DESIGNS
     ) -> "CampaignExperiment":
         """Check the request, and normalise items and lists once, before anything drifts."""
         federation = as_federation(data)
@@ -178,15 +178,15 @@ class CampaignExperiment:
             if SEEDED in designs and cell.mechanism.name not in SEEDABLE:
                 raise InvalidInput("campaign_mechanism", seedable=" or ".join(SEEDABLE), name=cell.mechanism.name)
         others = tuple(cell.mechanism for cell in grid.cells)
-        questions = tuple(given.question(cell, federation, others) for cell in grid.cells)
-        return cls(federation, questions, grid, calendar, tuple(designs))
+        queries = tuple(cell_query(given, cell, federation, others) for cell in grid.cells)
+        return cls(federation, queries, grid, calendar, tuple(designs))
 
     def run_one(self, job: tuple[int, int]) -> CampaignRun:
         """Run one repetition of one cell."""
         index, repetition = job
         return run_campaign(
             self.federation,
-            self.questions[index],
+            self.queries[index],
             self.calendar,
             self.designs,
             seed=self.grid.seed,

@@ -5,7 +5,7 @@ runs them, and an `Evaluation` holds rows of means with standard errors.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from math import sqrt
 from pathlib import Path
@@ -25,8 +25,9 @@ from treetop.extras import needed_for
 from treetop.mechanisms.defaults import DEFAULT_EPSILON, DEFAULT_K
 from treetop.mechanisms.panorama.parameters import MAX_CODE_BITS
 from treetop.mechanisms.protocol import Mechanism
+from treetop.mechanisms.query import Query
 from treetop.mechanisms.registry import MECHANISMS
-from treetop.mechanisms.strategy import Question, check_takes_sets
+from treetop.mechanisms.strategy import check_takes_sets
 from treetop.oracles.registry import AUTO
 from treetop.query.find import Score, checked_seed, warn_of
 from treetop.query.preparation import Populations, Prepared, prepared
@@ -145,52 +146,44 @@ class Evaluation:
         return f"Evaluation({len(self.rows)} rows, seed {self.seed}{found})"
 
 
-@dataclass(frozen=True)
-class Given:
-    """What all cells are given besides mechanism, oracle, epsilon and k; lists and texts are for Panorama alone."""
+def cell_query(given: Query, cell: Cell, federation: Federation, others: tuple[Mechanism[Any], ...]) -> Query:
+    """Return what a cell asks: what all cells are given, with its own mechanism, oracle, epsilon and k.
 
-    encoding: str | ItemCodec | None = None
-    catalogue: ItemCatalogue | None = None
-    word_list: ItemCatalogue | None = None
-    text_recovery: bool | None = None
-    normalise: str | Sequence[str] = ()
-    settings: Mapping[str, object] = field(default_factory=dict)
-
-    def question(self, cell: Cell, federation: Federation, others: tuple[Mechanism[Any], ...]) -> Question:
-        """Return the question of a cell; a variant of Panorama overrides the lists that were given."""
-        parameters = cell.parameters
-        asked = Question(
-            parameters.k,
-            float(parameters.epsilon),
-            cell.mechanism,
-            parameters.oracle,
-            self.encoding,
-            normalise=self.normalise,
-            settings={**parameters.changed(), **self.settings},
-            others=others,
-        )
-        if not cell.mechanism.reports_names:
-            return asked
-        named = replace(
-            asked,
-            mechanism=cell.mechanism.name,
-            encoding=self.encoding if self.encoding == Hashed.name else None,
-            # A trie searches codes that are longer than Panorama can count: their length is none of its settings.
-            settings={
-                name: value
-                for name, value in asked.settings.items()
-                if name != "bits" or cell.parameters.bits <= MAX_CODE_BITS
-            },
-        )
-        if cell.variant == KNOWN or (self.catalogue is not None and not cell.variant):
-            everything = ItemCatalogue(tuple(federation.items), source="all items of the data")
-            return replace(named, catalogue=self.catalogue or everything, encoding=None)
-        if cell.variant == SPELT:
-            return replace(named, text_recovery=True)
-        if cell.variant == LISTED and self.word_list is None:
-            raise InvalidInput("variant_needs_word_list")
-        texts = False if cell.variant == LISTED else self.text_recovery
-        return replace(named, word_list=self.word_list, text_recovery=texts)
+    Lists and texts are for Panorama alone, and a variant of it overrides those that were given.
+    """
+    parameters = cell.parameters
+    asked = Query(
+        parameters.k,
+        float(parameters.epsilon),
+        cell.mechanism,
+        parameters.oracle,
+        given.encoding,
+        normalise=given.normalise,
+        settings={**parameters.changed(), **given.settings},
+        others=others,
+    )
+    if not cell.mechanism.reports_names:
+        return asked
+    named = replace(
+        asked,
+        mechanism=cell.mechanism.name,
+        encoding=given.encoding if given.encoding == Hashed.name else None,
+        # A trie searches codes that are longer than Panorama can count: their length is none of its settings.
+        settings={
+            name: value
+            for name, value in asked.settings.items()
+            if name != "bits" or cell.parameters.bits <= MAX_CODE_BITS
+        },
+    )
+    if cell.variant == KNOWN or (given.catalogue is not None and not cell.variant):
+        everything = ItemCatalogue(tuple(federation.items), source="all items of the data")
+        return replace(named, catalogue=given.catalogue or everything, encoding=None)
+    if cell.variant == SPELT:
+        return replace(named, text_recovery=True)
+    if cell.variant == LISTED and given.word_list is None:
+        raise InvalidInput("variant_needs_word_list")
+    texts = False if cell.variant == LISTED else given.text_recovery
+    return replace(named, word_list=given.word_list, text_recovery=texts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +199,7 @@ class Experiment:
         cls,
         data: Any,
         cells: tuple[Cell, ...],
-        given: Given = Given(),  # noqa: B008  frozen
+        given: Query = Query(),  # noqa: B008  frozen
         *,
         repeats: int,
         seed: int | None,
@@ -226,7 +219,7 @@ class Experiment:
         ready: dict[tuple[str, int], Prepared] = {}
         for cell in cells:
             if (what := _named_alike(cell)) not in ready:
-                ready[what] = prepared(federation, given.question(cell, federation, others), grid.seed, encoded)
+                ready[what] = prepared(federation, cell_query(given, cell, federation, others), grid.seed, encoded)
         fitted = tuple(_fitted(cell, ready[_named_alike(cell)]) for cell in cells)
         notes = (*_unasked(cells), *(note for each in ready.values() for note in each.notes))
         populations = tuple(ready[_named_alike(cell)].population for cell in cells)
@@ -336,7 +329,14 @@ def evaluate(
     cells = cells_of(_listed(chosen), _listed(oracles), _listed(epsilons), _listed(ks), settings, encoding=encoding)
     known = catalogue_of(catalogue)
     words = word_list_of(word_list, word_list_order)
-    given = Given(encoding, known, words, text_recovery, normalise, settings)
+    given = Query(
+        encoding=encoding,
+        catalogue=known,
+        word_list=words,
+        text_recovery=text_recovery,
+        normalise=normalise,
+        settings=settings,
+    )
     experiment = Experiment.of(federation, cells, given, repeats=repeats, seed=seed, simulator=simulator)
     warn_of(experiment.notes)
     return experiment.evaluation(dict(experiment.rows(workers, progress, dask)))

@@ -1,4 +1,4 @@
-"""What the answers of earlier weeks give to the question of the next: public, and part of its list or its settings.
+"""What the answers of earlier weeks give to the query of the next: public, and part of its list or its settings.
 
 A name that was found is counted again. Where names are hashes under a key of the week, their texts join the list that
 names are read from. Where codes stay the same, they are seeds of the mechanism.
@@ -7,7 +7,7 @@ names are read from. Where codes stay the same, they are seeds of the mechanism.
 from dataclasses import dataclass, replace
 
 from treetop.encoding.item_codecs import ItemCatalogue
-from treetop.mechanisms.strategy import Question
+from treetop.mechanisms.query import Query
 from treetop.trie.global_ranking import GlobalRanking
 from treetop.trie.seeds import NO_SEEDS, SEEDS, Seeds
 
@@ -27,13 +27,13 @@ class EarlierWeeks:
         names = dict.fromkeys([*(text.text.decode("utf-8", errors="replace") for text in read), *self.names])
         return EarlierWeeks(tuple(names)[:SEEDS], ranking.seeds)
 
-    def asking(self, question: Question) -> Question:
-        """Return the next week's question."""
+    def asking(self, query: Query) -> Query:
+        """Return the next week's query."""
         if self.seeds:
-            question = replace(question, settings={**question.settings, "seeds": str(self.seeds)})
+            query = replace(query, settings={**query.settings, "seeds": str(self.seeds)})
         if not self.names:
-            return question
-        return replace(question, word_list=self.joined_to(question.word_list))
+            return query
+        return replace(query, word_list=self.joined_to(query.word_list))
 
     def joined_to(self, words: ItemCatalogue | None) -> ItemCatalogue:
         """Return the names before the words of a list; they are in order of popularity if the words are."""

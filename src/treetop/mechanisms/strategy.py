@@ -5,8 +5,8 @@ parties may send too little. What is given decides what Panorama counts: the pla
 hashes of texts, which a list names or reports spell.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -26,73 +26,25 @@ from treetop.encoding.item_codecs import (
 )
 from treetop.encoding.normalisation import steps_named
 from treetop.encoding.text_code import DEFAULT_CHUNKS, MAX_CHUNKS
-from treetop.errors import InvalidInput, UnknownName
+from treetop.errors import InvalidInput
 from treetop.mechanisms.canopy import Canopy
-from treetop.mechanisms.defaults import DEFAULT_EPSILON, DEFAULT_K
 from treetop.mechanisms.deployed_groups import group_sizes
 from treetop.mechanisms.panorama.algorithm import Panorama
 from treetop.mechanisms.panorama.discovery import PanoramaPlan
 from treetop.mechanisms.panorama.parameters import CODE_BITS, MAX_CODE_BITS, PanoramaParameters, code_bits_for
-from treetop.mechanisms.parameters import P, Parameters
+from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
-from treetop.mechanisms.registry import known_setting, mechanism_named, parameters_for
+from treetop.mechanisms.query import CATALOGUE, HASHED, PANORAMA, TRIE, Query
+from treetop.mechanisms.registry import mechanism_named
 from treetop.oracles.name_reports import counts_every_name
-from treetop.oracles.protocol import Oracle
 from treetop.oracles.registry import AUTO, find_oracle
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import CentralGuarantee, central_guarantee, local_epsilon, refuse_large_delta
 from treetop.wording import Note
 
-PANORAMA = "panorama"
-TRIE = "trie"
-CATALOGUE = "catalogue"
-HASHED = "hashed"
-STRATEGIES = (PANORAMA, TRIE, CATALOGUE, HASHED)
-"""`catalogue` and `hashed` are Panorama, told what to count: a catalogue that is given, or hashes, even of ids."""
 MOST_LOOKED_AT = 10_000
 ENOUGH_FIT = 0.95
 """Share of the items that must fit a code that can be read back."""
-
-
-@dataclass(frozen=True)
-class Question:
-    """What the user asks for; mechanism, oracle and encoding are names or objects, None: whatever suits the rest."""
-
-    k: int = DEFAULT_K
-    epsilon: float | str = DEFAULT_EPSILON
-    mechanism: str | Mechanism[Any] | None = None
-    oracle: str | Oracle = AUTO
-    encoding: str | ItemCodec | None = None
-    strategy: str | None = None
-    catalogue: ItemCatalogue | None = None
-    word_list: ItemCatalogue | None = None
-    text_recovery: bool | None = None
-    """None: texts are recovered wherever names are hashed."""
-    normalise: str | Sequence[str] = ()
-    """Steps that items and lists are put through before anything is hashed or looked up."""
-    settings: Mapping[str, object] = field(default_factory=dict)
-    others: tuple[Mechanism[Any], ...] = ()
-    """Mechanisms that are asked the same, whose settings are known, too."""
-
-    def __post_init__(self) -> None:
-        if self.strategy is not None and self.strategy not in STRATEGIES:
-            raise UnknownName("strategy", self.strategy, STRATEGIES)
-        steps_named(self.normalise)
-
-    def parameters_of(self, mechanism: Mechanism[P]) -> P:
-        """Return what a mechanism is given, every setting checked; an encoding that is an object knows its own bits."""
-        bits = {"bits": self.encoding.bits} if isinstance(self.encoding, ItemCodec) else {}
-        others = [*self.others, *([] if self.mechanism is None else [mechanism_named(self.mechanism)])]
-        return parameters_for(mechanism, self.k, self.epsilon, self.oracle, {**bits, **self.settings}, others=others)
-
-    def setting(self, name: str) -> Any:
-        """Return a setting that was given, or None."""
-        return known_setting(name).parse(name, self.settings[name]) if name in self.settings else None
-
-    @property
-    def wants_names_read(self) -> bool:
-        """Return whether somebody asked for names to be read from a list or from reports."""
-        return self.word_list is not None or self.text_recovery is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,65 +116,63 @@ class ItemsAhead:
         return next((name for name in names if self.fit(CODECS[name](bits))), None)
 
 
-def choose(question: Question, ahead: ItemsAhead, *, parties: int, hash_key: str) -> Strategy:
+def choose(query: Query, ahead: ItemsAhead, *, parties: int, hash_key: str) -> Strategy:
     """Take the strategy that was asked for, or the one that suits what is given.
 
     `hash_key` is that of this query, unless a setting names one: hashes of different queries have nothing in common.
     """
-    steps = steps_named(question.normalise)
+    steps = steps_named(query.normalise)
     if steps:
-        lists = (question.catalogue, question.word_list)
+        lists = (query.catalogue, query.word_list)
         catalogue, words = (None if known is None else known.normalised(steps) for known in lists)
-        question = replace(question, catalogue=catalogue, word_list=words)
-    strategy, reason = _strategy_of(question, ahead, parties)
-    _refuse_unused(strategy, question)
+        query = replace(query, catalogue=catalogue, word_list=words)
+    strategy, reason = _strategy_of(query, ahead, parties)
+    _refuse_unused(strategy, query)
     if strategy == TRIE:
-        return _searching(question, ahead, reason)
-    if question.catalogue is not None:
-        return _counting_catalogue(question, question.catalogue, reason)
-    bits = _id_bits(question, ahead)
+        return _searching(query, ahead, reason)
+    if query.catalogue is not None:
+        return _counting_catalogue(query, query.catalogue, reason)
+    bits = _id_bits(query, ahead)
     if strategy != HASHED and bits is not None:
-        return _counting_ids(question, bits, reason)
-    if question.encoding == Ids.name:
+        return _counting_ids(query, bits, reason)
+    if query.encoding == Ids.name:
         raise InvalidInput("ids_too_long", max_code_bits=MAX_CODE_BITS)
-    return _counting_hashes(question, ahead, hash_key, reason)
+    return _counting_hashes(query, ahead, hash_key, reason)
 
 
-def _strategy_of(question: Question, ahead: ItemsAhead, parties: int) -> tuple[str, str]:
+def _strategy_of(query: Query, ahead: ItemsAhead, parties: int) -> tuple[str, str]:
     """Return the strategy and the reason for it, in words."""
-    if question.strategy is not None:
-        return question.strategy, f"the strategy {question.strategy!r} was asked for"
-    if question.catalogue is not None:
+    if query.strategy is not None:
+        return query.strategy, f"the strategy {query.strategy!r} was asked for"
+    if query.catalogue is not None:
         return PANORAMA, "the items are known: they are counted, and nothing else"
-    if question.mechanism is not None and question.mechanism != Panorama.name:
-        return TRIE, f"the mechanism {_name(question.mechanism)!r} was asked for"
-    if question.mechanism is None and not question.wants_names_read and (why := _against(question, ahead, parties)):
+    if query.mechanism is not None and query.mechanism != Panorama.name:
+        return TRIE, f"the mechanism {_name(query.mechanism)!r} was asked for"
+    if query.mechanism is None and not query.wants_names_read and (why := _against(query, ahead, parties)):
         return TRIE, why
-    if question.wants_names_read:
+    if query.wants_names_read:
         return PANORAMA, "names are to be read back, and every name is counted at once"
     return PANORAMA, "every name is counted at once, and nothing needs to be searched"
 
 
-def _against(question: Question, ahead: ItemsAhead, parties: int) -> str | None:
+def _against(query: Query, ahead: ItemsAhead, parties: int) -> str | None:
     """Say what speaks for a trie, where nobody asked for either."""
-    encoding = question.encoding
-    bits = question.setting("bits")
+    encoding = query.encoding
+    bits = query.setting("bits")
     if encoding is not None and encoding not in (Hashed.name, Ids.name):
         return f"the encoding {_name(encoding)!r} was asked for"
-    if question.oracle != AUTO and not counts_every_name(oracle := find_oracle(question.oracle)):
+    if query.oracle != AUTO and not counts_every_name(oracle := find_oracle(query.oracle)):
         return f"the oracle {oracle.name!r} counts lists of candidates, which a trie has"
     if bits is not None and bits > MAX_CODE_BITS:
         return f"codes of {bits} bits are more than can be counted at once"
-    if encoding == Ids.name and ahead.items and _id_bits(question, ahead) is None:
+    if encoding == Ids.name and ahead.items and _id_bits(query, ahead) is None:
         return f"most ids have more than {MAX_CODE_BITS} bits"
-    parameters = question.parameters_of(Panorama())
+    parameters = query.parameters_of(Panorama())
     signed = parameters.rule(parties) == "sum"
-    texts = _id_bits(question, ahead) is None
+    texts = _id_bits(query, ahead) is None
     plan = PanoramaPlan.of(parameters, 0, signed=signed, discovers=True, texts=texts)
-    if plan.overlooks(CODE_BITS, parties) or plan.kept < question.k:
-        lacking = (
-            f"send the texts of {question.k} names" if plan.kept < question.k else "name what lies above the noise"
-        )
+    if plan.overlooks(CODE_BITS, parties) or plan.kept < query.k:
+        lacking = f"send the texts of {query.k} names" if plan.kept < query.k else "name what lies above the noise"
         return f"{parameters.upload_budget:,} bits are too few for a party to {lacking}"
     return None
 
@@ -231,35 +181,35 @@ def _name(named: str | ItemCodec | Mechanism[Any]) -> str:
     return named if isinstance(named, str) else named.name
 
 
-def _refuse_unused(strategy: str, question: Question) -> None:
+def _refuse_unused(strategy: str, query: Query) -> None:
     """Say what was asked for that the strategy cannot use."""
-    mechanism = "" if question.mechanism is None else f"the mechanism {_name(question.mechanism)!r}"
-    encoding = "" if question.encoding is None else f"the encoding {_name(question.encoding)!r}"
-    searches = question.mechanism not in (None, Panorama.name)
-    listed = "a word list" if question.word_list is not None else ""
-    texts = "text recovery" if question.text_recovery is not None else ""
-    if strategy == CATALOGUE and question.catalogue is None:
+    mechanism = "" if query.mechanism is None else f"the mechanism {_name(query.mechanism)!r}"
+    encoding = "" if query.encoding is None else f"the encoding {_name(query.encoding)!r}"
+    searches = query.mechanism not in (None, Panorama.name)
+    listed = "a word list" if query.word_list is not None else ""
+    texts = "text recovery" if query.text_recovery is not None else ""
+    if strategy == CATALOGUE and query.catalogue is None:
         raise InvalidInput("strategy_needs_catalogue")
-    if strategy != TRIE and question.catalogue is not None:
+    if strategy != TRIE and query.catalogue is not None:
         unused = (mechanism if searches else "", encoding, listed, texts)
         if found := next(filter(None, unused), None):
             raise InvalidInput("catalogue_option_unused", found=found)
     elif strategy == TRIE:
-        unused = ("" if searches else mechanism, "a catalogue" if question.catalogue else "", listed, texts)
+        unused = ("" if searches else mechanism, "a catalogue" if query.catalogue else "", listed, texts)
     else:
-        ids = question.encoding == Ids.name
-        hashes = question.encoding in (None, Hashed.name)
-        reads = "the encoding 'ids'" if ids and (strategy == HASHED or question.wants_names_read) else ""
+        ids = query.encoding == Ids.name
+        hashes = query.encoding in (None, Hashed.name)
+        reads = "the encoding 'ids'" if ids and (strategy == HASHED or query.wants_names_read) else ""
         unused = (mechanism if searches else "", "" if ids or hashes else encoding, reads, "")
     if found := next(filter(None, unused), None):
         raise InvalidInput("strategy_option_unused", strategy=strategy, found=found)
 
 
-def _searching(question: Question, ahead: ItemsAhead, reason: str) -> Strategy:
+def _searching(query: Query, ahead: ItemsAhead, reason: str) -> Strategy:
     """Search a trie over codes, in the encoding that suits the items; hashes are read from the items themselves."""
-    mechanism = mechanism_named(question.mechanism or Canopy.name)
-    parameters = question.parameters_of(mechanism)
-    encoding = question.encoding or ahead.trie_encoding(parameters.bits) or ahead.encoding
+    mechanism = mechanism_named(query.mechanism or Canopy.name)
+    parameters = query.parameters_of(mechanism)
+    encoding = query.encoding or ahead.trie_encoding(parameters.bits) or ahead.encoding
     return Strategy(mechanism, parameters, trie_codec(encoding, parameters), reason)
 
 
@@ -272,47 +222,47 @@ def trie_codec(encoding: str | ItemCodec, parameters: Parameters) -> ItemCodec:
     return encoding
 
 
-def _counting_catalogue(question: Question, catalogue: ItemCatalogue, reason: str) -> Strategy:
+def _counting_catalogue(query: Query, catalogue: ItemCatalogue, reason: str) -> Strategy:
     """Count the places of a catalogue, and whoever holds none of its items."""
     codec = ListedItems(catalogue.items)
     panorama = Panorama.over(codec)
-    parameters = replace(question.parameters_of(panorama), bits=codec.bits)
+    parameters = replace(query.parameters_of(panorama), bits=codec.bits)
     return Strategy(panorama, parameters, codec, reason, catalogue)
 
 
-def _id_bits(question: Question, ahead: ItemsAhead) -> int | None:
+def _id_bits(query: Query, ahead: ItemsAhead) -> int | None:
     """Return the bits of ids that are counted as they are, or None where the items are none."""
-    if question.wants_names_read or question.encoding not in (None, Ids.name):
+    if query.wants_names_read or query.encoding not in (None, Ids.name):
         return None
-    asked = question.setting("bits")
+    asked = query.setting("bits")
     lengths = (CODE_BITS, MAX_CODE_BITS) if asked is None else (asked,)
-    if question.encoding == Ids.name and not ahead.items:
+    if query.encoding == Ids.name and not ahead.items:
         return lengths[0]
     return next((bits for bits in lengths if ahead.fit(Ids(bits))), None)
 
 
-def _counting_ids(question: Question, bits: int, reason: str) -> Strategy:
+def _counting_ids(query: Query, bits: int, reason: str) -> Strategy:
     """Count ids below 2^b as they are."""
     codec = Ids(bits)
     panorama = Panorama.over(codec)
-    parameters = replace(question.parameters_of(panorama), bits=bits)
+    parameters = replace(query.parameters_of(panorama), bits=bits)
     return Strategy(panorama, parameters, codec, reason)
 
 
-def _counting_hashes(question: Question, ahead: ItemsAhead, hash_key: str, reason: str) -> Strategy:
+def _counting_hashes(query: Query, ahead: ItemsAhead, hash_key: str, reason: str) -> Strategy:
     """Count hashes of texts under a key of this query; a list names them, and texts are read unless told otherwise."""
-    texts = question.text_recovery is not False
-    given: PanoramaParameters = question.parameters_of(Panorama(texts=texts))
+    texts = query.text_recovery is not False
+    given: PanoramaParameters = query.parameters_of(Panorama(texts=texts))
     expected = given.expected_items or len(ahead.items)
-    bits = given.bits if "bits" in question.settings else code_bits_for(expected)
-    key = given.hash_key if "hash_key" in question.settings else hash_key
-    chunks = given.text_chunks if "text_chunks" in question.settings or not texts else ahead.chunks_of_texts()
+    bits = given.bits if "bits" in query.settings else code_bits_for(expected)
+    key = given.hash_key if "hash_key" in query.settings else hash_key
+    chunks = given.text_chunks if "text_chunks" in query.settings or not texts else ahead.chunks_of_texts()
     parameters = replace(given, bits=bits, hash_key=key, expected_items=expected, text_chunks=chunks)
     codec = HashedText(bits, key, chunks)
-    words = question.word_list or ItemCatalogue(())
+    words = query.word_list or ItemCatalogue(())
     spelt = chunks if texts else 0
     panorama = Panorama.over(codec, words.items, ordered=words.ordered, chunks=spelt)
-    return Strategy(panorama, parameters, codec, reason, question.word_list, spelt)
+    return Strategy(panorama, parameters, codec, reason, query.word_list, spelt)
 
 
 def check_takes_sets(mechanism: str | Mechanism[Any] | None, items: int) -> None:

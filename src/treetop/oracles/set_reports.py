@@ -64,6 +64,11 @@ class SetQuestion:
             raise InvalidInput("reading_of_one_item", reading=self.reading, items_per_user=self.items_per_user)
 
     @classmethod
+    def asked(cls, items_per_user: int | None, reading: str | None) -> "SetQuestion | None":
+        """Return the question, or None where neither is given: every user holds one item."""
+        return None if items_per_user is None and reading is None else cls.of(items_per_user, reading)
+
+    @classmethod
     def of(cls, items_per_user: int | None, reading: str | None) -> "SetQuestion":
         """Return the question with what was left open: 8 items, or one where every user weighs 1 in all."""
         one_item = reading in (SHARES, USE_SHARES)

@@ -20,7 +20,7 @@ from treetop.federation.device.ledger import Caps
 from treetop.mechanisms.defaults import DEFAULT_EPSILON, DEFAULT_K
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
-from treetop.mechanisms.strategy import Question
+from treetop.mechanisms.query import Query
 from treetop.mechanisms.summed_level import NO_REPORTS
 from treetop.metrics.answer_quality import CLEAR, Advice, LastLevel, advice, choices_of_sets, f1, local_recall, ncr
 from treetop.oracles.protocol import Oracle
@@ -128,19 +128,28 @@ def find(
     known = catalogue_of(catalogue)
     words = word_list_of(word_list, word_list_order)
     central = asked_guarantee(trust, central_epsilon, delta, epsilon)
-    reported = DEFAULT_EPSILON if epsilon is None else epsilon
-    question = Question(
-        k, reported, mechanism, oracle, encoding, strategy, known, words, text_recovery, normalise, settings
+    query = Query(
+        k,
+        DEFAULT_EPSILON if epsilon is None else epsilon,
+        mechanism,
+        oracle,
+        encoding,
+        strategy=strategy,
+        catalogue=known,
+        word_list=words,
+        text_recovery=text_recovery,
+        normalise=normalise,
+        settings=settings,
+        central=central,
     )
     federation = as_federation(data, user=user, rows_are_users=rows_are_users)
     answer = simulated_answer(
         federation,
-        question,
+        query,
         seed=seed,
         simulator=simulator,
         items_per_user=items_per_user,
         reading=reading,
-        central=central,
     )
     warn_of(answer.notes)
     return answer
@@ -154,40 +163,35 @@ def warn_of(notes: Iterable[Note]) -> None:
 
 def simulated_answer(
     federation: Federation,
-    question: Question,
+    query: Query,
     *,
     seed: int | None = None,
     simulator: str = "exact",
     items_per_user: int | str | None = None,
     reading: str | None = None,
-    central: CentralGuarantee | None = None,
 ) -> Answer:
     """Simulate one run of a query, and return what it found with its notes.
 
     Where a central guarantee is asked for, the epsilon of reports is the one that gives it.
     """
     seed = checked_seed(seed)
-    everybody = {party.name: party.total for party in federation.parties}
-    delta = usual_delta(federation.users)
+    everybody, delta = {party.name: party.total for party in federation.parties}, usual_delta(federation.users)
+    central = query.central
     chosen: tuple[Note, ...] = ()
-    held = items_per_user if items_per_user is not None else question.settings.get("items_per_user")
+    held = items_per_user if items_per_user is not None else query.settings.get("items_per_user")
 
-    def of_sets(question: Question) -> tuple[Federation, Question]:
+    def of_sets(query: Query) -> tuple[Federation, Query]:
         if not federation.holds_sets and held is None and reading is None:
-            return federation, question
-        return asked_of_sets(federation, question, items_per_user=held, reading=reading, seed=seed)
+            return federation, query
+        return asked_of_sets(federation, query, items_per_user=held, reading=reading, seed=seed)
 
     if central is not None:
-        strategy = prepared(*of_sets(question), seed).strategy
-        delta = central.delta
+        strategy, delta = prepared(*of_sets(query), seed).strategy, central.delta
         local = strategy.local_epsilon(everybody.values(), central, Caps().per_task)
-        question = replace(question, epsilon=local)
-        chosen = (epsilon_choice(local, central, min(everybody.values())),)
-    federation, question = of_sets(question)
-    ready = prepared(federation, question, seed)
-    mechanism = ready.mechanism
-    population = ready.population
-    parameters = ready.parameters
+        query, chosen = replace(query, epsilon=local), (epsilon_choice(local, central, min(everybody.values())),)
+    federation, query = of_sets(query)
+    ready = prepared(federation, query, seed)
+    mechanism, population, parameters = ready.mechanism, ready.population, ready.parameters
     outcome = run(mechanism, parameters, population, seed=seed, simulator=simulator)
     scored = score(outcome, population, parameters.k)
     users = population.roster.all_users

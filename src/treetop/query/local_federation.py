@@ -17,13 +17,15 @@ from treetop.datasets.party_split import first_parties, with_users
 from treetop.datasets.table_files.options import ReadOptions
 from treetop.encoding.item_codecs import Hashed, ListedItems
 from treetop.errors import InvalidInput
+from treetop.federation.server.order_json import query_from_json, query_to_json
 from treetop.federation.server.planning import planned_task
 from treetop.federation.task import DeviceTask
 from treetop.federation.task_codec import codec_of, steps_of
-from treetop.federation.task_parameters import known_items
 from treetop.federation.wire.item_lists import ItemList
-from treetop.mechanisms.strategy import TRIE, ItemsAhead, Question, choose
+from treetop.mechanisms.query import TRIE, Query
+from treetop.mechanisms.strategy import ItemsAhead, choose
 from treetop.metrics.answer_quality import f1, ncr
+from treetop.oracles.set_reports import SetQuestion
 from treetop.query.find import checked_seed
 from treetop.services.local.folder import FederationFolder, LocalOptions, checked_same
 from treetop.services.local.run import local_notes, order_of
@@ -35,7 +37,6 @@ DEFAULTS = LocalOptions()
 KEY_BYTES = 8
 DRIFTING = 1
 """Sets the randomness of the drift apart from that of the choice of users."""
-SET_OPTIONS = ("user_column", "items_per_user", "reading")
 
 
 def opened_folder(
@@ -60,7 +61,7 @@ def opened_folder(
     listed = next(iter((lists or {}).values()), None)
     order = order_of(options, {party.name: party.total for party in drawn.parties}, listed)
     planned_task(order)  # refuses what nobody could ask, before anything is laid out
-    options = replace(options, epsilon=order.local_epsilon)
+    options = replace(options, query={**options.query, "epsilon": order.local_epsilon})
     weekly_federations(drawn, options)
     return FederationFolder.begin(directory or Path(tempfile.mkdtemp(prefix="treetop-up-")), options, drawn, listed)
 
@@ -75,46 +76,36 @@ def _begun(
         [data],
         replace(read, user=given.get("user_column"), rows_are_users=given.get("rows_are_users", False)),
     )
-    sets = LocalOptions(**{name: given[name] for name in SET_OPTIONS if name in given}).sets
-    if sets is None and (wrong := [name for name in ("items_per_user", "reading") if name in given]):
+    by_user = "user_column" in given
+    if not by_user and (wrong := [name for name in ("items_per_user", "reading") if name in given]):
         raise InvalidInput("set_option_without_sets", wrong=wrong[0])
     if "parties" in given or data == DEFAULTS.data:
         federation = first_parties(federation, given.get("parties", DEFAULTS.parties))
     drawn = with_users(federation, given.get("users", DEFAULTS.users), np.random.default_rng(seed))
-    strategy = given.get("strategy")
-    mechanism = given.get("mechanism")
-    settings = dict(given.get("settings", {}))
-    if given.get("mode", DEFAULTS.mode) == "rounds" and (strategy, mechanism) == (None, None):
-        strategy = TRIE
-    items_asked = 1 if sets is None else sets.items_per_user
-    question = Question(
-        given.get("k", DEFAULTS.k),
-        given.get("epsilon", DEFAULTS.epsilon),
-        mechanism,
-        given.get("oracle", DEFAULTS.oracle),
-        given.get("encoding"),
-        strategy,
-        known_items(lists.get("catalogue")),
-        known_items(lists.get("word_list")),
-        given.get("text_recovery"),
-        settings=settings if items_asked == 1 else {**settings, "items_per_user": items_asked},
-    )
-    items = drawn.normalised(given["normalise"].split(",")).items if given.get("normalise") else drawn.items
+    content = {name: given.get(name, value) for name, value in query_to_json(Query()).items()}
+    if by_user:
+        content |= vars(SetQuestion.of(content["items_per_user"], content["reading"]))
+    by_digest = {listed.digest: listed for listed in lists.values()}
+    query = query_from_json(content, by_digest.__getitem__)
+    asked = replace(query, normalise=())
+    if given.get("mode", DEFAULTS.mode) == "rounds" and (query.strategy, query.mechanism) == (None, None):
+        asked = replace(asked, strategy=TRIE)
+    items = drawn.normalised(query.normalise).items if query.normalise else drawn.items
     ahead = ItemsAhead(items, drawn.encoding)
-    chosen = choose(question, ahead, parties=len(drawn.parties), hash_key=token_hex(KEY_BYTES))
+    chosen = choose(asked, ahead, parties=len(drawn.parties), hash_key=token_hex(KEY_BYTES))
     encoding = None if chosen.codec.name == ListedItems.name else chosen.codec.name
+    settings = dict(query.settings)
     if chosen.mechanism.reports_names and encoding is not None:
         names = ("bits", "hash_key", "text_chunks") if encoding == Hashed.name else ("bits",)
         known = chosen.parameters.settings()
         settings = {name: str(getattr(chosen.parameters, name)) for name in names if name in known} | settings
+    query = replace(query, mechanism=chosen.mechanism.name, encoding=encoding, settings=settings)
     if "weeks" in given:
         given = {"drift": DRIFT, **given}
     settled = {
-        **given,
+        **{name: value for name, value in given.items() if name not in content},
+        "query": query_to_json(query),
         "seed": seed,
-        "mechanism": chosen.mechanism.name,
-        "encoding": encoding,
-        "settings": settings,
         "parties": len(drawn.parties),
         "users": given.get("users", drawn.users),
     }
@@ -126,7 +117,10 @@ def weekly_federations(drawn: Federation, options: LocalOptions) -> tuple[Federa
     if options.weeks is None:
         return ()
     places = weekly_places(
-        drawn, drift=options.drift or 0.0, k=options.k, randomness=np.random.default_rng((options.seed, DRIFTING))
+        drawn,
+        drift=options.drift or 0.0,
+        k=options.query["k"],
+        randomness=np.random.default_rng((options.seed, DRIFTING)),
     )
     return tuple(moved(drawn, next(places)) for _ in range(options.weeks))
 

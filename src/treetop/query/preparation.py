@@ -1,4 +1,4 @@
-"""A question over a federation that is known: its strategy, and the users under the codec of their items."""
+"""A query over a federation that is known: its strategy, and the users under the codec of their items."""
 
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -12,8 +12,9 @@ from treetop.encoding.normalisation import steps_named
 from treetop.encoding.text_code import CHUNK_BITS, MAX_CHUNKS
 from treetop.mechanisms.parameters import Parameters
 from treetop.mechanisms.protocol import Mechanism
+from treetop.mechanisms.query import Query
 from treetop.mechanisms.registry import unread_settings
-from treetop.mechanisms.strategy import ENOUGH_FIT, ItemsAhead, Question, Strategy, choose
+from treetop.mechanisms.strategy import ENOUGH_FIT, ItemsAhead, Strategy, choose
 from treetop.simulation.population import Population
 from treetop.wording import Note
 
@@ -55,32 +56,30 @@ class Populations:
         return self._known[key]
 
 
-def prepared(
-    federation: Federation, question: Question, seed: int = 0, populations: Populations | None = None
-) -> Prepared:
+def prepared(federation: Federation, query: Query, seed: int = 0, populations: Populations | None = None) -> Prepared:
     """Choose a strategy by all items of a federation, and encode them; the seed gives the key of its hashes."""
-    steps = steps_named(question.normalise)
+    steps = steps_named(query.normalise)
     if steps:
         federation = federation.normalised(steps)
     key = blake2b(b"%d" % seed, digest_size=8).hexdigest()
     ahead = ItemsAhead(federation.items, federation.encoding)
-    strategy = choose(question, ahead, parties=len(federation.parties), hash_key=key)
+    strategy = choose(query, ahead, parties=len(federation.parties), hash_key=key)
     population = (populations or Populations()).of(federation, steps, strategy)
     known = () if strategy.known is None else strategy.known.notes
     notes = (
         *population.notes,
         *known,
         *_long_text_notes(federation, strategy),
-        *_mechanism_notes(strategy, question),
+        *_mechanism_notes(strategy, query),
         *strategy.mechanism.notes.of_parties(strategy.mechanism.name, len(population.parties)),
     )
     return Prepared(strategy, population, notes)
 
 
-def _mechanism_notes(strategy: Strategy, question: Question) -> tuple[Note, ...]:
+def _mechanism_notes(strategy: Strategy, query: Query) -> tuple[Note, ...]:
     """Note the settings that a mechanism does not read, and what a reader would not expect of the others."""
     mechanism = strategy.mechanism
-    return (*unread_settings(mechanism, question.settings), *mechanism.notes.of_parameters(strategy.parameters))
+    return (*unread_settings(mechanism, query.settings), *mechanism.notes.of_parameters(strategy.parameters))
 
 
 def _long_text_notes(federation: Federation, strategy: Strategy) -> tuple[Note, ...]:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from treetop.datasets.federation import Federation, PartyItems, party_of_sets
 from treetop.datasets.user_sets import UserSets
 from treetop.errors import InvalidInput
-from treetop.mechanisms.strategy import Question, check_takes_sets
+from treetop.mechanisms.query import Query
+from treetop.mechanisms.strategy import check_takes_sets
 from treetop.oracles.frequency_oracle import Frequencies
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.oracles.registry import set_oracle
@@ -34,8 +35,8 @@ SURVEY_STREAM = 1 << 31
 
 
 def asked_of_sets(
-    federation: Federation, question: Question, *, items_per_user: object, reading: str | None, seed: int
-) -> tuple[Federation, Question]:
+    federation: Federation, query: Query, *, items_per_user: object, reading: str | None, seed: int
+) -> tuple[Federation, Query]:
     """Settle what every user is asked about her set, or refuse what the data or the mechanism have no use for."""
     if not federation.holds_sets:
         if items_per_user not in (None, 1, "1") or reading not in (None, HOLDERS):
@@ -45,18 +46,17 @@ def asked_of_sets(
                 else f"the reading {reading!r}"
             )
             raise InvalidInput("data_without_sets", found=found)
-        return federation, question
+        return federation, query
     m: int | None = None
     if items_per_user == AUTO_ITEMS and reading not in (SHARES, USE_SHARES):
-        federation, m = _surveyed(federation, question, default_rng(SeedSequence(seed, spawn_key=(SURVEY_STREAM,))))
+        federation, m = _surveyed(federation, query, default_rng(SeedSequence(seed, spawn_key=(SURVEY_STREAM,))))
     elif items_per_user is not None:
         m = whole_items(items_per_user)
     asked = SetQuestion.of(m, reading)
-    settings = {name: value for name, value in question.settings.items() if name != "items_per_user"}
+    settings = {name: value for name, value in query.settings.items() if name != "items_per_user"}
     if asked.items_per_user > 1:
-        check_takes_sets(question.mechanism, asked.items_per_user)
-        settings["items_per_user"] = asked.items_per_user
-    return federation.asking(asked), replace(question, settings=settings)
+        check_takes_sets(query.mechanism, asked.items_per_user)
+    return federation.asking(asked), replace(query, settings=settings, sets=asked)
 
 
 def settled_sets(
@@ -65,12 +65,13 @@ def settled_sets(
     """Settle what many runs ask about a user's set, whatever their epsilon; return it, and the setting that says so."""
     if items_per_user == AUTO_ITEMS:
         raise InvalidInput("items_per_user_auto_unsettled", auto_items=AUTO_ITEMS)
-    asked, question = asked_of_sets(federation, Question(), items_per_user=items_per_user, reading=reading, seed=0)
-    return asked, dict(question.settings)
+    asked, query = asked_of_sets(federation, Query(), items_per_user=items_per_user, reading=reading, seed=0)
+    items = query.items_per_user
+    return asked, {} if items == 1 else {"items_per_user": items}
 
 
 def whole_items(given: object) -> int:
-    """Return the number of items asked for; whether it is in range is for the question to say."""
+    """Return the number of items asked for; whether it is in range is for the query to say."""
     number = int(given) if isinstance(given, str) and given.isascii() and given.isdigit() else given
     if not isinstance(number, int) or isinstance(number, bool):
         raise InvalidInput("items_per_user_not_number", auto_items=AUTO_ITEMS, given=given)
@@ -93,9 +94,9 @@ def best_items(shares: Frequencies, oracle: Any, epsilon: Epsilon) -> int:
     return max(ITEMS_TRIED, key=lift)
 
 
-def _surveyed(federation: Federation, question: Question, randomness: Generator) -> tuple[Federation, int]:
+def _surveyed(federation: Federation, query: Query, randomness: Generator) -> tuple[Federation, int]:
     """Ask some users of every party for the size of their set alone, and return the others, and m."""
-    epsilon = Epsilon(question.epsilon)
+    epsilon = Epsilon(query.epsilon)
     oracle = KRandomizedResponse().over(epsilon, len(SIZE_CLASSES))
     frequencies = np.zeros(len(SIZE_CLASSES))
     asked = 0
@@ -111,7 +112,7 @@ def _surveyed(federation: Federation, question: Question, randomness: Generator)
         parties.append(party_of_sets(party.name, sets.of_users(~joins)))
     shares = np.maximum(frequencies, 0)
     shares /= max(shares.sum(), 1.0)
-    m = best_items(shares, question.oracle, epsilon)
+    m = best_items(shares, query.oracle, epsilon)
     note = Note("set_sizes_surveyed", users=asked, items_per_user=m)
     return replace(federation, parties=tuple(parties), notes=(*federation.notes, note)), m
 

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from treetop.datasets.paper_federations import Provenance
 from treetop.errors import InvalidInput
-from treetop.evaluation.evaluate import Experiment, Given
+from treetop.evaluation.evaluate import Experiment
 from treetop.evaluation.grid import Grid, execute_cells
+from treetop.mechanisms.query import Query
 from treetop.query.find import Score
 from treetop.reproduction.federation_variants import FederationFacts, FederationVariants
 from treetop.reproduction.specification import Planned, Specification, Variant, distinct_cells
@@ -194,7 +195,7 @@ class Reproducer:
 
     def _experiment(self, variant: Variant, pending: Sequence[Planned]) -> Experiment:
         """Encode the data of a variant for its cells."""
-        given = Given(self.variants.provenances[variant.federation].encoding)
+        given = Query(encoding=self.variants.provenances[variant.federation].encoding)
         cells = tuple(planned.cell for planned in pending)
         federation = self.variants.federation(variant)
         return Experiment.of(federation, cells, given, repeats=self.settings.repeats, seed=self.settings.seed)

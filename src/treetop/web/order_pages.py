@@ -6,7 +6,7 @@ What is sent is an order as the API takes it, and the query manager takes it as 
 import shlex
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from html import escape
 from typing import Any
@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from treetop.errors import InvalidInput, TreetopError
+from treetop.federation.server.order_json import query_to_json
 from treetop.federation.server.planning import QueryOrder
 from treetop.federation.wire.item_lists import ItemList
 from treetop.public_text import name_problem
@@ -23,7 +24,7 @@ from treetop.services.server.query_manager import QueryManager
 from treetop.services.server.schemas import OrderWanted
 from treetop.services.server.settings import ServerSettings
 from treetop.web.plan_view import mode_of, plan_view
-from treetop.web.question_form import LIST_KINDS, STRATEGIES_IN_WORDS, AskedQuestion, chosen, number
+from treetop.web.question_form import LIMITS, LIST_KINDS, STRATEGIES_IN_WORDS, AskedQuestion, chosen, number
 from treetop.web.site import Site, Visit, address
 
 DURATIONS = {"15m": 900, "1h": 3600, "6h": 6 * 3600, "24h": 86400, "3d": 3 * 86400, "7d": 7 * 86400}
@@ -106,15 +107,12 @@ class AskedOrder:
         content = {
             "name": self.name,
             "attribute": self.attribute,
-            "k": self.question.k,
-            "epsilon": self.question.epsilon,
-            "strategy": self.question.strategy,
+            **query_to_json(self.question.query),
             "parties": list(self.parties),
             "expected": dict(self.expected),
             "policy": self.policy,
             "patience": PATIENCE_SECONDS,
             "deadlines": {"opens": self.opened, "enrolment": until, "reports": until},
-            **({} if self.listed is None else {self.question.list_kind: self.listed.digest}),
         }
         try:
             return OrderWanted.model_validate(content)
@@ -191,7 +189,7 @@ class OrderPages:
         known = self._queries.parties
         empty = visit.request.method == "GET"
         asked: dict[str, str] = {
-            name: visit.field(name, str(default or "")) for name, default in vars(AskedQuestion()).items()
+            each.name: visit.field(each.name, str(each.default or "")) for each in fields(AskedQuestion)
         }
         asked["listed"] = Lines(asked["listed"])
         form = {
@@ -215,11 +213,12 @@ class OrderPages:
             policies=POLICIES,
             strategies=STRATEGIES_IN_WORDS,
             list_kinds=LIST_KINDS,
+            **LIMITS,
         )
 
     def _planned(self, asked: AskedOrder) -> Any:
         """Plan for the users that are expected; whatever the server would refuse is refused here, too."""
-        named = asked if asked.name else AskedOrder(**{**vars(asked), "name": "query"})
+        named = asked if asked.name else replace(asked, name="query")
         order: QueryOrder = named.wanted.order(self._queries.parties, lambda _: _known(asked.listed))
         strategy = order.planned.strategy
         if unknown := [party for party in order.parties if party not in asked.expected]:

@@ -51,8 +51,8 @@ def mode_of(strategy: Strategy) -> str:
 def plan_view(asked: AskedQuestion, users: tuple[int, ...], mode: str, items_per_user: int = 1) -> PlanView:
     """Plan a question to parties of these sizes, whose users' reports cover up to `items_per_user` items."""
     known = None if asked.known is None else len(asked.known.items)
-    catalogue = known if known is not None and asked.catalogue is not None else max(DEFAULT_CATALOGUE, asked.k)
-    words = known if known is not None and asked.word_list is not None else max(DEFAULT_WORD_LIST, asked.k)
+    catalogue = known if known is not None and asked.query.catalogue is not None else max(DEFAULT_CATALOGUE, asked.k)
+    words = known if known is not None and asked.query.word_list is not None else max(DEFAULT_WORD_LIST, asked.k)
     lists = Lists(max(catalogue, asked.k), max(words, asked.k))
     planned = _planned(users, asked.k, asked.epsilon, lists, items_per_user)
     row = next(each for each in planned.rows if each.mode == mode)

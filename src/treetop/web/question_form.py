@@ -3,12 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from treetop.encoding.item_codecs import ItemCatalogue
 from treetop.errors import InvalidInput, UnknownName
-from treetop.mechanisms.defaults import DEFAULT_BUDGET, DEFAULT_K
-from treetop.mechanisms.strategy import STRATEGIES
+from treetop.mechanisms.query import FIELDS, STRATEGIES, Query
 from treetop.privacy.budget import Budget
 from treetop.web.site import Visit
 
@@ -20,11 +19,10 @@ STRATEGIES_IN_WORDS = tuple(
 )
 LIST_FILE = "items.txt"
 """What a list from the page is called in the command line, and in the answer."""
-MIN_EPSILON = "0.1"
-MAX_EPSILON = "8"
-EPSILON_STEP = "0.1"
-"""Of the slider; a command takes any."""
 MAX_K = 1000
+"""On a page; a command takes more."""
+LIMITS: dict[str, Any] = {"about": FIELDS, "max_k": MAX_K}
+"""What the template of the fields shows of a query."""
 Number = TypeVar("Number", int, float)
 
 
@@ -32,8 +30,8 @@ Number = TypeVar("Number", int, float)
 class AskedQuestion:
     """A question as a form asks it; refused here if a field is not what was expected."""
 
-    k: int = DEFAULT_K
-    epsilon: str = DEFAULT_BUDGET
+    k: int = FIELDS["k"].default
+    epsilon: str = FIELDS["epsilon"].default
     """In decimal digits."""
     strategy: str | None = None
     list_kind: str = ""
@@ -44,12 +42,11 @@ class AskedQuestion:
         if not 1 <= self.k <= MAX_K:
             raise InvalidInput("k_out_of_range", max_k=MAX_K, k=self.k)
         Budget(self.epsilon)
-        if self.strategy is not None and self.strategy not in STRATEGIES:
-            raise UnknownName("strategy", self.strategy, STRATEGIES)
         if self.list_kind not in LIST_KINDS:
             raise UnknownName("kind of list", self.list_kind, tuple(LIST_KINDS))
         if self.list_kind and self.known is None:
             raise InvalidInput("list_empty")
+        self.query  # noqa: B018  refuses what cannot be asked
 
     @classmethod
     def read(cls, visit: Visit) -> "AskedQuestion":
@@ -71,15 +68,11 @@ class AskedQuestion:
         read = replace(ItemCatalogue.of(lines), source=LIST_FILE)
         return replace(read, notes=()) if self.list_kind == "word_list" else read
 
-    @property
-    def catalogue(self) -> ItemCatalogue | None:
-        """Return the list of all items that are counted."""
-        return self.known if self.list_kind == "catalogue" else None
-
-    @property
-    def word_list(self) -> ItemCatalogue | None:
-        """Return the list that names are read from."""
-        return self.known if self.list_kind == "word_list" else None
+    @cached_property
+    def query(self) -> Query:
+        """Return what is asked."""
+        lists: dict[str, Any] = {self.list_kind: self.known} if self.list_kind else {}
+        return Query(self.k, self.epsilon, strategy=self.strategy, **lists)
 
     @property
     def options(self) -> list[str]:

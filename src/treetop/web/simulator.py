@@ -25,17 +25,18 @@ from treetop.adapters.system.telemetry import StructuredLog
 from treetop.answers.answer import Answer
 from treetop.datasets.federation import Federation
 from treetop.errors import InvalidInput, TreetopError
-from treetop.evaluation.evaluate import Experiment, Given, Row
+from treetop.evaluation.evaluate import Experiment, Row
 from treetop.evaluation.grid import cells_of
+from treetop.mechanisms.query import Query
 from treetop.mechanisms.registry import MECHANISMS
-from treetop.mechanisms.strategy import ItemsAhead, Question, choose
+from treetop.mechanisms.strategy import ItemsAhead, choose
 from treetop.oracles.set_reports import DEFAULT_ITEMS
 from treetop.query.find import simulated_answer
 from treetop.web.answer_pages import NOT_RUN, add_answers
 from treetop.web.answer_view import view_of
 from treetop.web.drawings.charts import Point, curves
 from treetop.web.plan_view import mode_of, plan_view
-from treetop.web.question_form import LIST_KINDS, STRATEGIES_IN_WORDS, AskedQuestion, chosen, number
+from treetop.web.question_form import LIMITS, LIST_KINDS, STRATEGIES_IN_WORDS, AskedQuestion, chosen, number
 from treetop.web.site import PREFIX, Link, Site, Visit, Visitor, address
 
 TITLE = "Treetop simulator"
@@ -180,6 +181,7 @@ class Simulator:
             sets=self._federation.holds_sets,
             strategies=STRATEGIES_IN_WORDS,
             list_kinds=LIST_KINDS,
+            **LIMITS,
             mechanisms=tuple(MECHANISMS),
         )
 
@@ -237,7 +239,7 @@ class Simulator:
         question = asked.question
         federation = self._federation
         ahead = ItemsAhead(federation.items, federation.encoding)
-        strategy = choose(_question(question), ahead, parties=len(federation.parties), hash_key="00" * 8)
+        strategy = choose(question.query, ahead, parties=len(federation.parties), hash_key="00" * 8)
         users = tuple(sorted((party.total for party in federation.parties), reverse=True)[:MAX_PARTIES_PLANNED])
         items = DEFAULT_ITEMS if federation.holds_sets else 1
         return {
@@ -277,7 +279,7 @@ class Simulator:
 
     def _find(self, run: Run, asked: AskedRun) -> None:
         def found() -> None:
-            run.answer = simulated_answer(self._federation, _question(asked.question), seed=asked.seed)
+            run.answer = simulated_answer(self._federation, asked.question.query, seed=asked.seed)
 
         _carried_out(run, found)
 
@@ -286,7 +288,7 @@ class Simulator:
 
         def compared() -> None:
             cells = cells_of(asked.mechanisms, epsilons=asked.epsilons, ks=[question.k])
-            given = Given(catalogue=question.catalogue, word_list=question.word_list)
+            given = Query(catalogue=question.query.catalogue, word_list=question.query.word_list)
             experiment = Experiment.of(self._federation, cells, given, repeats=asked.repeats, seed=asked.seed)
             run.total = experiment.grid.runs
 
@@ -306,12 +308,6 @@ class Simulator:
             series.setdefault(row.mechanism, []).append(Point(row.epsilon, row.f1, row.f1_se))
         drawn = curves(series, "F1 against the true items", "epsilon") if series else None
         return {"run": run, "view": view, "curves": drawn}
-
-
-def _question(asked: AskedQuestion) -> Question:
-    return Question(
-        asked.k, float(asked.epsilon), strategy=asked.strategy, catalogue=asked.catalogue, word_list=asked.word_list
-    )
 
 
 def _carried_out(run: Run, work: Any) -> None:

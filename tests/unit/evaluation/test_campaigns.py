@@ -23,9 +23,8 @@ from treetop.evaluation.campaigns import (
     CampaignExperiment,
     run_campaign,
 )
-from treetop.evaluation.evaluate import Given
 from treetop.evaluation.grid import Grid, cells_of
-from treetop.mechanisms.strategy import Question
+from treetop.mechanisms.query import Query
 from treetop.query.find import score
 from treetop.simulation.run import run
 
@@ -40,7 +39,7 @@ def data(users: int = 20_000) -> Federation:
 
 def experiment(mechanisms: str = "canopy", repeats: int = 2, **given: Any) -> CampaignExperiment:
     cells = cells_of(mechanisms.split(","), epsilons=[4.0], ks=[3])
-    return CampaignExperiment.of(data(), Grid(cells, repeats, 1), Given(**given), CALENDAR)
+    return CampaignExperiment.of(data(), Grid(cells, repeats, 1), Query(**given), CALENDAR)
 
 
 def test_a_calendar_must_have_weeks() -> None:
@@ -61,7 +60,7 @@ def test_everybody_pays_by_the_week_and_rotation_once_a_cycle(monkeypatch: pytes
 
     monkeypatch.setattr(campaigns, "run", watched)
     everybody = data().users
-    run_campaign(data(), Question(3, 4.0, "canopy"), CALENDAR, DESIGNS, seed=1, repetition=0)
+    run_campaign(data(), Query(3, 4.0, "canopy"), CALENDAR, DESIGNS, seed=1, repetition=0)
     weeks = [asked[3 * week : 3 * week + 3] for week in range(4)]
     for number, (all_of_them, rotation, seeded) in enumerate(weeks):
         assert all_of_them == (2.0, everybody, False)
@@ -81,15 +80,15 @@ def test_scores_are_against_everybody_of_the_week(monkeypatch: pytest.MonkeyPatc
         return score(outcome, population, k)
 
     monkeypatch.setattr(campaigns, "score", watched)
-    run_campaign(data(), Question(3, 4.0, "canopy"), CALENDAR, [ROTATION], seed=1, repetition=0)
+    run_campaign(data(), Query(3, 4.0, "canopy"), CALENDAR, [ROTATION], seed=1, repetition=0)
     assert truths == [data().users] * 4
 
 
-@pytest.mark.parametrize("question", [Question(3, 4.0), Question(3, 4.0, "canopy"), Question(3, 4.0, encoding="ids")])
-def test_the_same_seed_gives_the_same_campaign(question: Question) -> None:
-    federation = data() if question.encoding is None else replace(data(), items=[str(n) for n in range(30)])
+@pytest.mark.parametrize("query", [Query(3, 4.0), Query(3, 4.0, "canopy"), Query(3, 4.0, encoding="ids")])
+def test_the_same_seed_gives_the_same_campaign(query: Query) -> None:
+    federation = data() if query.encoding is None else replace(data(), items=[str(n) for n in range(30)])
     one, again, other = (
-        run_campaign(federation, question, CALENDAR, [SEEDED], seed=seed, repetition=number).f1
+        run_campaign(federation, query, CALENDAR, [SEEDED], seed=seed, repetition=number).f1
         for seed, number in ((1, 0), (1, 0), (1, 1))
     )
     assert one == again
@@ -99,7 +98,7 @@ def test_the_same_seed_gives_the_same_campaign(question: Question) -> None:
 
 def test_a_catalogue_may_be_asked_again_too() -> None:
     catalogue = ItemCatalogue(tuple(data().items))
-    f1 = run_campaign(data(), Question(3, 4.0, catalogue=catalogue), CALENDAR, DESIGNS, seed=1, repetition=0).f1
+    f1 = run_campaign(data(), Query(3, 4.0, catalogue=catalogue), CALENDAR, DESIGNS, seed=1, repetition=0).f1
     assert min(f1[ROTATION]) > 0.6
 
 
@@ -134,10 +133,10 @@ def test_one_repetition_has_no_standard_error() -> None:
 def test_items_and_lists_are_normalised_before_they_drift() -> None:
     words = ItemCatalogue(("AKING", "aling"), source="words")
     normal = experiment("panorama", word_list=words, normalise="casefold")
-    (question,) = normal.questions
-    assert question.word_list is not None
-    assert question.word_list.items == ("aking", "aling")
-    assert question.normalise == ()
+    (query,) = normal.queries
+    assert query.word_list is not None
+    assert query.word_list.items == ("aking", "aling")
+    assert query.normalise == ()
     assert any(note.code == "items_normalised" for note in normal.federation.notes)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from tests.support.federations import Federation, crowd, order
+from tests.support.orders import query_order
 
 from treetop.adapters.memory.report_collection import MemoryReportCollection
 from treetop.errors import PeerViolation
@@ -16,12 +17,12 @@ from treetop.federation.level_reports import (
     weights_at,
     written_groups,
 )
-from treetop.federation.server.planning import QueryOrder, planned_task
+from treetop.federation.server.planning import planned_task
 from treetop.federation.service_ports import ReportCollection
 from treetop.trie.user_groups import Group, Role
 from treetop.wording import Note
 
-TASK = planned_task(QueryOrder("fruit", ("a", "b"), mechanism="taps", encoding="ids"))
+TASK = planned_task(query_order("fruit", ("a", "b"), mechanism="taps", encoding="ids"))
 
 
 @pytest.mark.parametrize("degrees", [2, 3, 5, 23, 50, 200, 700])
@@ -47,7 +48,7 @@ def test_few_devices_tell_nothing() -> None:
 
 
 def test_in_rounds_the_first_party_has_no_validation_sets() -> None:
-    rounds = planned_task(QueryOrder("fruit", ("a", "b"), mechanism="taps", mode="rounds"))
+    rounds = planned_task(query_order("fruit", ("a", "b"), mechanism="taps", mode="rounds"))
     assert {group.role for group in weights_at(rounds, "a")} == {Role.ESTIMATE}
     assert weights_at(rounds, "a")[Group(7)] == 30
     assert weights_at(rounds, "b")[Group(7)] == 24

@@ -7,8 +7,9 @@ import pytest
 
 from treetop.errors import InvalidInput
 from treetop.mechanisms.deployed_groups import group_sizes
+from treetop.mechanisms.query import Query
 from treetop.mechanisms.registry import mechanism_named
-from treetop.mechanisms.strategy import ItemsAhead, Question, choose
+from treetop.mechanisms.strategy import ItemsAhead, choose
 from treetop.privacy.epsilon import Epsilon
 from treetop.privacy.shuffling import CentralGuarantee, central_guarantee
 
@@ -17,7 +18,7 @@ WANTED = CentralGuarantee(0.5, 1e-8)
 
 
 def test_names_and_chunks_are_one_group_and_levels_are_several() -> None:
-    panorama = choose(Question(), ItemsAhead(), parties=2, hash_key="00")
+    panorama = choose(Query(), ItemsAhead(), parties=2, hash_key="00")
     assert group_sizes(panorama.mechanism, panorama.parameters, 9_000) == (9_000,)
     fedpem = mechanism_named("fedpem")
     levels = group_sizes(fedpem, fedpem.parameters(10, Epsilon(2), levels=24), 24_000)
@@ -27,7 +28,7 @@ def test_names_and_chunks_are_one_group_and_levels_are_several() -> None:
 
 @pytest.mark.parametrize("mechanism", [None, "canopy"])
 def test_the_smallest_party_keeps_what_was_asked_for(mechanism: str | None) -> None:
-    strategy = choose(Question(mechanism=mechanism), ItemsAhead(), parties=2, hash_key="00")
+    strategy = choose(Query(mechanism=mechanism), ItemsAhead(), parties=2, hash_key="00")
     found = strategy.local_epsilon([30_000, 500_000], WANTED, CAP)
 
     def central(epsilon: Epsilon) -> float:
@@ -38,7 +39,7 @@ def test_the_smallest_party_keeps_what_was_asked_for(mechanism: str | None) -> N
 
 
 def test_what_devices_would_refuse_is_refused() -> None:
-    strategy = choose(Question(), ItemsAhead(), parties=1, hash_key="00")
+    strategy = choose(Query(), ItemsAhead(), parties=1, hash_key="00")
     with pytest.raises(InvalidInput, match="an epsilon of 4 at most"):
         strategy.local_epsilon([10**6], WANTED, CAP)
     with pytest.raises(InvalidInput, match="delta must be at most 1/N"):

@@ -1,18 +1,18 @@
 """Mechanisms by name and as objects, Treetop's own and others'."""
 
-from dataclasses import replace
 from importlib.metadata import EntryPoint
 from typing import Any, cast
 
 import pytest
 from tests.support.added_mechanism import Halves, HalvesParameters
 from tests.support.federations import Federation, crowd, items, order
+from tests.support.orders import changed, query_order
 from tests.support.populations import zipf
 from tests.support.refusals import refused
 
 import treetop
 from treetop.errors import InvalidInput, PeerViolation, UnknownName
-from treetop.federation.server.planning import QueryOrder, planned_task
+from treetop.federation.server.planning import planned_task
 from treetop.mechanisms.deployed_groups import group_weights
 from treetop.mechanisms.deployment import Deployment
 from treetop.mechanisms.dialogue import Member, Roster
@@ -80,8 +80,8 @@ def test_an_object_is_simulated_with_its_own_settings() -> None:
 @pytest.mark.parametrize("mode", ["one-shot", "rounds"])
 def test_a_registered_one_is_deployed(mode: str) -> None:
     asked = order("halves", mode, "abc", settings={"halves_kept": "4"})
-    settings = {name: value for name, value in asked.settings.items() if name != "levels"}
-    asked = replace(asked, settings=settings)
+    settings = {name: value for name, value in asked.query.settings.items() if name != "levels"}
+    asked = changed(asked, settings=settings)
     content = Federation.of(asked, crowd({"a": 900, "b": 800, "c": 700})).query().run().content
     assert items(content) == ["200", "77", "9"]
     assert (content["mechanism"], content["missing"], content["levels"]) == ("halves", [], 2)
@@ -95,7 +95,7 @@ def test_settings_of_added_mechanisms_are_known() -> None:
 
 
 def test_a_deployment_names_its_mechanism() -> None:
-    assert QueryOrder("fruit", ("a",), mechanism=Tap()).mechanism == "tap"  # type: ignore[arg-type]
+    assert query_order("fruit", ("a",), mechanism=Tap()).query.mechanism == "tap"
     with pytest.raises(InvalidInput, match="'halves' must be declared as an entry point of treetop.mechanisms"):
         registered_mechanism(Halves())
 
@@ -107,9 +107,9 @@ class InRoundsOnly(Halves):
 def test_a_mode_that_a_mechanism_does_not_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     add(monkeypatch, "halves", f"{__name__}:InRoundsOnly")
     asked: Any = {"mechanism": "halves", "encoding": "ids", "settings": {"bits": 8}}
-    planned_task(QueryOrder("fruit", ("a",), mode="rounds", **asked))
+    planned_task(query_order("fruit", ("a",), mode="rounds", **asked))
     with pytest.raises(InvalidInput, match="halves can be asked in rounds mode, found one-shot"):
-        QueryOrder("fruit", ("a",), mechanism="halves")
+        query_order("fruit", ("a",), mechanism="halves")
 
 
 class Undivided(Halves):
@@ -158,4 +158,4 @@ def test_a_mechanism_that_cannot_write_its_uploads_is_refused_when_it_is_ordered
 ) -> None:
     monkeypatch.setattr(MECHANISMS, "_loaded", {"halves": SpeechlessHalves()})
     with pytest.raises(InvalidInput, match="halves sends 2 uploads: a deployment expects encode_upload"):
-        planned_task(QueryOrder("fruit", ("a",), mechanism="halves", settings={"bits": 8}))
+        planned_task(query_order("fruit", ("a",), mechanism="halves", settings={"bits": 8}))

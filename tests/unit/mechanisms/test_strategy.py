@@ -9,7 +9,8 @@ from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.panorama.algorithm import Panorama
 from treetop.mechanisms.panorama.discovery import PanoramaPlan
 from treetop.mechanisms.panorama.parameters import PanoramaParameters, code_bits_for
-from treetop.mechanisms.strategy import ItemsAhead, Question, Strategy, check_takes_sets, choose
+from treetop.mechanisms.query import Query
+from treetop.mechanisms.strategy import ItemsAhead, Strategy, check_takes_sets, choose
 from treetop.privacy.epsilon import Epsilon
 from treetop.wording import Note
 
@@ -22,7 +23,7 @@ AT_ONCE = "every name is counted at once, and nothing needs to be searched"
 
 
 def chosen(ahead: ItemsAhead = WORDS, parties: int = 2, **asked: Any) -> Strategy:
-    return choose(Question(**asked), ahead, parties=parties, hash_key="drawn")
+    return choose(Query(**asked), ahead, parties=parties, hash_key="drawn")
 
 
 def panorama(strategy: Strategy) -> Panorama:
@@ -111,9 +112,9 @@ def test_long_ids_cannot_be_counted_as_they_are() -> None:
 
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(UnknownName, match="unknown strategy 'tree', expected one of panorama, trie, catalogue, hashed"):
-        Question(strategy="tree")
+        Query(strategy="tree")
     with pytest.raises(UnknownName, match="unknown step of normalisation 'lower'"):
-        Question(normalise="lower")
+        Query(normalise="lower")
 
 
 def test_an_encoding_knows_its_own_bits() -> None:

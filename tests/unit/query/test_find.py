@@ -9,7 +9,7 @@ from treetop.datasets.loading import as_federation
 from treetop.encoding.item_codecs import Ids
 from treetop.errors import InvalidInput, TreetopWarning, UnknownName
 from treetop.mechanisms.gtf import Gtf
-from treetop.mechanisms.strategy import Question
+from treetop.mechanisms.query import Query
 from treetop.oracles.krr import KRandomizedResponse
 from treetop.query.find import simulated_answer
 from treetop.wording import Note
@@ -40,7 +40,7 @@ def test_the_same_seed_gives_the_same_json_and_none_is_drawn_when_given() -> Non
 
 
 def test_a_path_will_do() -> None:
-    question = Question(k=3, encoding="words")
+    question = Query(k=3, encoding="words")
     by_path, loaded = (simulated_answer(as_federation(data), question, seed=1) for data in (EXAMPLE, str(EXAMPLE)))
     assert by_path == loaded
     assert by_path.notes

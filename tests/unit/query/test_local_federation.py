@@ -21,7 +21,7 @@ def drinks(tmp_path: Path) -> str:
 
 def test_what_was_not_asked_for_is_chosen_from_the_data(tmp_path: Path, drinks: str) -> None:
     folder = opened_folder(tmp_path / "up", {"data": drinks, "k": 2, "seed": None, "encoding": None})
-    assert (folder.options.encoding, folder.options.parties, folder.options.users) == ("hashed", 2, 150)
+    assert (folder.options.query["encoding"], folder.options.parties, folder.options.users) == ("hashed", 2, 150)
     assert opened_folder(tmp_path / "up", {"k": None}).options == folder.options
     with pytest.raises(InvalidInput, match="k = 2, found 3"):
         opened_folder(tmp_path / "up", {"k": 3})
@@ -65,7 +65,8 @@ def test_names_that_the_federation_read_stay_as_it_read_them(tmp_path: Path, dri
     words = ItemList(("chai", "cocoa", "tea"), source="words.txt")
     wanted = {"data": drinks, "k": 3, "seed": 7, "normalise": "casefold"}
     folder, told = opened_folder(tmp_path / "up", wanted, {"word_list": words}), words.digest
-    assert (folder.options.mechanism, folder.options.encoding, folder.options.word_list) == ("panorama", "hashed", told)
+    assert folder.options.query["mechanism"] == "panorama"
+    assert (folder.options.query["encoding"], folder.options.query["word_list"]) == ("hashed", told)
     assert folder.listed == words
     truth = GroundTruth(FederationFolder(tmp_path / "up"))
     codec = truth.population.codec
@@ -85,7 +86,7 @@ def test_names_that_the_federation_read_stay_as_it_read_them(tmp_path: Path, dri
 def test_a_catalogue_is_scored_by_its_places(tmp_path: Path, drinks: str) -> None:
     known = {"catalogue": ItemList(("cocoa", "chai"))}
     folder = opened_folder(tmp_path / "up", {"data": drinks, "k": 2, "seed": 7}, known)
-    assert (folder.options.encoding, folder.options.settings) == (None, {})
+    assert (folder.options.query["encoding"], folder.options.query["settings"]) == (None, {})
     items = (AnswerItem("chai", 50.0, 0.3, 5.0), AnswerItem("cocoa", 50.0, 0.3, 5.0))
     scored = GroundTruth(folder).scored(replace(DEPLOYED, items=items, truth=None, k=2))
     assert [(row.item, row.true_count) for row in scored.items] == [("chai", 80), ("cocoa", 30)]
@@ -95,6 +96,6 @@ def test_a_catalogue_is_scored_by_its_places(tmp_path: Path, drinks: str) -> Non
 def test_long_texts_take_the_chunks_that_they_need(tmp_path: Path) -> None:
     path = tmp_path / "pages.csv"
     path.write_text("party,item\n" + "".join(f"north,https://example.org/page/{n}/of/many\n" for n in range(60)))
-    settings = opened_folder(tmp_path / "up", {"data": str(path), "k": 1, "seed": 7}).options.settings
+    settings = opened_folder(tmp_path / "up", {"data": str(path), "k": 1, "seed": 7}).options.query["settings"]
     assert int(settings["text_chunks"]) > 12
     assert len(settings["hash_key"]) == 16

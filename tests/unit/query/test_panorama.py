@@ -8,7 +8,7 @@ import treetop
 from treetop.answers.answer import Answer
 from treetop.datasets.loading import as_federation
 from treetop.errors import InvalidInput
-from treetop.mechanisms.strategy import Question
+from treetop.mechanisms.query import Query
 from treetop.query.preparation import prepared
 from treetop.wording import Note
 
@@ -73,7 +73,7 @@ def test_more_than_a_hundred_thousand_items_get_longer_names() -> None:
 
 
 def notes_on(held: dict[str, int], **settings: object) -> tuple[Note, ...]:
-    question = Question(k=1, strategy="panorama", settings=settings)
+    question = Query(k=1, strategy="panorama", settings=settings)
     return prepared(as_federation({"north": held}), question).notes
 
 

@@ -7,16 +7,18 @@ from typing import Annotated, Any
 import typer
 
 from treetop.adapters.http.retrying_connection import RetryingConnection
-from treetop.cli.options import SEARCH, K, MaybeMechanism, Options, completing, read_settings, seconds_of
+from treetop.cli.options import SEARCH, K, MaybeMechanism, Options, completing, of_query, read_settings, seconds_of
 from treetop.cli.screen import note
 from treetop.datasets.item_lists import load_catalogue, word_list_of
-from treetop.encoding.item_codecs import CODECS
 from treetop.encoding.normalisation import steps_named
 from treetop.errors import InvalidInput
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
+from treetop.federation.server.order_json import query_to_json
+from treetop.federation.task_parameters import known_items
 from treetop.federation.wire.item_lists import ItemList
 from treetop.mechanisms.defaults import DEFAULT_BUDGET
-from treetop.oracles.registry import oracle_names
+from treetop.mechanisms.query import Query
+from treetop.oracles.set_reports import SetQuestion
 from treetop.privacy.shuffling import asked_guarantee
 from treetop.secret_files import read_secret
 from treetop.services.server.client import ServerClient
@@ -55,27 +57,12 @@ Name = Annotated[str, typer.Option("--name", help="What the query is called; dev
 Attribute = Annotated[
     str, typer.Option("--attribute", help="What is asked about; a device answers about one attribute only.")
 ]
-EpsilonText = Annotated[
-    str | None,
-    typer.Option("--epsilon", help="Privacy budget of every user's one report.", show_default=DEFAULT_BUDGET),
-]
+EpsilonText = Annotated[str | None, of_query("epsilon", unset=DEFAULT_BUDGET)]
 OracleOption = Annotated[
     str,
-    typer.Option(
-        "--oracle",
-        help="auto: walsh for names, olh for a trie in one-shot mode; k-RR or OUE, the better by d, in rounds.",
-        autocompletion=completing(oracle_names()),
-    ),
+    of_query("oracle", "auto: walsh for names, olh for a trie; in rounds the better of krr and oue."),
 ]
-EncodingOption = Annotated[
-    str | None,
-    typer.Option(
-        "--encoding",
-        help=f"How items become bits: {', '.join(CODECS)}.",
-        autocompletion=completing(list(CODECS)),
-        show_default="hashed; words, where a trie is searched",
-    ),
-]
+EncodingOption = Annotated[str | None, of_query("encoding", unset="hashed; words, where a trie is searched")]
 Parties = Annotated[
     str | None, typer.Option("--parties", help="Names separated by commas, the largest first.", show_default="all")
 ]
@@ -141,29 +128,22 @@ def client_of(server: str, key_file: Path, ca: Path | None) -> ServerClient:
 
 def asked_question(client: ServerClient, question: dict[str, Any]) -> dict[str, Any]:
     """Return a question as the server's API takes it; lists that it names are put there first."""
-    central = asked_guarantee(question["trust"], question["central_epsilon"], question["delta"], question["epsilon"])
     lists = read_lists(*(question[name] for name in LIST_OPTIONS))
-    same = (
-        "name",
-        "attribute",
-        "k",
-        "mechanism",
-        "oracle",
-        "encoding",
-        "strategy",
-        "text_recovery",
-        "items_per_user",
-        "reading",
-        "max_times_expected",
-        "policy",
-    )
-    return {
-        **{name: question[name] for name in same},
-        "settings": read_settings(question["settings"]),
-        "normalise": question["normalise"] or "",
-        "central": central and vars(central),
+    known: dict[str, Any] = {option: known_items(listed) for option, listed in lists.items()}
+    query = Query(
+        **{name: question[name] for name in ("k", "mechanism", "oracle", "encoding", "strategy", "text_recovery")},
         **({} if question["epsilon"] is None else {"epsilon": question["epsilon"]}),
-        **{option: client.keep_list(listed) for option, listed in lists.items()},
+        **known,
+        normalise=question["normalise"] or (),
+        settings=read_settings(question["settings"]),
+        central=asked_guarantee(question["trust"], question["central_epsilon"], question["delta"], question["epsilon"]),
+        sets=SetQuestion.asked(question["items_per_user"], question["reading"]),
+    )
+    for listed in lists.values():
+        client.keep_list(listed)
+    return {
+        **query_to_json(query),
+        **{name: question[name] for name in ("name", "attribute", "max_times_expected", "policy")},
         "parties": question["parties"].split(",") if question["parties"] else [],
         "expected": read_expected(question["expected"] or ()),
         "patience": seconds_of("--patience", question["patience"]),

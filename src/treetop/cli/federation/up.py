@@ -24,7 +24,16 @@ from treetop.adapters.system.telemetry import StructuredLog
 from treetop.answers.answer import Answer
 from treetop.cli.federation.asking import LIST_OPTIONS, read_lists
 from treetop.cli.file_options import reads_files
-from treetop.cli.options import SEARCH, Encoding, MaybeMechanism, completing, gathers, read_settings, seconds_of
+from treetop.cli.options import (
+    SEARCH,
+    Encoding,
+    MaybeMechanism,
+    completing,
+    gathers,
+    of_query,
+    read_settings,
+    seconds_of,
+)
 from treetop.cli.output import FORMATS, PLAIN_FORMATS, OutputFile, checked_target
 from treetop.cli.rendering import present, present_campaign
 from treetop.cli.screen import Description, Json, err, note, reading_bar
@@ -33,7 +42,7 @@ from treetop.encoding.normalisation import steps_named
 from treetop.errors import InvalidInput, UnknownName
 from treetop.mechanisms.defaults import DEFAULT_BUDGET, DEFAULT_K
 from treetop.mechanisms.deployment import MODES
-from treetop.oracles.registry import AUTO, oracle_names
+from treetop.oracles.registry import AUTO
 from treetop.privacy.shuffling import asked_guarantee
 from treetop.query.local_federation import GroundTruth, opened_folder, weekly_answers, weekly_federations
 from treetop.services.local.campaign import LocalCampaign
@@ -58,11 +67,8 @@ Users = Annotated[
         show_default="50000",
     ),
 ]
-MaybeK = Annotated[int | None, typer.Option("--k", help="How many items to look for.", show_default=str(DEFAULT_K))]
-MaybeEpsilon = Annotated[
-    str | None,
-    typer.Option("--epsilon", help="Privacy budget of every user's one report.", show_default=DEFAULT_BUDGET),
-]
+MaybeK = Annotated[int | None, of_query("k", unset=str(DEFAULT_K))]
+MaybeEpsilon = Annotated[str | None, of_query("epsilon", unset=DEFAULT_BUDGET)]
 Mode = Annotated[
     str | None,
     typer.Option(
@@ -74,12 +80,7 @@ Mode = Annotated[
 ]
 MaybeOracle = Annotated[
     str | None,
-    typer.Option(
-        "--oracle",
-        help="Frequency oracle: one that hashes (olh, walsh) in one-shot mode, one for lists (krr, oue) in rounds.",
-        show_default=AUTO,
-        autocompletion=completing(oracle_names()),
-    ),
+    of_query("oracle", "olh and walsh are for one-shot mode, krr and oue for rounds.", unset=AUTO),
 ]
 Data = Annotated[
     str | None, typer.Option("--data", metavar="FILE|syn", help="Who holds what, as in find.", show_default="syn")

@@ -17,8 +17,7 @@ from treetop.federation.device.ledger import Caps
 from treetop.federation.documents import canonical_json
 from treetop.federation.server.planning import QueryOrder, planned_task
 from treetop.federation.task import Deadlines
-from treetop.federation.task_parameters import known_items
-from treetop.federation.wire.item_lists import LONGEST_ITEM, LONGEST_SOURCE, ItemList
+from treetop.federation.wire.item_lists import LONGEST_ITEM, LONGEST_SOURCE
 from treetop.mechanisms.earlier_weeks import EarlierWeeks
 from treetop.trie.seeds import SEEDS, Seeds
 
@@ -138,10 +137,12 @@ def week_order(campaign: Campaign, order: QueryOrder, number: int, earlier: Earl
     )
     learns = what_helps(order)
     if learns == "names" and earlier.names:
-        listed = earlier.joined_to(known_items(order.word_list))
-        return replace(week, word_list=ItemList(tuple(listed.items), listed.ordered, listed.source[:LONGEST_SOURCE]))
+        words = earlier.joined_to(order.query.word_list)
+        words = replace(words, source=words.source[:LONGEST_SOURCE])
+        return replace(week, query=replace(order.query, word_list=words))
     if learns == "codes" and earlier.seeds:
-        return replace(week, settings={**order.settings, "seeds": str(earlier.seeds)})
+        settings = {**order.query.settings, "seeds": str(earlier.seeds)}
+        return replace(week, query=replace(order.query, settings=settings))
     return week
 
 

@@ -4,14 +4,13 @@ Everything that a dialogue needs is in the signed task: server, parties and devi
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from itertools import pairwise
 from math import gcd
 from typing import Any
 
-from treetop.encoding.normalisation import steps_named
 from treetop.errors import InvalidInput, UnknownName
 from treetop.federation.device.ledger import Caps
 from treetop.federation.device.list_checks import MIN_SLOTS, smallest_domain
@@ -27,22 +26,21 @@ from treetop.federation.task import (
     LeastReports,
     WeightedGroup,
 )
-from treetop.federation.task_parameters import known_items, mechanism_of, parameters_of
+from treetop.federation.task_parameters import mechanism_of, parameters_of
 from treetop.federation.wire.item_lists import ItemList
-from treetop.mechanisms.defaults import DEFAULT_BUDGET, DEFAULT_K
 from treetop.mechanisms.deployed_groups import group_weights, task_lengths
 from treetop.mechanisms.deployment import MODES, Mode
 from treetop.mechanisms.parameters import P, Parameters
 from treetop.mechanisms.protocol import Mechanism
+from treetop.mechanisms.query import TRIE, Query
 from treetop.mechanisms.registry import known_setting, mechanism_named, registered_mechanism, unread_settings
-from treetop.mechanisms.strategy import TRIE, ItemsAhead, Question, Strategy, check_takes_sets, choose
+from treetop.mechanisms.strategy import ItemsAhead, Strategy, check_takes_sets, choose
 from treetop.mechanisms.strict_json import COUNT_BYTES, code_bytes
 from treetop.oracles.protocol import MAX_SLOTS
 from treetop.oracles.registry import AUTO, deployable_oracles, task_oracles
-from treetop.oracles.set_reports import SetQuestion
 from treetop.privacy.budget import Budget
 from treetop.privacy.epsilon import Epsilon
-from treetop.privacy.shuffling import CentralGuarantee, epsilon_choice
+from treetop.privacy.shuffling import epsilon_choice
 from treetop.trie.user_groups import Role
 from treetop.wording import Note
 
@@ -65,31 +63,15 @@ class PlannedQuery:
 
 @dataclass(frozen=True)
 class QueryOrder:
-    """What somebody wants to know, of whom, and how; refused here if it cannot be asked."""
+    """A query, whom it is asked and until when; refused here if it cannot be asked."""
 
     name: str
     parties: tuple[str, ...]
     """In the order P^R of TAPS: the largest first, where that is known."""
+    query: Query = field(default_factory=Query)
+    """What is asked: mechanism, oracle and encoding by name, and lists that were normalised as devices do."""
     attribute: str = "item"
-    k: int = DEFAULT_K
-    epsilon: str = DEFAULT_BUDGET
-    """In decimal digits, as devices compute with it."""
-    mechanism: str | None = None
-    """None: what suits the rest, which is Panorama in one-shot mode unless something speaks for a trie."""
     mode: Mode = "one-shot"
-    oracle: str = "auto"
-    encoding: str | None = None
-    """None: hashes; places, with a catalogue; words, where a trie is searched."""
-    settings: Mapping[str, object] = field(default_factory=dict)
-    strategy: str | None = None
-    catalogue: ItemList | None = None
-    """All items that are counted."""
-    word_list: ItemList | None = None
-    """Items that hashes are read as."""
-    text_recovery: bool | None = None
-    """Whether some devices report a part of their text; None: wherever names are hashed."""
-    normalise: str = ""
-    """Steps that devices put their item through first; both lists must have been."""
     expected: Mapping[str, int] = field(default_factory=dict)
     """Users of some parties, where they are known beforehand: a party with many more is refused, and the result says
     what share of them it covers."""
@@ -98,33 +80,29 @@ class QueryOrder:
     deadlines: Deadlines = field(default_factory=Deadlines)
     least: LeastReports = field(default_factory=LeastReports)
     policy: MissingPolicy = field(default_factory=MissingPolicy)
-    """What becomes of missing parties; it is not in the task, and neither is what follows."""
-    central: CentralGuarantee | None = None
-    """What was asked for towards everybody but a user's own party; the answer says what came of it."""
-    sets: SetQuestion | None = None
-    """What is asked of devices that hold sets of items, and stands in the task; None: every device holds one."""
+    """What becomes of missing parties; it is not in the task."""
     campaign: CampaignWeek | None = None
     """Which week of a campaign this is, which stands in the task, too; None: the query stands alone."""
 
     def __post_init__(self) -> None:
-        if self.mechanism is not None:
-            object.__setattr__(self, "mechanism", registered_mechanism(self.mechanism).name)
+        if self.query.mechanism is not None:
+            named = registered_mechanism(self.query.mechanism).name
+            object.__setattr__(self, "query", replace(self.query, mechanism=named))
         if self.mode not in MODES:
             raise UnknownName("mode", self.mode, MODES)
         oracles = deployable_oracles(one_shot=self.mode == "one-shot")
-        if self.oracle not in oracles:
-            raise UnknownName(f"oracle of {self.mode} mode", self.oracle, oracles)
+        if self._oracle not in oracles:
+            raise UnknownName(f"oracle of {self.mode} mode", self._oracle, oracles)
         if not self.parties:
             raise InvalidInput("query_without_parties")
-        object.__setattr__(self, "normalise", ",".join(steps_named(self.normalise)) if self.normalise else "")
         self.expectations.check_order(self.parties)
-        if "items_per_user" in self.settings:
+        if "items_per_user" in self.query.settings:
             raise InvalidInput("items_per_user_as_setting")
-        if self.sets is not None:
+        if self.query.sets is not None:
             if self.mode != "one-shot":
                 raise InvalidInput("sets_in_rounds", mode=self.mode)
-            if self.sets.items_per_user > 1:
-                check_takes_sets(self.mechanism, self.sets.items_per_user)
+            if self.query.items_per_user > 1:
+                check_takes_sets(self.query.mechanism, self.query.items_per_user)
         mechanism = self._asked.mechanism
         modes = mechanism.deployment.modes
         if self.mode not in modes:
@@ -137,88 +115,97 @@ class QueryOrder:
         return ExpectedUsers(self.expected, self.max_times_expected)
 
     @property
+    def _oracle(self) -> str:
+        return str(self.query.oracle)
+
+    @cached_property
     def listed(self) -> ItemList | None:
         """Return the list that the task names."""
-        return self.word_list if self.catalogue is None else self.catalogue
+        known = self.query.catalogue or self.query.word_list
+        return None if known is None else ItemList(tuple(known.items), known.ordered, known.source)
 
     @cached_property
     def _asked(self) -> Strategy:
         """Return the strategy before anything is known that a deployment fixes."""
-        return self._chosen(self.settings, self.oracle)
+        return self._chosen(self.query.settings, self._oracle)
 
     def _chosen(self, settings: Mapping[str, object], oracle: str) -> Strategy:
         """Take the strategy that was asked for, or the one that suits what is given: what devices hold nobody knows."""
-        strategy = self.strategy
-        if self.mode == "rounds" and (strategy, self.mechanism) == (None, None):
+        strategy = self.query.strategy
+        if self.mode == "rounds" and (strategy, self.query.mechanism) == (None, None):
             strategy = TRIE
-        items = 1 if self.sets is None else self.sets.items_per_user
-        question = Question(
-            self.k,
-            self.epsilon,
-            self.mechanism,
-            oracle,
-            self.encoding,
-            strategy,
-            known_items(self.catalogue),
-            known_items(self.word_list),
-            self.text_recovery,
-            settings=settings if items == 1 else {**settings, "items_per_user": items},
-        )
-        return choose(question, ItemsAhead(), parties=len(self.parties), hash_key=self._hash_key)
+        # Lists are given as devices see them: to normalise them again would change nothing and take its time.
+        query = replace(self.query, oracle=oracle, strategy=strategy, settings=settings, normalise=())
+        return choose(query, ItemsAhead(), parties=len(self.parties), hash_key=self._hash_key)
+
+    @property
+    def _normalise(self) -> str:
+        return ",".join(self.query.normalise)
 
     @property
     def _hash_key(self) -> str:
-        """Return a key that no other query has: a digest of all that is said here."""
-        said = [
+        """Return a key that no other query has: a digest of all that is asked."""
+        query = self.query
+        content = [
             self.name,
             list(self.parties),
             self.attribute,
-            self.k,
-            self.epsilon,
-            self.mechanism,
+            query.k,
+            query.epsilon_text,
+            query.mechanism,
             self.mode,
-            self.oracle,
-            self.encoding,
-            sorted((name, str(value)) for name, value in self.settings.items()),
-            self.strategy,
+            self._oracle,
+            query.encoding,
+            sorted((name, str(value)) for name, value in query.settings.items()),
+            query.strategy,
             self.listed and self.listed.digest,
-            self.text_recovery,
-            self.normalise,
+            query.text_recovery,
+            self._normalise,
             vars(self.deadlines),
-            *([] if self.sets is None else [vars(self.sets)]),
+            *([] if query.sets is None else [vars(query.sets)]),
         ]
-        return blake2b(canonical_json(said), digest_size=8).hexdigest()
+        return blake2b(canonical_json(content), digest_size=8).hexdigest()
 
     @property
     def local_epsilon(self) -> str:
         """Return the epsilon that gives the central guarantee, from what is expected of the smallest party."""
-        if self.central is None:
-            return self.epsilon
+        central = self.query.central
+        if central is None:
+            return self.query.epsilon_text
         for party in self.parties:
             if party not in self.expected:
                 raise InvalidInput("central_needs_expected", party=party)
-        local = self.planned.strategy.local_epsilon(self.expected.values(), self.central, Caps().per_task)
+        local = self.planned.strategy.local_epsilon(self.expected.values(), central, Caps().per_task)
         return Budget(f"{local:g}").text
+
+    def reporting(self, epsilon: str) -> "QueryOrder":
+        """Return the order with the epsilon that devices report with."""
+        if epsilon == self.query.epsilon_text:
+            return self
+        return replace(self, query=replace(self.query, epsilon=epsilon))
 
     @property
     def choices(self) -> tuple[Note, ...]:
         """Say what was chosen and why, for the reader of the answer."""
         chosen = self.planned.strategy.choices
-        if self.central is None:
+        central = self.query.central
+        if central is None:
             return chosen
-        return (*chosen, epsilon_choice(Epsilon(self.epsilon), self.central, min(self.expected.values())))
+        return (*chosen, epsilon_choice(Epsilon(self.query.epsilon), central, min(self.expected.values())))
 
     @cached_property
     def planned(self) -> PlannedQuery:
         """Run by the server: all that devices must know to answer this query, and all that its dialogues need."""
         one_shot = self.mode == "one-shot"
         chosen = self._asked
-        oracle = deployable_oracles(one_shot=one_shot)[self.oracle]
+        oracle = deployable_oracles(one_shot=one_shot)[self._oracle]
         mechanism: Mechanism[Any] = chosen.mechanism
-        if one_shot and self.oracle == AUTO:
+        if one_shot and self._oracle == AUTO:
             oracle = mechanism.deployment.hashing_oracle
         hashed = chosen.codec.hashes
-        settings = mechanism.deployment.settings(mechanism.parameters, self.settings, mode=self.mode, hashed=hashed)
+        settings = mechanism.deployment.settings(
+            mechanism.parameters, self.query.settings, mode=self.mode, hashed=hashed
+        )
         strategy = self._chosen(settings, oracle)
         mechanism = strategy.mechanism
         asked = strategy.parameters
@@ -239,13 +226,13 @@ class QueryOrder:
         task = DeviceTask(
             name=self.name,
             attribute=self.attribute,
-            budget=Budget(self.epsilon),
+            budget=Budget(self.query.epsilon_text),
             oracle=oracle,
-            k=self.k,
+            k=self.query.k,
             lengths=lengths,
             groups=weighted_groups(mechanism, asked),
             max_slots=max_slots,
-            encoding=Encoding(strategy.codec.name, asked.hash_key if hashed else "", self.normalise),
+            encoding=Encoding(strategy.codec.name, asked.hash_key if hashed else "", self._normalise),
             reports="names" if mechanism.reports_names else "prefixes",
             item_list=self.listed.digest if self.listed else "",
             mechanism=mechanism.name,
@@ -253,7 +240,7 @@ class QueryOrder:
             parties=self.parties,
             deadlines=self.deadlines,
             least=self.least,
-            sets=self.sets,
+            sets=self.query.sets,
             campaign=self.campaign,
         )
         if self.mode == "rounds":

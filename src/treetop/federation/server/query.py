@@ -59,7 +59,7 @@ class ServerQuery:
         self._campaign = campaign
         self._choices = order.choices if isinstance(order, QueryOrder) else ()
         self._expected = order.expectations if isinstance(order, QueryOrder) else ExpectedUsers()
-        self._central = order.central if isinstance(order, QueryOrder) else None
+        self._central = order.query.central if isinstance(order, QueryOrder) else None
         if set(channels) != set(self.task.parties):
             raise InvalidInput("channels_differ", parties=self.task.parties, channels=tuple(channels))
         self._signer = signer

@@ -5,12 +5,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treetop.datasets.federation import Federation
+from treetop.federation.server.order_json import order_to_json
 from treetop.secret_files import private_folder
 from treetop.services.fleet.fleet import tickets_of
 from treetop.services.local.flower import FlowerCarrier
 from treetop.services.local.folder import FederationFolder
 from treetop.services.local.processes import Processes
-from treetop.services.local.run import POLL_SECONDS, LocalFederation, Standing, ordered_now
+from treetop.services.local.run import POLL_SECONDS, LocalFederation, Standing, order_of
 
 SHORTEST_WEEK = 6
 STARTS = 3
@@ -56,7 +57,7 @@ class LocalCampaign(LocalFederation):
             options = self.folder.options
             listed = self.folder.listed
             users = {name: home.users for name, home in self.folder.parties.items()}
-            order = ordered_now(options, users, listed)
+            order = order_to_json(order_of(options, users, listed, int(time.time())))
             asked = {name: value for name, value in order.items() if name not in NOT_OF_WEEKS} | {
                 "starts": int(time.time()) + BEFORE_THE_FIRST,
                 "every": self._week_seconds,

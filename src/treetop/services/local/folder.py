@@ -14,10 +14,10 @@ from treetop.adapters.system.key_files import SigningKey
 from treetop.datasets.federation import Federation
 from treetop.datasets.loading import USER, histogram_file, histogram_rows, load, set_rows
 from treetop.errors import InvalidInput
+from treetop.federation.server.order_json import query_from_json, query_to_json
 from treetop.federation.wire.item_lists import ItemList
-from treetop.mechanisms.defaults import DEFAULT_BUDGET, DEFAULT_K
-from treetop.oracles.registry import AUTO
-from treetop.oracles.set_reports import SetQuestion
+from treetop.mechanisms.deployment import Mode
+from treetop.mechanisms.query import Query
 from treetop.secret_files import private_folder, read_secret
 
 HOST = "127.0.0.1"
@@ -36,30 +36,14 @@ class LocalOptions:
     parties: int = 3
     users: int = 50_000
     """In all parties together, as many as the data have at most."""
-    k: int = DEFAULT_K
-    epsilon: str = DEFAULT_BUDGET
-    mode: str = "one-shot"
-    mechanism: str | None = None
-    """None: what suits the rest, as in a query."""
-    oracle: str = AUTO
-    encoding: str | None = None
-    settings: dict[str, str] = field(default_factory=dict)
+    query: Mapping[str, Any] = field(default_factory=lambda: query_to_json(Query()))
+    """What is asked, as orders write it; its list lies in the folder."""
+    mode: Mode = "one-shot"
     seed: int = 0
     """Of the choice of users alone: reports are perturbed with the operating system's randomness."""
-    strategy: str | None = None
-    catalogue: str | None = None
-    """Digest of the list, which lies in the folder."""
-    word_list: str | None = None
-    """The same."""
-    text_recovery: bool | None = None
-    normalise: str = ""
-    central: dict[str, float] | None = None
-    """The central epsilon and delta that the epsilon was computed from."""
     user_column: str | None = None
     """Users hold sets: the column of the data that says whose a row is; in the folder's own file it is `user`."""
     rows_are_users: bool = False
-    items_per_user: int | None = None
-    reading: str | None = None
     weeks: int | None = None
     """A campaign: the weeks of its one cycle; None: one question."""
     every: int | None = None
@@ -68,9 +52,14 @@ class LocalOptions:
     """A campaign: how many of the k most popular items change from week to week."""
 
     @property
-    def sets(self) -> SetQuestion | None:
-        """Return what is asked of users who hold sets."""
-        return None if self.user_column is None else SetQuestion.of(self.items_per_user, self.reading)
+    def epsilon(self) -> str:
+        """Return the epsilon of every device's report."""
+        return str(self.query["epsilon"])
+
+    def asked(self, listed: ItemList | None) -> Query:
+        """Return the query, given its list."""
+        lists = {} if listed is None else {listed.digest: listed}
+        return query_from_json(self.query, lists.__getitem__)
 
 
 class FederationFolder:
@@ -117,12 +106,12 @@ class FederationFolder:
     @cached_property
     def listed(self) -> ItemList | None:
         """Return the catalogue or the word list, if there is one."""
-        digest = self.options.catalogue or self.options.word_list
+        digest = self.options.query["catalogue"] or self.options.query["word_list"]
         return ItemList.from_document(content_of(self.path / LIST_FILE) or b"", digest) if digest else None
 
     def federation(self) -> Federation:
         """Return the users, as they were drawn."""
-        return load(self.path / "data.parquet", user=None if self.options.sets is None else USER)
+        return load(self.path / "data.parquet", user=None if self.options.user_column is None else USER)
 
     def hand_out(self, federation: Federation) -> None:
         """Write down what the users of a campaign hold from now on."""
@@ -238,7 +227,7 @@ key_file = "admin.key"
 def checked_same(options: LocalOptions, wanted: dict[str, Any]) -> None:
     """Refuse to go on with a federation under other options than it was begun with."""
     for name, value in wanted.items():
-        known = getattr(options, name)
+        known = options.query[name] if name in options.query else getattr(options, name)
         if value is not None and value != known:
             raise InvalidInput("federation_differs", name=name, known=known, value=value)
 
@@ -263,6 +252,7 @@ def _read_state(path: Path) -> dict[str, Any]:
         state: dict[str, Any] = json.loads(content)
         known = set(state) == {"version", "options", "task"} and state["version"] == VERSION
         known = known and set(state["options"]) == {each.name for each in fields(LocalOptions)}
+        known = known and set(state["options"]["query"]) == set(query_to_json(Query()))
     except (ValueError, TypeError, KeyError, RecursionError):
         known = False
     if not known:

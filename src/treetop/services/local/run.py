@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from treetop.adapters.http.retrying_connection import Request, RetryingConnection, RetryPolicy
 from treetop.adapters.system.durable_file import content_of, replace_durably
 from treetop.datasets.loading import USER
 from treetop.errors import PartyUnreachable, QueryFailed
 from treetop.federation.device.ledger import Caps
+from treetop.federation.server.order_json import order_to_json
 from treetop.federation.server.planning import QueryOrder
 from treetop.federation.task import Deadlines, LeastReports
 from treetop.federation.wire.item_lists import ItemList
 from treetop.privacy.budget import Budget
-from treetop.privacy.shuffling import CentralGuarantee
 from treetop.secret_files import private_folder
 from treetop.services.device.party_client import PartyClient
 from treetop.services.local.flower import FlowerCarrier
@@ -58,59 +58,15 @@ def order_of(
 ) -> QueryOrder:
     """Return the order: the largest party first, a deadline that nobody reaches unless a survey has one."""
     return QueryOrder(
-        name=f"{_label(options.data)} on this machine",
+        f"{_label(options.data)} on this machine",
+        tuple(sorted(users, key=lambda name: (-users[name], name))),
+        options.asked(listed),
         attribute=_label(options.data),
-        k=options.k,
-        epsilon=options.epsilon,
-        mechanism=options.mechanism,
-        mode=cast(Any, options.mode),
-        oracle=options.oracle,
-        encoding=options.encoding,
-        settings=options.settings,
+        mode=options.mode,
         expected=users,
-        strategy=options.strategy,
-        catalogue=listed if options.catalogue else None,
-        word_list=listed if options.word_list else None,
-        text_recovery=options.text_recovery,
-        normalise=options.normalise,
-        parties=tuple(sorted(users, key=lambda name: (-users[name], name))),
         deadlines=Deadlines(opens, opens + collect, opens + collect),
         least=LeastReports(MIN_REPORTS, MIN_REPORTS),
-        central=None if options.central is None else CentralGuarantee(**options.central),
-        sets=options.sets,
     )
-
-
-def ordered_now(
-    options: LocalOptions, users: Mapping[str, int], listed: ItemList | None = None, collect: int = DAYS_30
-) -> dict[str, Any]:
-    """Return the order as the server's API takes it, which was given the list before."""
-    order = order_of(options, users, listed, int(time.time()), collect)
-    names = (
-        "name",
-        "attribute",
-        "k",
-        "epsilon",
-        "mechanism",
-        "mode",
-        "oracle",
-        "encoding",
-        "strategy",
-        "text_recovery",
-        "normalise",
-    )
-    return {
-        **{name: getattr(order, name) for name in names},
-        "settings": dict(order.settings),
-        "catalogue": options.catalogue,
-        "word_list": options.word_list,
-        "expected": dict(order.expected),
-        "parties": list(order.parties),
-        "deadlines": vars(order.deadlines),
-        "least": vars(order.least),
-        "central": options.central,
-        **({} if options.sets is None else vars(options.sets)),
-    }
 
 
 Found = TypeVar("Found")
@@ -197,7 +153,7 @@ class LocalFederation:
             users = {name: home.users for name, home in self.folder.parties.items()}
             listed = self.folder.listed
             collect = self._survey.seconds if self._survey else DAYS_30
-            order = ordered_now(self.folder.options, users, listed, collect)
+            order = order_to_json(order_of(self.folder.options, users, listed, int(time.time()), collect))
             if listed is not None:
                 self.tried(lambda: self.server.keep_list(listed), "the server took no list")
             self.folder.remember_task(self.tried(lambda: self.server.order(order), "the server took no order"))
@@ -324,7 +280,7 @@ class LocalFederation:
             epsilon,
             "--lifetime-cap",
             epsilon,
-            *(() if self.folder.options.sets is None else ("--user-column", USER)),
+            *(() if self.folder.options.user_column is None else ("--user-column", USER)),
         ]
         return self.processes.start(f"{home.path.name} {state.name}", arguments, state / "log.jsonl")
 

@@ -98,12 +98,11 @@ class CampaignManager:
     def take(self, wanted: CampaignWanted) -> CampaignShown:
         """Keep a campaign and begin with it; the same campaign again is the same one, stopped or not."""
         with self._lock:
-            settled = self._queries.settled(wanted)
-            order = settled.order(self._queries.parties, self._queries.item_list)
-            campaign = settled.campaign(order)
-            if (local := week_order(campaign, order, 0, EarlierWeeks()).local_epsilon) != order.epsilon:
-                settled = settled.model_copy(update={"epsilon": local})
-                campaign = settled.campaign(settled.order(self._queries.parties, self._queries.item_list))
+            order = self._queries.ordered(wanted)
+            first_week = week_order(wanted.campaign(order), order, 0, EarlierWeeks())
+            order = order.reporting(first_week.local_epsilon)
+            campaign = wanted.campaign(order)
+            settled = wanted.with_order(order)
             digest = campaign.digest.hex()
             now = self._clock.now()
             if digest not in self._campaigns:
@@ -272,7 +271,7 @@ class CampaignManager:
             mechanism=campaign.template.mechanism,
             encoding=campaign.template.encoding.name,
             parties=list(campaign.template.parties),
-            items_per_user=None if asked.order.sets is None else asked.order.sets.items_per_user,
+            items_per_user=None if asked.order.query.sets is None else asked.order.query.items_per_user,
             listed=0 if asked.order.listed is None else len(asked.order.listed.items),
             expected=dict(asked.order.expected),
             expected_reports=round(sum(expected) / campaign.weeks) if all(expected) else None,

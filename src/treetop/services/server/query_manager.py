@@ -3,9 +3,9 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -13,6 +13,7 @@ from treetop.adapters.system.telemetry import StructuredLog
 from treetop.errors import InvalidInput, QueryFailed, UnknownName
 from treetop.federation.documents import canonical_json
 from treetop.federation.ports import Signer
+from treetop.federation.server.order_json import order_to_json
 from treetop.federation.server.party_poller import Progress
 from treetop.federation.server.planning import QueryOrder, longest_reply, planned_task
 from treetop.federation.server.query import SEEDS, ListLog, ServerQuery
@@ -34,7 +35,6 @@ CAMPAIGN = "campaign"
 LEFT_OUT = "left out"
 DOCUMENT = "document"
 RETRY_SECONDS = 5.0
-Asked = TypeVar("Asked", bound=QuestionWanted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,22 +125,19 @@ class QueryManager:
             raise InvalidInput("list_unknown", digest=digest)
         return ItemList.from_document(document, digest)
 
-    def settled(self, wanted: Asked) -> Asked:
-        """Return what is asked with the parties named and what is expected of them, whatever settings say some day."""
-        parties = wanted.parties or list(self.parties)
-        expected = {party: users for party, users in self._expected.items() if party in parties} | wanted.expected
-        return wanted.model_copy(update={"parties": parties, "expected": expected})
+    def ordered(self, wanted: QuestionWanted) -> QueryOrder:
+        """Return the order with the parties named and what is expected of them, whatever settings say some day."""
+        order = wanted.order(self.parties, self.item_list)
+        expected = {party: users for party, users in self._expected.items() if party in order.parties}
+        return replace(order, expected=expected | wanted.expected)
 
     def take(self, wanted: OrderWanted) -> QueryShown:
         """Keep an order and begin with it; the same order again is the same query, and goes on if it had failed."""
-        settled = self.settled(wanted)
-        order = settled.order(self.parties, self.item_list)
-        if (local := order.local_epsilon) != order.epsilon:  # kept, so that the task stays the same however it is found
-            settled = settled.model_copy(update={"epsilon": local})
-            order = settled.order(self.parties, self.item_list)
+        order = self.ordered(wanted)
+        order = order.reporting(order.local_epsilon)  # kept, so that the task stays the same however it is found
         task = planned_task(order)
         digest = task.digest.hex()
-        self._journal.write(ORDERS, digest, canonical_json(settled.model_dump()))
+        self._journal.write(ORDERS, digest, canonical_json(order_to_json(order)))
         self._begin(order)
         return self.state(digest)
 

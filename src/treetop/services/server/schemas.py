@@ -1,7 +1,7 @@
 """The server's API: orders and answers; `make docs` writes its OpenAPI description."""
 
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal, cast
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -17,19 +17,16 @@ from treetop.adapters.http.described_app import (
     refers,
     sends,
 )
-from treetop.errors import UnknownName
 from treetop.federation.campaign import MIN_WEEKS, WEEK, Campaign
 from treetop.federation.server.campaign_schedule import Cap, campaign_of
 from treetop.federation.server.expected_users import MAX_TIMES_EXPECTED
-from treetop.federation.server.party_poller import MissingPolicy
+from treetop.federation.server.order_json import ListOf, order_from_json, order_to_json
 from treetop.federation.server.planning import QueryOrder
-from treetop.federation.task import LAST_SECOND, MAX_CYCLES, MAX_PARTIES, MAX_WEEKS, Deadlines, LeastReports
-from treetop.federation.wire.item_lists import ItemList
+from treetop.federation.task import LAST_SECOND, MAX_CYCLES, MAX_PARTIES, MAX_WEEKS
 from treetop.federation.wire.uploads import MAX_TICKETS
-from treetop.mechanisms.defaults import DEFAULT_BUDGET, DEFAULT_K
-from treetop.oracles.set_reports import MAX_ITEMS, SetQuestion
+from treetop.mechanisms.query import FIELDS
 from treetop.privacy.epsilon import LARGEST
-from treetop.privacy.shuffling import DEFAULT_DELTA, CentralGuarantee
+from treetop.privacy.shuffling import DEFAULT_DELTA
 
 ABOUT = """What the server of a Treetop federation answers to those who ask queries.
 
@@ -73,35 +70,38 @@ Word = Annotated[str, Field(max_length=200)]
 """A name of something that Treetop knows: longer ones are nothing."""
 
 
+PUT_BEFORE = "Digest of a list that was put before."
+ONE_ITEM = "Neither this nor a reading: every device holds one item."
+
+
+def of_query(name: str, *more: str, **options: Any) -> Any:
+    """Declare a field of a query: its default, description and range are those of `Query`."""
+    about = FIELDS[name]
+    unset = (f"Left out: {about.unset}.",) if about.unset else ()
+    options = {"description": " ".join((about.line, *more, *unset)), "ge": about.least, "le": about.most, **options}
+    return Field(**options) if "default_factory" in options else Field(**{"default": about.default, **options})
+
+
 class QuestionWanted(Wanted):
     """What is asked, of whom and how: what a query and a campaign have in common."""
 
     name: str = Field(min_length=1, max_length=200)
     attribute: str = Field(default="item", min_length=1, max_length=200)
-    k: int = Field(default=DEFAULT_K, ge=1, le=1 << 20)
-    epsilon: str = Field(default=DEFAULT_BUDGET, max_length=24, description="Decimal digits, such as 0.5.")
-    central: CentralWanted | None = Field(
-        default=None, description="Given: epsilon is computed from it and the expected users of the smallest party."
-    )
-    mechanism: Word | None = Field(default=None, description="None: what suits the rest, Panorama as a rule.")
+    k: int = of_query("k")
+    epsilon: str = of_query("epsilon", "Decimal digits, such as 0.5.", max_length=24)
+    central: CentralWanted | None = of_query("central")
+    mechanism: Word | None = of_query("mechanism")
     mode: Word = "one-shot"
-    oracle: Word = "auto"
-    encoding: Word | None = Field(default=None, description="None: hashes; with a catalogue places; in a trie words.")
-    strategy: Word | None = Field(default=None, description="As --strategy of the commands.")
-    catalogue: str | None = Field(default=None, pattern=DIGEST, description="Digest of a list that was put before.")
-    word_list: str | None = Field(default=None, pattern=DIGEST, description="The same; names are read as its words.")
-    text_recovery: bool | None = Field(
-        default=None, description="Whether some devices report a part of their text; None: where names are hashed."
-    )
-    normalise: str = Field(default="", max_length=100, description="Steps that devices put their item through first.")
-    items_per_user: int | None = Field(
-        default=None,
-        ge=1,
-        le=MAX_ITEMS,
-        description="Devices hold sets: items that a report speaks of, at most. Neither this nor a reading: one item.",
-    )
-    reading: Word | None = Field(default=None, description="Devices hold sets: what a count is, holders by default.")
-    settings: dict[Word, Word] = Field(default_factory=dict, max_length=200, description="As --set of the commands.")
+    oracle: Word = of_query("oracle")
+    encoding: Word | None = of_query("encoding")
+    strategy: Word | None = of_query("strategy")
+    catalogue: str | None = of_query("catalogue", PUT_BEFORE, pattern=DIGEST)
+    word_list: str | None = of_query("word_list", PUT_BEFORE, pattern=DIGEST)
+    text_recovery: bool | None = of_query("text_recovery")
+    normalise: str = of_query("normalise", default="", max_length=100)
+    items_per_user: int | None = of_query("items_per_user", ONE_ITEM)
+    reading: Word | None = of_query("reading")
+    settings: dict[Word, Word] = of_query("settings", default_factory=dict, max_length=200)
     parties: list[Word] = Field(
         default_factory=list, max_length=MAX_PARTIES, description="The largest first; none named: all."
     )
@@ -118,45 +118,15 @@ class QuestionWanted(Wanted):
     policy: Word = Field(default="wait", description="A party that does not answer: wait, or proceed without it.")
     patience: int = Field(default=600, ge=1, le=LAST_SECOND, description="Seconds that a party may stay silent.")
 
-    def asked(self, known: Sequence[str], list_of: Callable[[str], ItemList], deadlines: Deadlines) -> QueryOrder:
+    def order(self, known: Sequence[str], list_of: ListOf) -> QueryOrder:
         """Return the query that a server with these parties and lists runs, or refuse one that cannot be asked."""
-        for party in self.parties:
-            if party not in known:
-                raise UnknownName("party", party, known)
-        return QueryOrder(
-            self.name,
-            tuple(self.parties or known),
-            self.attribute,
-            self.k,
-            self.epsilon,
-            self.mechanism,
-            cast(Any, self.mode),
-            self.oracle,
-            self.encoding,
-            self.settings,
-            self.strategy,
-            None if self.catalogue is None else list_of(self.catalogue),
-            None if self.word_list is None else list_of(self.word_list),
-            self.text_recovery,
-            self.normalise,
-            self.expected,
-            self.max_times_expected,
-            deadlines,
-            LeastReports(**self.least.model_dump()),
-            MissingPolicy(cast(Any, self.policy), float(self.patience)),
-            None if self.central is None else CentralGuarantee(**self.central.model_dump()),
-            SetQuestion.of(self.items_per_user, self.reading) if self.items_per_user or self.reading else None,
-        )
+        return order_from_json(self.model_dump(), known, list_of)
 
 
 class OrderWanted(QuestionWanted):
     """A query: what is asked, of whom, how, and until when."""
 
     deadlines: DeadlinesWanted = DeadlinesWanted()
-
-    def order(self, known: Sequence[str], list_of: Callable[[str], ItemList]) -> QueryOrder:
-        """Return the query that a server with these parties and lists runs, or refuse one that cannot be asked."""
-        return self.asked(known, list_of, Deadlines(**self.deadlines.model_dump()))
 
 
 class CampaignWanted(QuestionWanted):
@@ -167,9 +137,11 @@ class CampaignWanted(QuestionWanted):
     weeks: int = Field(default=12, ge=MIN_WEEKS, le=MAX_WEEKS, description="Weeks of a cycle.")
     cycles: int = Field(default=1, ge=1, le=MAX_CYCLES, description="Cycles; each costs a device one epsilon.")
 
-    def order(self, known: Sequence[str], list_of: Callable[[str], ItemList]) -> QueryOrder:
-        """Return what is asked in every week."""
-        return self.asked(known, list_of, Deadlines())
+    def with_order(self, order: QueryOrder) -> "CampaignWanted":
+        """Return the same weeks of an order that was settled."""
+        settled = {name: value for name, value in order_to_json(order).items() if name != "deadlines"}
+        weeks = {name: getattr(self, name) for name in ("starts", "every", "weeks", "cycles")}
+        return type(self).model_validate(settled | weeks)
 
     def campaign(self, order: QueryOrder) -> Campaign:
         """Return the campaign that asks it, or refuse one that devices would not follow to its end."""

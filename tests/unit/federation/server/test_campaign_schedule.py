@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.support.federations import order
+from tests.support.orders import changed, query_order
 
 from treetop.errors import InvalidInput
 from treetop.federation.campaign import DAY, WEEK, Campaign
@@ -28,7 +29,7 @@ from treetop.mechanisms.earlier_weeks import EarlierWeeks
 from treetop.trie.seeds import SEEDS, Seeds
 
 STARTS = 1_800_000_000
-NAMES = QueryOrder("drinks", ("north", "south"), k=3, epsilon="4", expected={"north": 100, "south": 50})
+NAMES = query_order("drinks", ("north", "south"), k=3, epsilon="4", expected={"north": 100, "south": 50})
 
 
 def asked(wanted: QueryOrder = NAMES, **changes: Any) -> Campaign:
@@ -84,13 +85,13 @@ def test_of_the_users_expected_one_in_w_answers_in_a_week() -> None:
 
 
 def test_names_of_earlier_weeks_stand_before_the_list_that_was_given() -> None:
-    known = replace(NAMES, word_list=ItemList(("tea", "rum"), ordered=True, source="drinks.txt"))
-    listed = week_order(asked(known), known, 1, EarlierWeeks(("beer", "tea"))).word_list
+    known = changed(NAMES, word_list=ItemList(("tea", "rum"), ordered=True, source="drinks.txt"))
+    listed = week_order(asked(known), known, 1, EarlierWeeks(("beer", "tea"))).listed
     assert listed is not None
     assert (listed.items, listed.ordered) == (("beer", "tea", "rum"), True)
     assert "earlier weeks and drinks.txt" in listed.source
-    assert week_order(asked(known), known, 1, EarlierWeeks()).word_list == known.word_list
-    alone = week_order(asked(), NAMES, 1, EarlierWeeks(("beer",))).word_list
+    assert week_order(asked(known), known, 1, EarlierWeeks()).listed == known.listed
+    alone = week_order(asked(), NAMES, 1, EarlierWeeks(("beer",))).listed
     assert alone is not None
     assert alone.items == ("beer",)
 
@@ -113,8 +114,8 @@ def test_only_names_that_were_read_are_carried_on() -> None:
 
 def test_a_catalogue_stays_as_it_is() -> None:
     """All items are known: there is nothing to learn from earlier weeks, and their places must not change."""
-    catalogue = replace(NAMES, catalogue=ItemList(("milk", "tea", "rum")))
-    assert week_order(asked(catalogue), catalogue, 1, EarlierWeeks(("beer",))).listed == catalogue.catalogue
+    catalogue = changed(NAMES, catalogue=ItemList(("milk", "tea", "rum")))
+    assert week_order(asked(catalogue), catalogue, 1, EarlierWeeks(("beer",))).listed == catalogue.listed
 
 
 def test_a_trie_counts_the_codes_of_earlier_weeks_again() -> None:
@@ -130,8 +131,8 @@ def test_a_trie_counts_the_codes_of_earlier_weeks_again() -> None:
     for task in (first, seeded):
         assert campaign.check_task(task).week == 1
         assert task.item_list == ""
-    hashed = replace(searching, encoding="hashed")
-    assert week_order(asked(hashed), hashed, 1, EarlierWeeks((), Seeds((7,), (0.5,)))).settings == hashed.settings
+    hashed = changed(searching, encoding="hashed")
+    assert week_order(asked(hashed), hashed, 1, EarlierWeeks((), Seeds((7,), (0.5,)))).query == hashed.query
 
 
 CAPS = Caps()
@@ -152,7 +153,7 @@ CAPS = Caps()
 def test_when_devices_as_they_are_shipped_fall_silent(
     epsilon: str, changes: dict[str, int], expected: tuple[int, str] | None
 ) -> None:
-    assert first_unpaid(asked(replace(NAMES, epsilon=epsilon), **changes), CAPS) == expected
+    assert first_unpaid(asked(changed(NAMES, epsilon=epsilon), **changes), CAPS) == expected
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.orders import query_order
 from tests.support.tasks import task
 
 from treetop.answers.answer import Answer
 from treetop.errors import InvalidInput
 from treetop.federation.server.expected_users import ExpectedUsers
-from treetop.federation.server.planning import QueryOrder
 from treetop.federation.server.result import PartyRecord, answer_of
 from treetop.federation.task import DeviceTask, LeastReports, WeightedGroup
 from treetop.mechanisms.dialogue import LevelTrace
@@ -85,7 +85,7 @@ def test_in_rounds_a_rare_group_is_not_hidden_by_its_rarity() -> None:
 
 
 def test_names_and_chunks_are_one_group() -> None:
-    order = QueryOrder("fruit", ("a",), epsilon="1")
+    order = query_order("fruit", ("a",), epsilon="1")
     record = PartyRecord("a", 40_000, groups={entry.group: 10 for entry in order.planned.task.groups})
     record.groups[Group(1)] = 39_000
     assert promised(order.planned.task, record) == by_hand(sum(record.groups.values()))
@@ -105,10 +105,10 @@ def test_less_than_was_asked_for_is_a_note() -> None:
 
 def test_an_order_computes_its_epsilon_from_the_smallest_party() -> None:
     central = CentralGuarantee(0.5, 1e-8)
-    order = QueryOrder("fruit", ("a", "b"), expected={"a": 90_000, "b": 30_000}, central=central)
+    order = query_order("fruit", ("a", "b"), expected={"a": 90_000, "b": 30_000}, central=central)
     assert order.local_epsilon == "3.7"
-    assert QueryOrder("fruit", ("a",), epsilon="1.50").local_epsilon == "1.50"
+    assert query_order("fruit", ("a",), epsilon="1.50").local_epsilon == "1.50"
     with pytest.raises(InvalidInput, match="expected users of every party, found none of 'b'"):
-        QueryOrder("fruit", ("a", "b"), expected={"a": 90_000}, central=central).local_epsilon  # noqa: B018
+        query_order("fruit", ("a", "b"), expected={"a": 90_000}, central=central).local_epsilon  # noqa: B018
     with pytest.raises(InvalidInput, match="an epsilon of 4 at most"):
-        QueryOrder("fruit", ("a",), expected={"a": 90_000}, central=CentralGuarantee(2.0, 1e-8)).local_epsilon  # noqa: B018
+        query_order("fruit", ("a",), expected={"a": 90_000}, central=CentralGuarantee(2.0, 1e-8)).local_epsilon  # noqa: B018

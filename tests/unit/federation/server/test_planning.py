@@ -5,6 +5,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from tests.support.orders import changed, query_order
 
 from treetop.errors import InvalidInput, PeerViolation, UnknownName
 from treetop.federation.device.list_checks import MIN_SLOTS, smallest_domain
@@ -30,7 +31,7 @@ EPSILONS = ["0.1", "0.5", "1", "1.5", "2", "3", "4", "5.25", "8", "11", "16"]
 
 
 def ordered(mechanism: str = "taps", **more: Any) -> QueryOrder:
-    return QueryOrder("fruit", ("a", "b"), mechanism=mechanism, **{"encoding": "ids", **more})
+    return query_order("fruit", ("a", "b"), mechanism=mechanism, **{"encoding": "ids", **more})
 
 
 @pytest.mark.parametrize(("mechanism", "mode"), list(product(IN_ROUNDS, MODES)))
@@ -63,35 +64,36 @@ DRINKS = ItemList(("chai", "latte", "mate"), ordered=True, source="drinks.csv")
 
 
 def test_texts_are_asked_for_unless_something_else_is_said() -> None:
-    task = planned_task(QueryOrder("fruit", ("a", "b")))
+    task = planned_task(query_order("fruit", ("a", "b")))
     assert (task.mechanism, task.reports, task.oracle, task.item_list) == ("panorama", "names", "walsh", "")
     assert task.lengths == (0, 24, *range(32, 24 + 8 * 12 + 1, 8))
     assert (task.encoding.name, dict(task.settings)["hash_key"]) == ("hashed", task.encoding.hash_key)
     weights = [entry.weight for entry in task.groups]
     assert weights[0] / sum(weights) == pytest.approx(0.7)
-    whole = planned_task(QueryOrder("fruit", ("a", "b"), text_recovery=False))
+    whole = planned_task(query_order("fruit", ("a", "b"), text_recovery=False))
     assert (whole.lengths, len(whole.groups)) == ((0, 24), 1)
-    assert planned_task(QueryOrder("fruit", ("a", "b"), mode="rounds")).mechanism == "canopy"
-    assert planned_task(QueryOrder("fruit", ("a", "b"), encoding="words")).mechanism == "canopy"
-    assert planned_task(QueryOrder("fruit", ("a", "b"), oracle="olh")).mechanism == "canopy"
-    ids = planned_task(QueryOrder("fruit", ("a", "b"), encoding="ids"))
+    assert planned_task(query_order("fruit", ("a", "b"), mode="rounds")).mechanism == "canopy"
+    assert planned_task(query_order("fruit", ("a", "b"), encoding="words")).mechanism == "canopy"
+    assert planned_task(query_order("fruit", ("a", "b"), oracle="olh")).mechanism == "canopy"
+    ids = planned_task(query_order("fruit", ("a", "b"), encoding="ids"))
     assert (ids.mechanism, ids.lengths, ids.encoding.hash_key) == ("panorama", (0, 24), "")
 
 
 def test_a_list_is_named_by_its_digest_and_a_catalogue_fixes_the_bits() -> None:
-    words = planned_task(QueryOrder("fruit", ("a", "b"), word_list=DRINKS, normalise="trim,nfc"))
+    words = planned_task(query_order("fruit", ("a", "b"), word_list=DRINKS, normalise="trim,nfc"))
     assert (words.item_list, words.encoding.normalise, words.chunks) == (DRINKS.digest, "nfc,trim", 12)
-    known = planned_task(QueryOrder("fruit", ("a", "b"), catalogue=DRINKS))
+    known = planned_task(query_order("fruit", ("a", "b"), catalogue=DRINKS))
     assert (known.item_list, known.encoding.name, known.lengths) == (DRINKS.digest, "catalogue", (0, 8))
 
 
 def test_every_query_has_a_key_of_its_own_and_the_same_order_the_same() -> None:
-    orders = [QueryOrder("fruit", ("a", "b")), QueryOrder("roots", ("a", "b")), QueryOrder("fruit", ("a", "b"), k=11)]
-    orders += [QueryOrder("fruit", ("a", "b"), word_list=DRINKS), QueryOrder("fruit", ("a", "b"), text_recovery=False)]
+    first = query_order("fruit", ("a", "b"))
+    changes: list[dict[str, Any]] = [{"name": "roots"}, {"k": 11}, {"word_list": DRINKS}, {"text_recovery": False}]
+    orders = [first, *(changed(first, **more) for more in changes)]
     keys = [planned_task(order).encoding.hash_key for order in orders]
     assert len(set(keys)) == len(keys)
-    assert planned_task(QueryOrder("fruit", ("a", "b"))).encoding.hash_key == keys[0]
-    fixed = planned_task(QueryOrder("fruit", ("a", "b"), settings={"hash_key": "mine"}))
+    assert planned_task(query_order("fruit", ("a", "b"))).encoding.hash_key == keys[0]
+    fixed = planned_task(query_order("fruit", ("a", "b"), settings={"hash_key": "mine"}))
     assert (fixed.encoding.hash_key, dict(fixed.settings)["hash_key"]) == ("mine", "mine")
 
 
@@ -100,7 +102,7 @@ def test_every_query_has_a_key_of_its_own_and_the_same_order_the_same() -> None:
     {"word_list": DRINKS, "text_recovery": False}, {"settings": {"bits": 16, "text_chunks": 3, "text_share": 0.5}},
 ])  # fmt: skip
 def test_parties_read_from_a_task_what_the_server_planned(more: dict[str, Any]) -> None:
-    order = QueryOrder("fruit", ("a", "b"), **more)
+    order = query_order("fruit", ("a", "b"), **more)
     task, planned = order.planned.task, order.planned.strategy
     mechanism: Any = mechanism_of(DeviceTask.from_canonical_bytes(task.canonical_bytes()), order.listed)
     told: Any = planned.mechanism
@@ -119,7 +121,7 @@ def test_parties_read_from_a_task_what_the_server_planned(more: dict[str, Any]) 
 
 
 def test_a_task_that_asks_a_trie_for_names_is_refused() -> None:
-    task = planned_task(QueryOrder("fruit", ("a", "b")))
+    task = planned_task(query_order("fruit", ("a", "b")))
     with pytest.raises(PeerViolation, match="panorama"):
         mechanism_of(replace(task, mechanism="canopy"))
 
@@ -136,7 +138,7 @@ def test_a_task_that_asks_a_trie_for_names_is_refused() -> None:
 ])  # fmt: skip
 def test_names_that_cannot_be_asked_for_are_refused(more: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        planned_task(QueryOrder("fruit", ("a", "b"), **more))
+        planned_task(query_order("fruit", ("a", "b"), **more))
 
 
 def test_canopy_takes_public_weights_and_says_so() -> None:
@@ -150,7 +152,7 @@ def test_canopy_takes_public_weights_and_says_so() -> None:
 def test_a_setting_that_nobody_reads_is_named() -> None:
     notes = plan_notes(planned_task(ordered("fedpem", settings={"beta": 0.2})))
     assert notes == (Note("setting_unused", mechanism="fedpem", setting="beta"),)
-    alone = planned_task(QueryOrder("fruit", ("a",), mechanism="tap"))
+    alone = planned_task(query_order("fruit", ("a",), mechanism="tap"))
     assert plan_notes(alone) == (Note("nobody_to_share_with", mechanism="tap"),)
 
 
@@ -175,7 +177,7 @@ def test_lists_that_devices_would_not_answer_are_refused_when_ordered(changed: d
 
 
 def test_the_only_party_validates_nothing_and_needs_no_list_for_it() -> None:
-    planned_task(QueryOrder("fruit", ("a",), mechanism="taps", mode="rounds", k=1))
+    planned_task(query_order("fruit", ("a",), mechanism="taps", mode="rounds", k=1))
 
 
 @pytest.mark.parametrize(
@@ -201,7 +203,7 @@ def test_the_only_party_validates_nothing_and_needs_no_list_for_it() -> None:
 )
 def test_what_cannot_be_asked_is_refused(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        planned_task(QueryOrder(**{"name": "fruit", "parties": ("a", "b"), "encoding": "ids", **changed}))
+        planned_task(query_order(**{"name": "fruit", "parties": ("a", "b"), "encoding": "ids", **changed}))
 
 
 @pytest.mark.parametrize("text", EPSILONS)
@@ -252,15 +254,15 @@ def test_codes_are_read_back_by_the_tasks_own_codec() -> None:
 
 
 def test_what_is_asked_of_sets_stands_in_the_task_and_nowhere_else() -> None:
-    asked = QueryOrder("sets", ("a", "b"), sets=SetQuestion(8, "holders"))
+    asked = query_order("sets", ("a", "b"), sets=SetQuestion(8, "holders"))
     task = planned_task(asked)
-    assert task.sets == asked.sets
+    assert task.sets == asked.query.sets
     assert "items_per_user" not in dict(task.settings)
     assert getattr(parameters_of(task), "items_per_user") == 8  # noqa: B009  a setting of its own
-    plain = planned_task(replace(asked, sets=None))
+    plain = planned_task(changed(asked, sets=None))
     assert plain.encoding.hash_key != task.encoding.hash_key
     assert (plain.unlisted_face.slots, task.unlisted_face.slots) == (8, 64)
-    one = planned_task(QueryOrder("one", ("a", "b"), mechanism="taps", sets=SetQuestion(1, "shares")))
+    one = planned_task(query_order("one", ("a", "b"), mechanism="taps", sets=SetQuestion(1, "shares")))
     assert one.thresholds["items"] == "1"
 
 
@@ -271,4 +273,4 @@ def test_what_is_asked_of_sets_stands_in_the_task_and_nowhere_else() -> None:
 ])  # fmt: skip
 def test_sets_that_cannot_be_asked_about_are_refused(more: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        QueryOrder("sets", ("a",), sets=SetQuestion(8, "holders"), **more)
+        query_order("sets", ("a",), sets=SetQuestion(8, "holders"), **more)

@@ -11,6 +11,8 @@ import pytest
 
 from treetop.datasets.loading import as_federation
 from treetop.errors import InvalidInput
+from treetop.federation.server.order_json import query_to_json
+from treetop.mechanisms.query import Query
 from treetop.services.local.flower import FlowerCarrier
 from treetop.services.local.folder import FederationFolder, LocalOptions
 from treetop.services.local.processes import Processes
@@ -24,7 +26,7 @@ PEOPLE = as_federation({"north/1": {"tea": 3, "milk": 1}, "süd": {"tea": 2}})
 
 @pytest.fixture
 def folder(tmp_path: Path) -> FederationFolder:
-    options = LocalOptions(data="drinks", encoding="words", users=6, parties=2)
+    options = LocalOptions("drinks", 2, 6, query_to_json(Query(encoding="words")))
     return FederationFolder.begin(tmp_path / "up", options, PEOPLE)
 
 

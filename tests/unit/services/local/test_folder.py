@@ -7,23 +7,26 @@ from tests.support.hostile_texts import BEYOND_THE_BMP, MARKUP
 
 from treetop.datasets.loading import as_federation
 from treetop.errors import InvalidInput
+from treetop.federation.server.order_json import order_to_json, query_to_json
 from treetop.federation.server.planning import planned_task
 from treetop.federation.wire.item_lists import ItemList
+from treetop.mechanisms.query import Query
 from treetop.oracles.set_reports import SetQuestion
 from treetop.query.local_federation import opened_folder
 from treetop.services.local.folder import FederationFolder, LocalOptions, checked_same
 from treetop.services.local.processes import free_ports
-from treetop.services.local.run import order_of, ordered_now
+from treetop.services.local.run import order_of
 from treetop.services.party.settings import PartySettings
 from treetop.services.server.schemas import OrderWanted
 from treetop.services.server.settings import ServerSettings
 from treetop.toml_files import read_toml
 
+WORDS = query_to_json(Query(encoding="words"))
 PEOPLE = as_federation({"north/1": {"tea": 3, "milk": 1}, "süd": {"tea": 2}})
 
 
 def begun(path: Path) -> FederationFolder:
-    return FederationFolder.begin(path, LocalOptions(data="drinks", encoding="words", users=6, parties=2), PEOPLE)
+    return FederationFolder.begin(path, LocalOptions("drinks", 2, 6, WORDS), PEOPLE)
 
 
 def test_a_folder_is_opened_again_as_it_was(tmp_path: Path) -> None:
@@ -82,7 +85,7 @@ def no_list(digest: str) -> ItemList:
 
 
 def test_the_order_can_be_asked_and_sent() -> None:
-    sent = json.dumps(ordered_now(LocalOptions(), {"a": 5, "b": 7}))
+    sent = json.dumps(order_to_json(order_of(LocalOptions(), {"a": 5, "b": 7})))
     order = OrderWanted.model_validate_json(sent).order(("a", "b"), no_list)
     assert order.parties == ("b", "a")
     assert planned_task(order).least.estimate == 50
@@ -91,7 +94,7 @@ def test_the_order_can_be_asked_and_sent() -> None:
 def test_parties_beyond_the_bmp_are_written_as_toml_reads_them(tmp_path: Path) -> None:
     """And those whose names nobody could read are refused before anything is written."""
     people = as_federation({name: {"tea": 3} for name in (*BEYOND_THE_BMP, *MARKUP, '"quoted\\')})
-    folder = FederationFolder.begin(tmp_path, LocalOptions(data="drinks", encoding="words"), people)
+    folder = FederationFolder.begin(tmp_path, LocalOptions("drinks", query=WORDS), people)
     folder.write_settings(dict.fromkeys(folder.parties, 8461), 8460)
     names = [party.name for party in people.parties]
     server = read_toml(tmp_path / "server" / "server.toml", ServerSettings, {})
@@ -117,8 +120,8 @@ def test_a_folder_of_users_with_sets(tmp_path: Path) -> None:
     folder = opened_folder(tmp_path / "up", wanted)
     assert {name: home.users for name, home in folder.parties.items()} == {"north": 1, "south": 2}
     again = FederationFolder(tmp_path / "up")
-    assert again.options.sets == SetQuestion(2, "holders")
-    order = OrderWanted(**ordered_now(again.options, {"north": 1, "south": 2}))
+    assert again.options.asked(None).sets == SetQuestion(2, "holders")
+    order = OrderWanted(**order_to_json(order_of(again.options, {"north": 1, "south": 2})))
     task = planned_task(order.order(("north", "south"), lambda _: pytest.fail("no list")))
     assert task.sets == SetQuestion(2, "holders")
     assert "items_per_user" not in dict(task.settings)
@@ -152,5 +155,5 @@ def test_sets_that_cannot_be_asked_about_are_refused(tmp_path: Path, wanted: dic
     ],
 )
 def test_a_task_names_the_data_without_folders_and_credentials(data: str, shown: str) -> None:
-    order = order_of(LocalOptions(data=data, encoding="words"), {"north": 2000})
+    order = order_of(LocalOptions(data, query=WORDS), {"north": 2000})
     assert (order.name, order.attribute) == (f"{shown} on this machine", shown)

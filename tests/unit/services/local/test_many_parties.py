@@ -6,6 +6,9 @@ from typing import cast
 import pytest
 
 from treetop.datasets.loading import as_federation
+from treetop.federation.server.order_json import query_to_json
+from treetop.mechanisms.deployment import Mode
+from treetop.mechanisms.query import Query
 from treetop.services.local import run
 from treetop.services.local.folder import FederationFolder, LocalOptions
 from treetop.services.local.processes import Processes, Supervised
@@ -36,10 +39,10 @@ class PlayedFleet:
 
 
 def federation(
-    path: Path, parties: int, monkeypatch: pytest.MonkeyPatch, mode: str = "one-shot"
+    path: Path, parties: int, monkeypatch: pytest.MonkeyPatch, mode: Mode = "one-shot"
 ) -> tuple[LocalFederation, Noted]:
     people = as_federation({f"party {number}": {"tea": 3} for number in range(parties)})
-    options = LocalOptions(data="drinks", encoding="words", parties=parties, mode=mode)
+    options = LocalOptions("drinks", parties, query=query_to_json(Query(encoding="words")), mode=mode)
     noted = Noted()
     made = LocalFederation(FederationFolder.begin(path, options, people), cast(Processes, noted))
     monkeypatch.setattr(made, "_wait_for", lambda _url: None)

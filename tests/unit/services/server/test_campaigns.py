@@ -110,10 +110,10 @@ def test_names_of_earlier_weeks_are_on_the_list_of_the_next() -> None:
     found = [row.item for row in first.items if row.source == "listed"]
     assert found
     orders = [hosted.queries._queries[week.task or ""].order for week in (first, second)]
-    assert orders[0].word_list == known
-    assert orders[1].word_list is not None
-    assert orders[1].word_list.items[: len(found)] == tuple(found)
-    assert sorted(orders[1].word_list.items) == sorted(known.items)
+    assert orders[0].listed == known
+    assert orders[1].listed is not None
+    assert orders[1].listed.items[: len(found)] == tuple(found)
+    assert sorted(orders[1].listed.items) == sorted(known.items)
 
 
 def test_a_week_whose_question_has_changed_is_not_asked(hosted: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
