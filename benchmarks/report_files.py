@@ -15,10 +15,9 @@ from distributed import LocalCluster
 
 from benchmarks.measuring import Failed, Measured, Row, best_of, best_of_each, best_wall_of, times_as_fast
 from benchmarks.peers import multi_freq, pure_ldp_client
-from treetop.adapters.dask.report_counting import connected
+from treetop.adapters.dask.cluster import connected
 from treetop.adapters.report_files.counting import Candidates, EmbeddedEngine
-from treetop.adapters.report_files.report_kind import ReportKind
-from treetop.adapters.report_files.writer import ReportFileWriter
+from treetop.adapters.report_files.sealed_file import ReportFileWriter, ReportKind
 from treetop.oracles.frequency_oracle import Columns
 
 TITLE = "Counting report files"
@@ -50,7 +49,7 @@ from pathlib import Path
 import numpy as np
 from treetop.adapters.report_files.counting import Candidates
 from treetop.adapters.report_files.counting import EmbeddedEngine
-from treetop.adapters.report_files.reader import ReportFile
+from treetop.adapters.report_files.sealed_file import ReportFile
 files = [Path(name) for name in sys.argv[1:]]
 kind = ReportFile.opened(files[0]).kind
 EmbeddedEngine(2).count(files, Candidates(kind, np.arange(64 if kind.oracle == "olh" else 0, dtype=np.uint64)))

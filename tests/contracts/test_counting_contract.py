@@ -21,9 +21,9 @@ from tests.support.report_batches import (
     written,
 )
 
-from treetop.adapters.dask.report_counting import DaskEngine, connected
+from treetop.adapters.dask.cluster import DaskEngine, connected
 from treetop.adapters.report_files.counting import Candidates, CountingEngine, EmbeddedEngine
-from treetop.adapters.report_files.report_kind import ReportKind
+from treetop.adapters.report_files.sealed_file import ReportKind
 from treetop.errors import InvalidInput, ReportFileRefused
 from treetop.oracles.frequency_oracle import Tally
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from tests.support.fixed_entropy import FixedEntropy
 
-from treetop.adapters.report_files.columns import batch_columns
+from treetop.adapters.report_files.sealed_file import batch_columns
 from treetop.audit.chosen_inputs import CountingEntropy
 from treetop.audit.oracle_laws import event_law
 from treetop.errors import InvalidInput, ReportRefused

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from treetop.adapters.report_files.counting import Candidates
-from treetop.adapters.report_files.report_kind import ReportKind
-from treetop.adapters.report_files.writer import ReportFileWriter
+from treetop.adapters.report_files.sealed_file import ReportFileWriter, ReportKind
 from treetop.oracles.frequency_oracle import Columns
 from treetop.oracles.hashing import buckets, outcomes, premixed
 

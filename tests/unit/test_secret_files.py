@@ -13,8 +13,7 @@ import pytest
 
 from treetop import secret_files
 from treetop.adapters.relational.commit_numbers import Opening
-from treetop.adapters.report_files.report_kind import ReportKind
-from treetop.adapters.report_files.writer import ReportFileWriter
+from treetop.adapters.report_files.sealed_file import ReportFileWriter, ReportKind
 from treetop.adapters.sqlite import database, fleet_ledger
 from treetop.adapters.sqlite.database import SqliteDatabase
 from treetop.adapters.sqlite.fleet_ledger import FleetLedger

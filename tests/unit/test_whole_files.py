@@ -12,8 +12,7 @@ import pytest
 from tests.support.refusals import refused
 
 from treetop import whole_files
-from treetop.adapters.report_files.report_kind import ReportKind
-from treetop.adapters.report_files.writer import ReportFileWriter
+from treetop.adapters.report_files.sealed_file import ReportFileWriter, ReportKind
 from treetop.adapters.system.durable_file import replace_durably
 from treetop.answers.result_files import checked_output, write_result
 from treetop.audit.checks import AuditReport

@@ -16,7 +16,7 @@ from tests.vectors import (
 )
 
 from treetop.adapters.report_files.counting import count_file
-from treetop.adapters.report_files.report_kind import ReportKind
+from treetop.adapters.report_files.sealed_file import ReportKind
 
 HERE = Path(__file__).parent
 

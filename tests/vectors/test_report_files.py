@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from treetop.adapters.report_files.counting import Candidates, count_file
-from treetop.adapters.report_files.report_kind import ReportKind
+from treetop.adapters.report_files.sealed_file import ReportKind
 from treetop.errors import ReportFileRefused
 
 HERE = Path(__file__).parent

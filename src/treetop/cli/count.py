@@ -60,7 +60,7 @@ def count(
     target = checked_target(output, PLAIN_FORMATS)
     # Loaded here because it brings the compiler of the loops, which no other command needs.
     counting = import_module("treetop.adapters.report_files.counting")
-    reader = import_module("treetop.adapters.report_files.reader")
+    reader = import_module("treetop.adapters.report_files.sealed_file")
     places = [located(file) for file in files]
     kind = reader.ReportFile.opened(places[0]).kind
     asked = counting.Candidates(kind, _keys(candidates), bits)
@@ -98,7 +98,7 @@ def _engine(name: str, scheduler: str | None, threads: int | None) -> Iterator[A
     elif scheduler is None:
         raise InvalidInput("dask_needs_scheduler")
     else:
-        with _module("dask.report_counting", name).connected(scheduler) as engine:
+        with _module("dask.cluster", name).connected(scheduler) as engine:
             yield engine
 
 

@@ -22,7 +22,7 @@ from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from treetop.adapters.http.browser_rules import HEADERS as ALWAYS
-from treetop.adapters.http.browser_rules import OWN_PAGES, WithHeaders, encoded
+from treetop.adapters.http.browser_rules import OWN_PAGES, WithHeaders, encoded_headers
 from treetop.adapters.http.problem_details import Problem
 from treetop.adapters.http.request_guard import check_length
 from treetop.public_text import visible
@@ -49,7 +49,7 @@ HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
 """Of every answer below /page; a handler may change caching only."""
-_PAIRS = encoded(HEADERS)
+_PAIRS = encoded_headers(HEADERS)
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,7 +8,7 @@ import numpy as np
 from treetop.adapters.cupy.olh_support import ResidentReports, SupportCounter
 from treetop.adapters.cupy.walsh_spectrum import CardSpectrum
 from treetop.adapters.report_files.counting import Candidates, distinct
-from treetop.adapters.report_files.reader import ReportFile, refusing
+from treetop.adapters.report_files.sealed_file import ReportFile, refusing
 from treetop.errors import InvalidInput
 from treetop.oracles.frequency_oracle import Tally
 from treetop.oracles.olh import OptimizedLocalHashing
@@ -37,7 +37,7 @@ class CupyEngine:
 
 
 def _every_name(opened: Sequence[ReportFile], candidates: Candidates) -> Tally:
-    """Count all names of so many bits, and return those that were asked for."""
+    """Count all names of the candidates' bits, and return those that were asked for."""
     bits = candidates.bits
     asked = candidates.keys
     if bits is None:

@@ -16,7 +16,7 @@ THREADS = 256
 
 
 class CardSpectrum:
-    """The sums for every name of so many bits, in the card's memory, for so many reports at most."""
+    """The sums for every name of `bits` bits, in the card's memory, for up to `reports` reports."""
 
     def __init__(self, bits: int, slots: int, reports: int) -> None:
         refuse_bits(bits)

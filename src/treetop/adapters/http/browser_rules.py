@@ -24,9 +24,9 @@ from treetop.public_text import shown_address
 _ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 LOOPBACK = re.compile(r"http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?")
 OWN_PAGES = "/page"
-"""Where a service's own pages are: they take no form of another origin, and this is not about them."""
+"""Where a service's own pages are: they check the origin of forms themselves, so these rules leave them out."""
 PREFLIGHT_SECONDS = 600
-"""How long a browser may remember what it was allowed."""
+"""How long a browser may cache the answer to a preflight."""
 _VARY = (b"vary", b"Origin")
 
 
@@ -39,7 +39,7 @@ class PageRoute:
 
 
 def origin_problem(origin: str) -> str | None:
-    """Say why a text cannot be an origin that is allowed; None: it can."""
+    """Return why a text cannot be an allowed origin, or None if it can."""
     if origin == "*":
         return "allowed_origins must name every origin, found '*', which is all of them"
     shown = shown_address(origin)
@@ -142,12 +142,12 @@ HEADERS: Mapping[str, str] = {
 Pairs = Sequence[tuple[bytes, bytes]]
 
 
-def encoded(headers: Mapping[str, str]) -> Pairs:
+def encoded_headers(headers: Mapping[str, str]) -> Pairs:
     """Return headers as they are sent."""
     return [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
 
 
-PAIRS = encoded(HEADERS)
+PAIRS = encoded_headers(HEADERS)
 
 
 class WithHeaders:

@@ -15,6 +15,7 @@ from treetop.adapters.http.endpoint_settings import ServiceLimits
 from treetop.adapters.http.problem_details import RETRY_SECONDS, Problem, last_word, response_of
 
 MAX_HEAD_BYTES = 64 << 10
+"""Of a head, of what stands around the pieces of a chunked body, and of trailers: uvicorn bounds none of them."""
 MAX_ADDRESS_BYTES = 8 << 10
 MAX_HEADERS = 100
 MAX_CHUNKS = 8192
@@ -196,7 +197,7 @@ def guarded(limits: ServiceLimits) -> type[HttpToolsProtocol]:
                 self.transport.abort()
 
         def _hold(self, held: int) -> bool:
-            """Hold so many bytes of this connection, or return False: there is no room."""
+            """Hold that number of bytes for this connection, or return False: there is no room."""
             nonlocal in_flight
             drawn = max(0, held - FREE_BYTES)
             if drawn > self._drawn and in_flight + drawn - self._drawn > limits.most_bytes_in_flight:

@@ -18,6 +18,7 @@ from treetop.federation.wire.uploads import ReportStatus
 
 HOUR_SECONDS = 3600
 HOURS_SHOWN = 72
+"""Hours whose number of reports is kept for the party's page."""
 Samples = Iterable[tuple[Sequence[str], float]]
 """The values of a number's labels, and the number."""
 
@@ -94,7 +95,7 @@ class PartyMetrics(RequestMetrics):
             self._commit_seconds += seconds
 
     def collect(self) -> Iterator[Metric]:
-        """Yield every family."""
+        """Yield every family, those of requests first."""
         yield from super().collect()
         with self._lock:
             by_task = {task: Counter(verdicts) for task, verdicts in self._verdicts.items()}

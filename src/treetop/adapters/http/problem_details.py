@@ -20,6 +20,7 @@ from treetop.public_text import visible
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 2
+"""What `Retry-After` names where nothing better is known."""
 _NO_HEADERS: Mapping[str, str] = {}
 
 

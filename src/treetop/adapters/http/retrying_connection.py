@@ -20,6 +20,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 AGAIN = frozenset({408, 429, 502, 503, 504})
 """Answers after which the same request may be taken later."""
 _GRAIN = 1 << 16
+"""Steps of the jitter, which is drawn as an integer."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Request:
 
 
 class _Incoming(RawIOBase):
-    """What comes in on a socket until a moment; whoever sends a byte now and then gains no time by it."""
+    """Bytes that arrive on a socket before a deadline; a peer that sends one now and then gains no time by it."""
 
     def __init__(self, connected: socket.socket, end: float) -> None:
         self._socket = connected

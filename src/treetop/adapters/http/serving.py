@@ -22,16 +22,20 @@ from treetop.errors import InvalidInput
 from treetop.secret_files import check_private
 
 IDLE_SECONDS = 75
+"""How long a connection is kept open between two requests."""
 FINISH_SECONDS = 20
+"""How long SIGTERM waits for requests in flight."""
 FINISH_IN_THREAD_SECONDS = 2
+"""The same where the service is a part of another command."""
 BACKLOG = 2048
+"""Connections that the kernel holds until they are accepted."""
 RECEIVE_BUFFER_BYTES = 64 << 10
-"""Of a connection, in the kernel: it would grow to megabytes by itself, and over TLS uvloop keeps what it reads."""
+"""Of a connection, in the kernel: it would grow to megabytes on its own, and over TLS uvloop keeps what it reads."""
 _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
 class _Server(uvicorn.Server):
-    """uvicorn that heeds SIGHUP, and says when it begins to end."""
+    """uvicorn that heeds SIGHUP, and calls back when it begins to end."""
 
     def __init__(self, config: uvicorn.Config, renew: Callable[[], None], ending: Callable[[], None]) -> None:
         super().__init__(config)
@@ -71,7 +75,7 @@ def serve(
     ending: Callable[[], None] = lambda: None,
 ) -> None:
     """Answer requests until a signal ends it; `ending` is called before those in flight are waited for."""
-    _open_many_files()
+    _allow_many_files()
     config = _guarded_config(app, tls, log, limits, FINISH_SECONDS)
     _quiet_after_the_end()
     _Server(config, lambda: _renewed(renew, config.ssl, tls, log), ending).run(list(listeners))
@@ -117,8 +121,8 @@ def _guarded_config(
     return config
 
 
-def _open_many_files() -> None:
-    """Let this process open as many files as it is allowed to at most: often it begins with 1,024.
+def _allow_many_files() -> None:
+    """Raise the limit of open files to the highest allowed: it often starts at 1,024.
 
     A server has a connection to every party of every query that runs.
     """
@@ -154,6 +158,6 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
 
 
 def _quiet_after_the_end() -> None:
-    """uvicorn raises the signal that ended it once more when it is done: then nothing is left to end but us."""
+    """Ignore the signal that uvicorn raises again when it is done: nothing is left to end but this process."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)

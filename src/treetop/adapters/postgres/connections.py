@@ -1,4 +1,4 @@
-"""Connections to a PostgreSQL store: which processes may hold it, and how a lost connection is made anew."""
+"""Connections to a PostgreSQL store: which processes may hold it, and how a lost connection is replaced."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -24,7 +24,7 @@ POOL_SECONDS = 10.0
 """How long a call waits for a connection."""
 _SESSION: tuple[LiteralString, ...] = (
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
-    "SET default_transaction_isolation = 'read committed'",  # whoever waited for a row reads it as it is now
+    "SET default_transaction_isolation = 'read committed'",  # a process that waited for a row reads it as it is now
     # The database lets go of a process whose machine is gone within half a minute, so that its successor may begin.
     "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3",
     "SET tcp_user_timeout = 30000",
@@ -60,7 +60,7 @@ class Connections(Protocol):
 
 
 class OneConnection:
-    """The connection of a process that is alone, or of the coordinator: whoever lost its lock writes nothing."""
+    """The connection of a process that is alone, or of the coordinator: a process that lost its lock writes nothing."""
 
     def __init__(self, address: str, shown: str, share: Share, connection: Connection) -> None:
         self._address = address
@@ -72,7 +72,7 @@ class OneConnection:
 
     @contextmanager
     def at_hand(self) -> Iterator[Connection]:
-        """Give the connection to one thread at a time; one that was lost is made anew."""
+        """Give the connection to one thread at a time; one that was lost is replaced."""
         with self._turn:
             if self._closed:
                 raise StoreUnavailable("store_closed")
@@ -131,7 +131,7 @@ def with_limits(address: str) -> str:
 
 
 def connected(address: str) -> Connection:
-    """Return a new connection, or say why there is none, without user and password."""
+    """Return a new connection, or raise why there is none, without user and password."""
     try:
         connection = psycopg.connect(address, autocommit=True)
     except psycopg.Error as error:

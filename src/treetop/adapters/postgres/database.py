@@ -155,10 +155,10 @@ _HELD: dict[Share, str] = {
 
 
 class PostgresDatabase:
-    """The `Database` behind a postgresql:// address; a lost connection is made anew by the next call.
+    """The `Database` behind a postgresql:// address; a lost connection is replaced by the next call.
 
-    One process holds it alone, or a coordinator together with intakes. Whoever is alone, and the coordinator, does
-    everything on the connection that has the lock: a process that lost it to another one writes nothing more.
+    One process holds it alone, or a coordinator together with intakes. A process that is alone, and the coordinator,
+    does everything on the connection that has the lock: a process that lost it to another one writes nothing more.
     """
 
     def __init__(self, address: str, shown: str, opening: Opening) -> None:

@@ -1,4 +1,4 @@
-"""Every commit has a number, and the last number is kept outside the store, too: a store that was put back shows.
+"""Every commit has a number, and the last one is also kept outside the store: a store that was put back shows.
 
 The file outside is overwritten once a commit is durable, so it is never ahead of the store, and no crash makes a good
 store look old. Flushing it is left to a thread: a power cut may take its last second, the store's commits stay.
@@ -19,6 +19,7 @@ from treetop.errors import StoreRefused, StoreUnavailable
 from treetop.secret_files import private_folder
 
 FLUSH_SECONDS = 1.0
+"""Between two flushes of the file outside, which no commit waits for."""
 Share = Literal["alone", "coordinator", "intake"]
 """One process alone; or one coordinator and any number of intakes, over PostgreSQL."""
 _RECORD = re.compile(rb"([0-9]{20}) ([0-9a-f]{32})\n")
@@ -33,7 +34,7 @@ class Opening:
     """For whom a store is opened, and how."""
 
     owner: str = ""
-    """Such as "party 'north'"; empty: whoever's store it is, for looking into it."""
+    """Such as "party 'north'"; empty: any owner, for looking into the store."""
     accept_older: bool = False
     """Go on with a store that is older than the one that was last open here."""
     commit_file: Path | None = None

@@ -15,12 +15,14 @@ from treetop.errors import StoreDamaged
 from treetop.trie.user_groups import Group, Role
 
 SEAL_BYTES = 8
+"""A seal shows damage, not an attack: anyone who can write the store can seal a row."""
 SUM_BYTES = 8
 IDENTITY_BYTES = 16
 NO_SUM = bytes(SUM_BYTES)
 OPEN = 0
 CLOSED = 1
 SCRUBBED = 2
+"""Closed, and its bodies and its secret are gone."""
 ROLES = tuple(Role)
 
 
@@ -30,7 +32,7 @@ class RowDamaged(Exception):
 
 @contextmanager
 def naming(*names: str) -> Iterator[None]:
-    """Say which task (or book) the damage concerns."""
+    """Name the task (or book) that damage concerns."""
     try:
         yield
     except RowDamaged as damage:
@@ -219,7 +221,7 @@ class Rows(Protocol):
         ...
 
     def free_places(self, group: GroupState, count: int) -> Sequence[int]:
-        """Return so many low bits of slots that no other body of the group has, or will have."""
+        """Return `count` numbers for the low bits of slots that no other body of the group has, or will have."""
         ...
 
     def add_bodies(self, rows: Sequence[tuple[int, int, bytes]]) -> None:

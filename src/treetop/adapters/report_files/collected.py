@@ -10,12 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 
-from treetop.adapters.report_files.columns import batch_columns
 from treetop.adapters.report_files.counting import Candidates, CountingEngine, EmbeddedEngine
 from treetop.adapters.report_files.locations import Location, StoredObject, check_content, digest_of
-from treetop.adapters.report_files.reader import ReportFile
-from treetop.adapters.report_files.report_kind import ReportKind
-from treetop.adapters.report_files.writer import ReportFileWriter
+from treetop.adapters.report_files.sealed_file import ReportFile, ReportFileWriter, ReportKind, batch_columns
 from treetop.errors import StoreDamaged, StoreUnavailable
 from treetop.federation.service_ports import Counting, ReportStore
 from treetop.federation.wire.report_batches import Batch, Envelope

@@ -11,8 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from treetop.adapters.report_files.locations import Location, StoredObject
-from treetop.adapters.report_files.reader import ReportFile, refusing
-from treetop.adapters.report_files.report_kind import ReportKind
+from treetop.adapters.report_files.sealed_file import ReportFile, ReportKind, refusing
 from treetop.errors import InvalidInput
 from treetop.oracles.frequency_oracle import NO_KEYS, Keys, Tally
 
@@ -21,7 +20,7 @@ from treetop.oracles.frequency_oracle import NO_KEYS, Keys, Tally
 class Candidates:
     """What is counted: reports of one kind, and where values are hashed the keys whose support is asked for.
 
-    Or every name of so many bits, if the oracle can do that (walsh).
+    Or every name of `bits` bits, if the oracle can do that (walsh).
     """
 
     kind: ReportKind
@@ -41,7 +40,7 @@ class Candidates:
         return self.kind.counting.no_reports(self.kind.slots, self.keys)
 
     def no_sums(self, bits: int) -> Any:
-        """Return where the reports are added up for every name of so many bits, or refuse an oracle that cannot."""
+        """Return empty sums for every name of that number of bits, or refuse an oracle that cannot add them up."""
         return self.kind.counting.every_name(bits, self.kind.slots)
 
 
@@ -49,7 +48,7 @@ class CountingEngine(Protocol):
     """Run by the party: counts whole files, all of them or none."""
 
     def count(self, files: Sequence[Location], candidates: Candidates) -> Tally:
-        """Return the tally of all reports in the files, whatever their order."""
+        """Return the tally of all reports in the files, in any order."""
         ...
 
 
@@ -69,7 +68,7 @@ def count_file(path: Location, candidates: Candidates) -> Tally:
 
 
 def add_up_files(files: Iterable[ReportFile], candidates: Candidates, bits: int) -> Any:
-    """Run by one worker: the sums of some files for every name of so many bits; they take most of the memory."""
+    """Run by one worker: the sums of some files for every name of `bits` bits; they take most of the memory."""
     sums = candidates.no_sums(bits)
     for file in files:
         for group in range(len(file.groups)):

@@ -124,7 +124,7 @@ def check_content(stored: StoredObject, digest: str) -> None:
 
 
 _FILES_OF_CREDENTIALS = "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"
-"""Where the library would look for keys by itself, unless the environment says otherwise."""
+"""Files in which the library would look for keys on its own, unless the environment names others."""
 
 
 @cache
@@ -133,7 +133,7 @@ def storage() -> Any:
     from pyarrow import fs  # noqa: PLC0415  loaded where there is such a storage
 
     for file in _FILES_OF_CREDENTIALS:
-        os.environ.setdefault(file, os.devnull)  # those of whoever's home it is are not the party's
+        os.environ.setdefault(file, os.devnull)  # keys in the home of the user who starts it are not the party's
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
     scheme, _, host = endpoint.rpartition("://")
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"

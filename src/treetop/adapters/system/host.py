@@ -17,15 +17,16 @@ class SystemClock:
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Return after so many seconds."""
+        """Return after that number of seconds."""
         time.sleep(seconds)
 
 
 POOL_BYTES = 1 << 12
+"""Read from the operating system at a time; one report takes a few words."""
 
 
 class SystemEntropy(local):
-    """Run by the device: os.urandom; no byte is handed out twice. Every thread has a pool of its own."""
+    """Run by the device: os.urandom; no byte is handed out twice. Every thread has its own pool."""
 
     def __init__(self) -> None:
         self._pool = b""

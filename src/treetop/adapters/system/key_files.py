@@ -26,11 +26,14 @@ _HEX_KEY = re.compile(r"[0-9a-f]{64}")
 _FIELD = 2**255 - 19
 _OF_ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
 _SMALL_ORDER = {0, 1, _FIELD - 1, _OF_ORDER_8, _FIELD - _OF_ORDER_8}
-"""Of points whose order divides 8: anybody can sign for such a key. 64 zeros are one of them."""
+"""The y-coordinates of the points whose order divides 8 (RFC 8032, section 5.1: cofactor 8).
+
+Anyone can sign for such a key. 64 zeros are one of them.
+"""
 
 
 def _library(part: str) -> ModuleType:
-    """Load a part of the library that signs; only who signs or checks signatures needs it."""
+    """Load a part of the library that signs; only a process that signs or checks signatures needs it."""
     with needed_for("a signature", "federation"):
         return import_module(f"cryptography.{part}")
 
@@ -120,6 +123,7 @@ def _signed_by(key: Any, message: bytes, signature: bytes) -> bool:
 
 
 DAYS = 30
+"""How long the certificate holds."""
 
 
 def issue_self_signed(address: str, certificate: Path, key: Path) -> str:
@@ -151,4 +155,4 @@ def issue_self_signed(address: str, certificate: Path, key: Path) -> str:
     replace_durably(key, private.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
     replace_durably(certificate, made.public_bytes(pem))
     digest = sha256(made.public_bytes(serialization.Encoding.DER)).hexdigest().upper()
-    return ":".join(digest[place : place + 2] for place in range(0, len(digest), 2))
+    return ":".join(digest[index : index + 2] for index in range(0, len(digest), 2))

@@ -21,6 +21,7 @@ from treetop.extras import needed_for
 from treetop.federation.service_ports import ServiceClock
 
 CLIENT_LINE_SECONDS = 1.0
+"""At most one line in this time about what clients cause: a flood must not fill the disk."""
 
 
 class StructuredLog:
@@ -85,7 +86,7 @@ _tracer: Any = None
 
 
 def begin_tracing(service: str, environment: Mapping[str, str]) -> None:
-    """Export spans from now on, if the environment says where to; every other setting is OpenTelemetry's own."""
+    """Export spans from now on, if the environment names an endpoint; every other setting is OpenTelemetry's own."""
     if not any(environment.get(name) for name in ENDPOINTS):
         return
     with needed_for("tracing (OTEL_EXPORTER_OTLP_ENDPOINT)", "tracing"):
@@ -108,7 +109,7 @@ def export_to(service: str, processor: Any) -> None:
 
 @contextmanager
 def span(name: str, **attributes: str | int) -> Iterator[None]:
-    """Mark what is done inside; an exception is told by its kind alone, as its text may hold what must not be read."""
+    """Mark what is done inside; of an exception only the kind is recorded, as its text may hold a secret."""
     if _tracer is None:
         yield
         return

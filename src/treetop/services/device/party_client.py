@@ -19,7 +19,9 @@ from treetop.federation.wire.uploads import (
 from treetop.trie.user_groups import Group, Role
 
 MAX_DOCUMENT_BYTES = 1 << 26
+"""Of a signed document or a list of items: a hostile party must not fill a device's memory."""
 MAX_DETAIL = 300
+"""Characters of a party's own words that are shown."""
 _ROLES = tuple(Role)
 _BYTES = {"Content-Type": "application/octet-stream"}
 
@@ -117,20 +119,17 @@ class PartyClient:
         return None if reply.status == 404 else self._expected(reply).body
 
     def _json(self, request: Request) -> Any:
-        return _parsed(self._expected(self._connection.ask(request)))
+        reply = self._expected(self._connection.ask(request))
+        try:
+            return json.loads(reply.body)
+        except (ValueError, RecursionError):
+            raise PeerViolation("answer of the party", "JSON", "something else") from None
 
     @staticmethod
     def _expected(reply: Reply) -> Reply:
         found = f"{reply.status}{detail_of(reply.body)}"
         _require(200 <= reply.status < 300, "answer of the party", "status 200", found)
         return reply
-
-
-def _parsed(reply: Reply) -> Any:
-    try:
-        return json.loads(reply.body)
-    except (ValueError, RecursionError):
-        raise PeerViolation("answer of the party", "JSON", "something else") from None
 
 
 def _path(digest: bytes, *parts: str) -> str:

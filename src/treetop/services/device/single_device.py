@@ -25,7 +25,9 @@ from treetop.services.device.party_client import PartyClient
 
 Found = TypeVar("Found")
 MILLISECONDS = 1_000
+"""In a second: delays are drawn in whole milliseconds, with the same integer generator as reports."""
 POLL_SECONDS = 2.0
+"""Between two questions whether the party is ready."""
 
 
 class NotYet(Exception):
@@ -66,7 +68,7 @@ class SingleDevice:
     """Seconds: a delay up to it is drawn, and waited for, before the value is read."""
     wait: bool = False
     holds_set: bool = False
-    """Whether its owner holds a set, however many items that are: then it answers tasks about sets alone."""
+    """Whether its owner holds a set, of any size: then it answers tasks about sets alone."""
     sleep: Callable[[float], None] = time.sleep
     _codec: ItemCodec | None = field(init=False, repr=False, default=None)
 

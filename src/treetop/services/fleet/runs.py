@@ -14,8 +14,11 @@ from treetop.services.fleet.devices import Answer, FleetDevices, stretches
 from treetop.trie.user_groups import Group
 
 SHORTEST_POLL = 0.05
+"""Seconds: the first pause while nothing happens."""
 LONGEST_POLL = 1.0
+"""Seconds: the pause that the others grow to."""
 ENROLLED_AT_ONCE = 10_000
+"""Tickets of one request."""
 
 Phase = Literal["enrolling", "waiting", "answering", "done"]
 
@@ -55,7 +58,7 @@ class FleetRun:
 
     @property
     def digest(self) -> bytes:
-        """Return the task's."""
+        """Return the digest of the task."""
         return self.devices.task.digest
 
     def counter(self, phase: Phase, level: int | None = None) -> Callable[[int], None]:

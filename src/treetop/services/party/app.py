@@ -1,7 +1,13 @@
-"""The party's HTTP API: for devices, for the party's own back end, for the server."""
+"""The party's HTTP API: for devices, for the party's own back end, for the server.
 
+Reports are the one endpoint that must be fast: they go straight through admission to the store, and are answered when
+durable. Everything else goes through the routes.
+"""
+
+import asyncio
 import re
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Request, Security
@@ -10,18 +16,98 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.responses import Response
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from treetop.adapters.http.browser_rules import AllowedOrigins, PageRoute
+from treetop.adapters.http.browser_rules import OWN_PAGES, AllowedOrigins, PageRoute
 from treetop.adapters.http.described_app import OCTETS, Body, DescribedApp, StrictModel, checked_first
 from treetop.adapters.http.endpoint_settings import Caller
 from treetop.adapters.http.metrics import metrics_response
 from treetop.adapters.http.problem_details import Problem, come_back, problem_of
+from treetop.adapters.http.request_guard import HungUp, RequestGuard
 from treetop.federation.party.party import OpenTask, Party, TaskState
+from treetop.federation.wire.uploads import ReportStatus
 from treetop.public_text import visible
 from treetop.services.party import schemas
 from treetop.services.party.context import PartyContext
-from treetop.services.party.report_fast_path import ReportFastPath, verdicts_json
 from treetop.trie.user_groups import Group, Role
+
+REPORTS_ROUTE = "/v1/tasks/{digest}/reports"
+PAGES_REFUSED = "page of another origin"
+_LISTS_PATH = re.compile(r"/v1/tasks/[0-9a-f]{64}/items")
+_TASK_PATH = re.compile(r"/v1/tasks/([0-9a-f]{64})(?:/.*)?")
+_REPORTS_PATH = re.compile(r"/v1/tasks/([0-9a-f]{64})/reports")
+
+
+class ReportFastPath(RequestGuard):
+    """The ASGI application of a party."""
+
+    def __init__(self, context: PartyContext, routes: ASGIApp, origins: AllowedOrigins) -> None:
+        super().__init__(context, routes, problem_of, _LISTS_PATH)
+        self._origins = origins
+        self._others = context.others
+        self._party = context.party
+        self._writer = context.writer
+        self._metrics = context.metrics
+        self._max_reports = context.limits.most_reports_per_request
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            if not scope["path"].startswith(OWN_PAGES):
+                send = self._origins.admitted(scope, send)
+        except Problem as problem:
+            self._metrics.request(PAGES_REFUSED, await self._refuse(problem, scope, receive, send))
+            return
+        if self._origins.is_preflight(scope):
+            await self._origins.allow(scope, send)
+            return
+        path: str = scope["path"]
+        asked = _TASK_PATH.fullmatch(path) if self._others is not None else None
+        if self._others is not None and asked is not None and bytes.fromhex(asked[1]) not in self._party.tasks:
+            await self._others.next_look()  # another process may have taken the task on a moment ago
+        posted = path.endswith("/reports") and scope["method"] == "POST"
+        match = _REPORTS_PATH.fullmatch(path) if posted else None
+        if match is None:
+            await super()._serve(scope, receive, send)
+            return
+        status = 200
+        try:
+            body = self._body(scope, receive)
+            task = bytes.fromhex(match[1])
+            self._party.task(task)  # a body about nothing we know is not read
+            answer = verdicts_json(await self._take(task, await body.whole()))
+        except HungUp:
+            raise
+        except Exception as error:
+            status = await self._refuse(error, scope, receive, send)
+        else:
+            headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(answer))]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": answer})
+        self._metrics.request(REPORTS_ROUTE, status)
+
+    async def _take(self, task: bytes, upload: bytes) -> list[ReportStatus]:
+        """Admit the reports of an upload, have them stored, and return a verdict for each."""
+        screened = self._party.screened(task, upload, self._max_reports)
+        stored: list[ReportStatus] = []
+        if reports := len(screened.admitted):
+            future = self._writer.submit(screened.admitted)
+            self._metrics.handed_over(reports)
+            begin = perf_counter()
+            try:
+                stored = await asyncio.wrap_future(future)
+            finally:
+                self._metrics.taken_back(reports, perf_counter() - begin)
+        verdicts = screened.answered(stored)
+        self._metrics.verdicts(task, verdicts)
+        if accepted := stored.count(ReportStatus.ACCEPTED):
+            self._metrics.accepted(accepted)
+        return verdicts
+
+
+def verdicts_json(verdicts: list[ReportStatus]) -> bytes:
+    """Return the answer to reports or enrolments; verdicts are plain words, so joining them is enough."""
+    return ('{"verdicts":["' + '","'.join(verdicts) + '"]}').encode()
+
 
 _ROLES = tuple(Role)
 _BEARER = HTTPBearer(auto_error=False, description="A key of the server, of the party's back end, or for metrics.")
@@ -45,7 +131,7 @@ class PartyRoutes:
         return self._context.party
 
     def health(self) -> Response:
-        """Say whether the service can do its work."""
+        """Report whether the service can do its work."""
         if self._context.damaged:
             tasks = ", ".join(self._context.damaged)
             raise Problem(503, f"the store is damaged: task {tasks}; restore a backup")
@@ -59,7 +145,14 @@ class PartyRoutes:
 
     def tasks(self) -> Response:
         """List the tasks that this party takes part in."""
-        return _json(schemas.Tasks(tasks=[_listed(opened) for opened in list(self._party.tasks.values())]))
+        listed = []
+        for opened in list(self._party.tasks.values()):
+            task = opened.task
+            mode: Literal["one-shot", "rounds"] = "one-shot" if task.one_shot else "rounds"
+            listed.append(
+                schemas.ListedTask(digest=task.digest.hex(), name=visible(task.name), mode=mode, state=opened.state)
+            )
+        return _json(schemas.Tasks(tasks=listed))
 
     def task(self, digest: Digest) -> Response:
         """Return the signed task, as the server wrote it."""
@@ -72,12 +165,12 @@ class PartyRoutes:
         return Response(verdicts_json(verdicts), media_type="application/json")
 
     def check_tickets(self, digest: Digest, tickets: Body) -> Response:
-        """Say whether tickets are this party's, so that no device spends its budget on another's; nothing is kept."""
+        """Check that tickets are this party's, so that no device spends its budget on another's; nothing is kept."""
         verdicts = self._party.check_tickets(bytes.fromhex(digest), tickets)
         return Response(verdicts_json(verdicts), media_type="application/json")
 
     def refuse(self, digest: Digest, refusals: Body) -> Response:
-        """Count devices that may not answer, each by the code that it tells with its ticket; a verdict for each."""
+        """Count devices that may not answer, each by the code that it sends with its ticket; a verdict for each."""
         verdicts = self._party.count_refusals(bytes.fromhex(digest), refusals)
         return Response(verdicts_json(verdicts), media_type="application/json")
 
@@ -89,9 +182,14 @@ class PartyRoutes:
         return Response(document, media_type="application/json")
 
     def lists(self, digest: Digest) -> Response:
-        """Say which candidate lists were published."""
-        opened = self._opened(digest)
-        return _json(schemas.Lists(lists=[_shown(opened, group) for group in opened.published.lists]))
+        """List the candidate lists that were published."""
+        published = self._opened(digest).published
+        shown = []
+        for group in published.lists:
+            state: TaskState = "closed" if published.is_closed(group) else "open"
+            found = published.read_list(group).question.digest.hex()
+            shown.append(schemas.ShownList(level=group.level, role=_ROLES.index(group.role), state=state, digest=found))
+        return _json(schemas.Lists(lists=shown))
 
     def list_of(self, digest: Digest, level: Level, role: RoleIndex) -> Response:
         """Return the signed candidate list of one group."""
@@ -105,11 +203,11 @@ class PartyRoutes:
         return _json(schemas.Tickets(tickets=self._party.issue(bytes.fromhex(digest), wanted.count)))
 
     def standing(self) -> Response:
-        """Say how the party is: numbers alone."""
+        """Return the party's standing: numbers alone."""
         return _json(self._context.standing.of_party())
 
     def task_standing(self, digest: Digest) -> Response:
-        """Say how far a task is: numbers alone."""
+        """Return the progress of a task: numbers alone."""
         return _json(self._context.standing.of_task(self._opened(digest)))
 
     def install(self, digest: Digest, document: Body) -> Response:
@@ -167,16 +265,15 @@ class PartyRoutes:
 
 def party_app(context: PartyContext, pages: Sequence[BaseRoute] = ()) -> ReportFastPath:
     """Return the ASGI application of a party."""
-    origins = AllowedOrigins(context.allowed_origins, _for_pages(_router(context)))
+    # Pages may ask for what is described as being for devices, and nothing else.
+    for_devices = [
+        route for route in _router(context).routes if isinstance(route, APIRoute) and schemas.DEVICES in route.tags
+    ]
+    for_pages = [PageRoute(method, route.path_regex) for route in for_devices for method in route.methods or ()]
+    origins = AllowedOrigins(context.allowed_origins, for_pages)
     routes = described_routes(context)
     routes.router.routes.extend(pages)
     return ReportFastPath(context, routes, origins)
-
-
-def _for_pages(router: APIRouter) -> list[PageRoute]:
-    """Return what a page may ask for: what is described as being for devices."""
-    routes = [route for route in router.routes if isinstance(route, APIRoute) and schemas.DEVICES in route.tags]
-    return [PageRoute(method, route.path_regex) for route in routes for method in route.methods or ()]
 
 
 def described_routes(context: PartyContext) -> DescribedApp:
@@ -248,15 +345,3 @@ async def _reports(digest: Digest) -> Response:
 
 def _json(model: StrictModel) -> Response:
     return Response(model.model_dump_json(), media_type="application/json")
-
-
-def _listed(opened: OpenTask) -> schemas.ListedTask:
-    task = opened.task
-    mode: Literal["one-shot", "rounds"] = "one-shot" if task.one_shot else "rounds"
-    return schemas.ListedTask(digest=task.digest.hex(), name=visible(task.name), mode=mode, state=opened.state)
-
-
-def _shown(opened: OpenTask, group: Group) -> schemas.ShownList:
-    state: TaskState = "closed" if opened.published.is_closed(group) else "open"
-    digest = opened.published.read_list(group).question.digest.hex()
-    return schemas.ShownList(level=group.level, role=_ROLES.index(group.role), state=state, digest=digest)

@@ -16,8 +16,11 @@ from treetop.federation.service_ports import AdmittedReport, ReportStore
 from treetop.federation.wire.uploads import ReportStatus
 
 MAX_WAITING = 50_000
+"""Reports in the queue; a party's settings name their own number."""
 MAX_AT_ONCE = 5_000
+"""Reports of one commit."""
 RETRY_AFTER = 1
+"""Seconds after which a client that was turned away may try again."""
 Answer = TypeVar("Answer")
 
 
@@ -125,7 +128,11 @@ class GroupCommit:
             for submission in wanted:
                 submission.future.set_exception(error)
         else:
-            _share_out(wanted, verdicts)
+            start = 0
+            for submission in wanted:
+                end = start + len(submission.reports)
+                submission.future.set_result(verdicts[start:end])
+                start = end
         finally:
             with self._changed:
                 self._waiting -= sum(len(submission.reports) for submission in taken)
@@ -144,11 +151,3 @@ def _answer(future: "Future[Any]", work: Callable[[], Any]) -> None:
         future.set_result(work())
     except BaseException as error:
         future.set_exception(error)
-
-
-def _share_out(taken: list[_Submission], verdicts: list[ReportStatus]) -> None:
-    start = 0
-    for submission in taken:
-        end = start + len(submission.reports)
-        submission.future.set_result(verdicts[start:end])
-        start = end

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.1
 """How long it waits at least between two looks whether everybody has answered."""
 LOOKING_SHARE = 5
-"""It waits at least so many times as long as it looked."""
+"""It waits at least this many times as long as it looked, so that looking takes at most a sixth of its time."""
 
 
 class Stopped(Exception):
@@ -88,7 +88,7 @@ class DeviceReportCollection:
         self._admission.open_list(listed)
 
     def gather(self, group: Group) -> int:
-        """Return the reports of a group once it is closed; after a restart its time begins anew."""
+        """Return the reports of a group once it is closed; after a restart its time begins again."""
         if not self._task.one_shot and not self._published.is_closed(group):
             awaited = self._admission.group_sizes.get(group, 0)
             self._wait(
@@ -134,7 +134,7 @@ class DeviceReportCollection:
         return 0 < store.tickets_issued(task) <= used + sum(self._published.refusals.counts.values())
 
     def _closed(self, group: Group) -> int:
-        """Close a group, and unlink its reports at once: whoever asks again is still told that she was counted."""
+        """Close a group, and unlink its reports at once; a device that sends again is still answered `replayed`."""
         count = self._store.close_group(self._task.digest, group)
         if count and not self._published.is_closed(group):
             self._counter().unlink(self._admission.envelope_of(group))

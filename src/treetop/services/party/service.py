@@ -26,9 +26,8 @@ from treetop.federation.service_ports import ServiceClock
 from treetop.federation.wire.uploads import TicketKey
 from treetop.services.party.app import party_app
 from treetop.services.party.context import PartyContext
-from treetop.services.party.following import Following
 from treetop.services.party.group_commit import GroupCommit
-from treetop.services.party.query_workers import CountingTurns, QueryWorkers
+from treetop.services.party.query_workers import CountingTurns, Following, QueryWorkers
 from treetop.services.party.report_collection import DeviceReportCollection
 from treetop.services.party.settings import PartySettings
 from treetop.toml_files import read_toml
@@ -79,7 +78,9 @@ class PartyService:
             open_query=self._open_query,
             least_reports=settings.least_reports,
         )
-        self._workers = QueryWorkers(self._party.work if share != "intake" else _leave_it, self._failed)
+        # Of several processes the coordinator alone answers the server's messages.
+        work = self._party.work if share != "intake" else lambda _task: False
+        self._workers = QueryWorkers(work, self._failed)
         self._following: Following | None = None
         if share != "alone":
             wake = self._workers.wake
@@ -160,11 +161,6 @@ class PartyService:
         self._log.failure("query_paused", error, task=task.hex())
 
 
-def _leave_it(_task: bytes) -> bool:
-    """Answer no message: the coordinator does."""
-    return False
-
-
 def checked_settings(path: Path, environment: Mapping[str, str]) -> PartySettings:
     """Read settings and every file that they name, or refuse what a party cannot start with; nothing is opened."""
     settings = read_toml(path, PartySettings, environment)
@@ -212,14 +208,8 @@ def serve_parties(
             for service, path in zip(services, paths, strict=True):
                 service.renew(path, environment)
 
-        app = apps[port] if len(apps) == 1 else _by_port(apps)
+        async def by_port(scope: Scope, receive: Receive, send: Send) -> None:
+            await apps[scope["server"][1]](scope, receive, send)
+
+        app = apps[port] if len(apps) == 1 else by_port
         serve(app, *listeners, tls=first.tls, log=log, renew=renew, limits=first.limits)
-
-
-def _by_port(apps: Mapping[int, ASGIApp]) -> ASGIApp:
-    """Return an application that is another one on every port."""
-
-    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        await apps[scope["server"][1]](scope, receive, send)
-
-    return answer

@@ -18,7 +18,7 @@ from tests.support.report_batches import KEYS, KINDS, asking, random_reports, wr
 
 import treetop
 from treetop.adapters.report_files.counting import Candidates, EmbeddedEngine
-from treetop.adapters.report_files.report_kind import ReportKind
+from treetop.adapters.report_files.sealed_file import ReportKind
 from treetop.errors import InvalidInput
 from treetop.oracles.olh.counting import HashCounting
 from treetop.oracles.walsh.spectrum import Spectrum

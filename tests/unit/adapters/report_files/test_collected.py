@@ -10,7 +10,7 @@ from tests.support.databases import Place, place_called
 from tests.support.report_batches import support_by_numpy
 
 from treetop.adapters.report_files.collected import CollectedReports
-from treetop.adapters.report_files.writer import ReportFileWriter
+from treetop.adapters.report_files.sealed_file import ReportFileWriter
 from treetop.errors import InvalidInput, ReportFileRefused, StoreDamaged, StoreUnavailable
 from treetop.federation.service_ports import AdmittedReport, Counting
 from treetop.oracles.frequency_oracle import Columns

@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from treetop.adapters.report_files.columns import batch_columns
 from treetop.adapters.report_files.counting import Candidates, count_file
-from treetop.adapters.report_files.report_kind import ReportKind
-from treetop.adapters.report_files.writer import ReportFileWriter
+from treetop.adapters.report_files.sealed_file import ReportFileWriter, ReportKind, batch_columns
 from treetop.federation.wire.report_batches import NO_DOMAIN, Envelope, decoded_batch, encoded_batch
 from treetop.oracles.hashed_reports import HashedReport
 from treetop.oracles.krr import KRandomizedResponse

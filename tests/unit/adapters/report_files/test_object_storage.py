@@ -15,12 +15,12 @@ from tests.support.databases import Place, place_called
 from tests.support.object_storage import ObjectStorage, object_storage
 from tests.unit.adapters.report_files.test_collected import COUNTINGS, GROUPS, TASK, plain_support, submitted
 
-from treetop.adapters.dask.report_counting import connected
+from treetop.adapters.dask.cluster import connected
 from treetop.adapters.report_files import locations
 from treetop.adapters.report_files.collected import CollectedReports
 from treetop.adapters.report_files.counting import Candidates, EmbeddedEngine
 from treetop.adapters.report_files.locations import ReportFolder, StoredObject, located
-from treetop.adapters.report_files.reader import ReportFile
+from treetop.adapters.report_files.sealed_file import ReportFile
 from treetop.errors import InvalidInput, ReportFileRefused, StoreUnavailable
 from treetop.oracles.frequency_oracle import Tally
 from treetop.toml_files import Source

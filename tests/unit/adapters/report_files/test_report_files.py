@@ -13,12 +13,18 @@ import pyarrow.parquet as pq
 import pytest
 from tests.support.report_batches import KINDS, TASK, asking, random_reports, written
 
-import treetop.adapters.report_files.writer as writing
-from treetop.adapters.report_files.columns import schema_of, to_arrays
+import treetop.adapters.report_files.sealed_file as writing
 from treetop.adapters.report_files.counting import Candidates, count_file
-from treetop.adapters.report_files.reader import ReportFile
-from treetop.adapters.report_files.report_kind import CONTENTS, SEAL, ReportKind, unsealed
-from treetop.adapters.report_files.writer import ReportFileWriter
+from treetop.adapters.report_files.sealed_file import (
+    CONTENTS,
+    SEAL,
+    ReportFile,
+    ReportFileWriter,
+    ReportKind,
+    schema_of,
+    to_arrays,
+    unsealed,
+)
 from treetop.errors import InvalidInput, ReportFileRefused, UnknownName
 
 EVERY = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)

@@ -17,8 +17,8 @@ from treetop.adapters.store_choice import open_stores
 from treetop.errors import StoreUnavailable
 from treetop.federation.device.group_assignment import Enrolment, assigned_group
 from treetop.federation.wire.uploads import encoded_upload
-from treetop.services.party import following
-from treetop.services.party.following import Following
+from treetop.services.party import query_workers
+from treetop.services.party.query_workers import Following
 from treetop.trie.user_groups import Group
 
 Stores = tuple[RelationalReportStore, RelationalJournal]
@@ -83,7 +83,7 @@ def test_beacon_lists_and_closed_groups_are_taken_up_in_rounds(stores: Stores) -
 
 
 def test_a_look_that_fails_is_told_and_taken_again(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(query_workers, "LOOK_SECONDS", 0.01)
     beside, lengths, fails = Beside(stores), stores[1].lengths, [StoreUnavailable("away"), KeyError("whatever")]
     monkeypatch.setattr(stores[1], "lengths", lambda: _raise(fails.pop()) if fails else lengths())
     stores[0].add_task(ONE_SHOT.digest, document(ONE_SHOT))
@@ -94,7 +94,7 @@ def test_a_look_that_fails_is_told_and_taken_again(stores: Stores, monkeypatch: 
     assert [type(failure) for failure in beside.failures] == [KeyError, StoreUnavailable]
     assert ONE_SHOT.digest in beside.party.tasks
     assert beside.following.seen
-    monkeypatch.setattr(following, "STALE_SECONDS", 0)
+    monkeypatch.setattr(query_workers, "STALE_SECONDS", 0)
     assert not beside.following.seen
 
 
